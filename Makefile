@@ -1,0 +1,47 @@
+# `make demo` and `make test` do all the set-up on a fresh machine that has Python and a C++ compiler.
+PYTHON ?= python3
+PYTEST_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint format clean compiler
+
+help:
+	@echo "make demo       a kernel becomes an operator, in a fraction of a second"
+	@echo "make test       the tests (PYTEST_ARGS=... is passed on)"
+	@echo "make test-all   the slow tests too"
+	@echo "make lint       ruff check, ruff format --check, mypy"
+	@echo "make format     let ruff mend what it can"
+	@echo "make clean      remove $(VENV) and everything that was built"
+
+demo: compiler $(STAMP)
+	@$(BIN)/opwright demo
+
+test: compiler $(STAMP)
+	@$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-all: compiler $(STAMP)
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP)
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+
+format: $(STAMP)
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+compiler:
+	@tools/require_compiler.sh
+
+$(STAMP): pyproject.toml constraints.txt tools/create_venv.sh
+	@tools/create_venv.sh "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,68 @@
+"""Opwright: write the kernel, get the operator.
+
+``load("my_op.cpp")`` turns C and C++ kernels with a signature into PyTorch operators::
+
+    import opwright
+
+    ops = opwright.load("my_op.cpp")
+    z = ops.my_op(x, y)
+
+Importing this costs next to nothing: PyTorch and the compilers come in when they are needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from opwright._version import __version__
+from opwright.errors import (
+    ArgumentError,
+    CompileError,
+    KernelError,
+    OpwrightError,
+    SignatureError,
+    SourceError,
+    ToolchainError,
+    UnsupportedError,
+)
+
+if TYPE_CHECKING:
+    from opwright.runtime import Operators, load
+    from opwright.signature import Signature, parse
+
+_LAZY = {
+    "Operators": "opwright.runtime",
+    "Signature": "opwright.signature",
+    "load": "opwright.runtime",
+    "parse": "opwright.signature",
+}
+
+__all__ = [
+    "ArgumentError",
+    "CompileError",
+    "KernelError",
+    "Operators",
+    "OpwrightError",
+    "Signature",
+    "SignatureError",
+    "SourceError",
+    "ToolchainError",
+    "UnsupportedError",
+    "__version__",
+    "load",
+    "parse",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return __all__

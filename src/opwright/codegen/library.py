@@ -1,0 +1,124 @@
+"""Writes the C++ of one kernel library: the user's file, an entry for each kernel instance, and the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from string import Template
+
+from opwright.signature import DType, ScalarParam, TensorParam
+from opwright.sources import Argument, Kernel, match, template_variables
+
+_LIBRARY = Template("""\
+// Written by Opwright for $source
+#include <opwright.h>
+#include <opwright/library.h>
+$user
+namespace {
+using opwright::detail::Arguments;
+using opwright::detail::guarded;
+
+$entries
+const opw_kernel table[] = {
+$rows
+};
+const opw_library library = {sizeof(opw_library), OPWRIGHT_ABI_VERSION, $count, table};
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const opw_library *opwright_library(const opw_host *host) {
+  return opwright::detail::open(host, library);
+}
+""")
+_ENTRY = Template("""\
+// $signature
+int32_t entry_$index(const opw_call *call) {
+  return guarded(call, [](const Arguments &a) { $function($arguments); });
+}
+""")
+_ROW = Template('  {"$name", "$instance", "cpu", &entry_$index, $strided},')
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A kernel for certain element types."""
+
+    kernel: Kernel
+    types: Mapping[str, DType]
+
+
+def instance_name(types: Mapping[str, DType]) -> str:
+    """The element types of an instance as its table row has them: ``T=f32,U=i64``."""
+    return ",".join(f"{variable}={dtype.value}" for variable, dtype in types.items())
+
+
+def library_text(source: str, user: str, instances: Sequence[Instance]) -> str:
+    """The C++ text of a library.
+
+    Args:
+        source: the user's file, for the heading.
+        user: the line that includes it, or nothing for C, whose functions are declared and linked.
+        instances: the kernels to export.
+    """
+    matched = [match(instance.kernel) for instance in instances]
+    declared = dict.fromkeys(_prototype(i.kernel) for i in instances if i.kernel.language == "c")
+    entries = [_entry(*pair, index) for index, pair in enumerate(zip(instances, matched))]
+    rows = [_row(*pair, index) for index, pair in enumerate(zip(instances, matched))]
+    heading = source.encode("unicode_escape").decode("ascii")
+    return _LIBRARY.substitute(
+        source=heading,
+        user="\n".join([user, *declared]),
+        entries="\n".join(entries),
+        rows="\n".join(rows),
+        count=len(rows),
+    )
+
+
+def _prototype(kernel: Kernel) -> str:
+    """A C function as C++ has to see it, which has no ``restrict``."""
+    parameters = ", ".join(re.sub(r"\b(?:__)?restrict(?:__)?\b", "", p.text) for p in kernel.function.parameters)
+    return f'extern "C" {kernel.function.returns} {kernel.function.name}({parameters});'
+
+
+def _entry(instance: Instance, arguments: Iterable[Argument], index: int) -> str:
+    function = instance.kernel.function
+    return _ENTRY.substitute(
+        signature=str(instance.kernel.signature) + (f" with {instance_name(instance.types)}" if instance.types else ""),
+        index=index,
+        function="::" + function.name + _template_arguments(instance),
+        arguments=", ".join(_argument(instance.kernel, argument) for argument in arguments),
+    )
+
+
+def _template_arguments(instance: Instance) -> str:
+    """``<float, int64_t>``, or nothing for a function that is no template."""
+    types = [instance.types[variable].ctype for variable in template_variables(instance.kernel)]
+    return f"<{', '.join(types)}>" if types else ""
+
+
+def _argument(kernel: Kernel, argument: Argument) -> str:
+    signature = kernel.signature
+    if argument.role == "stream":
+        return "a.stream()"
+    if argument.role == "axis":
+        return f"a.axis({signature.axes.index(argument.name)})"
+    if argument.role == "scalar":
+        index = next(i for i, s in enumerate(signature.scalars) if s.name == argument.name)
+        return f"a.{'real' if signature.scalars[index].kind == 'float' else 'integer'}({index})"
+    return f"a.tensor({_tensor_index(kernel, argument)})"
+
+
+def _tensor_index(kernel: Kernel, argument: Argument) -> int:
+    """Inputs, then results: an input and a result of a second-order backward may share a name."""
+    signature = kernel.signature
+    first = 0 if argument.role == "input" else len(signature.tensors)
+    among = signature.tensors if argument.role == "input" else signature.results
+    return first + next(i for i, t in enumerate(among) if t.name == argument.name)
+
+
+def _row(instance: Instance, arguments: Iterable[Argument], index: int) -> str:
+    kernel = instance.kernel
+    strided = sum(1 << _tensor_index(kernel, a) for a in arguments if a.parameter.view == "Strided")
+    return _ROW.substitute(
+        name=kernel.signature.name, instance=instance_name(instance.types), index=index, strided=hex(strided)
+    )

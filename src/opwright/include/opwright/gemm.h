@@ -1,0 +1,36 @@
+/* gemm on the BLAS that PyTorch carries, row-major:
+ *
+ *   C = alpha * op(A) op(B) + beta * C     op(A): m x k, op(B): k x n, C: m x n
+ *
+ * op(X) is X, or its transpose where `transpose_x`. lda, ldb, ldc: elements from one stored row to the next.
+ * T: float, double, half, bfloat16 (halves accumulate in float).
+ */
+#ifndef OPWRIGHT_GEMM_H
+#define OPWRIGHT_GEMM_H
+
+#include "check.h"
+#include "half.h"
+#include "host.h"
+
+namespace opwright {
+namespace detail {
+
+template <class T>
+struct gemm_dtype;
+template <> struct gemm_dtype<float> { static constexpr int value = OPW_F32; };
+template <> struct gemm_dtype<double> { static constexpr int value = OPW_F64; };
+template <> struct gemm_dtype<half> { static constexpr int value = OPW_F16; };
+template <> struct gemm_dtype<bfloat16> { static constexpr int value = OPW_BF16; };
+
+}  // namespace detail
+
+template <class T>
+void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha, const T *a, int64_t lda,
+          const T *b, int64_t ldb, double beta, T *c, int64_t ldc) {
+  const int status =
+      detail::host->gemm(detail::gemm_dtype<T>::value, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  OPWRIGHT_CHECK(status == 0, "this runtime's gemm refused m=", m, " n=", n, " k=", k, " lda=", lda, " ldb=", ldb, " ldc=", ldc);
+}
+
+}  // namespace opwright
+#endif

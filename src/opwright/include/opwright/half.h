@@ -1,0 +1,84 @@
+/* half and bfloat16: two bytes in memory, float in arithmetic.
+ *
+ * Both convert to and from float without being asked, so `z[i] = 3 * x[i] - y[i]` computes in float and rounds once, to
+ * nearest even. `acc<T>` is the type to add up in: float for the two, T itself for the others. In a conditional expression
+ * write `float(x)`, since C++ can't tell which of the two directions is meant.
+ */
+#ifndef OPWRIGHT_HALF_H
+#define OPWRIGHT_HALF_H
+
+#include <stdint.h>
+
+namespace opwright {
+namespace detail {
+
+template <class To, class From>
+inline To bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From), "same size");
+  To to;
+  __builtin_memcpy(&to, &from, sizeof(to));
+  return to;
+}
+
+#if defined(__F16C__) && defined(__FLT16_MANT_DIG__) && (defined(__clang__) || __GNUC__ >= 12)
+inline float from_half(uint16_t bits) { return float(bit_cast<_Float16>(bits)); }
+inline uint16_t to_half(float value) { return bit_cast<uint16_t>(_Float16(value)); }
+#else
+/* IEEE 754 binary16 by integer arithmetic: scale into place, let the addition round. */
+inline float from_half(uint16_t bits) {
+  const uint32_t sign = uint32_t(bits & 0x8000u) << 16, magnitude = uint32_t(bits & 0x7fffu) << 13;
+  const float scaled = bit_cast<float>(magnitude) * bit_cast<float>(0x77800000u); /* 2^112 */
+  const uint32_t finite = bit_cast<uint32_t>(scaled), special = magnitude | 0x7f800000u;
+  return bit_cast<float>(sign | (magnitude >= 0x0f800000u ? special : finite));
+}
+inline uint16_t to_half(float value) {
+  const uint32_t bits = bit_cast<uint32_t>(value), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return uint16_t(sign | 0x7e00u | ((magnitude >> 13) & 0x1ffu));
+  if (magnitude >= 0x47800000u) return uint16_t(sign | 0x7c00u);
+  if (magnitude < 0x38800000u) {                                            /* subnormal: add 0.5, whose ulp is 2^-24 */
+    const float shifted = bit_cast<float>(magnitude) + 0.5f;
+    return uint16_t(sign | (bit_cast<uint32_t>(shifted) - 0x3f000000u));
+  }
+  const uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
+  return uint16_t(sign | ((rounded - 0x38000000u) >> 13));
+}
+#endif
+
+inline float from_bfloat16(uint16_t bits) { return bit_cast<float>(uint32_t(bits) << 16); }
+inline uint16_t to_bfloat16(float value) {
+  const uint32_t bits = bit_cast<uint32_t>(value);
+  const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  return uint16_t((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16) | 0x40u : rounded);
+}
+
+}  // namespace detail
+
+#define OPWRIGHT_SHORT_FLOAT(name)                                                   \
+  struct name {                                                                      \
+    uint16_t bits;                                                                   \
+    name() = default;                                                                \
+    name(float value) : bits(detail::to_##name(value)) {}                            \
+    name(double value) : name(float(value)) {}                                       \
+    name(int value) : name(float(value)) {}                                          \
+    name(long value) : name(float(value)) {}                                         \
+    operator float() const { return detail::from_##name(bits); }                     \
+    name &operator+=(float other) { return *this = name(float(*this) + other); }     \
+    name &operator-=(float other) { return *this = name(float(*this) - other); }     \
+    name &operator*=(float other) { return *this = name(float(*this) * other); }     \
+    name &operator/=(float other) { return *this = name(float(*this) / other); }     \
+  };
+OPWRIGHT_SHORT_FLOAT(half)
+OPWRIGHT_SHORT_FLOAT(bfloat16)
+#undef OPWRIGHT_SHORT_FLOAT
+
+namespace detail {
+template <class T> struct accumulate { using type = T; };
+template <> struct accumulate<half> { using type = float; };
+template <> struct accumulate<bfloat16> { using type = float; };
+}  // namespace detail
+
+template <class T>
+using acc = typename detail::accumulate<T>::type;
+
+}  // namespace opwright
+#endif

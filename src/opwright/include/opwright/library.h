@@ -1,0 +1,88 @@
+/* What generated code needs to export kernels: from the C ABI's call to the author's function. */
+#ifndef OPWRIGHT_LIBRARY_H
+#define OPWRIGHT_LIBRARY_H
+
+#include "check.h"
+#include "host.h"
+#include "tensor.h"
+
+namespace opwright {
+namespace detail {
+
+/* Becomes whatever view the function's parameter is. */
+struct TensorArgument {
+  const opw_tensor &t;
+
+  template <class T, int N>
+  operator Tensor<T, N>() const {
+    T *data = static_cast<T *>(t.data);
+    if constexpr (N == any_rank) {
+      return Tensor<T, N>(data, t.sizes, t.ndim, t.numel, t.present != 0);
+    } else {
+      check_rank(N);
+      return Tensor<T, N>(data, t.sizes, t.present != 0);
+    }
+  }
+  template <class T, int N>
+  operator Strided<T, N>() const {
+    check_rank(N);
+    return Strided<T, N>(static_cast<T *>(t.data), t.sizes, t.strides, t.present != 0);
+  }
+  template <class T>
+  operator T *() const {
+    return static_cast<T *>(t.data);
+  }
+
+ private:
+  void check_rank(int rank) const {
+    OPWRIGHT_CHECK(!t.present || t.ndim == rank, "the kernel takes a tensor of rank ", rank, ", got rank ", t.ndim);
+  }
+};
+
+/* Becomes the integer type of the function's parameter, if the value fits. */
+struct IntegerArgument {
+  int64_t value;
+
+  operator bool() const { return value != 0; }
+  template <class I>
+  operator I() const {
+    const I narrow = static_cast<I>(value);
+    OPWRIGHT_CHECK(static_cast<int64_t>(narrow) == value && (narrow < I(0)) == (value < 0), value,
+                   " doesn't fit the kernel's parameter of ", int(sizeof(I)), " bytes");
+    return narrow;
+  }
+};
+
+struct Arguments {
+  const opw_call *call;
+  TensorArgument tensor(int i) const { return {call->tensors[i]}; }
+  double real(int i) const { return call->scalars[i].f; }
+  IntegerArgument integer(int i) const { return {call->scalars[i].i}; }
+  IntegerArgument axis(int i) const { return {call->axes[i]}; }
+  void *stream() const { return call->stream; }
+};
+
+/* Nothing that is thrown crosses the ABI. */
+template <class F>
+int32_t guarded(const opw_call *call, const F &body) noexcept {
+  try {
+    body(Arguments{call});
+    return 0;
+  } catch (const Failure &failure) {
+    call->fail(call->fail_context, failure.message.text(), failure.message.length());
+  } catch (...) {
+    const char text[] = "a C++ exception left the kernel; use OPWRIGHT_CHECK(condition, message...) for errors";
+    call->fail(call->fail_context, text, sizeof(text) - 1);
+  }
+  return 1;
+}
+
+inline const opw_library *open(const opw_host *given, const opw_library &library) {
+  if (given->abi_version != OPWRIGHT_ABI_VERSION || given->size < sizeof(opw_host)) return nullptr;
+  host = given;
+  return &library;
+}
+
+}  // namespace detail
+}  // namespace opwright
+#endif

@@ -1,0 +1,36 @@
+/* Memory for the time of a call, from PyTorch's own allocator: `Workspace<float> w(n); w[i] = ...`. Not initialised. */
+#ifndef OPWRIGHT_WORKSPACE_H
+#define OPWRIGHT_WORKSPACE_H
+
+#include "check.h"
+#include "host.h"
+
+namespace opwright {
+
+template <class T>
+class Workspace {
+ public:
+  explicit Workspace(int64_t n, void *stream = nullptr) : size_(n), stream_(stream) {
+    OPWRIGHT_CHECK(n >= 0, "a workspace can't hold ", n, " elements");
+    OPWRIGHT_CHECK(uint64_t(n) <= uint64_t(PTRDIFF_MAX) / sizeof(T), "a workspace of ", n, " elements is larger than memory");
+    if (n > 0) data_ = static_cast<T *>(detail::host->allocate(size_t(n) * sizeof(T), stream));
+    OPWRIGHT_CHECK(n == 0 || data_, "no memory for a workspace of ", n, " elements of ", int(sizeof(T)), " bytes");
+  }
+  Workspace(const Workspace &) = delete;
+  Workspace &operator=(const Workspace &) = delete;
+  ~Workspace() {
+    if (data_) detail::host->release(data_, stream_);
+  }
+  T *data() const { return data_; }
+  int64_t size() const { return size_; }
+  T &operator[](int64_t i) const { return data_[i]; }
+
+ private:
+  static_assert(__is_trivially_copyable(T), "workspace elements are raw memory");
+  T *data_ = nullptr;
+  int64_t size_;
+  void *stream_;
+};
+
+}  // namespace opwright
+#endif

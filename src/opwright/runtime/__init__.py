@@ -1,0 +1,16 @@
+"""The only part that knows PyTorch: operators registered, checked, allocated, called and differentiated."""
+
+from __future__ import annotations
+
+try:
+    import torch as _torch  # noqa: F401 - asked for here, so that the error says what to install
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "Opwright needs PyTorch 2.10 or newer to load operators, and none is installed. "
+        "Install it with `pip install opwright[torch]`, or choose a build on pytorch.org.",
+        name=error.name,
+    ) from error
+
+from opwright.runtime.load import Operators, load
+
+__all__ = ["Operators", "load"]

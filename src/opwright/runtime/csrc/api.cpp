@@ -1,0 +1,127 @@
+// What Python calls, through ctypes: plain C, so that one binary serves every Python.
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <dlfcn.h>
+#include <torch/library.h>
+
+#include <deque>
+#include <mutex>
+
+#include "autograd.h"
+#include "errors.h"
+
+namespace opw {
+
+Callbacks callbacks{};
+
+namespace {
+
+thread_local std::string error_text;
+thread_local _object* error_type = nullptr;
+_object* classes[4] = {};
+
+template <class F>
+auto guarded(F body) -> decltype(body()) {
+  error_type = nullptr;
+  try {
+    return body();
+  } catch (const std::exception& e) {
+    error_type = classes[static_cast<int>(Class::Internal)];
+    error_text = e.what();
+    return {};
+  }
+}
+
+}  // namespace
+
+void raise(Class which, const std::string& text) {
+  _object* type = classes[static_cast<int>(which)];
+  if (!type) TORCH_CHECK(false, text);
+  throw PythonError(type, text);
+}
+
+void raise_pending(const std::string& otherwise) {
+  _object* type = error_type;
+  error_type = nullptr;
+  if (!type) raise(Class::Argument, otherwise);
+  throw PythonError(type, error_text);
+}
+
+}  // namespace opw
+
+using namespace opw;
+#define OPW_EXPORT extern "C" __attribute__((visibility("default")))
+
+OPW_EXPORT void opw_initialize(Callbacks given, _object* argument, _object* kernel, _object* unsupported,
+                               _object* internal) {
+  callbacks = given;
+  classes[0] = argument, classes[1] = kernel, classes[2] = unsupported, classes[3] = internal;
+}
+
+// For callbacks: the exception that the native caller shall raise.
+OPW_EXPORT void opw_set_error(_object* type, const char* text) {
+  error_type = type;
+  error_text = text;
+}
+
+// After a function that returned null: its error.
+OPW_EXPORT const char* opw_last_error() {
+  return error_type ? error_text.c_str() : nullptr;
+}
+
+OPW_EXPORT Kernel* opw_kernel_new(int64_t id, const char* name) {
+  auto* kernel = new Kernel;
+  kernel->id = id;
+  kernel->name = name;
+  return kernel;
+}
+
+OPW_EXPORT void opw_kernel_publish(Kernel* kernel, uint64_t types, const opw_kernel* entry) {
+  kernel->publish(types, entry);
+}
+
+// Opens a kernel library and hands it the host services. Never closed: its code may still run.
+OPW_EXPORT const opw_library* opw_library_open(const char* path) {
+  return guarded([&]() -> const opw_library* {
+    void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    TORCH_CHECK(handle, dlerror());
+    auto function = reinterpret_cast<opw_library_function>(dlsym(handle, "opwright_library"));
+    TORCH_CHECK(function, path, " is no Opwright kernel library: it lacks the symbol opwright_library");
+    const opw_library* library = function(host());
+    TORCH_CHECK(library && library->abi_version == OPWRIGHT_ABI_VERSION, path, " was built for another version of "
+                "Opwright's ABI; this one is version ", OPWRIGHT_ABI_VERSION);
+    return library;
+  });
+}
+
+// The schema `qualified` ("ns::name", overload) must be defined already.
+OPW_EXPORT Operator* opw_operator_new(Kernel* kernel, const char* qualified, const char* overload, const int64_t* plan,
+                                      int64_t count, int32_t returns_residuals) {
+  return guarded([&] {
+    auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(qualified, overload);
+    return new Operator{Plan::decode(plan, count), kernel, returns_residuals != 0, handle};
+  });
+}
+
+// Gives `op` its kernels at the CPU and Autograd keys. `backward` may be null: then `missing` is the error of backward().
+OPW_EXPORT int32_t opw_operator_register(Operator* op, const Operator* forward, const Operator* backward,
+                                         const int64_t* words, int64_t count, const char* node_name, const char* missing) {
+  return guarded([&]() -> int32_t {
+    auto* derivative = Derivative::decode(words, count);
+    derivative->forward = forward;
+    derivative->backward = backward;
+    derivative->node_name = node_name;
+    derivative->missing = missing;
+    op->derivative = derivative;
+    const auto& name = op->handle.operator_name();
+    const std::string ns(name.getNamespace().value()), full = name.name.substr(ns.size() + 2) +
+                                                              (name.overload_name.empty() ? "" : "." + name.overload_name);
+    static std::mutex mutex;
+    static auto* libraries = new std::deque<torch::Library>;  // never unregistered: graphs may hold the operators
+    std::lock_guard<std::mutex> lock(mutex);
+    libraries->emplace_back(torch::Library::IMPL, ns, c10::DispatchKey::CPU, __FILE__, __LINE__);
+    libraries->back().impl(full.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<CPUKernel>(op)));
+    libraries->emplace_back(torch::Library::IMPL, ns, c10::DispatchKey::Autograd, __FILE__, __LINE__);
+    libraries->back().impl(full.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<AutogradKernel>(op)));
+    return 1;
+  });
+}

@@ -1,0 +1,241 @@
+#include "autograd.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/record_function.h>
+#include <c10/core/AutogradState.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/saved_variable.h>
+#include <torch/csrc/autograd/variable.h>
+#include <torch/headeronly/version.h>
+
+#include "errors.h"
+
+namespace opw {
+namespace {
+
+using torch::autograd::Node;
+using torch::autograd::SavedVariable;
+using torch::autograd::variable_list;
+using Stack = torch::jit::Stack;
+
+// Nodes moved from shared_ptr to intrusive_ptr in PyTorch 2.13.
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13
+using NodePtr = c10::intrusive_ptr<Node>;
+template <class T>
+NodePtr make_node(const Derivative& d) {
+  return c10::make_intrusive<T>(d);
+}
+NodePtr pointer_to(Node* node) {
+  return NodePtr::reclaim_copy(node);
+}
+#else
+using NodePtr = std::shared_ptr<Node>;
+template <class T>
+NodePtr make_node(const Derivative& d) {
+  return NodePtr(new T(d), torch::autograd::deleteNode);
+}
+NodePtr pointer_to(Node* node) {
+  return node->getptr();
+}
+#endif
+
+// May these tensors go straight to the CPU kernel? Only if nobody else listens to the dispatcher.
+bool may_skip_dispatcher(const Stack& stack) {
+  if (at::hasThreadLocalCallbacks() || at::hasGlobalCallbacks()) return false;
+  const auto local = c10::impl::tls_local_dispatch_key_set();
+  c10::DispatchKeySet keys = local.included_;
+  for (const auto& value : stack)
+    if (value.isTensor() && value.toTensor().defined()) keys = keys | value.toTensor().key_set();
+  keys = keys - local.excluded_ - c10::autograd_dispatch_keyset - c10::DispatchKeySet(c10::DispatchKey::BackendSelect);
+  return is_plain_cpu(keys);
+}
+
+class OperatorNode final : public Node {
+ public:
+  explicit OperatorNode(const Derivative& derivative) : derivative_(derivative) {}
+  std::string name() const override {
+    return derivative_.node_name;
+  }
+  void release_variables() override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& s : saved_) s.reset_data();
+  }
+  void compiled_args(torch::dynamo::autograd::CompiledNodeArgs&) const override {
+    raise(Class::Unsupported, name() + ": compiled autograd can't trace a native node of an Opwright operator; call "
+                                       "backward() without it (torch._dynamo.config.compiled_autograd = False)");
+  }
+  variable_list apply(variable_list&& gradients) override;
+
+  void save_inputs(c10::ArrayRef<c10::IValue> arguments);
+  void save_outputs(c10::ArrayRef<c10::IValue> outputs);
+
+ private:
+  bool nothing_to_do(const variable_list& gradients) const;
+  void push_arguments(const variable_list& gradients, Stack& stack);
+  c10::List<bool> mask();
+
+  const Derivative& derivative_;
+  c10::SmallVector<SavedVariable, 6> saved_;   // in the order of the wires that need them
+  c10::SmallVector<c10::IValue, 4> scalars_;   // likewise
+};
+
+void OperatorNode::save_inputs(c10::ArrayRef<c10::IValue> arguments) {
+  if (!derivative_.backward) return;
+  Bound<c10::SymInt> bound(derivative_.forward->plan);
+  if (derivative_.needs_axes) {
+    c10::SmallVector<const at::Tensor*, 8> inputs;
+    for (size_t i = 0; i < arguments.size(); ++i)
+      if (derivative_.forward->plan.arguments[i].kind == Kind::Tensor) inputs.push_back(&tensor_of(arguments[i]));
+    bind(derivative_.forward->plan, inputs.data(), bound);
+  }
+  for (const auto& wire : derivative_.wires) {
+    if (wire.source == Source::Input) saved_.emplace_back(tensor_of(arguments[wire.index]), false);
+    if (wire.source == Source::Scalar) scalars_.push_back(arguments[wire.index]);
+    if (wire.source == Source::Axis) scalars_.emplace_back(bound.axes[wire.index]);
+    if (wire.source == Source::Ellipsis) scalars_.emplace_back(c10::SymIntArrayRef(bound.ellipsis));
+    if (wire.source == Source::Output) saved_.emplace_back();
+  }
+}
+
+void OperatorNode::save_outputs(c10::ArrayRef<c10::IValue> outputs) {
+  size_t next = 0;
+  for (const auto& wire : derivative_.wires) {
+    if (wire.source == Source::Output) saved_[next] = SavedVariable(tensor_of(outputs[wire.index]), true);
+    next += wire.source == Source::Input || wire.source == Source::Output;
+  }
+}
+
+bool OperatorNode::nothing_to_do(const variable_list& gradients) const {
+  for (const auto& g : gradients)
+    if (g.defined()) return false;
+  return true;
+}
+
+c10::List<bool> OperatorNode::mask() {
+  c10::List<bool> mask;
+  mask.reserve(derivative_.inputs.size());
+  for (size_t i = 0; i < derivative_.inputs.size(); ++i) mask.push_back(task_should_compute_output(i));
+  return mask;
+}
+
+void OperatorNode::push_arguments(const variable_list& gradients, Stack& stack) {
+  const auto self = pointer_to(this);
+  size_t next_saved = 0, next_scalar = 0;
+  for (const auto& wire : derivative_.wires) {
+    switch (wire.source) {
+      case Source::Gradient:
+        stack.emplace_back(gradients[wire.index].defined() ? c10::IValue(gradients[wire.index]) : c10::IValue());
+        break;
+      case Source::ZeroGradient:
+        stack.emplace_back(gradients[wire.index].defined() ? gradients[wire.index] : input_metadata(wire.index).zeros_like());
+        break;
+      case Source::Input:
+      case Source::Output: {
+        at::Tensor t = saved_[next_saved++].unpack(self);
+        stack.emplace_back(t.defined() ? c10::IValue(std::move(t)) : c10::IValue());
+        break;
+      }
+      case Source::Scalar:
+      case Source::Axis:
+      case Source::Ellipsis: stack.emplace_back(scalars_[next_scalar++]); break;
+      case Source::Mask: stack.emplace_back(mask()); break;
+    }
+  }
+}
+
+variable_list OperatorNode::apply(variable_list&& gradients) {
+  if (!derivative_.backward) raise(Class::Unsupported, derivative_.missing);
+  if (nothing_to_do(gradients)) return variable_list(derivative_.inputs.size());
+  Stack stack;
+  stack.reserve(derivative_.wires.size());
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    push_arguments(gradients, stack);
+  }
+  if (!c10::GradMode::is_enabled() && may_skip_dispatcher(stack)) run(*derivative_.backward, stack);
+  else derivative_.backward->handle.callBoxed(stack);
+  variable_list result;
+  result.reserve(stack.size());
+  for (auto& value : stack) result.emplace_back(value.isTensor() ? std::move(value).toTensor() : at::Tensor());
+  return result;
+}
+
+bool differentiable(const at::Tensor& t) {
+  return t.defined() && torch::autograd::isDifferentiableType(t.scalar_type());
+}
+
+bool requires_grad(const Derivative& d, c10::ArrayRef<c10::IValue> arguments) {
+  if (!c10::GradMode::is_enabled()) return false;
+  for (const int64_t i : d.inputs) {
+    const auto& t = tensor_of(arguments[i]);
+    if (t.defined() && t.requires_grad() && differentiable(t)) return true;
+  }
+  return false;
+}
+
+void refuse_forward_mode(const Operator& op, c10::ArrayRef<c10::IValue> arguments) {
+  for (const auto& value : arguments)
+    if (value.isTensor() && torch::autograd::isFwGradDefined(value.toTensor()))
+      raise(Class::Unsupported, op.kernel->name + "(): there is no forward-mode derivative (jvp) of this operator; use "
+                                                  "reverse mode (torch.autograd.grad, torch.func.vjp)");
+}
+
+void below_autograd(const Operator& op, c10::DispatchKeySet keys, Stack* stack) {
+  const auto below = keys & c10::after_autograd_keyset;
+  if (is_plain_cpu(below)) return run(op, *stack);
+  at::AutoDispatchBelowADInplaceOrView guard;
+  op.handle.redispatchBoxed(below, stack);
+}
+
+NodePtr record(const Derivative& d, c10::ArrayRef<c10::IValue> arguments) {
+  NodePtr node = make_node<OperatorNode>(d);
+  torch::autograd::edge_list edges;
+  edges.reserve(d.inputs.size());
+  for (const int64_t i : d.inputs) {
+    const auto& t = tensor_of(arguments[i]);
+    edges.push_back(differentiable(t) ? torch::autograd::impl::gradient_edge(t) : torch::autograd::Edge());
+  }
+  node->set_next_edges(std::move(edges));
+  static_cast<OperatorNode&>(*node).save_inputs(arguments);
+  return node;
+}
+
+}  // namespace
+
+void AutogradKernel::operator()(const c10::OperatorHandle&, c10::DispatchKeySet keys, Stack* stack) {
+  const auto arguments = torch::jit::last(*stack, op->plan.arguments.size());
+  refuse_forward_mode(*op, arguments);
+  const Derivative& d = *op->derivative;
+  if (!requires_grad(d, arguments)) return below_autograd(*op, keys, stack);
+  const NodePtr node = record(d, arguments);
+  const Operator& forward = d.backward ? *d.forward : *op;
+  below_autograd(forward, keys, stack);
+  const auto outputs = torch::jit::last(*stack, forward.returns());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& t = tensor_of(outputs[i]);
+    if (d.differentiable[i] && differentiable(t)) torch::autograd::set_history(t, node);
+    else node->add_input_metadata(Node::undefined_input());
+  }
+  if (d.backward) static_cast<OperatorNode&>(*node).save_outputs(outputs);
+  torch::jit::drop(*stack, forward.returns() - op->returns());
+}
+
+Derivative* Derivative::decode(const int64_t* words, int64_t count) {
+  const int64_t *at = words, *end = words + count;
+  const auto next = [&] {
+    TORCH_CHECK(at < end, "opwright: a derivative's plan ended early");
+    return *at++;
+  };
+  auto* d = new Derivative;
+  for (int64_t n = next(); n > 0; --n) {
+    const auto source = static_cast<Source>(next());
+    d->wires.push_back({source, next()});
+    d->needs_axes |= source == Source::Axis || source == Source::Ellipsis;
+  }
+  for (int64_t n = next(); n > 0; --n) d->inputs.push_back(next());
+  for (int64_t n = next(); n > 0; --n) d->differentiable.push_back(next() != 0);
+  return d;
+}
+
+}  // namespace opw

@@ -1,0 +1,85 @@
+// An operator of the dispatcher, and the kernels that it calls.
+#pragma once
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "opwright/abi.h"
+#include "plan.h"
+
+namespace opw {
+
+// The instances of one kernel, by the key of Bound::types. Replaced as a whole by one atomic store, never freed: a call
+// in flight may still read the old one.
+struct Instance {
+  uint64_t types;
+  const opw_kernel* kernel;
+};
+struct Instances {
+  std::vector<Instance> list;
+};
+
+struct Kernel {
+  int64_t id;  // Python's name for it, in the callbacks
+  std::string name;
+  std::atomic<const Instances*> instances{new Instances};
+
+  const opw_kernel* find(uint64_t types) const {
+    for (const auto& i : instances.load(std::memory_order_acquire)->list)
+      if (i.types == types) return i.kernel;
+    return nullptr;
+  }
+  // Has Python build the instance where it isn't there yet; raises what the build raises.
+  const opw_kernel* get(uint64_t types);
+  void publish(uint64_t types, const opw_kernel* kernel);  // in place of an older one
+};
+
+// How autograd gets from an operator to its backward. Lives for ever, like the operator.
+struct Derivative;
+
+struct Operator {
+  Plan plan;
+  Kernel* kernel;          // shared by `foo` and its form with residuals
+  bool returns_residuals;  // whether results and residuals, or results alone
+  c10::OperatorHandle handle;
+  const Derivative* derivative = nullptr;
+
+  size_t returns() const {
+    return plan.outputs.size() - (returns_residuals ? 0 : plan.residuals);
+  }
+};
+
+// Runs the CPU kernel: checks and pops the arguments, allocates and pushes the results. Every tensor is a plain CPU one.
+void run(const Operator& op, torch::jit::Stack& stack);
+
+// True if dispatching these keys below autograd ends in the plain CPU kernel, so that it may be called directly.
+inline bool is_plain_cpu(c10::DispatchKeySet below_autograd) {
+  const auto keys = below_autograd - c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView);
+  return keys.highestPriorityTypeId() == c10::DispatchKey::CPU;
+}
+
+// The tensor of a stack slot: undefined for None. False if it holds neither.
+inline const at::Tensor& tensor_of(const c10::IValue& value) {
+  static const at::Tensor undefined;
+  return value.isTensor() ? value.toTensor() : undefined;
+}
+inline int64_t int_of(const c10::IValue& value) {
+  return value.isInt() ? value.toInt() : value.toSymInt().guard_int(__FILE__, __LINE__);
+}
+
+// Python's part, called through function pointers that it hands over once (see runtime/native.py).
+struct Callbacks {
+  int32_t (*build)(int64_t kernel, uint64_t types);  // 0 after publishing the instance
+  void (*explain)(int64_t kernel, int64_t count, const int64_t* words);  // sets the error of a call that doesn't fit
+};
+extern Callbacks callbacks;
+// Raises what a callback left with opw_set_error, or `otherwise` if it left nothing.
+[[noreturn]] void raise_pending(const std::string& otherwise);
+
+const opw_host* host();
+
+}  // namespace opw

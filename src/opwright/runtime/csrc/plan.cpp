@@ -1,0 +1,276 @@
+#include "plan.h"
+
+#include <c10/util/Exception.h>
+
+namespace opw {
+namespace {
+
+struct Reader {
+  const int64_t* at;
+  const int64_t* end;
+  int64_t next() {
+    TORCH_CHECK(at < end, "opwright: a plan ended early");
+    return *at++;
+  }
+};
+
+Expression read_expression(Reader& in) {
+  Expression e;
+  for (int64_t n = in.next(); n > 0; --n) e.code.push_back(in.next());
+  if (e.code.size() == 2 && e.code[0] == int64_t(Code::Axis)) e.axis = e.code[1];
+  return e;
+}
+
+std::vector<TensorPlan> read_tensors(Reader& in) {
+  std::vector<TensorPlan> tensors(in.next());
+  for (auto& t : tensors) {
+    t.type_kind = static_cast<TypeKind>(in.next());
+    t.type = in.next();
+    t.optional = in.next();
+    t.ellipsis = in.next();
+    for (int64_t n = in.next(); n > 0; --n) t.dims.push_back(read_expression(in));
+  }
+  return tensors;
+}
+
+}  // namespace
+
+Plan Plan::decode(const int64_t* words, int64_t count) {
+  Reader in{words, words + count};
+  TORCH_CHECK(in.next() == kPlanVersion, "opwright: a plan of another version");
+  Plan plan;
+  plan.axes = in.next();
+  for (int64_t n = in.next(); n > 0; --n) plan.variables.push_back(static_cast<uint64_t>(in.next()));
+  for (int64_t n = in.next(); n > 0; --n) {
+    const auto kind = static_cast<Kind>(in.next());
+    plan.arguments.push_back({kind, in.next()});
+    plan.scalars += kind == Kind::Float || kind == Kind::Int || kind == Kind::Bool;
+    plan.masked |= kind == Kind::Mask;
+  }
+  plan.inputs = read_tensors(in);
+  plan.outputs = read_tensors(in);
+  plan.residuals = in.next();
+  TORCH_CHECK(in.at == in.end, "opwright: a plan with words left over");
+  return plan;
+}
+
+namespace {
+
+// The value of `e`; `missing` counts the unknown axes in it and keeps the last one's index.
+struct Missing {
+  int count = 0;
+  int64_t axis = -1;
+};
+
+template <class I>
+Missing missing(const Expression& e, const Bound<I>& bound) {
+  Missing m;
+  for (size_t i = 0; i < e.code.size(); ++i) {
+    const auto code = static_cast<Code>(e.code[i]);
+    if (code == Code::Axis || code == Code::Constant) ++i;
+    if (code != Code::Axis || bound.known[e.code[i]] || e.code[i] == m.axis) continue;
+    ++m.count;
+    m.axis = e.code[i];
+  }
+  return m;
+}
+
+int64_t floor_divide(int64_t a, int64_t b) {
+  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+c10::SymInt floor_divide(const c10::SymInt& a, const c10::SymInt& b) {
+  return a / b;
+}
+
+template <class I>
+bool evaluate(const Expression& e, const Bound<I>& bound, I& value) {
+  if (e.axis >= 0) {
+    value = bound.axes[e.axis];
+    return true;
+  }
+  c10::SmallVector<I, 8> stack;
+  for (size_t i = 0; i < e.code.size(); ++i) {
+    const auto code = static_cast<Code>(e.code[i]);
+    if (code == Code::Axis) {
+      stack.push_back(bound.axes[e.code[++i]]);
+      continue;
+    }
+    if (code == Code::Constant) {
+      stack.push_back(I(e.code[++i]));
+      continue;
+    }
+    const I right = stack.pop_back_val(), left = stack.pop_back_val();
+    if (code == Code::Add) stack.push_back(left + right);
+    else if (code == Code::Subtract) stack.push_back(left - right);
+    else if (code == Code::Multiply) stack.push_back(left * right);
+    else {
+      if constexpr (std::is_same_v<I, int64_t>)
+        if (right == 0) return false;
+      stack.push_back(floor_divide(left, right));
+    }
+  }
+  value = stack.back();
+  return true;
+}
+
+enum class Step { Done, Later, Wrong };
+
+// Solves e == size for its one unknown axis, in which it is linear (the signature's parser has seen to that). Where the
+// axis is multiplied by a zero, another argument has to tell it.
+template <class I>
+Step solve(const Expression& e, int64_t axis, const I& size, Bound<I>& bound) {
+  I at_zero(0), at_one(0);
+  bound.axes[axis] = I(0);
+  if (!evaluate(e, bound, at_zero)) return Step::Wrong;
+  bound.axes[axis] = I(1);
+  if (!evaluate(e, bound, at_one)) return Step::Wrong;
+  const I slope = at_one - at_zero, rest = size - at_zero;
+  if constexpr (std::is_same_v<I, int64_t>) {
+    if (slope == 0) return Step::Later;
+    if (rest % slope != 0 || rest / slope < 0) return Step::Wrong;
+  }
+  bound.axes[axis] = rest / slope;
+  bound.known[axis] = true;
+  return Step::Done;
+}
+
+int64_t size_of(const at::Tensor& t, int64_t d, int64_t*) {
+  return t.sizes()[d];
+}
+c10::SymInt size_of(const at::Tensor& t, int64_t d, c10::SymInt*) {
+  return t.sym_size(d);
+}
+
+template <class I>
+Step bind_dim(const Expression& e, const I& size, Bound<I>& bound) {
+  constexpr bool checked = std::is_same_v<I, int64_t>;
+  if (e.axis >= 0) {
+    if (!bound.known[e.axis]) {
+      bound.axes[e.axis] = size;
+      bound.known[e.axis] = true;
+      return Step::Done;
+    }
+    if constexpr (checked) return bound.axes[e.axis] == size ? Step::Done : Step::Wrong;
+    return Step::Done;
+  }
+  const Missing m = missing(e, bound);
+  if (m.count > 1) return Step::Later;
+  if (m.count == 1) return solve(e, m.axis, size, bound);
+  if constexpr (!checked) return Step::Done;
+  I value(0);
+  return evaluate(e, bound, value) && value == size ? Step::Done : Step::Wrong;
+}
+
+bool bind_type(const Plan& plan, const TensorPlan& t, at::ScalarType type, uint64_t& types) {
+  if (t.type_kind == TypeKind::Concrete) return static_cast<int64_t>(type) == t.type;
+  if (t.type_kind == TypeKind::Accumulate) return true;  // checked when every variable is known
+  const int shift = static_cast<int>(8 * t.type);
+  const uint64_t code = static_cast<uint64_t>(type) + 1, known = (types >> shift) & 0xff;
+  if (known) return known == code;
+  if (code > 64 || !((plan.variables[t.type] >> (code - 1)) & 1)) return false;
+  types |= code << shift;
+  return true;
+}
+
+at::ScalarType accumulate(at::ScalarType type) {
+  return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
+}
+
+template <class I>
+bool bind_ellipsis(const at::Tensor& t, int64_t leading, Bound<I>& bound) {
+  if (bound.has_ellipsis) {
+    if (static_cast<int64_t>(bound.ellipsis.size()) != leading) return false;
+    if constexpr (std::is_same_v<I, int64_t>)
+      for (int64_t d = 0; d < leading; ++d)
+        if (bound.ellipsis[d] != t.sizes()[d]) return false;
+    return true;
+  }
+  for (int64_t d = 0; d < leading; ++d) bound.ellipsis.push_back(size_of(t, d, static_cast<I*>(nullptr)));
+  bound.has_ellipsis = true;
+  return true;
+}
+
+// Dims with two unknowns wait until other dims have bound one of them.
+template <class I>
+bool bind_shapes(const Plan& plan, const at::Tensor* const* inputs, Bound<I>& bound) {
+  struct Waiting {
+    const Expression* e;
+    I size;
+  };
+  c10::SmallVector<Waiting, 4> waiting;
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    const auto& p = plan.inputs[i];
+    const at::Tensor& t = *inputs[i];
+    if (!t.defined()) continue;
+    const int64_t leading = t.dim() - static_cast<int64_t>(p.dims.size());
+    if (p.ellipsis ? leading < 0 || !bind_ellipsis(t, leading, bound) : leading != 0) return false;
+    for (size_t d = 0; d < p.dims.size(); ++d) {
+      const I size = size_of(t, leading + static_cast<int64_t>(d), static_cast<I*>(nullptr));
+      const Step step = bind_dim(p.dims[d], size, bound);
+      if (step == Step::Wrong) return false;
+      if (step == Step::Later) waiting.push_back({&p.dims[d], size});
+    }
+  }
+  while (!waiting.empty()) {
+    c10::SmallVector<Waiting, 4> again;
+    for (const auto& w : waiting) {
+      const Step step = bind_dim(*w.e, w.size, bound);
+      if (step == Step::Wrong) return false;
+      if (step == Step::Later) again.push_back(w);
+    }
+    if (again.size() == waiting.size()) return false;
+    waiting = again;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool bind(const Plan& plan, const at::Tensor* const* inputs, Bound<int64_t>& bound) {
+  bool accumulated = false;
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    const at::Tensor& t = *inputs[i];
+    const auto& p = plan.inputs[i];
+    if (!t.defined()) {
+      if (!p.optional) return false;
+      continue;
+    }
+    accumulated |= p.type_kind == TypeKind::Accumulate;
+    if (!bind_type(plan, p, t.scalar_type(), bound.types)) return false;
+  }
+  for (size_t v = 0; v < plan.variables.size(); ++v)
+    if (!((bound.types >> (8 * v)) & 0xff)) return false;
+  if (accumulated)
+    for (size_t i = 0; i < plan.inputs.size(); ++i) {
+      const auto& p = plan.inputs[i];
+      if (p.type_kind != TypeKind::Accumulate || !inputs[i]->defined()) continue;
+      if (inputs[i]->scalar_type() != accumulate(bound.type(p.type))) return false;
+    }
+  return bind_shapes(plan, inputs, bound);
+}
+
+void bind(const Plan& plan, const at::Tensor* const* inputs, Bound<c10::SymInt>& bound) {
+  bind_shapes(plan, inputs, bound);
+}
+
+bool output_sizes(const TensorPlan& output, const Bound<int64_t>& bound, c10::SmallVectorImpl<int64_t>& sizes) {
+  sizes.clear();
+  if (output.ellipsis) {
+    if (!bound.has_ellipsis) return false;
+    sizes.append(bound.ellipsis.begin(), bound.ellipsis.end());
+  }
+  for (const auto& e : output.dims) {
+    int64_t size = 0;
+    if (missing(e, bound).count || !evaluate(e, bound, size) || size < 0) return false;
+    sizes.push_back(size);
+  }
+  return true;
+}
+
+at::ScalarType output_type(const TensorPlan& output, const Bound<int64_t>& bound) {
+  if (output.type_kind == TypeKind::Concrete) return static_cast<at::ScalarType>(output.type);
+  const at::ScalarType type = bound.type(output.type);
+  return output.type_kind == TypeKind::Accumulate ? accumulate(type) : type;
+}
+
+}  // namespace opw

@@ -1,0 +1,75 @@
+// A signature as the runtime uses it: decoded once from the integers that runtime/plan.py writes, read on every call.
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
+#include <c10/util/SmallVector.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace opw {
+
+constexpr int64_t kPlanVersion = 1;
+constexpr int kMaxVariables = 8;  // type variables: one byte each in an instance key
+
+// The kinds of an operator's schema arguments.
+enum class Kind : int64_t { Tensor, Float, Int, Bool, Axis, Ellipsis, Mask };
+enum class TypeKind : int64_t { Concrete, Variable, Accumulate };
+// Instructions of an axis expression, in postfix order; Axis and Constant are followed by their operand.
+enum class Code : int64_t { Axis, Constant, Add, Subtract, Multiply, FloorDivide };
+
+struct Expression {
+  std::vector<int64_t> code;
+  int64_t axis = -1;  // the expression is just this axis
+};
+
+struct TensorPlan {
+  TypeKind type_kind;
+  int64_t type;  // a c10::ScalarType, or the index of a type variable
+  bool optional;
+  bool ellipsis;
+  std::vector<Expression> dims;
+};
+
+struct Argument {
+  Kind kind;
+  int64_t index;  // into the tensors, the scalars, or the axes
+};
+
+struct Plan {
+  int64_t axes = 0;
+  std::vector<uint64_t> variables;  // per type variable: the set of its element types, bit by c10::ScalarType
+  std::vector<Argument> arguments;  // in schema order
+  std::vector<TensorPlan> inputs, outputs;  // outputs: results, then residuals
+  int64_t residuals = 0;                    // how many of the outputs are residuals
+  int64_t scalars = 0;
+  bool masked = false;
+
+  static Plan decode(const int64_t* words, int64_t count);
+};
+
+// Axes, the shape of `...` and the element types that one call's inputs determine. I: int64_t or c10::SymInt.
+template <class I>
+struct Bound {
+  c10::SmallVector<I, 8> axes;
+  c10::SmallVector<bool, 8> known;
+  c10::SmallVector<I, 6> ellipsis;
+  bool has_ellipsis = false;
+  uint64_t types = 0;  // byte v: 1 + the c10::ScalarType of variable v; the key of a kernel's instance
+
+  explicit Bound(const Plan& plan) : axes(plan.axes, I(0)), known(plan.axes, false) {}
+  at::ScalarType type(int64_t variable) const {
+    return static_cast<at::ScalarType>(((types >> (8 * variable)) & 0xff) - 1);
+  }
+};
+
+// Undefined where optional and absent. Returns false at the first mismatch: what it was is for Python to say.
+bool bind(const Plan& plan, const at::Tensor* const* inputs, Bound<int64_t>& bound);
+// Trusts the shapes (the fake kernel checks them) and only finds the axes.
+void bind(const Plan& plan, const at::Tensor* const* inputs, Bound<c10::SymInt>& bound);
+
+// False where a size would be negative or isn't determined.
+bool output_sizes(const TensorPlan& output, const Bound<int64_t>& bound, c10::SmallVectorImpl<int64_t>& sizes);
+at::ScalarType output_type(const TensorPlan& output, const Bound<int64_t>& bound);
+
+}  // namespace opw

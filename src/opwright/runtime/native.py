@@ -1,0 +1,178 @@
+"""The native runtime: built once for each PyTorch with the toolchain, loaded with ctypes, linked to no Python.
+
+Everything that depends on PyTorch's C++ interfaces is in ``csrc/``; what crosses is plain C (``csrc/api.cpp``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from opwright import errors
+from opwright.errors import OpwrightError, ToolchainError
+from opwright.toolchain import Built, Options, Unit, build, include_line
+
+CSRC = Path(__file__).parent / "csrc"
+_BUILD = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64)
+_EXPLAIN = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+# As csrc/errors.h declares it again, so that no Python header is needed.
+_PYTORCH_ERROR = (
+    "struct PyTorchError : public std::exception { PyTorchError() = default; "
+    "PyTorchError(std::string msg_) : msg(std::move(msg_)) {} virtual PyObject* python_type() = 0; "
+    "const char* what() const noexcept override { return msg.c_str(); } std::string msg; };"
+)
+
+
+class _Callbacks(ctypes.Structure):
+    _fields_ = (("build", _BUILD), ("explain", _EXPLAIN))
+
+
+class KernelRow(ctypes.Structure):
+    """``opw_kernel`` of abi.h."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("instance", ctypes.c_char_p),
+        ("device", ctypes.c_char_p),
+        ("entry", ctypes.c_void_p),
+        ("strided", ctypes.c_uint64),
+    )
+
+
+class LibraryTable(ctypes.Structure):
+    """``opw_library`` of abi.h."""
+
+    _fields_ = (
+        ("size", ctypes.c_size_t),
+        ("abi_version", ctypes.c_int32),
+        ("count", ctypes.c_int32),
+        ("kernels", ctypes.POINTER(KernelRow)),
+    )
+
+
+_PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
+    "opw_initialize": (None, [_Callbacks, *[ctypes.py_object] * 4]),
+    "opw_set_error": (None, [ctypes.py_object, ctypes.c_char_p]),
+    "opw_last_error": (ctypes.c_char_p, []),
+    "opw_kernel_new": (ctypes.c_void_p, [ctypes.c_int64, ctypes.c_char_p]),
+    "opw_kernel_publish": (None, [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]),
+    "opw_library_open": (ctypes.POINTER(LibraryTable), [ctypes.c_char_p]),
+    "opw_operator_new": (
+        ctypes.c_void_p,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32],
+    ),
+    "opw_operator_register": (
+        ctypes.c_int32,
+        [*[ctypes.c_void_p] * 4, ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p],
+    ),
+}
+
+
+class Native:
+    """The loaded runtime."""
+
+    def __init__(self, path: Path) -> None:
+        self.is_started = False
+        # PyDLL: these are short calls, and a change of hands of the GIL would cost more than they do.
+        self._library = ctypes.PyDLL(str(path))
+        for name, (result, arguments) in _PROTOTYPES.items():
+            function = getattr(self._library, name)
+            function.restype, function.argtypes = result, arguments
+
+    def __getattr__(self, name: str) -> Any:
+        """The C function of that name, without its prefix."""
+        return getattr(self._library, f"opw_{name}")
+
+    def checked(self, result: Any) -> Any:
+        """`result`, or the error that a function which returned null left."""
+        if result:
+            return result
+        text = self.last_error()
+        raise OpwrightError((text or b"the native runtime failed without saying why").decode("utf-8", "replace"))
+
+    def start(self, build: Callable[[int, int], None], explain: Callable[[int, list[int]], None]) -> None:
+        """Hand over what the native side asks Python for: building a kernel, and saying what is wrong with a call."""
+
+        def on_build(kernel: int, types: int) -> int:
+            return self._guarded(lambda: build(kernel, types))
+
+        def on_explain(kernel: int, count: int, words: Any) -> None:
+            self._guarded(lambda: explain(kernel, words[:count]))
+
+        self._kept = _Callbacks(_BUILD(on_build), _EXPLAIN(on_explain))  # ctypes doesn't keep callbacks alive
+        self.is_started = True
+        self.initialize(
+            self._kept, errors.ArgumentError, errors.KernelError, errors.UnsupportedError, errors.OpwrightError
+        )
+
+    def _guarded(self, body: Callable[[], None]) -> int:
+        try:
+            body()
+        except BaseException as error:  # noqa: BLE001 - C++ is the caller: it raises this again, KeyboardInterrupt too
+            self.set_error(type(error), str(error).encode("utf-8", "replace"))
+            return 1
+        return 0
+
+
+@functools.cache
+def native() -> Native:
+    """The runtime for the PyTorch in this process, built if this is its first use.
+
+    Raises:
+        ToolchainError: it can't be built or loaded.
+    """
+    built = build_native()
+    try:
+        return Native(built.path)
+    except OSError as error:
+        raise ToolchainError(f"Opwright's runtime for PyTorch {torch.__version__} can't be loaded: {error}") from error
+
+
+def build_native(on_progress: Callable[[str], None] | None = None) -> Built:
+    """Build the runtime, or find it in the cache."""
+    units = [Unit(f.stem, f"{include_line(f)}\n", f) for f in sorted(CSRC.glob("*.cpp"))]
+    runtime = Unit(f"opwright-runtime-torch{_minor()}", units[0].text, units[0].source, extra=tuple(units[1:]))
+    return build(runtime, _options(), on_progress=on_progress or _say)
+
+
+def _say(line: str) -> None:
+    if not line.startswith("compiling"):
+        print(f"opwright: {line}", file=sys.stderr, flush=True)
+        return
+    print(
+        f"opwright: building the runtime for PyTorch {torch.__version__} (once, about half a minute) ...",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _minor() -> str:
+    return ".".join(torch.__version__.split(".")[:2])
+
+
+def _options() -> Options:
+    root = Path(torch.__file__).parent
+    abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)  # noqa: SLF001 - cpp_extension, the public way to it, takes 0.2 s to import
+    return Options(
+        native=False,
+        std="c++20",
+        define=(f"_GLIBCXX_USE_CXX11_ABI={abi}",),
+        include_dirs=(CSRC,),
+        system_include_dirs=(root / "include",),
+        extra_cflags=("-O2",),
+        extra_ldflags=(f"-L{root / 'lib'}", "-ltorch_cpu", "-lc10"),
+        identity=f"torch {torch.__version__} {torch.version.git_version}",
+    )
+
+
+def python_errors_fit() -> bool:
+    """Whether this PyTorch declares its exception base class as csrc/errors.h does."""
+    header = Path(torch.__file__).parent / "include/torch/csrc/Exceptions.h"
+    return _PYTORCH_ERROR in re.sub(r"\s+", " ", header.read_text())

@@ -1,0 +1,150 @@
+"""Registers operators with PyTorch's dispatcher: schema, CPU and Autograd kernels, fake kernel, vmap rule."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from opwright.errors import SignatureError
+from opwright.runtime.fake import fake
+from opwright.runtime.plan import encode, encode_derivative, encode_underivative
+from opwright.runtime.registry import KernelState, Provider, add, started
+from opwright.runtime.vmap import looped
+from opwright.signature import Signature, TensorParam, schema
+from opwright.signature.wiring import Derivative, derivative, may_be_differentiable, suggestion
+
+FORMAT = 1  # of what follows from a signature: raised when the same signature comes to mean other shapes or gradients
+MAX_TENSORS = 64  # the strided bits of abi.h
+MAX_VARIABLES = 8  # the bytes of an instance key
+
+_LIBRARIES: dict[str, torch.library.Library] = {}  # for ever: graphs may hold the operators
+
+
+@dataclass(frozen=True)
+class Registered:
+    """One operator of a chain, as the dispatcher has it."""
+
+    kernel: KernelState
+    op: torch._ops.OpOverload
+
+
+def overload_name(chain: Sequence[Signature]) -> str:
+    """A name that stands for everything that follows from the chain's signatures.
+
+    It is the operators' overload name, so that torch.compile's caches, which know operators by name alone, never
+    give a graph that was traced under another signature (rule 9).
+    """
+    text = "\n".join([str(FORMAT), *map(str, chain)])
+    return "sig_" + hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def register(namespace: str, chain: Sequence[Signature], provider: Provider) -> list[Registered]:
+    """Register an operator, its backward, the backward's backward, and so on; the last one's gradient is an error.
+
+    Raises:
+        SignatureError: a backward doesn't fit its forward.
+    """
+    for signature in chain:
+        _check_limits(signature)
+    overload = overload_name(chain)
+    derivatives = [derivative(forward, backward) for forward, backward in zip(chain, chain[1:])]
+    forms = [_Form(namespace, overload, s, d, provider) for s, d in zip(chain, [None, *derivatives])]
+    for form, wiring, backward in zip(forms, [*derivatives, None], [*forms[1:], None]):
+        form.connect(wiring, backward)
+    return [Registered(form.kernel, form.public) for form in forms]
+
+
+def _check_limits(signature: Signature) -> None:
+    tensors, variables = len(signature.tensors + signature.results), len(signature.type_variables)
+    if tensors > MAX_TENSORS or variables > MAX_VARIABLES:
+        raise SignatureError(
+            f"{signature.name} has {tensors} tensors and {variables} type variables; "
+            f"at most {MAX_TENSORS} and {MAX_VARIABLES} are supported"
+        )
+
+
+class _Form:
+    """The dispatcher's operators of one signature: the public one and, with residuals, the internal one (rule 7)."""
+
+    def __init__(
+        self, namespace: str, overload: str, signature: Signature, of: Derivative | None, provider: Provider
+    ) -> None:
+        """`of`: the derivative that this signature is the backward of."""
+        self.namespace, self.overload, self.signature = namespace, overload, signature
+        self.axes, self.ellipsis = (of.axes, of.ellipsis) if of else ((), False)
+        self.mask = of is not None
+        self.kernel = add(KernelState(signature, self.axes, self.ellipsis, provider))
+        self.public, self.native_public = self._define(signature.name, residuals=False)
+        self.internal, self.native_internal = self.public, self.native_public
+        if signature.residuals:
+            self.internal, self.native_internal = self._define(f"_{signature.name}_with_residuals", residuals=True)
+
+    def _define(self, name: str, *, residuals: bool) -> tuple[torch._ops.OpOverload, int]:
+        signature, library = self.signature, _library(self.namespace)
+        text = schema(
+            signature,
+            name=name,
+            overload=self.overload,
+            with_residuals=residuals,
+            axes=self.axes,
+            ellipsis=self.ellipsis,
+            output_mask=len(signature.outputs) if self.mask else 0,
+        )
+        library.define(text, tags=(torch.Tag.pt2_compliant_tag,))
+        packet = getattr(getattr(torch.ops, self.namespace), name)
+        op = getattr(packet, self.overload)
+        packet.default = op  # the name by which everybody looks for an operator's only overload
+        rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
+        torch.library.register_fake(op, rule, lib=library)
+        torch.library.register_vmap(op, looped(op, rule), lib=library)
+        plan = encode(signature, self.axes, ellipsis=self.ellipsis, mask=self.mask)
+        runtime = started()
+        address, count = plan.buffer_info()
+        qualified = f"{self.namespace}::{name}".encode()
+        native = runtime.operator_new(
+            self.kernel.handle, qualified, self.overload.encode(), address, count, int(residuals)
+        )
+        return op, runtime.checked(native)
+
+    def connect(self, wiring: Derivative | None, backward: _Form | None) -> None:
+        """Register the kernels, with `backward` at the end of the wires."""
+        words = encode_derivative(wiring) if wiring else _underivative(self.signature)
+        address, count = words.buffer_info()
+        node = "".join(part.capitalize() for part in self.signature.name.split("_")) + "Backward"
+        for native in dict.fromkeys((self.native_public, self.native_internal)):
+            runtime = started()
+            runtime.checked(
+                runtime.operator_register(
+                    native,
+                    self.native_internal,
+                    backward.native_public if backward else None,
+                    address,
+                    count,
+                    node.encode(),
+                    _missing(self.signature).encode(),
+                )
+            )
+
+
+def _underivative(signature: Signature) -> array[int]:
+    inputs = [i for i, p in enumerate(signature.inputs) if isinstance(p, TensorParam) and may_be_differentiable(p, signature)]
+    return encode_underivative(inputs, [may_be_differentiable(result, signature) for result in signature.results])
+
+
+def _missing(signature: Signature) -> str:
+    what = "second derivative" if signature.is_backward else "gradient"
+    return (
+        f"{signature.name}() has no {what}: there is no {signature.name}_backward\n"
+        f"  signature:  {signature}\n"
+        f'  likely fix: write OPWRIGHT("{suggestion(signature)}") and its function beside it'
+    )
+
+
+def _library(namespace: str) -> torch.library.Library:
+    if namespace not in _LIBRARIES:
+        _LIBRARIES[namespace] = torch.library.Library(namespace, "FRAGMENT")
+    return _LIBRARIES[namespace]

@@ -1,0 +1,164 @@
+"""Axis expressions: integers, axis names, ``+ - * //``; evaluated, and solved for one unknown axis.
+
+Sizes are annotated as ``int``, but every operation works on ``torch.SymInt`` alike: nothing here
+branches on a size. Division is Python's, rounding down, also below zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+from opwright.signature.record import record
+
+
+class Expr:
+    """An axis expression. Immutable, hashable, and ``str()`` reads back as the same expression."""
+
+    @cached_property
+    def axes(self) -> frozenset[str]:
+        """The axes that stand in it."""
+        return frozenset(self.names())
+
+    def names(self) -> Iterator[str]:
+        """The axes in written order, repeated where they are."""
+        raise NotImplementedError
+
+    def divisors(self) -> Iterator[Expr]:
+        """Every right-hand side of a ``//`` in it, innermost first."""
+        return iter(())
+
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
+        """Its value; KeyError names an axis without a size, ZeroDivisionError comes from ``//``."""
+        raise NotImplementedError
+
+    def is_linear_in(self, axis: str) -> bool:
+        """Whether it can be written ``a*axis + b``, with an ``a`` that isn't plainly zero."""
+        return _is_linear(self, axis) and (len(self.axes) > 1 or self.coefficients(axis, {})[0] != 0)
+
+    def coefficients(self, axis: str, sizes: Mapping[str, int]) -> tuple[int, int]:
+        """``(a, b)`` such that it equals ``a*axis + b``; only where it's linear in ``axis``."""
+        return (1, 0) if axis in self.axes else (0, self.evaluate(sizes))
+
+
+@record
+class Constant(Expr):
+    """An integer."""
+
+    value: int
+
+    def names(self) -> Iterator[str]:
+        """No axis."""
+        return iter(())
+
+    def evaluate(self, sizes: Mapping[str, int]) -> int:  # noqa: ARG002 - no axis
+        """The integer."""
+        return self.value
+
+    def __str__(self) -> str:
+        """The integer."""
+        return str(self.value)
+
+
+@record
+class Axis(Expr):
+    """An axis by its name."""
+
+    name: str
+
+    def names(self) -> Iterator[str]:
+        """Its own name."""
+        yield self.name
+
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
+        """The size of the axis."""
+        return sizes[self.name]
+
+    def __str__(self) -> str:
+        """The name."""
+        return self.name
+
+
+@record
+class Binary(Expr):
+    """Two expressions joined by ``+``, ``-``, ``*`` or ``//``."""
+
+    operator: str
+    left: Expr
+    right: Expr
+
+    def names(self) -> Iterator[str]:
+        """The axes of both sides."""
+        yield from self.left.names()
+        yield from self.right.names()
+
+    def divisors(self) -> Iterator[Expr]:
+        """Those of both sides, then its own."""
+        yield from self.left.divisors()
+        yield from self.right.divisors()
+        if self.operator == "//":
+            yield self.right
+
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
+        """The value of both sides, joined."""
+        return _apply(self.operator, self.left.evaluate(sizes), self.right.evaluate(sizes))
+
+    def coefficients(self, axis: str, sizes: Mapping[str, int]) -> tuple[int, int]:
+        """Those of the sides, joined; a product has the axis on one side only, a quotient on none."""
+        if axis not in self.axes:
+            return 0, self.evaluate(sizes)
+        if self.operator == "*":
+            inside, factor = (self.left, self.right) if axis in self.left.axes else (self.right, self.left)
+            (slope, rest), scale = inside.coefficients(axis, sizes), factor.evaluate(sizes)
+            return slope * scale, rest * scale
+        a, b = self.left.coefficients(axis, sizes)
+        c, d = self.right.coefficients(axis, sizes)
+        return _apply(self.operator, a, c), _apply(self.operator, b, d)
+
+    def __str__(self) -> str:
+        """With the fewest parentheses that keep its structure; ``a-(-1)`` rather than ``a--1``."""
+        rank, left, right = _rank(self), str(self.left), str(self.right)
+        if _rank(self.left) < rank:
+            left = f"({left})"
+        if _rank(self.right) <= rank or right[0] == "-":
+            right = f"({right})"
+        return f"{left}{self.operator}{right}"
+
+
+def _is_linear(expr: Expr, axis: str) -> bool:
+    if not isinstance(expr, Binary) or axis not in expr.axes:
+        return True
+    if expr.operator == "//" or (expr.operator == "*" and axis in expr.left.axes and axis in expr.right.axes):
+        return False
+    return _is_linear(expr.left, axis) and _is_linear(expr.right, axis)
+
+
+def _rank(expr: Expr) -> int:
+    return (1 if expr.operator in "+-" else 2) if isinstance(expr, Binary) else 3
+
+
+def _apply(operator: str, left: int, right: int) -> int:
+    if operator == "+":
+        return left + right
+    if operator == "-":
+        return left - right
+    return left * right if operator == "*" else left // right
+
+
+def determined(equations: Iterable[Expr], known: Iterable[str] = ()) -> frozenset[str]:
+    """The axes that are known once every expression in ``equations`` has a known value.
+
+    They are found as :func:`opwright.signature.bind` finds them: one unknown at a time.
+    """
+    names, pending = set(known), list(equations)
+    while True:
+        solved = {
+            axis
+            for expr in pending
+            if len(expr.axes - names) == 1
+            for axis in expr.axes - names
+            if expr.is_linear_in(axis)
+        }
+        if not solved:
+            return frozenset(names)
+        names |= solved

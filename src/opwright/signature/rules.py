@@ -1,0 +1,229 @@
+"""What a signature has to obey beyond its grammar; each rule points at the place that breaks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opwright.signature.expr import Expr, determined
+from opwright.signature.model import DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.names import check_parameter_name
+from opwright.signature.tokens import Tokens
+
+
+class Written:
+    """Where the parts of a signature stand in its text, collected by the parser in written order."""
+
+    def __init__(self) -> None:
+        """Nothing has been read."""
+        self.parameters: list[int] = []
+        self.types: dict[int, int] = {}
+        self.axes: dict[int, list[int]] = {}
+        self.modifiers: dict[str, int] = {}
+        self.variables: dict[str, int] = {}
+
+    def parameter(self, place: int) -> None:
+        """A parameter's name stands at ``place``; what follows belongs to it."""
+        self.parameters.append(place)
+        self.axes[place] = []
+
+    def type(self, place: int) -> None:
+        """The current parameter's element type stands at ``place``."""
+        self.types[self.parameters[-1]] = place
+
+    def axis(self, place: int) -> None:
+        """The current parameter's next axis stands at ``place``."""
+        self.axes[self.parameters[-1]].append(place)
+
+
+def check(signature: Signature, written: Written, tokens: Tokens) -> None:
+    """Refuse, with a :class:`NotationError`, a signature that contradicts itself."""
+    rules = _Rules(signature, written, tokens)
+    rules.names()
+    rules.inputs()
+    rules.forms()
+    rules.axis_names()
+    rules.type_variables()
+    if not signature.is_backward:  # a backward also sees its forward's axes, types and leading shape
+        rules.bound_in_inputs()
+        rules.bound_in_results()
+
+
+class _Rules:
+    def __init__(self, signature: Signature, written: Written, tokens: Tokens) -> None:
+        self.signature, self.written, self.tokens = signature, written, tokens
+        self.fail = tokens.fail
+        params: tuple[Param, ...] = signature.inputs + signature.results
+        self.placed: list[tuple[Param, int]] = list(zip(params, written.parameters, strict=True))
+
+    def tensors(self) -> Iterator[tuple[TensorParam, int]]:
+        return ((param, place) for param, place in self.placed if isinstance(param, TensorParam))
+
+    def results(self) -> Iterator[tuple[TensorParam, int]]:
+        return ((t, place) for t, place in list(self.tensors())[len(self.signature.tensors) :])
+
+    def names(self) -> None:
+        backward, inputs = self.signature.is_backward, len(self.signature.inputs)
+        seen: dict[str, int] = {}
+        for index, (param, place) in enumerate(self.placed):
+            name = param.name
+            check_parameter_name(self.tokens, name, place, backward=backward)
+            # grad_y may be what a second backward takes and also the gradient of what it was
+            shared = backward and name.startswith("grad_") and seen.get(name, inputs) < inputs <= index
+            if name in seen and not shared:
+                self.fail(f"two parameters have the name {name!r}", "rename one", place)
+            seen[name] = index
+        if backward:
+            self.gradients()
+
+    def gradients(self) -> None:
+        scalars = {scalar.name for scalar in self.signature.scalars}
+        for param, place in self.placed:
+            if not param.name.startswith("grad_"):
+                continue
+            if not isinstance(param, TensorParam):
+                self.fail(f"{param.name!r}: a gradient is a tensor", f"{param.name}: T[...]", place)
+            source = param.name.removeprefix("grad_")
+            if source in scalars:
+                self.fail(f"{param.name!r}: a scalar has no gradient", f"make {source!r} a 0-dim tensor: T[]", place)
+
+    def inputs(self) -> None:
+        earlier = ""
+        for param, place in self.placed[: len(self.signature.inputs)]:
+            if isinstance(param, ScalarParam) and param.default is not None:
+                earlier = param.name
+            elif earlier and not (isinstance(param, GeneratorParam) or _may_be_left_out(param)):
+                self.fail(
+                    f"{param.name!r} has no default but follows {earlier!r}, which has one",
+                    f"write {earlier!r} after {param.name!r}",
+                    place,
+                )
+        generators = [place for param, place in self.placed if isinstance(param, GeneratorParam)]
+        if len(generators) > 1:
+            self.fail("an operator takes one generator", "raise the number of draws of the first", generators[1])
+        if not self.signature.tensors:
+            self.fail("no input is a tensor, so nothing says on which device to run", "x: T[N]", 0)
+
+    def forms(self) -> None:
+        """Bare types, brackets, ``...`` and ``batched``: which go together."""
+        signature = self.signature
+        bare = [tensor.shape is None for tensor, _ in self.tensors()]
+        for (_, place), other in zip(self.tensors(), bare, strict=True):
+            if other != bare[0]:
+                self.fail(
+                    "bare element types (a pointwise operator) and brackets don't mix",
+                    "brackets everywhere (T[] is a 0-dim tensor), or nowhere",
+                    place,
+                )
+        if not signature.batched:
+            return
+        place = self.written.modifiers["batched"]
+        if signature.pointwise:
+            self.fail("a pointwise operator broadcasts already", "leave out 'batched'", place)
+        if signature.has_ellipsis:
+            self.fail("'batched' brings the leading axes itself", "leave out the '...'", place)
+        if signature.data_axes:
+            self.fail(f"?{signature.data_axes[0]} could differ along the leading axes", "leave out 'batched'", place)
+
+    def axis_names(self) -> None:
+        params = {param.name for param, _ in self.placed}
+        bounds: dict[str, str] = {}
+        for tensor, start in self.tensors():
+            for dim, place in zip(tensor.dims, self.written.axes[start], strict=True):
+                for name in [dim.name] if isinstance(dim, DataAxis) else dim.names():
+                    self.axis_name(name, params, place)
+                if isinstance(dim, DataAxis):
+                    self.data_axis(dim, bounds, place)
+
+    def axis_name(self, name: str, params: set[str], place: int) -> None:
+        if name in params:
+            self.fail(
+                f"the axis {name!r} has the name of a parameter; sizes come from the axes of inputs",
+                f"rename the axis, as {name.upper()}" if name != name.upper() else "rename one",
+                place,
+            )
+        if name in self.signature.type_variables:
+            self.fail(f"the axis {name!r} has the name of a type variable", "rename one", place)
+
+    def data_axis(self, axis: DataAxis, bounds: dict[str, str], place: int) -> None:
+        if axis.name in self.signature.axes:
+            self.fail(
+                f"?{axis.name} is decided by the kernel, but {axis.name!r} also stands without '?'",
+                f"?{axis.name} in every output, or another name",
+                place,
+            )
+        if bounds.setdefault(axis.name, str(axis.bound)) != str(axis.bound):
+            self.fail(f"?{axis.name} has two different bounds", "write the same one", place)
+
+    def type_variables(self) -> None:
+        signature = self.signature
+        for variable, place in self.written.variables.items():
+            if variable not in signature.type_variables:
+                used = ", ".join(signature.type_variables) or "none"
+                self.fail(f"no tensor has the element type {variable}; the type variables are: {used}", None, place)
+        for tensor, place in self.tensors():
+            known = tensor.type.kind == "dtype" or signature.is_backward or tensor.type.name in signature.bound_types
+            own = tensor.optional and tensor.type.kind == "var"
+            if not (known or own):
+                variable = tensor.type.name
+                self.fail(
+                    f"{tensor.name!r}: no input that is always given has the element type {variable}",
+                    f"x: {variable}[...] among the inputs, or a concrete type",
+                    self.written.types[place],
+                )
+            self.index_type(tensor, place)
+
+    def index_type(self, tensor: TensorParam, place: int) -> None:
+        if tensor.index_range is None:
+            return
+        name = tensor.type.name
+        if not all(tensor.type.resolve({name: dtype}).is_integer for dtype in self.signature.allowed(name)):
+            at = self.written.types[place]
+            self.fail(f"{tensor.name!r} has an index range, so its elements are integers", "i64", at)
+
+    def bound_in_inputs(self) -> None:
+        """Every input's axes follow from those always given and its own."""
+        required = self.signature.bound_by_required
+        for tensor, place in list(self.tensors())[: len(self.signature.tensors)]:
+            exprs = tensor.shape.exprs if tensor.shape else ()
+            known = determined(exprs, required)
+            for expr, at in zip(exprs, self.written.axes[place], strict=True):
+                self.solvable(expr, known, at)
+            for expr in tensor.index_range or ():
+                self.known(expr, known, place)
+        for param, place in self.placed:
+            if isinstance(param, GeneratorParam):
+                self.known(param.draws, frozenset(required), place)
+
+    def solvable(self, expr: Expr, known: frozenset[str], place: int) -> None:
+        unknown = [axis for axis in dict.fromkeys(expr.names()) if axis not in known]
+        if unknown:
+            how = "; '//' is never inverted" if "//" in str(expr) else ""
+            self.fail(
+                f"the inputs that are always given can't tell {' and '.join(unknown)} in {expr}{how}",
+                f"an input with the axis {unknown[0]}: T[{unknown[0]}]",
+                place,
+            )
+
+    def bound_in_results(self) -> None:
+        known = frozenset(self.signature.bound_by_required)
+        for tensor, place in self.results():
+            if tensor.has_ellipsis and not self.signature.bound_ellipsis:
+                self.fail(f"{tensor.name!r} has '...', but no input that is always given has", "x: T[...]", place)
+            for dim, at in zip(tensor.dims, self.written.axes[place], strict=True):
+                expr = dim if isinstance(dim, Expr) else dim.bound
+                if expr is not None:
+                    self.known(expr, known, at)
+
+    def known(self, expr: Expr, known: frozenset[str], place: int) -> None:
+        for axis in expr.names():
+            if axis not in known:
+                optional = any(axis in e.axes for t in self.signature.tensors if t.shape for e in t.shape.exprs)
+                why = "is bound by an optional input only" if optional else "isn't bound by any input"
+                fix = f"give an input the axis {axis}, or write ?{axis} in an output if the kernel decides it"
+                self.fail(f"the axis {axis!r} {why}", fix, place)
+
+
+def _may_be_left_out(param: Param) -> bool:
+    if isinstance(param, TensorParam):
+        return param.optional
+    return isinstance(param, ScalarParam) and param.default is not None

@@ -1,0 +1,151 @@
+"""Random calls that fit a signature: sizes, strides, offsets, element types, value ranges, scalars."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+
+from opwright.errors import ArgumentError
+from opwright.signature.bind import bind
+from opwright.signature.binding import Binding, TensorInfo
+from opwright.signature.dtypes import DType
+from opwright.signature.layouts import draw_layout, row_major
+from opwright.signature.model import DataAxis, ScalarParam, Signature, TensorParam
+from opwright.signature.record import record
+from opwright.signature.shapes import output_shapes
+
+_SIZES = (0, 1, 2, 3, 5, 8, 17)
+_ATTEMPTS = 1000
+_ABSENT = 0.25  # how often an optional tensor is left out
+_MAX_LEADING = 3
+_DEFAULT = 0.5  # how often a scalar has its default, and a flag is set
+_MAX_INTEGER = 8
+
+
+@record
+class TensorSample:
+    """A tensor to make: a view of ``storage_size`` elements, filled from ``[low, high)``.
+
+    ``strides``, ``offset`` and ``storage_size`` are in elements.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    storage_size: int
+    dtype: DType
+    low: float
+    high: float
+
+
+@record
+class Sample:
+    """One call: every input tensor by name (None: absent), every scalar, and what it binds."""
+
+    tensors: Mapping[str, TensorSample | None]
+    scalars: Mapping[str, float | int | bool]
+    binding: Binding
+
+
+def sample(
+    sig: Signature,
+    rng: random.Random,
+    *,
+    types: Mapping[str, DType] | None = None,
+    sizes: Sequence[int] = _SIZES,
+    max_numel: int = 1 << 16,
+    contiguous: bool = False,
+) -> Sample:
+    """Draw inputs that satisfy the signature.
+
+    Args:
+        sig: the signature; neither pointwise nor batched.
+        rng: where every choice comes from.
+        types: what type variables stand for; those that are left out are drawn.
+        sizes: what axes are drawn from.
+        max_numel: no input, output or residual has more elements.
+        contiguous: row-major tensors only, without an offset.
+
+    Raises:
+        ArgumentError: no axes from ``sizes`` were found that satisfy the signature.
+        UnsupportedError: the signature is pointwise or batched.
+    """
+    chosen = {name: rng.choice(sig.allowed(name)) for name in sig.type_variables} | dict(types or {})
+    absent = {tensor.name for tensor in sig.tensors if tensor.optional and rng.random() < _ABSENT}
+    for _ in range(_ATTEMPTS):
+        binding = _draw(sig, rng, chosen, sizes)
+        shapes = _shapes(sig, binding, absent, max_numel)
+        if shapes is not None:
+            tensors = {
+                tensor.name: _tensor(tensor, shapes[tensor.name], binding, rng, contiguous)
+                if tensor.name in shapes
+                else None
+                for tensor in sig.tensors
+            }
+            return Sample(tensors, {scalar.name: _scalar(scalar, rng) for scalar in sig.scalars}, binding)
+    raise ArgumentError(
+        f"{sig.name}(): no sizes drawn from {tuple(sizes)} satisfy the signature with at most "
+        f"{max_numel} elements a tensor\n  signature:    {sig}\n  likely fix:   other sizes="
+    )
+
+
+def _draw(sig: Signature, rng: random.Random, types: Mapping[str, DType], sizes: Sequence[int]) -> Binding:
+    axes = {axis: rng.choice(sizes) for axis in sig.axes}
+    ellipsis = tuple(rng.choice(sizes) for _ in range(rng.randint(0, _MAX_LEADING))) if sig.has_ellipsis else None
+    return Binding(axes, ellipsis, types)
+
+
+def _shapes(sig: Signature, binding: Binding, absent: set[str], max_numel: int) -> dict[str, tuple[int, ...]] | None:
+    """The shapes of the inputs that are present, or None where the axes don't satisfy the signature."""
+    known = binding if sig.is_backward else Binding({}, None, {})
+    try:
+        inputs = {t.name: _shape(t, binding) for t in sig.tensors if t.name not in absent}
+        infos = {
+            t.name: TensorInfo(inputs[t.name], t.type.resolve(binding.types)) for t in sig.tensors if t.name in inputs
+        }
+        bind(sig, infos, axes=known.axes, ellipsis=known.ellipsis, types=known.types)
+        results = output_shapes(sig, binding, with_residuals=True)
+        ranges = [_range(t, binding) for t in sig.tensors if t.name in inputs and math.prod(inputs[t.name])]
+    except (ArgumentError, ZeroDivisionError):
+        return None
+    every = [*inputs.values(), *(_counted(shape) for shape in results)]
+    fits = all(min(shape, default=0) >= 0 and math.prod(shape) <= max_numel for shape in every)
+    return inputs if fits and all(low < high for low, high in ranges) else None
+
+
+def _counted(shape: Sequence[int | DataAxis]) -> tuple[int, ...]:
+    """A result's shape with 1 for each axis whose length the kernel decides."""
+    return tuple(1 if isinstance(size, DataAxis) else size for size in shape)
+
+
+def _shape(tensor: TensorParam, binding: Binding) -> tuple[int, ...]:
+    lead = binding.ellipsis or () if tensor.has_ellipsis else ()
+    return (*lead, *(dim.evaluate(binding.axes) for dim in (tensor.shape.exprs if tensor.shape else ())))
+
+
+def _range(tensor: TensorParam, binding: Binding) -> tuple[float, float]:
+    dtype = tensor.type.resolve(binding.types)
+    if tensor.index_range is not None:
+        low, high = tensor.index_range
+        return low.evaluate(binding.axes), high.evaluate(binding.axes)
+    if dtype is DType.BOOL:
+        return 0, 2
+    if dtype.is_integer:
+        return (0 if dtype.is_unsigned else -_MAX_INTEGER), _MAX_INTEGER
+    return -1.0, 1.0
+
+
+def _tensor(
+    tensor: TensorParam, shape: tuple[int, ...], binding: Binding, rng: random.Random, contiguous: bool
+) -> TensorSample:
+    layout = row_major(shape) if contiguous else draw_layout(shape, rng, overlapping=not tensor.mutated)
+    return TensorSample(shape, *layout, tensor.type.resolve(binding.types), *_range(tensor, binding))
+
+
+def _scalar(scalar: ScalarParam, rng: random.Random) -> float | int | bool:
+    if scalar.default is not None and rng.random() < _DEFAULT:
+        return scalar.default
+    if scalar.kind == "bool":
+        return rng.random() < _DEFAULT
+    return rng.randint(1, _MAX_INTEGER) if scalar.kind == "int" else rng.uniform(-1.0, 1.0)

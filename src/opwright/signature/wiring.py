@@ -1,0 +1,225 @@
+"""How a backward gets its arguments from its forward, by name alone (DESIGN, section 1.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from opwright.errors import SignatureError
+from opwright.signature.model import ScalarParam, Signature, TensorParam
+from opwright.signature.record import record
+
+GRAD = "grad_"
+BACKWARD = "_backward"
+
+
+@record
+class Wire:
+    """Where one argument of the backward comes from.
+
+    ``index`` counts the forward's results (``gradient``, ``zero_gradient``, ``output``), its inputs (``input``,
+    ``scalar``), or its axes (``axis``).
+    """
+
+    source: Literal["gradient", "zero_gradient", "input", "output", "scalar", "axis", "ellipsis", "mask"]
+    index: int
+
+
+@record
+class Derivative:
+    """An operator's backward and its wiring.
+
+    Attributes:
+        forward: the operator.
+        backward: its backward.
+        axes: the backward's axes that only the forward knows.
+        ellipsis: whether only the forward knows the shape of the backward's ``...``.
+        wires: one for each of the backward's schema arguments.
+        inputs: for each output of the backward, the forward's input that it is the gradient of.
+        differentiable: for each result of the forward, whether a gradient is taken for it.
+    """
+
+    forward: Signature
+    backward: Signature
+    axes: tuple[str, ...]
+    ellipsis: bool
+    wires: tuple[Wire, ...]
+    inputs: tuple[int, ...]
+    differentiable: tuple[bool, ...]
+
+
+def derivative(forward: Signature, backward: Signature) -> Derivative:
+    """Wire ``backward`` to ``forward``; SignatureError where a name or a type doesn't fit."""
+    axes = tuple(axis for axis in backward.axes if axis not in backward.bound_by_required)
+    ellipsis = backward.has_ellipsis and not backward.bound_ellipsis
+    _check_visible(forward, backward, axes, ellipsis)
+    wires = [_wire(forward, backward, param) for param in backward.inputs if isinstance(param, TensorParam | ScalarParam)]
+    wires += [Wire("axis", forward.axes.index(axis)) for axis in axes]
+    wires += [Wire("ellipsis", 0)] * ellipsis + [Wire("mask", 0)]
+    taken = {wire.index for wire in wires if wire.source in ("gradient", "zero_gradient")}
+    return Derivative(
+        forward=forward,
+        backward=backward,
+        axes=axes,
+        ellipsis=ellipsis,
+        wires=tuple(wires),
+        inputs=tuple(_differentiated(forward, backward, output) for output in backward.outputs),
+        differentiable=tuple(i in taken and may_be_differentiable(r, forward) for i, r in enumerate(forward.results)),
+    )
+
+
+def may_be_differentiable(param: TensorParam, signature: Signature) -> bool:
+    """Whether the tensor can have a floating or complex element type."""
+    if param.type.kind == "dtype":
+        return param.type.resolve({}).is_differentiable
+    return any(dtype.is_differentiable for dtype in signature.allowed(param.type.name))
+
+
+def inherit(forward: Signature, backward: Signature) -> Signature:
+    """The backward with its forward's element types, where it doesn't list its own."""
+    own = dict(backward.where)
+    where = tuple((v, dict(forward.where).get(v)) for v in backward.type_variables if v in dict(forward.where) and v not in own)
+    fields = {name: getattr(backward, name) for name in ("name", "inputs", "outputs", "residuals", "batched", "autocast")}
+    return Signature(**fields, where=backward.where + where)
+
+
+def chains(signatures: Iterable[Signature]) -> tuple[tuple[Signature, ...], ...]:
+    """Group signatures: each operator with its backward, the backward's backward, and so on.
+
+    SignatureError where a backward has no forward, or a gradient would be lost between two of them.
+    """
+    by_name = {signature.name: signature for signature in signatures}
+    for name in by_name:
+        if name.endswith(BACKWARD) and name.removesuffix(BACKWARD) not in by_name:
+            raise SignatureError(
+                f"{name} is the backward of {name.removesuffix(BACKWARD)}, which isn't there\n"
+                f"  there are: {', '.join(by_name)}\n"
+                f"  likely fix: add {name.removesuffix(BACKWARD)}, or give {name} a name that doesn't end in {BACKWARD}"
+            )
+    return tuple(_chain(signature, by_name) for name, signature in by_name.items() if not name.endswith(BACKWARD))
+
+
+def _chain(first: Signature, by_name: Mapping[str, Signature]) -> tuple[Signature, ...]:
+    chain = [first]
+    while chain[-1].name + BACKWARD in by_name:
+        chain.append(inherit(chain[-1], by_name[chain[-1].name + BACKWARD]))
+    for forward, backward, second in zip(chain, chain[1:], chain[2:]):
+        _check_nothing_lost(forward, backward, second)
+    return tuple(chain)
+
+
+def _check_nothing_lost(forward: Signature, backward: Signature, second: Signature) -> None:
+    results = {result.name for result in forward.results}
+    taken = {param.name for param in backward.tensors}
+    for output in second.outputs:
+        name = output.name.removeprefix(GRAD)
+        if name in results and name not in {p.name for p in forward.tensors} and GRAD + name not in taken:
+            raise SignatureError(
+                f"{second.name} returns {output.name}, the gradient of {forward.name}'s result {name}, but "
+                f"{backward.name} doesn't take {output.name}: it would be lost\n"
+                f"  signature:  {backward}\n"
+                f"  likely fix: add {GRAD}{name}: {_type(_find(forward.results, name))}? to the inputs of {backward.name}"
+            )
+
+
+def _wire(forward: Signature, backward: Signature, param: TensorParam | ScalarParam) -> Wire:
+    inputs = {p.name: i for i, p in enumerate(forward.inputs)}
+    results = {p.name: i for i, p in enumerate(forward.results)}
+    if isinstance(param, ScalarParam):
+        return _wire_scalar(forward, backward, param, inputs)
+    of = param.name.removeprefix(GRAD)
+    if param.name.startswith(GRAD) and of in results:
+        _check_same(forward, backward, param, forward.results[results[of]], optional=True)
+        return Wire("gradient" if param.optional else "zero_gradient", results[of])
+    if param.name in inputs and isinstance(forward.inputs[inputs[param.name]], TensorParam):
+        _check_same(forward, backward, param, _find(forward.tensors, param.name))
+        return Wire("input", inputs[param.name])
+    if param.name in results:
+        _check_same(forward, backward, param, forward.results[results[param.name]])
+        return Wire("output", results[param.name])
+    raise _unknown(forward, backward, param)
+
+
+def _wire_scalar(forward: Signature, backward: Signature, param: ScalarParam, inputs: Mapping[str, int]) -> Wire:
+    found = next((s for s in forward.scalars if s.name == param.name), None)
+    if found is None:
+        raise _unknown(forward, backward, param)
+    if found.kind != param.kind:
+        raise SignatureError(
+            f"{backward.name} takes {param}, but in {forward.name} it is {found}\n  signature:  {forward}\n"
+            f"  likely fix: write {param.name}: {found.kind} in {backward.name}"
+        )
+    return Wire("scalar", inputs[param.name])
+
+
+def _unknown(forward: Signature, backward: Signature, param: TensorParam | ScalarParam) -> SignatureError:
+    known = [f"{GRAD}{r.name}" for r in forward.results] + [p.name for p in forward.inputs] + [r.name for r in forward.results]
+    return SignatureError(
+        f"{backward.name} takes {param.name}, which is neither the gradient of a result of {forward.name} nor one of its "
+        f"inputs, outputs or residuals\n"
+        f"  it may take: {', '.join(known)}\n"
+        f"  signature:  {forward}"
+    )
+
+
+def _differentiated(forward: Signature, backward: Signature, output: TensorParam) -> int:
+    name = output.name.removeprefix(GRAD)
+    scalars = {s.name for s in forward.scalars}
+    found = next((p for p in forward.tensors if p.name == name), None)
+    if not output.name.startswith(GRAD) or found is None or not may_be_differentiable(found, forward):
+        why = (
+            f"{name} is a scalar: make it a tensor (x: T[]) to differentiate with respect to it" if name in scalars
+            else f"{name} isn't differentiable: it is {found}" if found
+            else f"{forward.name} has no tensor input of that name"
+        )
+        fits = [GRAD + p.name for p in forward.tensors if may_be_differentiable(p, forward)]
+        raise SignatureError(
+            f"{backward.name} returns {output.name}, but {why}\n  it may return: {', '.join(fits) or 'nothing'}\n"
+            f"  signature:  {forward}"
+        )
+    _check_same(forward, backward, output, found, optional=True)
+    return forward.inputs.index(found)
+
+
+def _check_same(
+    forward: Signature, backward: Signature, param: TensorParam, of: TensorParam, *, optional: bool = False
+) -> None:
+    same = (param.type, param.shape) == (of.type, of.shape)
+    if same and (optional or param.optional or not of.optional):
+        return
+    mark = "?" if of.optional and not optional else ""
+    raise SignatureError(
+        f"{backward.name} has {param}, but in {forward.name} it belongs to {of}\n"
+        f"  signature:  {forward}\n"
+        f"  likely fix: write {param.name}: {_type(of)}{mark} in {backward.name}"
+    )
+
+
+def _check_visible(forward: Signature, backward: Signature, axes: tuple[str, ...], ellipsis: bool) -> None:
+    strange = [axis for axis in axes if axis not in forward.axes]
+    strange += [v for v in backward.type_variables if v not in forward.type_variables]
+    strange += ["..."] * (ellipsis and not forward.has_ellipsis)
+    if strange:
+        raise SignatureError(
+            f"{backward.name} has {', '.join(strange)}, which neither its inputs nor {forward.name} determine\n"
+            f"  signature:  {forward}\n"
+            f"  likely fix: use the names of {forward.name}: {', '.join(forward.axes + forward.type_variables)}"
+        )
+    if backward.residuals or not backward.outputs:
+        raise SignatureError(f"{backward.name} must return gradients, and only gradients (no residuals)\n  signature:  {backward}")
+
+
+def suggestion(forward: Signature) -> str:
+    """A signature for the backward that ``forward`` lacks."""
+    gradients = [f"{GRAD}{r.name}: {_type(r)}" for r in forward.outputs if may_be_differentiable(r, forward)]
+    saved = [str(p) for p in forward.inputs if isinstance(p, TensorParam | ScalarParam)]
+    results = [f"{GRAD}{p.name}: {_type(p)}" for p in forward.tensors if may_be_differentiable(p, forward)]
+    return f"{forward.name}{BACKWARD}({', '.join(gradients + saved)}) -> ({', '.join(results)})"
+
+
+def _type(param: TensorParam) -> str:
+    return f"{param.type}{param.shape or ''}"
+
+
+def _find(params: Iterable[TensorParam], name: str) -> TensorParam:
+    return next(param for param in params if param.name == name)

@@ -1,0 +1,31 @@
+"""Does a kernel's function fit its signature, and which argument goes where?"""
+
+from __future__ import annotations
+
+from opwright.errors import UnsupportedError
+from opwright.sources.match_c import match_c
+from opwright.sources.match_cpp import match_cpp
+from opwright.sources.mismatch import mismatch
+from opwright.sources.model import Argument, Kernel
+
+__all__ = ["match"]
+
+
+def match(kernel: Kernel) -> tuple[Argument, ...]:
+    """What each parameter of the kernel's function is given, in the function's order.
+
+    A C++ function takes the signature's inputs in order, then outputs, residuals, rng and perhaps a stream; a C
+    function is matched by name alone.
+
+    Raises:
+        SourceError: the function doesn't fit; the text shows both and says which parameter it is.
+        UnsupportedError: the signature is pointwise.
+    """
+    if kernel.signature.pointwise:
+        raise UnsupportedError(
+            f"{kernel.path}:{kernel.line}: {kernel.signature.name}: pointwise operators (bare `T`) are not supported "
+            "yet; give the tensors brackets, as in `x: T[...]`"
+        )
+    if kernel.function.returns != "void":
+        raise mismatch(kernel, f"the function returns `{kernel.function.returns}`, expected `void`", "return void")
+    return match_c(kernel) if kernel.language == "c" else match_cpp(kernel)

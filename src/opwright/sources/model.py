@@ -1,0 +1,113 @@
+"""What is known of a source file: its kernels, their functions and parameters."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Literal
+
+from opwright.signature import Signature
+from opwright.signature.record import record
+
+__all__ = ["Argument", "Function", "Kernel", "Language", "Parameter", "Role", "Source", "View"]
+
+Language = Literal["c", "c++"]
+View = Literal["Tensor", "Strided", "pointer", "scalar", "other"]
+Role = Literal["input", "scalar", "output", "residual", "rng", "stream", "axis"]
+
+
+@record
+class Parameter:
+    """A parameter of a function, as it is written.
+
+    ``Tensor<const T, 2> x`` has the view "Tensor", the element "T", is const and of rank 2. ``const float *p`` is a
+    const "pointer" to "float". ``int64_t k`` is a "scalar" whose element is "int64_t".
+
+    Attributes:
+        name: its name, "" where it has none.
+        text: the whole parameter on one line.
+        view: what kind of thing it is.
+        element: the element type without ``const``, ``opwright::`` and ``std::``; for an "other" its whole type.
+        const: whether the elements can't be written.
+        rank: N of ``Tensor<T, N>``, where it is written as a number.
+    """
+
+    name: str
+    text: str
+    view: View
+    element: str
+    const: bool = False
+    rank: int | None = None
+
+
+@record
+class Function:
+    """The head of a function.
+
+    Attributes:
+        name: the name that calls it from outside all namespaces, such as "mine::my_op".
+        template: the names of its template parameters, in order; one that is no type is there with its whole text.
+        parameters: its parameters, in order; empty for ``(void)``.
+        returns: its return type, on one line.
+        line: the line of its name, from 1.
+        text: the whole head on one line, as it is shown in messages.
+        static: whether it is declared ``static`` (or, in C, ``inline``): not to be called from another file.
+    """
+
+    name: str
+    template: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    returns: str
+    line: int
+    text: str
+    static: bool = False
+
+
+@record
+class Kernel:
+    """A function with its signature.
+
+    Attributes:
+        signature: what is written in ``OPWRIGHT("...")``.
+        function: the function that follows.
+        line: the line of ``OPWRIGHT``, from 1.
+        path: the file.
+        language: the file's language, which says how the function is called.
+    """
+
+    signature: Signature
+    function: Function
+    line: int
+    path: pathlib.Path
+    language: Language
+
+
+@record
+class Source:
+    """A source file.
+
+    Attributes:
+        path: the file.
+        language: "c" or "c++".
+        kernels: its kernels in the order of the file.
+        includes: what it includes, as written: ``<opwright.h>``, ``"helper.h"``.
+    """
+
+    path: pathlib.Path
+    language: Language
+    kernels: tuple[Kernel, ...]
+    includes: tuple[str, ...]
+
+
+@record
+class Argument:
+    """What a parameter is given when the kernel is called.
+
+    Attributes:
+        parameter: the function's parameter.
+        role: where its value comes from.
+        name: which one it is, by the signature's name ("" for the stream).
+    """
+
+    parameter: Parameter
+    role: Role
+    name: str

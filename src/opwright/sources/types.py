@@ -1,0 +1,80 @@
+"""What a parameter's type says (a view, a pointer, a number, something else), and how element types are spelled."""
+
+from __future__ import annotations
+
+import re
+
+from opwright.signature import DType
+from opwright.sources.model import Language, Parameter
+
+__all__ = ["INTEGERS", "SCALARS", "USUAL", "classified", "spellings"]
+
+_PREFIX = re.compile(r"(?:::\s*)?\b(?:opwright|std)\s*::\s*")
+_SPACES = re.compile(r"\s*([<>,])\s*")
+_VIEW = re.compile(r"(Tensor|Strided)<([^,]*?(?:<.*>)?)(?:,(.*))?>")
+_WORDS = {"unsigned", "signed", "char", "short", "int", "long", "float", "double", "bool", "_Bool", "half", "bfloat16"}
+_NAMED_INTEGER = re.compile(r"u?int(?:8|16|32|64|ptr)_t|s?size_t|ptrdiff_t")
+
+# What a kernel's scalars may be declared as; the caller passes a double, a 64-bit integer or a bool.
+_SIGNED = frozenset({"int", "long", "long int", "long long", "int32_t", "int64_t", "ptrdiff_t", "ssize_t"})
+SCALARS = {
+    "float": frozenset({"double", "float"}),
+    "int": _SIGNED,
+    "bool": frozenset({"bool", "_Bool"}),
+}
+# What to recommend of these.
+USUAL = {"float": "double", "int": "int64_t", "bool": "bool"}
+# Sizes are never negative, so that C's own type for them will do as well.
+INTEGERS = _SIGNED | {"size_t", "unsigned", "unsigned int", "unsigned long", "uint32_t", "uint64_t"}
+
+_SYNONYMS = {
+    DType.U8: {"unsigned char"},
+    DType.I8: {"signed char"},
+    DType.I16: {"short"},
+    DType.I32: {"int"},
+    DType.U16: {"unsigned short"},
+    DType.U32: {"unsigned", "unsigned int"},
+}
+# A C function sees the bytes only, so any type of the same bytes is as good.
+_C_SYNONYMS = {
+    DType.I64: {"long", "long long"},
+    DType.U64: {"unsigned long", "unsigned long long"},
+    DType.F16: {"_Float16"},
+    DType.BF16: {"__bf16"},
+    DType.BOOL: {"_Bool"},
+}
+
+
+def spellings(dtype: DType, language: Language) -> frozenset[str]:
+    """The C or C++ types, without namespaces, that hold an element of `dtype`."""
+    own = {_plain(dtype.ctype)} | _SYNONYMS.get(dtype, set())
+    return frozenset(own | _C_SYNONYMS.get(dtype, set()) if language == "c" else own)
+
+
+def classified(*, name: str, text: str, written: str, const: bool, layers: tuple[str, ...]) -> Parameter:
+    """The parameter whose type is `written`, under declarators such as ("pointer_declarator",) from outside in."""
+    plain = _plain(written)
+    indirect = [layer for layer in layers if layer in ("pointer_declarator", "array_declarator")]
+    if len(indirect) == 1 and len(layers) == 1:
+        return Parameter(name, text, "pointer", plain, const)
+    if indirect or len(layers) > 1 or "function_declarator" in layers or "variadic_declarator" in layers:
+        return Parameter(name, text, "other", text)
+    view = _VIEW.fullmatch(plain)
+    if view:
+        return _view(name, text, view)
+    if set(plain.split()) <= _WORDS or _NAMED_INTEGER.fullmatch(plain):
+        return Parameter(name, text, "scalar", plain, const)
+    return Parameter(name, text, "other", plain, const)
+
+
+def _view(name: str, text: str, view: re.Match[str]) -> Parameter:
+    kind, element, rank = view.groups()
+    words = element.split()
+    bare = " ".join(word for word in words if word != "const")
+    number = int(rank) if rank and rank.strip().isdecimal() else None
+    return Parameter(name, text, "Tensor" if kind == "Tensor" else "Strided", bare, "const" in words, number)
+
+
+def _plain(written: str) -> str:
+    """A type without ``opwright::`` and ``std::``, and without the spaces that mean nothing."""
+    return _SPACES.sub(r"\1", _PREFIX.sub("", " ".join(written.split())))

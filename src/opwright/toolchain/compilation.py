@@ -1,0 +1,97 @@
+"""One run of the compiler over a plan, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from opwright.errors import CompileError
+from opwright.toolchain import compile_commands
+from opwright.toolchain.cache import write_atomically
+from opwright.toolchain.manifest import Inputs, Reader, capture, read_depfile
+from opwright.toolchain.process import Processes, TimeoutKilledError, in_parallel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from opwright.toolchain.plan import Plan
+
+
+class Compilation(NamedTuple):
+    """``plan``, carried out in ``work``; the generated code and the log go to ``folder``, where they stay."""
+
+    plan: Plan
+    folder: Path
+    work: Path
+    processes: Processes
+
+    def run(self) -> tuple[Path, Path | None]:
+        """Compile and link: the library (in ``work``), and the log where the compiler said something.
+
+        Raises:
+            CompileError: the compiler refused the code, or was killed for taking too long.
+            ToolchainError: it could not be started.
+        """
+        self._write_sources()
+        output = self.work / "library.so"
+        if self.plan.at_once:
+            self._step("0", self.plan.compile_and_link(self.folder, self.work, output))
+        else:
+            compiles = [
+                partial(self._step, str(index), self.plan.compile(index, self.folder, self.work))
+                for index in range(len(self.plan.parts))
+            ]
+            in_parallel(compiles, self.processes)
+            self._step("link", self.plan.link(self.work, output))
+        return output, self._keep_log(sorted(self.work.glob("*.log")))
+
+    def inputs(self) -> Inputs:
+        """What the compiler says it read, except the generated code, which the key stands for."""
+        parts = self.plan.parts
+        read = [path for index in range(len(parts)) for path in read_depfile(self.work / f"{index}.d", os.getcwd())]
+        generated = {str(self.folder / part.file) for part in parts}
+        system = tuple(dict.fromkeys(folder for part in parts for folder in part.compiler.system_dirs))
+        theirs = [path for path in read if path not in generated]
+        return capture(theirs, self.plan.searched, self.plan.skipped, system, Reader())
+
+    def _write_sources(self) -> None:
+        """The generated code, where gdb and messages will find it; the same for everybody with this key."""
+        for part in self.plan.parts:
+            file = self.folder / part.file
+            if not file.exists() or file.read_bytes() != part.unit.text.encode("utf-8", "surrogateescape"):
+                write_atomically(file, part.unit.text)
+        compile_commands.write_for(self.plan, self.folder)
+
+    def _step(self, name: str, command: list[str]) -> None:
+        log = self.work / f"{name}.log"
+        try:
+            status = self.processes.run(command, log, self.work)
+        except TimeoutKilledError as error:
+            text = (
+                f"{self.plan.name}: the compiler was stopped after {error}\n"
+                f"  likely fix: set OPWRIGHT_COMPILE_TIMEOUT to more seconds if it needs them"
+            )
+        else:
+            if status == 0:
+                return
+            from opwright.toolchain.diagnostics import explain
+
+            text = explain(self.plan, command, status, log, self.folder)
+        again = shlex.join(self.plan.repeatable(command, self.work))
+        raise CompileError(f"{text}\nfull log: {self._keep_log([log]) or 'empty'}\ncommand: {again}")
+
+    def _keep_log(self, logs: list[Path]) -> Path | None:
+        """Move what the compiler said to its final place; None where it said nothing."""
+        logs = [log for log in logs if log.exists() and log.stat().st_size]
+        if not logs:
+            return None
+        with open(logs[0], "ab") as whole:
+            for log in logs[1:]:
+                with open(log, "rb") as part:
+                    shutil.copyfileobj(part, whole)
+        kept = self.folder / "build.log"
+        os.replace(logs[0], kept)
+        return kept

@@ -1,0 +1,188 @@
+"""A compiler's output, turned into a message that begins at the user's own line.
+
+The error may lie in a header of ours (a template that was used wrongly), in the generated code or in
+the standard library; what the user can change is the line of theirs that led there. gcc names it before
+the error ("required from"), clang after it ("requested here").
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from opwright.toolchain.flags import header_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from opwright.toolchain.plan import Plan
+
+EXCERPT_LINES = 20
+_READ_BYTES = 1 << 20
+
+_AT = r"^(?P<file>\S.*?):(?P<line>\d+):(?:(?P<column>\d+):)?\s+"
+_DIAGNOSTIC = re.compile(_AT + r"(?P<kind>(?:fatal |internal compiler )?error|warning|note): (?P<text>.*)$")
+_REQUIRED = re.compile(_AT + r".*(?:required (?:from|by)|expansion of|inlined from)")
+_WITHIN = re.compile(r"^\S.*: (?:In |At )")
+_INCLUDED = re.compile(r"^(?:In file included from|\s+from) (?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?[:,]$")
+_LED_HERE = re.compile(
+    r"requested here|in expansion of macro|expanded from|required (?:from|by)|while substituting|called from"
+)
+_UNDEFINED = re.compile(
+    r"undefined reference to [`'\"](.+?)'?$|undefined symbol: (.+)$|^\s+\"(.+)\", referenced from:", re.MULTILINE
+)
+_LINKER = re.compile(r"^.*\b(?:ld|ld\.\w+|mold|collect2)(?:\.exe)?: (?:error: |fatal error: )?(.+)$", re.MULTILINE)
+_KILLED = re.compile(r"\bkilled\b|signal terminated|out of memory|virtual memory exhausted", re.IGNORECASE)
+
+
+class Place(NamedTuple):
+    """A position in a file; the column is 0 where it isn't known."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        """As compilers write it."""
+        return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
+
+
+class Diagnostic(NamedTuple):
+    """One message with everything that belongs to it, as the compiler printed it."""
+
+    kind: str
+    place: Place
+    text: str
+    lines: list[str]
+
+
+def explain(plan: Plan, command: list[str], status: int, log: Path, folder: Path) -> str:
+    """The text that says why ``command`` failed: the user's line, then the compiler's own words.
+
+    Args:
+        plan: what was to be built.
+        command: what failed.
+        status: its exit status.
+        log: its output.
+        folder: where the generated code lies.
+    """
+    with open(log, "rb") as file:
+        text = file.read(_READ_BYTES).decode("utf-8", "replace")
+    errors = [found for found in split(text) if found.kind.endswith("error")]
+    source = next((str(part.unit.source) for part in plan.parts if part.unit.source), plan.name)
+    if not errors:
+        return _without_place(text, status, os.path.basename(command[0]), source)
+    system = (each for part in plan.parts for each in part.compiler.system_dirs)
+    return describe(errors, _outside([str(header_dir()), str(folder), *plan.skipped, *system])) + _advice(text, status)
+
+
+def describe(errors: list[Diagnostic], is_user: Callable[[str], bool]) -> str:
+    """The first of ``errors`` that a file of the user's led to (else the very first), and how many more there are."""
+    chosen, place = next(
+        ((error, place) for error in errors if (place := user_place(error, is_user))), (errors[0], errors[0].place)
+    )
+    lines = [f"{place}: error: {chosen.text}"]
+    if place == chosen.place:  # then the first line has said it already
+        lines += _excerpt(chosen.lines[_position(chosen) + 1 :])
+    else:
+        lines += _excerpt(chosen.lines)
+    if more := len(errors) - 1:
+        lines.append(f"({more} more {'error' if more == 1 else 'errors'})")
+    return "\n".join(lines)
+
+
+def user_place(error: Diagnostic, is_user: Callable[[str], bool]) -> Place | None:
+    """Where the user's code is wrong, or leads to what is; None where nothing of the user's is named."""
+    if is_user(error.place.file):
+        return error.place
+    places = [*_places(error.lines, _REQUIRED), *_noted(error.lines), *_includes(error.lines)]
+    return next((place for place in places if is_user(place.file)), None)
+
+
+def split(text: str) -> list[Diagnostic]:
+    """The messages in a compiler's output, each with the lines before and after it that belong to it."""
+    found: list[Diagnostic] = []
+    pending: list[str] = []
+    open_block: list[str] | None = None
+    for line in text.splitlines():
+        match = _DIAGNOSTIC.match(line)
+        if match and match["kind"] != "note":
+            open_block = [*pending, line]
+            pending = []
+            found.append(Diagnostic(match["kind"], _place(match), match["text"], open_block))
+        elif match and found:
+            open_block = found[-1].lines
+            open_block += [*pending, line]
+            pending = []
+        elif open_block is None or _INCLUDED.match(line) or _WITHIN.match(line) or _REQUIRED.match(line):
+            open_block = None
+            pending.append(line)
+        else:
+            open_block.append(line)
+    return found
+
+
+def _place(match: re.Match[str]) -> Place:
+    return Place(match["file"], int(match["line"]), int(match["column"] or 0))
+
+
+def _places(lines: Iterable[str], pattern: re.Pattern[str]) -> list[Place]:
+    return [_place(match) for line in lines if (match := pattern.match(line))]
+
+
+def _noted(lines: Iterable[str]) -> list[Place]:
+    """Where notes say that the way to the error led through, innermost first."""
+    matches = (_DIAGNOSTIC.match(line) for line in lines)
+    return [_place(match) for match in matches if match and match["kind"] == "note" and _LED_HERE.search(match["text"])]
+
+
+def _includes(lines: list[str]) -> list[Place]:
+    """The files that include the one with the error, innermost first (clang prints them the other way round)."""
+    places = _places(lines, _INCLUDED)
+    from_gcc = any(line.startswith(" ") and _INCLUDED.match(line) for line in lines)
+    return places if from_gcc else places[::-1]
+
+
+def _position(error: Diagnostic) -> int:
+    return next(i for i, line in enumerate(error.lines) if (m := _DIAGNOSTIC.match(line)) and m["kind"] == error.kind)
+
+
+def _excerpt(lines: list[str]) -> list[str]:
+    if len(lines) <= EXCERPT_LINES:
+        return lines
+    return [*lines[: EXCERPT_LINES - 1], f"... ({len(lines) - EXCERPT_LINES + 1} more lines in the log)"]
+
+
+def _outside(folders: list[str]) -> Callable[[str], bool]:
+    """Whether a file lies in none of ``folders``, links followed."""
+    prefixes = tuple(os.path.join(os.path.realpath(folder), "") for folder in folders)
+    return lambda file: not os.path.realpath(file).startswith(prefixes)
+
+
+def _without_place(text: str, status: int, program: str, source: str) -> str:
+    """The message where the output names no line: the linker's, or none at all."""
+    undefined = list(dict.fromkeys(next(filter(None, match)) for match in _UNDEFINED.findall(text)))
+    if undefined:
+        names = ", ".join(undefined[:5]) + (f" and {len(undefined) - 5} more" if undefined[5:] else "")
+        return (
+            f"{source}: error: undefined reference to {names}\n"
+            f"  likely fix: define it, or name the library that has it (extra_ldflags=('-l...',))"
+        )
+    linker = _LINKER.search(text)
+    said = linker[1] if linker else next((line for line in text.splitlines() if line.strip()), "it said nothing")
+    ended = f"signal {-status}" if status < 0 else f"exit status {status}"
+    excerpt = _excerpt(text.strip().splitlines())
+    return "\n".join([f"{source}: error: {program} failed ({ended}): {said}", *excerpt]) + _advice(text, status)
+
+
+def _advice(text: str, status: int) -> str:
+    """What to do about failures that aren't the source's fault."""
+    if "No space left on device" in text:
+        return "\n  likely fix: free some disk space, or set TORCH_EXTENSIONS_DIR to a folder on another disk"
+    if status < 0 or _KILLED.search(text):
+        return "\n  likely fix: it was killed, probably for want of memory; set MAX_JOBS=1 or close other programs"
+    if "internal compiler error" in text or "PLEASE submit a bug report" in text:
+        return "\n  likely fix: the compiler itself crashed; try another version of it (CC, CXX)"
+    return ""

@@ -1,0 +1,136 @@
+"""The compiler's command line.
+
+What is always said, and why:
+
+* ``-fvisibility=hidden -fno-gnu-unique``, no SONAME: two builds of one operator can live in one process
+  without sharing a template's static data; that is what makes hot reload sound.
+* ``-fno-math-errno -fno-trapping-math``: nobody reads ``errno`` or the floating-point flags after a kernel,
+  and without them ``sqrt`` is one instruction and branches become masks. Values stay IEEE's.
+* ``-ffp-contract=off``: gcc would fuse ``a * b + c`` and clang would within an expression only, so one body
+  would have two results; now it has the result that its operators have in PyTorch. A kernel that wants a fused
+  multiply-add writes ``fma``; ``extra_cflags=("-ffp-contract=fast",)`` gives it everywhere.
+* ``-z defs``: what is missing is an error of this build instead of one at the first call.
+* ``-w``: a user's warnings are theirs to ask for (``extra_cflags=("-Wall",)`` brings them back).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opwright.errors import ToolchainError
+
+if TYPE_CHECKING:
+    from opwright.toolchain.compiler import Compiler, Language
+
+BASELINE = {"x86_64": "x86-64-v2", "aarch64": "armv8-a", "arm64": "armv8-a"}
+"""What builds that aren't ``native`` may expect of the processor.
+
+x86-64-v2 (SSE4.2, of 2009) is what NumPy's wheels and today's enterprise distributions ask for as well.
+"""
+
+_C_STANDARD = "gnu17"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile and link.
+
+    Attributes:
+        debug: ``-g -O0`` instead of ``-O3``.
+        native: for this machine's processor; else for `BASELINE`.
+        define: macros, ``NAME`` or ``NAME=value``.
+        include_dirs: header folders, searched in this order and before Opwright's own.
+        extra_cflags: further words for the compiler, after (and so stronger than) Opwright's own.
+        extra_ldflags: further words for the linker, after the objects.
+        std: the C++ standard (C units are compiled as gnu17).
+        system_include_dirs: header folders of an installed package (PyTorch's). What they hold is not watched
+            file by file: ``identity`` must change when the package does.
+        identity: whatever else the result depends on; part of the cache key.
+    """
+
+    debug: bool = False
+    native: bool = True
+    define: tuple[str, ...] = ()
+    include_dirs: tuple[str | Path, ...] = ()
+    extra_cflags: tuple[str, ...] = ()
+    extra_ldflags: tuple[str, ...] = ()
+    std: str = "c++17"
+    system_include_dirs: tuple[str | Path, ...] = ()
+    identity: str = ""
+
+
+def header_dir() -> Path:
+    """The folder that ``#include <opwright.h>`` is found in. Every compilation searches it."""
+    return Path(__file__).parent.parent / "include"
+
+
+def include_line(path: Path) -> str:
+    r"""The ``#include`` line for the file at ``path``, whatever characters are in it (backslashes stay as they are).
+
+    Raises:
+        ToolchainError: the preprocessor has no way to write this name.
+    """
+    name = os.path.abspath(path)
+    if "\n" not in name and '"' not in name:
+        return f'#include "{name}"'
+    if "\n" not in name and ">" not in name:
+        return f"#include <{name}>"
+    raise ToolchainError(
+        f"no #include can name {name!r}: it holds a line break, or both a quote and a '>'\n"
+        f"  likely fix: rename the file or its folder"
+    )
+
+
+def search_dirs(options: Options) -> list[str]:
+    """The folders of ``-I``, absolute, in order, each once."""
+    dirs = [os.path.abspath(folder) for folder in options.include_dirs]
+    return list(dict.fromkeys([*dirs, str(header_dir())]))
+
+
+def compile_flags(compiler: Compiler, options: Options, language: Language) -> list[str]:
+    """Everything between the compiler's name and the source, except what names a file."""
+    flags = [f"-std={options.std if language == 'c++' else _C_STANDARD}"]
+    flags += ["-g", "-O0"] if options.debug else ["-O3"]
+    flags += [_machine(compiler, options.native), "-fPIC", "-pipe", *_numerics(), *_isolation(compiler, language)]
+    flags += [f"-D{macro}" for macro in options.define]
+    flags += [f"-I{folder}" for folder in search_dirs(options)]
+    for folder in options.system_include_dirs:
+        flags += ["-isystem", os.path.abspath(folder)]
+    quiet = [] if any(flag.startswith("-W") for flag in options.extra_cflags) else ["-w"]
+    return [*flags, *quiet, *options.extra_cflags]
+
+
+def link_flags(compiler: Compiler, options: Options) -> list[str]:
+    """What follows the objects when a shared library is linked from them."""
+    flags = ["-shared"]
+    if "linux" in compiler.target:
+        flags += ["-Wl,-z,now", "-Wl,--as-needed"]
+        if not any(flag.startswith("-fsanitize") for flag in (*options.extra_cflags, *options.extra_ldflags)):
+            flags.append("-Wl,-z,defs")  # a sanitizer's own symbols come from the program that is instrumented
+    return [*flags, *options.extra_ldflags]
+
+
+def _machine(compiler: Compiler, native: bool) -> str:
+    architecture = compiler.target.split("-", 1)[0]
+    if not native:
+        return f"-march={BASELINE[architecture]}" if architecture in BASELINE else "-mtune=generic"
+    # -mcpu is the one that all compilers know for arm; on x86 it means something else
+    return "-mcpu=native" if architecture in ("aarch64", "arm64") else "-march=native"
+
+
+def _numerics() -> list[str]:
+    return ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
+
+
+def _isolation(compiler: Compiler, language: Language) -> list[str]:
+    flags = ["-fvisibility=hidden"]
+    if language == "c++":
+        flags += ["-fvisibility-inlines-hidden"]
+        if compiler.kind == "gcc":
+            flags += ["-fno-gnu-unique"]
+    else:
+        flags += ["-fexceptions"]  # a C++ exception may pass through a C function that calls back
+    return flags

@@ -1,0 +1,165 @@
+"""Running compilers: bounded in number, in time, and gone when we are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, TypeVar
+
+from opwright.errors import ToolchainError
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+_MEMORY_PER_COMPILER = 1 << 30
+_DEFAULT_SECONDS = 900.0
+_THREADS = 64
+
+Result = TypeVar("Result")
+
+
+def jobs() -> int:
+    """How many compilers may run at once: ``MAX_JOBS``, else what cores and memory allow.
+
+    Raises:
+        ToolchainError: ``MAX_JOBS`` is no positive number.
+    """
+    asked = os.environ.get("MAX_JOBS", "").strip()
+    if asked:
+        if not asked.isdecimal() or int(asked) == 0:
+            raise ToolchainError(f"MAX_JOBS={asked!r}: expected a positive whole number\n  likely fix: MAX_JOBS=4")
+        return int(asked)
+    return max(1, min(_cores(), _free_memory() // _MEMORY_PER_COMPILER))
+
+
+def _cores() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _free_memory() -> int:
+    """Bytes that could be had without swapping; plenty where the system doesn't say."""
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/meminfo", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return 64 << 30
+
+
+def time_limit() -> float:
+    """Seconds that one compiler may take: ``OPWRIGHT_COMPILE_TIMEOUT``, else a quarter of an hour.
+
+    Raises:
+        ToolchainError: the variable is no positive number.
+    """
+    asked = os.environ.get("OPWRIGHT_COMPILE_TIMEOUT", "").strip()
+    try:
+        seconds = float(asked) if asked else _DEFAULT_SECONDS
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < threading.TIMEOUT_MAX:
+        raise ToolchainError(
+            f"OPWRIGHT_COMPILE_TIMEOUT={asked!r}: expected seconds, more than 0\n  likely fix: unset it"
+        )
+    return seconds
+
+
+class TimeoutKilledError(Exception):
+    """A compiler ran past its time and was killed."""
+
+
+class Processes:
+    """The compilers of one call: never more than `jobs` at once, and killed together."""
+
+    def __init__(self) -> None:
+        """Read the limits from the environment."""
+        self._slots = threading.BoundedSemaphore(jobs())
+        self._limit = time_limit()
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
+
+    def run(self, command: Sequence[str], log: Path, folder: Path) -> int:
+        """Run ``command`` with its output in ``log`` and its temporary files in ``folder``; its exit status.
+
+        Raises:
+            ToolchainError: it can't be started.
+            TimeoutKilledError: it was killed after `time_limit` seconds.
+        """
+        with self._slots, open(log, "wb") as output:
+            process = self._start(command, output.fileno(), folder)
+            late = threading.Event()
+            timer = threading.Timer(self._limit, _kill, (process, late))
+            timer.daemon = True
+            timer.start()
+            try:
+                status = process.wait()
+            except BaseException:
+                _kill(process)
+                process.wait()
+                raise
+            finally:
+                timer.cancel()
+                with self._lock:
+                    self._running.discard(process)
+        if late.is_set():
+            raise TimeoutKilledError(f"{self._limit:g} seconds")
+        return status
+
+    def stop(self) -> None:
+        """Kill what runs, and start nothing more."""
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                _kill(process)
+
+    def _start(self, command: Sequence[str], output: int, folder: Path) -> subprocess.Popen[bytes]:
+        import subprocess
+
+        # English, because the text is parsed; temporary files where they are removed even after a kill
+        environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
+        with self._lock:
+            if self._stopped:
+                raise ToolchainError("the build was interrupted")
+            try:
+                process = subprocess.Popen(
+                    list(command), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                    env=environment, start_new_session=True,
+                )  # fmt: skip
+            except OSError as error:
+                raise ToolchainError(f"can't start {command[0]}: {error.strerror or error}") from error
+            self._running.add(process)
+        return process
+
+
+def _kill(process: subprocess.Popen[bytes], told: threading.Event | None = None) -> None:
+    """Kill a compiler with everything that it started (a session of its own, so a group of its own)."""
+    if told:
+        told.set()
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def in_parallel(tasks: Sequence[Callable[[], Result]], processes: Processes) -> list[Result]:
+    """The results of ``tasks``; the first error stops all compilers, and so does Ctrl-C."""
+    if len(tasks) <= 1:
+        return [task() for task in tasks]
+    from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
+    with ThreadPoolExecutor(min(len(tasks), _THREADS)) as pool:
+        futures = [pool.submit(task) for task in tasks]
+        try:
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            for future in futures:
+                if future in done and (error := future.exception()) is not None:
+                    raise error
+            return [future.result() for future in futures]
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            processes.stop()
+            raise

@@ -1,0 +1,133 @@
+"""Random signatures over the whole notation, as a hypothesis strategy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from opwright.signature import (
+    Axis,
+    Binary,
+    Constant,
+    DataAxis,
+    DType,
+    Expr,
+    GeneratorParam,
+    Param,
+    ScalarParam,
+    Shape,
+    Signature,
+    TensorParam,
+    TypeRef,
+)
+
+_INTEGERS = [dtype for dtype in DType if dtype.is_integer]
+_SCALARS = {
+    "float": st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False),
+    "int": st.integers(-(2**63), 2**63 - 1),
+    "bool": st.booleans(),
+}
+
+
+class _Draw:
+    """Builds one valid signature: a required input binds every axis, each type variable and ``...``."""
+
+    def __init__(self, draw: Any, *, bindable: bool) -> None:
+        self.draw = draw
+        self.backward = draw(st.booleans())
+        self.pointwise = not bindable and draw(st.booleans())
+        self.batched = not bindable and not self.pointwise and draw(st.booleans())
+        self.ellipsis = not self.pointwise and not self.batched and draw(st.booleans())
+        self.axes = draw(st.lists(st.sampled_from("ABCD"), unique=True, max_size=3))
+        self.variables = draw(st.lists(st.sampled_from("TUV"), unique=True, min_size=1, max_size=2))
+        self.allowed = {v: draw(st.lists(st.sampled_from(DType), unique=True, min_size=1, max_size=4))
+                        for v in self.variables if draw(st.booleans())}
+        self.count = 0
+
+    def name(self, prefix: str) -> str:
+        self.count += 1
+        grad = "grad_" if self.backward and self.draw(st.booleans()) else ""
+        return f"{grad}{prefix}{self.count}"
+
+    def expr(self) -> Expr:
+        leaves = st.integers(0, 5).map(Constant) | st.sampled_from(self.axes or ["A"]).map(Axis) if self.axes \
+            else st.integers(0, 5).map(Constant)
+
+        def grow(children: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
+            joined = st.builds(Binary, st.sampled_from("+-*"), children, children)
+            negative = st.builds(Binary, st.just("-"), children, st.integers(-3, -1).map(Constant))
+            return joined | negative | st.builds(Binary, st.just("//"), children, st.integers(1, 3).map(Constant))
+
+        expr: Expr = self.draw(st.recursive(leaves, grow, max_leaves=4))
+        return expr
+
+    def dims(self) -> tuple[Expr, ...]:
+        return tuple(self.expr() for _ in range(self.draw(st.integers(0, 2))))
+
+    def type(self) -> TypeRef:
+        kind = self.draw(st.sampled_from(["dtype", "var", "acc"]))
+        name = self.draw(st.sampled_from(DType)).value if kind == "dtype" else self.draw(st.sampled_from(self.variables))
+        return TypeRef(kind, name)
+
+    def shape(self, dims: tuple[Expr | DataAxis, ...], *, ellipsis: bool | None = None) -> Shape | None:
+        if self.pointwise:
+            return None
+        return Shape(self.ellipsis and (self.draw(st.booleans()) if ellipsis is None else ellipsis), dims)
+
+    def binders(self) -> list[TensorParam]:
+        dims = tuple(map(Axis, self.axes))
+        first, *others = (TypeRef("var", variable) for variable in self.variables)
+        return [TensorParam(self.name("b"), first, self.shape(dims, ellipsis=True)),
+                *(TensorParam(self.name("b"), other, self.shape(())) for other in others)]
+
+    def input(self) -> TensorParam:
+        span = (self.expr(), self.expr()) if not self.pointwise and self.draw(st.booleans()) else None
+        kind = TypeRef("dtype", self.draw(st.sampled_from(_INTEGERS)).value) if span else self.type()
+        if self.pointwise and kind.name == "bool":
+            kind = TypeRef("var", self.variables[0])
+        return TensorParam(self.name("x"), kind, self.shape(self.dims()), self.draw(st.booleans()),
+                           self.draw(st.booleans()), span)
+
+    def output(self) -> TensorParam:
+        dims: tuple[Expr | DataAxis, ...] = self.dims()
+        if not self.batched and self.draw(st.booleans()):
+            dims = (*dims, DataAxis(f"K{self.count}", self.expr() if self.draw(st.booleans()) else None))
+        return TensorParam(self.name("y"), self.type(), self.shape(dims))
+
+    def scalar(self, *, default: bool) -> ScalarParam:
+        kind = self.draw(st.sampled_from(["float", "int", "bool"]))
+        self.count += 1
+        return ScalarParam(f"s{self.count}", kind, self.draw(_SCALARS[kind]) if default else None)
+
+    def several(self, make: Any, most: int = 2) -> list[Any]:
+        return [make() for _ in range(self.draw(st.integers(0, most)))]
+
+    def signature(self) -> Signature:
+        inputs: list[Param] = [*self.binders(), *self.several(self.input), *self.several(lambda: self.scalar(default=False))]
+        inputs = self.draw(st.permutations(inputs)) + self.several(lambda: self.scalar(default=True))
+        if self.draw(st.booleans()):
+            inputs.append(GeneratorParam("rng", self.expr()))
+        where = tuple((variable, tuple(types)) for variable, types in self.allowed.items())
+        autocast = self.draw(st.none() | st.sampled_from([DType.F32, DType.F64, DType.BF16]))
+        name = "op_backward" if self.backward else "op"
+        return Signature(name, tuple(inputs), tuple(self.several(self.output)), tuple(self.several(self.output)),
+                         where, self.batched, autocast)
+
+
+@st.composite
+def _signatures(draw: Any, *, bindable: bool) -> Signature:
+    return _Draw(draw, bindable=bindable).signature()
+
+
+@pytest.fixture(scope="session")
+def signatures() -> st.SearchStrategy[Signature]:
+    """Any signature."""
+    return _signatures(bindable=False)
+
+
+@pytest.fixture(scope="session")
+def bindable() -> st.SearchStrategy[Signature]:
+    """Signatures that are neither pointwise nor batched."""
+    return _signatures(bindable=True)
