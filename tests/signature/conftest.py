@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from opwright.signature import (
@@ -23,6 +24,10 @@ from opwright.signature import (
     TypeRef,
 )
 
+# A busy machine must not fail a test for the time that it takes.
+settings.register_profile("opwright", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("opwright")
+
 _INTEGERS = [dtype for dtype in DType if dtype.is_integer]
 _SCALARS = {
     "float": st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False),
@@ -40,10 +45,13 @@ class _Draw:
         self.pointwise = not bindable and draw(st.booleans())
         self.batched = not bindable and not self.pointwise and draw(st.booleans())
         self.ellipsis = not self.pointwise and not self.batched and draw(st.booleans())
-        self.axes = draw(st.lists(st.sampled_from("ABCD"), unique=True, max_size=3))
+        self.axes = [] if self.pointwise else draw(st.lists(st.sampled_from("ABCD"), unique=True, max_size=3))
         self.variables = draw(st.lists(st.sampled_from("TUV"), unique=True, min_size=1, max_size=2))
-        self.allowed = {v: draw(st.lists(st.sampled_from(DType), unique=True, min_size=1, max_size=4))
-                        for v in self.variables if draw(st.booleans())}
+        self.allowed = {
+            v: draw(st.lists(st.sampled_from(DType), unique=True, min_size=1, max_size=4))
+            for v in self.variables
+            if draw(st.booleans())
+        }
         self.count = 0
 
     def name(self, prefix: str) -> str:
@@ -52,8 +60,11 @@ class _Draw:
         return f"{grad}{prefix}{self.count}"
 
     def expr(self) -> Expr:
-        leaves = st.integers(0, 5).map(Constant) | st.sampled_from(self.axes or ["A"]).map(Axis) if self.axes \
+        leaves = (
+            st.integers(0, 5).map(Constant) | st.sampled_from(self.axes or ["A"]).map(Axis)
+            if self.axes
             else st.integers(0, 5).map(Constant)
+        )
 
         def grow(children: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
             joined = st.builds(Binary, st.sampled_from("+-*"), children, children)
@@ -68,7 +79,9 @@ class _Draw:
 
     def type(self) -> TypeRef:
         kind = self.draw(st.sampled_from(["dtype", "var", "acc"]))
-        name = self.draw(st.sampled_from(DType)).value if kind == "dtype" else self.draw(st.sampled_from(self.variables))
+        name = (
+            self.draw(st.sampled_from(DType)).value if kind == "dtype" else self.draw(st.sampled_from(self.variables))
+        )
         return TypeRef(kind, name)
 
     def shape(self, dims: tuple[Expr | DataAxis, ...], *, ellipsis: bool | None = None) -> Shape | None:
@@ -79,16 +92,19 @@ class _Draw:
     def binders(self) -> list[TensorParam]:
         dims = tuple(map(Axis, self.axes))
         first, *others = (TypeRef("var", variable) for variable in self.variables)
-        return [TensorParam(self.name("b"), first, self.shape(dims, ellipsis=True)),
-                *(TensorParam(self.name("b"), other, self.shape(())) for other in others)]
+        return [
+            TensorParam(self.name("b"), first, self.shape(dims, ellipsis=True)),
+            *(TensorParam(self.name("b"), other, self.shape(())) for other in others),
+        ]
 
     def input(self) -> TensorParam:
         span = (self.expr(), self.expr()) if not self.pointwise and self.draw(st.booleans()) else None
         kind = TypeRef("dtype", self.draw(st.sampled_from(_INTEGERS)).value) if span else self.type()
         if self.pointwise and kind.name == "bool":
             kind = TypeRef("var", self.variables[0])
-        return TensorParam(self.name("x"), kind, self.shape(self.dims()), self.draw(st.booleans()),
-                           self.draw(st.booleans()), span)
+        return TensorParam(
+            self.name("x"), kind, self.shape(self.dims()), self.draw(st.booleans()), self.draw(st.booleans()), span
+        )
 
     def output(self) -> TensorParam:
         dims: tuple[Expr | DataAxis, ...] = self.dims()
@@ -105,15 +121,26 @@ class _Draw:
         return [make() for _ in range(self.draw(st.integers(0, most)))]
 
     def signature(self) -> Signature:
-        inputs: list[Param] = [*self.binders(), *self.several(self.input), *self.several(lambda: self.scalar(default=False))]
+        inputs: list[Param] = [
+            *self.binders(),
+            *self.several(self.input),
+            *self.several(lambda: self.scalar(default=False)),
+        ]
         inputs = self.draw(st.permutations(inputs)) + self.several(lambda: self.scalar(default=True))
         if self.draw(st.booleans()):
             inputs.append(GeneratorParam("rng", self.expr()))
         where = tuple((variable, tuple(types)) for variable, types in self.allowed.items())
         autocast = self.draw(st.none() | st.sampled_from([DType.F32, DType.F64, DType.BF16]))
         name = "op_backward" if self.backward else "op"
-        return Signature(name, tuple(inputs), tuple(self.several(self.output)), tuple(self.several(self.output)),
-                         where, self.batched, autocast)
+        return Signature(
+            name,
+            tuple(inputs),
+            tuple(self.several(self.output)),
+            tuple(self.several(self.output)),
+            where,
+            self.batched,
+            autocast,
+        )
 
 
 @st.composite

@@ -116,7 +116,8 @@ def answering(project: Path) -> Callable[..., Path]:
 
 
 _BUILD_SCRIPT = """
-import sys, time
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a script starts with &
 from pathlib import Path
 from opwright.toolchain import Unit, build, include_line
 source = Path(sys.argv[1])

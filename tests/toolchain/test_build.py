@@ -224,9 +224,7 @@ def test_generated_code_without_a_source(answer: Answer) -> None:
     assert answer(build(Unit("generated", f"{EXPORT}int answer() {{ return 5; }}\n"))) == 5
 
 
-def test_rebuild_compiles_what_is_cached(
-    answering: Answering, answer: Answer, counting: Callable[[], int]
-) -> None:
+def test_rebuild_compiles_what_is_cached(answering: Answering, answer: Answer, counting: Callable[[], int]) -> None:
     source = answering("1")
     unit = Unit("op", include_line(source) + "\n", source)
     first = build(unit)
@@ -286,7 +284,7 @@ def test_build_many_keeps_the_order_and_shares_the_cache(
 
 def test_build_many_reports_the_one_that_fails() -> None:
     units = [Unit("good", "int x;\n"), Unit("bad", "int x = ;\n"), Unit("fine", "int y;\n")]
-    with pytest.raises(CompileError, match=r"bad\.cpp:1:9: error: expected"):
+    with pytest.raises(CompileError, match=r"bad\.opwright\.cpp:1:9: error: expected"):
         build_many(units)
 
 
@@ -296,7 +294,9 @@ def test_a_source_edited_while_it_is_compiled_is_compiled_again(
 ) -> None:  # fmt: skip
     source = answering("1")
     newer = answering("2", path=project / "newer.txt")
-    make_script(tmp_path / "g++", f'"{gxx}" "$@"; s=$?; case "$*" in *-v*) ;; *) cp "{newer}" "{source}";; esac; exit $s')
+    make_script(
+        tmp_path / "g++", f'"{gxx}" "$@"; s=$?; case "$*" in *-v*) ;; *) cp "{newer}" "{source}";; esac; exit $s'
+    )
     monkeypatch.setenv("CXX", str(tmp_path / "g++"))
     assert answer(compile_source(source)) == 2
 
@@ -334,13 +334,14 @@ def test_a_warm_build_starts_no_process_and_imports_nothing_heavy(
 ) -> None:
     source = answering("1")
     compile_source(source)
+    heavy = ["subprocess", "filelock", "platformdirs", "shutil", "tempfile", "concurrent.futures"]
     code = f"""
 import sys
 from pathlib import Path
 from opwright.toolchain import Unit, build, include_line
 source = Path({str(source)!r})
 assert build(Unit("op", include_line(source) + "\\n", source)).cached
-print(sorted({{"subprocess", "filelock", "platformdirs", "shutil", "tempfile", "concurrent.futures"}} & set(sys.modules)))
+print(sorted(set({heavy!r}) & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr == ""

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from opwright.errors import CompileError, ToolchainError
-from opwright.toolchain import Built, compiler as compiler_module, find_compiler
+from opwright.toolchain import Built, find_compiler
+from opwright.toolchain import compiler as compiler_module
 from opwright.toolchain.compiler import which
 
 Script = Callable[[Path, str], Path]

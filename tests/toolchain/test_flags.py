@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -118,7 +119,10 @@ def test_results_are_ieee(any_compiler: str, compile_source: Compile, answering:
       float in[16], out[16];
       for (int i = 0; i < 16; i++) in[i] = 1.0f + i * 0.1f;
       for (int i = 0; i < 16; i++) out[i] = in[i] * 3.0f - in[15 - i];
-      for (int i = 0; i < 16; i++) { volatile float product = in[i] * 3.0f; failures += out[i] != product - in[15 - i]; }
+      for (int i = 0; i < 16; i++) {
+        volatile float product = in[i] * 3.0f;
+        failures += out[i] != product - in[15 - i];
+      }
       return failures;
     }
     """
@@ -139,7 +143,9 @@ def test_only_what_is_exported_can_be_seen(any_compiler: str, compile_source: Co
     tool = shutil.which("nm")
     if tool is None:
         pytest.skip("nm is not installed")
-    before = "template <class T> struct Keeper { static inline T kept = 4; };\nint helper() { return Keeper<int>::kept; }"
+    before = (
+        "template <class T> struct Keeper { static inline T kept = 4; };\nint helper() { return Keeper<int>::kept; }"
+    )
     built = compile_source(answering("helper()", before))
     listed = subprocess.run([tool, "-D", "--defined-only", built.path], capture_output=True, text=True, check=True)
     symbols = {line.split()[-1] for line in listed.stdout.splitlines()}
@@ -147,16 +153,22 @@ def test_only_what_is_exported_can_be_seen(any_compiler: str, compile_source: Co
 
 
 def test_debug_builds_know_the_users_lines(any_compiler: str, compile_source: Compile, answering: Answering) -> None:
-    tool = shutil.which("addr2line")
-    nm = shutil.which("nm")
-    if tool is None or nm is None:
-        pytest.skip("binutils are not installed")
     source = answering("1")
     built = compile_source(source, debug=True)
-    listed = subprocess.run([nm, "-D", "--defined-only", built.path], capture_output=True, text=True, check=True)
-    address = next(line.split()[0] for line in listed.stdout.splitlines() if line.endswith(" answer"))
-    found = subprocess.run([tool, "-e", built.path, address], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == f"{source}:2"
+    checked = 0
+    if tool := shutil.which("readelf"):  # (binutils' addr2line takes the wrong file out of DWARF 5 tables)
+        shown = subprocess.run(
+            [tool, "--debug-dump=decodedline", built.path], capture_output=True, text=True, check=True
+        )
+        assert re.search(r"^op\.cpp\s+2\s+0x", shown.stdout, re.MULTILINE)
+        checked += 1
+    if tool := shutil.which("gdb"):
+        command = [tool, "-nx", "-batch", "-ex", "info line answer", str(built.path)]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert f'Line 2 of "{source}"' in shown.stdout
+        checked += 1
+    if not checked:
+        pytest.skip("neither readelf nor gdb is installed")
 
 
 def test_include_lines(tmp_path: Path) -> None:

@@ -32,7 +32,8 @@ def test_odd_folders(
     built = build(unit, options)
     assert home / "cache" in built.path.parents
     assert answer(built) == 11
-    assert build(unit, options).cached
+    unlisted = "clang" in any_compiler and {"\\", "\t"} & set(name)  # clang writes other names in its depfile
+    assert build(unit, options).cached is not bool(unlisted)
     for header, line, expected in (("near.h", "#define NEAR 2\n", 12), ("include/far.h", "#define FAR 20\n", 22)):
         (home / header).write_text(line)
         again = build(unit, options)

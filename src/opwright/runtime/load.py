@@ -13,7 +13,7 @@ import torch
 from opwright.errors import SourceError, UnsupportedError
 from opwright.runtime.jit import JITSource
 from opwright.runtime.operators import Registered, overload_name, register
-from opwright.runtime.registry import publish, refresh
+from opwright.runtime.registry import publish, refresh, started
 from opwright.runtime.supported import check_supported
 from opwright.signature import Signature
 from opwright.signature.wiring import chains
@@ -165,8 +165,7 @@ def _namespace(stem: str) -> str:
 
 def _check_free(namespace: str) -> None:
     """A namespace that torch or another library has operators in is not ours to add to."""
-    taken = any(name.startswith(f"{namespace}::") for name in torch._C._dispatch_get_all_op_names())  # noqa: SLF001
-    if taken or hasattr(type(torch.ops), namespace) or namespace in vars(torch.ops):
+    if started().namespace_in_use(namespace.encode()) or hasattr(type(torch.ops), namespace) or namespace in vars(torch.ops):
         raise SourceError(
             f"the namespace torch.ops.{namespace} belongs to PyTorch or to another library\n"
             '  likely fix: load(..., namespace="...") with another name, or rename the source'

@@ -61,6 +61,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "opw_initialize": (None, [_Callbacks, *[ctypes.py_object] * 4]),
     "opw_set_error": (None, [ctypes.py_object, ctypes.c_char_p]),
     "opw_last_error": (ctypes.c_char_p, []),
+    "opw_namespace_in_use": (ctypes.c_int32, [ctypes.c_char_p]),
     "opw_kernel_new": (ctypes.c_void_p, [ctypes.c_int64, ctypes.c_char_p]),
     "opw_kernel_publish": (None, [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]),
     "opw_library_open": (ctypes.POINTER(LibraryTable), [ctypes.c_char_p]),

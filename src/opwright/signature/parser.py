@@ -98,7 +98,7 @@ class _Parser:
         place = self.tokens.place
         name = take_name(self.tokens, what)
         self.written.parameter(place)
-        self.tokens.expect(":", f"after the name {name!r}", f"{name}: T[N]")
+        self.tokens.expect(":", f"after the name {name!r}", f"{'x' if self.tokens.word == '[' else name}: T[N]")
         return name
 
     def tensor(self, name: str, *, result: bool) -> TensorParam:

@@ -15,7 +15,8 @@ _Class = TypeVar("_Class", bound=type)
 def _init(self: Any, *args: Any, **kwargs: Any) -> None:
     fields, defaults = self._fields, self._defaults
     values = {**defaults, **dict(zip(fields, args, strict=False)), **kwargs}
-    if len(values) != len(fields) or len(args) > len(fields) or not kwargs.keys().isdisjoint(fields[: len(args)]):
+    twice = kwargs.keys() & fields[: len(args)]
+    if twice or len(args) > len(fields) or values.keys() ^ fields:
         raise TypeError(f"{type(self).__name__}() takes ({', '.join(fields)}), got {args} and {kwargs}")
     self.__dict__.update(values)
 

@@ -141,6 +141,8 @@ class _Rules:
                 f"rename the axis, as {name.upper()}" if name != name.upper() else "rename one",
                 place,
             )
+        if name == "ellipsis":
+            self.fail("no axis can have the name 'ellipsis': Opwright's own schemas use it", "rename it", place)
         if name in self.signature.type_variables:
             self.fail(f"the axis {name!r} has the name of a type variable", "rename one", place)
 
@@ -212,15 +214,14 @@ class _Rules:
             for dim, at in zip(tensor.dims, self.written.axes[place], strict=True):
                 expr = dim if isinstance(dim, Expr) else dim.bound
                 if expr is not None:
-                    self.known(expr, known, at)
+                    self.known(expr, known, at, "give an input the axis {axis}; or ?{axis}, if the kernel decides it")
 
-    def known(self, expr: Expr, known: frozenset[str], place: int) -> None:
+    def known(self, expr: Expr, known: frozenset[str], place: int, fix: str = "give an input the axis {axis}") -> None:
         for axis in expr.names():
             if axis not in known:
                 optional = any(axis in e.axes for t in self.signature.tensors if t.shape for e in t.shape.exprs)
                 why = "is bound by an optional input only" if optional else "isn't bound by any input"
-                fix = f"give an input the axis {axis}, or write ?{axis} in an output if the kernel decides it"
-                self.fail(f"the axis {axis!r} {why}", fix, place)
+                self.fail(f"the axis {axis!r} {why}", fix.format(axis=axis), place)
 
 
 def _may_be_left_out(param: Param) -> bool:

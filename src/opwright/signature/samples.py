@@ -106,7 +106,7 @@ def _shapes(sig: Signature, binding: Binding, absent: set[str], max_numel: int) 
         }
         bind(sig, infos, axes=known.axes, ellipsis=known.ellipsis, types=known.types)
         results = output_shapes(sig, binding, with_residuals=True)
-        ranges = [_range(t, binding) for t in sig.tensors if t.name in inputs and math.prod(inputs[t.name])]
+        ranges = [_range(t, binding) for t in sig.tensors if t.name in inputs and 0 not in inputs[t.name]]
     except (ArgumentError, ZeroDivisionError):
         return None
     every = [*inputs.values(), *(_counted(shape) for shape in results)]

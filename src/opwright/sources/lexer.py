@@ -33,6 +33,7 @@ _ESCAPE = re.compile(r"\\(\r?\n|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "'": "'", "\\": "\\", "\n": "", "\r\n": ""}
 _INCLUDE = re.compile(rb'#\s*include\s*(<[^>\n]*>|"[^"\n]*")')
 _CONDITION = re.compile(rb"#\s*(if(?:n?def)?|el(?:se|if\w*)|endif)\b\s*(.*)", re.DOTALL)
+_MAYBE_DEAD = re.compile(rb"#\s*if\s+0")
 _NEVER = re.compile(rb"0\s*(?:$|//|/\*)")
 
 _OPENED = re.compile(rb"\s*\(")
@@ -89,6 +90,8 @@ def includes(data: bytes) -> tuple[str, ...]:
 
 def without_dead_lines(data: bytes) -> bytes:
     """The text with the lines between ``#if 0`` and its ``#else`` or ``#endif`` blanked; lines and offsets stay."""
+    if not _MAYBE_DEAD.search(data):
+        return data
     pieces, start, depth = [], 0, 0  # how many conditions deep we are in a dead one
     for place, end, word, condition in _conditions(data):
         if not depth and word == b"if" and _NEVER.match(condition):
@@ -107,7 +110,7 @@ def _conditions(data: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
     for token in _TOKEN.finditer(data):
         found = _CONDITION.match(token.group()) if token.lastgroup == "directive" else None
         if found:
-            yield token.start(), token.end(), *found.groups()
+            yield token.start(), token.end(), found.group(1), found.group(2)
 
 
 def _blank(text: bytes) -> bytes:

@@ -132,7 +132,13 @@ class _Builder:
 
         started = time.time_ns()
         compilation = Compilation(plan, folder, work, self._processes or Processes())
-        library, log = compilation.run()
+        try:
+            library, log = compilation.run()
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C, wherever it struck
+            compilation.processes.stop()
+            raise
         inputs = compilation.inputs()
         if _changed_since(started, plan, inputs):
             return None

@@ -129,8 +129,11 @@ class Cache:
         Raises:
             OSError: the folder can't be written to.
         """
-        record = inputs.record(f"{name}-{inputs.digest(folder.name)[:16]}.so", os.stat(library).st_size)
+        digest = inputs.digest(folder.name) if inputs.complete else os.urandom(8).hex()
+        record = inputs.record(f"{name}-{digest[:16]}.so", os.stat(library).st_size)
         os.replace(library, folder / record.library)
+        if not inputs.complete:
+            return folder / record.library
         others = [known for known in self._records(folder) if known.library != record.library]
         records = [known.to_json() for known in (record, *others[: self.KEPT - 1])]
         write_atomically(folder / self.MANIFEST, json.dumps(records))

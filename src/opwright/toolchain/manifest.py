@@ -93,6 +93,15 @@ class Inputs(NamedTuple):
         """The record of the ``library`` (a file name) of ``size`` bytes that was made from them."""
         return Record(library, size, self.files, self.system, self.stamp, self.watched, self.names)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every file was there.
+
+        If not, the compiler's list of files was misunderstood (clang doesn't escape a tab in it): nothing may be
+        remembered then. Compiling each time is slow, but right.
+        """
+        return bool(self.stamp) and all(self.files.values())
+
     def digest(self, key: str) -> str:
         """One hash over all of them and over ``key``, which stands for everything else."""
         facts = (key, sorted(self.files.items()), self.stamp)

@@ -118,7 +118,7 @@ def make_plan(unit: Unit, options: Options, reader: Reader) -> Plan:
     parts = tuple(
         Part(
             unit=each,
-            file=f"{file_name(each.name)}{f'.{index}' if index else ''}{_SUFFIX[each.language]}",
+            file=f"{file_name(each.name)}.opwright{index or ''}{_SUFFIX[each.language]}",  # not the user's file's name
             compiler=compilers[each.language],
             flags=tuple(compile_flags(compilers[each.language], options, each.language)),
         )

@@ -92,20 +92,26 @@ class Processes:
         """
         with self._slots, open(log, "wb") as output:
             process = self._start(command, output.fileno(), folder)
-            late = threading.Event()
-            timer = threading.Timer(self._limit, _kill, (process, late))
-            timer.daemon = True
-            timer.start()
             try:
-                status = process.wait()
+                return self._wait(process)
             except BaseException:
                 _kill(process)
                 process.wait()
                 raise
             finally:
-                timer.cancel()
                 with self._lock:
                     self._running.discard(process)
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> int:
+        late = threading.Event()
+        # not process.wait(timeout): that looks only every 50 ms, as long as a whole small compilation takes
+        timer = threading.Timer(self._limit, _kill, (process, late))
+        timer.daemon = True
+        timer.start()
+        try:
+            status = process.wait()
+        finally:
+            timer.cancel()
         if late.is_set():
             raise TimeoutKilledError(f"{self._limit:g} seconds")
         return status
@@ -120,8 +126,9 @@ class Processes:
     def _start(self, command: Sequence[str], output: int, folder: Path) -> subprocess.Popen[bytes]:
         import subprocess
 
-        # English, because the text is parsed; temporary files where they are removed even after a kill
-        environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
+        environment = {**os.environ, "LC_ALL": "C"}  # English, because the text is parsed
+        if "%" not in str(folder):  # which clang would replace by digits
+            environment["TMPDIR"] = str(folder)  # removed afterwards, also when the compiler was killed
         with self._lock:
             if self._stopped:
                 raise ToolchainError("the build was interrupted")

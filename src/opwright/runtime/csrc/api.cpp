@@ -68,6 +68,14 @@ OPW_EXPORT const char* opw_last_error() {
   return error_type ? error_text.c_str() : nullptr;
 }
 
+// Whether anybody has operators in this namespace.
+OPW_EXPORT int32_t opw_namespace_in_use(const char* ns) {
+  const std::string prefix = std::string(ns) + "::";
+  for (const auto& name : c10::Dispatcher::singleton().getAllOpNames())
+    if (name.name.compare(0, prefix.size(), prefix) == 0) return 1;
+  return 0;
+}
+
 OPW_EXPORT Kernel* opw_kernel_new(int64_t id, const char* name) {
   auto* kernel = new Kernel;
   kernel->id = id;

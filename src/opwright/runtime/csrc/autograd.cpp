@@ -1,6 +1,7 @@
 #include "autograd.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 #include <c10/core/AutogradState.h>
 #include <torch/csrc/autograd/function.h>
@@ -40,15 +41,44 @@ NodePtr pointer_to(Node* node) {
 }
 #endif
 
-// May these tensors go straight to the CPU kernel? Only if nobody else listens to the dispatcher.
-bool may_skip_dispatcher(const Stack& stack) {
-  if (at::hasThreadLocalCallbacks() || at::hasGlobalCallbacks()) return false;
-  const auto local = c10::impl::tls_local_dispatch_key_set();
-  c10::DispatchKeySet keys = local.included_;
-  for (const auto& value : stack)
-    if (value.isTensor() && value.toTensor().defined()) keys = keys | value.toTensor().key_set();
-  keys = keys - local.excluded_ - c10::autograd_dispatch_keyset - c10::DispatchKeySet(c10::DispatchKey::BackendSelect);
-  return is_plain_cpu(keys);
+// The keys that the dispatcher would see, below autograd.
+class Keys {
+ public:
+  void add(const at::Tensor& t) {
+    if (t.defined()) keys_ = keys_ | t.key_set();
+  }
+  // May these tensors go straight to the CPU kernel? Only if nobody else listens to the dispatcher.
+  bool may_skip_dispatcher() const {
+    if (c10::GradMode::is_enabled() || at::hasThreadLocalCallbacks() || at::hasGlobalCallbacks()) return false;
+    const auto local = c10::impl::tls_local_dispatch_key_set();
+    return is_plain_cpu(((keys_ | local.included_) - local.excluded_) - c10::autograd_dispatch_keyset -
+                        c10::DispatchKeySet(c10::DispatchKey::BackendSelect));
+  }
+
+ private:
+  c10::DispatchKeySet keys_;
+};
+
+c10::SymInt symbolic(const c10::IValue& value) {
+  return value.isInt() ? c10::SymInt(value.toInt()) : value.toSymInt();
+}
+
+// What the arguments of a call determine, sizes perhaps symbolic.
+void bind_arguments(const Plan& plan, c10::ArrayRef<c10::IValue> arguments, Bound<c10::SymInt>& bound) {
+  c10::SmallVector<const at::Tensor*, 8> inputs;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto& argument = plan.arguments[i];
+    if (argument.kind == Kind::Tensor) inputs.push_back(&tensor_of(arguments[i]));
+    if (argument.kind == Kind::Axis) {
+      bound.axes[argument.index] = symbolic(arguments[i]);
+      bound.known[argument.index] = true;
+    }
+    if (argument.kind == Kind::Ellipsis) {
+      for (const auto& size : arguments[i].toListRef()) bound.ellipsis.push_back(symbolic(size));
+      bound.has_ellipsis = true;
+    }
+  }
+  bind(plan, inputs.data(), bound);
 }
 
 class OperatorNode final : public Node {
@@ -72,8 +102,9 @@ class OperatorNode final : public Node {
 
  private:
   bool nothing_to_do(const variable_list& gradients) const;
-  void push_arguments(const variable_list& gradients, Stack& stack);
-  c10::List<bool> mask();
+  void unpack(const variable_list& gradients, c10::SmallVectorImpl<at::Tensor>& tensors);
+  variable_list run_directly(const c10::SmallVectorImpl<at::Tensor>& tensors);
+  variable_list dispatch(const c10::SmallVectorImpl<at::Tensor>& tensors);
 
   const Derivative& derivative_;
   c10::SmallVector<SavedVariable, 6> saved_;   // in the order of the wires that need them
@@ -83,12 +114,7 @@ class OperatorNode final : public Node {
 void OperatorNode::save_inputs(c10::ArrayRef<c10::IValue> arguments) {
   if (!derivative_.backward) return;
   Bound<c10::SymInt> bound(derivative_.forward->plan);
-  if (derivative_.needs_axes) {
-    c10::SmallVector<const at::Tensor*, 8> inputs;
-    for (size_t i = 0; i < arguments.size(); ++i)
-      if (derivative_.forward->plan.arguments[i].kind == Kind::Tensor) inputs.push_back(&tensor_of(arguments[i]));
-    bind(derivative_.forward->plan, inputs.data(), bound);
-  }
+  if (derivative_.needs_axes) bind_arguments(derivative_.forward->plan, arguments, bound);
   for (const auto& wire : derivative_.wires) {
     if (wire.source == Source::Input) saved_.emplace_back(tensor_of(arguments[wire.index]), false);
     if (wire.source == Source::Scalar) scalars_.push_back(arguments[wire.index]);
@@ -112,53 +138,65 @@ bool OperatorNode::nothing_to_do(const variable_list& gradients) const {
   return true;
 }
 
-c10::List<bool> OperatorNode::mask() {
-  c10::List<bool> mask;
-  mask.reserve(derivative_.inputs.size());
-  for (size_t i = 0; i < derivative_.inputs.size(); ++i) mask.push_back(task_should_compute_output(i));
-  return mask;
+// The backward's tensors, in the order of its schema.
+void OperatorNode::unpack(const variable_list& gradients, c10::SmallVectorImpl<at::Tensor>& tensors) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  size_t next = 0;
+  for (const auto& wire : derivative_.wires) {
+    if (wire.source == Source::Gradient || wire.source == Source::ZeroGradient) {
+      const auto& gradient = gradients[wire.index];
+      const bool zeros = wire.source == Source::ZeroGradient && !gradient.defined();
+      tensors.push_back(zeros ? input_metadata(wire.index).zeros_like() : gradient);
+    }
+    if (wire.source == Source::Input || wire.source == Source::Output)
+      tensors.push_back(saved_[next++].unpack(pointer_to(this)));
+  }
 }
 
-void OperatorNode::push_arguments(const variable_list& gradients, Stack& stack) {
-  const auto self = pointer_to(this);
-  size_t next_saved = 0, next_scalar = 0;
-  for (const auto& wire : derivative_.wires) {
-    switch (wire.source) {
-      case Source::Gradient:
-        stack.emplace_back(gradients[wire.index].defined() ? c10::IValue(gradients[wire.index]) : c10::IValue());
-        break;
-      case Source::ZeroGradient:
-        stack.emplace_back(gradients[wire.index].defined() ? gradients[wire.index] : input_metadata(wire.index).zeros_like());
-        break;
-      case Source::Input:
-      case Source::Output: {
-        at::Tensor t = saved_[next_saved++].unpack(self);
-        stack.emplace_back(t.defined() ? c10::IValue(std::move(t)) : c10::IValue());
-        break;
-      }
-      case Source::Scalar:
-      case Source::Axis:
-      case Source::Ellipsis: stack.emplace_back(scalars_[next_scalar++]); break;
-      case Source::Mask: stack.emplace_back(mask()); break;
+variable_list OperatorNode::run_directly(const c10::SmallVectorImpl<at::Tensor>& tensors) {
+  const Operator& backward = *derivative_.backward;
+  Call call;
+  size_t next_scalar = 0;
+  for (const auto& t : tensors) call.inputs.push_back(&t);
+  for (const auto& argument : backward.plan.arguments)
+    if (argument.kind != Kind::Tensor && argument.kind != Kind::Mask) call.read(argument.kind, scalars_[next_scalar++]);
+  call.wanted = 0;
+  for (size_t i = 0; i < derivative_.inputs.size(); ++i)
+    call.wanted |= static_cast<uint64_t>(task_should_compute_output(i)) << i;
+  variable_list result(backward.returns());
+  run(backward, call, result.data());
+  return result;
+}
+
+variable_list OperatorNode::dispatch(const c10::SmallVectorImpl<at::Tensor>& tensors) {
+  Stack stack;
+  size_t next_tensor = 0, next_scalar = 0;
+  for (const auto& argument : derivative_.backward->plan.arguments) {
+    if (argument.kind == Kind::Tensor) {
+      const auto& t = tensors[next_tensor++];
+      stack.emplace_back(t.defined() ? c10::IValue(t) : c10::IValue());
+    } else if (argument.kind == Kind::Mask) {
+      c10::List<bool> mask;
+      for (size_t i = 0; i < derivative_.inputs.size(); ++i) mask.push_back(task_should_compute_output(i));
+      stack.emplace_back(mask);
+    } else {
+      stack.emplace_back(scalars_[next_scalar++]);
     }
   }
+  derivative_.backward->handle.callBoxed(stack);
+  variable_list result;
+  for (auto& value : stack) result.emplace_back(tensor_of(value));
+  return result;
 }
 
 variable_list OperatorNode::apply(variable_list&& gradients) {
   if (!derivative_.backward) raise(Class::Unsupported, derivative_.missing);
   if (nothing_to_do(gradients)) return variable_list(derivative_.inputs.size());
-  Stack stack;
-  stack.reserve(derivative_.wires.size());
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    push_arguments(gradients, stack);
-  }
-  if (!c10::GradMode::is_enabled() && may_skip_dispatcher(stack)) run(*derivative_.backward, stack);
-  else derivative_.backward->handle.callBoxed(stack);
-  variable_list result;
-  result.reserve(stack.size());
-  for (auto& value : stack) result.emplace_back(value.isTensor() ? std::move(value).toTensor() : at::Tensor());
-  return result;
+  c10::SmallVector<at::Tensor, 8> tensors;
+  unpack(gradients, tensors);
+  Keys keys;
+  for (const auto& t : tensors) keys.add(t);
+  return keys.may_skip_dispatcher() ? run_directly(tensors) : dispatch(tensors);
 }
 
 bool differentiable(const at::Tensor& t) {
@@ -201,6 +239,28 @@ NodePtr record(const Derivative& d, c10::ArrayRef<c10::IValue> arguments) {
   return node;
 }
 
+// Stands for an output that the mask left out: no memory, but the shape and type that a zero gradient for it has.
+class Absent {
+ public:
+  Absent(const Operator& op, c10::ArrayRef<c10::IValue> arguments) : plan_(op.plan), bound_(op.plan) {
+    if (!plan_.masked) return;
+    bind_arguments(plan_, arguments, bound_);
+    for (const auto& value : arguments)
+      if (value.isTensor() && value.toTensor().defined()) device_ = value.toTensor().device();
+  }
+  at::Tensor like(size_t output) const {
+    c10::SmallVector<c10::SymInt, 6> sizes;
+    if (!plan_.masked || !output_sizes(plan_.outputs[output], bound_, sizes)) return {};
+    const auto options = at::TensorOptions(output_type(plan_.outputs[output], bound_)).device(device_);
+    return at::zeros({}, options).expand_symint(sizes);
+  }
+
+ private:
+  const Plan& plan_;
+  Bound<c10::SymInt> bound_;
+  c10::Device device_ = c10::kCPU;
+};
+
 }  // namespace
 
 void AutogradKernel::operator()(const c10::OperatorHandle&, c10::DispatchKeySet keys, Stack* stack) {
@@ -210,11 +270,13 @@ void AutogradKernel::operator()(const c10::OperatorHandle&, c10::DispatchKeySet 
   if (!requires_grad(d, arguments)) return below_autograd(*op, keys, stack);
   const NodePtr node = record(d, arguments);
   const Operator& forward = d.backward ? *d.forward : *op;
+  const Absent absent(forward, arguments);
   below_autograd(forward, keys, stack);
   const auto outputs = torch::jit::last(*stack, forward.returns());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto& t = tensor_of(outputs[i]);
     if (d.differentiable[i] && differentiable(t)) torch::autograd::set_history(t, node);
+    else if (const auto like = absent.like(i); !t.defined() && like.defined()) node->add_input_metadata(like);
     else node->add_input_metadata(Node::undefined_input());
   }
   if (d.backward) static_cast<OperatorNode&>(*node).save_outputs(outputs);

@@ -16,67 +16,28 @@ struct Text {
   }
 };
 
-// Everything that one call puts on the C stack.
-struct Frame {
-  c10::SmallVector<const at::Tensor*, 8> inputs;
-  c10::SmallVector<opw_scalar, 4> scalars;
-  c10::SmallVector<at::Tensor, 4> held;  // dense copies
-  c10::SmallVector<at::Tensor, 6> outputs;
-  c10::SmallVector<opw_tensor, 12> tensors;
-  const c10::List<bool>* mask = nullptr;
-};
-
-void read_arguments(const Plan& plan, c10::ArrayRef<c10::IValue> values, Frame& frame, Bound<int64_t>& bound,
-                    c10::List<bool>& mask) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto& value = values[i];
-    opw_scalar scalar;
-    switch (plan.arguments[i].kind) {
-      case Kind::Tensor: frame.inputs.push_back(&tensor_of(value)); break;
-      case Kind::Float: scalar.f = value.toDouble(); frame.scalars.push_back(scalar); break;
-      case Kind::Int: scalar.i = int_of(value); frame.scalars.push_back(scalar); break;
-      case Kind::Bool: scalar.i = value.toBool(); frame.scalars.push_back(scalar); break;
-      case Kind::Axis: {
-        const int64_t axis = plan.arguments[i].index;
-        bound.axes[axis] = int_of(value);
-        bound.known[axis] = true;
-        break;
-      }
-      case Kind::Ellipsis:
-        for (const int64_t size : value.toIntVector()) bound.ellipsis.push_back(size);
-        bound.has_ellipsis = true;
-        break;
-      case Kind::Mask: mask = value.toBoolList(); frame.mask = &mask; break;
-    }
-  }
-}
-
-// What Python needs to say what is wrong: per input 0 or (1, type, rank, sizes...), then the axes and the `...` that were
-// given, then the key of the types.
-[[noreturn]] void explain(const Operator& op, const Frame& frame, c10::ArrayRef<c10::IValue> values) {
+// What Python needs to say what is wrong: per input 0 or (1, type, rank, sizes...), then the axes and the shape of `...`
+// that were given beforehand.
+[[noreturn]] void explain(const Operator& op, const Call& call) {
   std::vector<int64_t> words;
-  for (const auto* t : frame.inputs) {
+  for (const auto* t : call.inputs) {
     words.push_back(t->defined());
     if (!t->defined()) continue;
     words.push_back(static_cast<int64_t>(t->scalar_type()));
     words.push_back(t->dim());
     words.insert(words.end(), t->sizes().begin(), t->sizes().end());
   }
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto kind = op.plan.arguments[i].kind;
-    if (kind == Kind::Axis) words.push_back(int_of(values[i]));
-    if (kind == Kind::Ellipsis) {
-      const auto sizes = values[i].toIntVector();
-      words.push_back(static_cast<int64_t>(sizes.size()));
-      words.insert(words.end(), sizes.begin(), sizes.end());
-    }
+  words.insert(words.end(), call.axes.begin(), call.axes.end());
+  if (call.has_ellipsis) {
+    words.push_back(static_cast<int64_t>(call.ellipsis.size()));
+    words.insert(words.end(), call.ellipsis.begin(), call.ellipsis.end());
   }
   if (callbacks.explain) callbacks.explain(op.kernel->id, static_cast<int64_t>(words.size()), words.data());
   raise_pending(op.kernel->name + "(): the arguments don't fit the operator's signature");
 }
 
-void check_devices(const Operator& op, const Frame& frame) {
-  for (const auto* t : frame.inputs)
+void check_devices(const Operator& op, const Call& call) {
+  for (const auto* t : call.inputs)
     if (t->defined() && !t->device().is_cpu())
       raise(Class::Argument, op.kernel->name + "(): one argument is on " + t->device().str() +
                                  ", another on cpu; all tensors of a call must be on one device");
@@ -93,16 +54,22 @@ opw_tensor view(const at::Tensor& t) {
           impl->numel(), static_cast<int32_t>(sizes.size()), static_cast<int32_t>(t.scalar_type()), 1, 0};
 }
 
-void add_inputs(const opw_kernel& kernel, Frame& frame) {
-  frame.held.reserve(frame.inputs.size());
-  for (size_t i = 0; i < frame.inputs.size(); ++i) {
-    const at::Tensor* t = frame.inputs[i];
+// What lives as long as the kernel runs.
+struct Frame {
+  c10::SmallVector<at::Tensor, 4> held;  // dense copies
+  c10::SmallVector<opw_tensor, 12> tensors;
+};
+
+void add_inputs(const opw_kernel& kernel, const Call& call, Frame& frame) {
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const at::Tensor* t = call.inputs[i];
     if (!t->defined()) {
       frame.tensors.push_back(absent());
       continue;
     }
-    if (!((kernel.strided >> i) & 1) && !t->is_contiguous()) {
+    if (C10_UNLIKELY(!((kernel.strided >> i) & 1) && !t->is_contiguous())) {
       at::AutoDispatchBelowADInplaceOrView guard;
+      frame.held.reserve(call.inputs.size());  // views point at the sizes of what is held
       frame.held.push_back(t->contiguous());
       t = &frame.held.back();
     }
@@ -110,47 +77,92 @@ void add_inputs(const opw_kernel& kernel, Frame& frame) {
   }
 }
 
-void add_outputs(const Operator& op, const Bound<int64_t>& bound, Frame& frame, c10::ArrayRef<c10::IValue> values) {
+void add_outputs(const Operator& op, const Bound<int64_t>& bound, const Call& call, Frame& frame, at::Tensor* outputs) {
   c10::SmallVector<int64_t, 8> sizes;
   for (size_t i = 0; i < op.plan.outputs.size(); ++i) {
-    const bool wanted = frame.mask ? frame.mask->get(i) : i < op.returns();
-    if (!wanted) {
+    if (i >= op.returns() || !((call.wanted >> i) & 1)) {
       frame.tensors.push_back(absent());
-      if (i < op.returns()) frame.outputs.emplace_back();
       continue;
     }
     const auto& plan = op.plan.outputs[i];
-    if (!output_sizes(plan, bound, sizes)) explain(op, frame, values);
-    frame.outputs.emplace_back(at::detail::empty_cpu(sizes, output_type(plan, bound)));
-    frame.tensors.push_back(view(frame.outputs.back()));
+    if (!output_sizes(plan, bound, sizes)) explain(op, call);
+    outputs[i] = at::detail::empty_cpu(sizes, output_type(plan, bound));
+    frame.tensors.push_back(view(outputs[i]));
   }
 }
 
-void call(const opw_kernel& kernel, const Frame& frame, const Bound<int64_t>& bound) {
+void enter(const opw_kernel& kernel, const Call& given, const Frame& frame, const Bound<int64_t>& bound) {
   Text failure;
-  const opw_call call{sizeof(opw_call), frame.tensors.data(), frame.scalars.data(), bound.axes.data(), nullptr, -1, 0,
+  const opw_call call{sizeof(opw_call), frame.tensors.data(), given.scalars.data(), bound.axes.data(), nullptr, -1, 0,
                       &Text::take, &failure};
-  if (kernel.entry(&call)) raise(Class::Kernel, std::string(kernel.name) + "(): " + failure.text);
+  if (C10_UNLIKELY(kernel.entry(&call))) raise(Class::Kernel, std::string(kernel.name) + "(): " + failure.text);
+}
+
+uint64_t wanted(const Operator& op, const Call& call, const c10::List<bool>& mask) {
+  if (mask.size() != op.plan.outputs.size()) explain(op, call);
+  uint64_t bits = 0;
+  for (size_t i = 0; i < mask.size(); ++i) bits |= static_cast<uint64_t>(mask.get(i)) << i;
+  return bits;
+}
+
+void read(const Operator& op, c10::ArrayRef<c10::IValue> values, Call& call) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Kind kind = op.plan.arguments[i].kind;
+    if (kind == Kind::Tensor) call.inputs.push_back(&tensor_of(values[i]));
+    else if (kind == Kind::Mask) call.wanted = wanted(op, call, values[i].toBoolList());
+    else call.read(kind, values[i]);
+  }
+}
+
+void preset(const Plan& plan, const Call& call, Bound<int64_t>& bound) {
+  size_t next = 0;
+  for (const auto& argument : plan.arguments) {
+    if (argument.kind != Kind::Axis) continue;
+    bound.axes[argument.index] = call.axes[next++];
+    bound.known[argument.index] = true;
+  }
+  bound.has_ellipsis = call.has_ellipsis;
+  bound.ellipsis.append(call.ellipsis.begin(), call.ellipsis.end());
 }
 
 }  // namespace
 
-void run(const Operator& op, torch::jit::Stack& stack) {
-  const auto values = torch::jit::last(stack, op.plan.arguments.size());
-  Frame frame;
+void Call::read(Kind kind, const c10::IValue& value) {
+  opw_scalar scalar{};
+  switch (kind) {
+    case Kind::Float: scalar.f = value.toDouble(); scalars.push_back(scalar); break;
+    case Kind::Int: scalar.i = int_of(value); scalars.push_back(scalar); break;
+    case Kind::Bool: scalar.i = value.toBool(); scalars.push_back(scalar); break;
+    case Kind::Axis: axes.push_back(int_of(value)); break;
+    case Kind::Ellipsis:
+      for (const auto& size : value.toListRef()) ellipsis.push_back(int_of(size));
+      has_ellipsis = true;
+      break;
+    case Kind::Tensor:
+    case Kind::Mask: TORCH_INTERNAL_ASSERT(false);
+  }
+}
+
+void run(const Operator& op, const Call& call, at::Tensor* outputs) {
   Bound<int64_t> bound(op.plan);
-  c10::List<bool> mask;
-  read_arguments(op.plan, values, frame, bound, mask);
-  check_devices(op, frame);
-  if (!bind(op.plan, frame.inputs.data(), bound)) explain(op, frame, values);
-  if (frame.mask && frame.mask->size() != op.plan.outputs.size()) explain(op, frame, values);
+  if (!call.axes.empty() || call.has_ellipsis) preset(op.plan, call, bound);
+  check_devices(op, call);
+  if (C10_UNLIKELY(!bind(op.plan, call.inputs.data(), bound))) explain(op, call);
   const opw_kernel* kernel = op.kernel->find(bound.types);
   if (C10_UNLIKELY(!kernel)) kernel = op.kernel->get(bound.types);
-  add_inputs(*kernel, frame);
-  add_outputs(op, bound, frame, values);
-  call(*kernel, frame, bound);
+  Frame frame;
+  add_inputs(*kernel, call, frame);
+  add_outputs(op, bound, call, frame, outputs);
+  enter(*kernel, call, frame, bound);
+}
+
+void run(const Operator& op, torch::jit::Stack& stack) {
+  Call call;
+  read(op, torch::jit::last(stack, op.plan.arguments.size()), call);
+  c10::SmallVector<at::Tensor, 6> outputs(op.returns());
+  run(op, call, outputs.data());
   torch::jit::drop(stack, op.plan.arguments.size());
-  for (auto& output : frame.outputs) stack.emplace_back(std::move(output));
+  for (auto& output : outputs) stack.emplace_back(std::move(output));
 }
 
 const opw_kernel* Kernel::get(uint64_t types) {

@@ -53,7 +53,21 @@ struct Operator {
   }
 };
 
-// Runs the CPU kernel: checks and pops the arguments, allocates and pushes the results. Every tensor is a plain CPU one.
+// The arguments of one call. Every tensor is a plain CPU one, or undefined.
+struct Call {
+  c10::SmallVector<const at::Tensor*, 8> inputs;
+  c10::SmallVector<opw_scalar, 4> scalars;
+  c10::SmallVector<int64_t, 4> axes;  // those that the schema takes, in its order
+  c10::SmallVector<int64_t, 6> ellipsis;
+  bool has_ellipsis = false;
+  uint64_t wanted = ~uint64_t(0);  // bit i: output i
+
+  void read(Kind kind, const c10::IValue& value);  // a scalar, an axis, or the shape of `...`
+};
+
+// Checks the arguments, allocates op.returns() outputs (undefined where not wanted), and runs the CPU kernel.
+void run(const Operator& op, const Call& call, at::Tensor* outputs);
+// The same for arguments on a stack, which it pops; pushes the outputs.
 void run(const Operator& op, torch::jit::Stack& stack);
 
 // True if dispatching these keys below autograd ends in the plain CPU kernel, so that it may be called directly.

@@ -250,27 +250,38 @@ bool bind(const Plan& plan, const at::Tensor* const* inputs, Bound<int64_t>& bou
 }
 
 void bind(const Plan& plan, const at::Tensor* const* inputs, Bound<c10::SymInt>& bound) {
+  for (size_t i = 0; i < plan.inputs.size(); ++i)
+    if (inputs[i]->defined()) bind_type(plan, plan.inputs[i], inputs[i]->scalar_type(), bound.types);
   bind_shapes(plan, inputs, bound);
 }
 
-bool output_sizes(const TensorPlan& output, const Bound<int64_t>& bound, c10::SmallVectorImpl<int64_t>& sizes) {
+template <class I>
+bool output_sizes(const TensorPlan& output, const Bound<I>& bound, c10::SmallVectorImpl<I>& sizes) {
   sizes.clear();
   if (output.ellipsis) {
     if (!bound.has_ellipsis) return false;
     sizes.append(bound.ellipsis.begin(), bound.ellipsis.end());
   }
   for (const auto& e : output.dims) {
-    int64_t size = 0;
-    if (missing(e, bound).count || !evaluate(e, bound, size) || size < 0) return false;
+    I size(0);
+    if (missing(e, bound).count || !evaluate(e, bound, size)) return false;
+    if constexpr (std::is_same_v<I, int64_t>)
+      if (size < 0) return false;
     sizes.push_back(size);
   }
   return true;
 }
 
-at::ScalarType output_type(const TensorPlan& output, const Bound<int64_t>& bound) {
+template <class I>
+at::ScalarType output_type(const TensorPlan& output, const Bound<I>& bound) {
   if (output.type_kind == TypeKind::Concrete) return static_cast<at::ScalarType>(output.type);
   const at::ScalarType type = bound.type(output.type);
   return output.type_kind == TypeKind::Accumulate ? accumulate(type) : type;
 }
+
+template bool output_sizes(const TensorPlan&, const Bound<int64_t>&, c10::SmallVectorImpl<int64_t>&);
+template bool output_sizes(const TensorPlan&, const Bound<c10::SymInt>&, c10::SmallVectorImpl<c10::SymInt>&);
+template at::ScalarType output_type(const TensorPlan&, const Bound<int64_t>&);
+template at::ScalarType output_type(const TensorPlan&, const Bound<c10::SymInt>&);
 
 }  // namespace opw

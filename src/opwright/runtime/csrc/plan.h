@@ -65,11 +65,13 @@ struct Bound {
 
 // Undefined where optional and absent. Returns false at the first mismatch: what it was is for Python to say.
 bool bind(const Plan& plan, const at::Tensor* const* inputs, Bound<int64_t>& bound);
-// Trusts the shapes (the fake kernel checks them) and only finds the axes.
+// Trusts the arguments (the fake kernel checks them) and only finds what they determine.
 void bind(const Plan& plan, const at::Tensor* const* inputs, Bound<c10::SymInt>& bound);
 
-// False where a size would be negative or isn't determined.
-bool output_sizes(const TensorPlan& output, const Bound<int64_t>& bound, c10::SmallVectorImpl<int64_t>& sizes);
-at::ScalarType output_type(const TensorPlan& output, const Bound<int64_t>& bound);
+// False where a size would be negative or isn't determined. I: int64_t, c10::SymInt.
+template <class I>
+bool output_sizes(const TensorPlan& output, const Bound<I>& bound, c10::SmallVectorImpl<I>& sizes);
+template <class I>
+at::ScalarType output_type(const TensorPlan& output, const Bound<I>& bound);
 
 }  // namespace opw

@@ -1,0 +1,27 @@
+"""What all tests share: a build cache of their own, and kernels written in a test."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+# One for each user of this machine: the runtime, which takes half a minute, is built once however many workers,
+# subprocesses and test runs there are. What is in it is known by its content, so nothing old is ever used.
+CACHE = Path(tempfile.gettempdir()) / f"opwright-tests-{os.geteuid()}"
+os.environ["TORCH_EXTENSIONS_DIR"] = str(CACHE)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Write a source file, with the author's header included: ``write(text, "name.cpp")``."""
+
+    def to(text: str, name: str = "op.cpp") -> Path:
+        path = tmp_path / name
+        path.write_text(f"#include <opwright.h>\n{text}\n")
+        return path
+
+    return to

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from opwright.signature import DEFAULT_TYPES, DType, TypeRef
+
+
+def test_torch_agrees() -> None:
+    torch = pytest.importorskip("torch")
+    assert len(DType) == 15
+    for dtype in DType:
+        theirs = getattr(torch, dtype.torch_name)
+        assert theirs.itemsize == dtype.itemsize
+        assert theirs.is_floating_point == dtype.is_floating
+        assert theirs.is_complex == dtype.is_complex
+        assert dtype.is_differentiable == (theirs.is_floating_point or theirs.is_complex)
+        if dtype.is_integer:
+            assert theirs.is_signed != dtype.is_unsigned
+        assert DType.from_torch_name(dtype.torch_name) is dtype
+        assert DType.from_code(dtype.code) is dtype
+
+
+def test_codes() -> None:
+    codes = {
+        "u8": 0,
+        "i8": 1,
+        "i16": 2,
+        "i32": 3,
+        "i64": 4,
+        "f16": 5,
+        "f32": 6,
+        "f64": 7,
+        "c64": 9,
+        "c128": 10,
+        "bool": 11,
+        "bf16": 15,
+        "u16": 27,
+        "u32": 28,
+        "u64": 29,
+    }
+    assert {dtype.value: dtype.code for dtype in DType} == codes
+    assert [dtype.ctype for dtype in (DType.F32, DType.BF16, DType.I64, DType.BOOL, DType.C64)] == [
+        "float",
+        "opwright::bfloat16",
+        "int64_t",
+        "bool",
+        "opwright::complex64",
+    ]
+
+
+def test_kinds() -> None:
+    assert DEFAULT_TYPES == (DType.F32, DType.F64, DType.F16, DType.BF16)
+    assert {dtype for dtype in DType if dtype.accumulate is not dtype} == {DType.F16, DType.BF16}
+    assert DType.F16.accumulate is DType.BF16.accumulate is DType.F32
+    assert [str(dtype) for dtype in DType if dtype.is_integer] == ["u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64"]
+    with pytest.raises(KeyError):
+        DType.from_code(8)
+    with pytest.raises(KeyError):
+        DType.from_torch_name("float8_e5m2")
+
+
+def test_references() -> None:
+    types = {"T": DType.F16}
+    assert TypeRef("var", "T").resolve(types) is DType.F16
+    assert TypeRef("acc", "T").resolve(types) is DType.F32
+    assert TypeRef("dtype", "i64").resolve({}) is DType.I64
+    with pytest.raises(KeyError):
+        TypeRef("var", "U").resolve(types)

@@ -1,0 +1,256 @@
+"""The text of every SignatureError, and where its caret stands (written here as a ^ in the signature)."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwright.errors import SignatureError
+from opwright.signature import NotationError, parse
+
+MESSAGES = [
+    # names
+    ("^", "expected the name of the operator, found the end", "begin as in: my_op(x: T[N]) -> (y: T[N])"),
+    ("^(x: T[N])", "expected the name of the operator, found '('", "begin as in: my_op(x: T[N]) -> (y: T[N])"),
+    ("^double(x: T[N])", "'double' can't be the name of the operator: it is a keyword of C++", "double_"),
+    ("f(^lambda: T[N])", "'lambda' can't be the name of an input: it is a keyword of Python", "lambda_"),
+    ("f(x: T[^int])", "'int' can't be the name of an axis: it is a keyword of C++", "int_"),
+    ("f(^__x: T[N])", "'__x' can't be the name of an input: C++ keeps names with '__' in front for itself", "x"),
+    ("f(^axis_N: T[N])", "'axis_N' can't be the name of a parameter: Opwright's own schemas use it", "N_axis"),
+    (
+        "f(^output_mask: T[N])",
+        "'output_mask' can't be the name of a parameter: Opwright's own schemas use it",
+        "output_mask_in",
+    ),
+    (
+        "f(^grad_z: T[N])",
+        "'grad_z': the prefix 'grad_' is reserved for gradients, in operators named '..._backward'",
+        "rename it, as d_z",
+    ),
+    (
+        "f(x: T[N]) -> (^grad_: T[N])",
+        "'grad_': the prefix 'grad_' is reserved for gradients, in operators named '..._backward'",
+        "rename it",
+    ),
+    ("f(x: T[N], ^x: T[N])", "two parameters have the name 'x'", "rename one"),
+    ("f(x: T[N]) -> (^x: T[N])", "two parameters have the name 'x'", "rename one"),
+    ("f_backward(grad_z: T[N], ^grad_z: T[N])", "two parameters have the name 'grad_z'", "rename one"),
+    ("f_backward(z: T[N]) -> (^z: T[N])", "two parameters have the name 'z'", "rename one"),
+    (
+        "f_backward(grad_z: T[N]) -> (grad_x: T[N], ^grad_x: T[N])",
+        "two parameters have the name 'grad_x'",
+        "rename one",
+    ),
+    (
+        "f_backward(grad_z: T[N]) -> (grad_z: T[N], ^grad_z: T[N])",
+        "two parameters have the name 'grad_z'",
+        "rename one",
+    ),
+    ("f_backward(x: T[N], ^grad_a: float)", "'grad_a': a gradient is a tensor", "grad_a: T[...]"),
+    (
+        "f_backward(grad_z: T[N], alpha: float) -> (^grad_alpha: T[])",
+        "'grad_alpha': a scalar has no gradient",
+        "make 'alpha' a 0-dim tensor: T[]",
+    ),
+    # punctuation
+    ("f^", "expected '(' after the name 'f', found the end", "f(x: T[N]) -> (y: T[N])"),
+    ("f(x ^T[N])", "expected ':' after the name 'x', found 'T'", "x: T[N]"),
+    ("f(x: T[N]^", "expected ',' or ')' after an input, found the end", None),
+    ("f(x: T[N] ^y: T[N])", "expected ',' or ')' after an input, found 'y'", None),
+    ("f(x: T[N],^)", "nothing follows the comma", "leave it out"),
+    ("f(x: T[N]) -> (y: T[N],^; z: T[N])", "nothing follows the comma", "leave it out"),
+    ("f(x: T[N]) -> (y: T[N] ^z: T[N])", "expected ',' or ')' after an output, found 'z'", None),
+    ("f(x: T[N]) -> (y: T[N]; z: T[N]^; w: T[N])", "expected ',' or ')' after an output, found ';'", None),
+    (
+        "f(x: T[N]) -> ^y: T[N]",
+        "expected '(' after '->', found 'y'",
+        "outputs have names and stand in parentheses: -> (y: T[N])",
+    ),
+    ("f(x: T[N]) -> (T^[N])", "expected ':' after the name 'T', found '['", "x: T[N]"),
+    (
+        "f(x: T[N]) ^=> (y: T[N])",
+        "expected nothing more, found '='",
+        "'->' or one of: where T in (f32, f64), batched, autocast: f32",
+    ),
+    ("f(x: ^#)", "expected the type of 'x', found '#'", "x: T[N]"),
+    ("f(x: ^)", "expected the type of 'x', found ')'", "x: T[N]"),
+    # element types
+    ("f(x: ^float32[N])", "unknown element type 'float32'", "f32"),
+    ("f(x: ^double[N])", "unknown element type 'double'", "f64"),
+    (
+        "f(x: ^foo[N])",
+        "unknown element type 'foo'",
+        (
+            "a type variable is a capital letter, T; the element types are u8, i8, i16, i32, i64, u16, u32, u64, "
+            "f16, bf16, f32, f64, c64, c128, bool"
+        ),
+    ),
+    ("f(x: ^int[2])", "'x': lists can't be arguments yet", "one int each, or a tensor: x: i64[N]"),
+    ("f(x: ^List[int])", "'x': lists can't be arguments yet", "one int each, or a tensor: x: i64[N]"),
+    ("f(x: ^float[N])", "'x': 'float' is a scalar, and lists can't be arguments yet", "a tensor: x: f32[N]"),
+    ("f(x: ^str)", "'x': strings can't be arguments yet", "an int or bool that says the same: x: int"),
+    ("f(x: ^dtype)", "'x': dtype can't be an argument", "name the element type of each tensor: f32[N], or T[N]"),
+    ("f(x: ^Tensor)", "'x': a tensor is written by its element type and axes", "x: T[...]"),
+    ("f(x: ^complex)", "'x': complex can't be an argument", "x: float, or a tensor: x: T[]"),
+    ("f(x: T[N]) -> (y: ^float)", "'y' is an output, and outputs are tensors", "a 0-dim tensor: y: f32[]"),
+    ("f(x: T[N]) -> (y: ^int)", "'y' is an output, and outputs are tensors", "a 0-dim tensor: y: i64[]"),
+    ("f(x: acc(^f32)[N])", "expected a type variable, found 'f32'", "a capital letter: T"),
+    ("f(x: acc(T^[N])", "expected ')' after T, found '['", "acc(T)"),
+    (
+        "f(x: ^acc(T)[N])",
+        "'x': no input that is always given has the element type T",
+        "x: T[...] among the inputs, or a concrete type",
+    ),
+    (
+        "f(x: T[N]?) -> (y: ^T[])",
+        "'y': no input that is always given has the element type T",
+        "x: T[...] among the inputs, or a concrete type",
+    ),
+    (
+        "f(x: T[N]) -> (y: ^U[N])",
+        "'y': no input that is always given has the element type U",
+        "x: U[...] among the inputs, or a concrete type",
+    ),
+    # axes
+    ("f(x: T[...^2])", "expected ',' or ']' after '...', found '2'", None),
+    ("f(x: T[N, ^...])", "'...' stands for leading axes", "write it first, and once: [..., N]"),
+    ("f(x: T[2 ^S])", "expected ',' or ']' after an axis, found 'S'", "2*S"),
+    ("f(x: T[B ^S])", "expected ',' or ']' after an axis, found 'S'", "B, S"),
+    ("f(x: T[... ^S])", "expected ',' or ']' after '...', found 'S'", None),
+    ("f(x: T[N,^])", "expected an axis, found ']'", "as in T[B, 3*S], or T[...] for any shape"),
+    ("f(x: T[N^/2])", "axes have no operator '/'", "//"),
+    ("f(x: T[N^%2])", "axes have no operator '%'", "the operators are + - * //"),
+    ("f(x: T[N//^0, N])", "division by zero", None),
+    ("f(x: T[N//^(1-1), N])", "division by zero", None),
+    ("f(x: T[^2.5])", "a size is an integer, not 2.5", None),
+    ("f(x: T[^-1])", "an axis can't have the size -1", "1"),
+    ("f(x: T[^9223372036854775808])", "this integer is above 2**63 - 1", None),
+    ("f(x: T[(N^])", "expected ')' after an expression, found ']'", None),
+    ("f(x: T[^?K])", "?K is a length that the kernel decides; an input has its length already", "K"),
+    ("f(x: T[^A*B])", "the inputs that are always given can't tell A and B in A*B", "an input with the axis A: T[A]"),
+    (
+        "f(x: T[^N//2])",
+        "the inputs that are always given can't tell N in N//2; '//' is never inverted",
+        "an input with the axis N: T[N]",
+    ),
+    ("f(x: T[^N-N])", "the inputs that are always given can't tell N in N-N", "an input with the axis N: T[N]"),
+    (
+        "f(x: T[N]?, y: T[^M+N]?, z: T[])",
+        "the inputs that are always given can't tell M and N in M+N",
+        "an input with the axis M: T[M]",
+    ),
+    (
+        "f(x: T[N]) -> (y: T[^K])",
+        "the axis 'K' isn't bound by any input",
+        "give an input the axis K; or ?K, if the kernel decides it",
+    ),
+    (
+        "f(x: T[N]?, z: T[]) -> (y: T[^N])",
+        "the axis 'N' is bound by an optional input only",
+        "give an input the axis N; or ?N, if the kernel decides it",
+    ),
+    (
+        "f(x: T[N]) -> (y: T[^?K<=M])",
+        "the axis 'M' isn't bound by any input",
+        "give an input the axis M; or ?M, if the kernel decides it",
+    ),
+    (
+        "f(x: T[N]) -> (y: T[^?N])",
+        "?N is decided by the kernel, but 'N' also stands without '?'",
+        "?N in every output, or another name",
+    ),
+    ("f(x: T[N]) -> (y: T[?K<=N], z: T[^?K])", "?K has two different bounds", "write the same one"),
+    (
+        "f(x: T[N], n: T[^n])",
+        "the axis 'n' has the name of a parameter; sizes come from the axes of inputs",
+        "rename the axis, as N",
+    ),
+    (
+        "f(x: T[N], k: int) -> (y: T[^k])",
+        "the axis 'k' has the name of a parameter; sizes come from the axes of inputs",
+        "rename the axis, as K",
+    ),
+    ("f(x: T[^ellipsis])", "no axis can have the name 'ellipsis': Opwright's own schemas use it", "rename it"),
+    ("f(x: T[^T])", "the axis 'T' has the name of a type variable", "rename one"),
+    ("f(x: T[N]) -> (^y: T[...])", "'y' has '...', but no input that is always given has", "x: T[...]"),
+    # marks
+    ("f(x: T[N]) -> (y: T[N]^?)", "'y' is an output and can't be optional", "leave out the '?'"),
+    ("f(x: T[N]) -> (y: T[N]^!)", "'y' is an output and can't be mutated", "leave out the '!'"),
+    ("f(x: T[N]?^?)", "'?' stands twice", "leave one out"),
+    ("f(x: T[N] ^= 1)", "'x' is a tensor and can't have a default", "x: T[N]?"),
+    ("f(x: T[N] in ^(0, N))", "expected '[' after 'in', found '('", "x: ... in [0, N)"),
+    ("f(x: i64[N] in [0 ^N))", "expected ',' after the lowest index, found 'N'", "x: ... in [0, N)"),
+    ("f(x: i64[N] in [0, N^])", "the end of an index range doesn't belong to it", "[0, N+1)"),
+    ("f(x: ^T[N] in [0, N))", "'x' has an index range, so its elements are integers", "i64"),
+    ("f(^x: i64[N] in [0, M))", "the axis 'M' isn't bound by any input", "give an input the axis M"),
+    # scalars
+    ("f(x: T[N], a: float^?)", "'a' is a scalar and can't be optional", "give it a default: a: float = 1.0"),
+    ("f(x: T[N], a: int^!)", "'a' is a scalar and can't be mutated", "a 0-dim tensor: a: T[]!"),
+    ("f(x: T[N], a: int = ^1.5)", "1.5 isn't a default for 'a', which is an int", "a: int = 1"),
+    ("f(x: T[N], a: float = ^inf)", "inf isn't a default for 'a', which is a float", "a: float = 1.0"),
+    ("f(x: T[N], a: bool = ^1)", "1 isn't a default for 'a', which is a bool", "a: bool = False"),
+    ("f(x: T[N], a: bool =^", "the end isn't a default for 'a', which is a bool", "a: bool = False"),
+    ("f(x: T[N], a: int = ^9223372036854775808)", "the default of 'a' doesn't fit 64 bits", None),
+    ("f(x: T[N], a: float = ^1e-310)", "the default of 'a' is outside the normal range of a double", None),
+    (
+        "f(x: T[N], a: float = 1.0, ^y: T[N])",
+        "'y' has no default but follows 'a', which has one",
+        "write 'a' after 'y'",
+    ),
+    (
+        "f(x: T[N], rng: generator^)",
+        "expected '(' after 'generator', found ')'",
+        "rng: generator(1) for one draw an element",
+    ),
+    (
+        "f(x: T[N], a: generator(1), ^b: generator(1))",
+        "an operator takes one generator",
+        "raise the number of draws of the first",
+    ),
+    ("f(x: T[N], ^rng: generator(M))", "the axis 'M' isn't bound by any input", "give an input the axis M"),
+    ("^f(a: float)", "no input is a tensor, so nothing says on which device to run", "x: T[N]"),
+    # forms and modifiers
+    (
+        "f(x: T[N], ^y: T)",
+        "bare element types (a pointwise operator) and brackets don't mix",
+        "brackets everywhere (T[] is a 0-dim tensor), or nowhere",
+    ),
+    ("f(x: T) ^batched", "a pointwise operator broadcasts already", "leave out 'batched'"),
+    ("f(x: T[...]) ^batched", "'batched' brings the leading axes itself", "leave out the '...'"),
+    ("f(x: T[N]) -> (y: T[?K]) ^batched", "?K could differ along the leading axes", "leave out 'batched'"),
+    ("f(x: T[N]) batched ^batched", "'batched' stands twice", "leave one out"),
+    ("f(x: T[N]) autocast ^f32", "expected ':' after 'autocast', found 'f32'", "autocast: f32"),
+    ("f(x: T[N]) autocast: ^i32", "autocast concerns floating types, not i32", "autocast: f32"),
+    ("f(x: T[N]) autocast: ^float32", "expected the type under autocast, found 'float32'", "f32"),
+    ("f(x: T[N]) where ^U in (f32)", "no tensor has the element type U; the type variables are: T", None),
+    ("f(x: f32[N]) where ^U in (f32)", "no tensor has the element type U; the type variables are: none", None),
+    ("f(x: T[N]) where T in (f32, ^f32)", "f32 is listed twice for T", "leave one out"),
+    ("f(x: T[N]) where T in (f32), ^T in (f64)", "the types of T are listed twice", "put them into one list"),
+    ("f(x: T[N]) where T in ^f32", "expected '(' after 'in', found 'f32'", "where T in (f32, f64)"),
+    (
+        "f(x: T[N]) where T in (^)",
+        "expected an element type for T, found ')'",
+        "the element types are u8, i8, i16, i32, i64, u16, u32, u64, f16, bf16, f32, f64, c64, c128, bool",
+    ),
+    ("f(x: T[N]) where T in (f32 ^f64)", "expected ',' or ')' after f32, found 'f64'", None),
+    ("f(x: T[N]) where T ^= f32", "expected 'in' after T, found '='", "where T in (f32, f64)"),
+    ("f(x: T[N]) where ^t in (f32)", "expected a type variable, found 't'", "a capital letter: T"),
+]
+
+
+@pytest.mark.parametrize(("marked", "message", "fix"), MESSAGES)
+def test_text(marked: str, message: str, fix: str | None) -> None:
+    text, place = marked.replace("^", ""), marked.index("^")
+    with pytest.raises(SignatureError) as caught:
+        parse(text)
+    advice = f"\n  likely fix: {fix}" if fix else ""
+    assert str(caught.value) == f"{message}\n  {text}\n  {' ' * place}^{advice}"
+    assert isinstance(caught.value, NotationError)
+    assert (caught.value.position, caught.value.message, caught.value.fix) == (place, message, fix)
+
+
+def test_the_line_of_the_fault_is_shown() -> None:
+    text = "f(x: T[N],\n\ty: floot[N],\n  z: T[N])"
+    with pytest.raises(NotationError) as caught:
+        parse(text)
+    assert str(caught.value).split("\n")[:3] == ["unknown element type 'floot'", "   y: floot[N],", "      ^"]
+    assert text[caught.value.position :].startswith("floot")

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from opwright.errors import ArgumentError, UnsupportedError
+from opwright.signature import DType, Sample, Signature, TensorInfo, TensorSample, bind, parse, sample
+
+
+def addresses(tensor: TensorSample) -> list[int]:
+    indices = itertools.product(*map(range, tensor.shape))
+    return [tensor.offset + sum(i * s for i, s in zip(index, tensor.strides, strict=True)) for index in indices]
+
+
+def check(signature: Signature, drawn: Sample) -> None:
+    axes, ellipsis, types = drawn.binding.axes, drawn.binding.ellipsis, drawn.binding.types
+    assert drawn.tensors.keys() == {tensor.name for tensor in signature.tensors}
+    assert set(axes) == set(signature.axes)
+    for tensor in signature.tensors:
+        made = drawn.tensors[tensor.name]
+        if made is None:
+            assert tensor.optional
+            continue
+        lead = list(ellipsis or ()) if tensor.has_ellipsis else []
+        assert [*made.shape] == lead + [eval(str(dim), {}, dict(axes)) for dim in tensor.dims]  # noqa: S307
+        assert made.dtype is tensor.type.resolve(types)
+        used = addresses(made)
+        assert made.storage_size >= max(used, default=-1) + 1
+        assert len(set(used)) == len(used) or not tensor.mutated
+        if used:
+            assert made.low < made.high
+    for scalar in signature.scalars:
+        assert type(drawn.scalars[scalar.name]).__name__ == scalar.kind
+
+
+@settings(max_examples=60)
+@given(data=st.data(), seed=st.integers(0, 2**32))
+def test_samples_fit(bindable: st.SearchStrategy[Signature], data: st.DataObject, seed: int) -> None:
+    signature = data.draw(bindable)
+    try:
+        drawn = sample(signature, random.Random(seed), max_numel=500)
+    except ArgumentError:
+        event("no sizes")  # as for T[0-1], or an empty index range
+    else:
+        event("checked")
+        check(signature, drawn)
+
+
+LLTM = parse(
+    "lltm(input: T[B, I], weights: T[3*S, I+S], bias: T[3*S]?, idx: i64[B] in [-1, S), n: T[2*B-1]!, "
+    "k: int, on: bool, alpha: float = 2.5) -> (h: T[B, S]; g: T[B, ?K])"
+)
+
+
+def draws(count: int = 400, **options: object) -> list[Sample]:
+    rng = random.Random(7)
+    return [sample(LLTM, rng, **options) for _ in range(count)]  # type: ignore[arg-type]
+
+
+def test_a_real_signature_gets_every_kind_of_sample() -> None:
+    drawn = draws()
+    for one in drawn:
+        check(LLTM, one)
+        infos = {name: TensorInfo(made.shape, made.dtype) for name, made in one.tensors.items() if made}
+        assert bind(LLTM, infos).axes == one.binding.axes
+        index = one.tensors["idx"]
+        assert index is not None
+        assert (index.low, index.high) == (-1, one.binding.axes["S"])
+    assert {one.binding.types["T"] for one in drawn} == {DType.F32, DType.F64, DType.F16, DType.BF16}
+    assert {one.binding.axes["I"] for one in drawn} == {0, 1, 2, 3, 5, 8, 17}
+    assert {one.tensors["bias"] is None for one in drawn} == {True, False}
+    assert {one.scalars["alpha"] == 2.5 for one in drawn} == {True, False}
+    weights = [one.tensors["weights"] for one in drawn]
+    big = [w for w in weights if w and min(w.shape) > 2]
+    dense = [w for w in big if w.strides == (w.shape[1], 1)]
+    assert any(w.offset for w in dense)
+    assert any(not w.offset for w in dense)
+    assert any(w.strides == (1, w.shape[0]) for w in big)
+    assert any(w.strides[1] == 2 for w in big)
+    assert any(0 in w.strides for w in big)
+    assert len(dense) < len(big)
+
+
+def test_contiguous_and_given_choices() -> None:
+    for one in draws(100, contiguous=True, types={"T": DType.F64}, sizes=(2, 4)):
+        assert one.binding.types == {"T": DType.F64}
+        assert set(one.binding.axes.values()) <= {2, 4}
+        for made in one.tensors.values():
+            if made:
+                assert addresses(made) == list(range(made.storage_size))
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    assert draws(20) == draws(20)
+
+
+def test_values() -> None:
+    drawn = sample(parse("f(a: u8[N], b: i16[N], c: bool[N], d: c64[N])"), random.Random(0), sizes=(3,))
+    assert {n: (t.low, t.high) for n, t in drawn.tensors.items() if t} == {
+        "a": (0, 8),
+        "b": (-8, 8),
+        "c": (0, 2),
+        "d": (-1.0, 1.0),
+    }
+
+
+def test_a_backward_draws_what_its_forward_would_bind() -> None:
+    signature = parse("f_backward(grad_z: T[M*N]?) -> (grad_x: T[..., M, N])")
+    drawn = sample(signature, random.Random(0))
+    assert drawn.binding.axes.keys() == {"M", "N"}
+    assert drawn.binding.ellipsis is not None
+
+
+def test_no_sizes() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        sample(parse("f(x: T[N, N-20])"), random.Random(0), sizes=(1, 2))
+    assert str(caught.value) == (
+        "f(): no sizes drawn from (1, 2) satisfy the signature with at most 65536 elements a tensor\n"
+        "  signature:    f(x: T[N, N-20])\n"
+        "  likely fix:   other sizes="
+    )
+
+
+def test_unsupported() -> None:
+    with pytest.raises(UnsupportedError):
+        sample(parse("f(x: T) -> (y: T)"), random.Random(0))
+
+
+def test_torch_accepts_the_layouts() -> None:
+    torch = pytest.importorskip("torch")
+    for one in draws(100):
+        for made in one.tensors.values():
+            if made:
+                storage = torch.zeros(made.storage_size, dtype=getattr(torch, made.dtype.torch_name))
+                assert storage.as_strided(made.shape, made.strides, made.offset).shape == made.shape
