@@ -1,7 +1,8 @@
-"""From signatures and what is known of a source to the C++ that exports the kernel table."""
+"""From signatures and what is known of a source to the C++ that exports the kernel table, and to its libraries."""
 
 from __future__ import annotations
 
 from opwright.codegen.library import Instance, instance_name, library_text
+from opwright.codegen.source import KernelSource
 
-__all__ = ["Instance", "instance_name", "library_text"]
+__all__ = ["Instance", "KernelSource", "instance_name", "library_text"]

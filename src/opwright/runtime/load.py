@@ -10,8 +10,8 @@ from pathlib import Path
 
 import torch
 
+from opwright.codegen import KernelSource
 from opwright.errors import SourceError, UnsupportedError
-from opwright.runtime.jit import JITSource
 from opwright.runtime.operators import Registered, overload_name, register
 from opwright.runtime.registry import publish, refresh, started
 from opwright.runtime.supported import check_supported
@@ -26,7 +26,7 @@ _LOADED: dict[str, Operators] = {}
 class Operators:
     """The operators of a namespace, as attributes: each is the ``OpOverload`` itself."""
 
-    def __init__(self, namespace: str, sources: Sequence[JITSource]) -> None:
+    def __init__(self, namespace: str, sources: Sequence[KernelSource]) -> None:
         self._namespace, self._sources = namespace, tuple(sources)
         self._registered: dict[str, Registered] = {}
 
@@ -88,13 +88,13 @@ def load(  # noqa: PLR0913
         extra_cflags=tuple(extra_cflags),
         extra_ldflags=tuple(extra_ldflags),
     )
-    found = [JITSource(path, options) for path in paths]
+    found = [KernelSource(path, options) for path in paths]
     ops = _reload(_LOADED[space], found) if space in _LOADED else _load(space, found)
     _compile_now(ops, dtypes)
     return ops
 
 
-def _load(namespace: str, sources: Sequence[JITSource]) -> Operators:
+def _load(namespace: str, sources: Sequence[KernelSource]) -> Operators:
     _check_free(namespace)
     ops = Operators(namespace, sources)
     providers = _providers(sources)
@@ -106,7 +106,7 @@ def _load(namespace: str, sources: Sequence[JITSource]) -> Operators:
     return ops
 
 
-def _reload(ops: Operators, sources: Sequence[JITSource]) -> Operators:
+def _reload(ops: Operators, sources: Sequence[KernelSource]) -> Operators:
     """The same operators, with what has changed in the files since."""
     old, new = [s.path for s in ops._sources], [s.path for s in sources]  # noqa: SLF001
     if old != new:
@@ -131,11 +131,11 @@ def _reload(ops: Operators, sources: Sequence[JITSource]) -> Operators:
     return ops
 
 
-def _providers(sources: Sequence[JITSource]) -> dict[str, JITSource]:
+def _providers(sources: Sequence[KernelSource]) -> dict[str, KernelSource]:
     return {kernel.signature.name: source for source in sources for kernel in source.source.kernels}
 
 
-def _signatures(sources: Sequence[JITSource]) -> list[Signature]:
+def _signatures(sources: Sequence[KernelSource]) -> list[Signature]:
     """Every signature, each supported and each fitting its function."""
     kernels = [kernel for source in sources for kernel in source.source.kernels]
     for kernel in kernels:

@@ -15,8 +15,8 @@ from opwright.signature import DType, Signature, TensorInfo, bind, output_shapes
 class Provider(Protocol):
     """Where a kernel's machine code comes from."""
 
-    def library(self, name: str, types: Mapping[str, DType]) -> str:
-        """The path of a kernel library that has this instance; built if need be."""
+    def library(self, types: Mapping[str, DType], *, rebuild: bool = False) -> str:
+        """The path of a kernel library for these element types; built if need be, or in any case."""
 
 
 @dataclass
@@ -69,11 +69,15 @@ def publish(state: KernelState, key: int) -> None:
     from opwright.codegen import instance_name
 
     types = state.types(key)
-    path = state.provider.library(state.signature.name, types)
+    path = state.provider.library(types)
     with _LOCK:
         if state.paths.get(key) == path:
             return
-        rows = _open(path)
+        try:
+            rows = _open(path)
+        except OpwrightError:  # a damaged file in the cache
+            path = state.provider.library(types, rebuild=True)
+            rows = _open(path)
         row = rows.get((state.signature.name, instance_name(types)))
         if row is None:
             raise OpwrightError(f"{path} lacks {state.signature.name} for {instance_name(types) or 'no element type'}")

@@ -78,8 +78,13 @@ Missing missing(const Expression& e, const Bound<I>& bound) {
 int64_t floor_divide(int64_t a, int64_t b) {
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
+bool is_zero(const c10::SymInt& size) {
+  const auto known = size.maybe_as_int();
+  return known && *known == 0;
+}
 c10::SymInt floor_divide(const c10::SymInt& a, const c10::SymInt& b) {
-  return a / b;
+  const auto known_a = a.maybe_as_int(), known_b = b.maybe_as_int();
+  return known_a && known_b ? c10::SymInt(floor_divide(*known_a, *known_b)) : a / b;
 }
 
 template <class I>
@@ -104,8 +109,7 @@ bool evaluate(const Expression& e, const Bound<I>& bound, I& value) {
     else if (code == Code::Subtract) stack.push_back(left - right);
     else if (code == Code::Multiply) stack.push_back(left * right);
     else {
-      if constexpr (std::is_same_v<I, int64_t>)
-        if (right == 0) return false;
+      if (is_zero(right)) return false;
       stack.push_back(floor_divide(left, right));
     }
   }
@@ -125,8 +129,8 @@ Step solve(const Expression& e, int64_t axis, const I& size, Bound<I>& bound) {
   bound.axes[axis] = I(1);
   if (!evaluate(e, bound, at_one)) return Step::Wrong;
   const I slope = at_one - at_zero, rest = size - at_zero;
+  if (is_zero(slope)) return Step::Later;
   if constexpr (std::is_same_v<I, int64_t>) {
-    if (slope == 0) return Step::Later;
     if (rest % slope != 0 || rest / slope < 0) return Step::Wrong;
   }
   bound.axes[axis] = rest / slope;

@@ -1,0 +1,83 @@
+"""LLTM, an LSTM without a forget gate, in three forms that compute the same."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - its usual name
+from torch import Tensor, nn
+
+import opwright
+
+HERE = Path(__file__).parent
+ops = opwright.load(HERE / "lltm.cpp")
+cell_ops = opwright.load(HERE / "lltm_cell.cpp")
+
+State = tuple[Tensor, Tensor]
+
+
+def lltm_python(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cell: Tensor) -> State:
+    """One step of LLTM in PyTorch alone.
+
+    Args:
+        x: the input, (batch, features).
+        weights: (3 * state, state + features); its columns are those of `old_h`, then those of `x`.
+        bias: (3 * state,): input gate, output gate, candidate.
+        old_h: (batch, state).
+        old_cell: (batch, state).
+
+    Returns:
+        new_h and new_cell, each (batch, state).
+    """
+    gates = F.linear(torch.cat([old_h, x], dim=1), weights, bias)
+    input_gate, output_gate, candidate = gates.chunk(3, dim=1)
+    new_cell = old_cell + F.elu(candidate) * torch.sigmoid(input_gate)
+    return torch.tanh(new_cell) * torch.sigmoid(output_gate), new_cell
+
+
+def lltm_cell(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cell: Tensor) -> State:
+    """`lltm_python` with one kernel for all that is pointwise, around `torch.addmm`."""
+    gates = torch.addmm(bias, torch.cat([old_h, x], dim=1), weights.t())
+    new_h, new_cell = cell_ops.lltm_cell(gates, old_cell)
+    return new_h, new_cell
+
+
+def lltm(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cell: Tensor) -> State:
+    """`lltm_python` as one operator, the matrix products inside.
+
+    Raises:
+        opwright.ArgumentError: shapes or element types don't fit together.
+    """
+    new_h, new_cell = ops.lltm(x, weights, bias, old_h, old_cell)
+    return new_h, new_cell
+
+
+class LLTM(nn.Module):
+    """A layer with LLTM's parameters; `step` is one of the three functions above."""
+
+    step = staticmethod(lltm_python)
+
+    def __init__(self, features: int, state: int) -> None:
+        super().__init__()
+        self.weights = nn.Parameter(torch.empty(3 * state, state + features))
+        self.bias = nn.Parameter(torch.empty(3 * state))
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -1 / math.sqrt(state), 1 / math.sqrt(state))
+
+    def forward(self, x: Tensor, state: State) -> State:
+        """The state (new_h, new_cell) after `x`, (batch, features), and the state before it."""
+        return self.step(x, self.weights, self.bias, *state)
+
+
+class CellLLTM(LLTM):
+    """`LLTM` through `lltm_cell`."""
+
+    step = staticmethod(lltm_cell)
+
+
+class WholeLLTM(LLTM):
+    """`LLTM` through `lltm`."""
+
+    step = staticmethod(lltm)

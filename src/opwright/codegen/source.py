@@ -1,0 +1,65 @@
+"""A source file and the libraries that are built from it: one for each choice of element types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from opwright.codegen.library import Instance, instance_name, library_text
+from opwright.errors import SourceError
+from opwright.signature import DType
+from opwright.sources import Kernel, Source, scan
+from opwright.toolchain import Options, Unit, build, include_line
+
+
+@dataclass
+class KernelSource:
+    """One source file, and how to compile it."""
+
+    path: Path
+    options: Options
+    source: Source = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read the file for the first time."""
+        self.source = scan(self.path)
+        if not self.source.kernels:
+            raise SourceError(
+                f'{self.path}: there is no OPWRIGHT("...") in it\n'
+                '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")'
+            )
+
+    def assignments(self) -> list[dict[str, DType]]:
+        """Every choice of element types that a kernel of the file allows: each is a library of its own."""
+        found = {}
+        for kernel in self.source.kernels:
+            for types in kernel.signature.instances():
+                found.setdefault(instance_name(dict(sorted(types.items()))), types)
+        return list(found.values())
+
+    def library(self, types: Mapping[str, DType], *, rebuild: bool = False) -> str:
+        """The path of the library with every kernel that takes just these type variables and allows these types.
+
+        Raises:
+            CompileError: the compiler refused the file.
+        """
+        return str(build(self.unit(types), self.options, rebuild=rebuild).path)
+
+    def unit(self, types: Mapping[str, DType]) -> Unit:
+        """What becomes that library: in C++ the file itself is included, a C file is compiled beside it."""
+        path = self.path.resolve()
+        instances = [_instance(kernel, types) for kernel in self.source.kernels if _fits(kernel, types)]
+        if self.source.language == "c":
+            code = Unit(path.stem, f"{include_line(path)}\n", path, language="c")
+            return Unit(path.stem, library_text(str(path), "", instances), None, extra=(code,))
+        return Unit(path.stem, library_text(str(path), include_line(path), instances), path)
+
+
+def _fits(kernel: Kernel, types: Mapping[str, DType]) -> bool:
+    variables = kernel.signature.type_variables
+    return set(variables) == set(types) and all(types[v] in kernel.signature.allowed(v) for v in variables)
+
+
+def _instance(kernel: Kernel, types: Mapping[str, DType]) -> Instance:
+    return Instance(kernel, {variable: types[variable] for variable in kernel.signature.type_variables})
