@@ -8,7 +8,7 @@
 #pragma once
 #include <opwright.h>
 
-namespace lltm {
+namespace cell {
 
 /* One exp, where libm's tanh is four times slower. Exact to one ulp of 1, which is what counts for a factor of new_h. */
 template <class A>
@@ -47,24 +47,24 @@ struct Element {
   }
 };
 
-/* Inputs of `backward` as rows; those of one row of the batch. */
+/* What `backward` reads of one row of the batch; null pointers stand for what was not given. */
 template <class T>
-struct Saved {
+struct Row {
   int64_t S;
   const T *saved, *grad_h, *grad_cell, *grad_saved;
 
+  Row(int64_t b, Tensor<const T, 2> saved, Tensor<const T, 2> grad_h, Tensor<const T, 2> grad_cell, Tensor<const T, 2> grad_saved)
+      : S(grad_h.size(1)), saved(saved[b].data()), grad_h(grad_h[b].data()), grad_cell(grad_cell[b].data()),
+        grad_saved(grad_saved[b].data()) {}
   Element<T> operator[](int64_t j) const { return {S, j, saved, grad_h, grad_cell, grad_saved}; }
 };
 
-template <class T>
-Saved<T> row(int64_t b, Tensor<const T, 2> saved, Tensor<const T, 2> grad_h, Tensor<const T, 2> grad_cell,
-             Tensor<const T, 2> grad_saved) {
-  return {grad_h.size(1), &saved(b, 0), &grad_h(b, 0), &grad_cell(b, 0), grad_saved ? &grad_saved(b, 0) : nullptr};
-}
+/* Rows of which a thread has enough to do, where `n` elements would be enough. */
+inline int64_t rows(int64_t n, int64_t S) { return n / (S + 1) + 1; }
 
 /* grad_gates: three runs; grad_old_cell: one run, or null. */
 template <class T>
-void backward(const Saved<T> row, T *grad_gates, T *grad_old_cell) {
+void backward(const Row<T> &row, T *grad_gates, T *grad_old_cell) {
   const int64_t S = row.S;
 #pragma GCC ivdep
   for (int64_t j = 0; j < S; ++j) {
@@ -78,7 +78,7 @@ void backward(const Saved<T> row, T *grad_gates, T *grad_old_cell) {
 
 /* The gradients of backward's inputs, from q (three runs), the gradient of its grad_gates, and u, that of grad_old_cell. */
 template <class T>
-void backward_backward(const Saved<T> row, const T *q, const T *u, T *grad_grad_h, T *grad_grad_cell, T *grad_grad_saved,
+void backward_backward(const Row<T> &row, const T *q, const T *u, T *grad_grad_h, T *grad_grad_cell, T *grad_grad_saved,
                        T *grad_saved) {
   using A = acc<T>;
   const int64_t S = row.S;
@@ -100,4 +100,4 @@ void backward_backward(const Saved<T> row, const T *q, const T *u, T *grad_grad_
   }
 }
 
-}  // namespace lltm
+}  // namespace cell

@@ -78,6 +78,9 @@ Missing missing(const Expression& e, const Bound<I>& bound) {
 int64_t floor_divide(int64_t a, int64_t b) {
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
+bool is_zero(int64_t size) {
+  return size == 0;
+}
 bool is_zero(const c10::SymInt& size) {
   const auto known = size.maybe_as_int();
   return known && *known == 0;

@@ -1,0 +1,107 @@
+"""What one call costs on 4 elements: my_op with all its checks against torch.add and PyTorch's ways to a custom operator.
+
+One process, one thread, the candidates in turn. ``forward + backward`` is what a training step does: the gradients are
+None before each round (``optimizer.zero_grad()``). ``accumulated`` keeps them, ``autograd.grad`` returns them: these two
+are shown because they weigh the peers differently. ``python benchmarks/call_overhead.py [--rounds 31]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import torch
+import torch.utils.cpp_extension
+
+import opwright
+from opwright.bench import Result, interleaved, write_result
+
+HERE = Path(__file__).parent
+Op = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def operators() -> dict[str, Op]:
+    """my_op in three ways, and torch.add, which does less and stands for a built-in operator."""
+    kernel = opwright.load(HERE.parent / "examples/my_op/my_op.cpp").my_op
+    peer = torch.utils.cpp_extension.load("my_op_peer", [str(HERE / "peers/my_op_peer.cpp")], extra_cflags=["-O3"])
+    ops = torch.ops.my_op_peer
+    torch.library.register_autograd("my_op_peer::forward", lambda _, grad: ops.backward.default(grad))
+    return {
+        "torch.add": torch.add,
+        "opwright": kernel,
+        "autograd.Function": function(peer),
+        "register_autograd": ops.forward.default,
+    }
+
+
+def function(peer: ModuleType) -> Op:
+    """The pybind11 functions, wrapped the classical way."""
+
+    class MyOp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: object, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+            return peer.forward(x, y)  # type: ignore[no-any-return]
+
+        @staticmethod
+        def backward(ctx: object, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # type: ignore[override]
+            return peer.backward(grad)  # type: ignore[no-any-return]
+
+    return MyOp.apply  # type: ignore[no-any-return]
+
+
+def step(op: Op, x: torch.Tensor, y: torch.Tensor, grad: torch.Tensor) -> Callable[[], None]:
+    """A training step's use of the operator."""
+
+    def call() -> None:
+        x.grad = y.grad = None
+        op(x, y).backward(grad)
+
+    return call
+
+
+def candidates() -> dict[str, Callable[[], object]]:
+    """Every call that is timed, by name."""
+    x, y, grad = torch.randn(4), torch.randn(4), torch.ones(4)
+    a, b = torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
+    calls: dict[str, Callable[[], object]] = {}
+    for name, op in operators().items():
+        calls[f"{name}, no gradient"] = lambda op=op: op(x, y)
+        calls[f"{name}, forward"] = lambda op=op: op(a, b)
+        calls[f"{name}, forward + backward"] = step(op, a, b, grad)
+        if name in ("torch.add", "opwright"):
+            calls[f"{name}, accumulated"] = lambda op=op: op(a, b).backward(grad)
+            calls[f"{name}, autograd.grad"] = lambda op=op: torch.autograd.grad(op(a, b), (a, b), grad)
+    return calls
+
+
+def main() -> None:
+    """Measure, show, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=31)
+    rounds = parser.parse_args().rounds
+    torch.set_num_threads(1)
+    timings = interleaved(candidates(), rounds=rounds)
+
+    def ratio(name: str, other: str, what: str) -> float:
+        return timings[f"{name}, {what}"].median / timings[f"{other}, {what}"].median
+
+    both = "forward + backward"
+    result = Result("call_overhead", "One call on 4 elements, one thread", timings)
+    for label, value, target in (
+        ("no gradient: opwright / torch.add", ratio("opwright", "torch.add", "no gradient"), "<= 1.3"),
+        ("forward + backward: opwright / torch.add", ratio("opwright", "torch.add", both), "<= 1.0"),
+        ("forward + backward: autograd.Function / opwright", ratio("autograd.Function", "opwright", both), ">= 1.8"),
+        ("forward + backward: register_autograd / opwright", ratio("register_autograd", "opwright", both), ">= 2"),
+        ("forward under grad: opwright / torch.add", ratio("opwright", "torch.add", "forward"), ""),
+        ("accumulated: opwright / torch.add", ratio("opwright", "torch.add", "accumulated"), ""),
+        ("autograd.grad: opwright / torch.add", ratio("opwright", "torch.add", "autograd.grad"), ""),
+    ):
+        result.ratios[label], result.targets[label] = value, target
+    result.show()
+    print(write_result(result, HERE / "results"))
+
+
+if __name__ == "__main__":
+    main()

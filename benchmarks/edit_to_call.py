@@ -1,0 +1,106 @@
+"""From an edited source to the first right result: Opwright, load_inline, and a bare compiler, in alternating processes.
+
+Every process gets a source that nobody has compiled yet (another factor), forward and backward, and must return what
+that factor asks for. The clock starts after the imports. ``python benchmarks/edit_to_call.py [--rounds 3]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from edit_sources import BARE, OPWRIGHT, WORKERS
+
+from opwright.bench import Result, write_result
+from opwright.bench.timing import summary
+
+HERE = Path(__file__).parent
+
+
+def run(worker: str, factor: int, folder: Path) -> float:
+    """Seconds that one worker process reports."""
+    environment = {**os.environ, "TORCH_EXTENSIONS_DIR": str(folder / "cache")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have bytecode
+    script = WORKERS[worker].replace("FACTOR", str(factor)).replace("SOURCE", repr(str(folder / "my_op.cpp")))
+    done = subprocess.run([sys.executable, "-c", script], env=environment, cwd=folder, check=True, capture_output=True)
+    return float(done.stdout.split()[-1])
+
+
+def edited(factor: int, folder: Path) -> float:
+    """The edit, then Opwright in a fresh process."""
+    (folder / "my_op.cpp").write_text(OPWRIGHT.replace("FACTOR", str(factor)))
+    return run("opwright", factor, folder)
+
+
+def bare(factor: int, folder: Path) -> float:
+    """The compiler alone on the same float bodies."""
+    source = folder / "bare.cpp"
+    source.write_text(BARE.replace("FACTOR", str(factor)))
+    started = time.perf_counter()
+    words = ["c++", "-O3", "-shared", "-fPIC", str(source), "-o", str(folder / "bare.so")]
+    subprocess.run(words, check=True)
+    return time.perf_counter() - started
+
+
+def measure(rounds: int, folder: Path) -> dict[str, list[float]]:
+    """Every variant in turn; the cheap ones several times a round."""
+    samples: dict[str, list[float]] = {}
+
+    def sample(name: str, call: Callable[[], float]) -> None:
+        samples.setdefault(name, []).append(call())
+
+    edited(1000, folder)  # builds the runtime, once for each PyTorch
+    bare(1000, folder)
+    factor = 3
+    for _ in range(rounds):
+        factor += 1
+        sample("load_inline, edited", lambda factor=factor: run("load_inline", factor, folder))
+        for _ in range(5):
+            factor += 1
+            sample("opwright, edited", lambda factor=factor: edited(factor, folder))
+            sample("opwright, unchanged", lambda factor=factor: run("opwright", factor, folder))
+            sample("bare compiler", lambda factor=factor: bare(factor, folder))
+            sample("import torch", lambda: run("import_torch", 0, folder))
+            sample("import torch, then opwright", lambda: run("import_opwright", 0, folder))
+    return samples
+
+
+def main() -> None:
+    """Measure, show, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3, help="times load_inline is run; the others five times as often")
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as folder:
+        samples = measure(max(rounds, 2), Path(folder))
+    timings = {name: summary(values) for name, values in samples.items()}
+    median = {name: timing.median for name, timing in timings.items()}
+    extra = median["import torch, then opwright"] - median["import torch"]
+    result = Result(
+        "edit_to_call",
+        "An edited my_op (forward and backward) to its first right result, after the imports",
+        timings,
+        ratios={
+            "load_inline / opwright": median["load_inline, edited"] / median["opwright, edited"],
+            "opwright / bare compiler": median["opwright, edited"] / median["bare compiler"],
+            "unchanged source, ms beyond the imports": median["opwright, unchanged"] * 1e3,
+            "import opwright, ms beyond torch": extra * 1e3,
+        },
+        targets={
+            "load_inline / opwright": ">= 60",
+            "opwright / bare compiler": "<= 3",
+            "unchanged source, ms beyond the imports": "<= 15",
+            "import opwright, ms beyond torch": "<= 60",
+        },
+    )
+    result.show()
+    print(write_result(result, HERE / "results"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""``python -m opwright``."""
+
+from opwright.cli import main
+
+main()

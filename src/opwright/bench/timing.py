@@ -1,0 +1,61 @@
+"""Times callables in turn, so that a machine whose speed drifts is equally unkind to all of them."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds a call: the median over the rounds, and the middle half of them."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+
+
+def interleaved(
+    candidates: Mapping[str, Callable[[], object]], *, rounds: int = 21, seconds: float = 0.02, warmup: int = 3
+) -> dict[str, Timing]:
+    """Time every candidate in each round, beginning with another one each time.
+
+    Args:
+        candidates: what to call, by name.
+        rounds: how many samples each one gets.
+        seconds: how long one sample takes, by as many calls as that needs.
+        warmup: rounds that don't count.
+    """
+    names = list(candidates)
+    counts = {name: _calls_in(candidates[name], seconds) for name in names}
+    samples: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(warmup + rounds):
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            took = _sample(candidates[name], counts[name])
+            if turn >= warmup:
+                samples[name].append(took)
+    return {name: summary(took) for name, took in samples.items()}
+
+
+def summary(samples: list[float]) -> Timing:
+    """The median and the quartiles of at least two samples."""
+    low, middle, high = statistics.quantiles(samples, n=4, method="inclusive")
+    return Timing(middle, low, high, len(samples))
+
+
+def _calls_in(call: Callable[[], object], seconds: float) -> int:
+    count = 1
+    while (took := _sample(call, count) * count) < seconds / 2:
+        count = max(count * 2, int(count * seconds / max(took, 1e-9) / 2))
+    return max(1, round(count * seconds / took))
+
+
+def _sample(call: Callable[[], object], count: int) -> float:
+    started = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - started) / count

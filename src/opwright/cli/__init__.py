@@ -1,0 +1,51 @@
+"""The ``opwright`` command. Each subcommand is a module that is imported when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from opwright._version import __version__
+from opwright.errors import OpwrightError
+
+_COMMANDS = {
+    "build": "Compile every kernel in source files, for every element type.",
+    "demo": "Build, check and time the example operators.",
+    "info": "Show what operators source files define.",
+}
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command = importlib.import_module(f"opwright.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(_COMMANDS.items()))
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="opwright")
+def cli() -> None:
+    """Write the kernel, get the operator: C and C++ kernels as PyTorch operators."""
+
+
+def main() -> None:
+    """Run the command; an error of Opwright's is a message and status 1, not a traceback."""
+    try:
+        cli()
+    except (OpwrightError, ModuleNotFoundError) as error:
+        click.echo(f"opwright: error: {error}", err=True)
+        sys.exit(1)

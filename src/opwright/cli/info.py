@@ -1,0 +1,80 @@
+"""``opwright info``: what a file's signatures say of its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from opwright.codegen import KernelSource
+from opwright.signature import ScalarParam, Signature, TensorParam, schema
+from opwright.signature.wiring import Derivative, chains, derivative, suggestion
+from opwright.sources import match
+from opwright.toolchain import Options
+
+
+@click.command("info")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+def command(files: tuple[Path, ...]) -> None:
+    """Show the operators that FILES define: signature, schema, devices, what is differentiable and what is saved.
+
+    Needs no compiler and no PyTorch.
+    """
+    console = Console()
+    for file in files:
+        kernels = KernelSource(file, Options()).source.kernels
+        for kernel in kernels:
+            match(kernel)
+        for chain in chains([kernel.signature for kernel in kernels]):
+            for signature, facts in zip(chain, describe(chain)):
+                _show(console, f"{file}:{next(k.line for k in kernels if k.signature.name == signature.name)}", facts)
+
+
+def describe(chain: Sequence[Signature]) -> list[dict[str, str]]:
+    """Of each operator of a chain, what the signatures say."""
+    steps = [derivative(forward, backward) for forward, backward in zip(chain, chain[1:])]
+    return [_facts(s, of, own) for s, of, own in zip(chain, [None, *steps], [*steps, None])]
+
+
+def _facts(signature: Signature, of: Derivative | None, own: Derivative | None) -> dict[str, str]:
+    mask = len(signature.outputs) if of else 0
+    extra = {"axes": of.axes, "ellipsis": of.ellipsis} if of else {}
+    types = [f"{v}: {', '.join(map(str, signature.allowed(v)))}" for v in signature.type_variables]
+    facts = {
+        "operator": signature.name,
+        "signature": str(signature),
+        "schema": schema(signature, output_mask=mask, **extra),  # type: ignore[arg-type]
+        "element types": "; ".join(types) or "as written",
+        "devices": "cpu",
+    }
+    if own is None:
+        return {**facts, "differentiable": f"no; a backward would be\n{suggestion(signature)}"}
+    return {**facts, "differentiable": _differentiable(own), "saved": _saved(own) or "nothing"}
+
+
+def _differentiable(own: Derivative) -> str:
+    inputs = ", ".join(own.forward.inputs[i].name for i in own.inputs)
+    without = [r.name for r, has in zip(own.forward.outputs, own.differentiable) if not has]
+    return f"in {inputs}" + (f"; no gradient is taken for {', '.join(without)}" if without else "")
+
+
+def _saved(own: Derivative) -> str:
+    names = []
+    for param in own.backward.inputs:
+        kind = next((w.source for w, p in zip(own.wires, own.backward.inputs) if p is param), "")
+        if kind in ("input", "output", "scalar") and isinstance(param, TensorParam | ScalarParam):
+            names.append(param.name)
+    return ", ".join([*names, *(f"the size of {axis}" for axis in own.axes)] + ["the shape of ..."] * own.ellipsis)
+
+
+def _show(console: Console, place: str, facts: dict[str, str]) -> None:
+    table = Table(title=Text(f"{facts['operator']}  {place}"), title_justify="left", show_header=False, box=None, padding=(0, 2))
+    for name, value in facts.items():
+        if name != "operator":
+            table.add_row(name, Text(value))
+    console.print(table)
+    console.print()

@@ -1,0 +1,136 @@
+"""torch.compile: one graph, no recompilation over sizes, the same numbers; and its caches know the signature."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch._dynamo.testing import CompileCounterWithBackend
+
+import opwright
+from opwright import Operators
+
+Leaf = Callable[..., torch.Tensor]
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    torch._dynamo.reset()
+
+
+def model(grads: Operators) -> Callable[..., torch.Tensor]:
+    def step(x: torch.Tensor, w: torch.Tensor, alpha: float) -> torch.Tensor:
+        y, index = grads.affine(grads.rowsum(grads.mul(x, x + 1)), w, None, alpha, 2)
+        return grads.gate(y).cos() + index + grads.total(torch.cat([x, x], 1))
+
+    return step
+
+
+def run(step: Callable[..., torch.Tensor], *inputs: torch.Tensor) -> list[torch.Tensor]:
+    out = step(*inputs, 0.5)
+    return [out, *torch.autograd.grad(out.sum(), inputs)]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_one_graph_for_all_sizes(grads: Operators, leaf: Leaf, backend: str) -> None:
+    counter = CompileCounterWithBackend(backend)
+    compiled = torch.compile(model(grads), fullgraph=True, dynamic=True, backend=counter)
+    for rows, columns in ((3, 4), (5, 2), (7, 11), (2, 9)):
+        inputs = leaf(rows, columns), leaf(rows)
+        for got, expected in zip(run(compiled, *inputs), run(model(grads), *inputs), strict=True):
+            torch.testing.assert_close(got, expected)
+    assert counter.frame_count == 1
+
+
+def test_static_and_without_gradient(grads: Operators, leaf: Leaf) -> None:
+    compiled = torch.compile(model(grads), fullgraph=True, backend="aot_eager")
+    x, w = leaf(3, 4), leaf(3)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x, w, 0.5), model(grads)(x, w, 0.5))
+    torch.testing.assert_close(run(compiled, x, w), run(model(grads), x, w))
+
+
+def test_the_graph_holds_the_operators_themselves(grads: Operators, leaf: Leaf) -> None:
+    seen: list[str] = []
+
+    def look(graph: torch.fx.GraphModule, _: Any) -> Callable[..., Any]:
+        seen.extend(str(node.target) for node in graph.graph.nodes if node.op == "call_function")
+        return graph.forward
+
+    x = leaf(3)
+    torch.compile(lambda x: grads.gate(x), backend=look, fullgraph=True)(x)
+    assert [name.rpartition(".")[0] for name in seen] == ["autograd_ops.gate"]
+
+
+def test_wrong_shapes_are_an_error_when_compiled(grads: Operators) -> None:
+    compiled = torch.compile(lambda x, y: grads.mul(x, y), backend="eager", dynamic=True)
+    with pytest.raises(Exception, match="mul") as caught:
+        compiled(torch.ones(3), torch.ones(4))
+    assert "y has shape (4,)" in str(caught.value)
+
+
+def test_second_derivative_inside_a_graph(grads: Operators, leaf: Leaf) -> None:
+    def penalty(x: torch.Tensor) -> torch.Tensor:
+        return torch.func.grad(lambda x: torch.func.grad(lambda x: grads.gate(x).sum())(x).sum())(x)
+
+    x = leaf(3).detach()
+    torch.testing.assert_close(torch.compile(penalty, fullgraph=True, backend="aot_eager")(x), 6 * x)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_export(grads: Operators, strict: bool) -> None:
+    class Module(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return grads.rowsum(grads.logistic(x))
+
+    rows = torch.export.Dim("rows")
+    program = torch.export.export(Module(), (torch.ones(3, 4),), dynamic_shapes=({0: rows},), strict=strict)
+    x = torch.rand(7, 4)
+    torch.testing.assert_close(program.module()(x), x.sigmoid().sum(1))
+
+
+_SOURCE = """
+#include <opwright.h>
+OPWRIGHT("grow(x: T[N]) -> (y: T[{size}])")
+template <class T>
+void grow(Tensor<const T, 1> x, Tensor<T, 1> y) {{
+  for (int64_t i = 0; i < y.size(0); ++i) y[i] = i + x[0];
+}}
+"""
+_SCRIPT = """
+import json, sys, torch, opwright
+from torch._dynamo.utils import counters
+ops = opwright.load(sys.argv[1])
+y = torch.compile(lambda x: ops.grow(x) * 2, fullgraph=True, dynamic=False)(torch.ones(3))
+print(json.dumps([y.tolist(), counters["inductor"]["fxgraph_cache_hit"]]))
+"""
+
+
+def test_a_second_process_doesnt_take_the_graph_of_another_signature(tmp_path: Path) -> None:
+    source = tmp_path / "grow.cpp"
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+
+    def result(size: str) -> Any:
+        source.write_text(_SOURCE.format(size=size))
+        command = [sys.executable, "-c", _SCRIPT, str(source)]
+        return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True).stdout)
+
+    assert result("2*N") == [[2.0 + 2 * i for i in range(6)], 0]
+    assert result("2*N")[1] == 1  # the cache is in use
+    assert result("N+1") == [[2.0 + 2 * i for i in range(4)], 0]
+
+
+def test_the_overload_name_holds_the_signature(tmp_path: Path) -> None:
+    names = []
+    for index, size in enumerate(("2*N", "N+1", "2*N")):
+        source = tmp_path / f"grow_{index}.cpp"
+        source.write_text(_SOURCE.format(size=size))
+        names.append(opwright.load(source).grow._overloadname)
+    assert names[0] == names[2] != names[1]
