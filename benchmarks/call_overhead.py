@@ -1,8 +1,8 @@
-"""What one call costs on 4 elements: my_op with all its checks against torch.add and PyTorch's ways to a custom operator.
+"""What a call costs on 4 elements: my_op with all its checks, torch.add, PyTorch's ways to a custom operator.
 
-One process, one thread, the candidates in turn. ``forward + backward`` is what a training step does: the gradients are
-None before each round (``optimizer.zero_grad()``). ``accumulated`` keeps them, ``autograd.grad`` returns them: these two
-are shown because they weigh the peers differently. ``python benchmarks/call_overhead.py [--rounds 31]``.
+One process, one thread, the candidates in turn. ``forward + backward`` is what a training step does: the gradients
+are None before each round (``optimizer.zero_grad()``). ``accumulated`` keeps them, ``autograd.grad`` returns them:
+these two are shown because they weigh the peers differently. ``python benchmarks/call_overhead.py [--rounds 31]``.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def function(peer: ModuleType) -> Op:
 
     class MyOp(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: object, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        def forward(_ctx: object, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
             return peer.forward(x, y)  # type: ignore[no-any-return]
 
         @staticmethod
-        def backward(ctx: object, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # type: ignore[override]
+        def backward(_ctx: object, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # type: ignore[override]
             return peer.backward(grad)  # type: ignore[no-any-return]
 
     return MyOp.apply  # type: ignore[no-any-return]

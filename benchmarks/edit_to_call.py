@@ -1,4 +1,4 @@
-"""From an edited source to the first right result: Opwright, load_inline, and a bare compiler, in alternating processes.
+"""From an edited source to the first right result: Opwright, load_inline, a bare compiler, in alternating processes.
 
 Every process gets a source that nobody has compiled yet (another factor), forward and backward, and must return what
 that factor asks for. The clock starts after the imports. ``python benchmarks/edit_to_call.py [--rounds 3]``.
@@ -74,7 +74,9 @@ def measure(rounds: int, folder: Path) -> dict[str, list[float]]:
 def main() -> None:
     """Measure, show, write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="times load_inline is run; the others five times as often")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="times load_inline is run; the others five times as often"
+    )
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:
         samples = measure(max(rounds, 2), Path(folder))

@@ -33,7 +33,8 @@ void lltm_cell_backward_backward(Tensor<const T, 2> grad_grad_gates, Tensor<cons
   const int64_t B = saved.size(0), S = grad_new_h.size(1);
   parallel_for(B, cell::rows(default_grain, S), [&](int64_t b) {
     cell::backward_backward<T>({b, saved, grad_new_h, grad_new_cell, grad_saved}, grad_grad_gates[b].data(),
-                               grad_grad_old_cell[b].data(), grad_grad_new_h[b].data(), grad_grad_new_cell[b].data(),
-                               grad_grad_saved[b].data(), grad_of_saved[b].data());
+                               grad_grad_old_cell[b].data(),
+                               {grad_grad_new_h[b].data(), grad_grad_new_cell[b].data(), grad_grad_saved[b].data(),
+                                grad_of_saved[b].data()});
   });
 }

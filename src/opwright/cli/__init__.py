@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from typing import cast
 
 import click
 
@@ -23,11 +24,10 @@ class _Lazy(click.Group):
         return sorted(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
         if cmd_name not in _COMMANDS:
             return None
-        command = importlib.import_module(f"opwright.cli.{cmd_name}").command
-        assert isinstance(command, click.Command)
-        return command
+        return cast("click.Command", importlib.import_module(f"opwright.cli.{cmd_name}").command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, without importing them."""

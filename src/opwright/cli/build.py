@@ -17,21 +17,29 @@ from opwright.toolchain import Built, Options, build
 
 @click.command("build")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--dtype", "dtypes", multiple=True, type=click.Choice([d.value for d in DType]), help="Only these element types.")
+@click.option(
+    "--dtype", "dtypes", multiple=True, type=click.Choice([d.value for d in DType]), help="Only these element types."
+)
 @click.option("--debug", is_flag=True, help="Compile with -g -O0.")
 @click.option("--baseline", is_flag=True, help="For any processor of this architecture, not just this one.")
 @click.option("--cflag", "cflags", multiple=True, help="A word for the compiler; may be repeated.")
 @click.option("-I", "includes", multiple=True, type=click.Path(file_okay=False), help="A folder with headers.")
 def command(
-    files: tuple[Path, ...], dtypes: tuple[str, ...], debug: bool, baseline: bool, cflags: tuple[str, ...], includes: tuple[str, ...]
+    files: tuple[Path, ...],
+    dtypes: tuple[str, ...],
+    debug: bool,
+    baseline: bool,
+    cflags: tuple[str, ...],
+    includes: tuple[str, ...],
 ) -> None:
     """Compile every kernel in FILES, for every element type that it allows.
 
     What is built goes into the cache, so that a later `opwright.load` in any process compiles nothing. Needs no PyTorch.
     """
     options = Options(debug=debug, native=not baseline, extra_cflags=cflags, include_dirs=includes)
-    wanted = [DType(name) for name in dtypes]
-    jobs = [(s, types) for s in [KernelSource(f, options) for f in files] for types in s.assignments() if _wanted(types, wanted)]
+    wanted = [d for d in DType if d.value in dtypes]
+    sources = [KernelSource(file, options) for file in files]
+    jobs = [(source, types) for source in sources for types in source.assignments() if _wanted(types, wanted)]
     console = Console()
     table = Table("source", "element types", "time", "library")
     with _progress(console) as progress:
@@ -48,7 +56,8 @@ def _build(source: KernelSource, types: dict[str, DType]) -> Built:
     try:
         return build(source.unit(types), source.options)
     except CompileError as error:
-        hint = f"\n  likely fix: if the kernel isn't meant for {instance_name(types)}, list its types: where T in (f32, f64)"
+        chosen = instance_name(types)
+        hint = f"\n  likely fix: if the kernel isn't meant for {chosen}, list its types: where T in (f32, f64)"
         raise CompileError(f"for {instance_name(types)}: {error}{hint if types else ''}") from None
 
 

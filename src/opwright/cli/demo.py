@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,9 @@ EXAMPLES = ("my_op", "sigmoid", "lltm_cell", "lltm")
 
 
 @click.command("demo")
-@click.option("--output", type=click.Path(path_type=Path), default=Path("opwright-demo.png"), help="Where the plot goes.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), default=Path("opwright-demo.png"), help="Where the plot goes."
+)
 @click.option("--rounds", default=21, show_default=True, help="Samples for each timing.")
 def command(output: Path, rounds: int) -> None:
     """Build the example operators from source, check them, time LLTM, show the table and the plot."""
@@ -58,7 +61,9 @@ def examples() -> Path:
     for folder in (package / "_examples", package.parent.parent / "examples"):
         if (folder / "my_op" / "my_op.cpp").exists():
             return folder
-    raise opwright.UnsupportedError("the examples aren't installed\n  likely fix: clone the repository and run `make demo` there")
+    raise opwright.UnsupportedError(
+        "the examples aren't installed\n  likely fix: clone the repository and run `make demo` there"
+    )
 
 
 def _checks(folder: Path, modules: dict[str, ModuleType]) -> Table:
@@ -138,15 +143,17 @@ def _timings(lltm: ModuleType, rounds: int) -> dict[str, dict[str, Timing]]:
         (h.sum() + cell.sum()).backward()
 
     return {
-        "forward": interleaved({name: lambda layer=layer: layer(x, state) for name, layer in layers.items()}, rounds=rounds),
-        "forward + backward": interleaved({name: lambda layer=layer: both(layer) for name, layer in layers.items()}, rounds=rounds),
+        "forward": interleaved({name: partial(layer, x, state) for name, layer in layers.items()}, rounds=rounds),
+        "forward + backward": interleaved(
+            {name: partial(both, layer) for name, layer in layers.items()}, rounds=rounds
+        ),
     }
 
 
 def _times(timings: dict[str, dict[str, Timing]]) -> Table:
     import torch
 
-    title = f"LLTM, batch 16, input 32, state 128, {torch.get_num_threads()} threads: median, and how many times faster than Python"
+    title = f"LLTM, batch 16, input 32, state 128, {torch.get_num_threads()} threads: median, and ratio to Python"
     table = Table("", *timings, title=title, title_justify="left")
     for name in timings["forward"]:
         cells = [(rows[name].median, rows["pure Python"].median / rows[name].median) for rows in timings.values()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from opwright.codegen import KernelSource
-from opwright.signature import ScalarParam, Signature, TensorParam, schema
+from opwright.signature import Signature, schema
 from opwright.signature.wiring import Derivative, chains, derivative, suggestion
 from opwright.sources import match
 from opwright.toolchain import Options
@@ -30,14 +31,14 @@ def command(files: tuple[Path, ...]) -> None:
         for kernel in kernels:
             match(kernel)
         for chain in chains([kernel.signature for kernel in kernels]):
-            for signature, facts in zip(chain, describe(chain)):
+            for signature, facts in zip(chain, describe(chain), strict=True):
                 _show(console, f"{file}:{next(k.line for k in kernels if k.signature.name == signature.name)}", facts)
 
 
 def describe(chain: Sequence[Signature]) -> list[dict[str, str]]:
     """Of each operator of a chain, what the signatures say."""
-    steps = [derivative(forward, backward) for forward, backward in zip(chain, chain[1:])]
-    return [_facts(s, of, own) for s, of, own in zip(chain, [None, *steps], [*steps, None])]
+    steps = [derivative(forward, backward) for forward, backward in pairwise(chain)]
+    return [_facts(s, of, own) for s, of, own in zip(chain, [None, *steps], [*steps, None], strict=True)]
 
 
 def _facts(signature: Signature, of: Derivative | None, own: Derivative | None) -> dict[str, str]:
@@ -58,21 +59,19 @@ def _facts(signature: Signature, of: Derivative | None, own: Derivative | None) 
 
 def _differentiable(own: Derivative) -> str:
     inputs = ", ".join(own.forward.inputs[i].name for i in own.inputs)
-    without = [r.name for r, has in zip(own.forward.outputs, own.differentiable) if not has]
+    without = [r.name for r, has in zip(own.forward.outputs, own.differentiable, strict=False) if not has]
     return f"in {inputs}" + (f"; no gradient is taken for {', '.join(without)}" if without else "")
 
 
 def _saved(own: Derivative) -> str:
-    names = []
-    for param in own.backward.inputs:
-        kind = next((w.source for w, p in zip(own.wires, own.backward.inputs) if p is param), "")
-        if kind in ("input", "output", "scalar") and isinstance(param, TensorParam | ScalarParam):
-            names.append(param.name)
+    names = [p.name for p, wire in zip(own.backward.inputs, own.wires, strict=False) if "gradient" not in wire.source]
     return ", ".join([*names, *(f"the size of {axis}" for axis in own.axes)] + ["the shape of ..."] * own.ellipsis)
 
 
 def _show(console: Console, place: str, facts: dict[str, str]) -> None:
-    table = Table(title=Text(f"{facts['operator']}  {place}"), title_justify="left", show_header=False, box=None, padding=(0, 2))
+    table = Table(
+        title=Text(f"{facts['operator']}  {place}"), title_justify="left", show_header=False, box=None, padding=(0, 2)
+    )
     for name, value in facts.items():
         if name != "operator":
             table.add_row(name, Text(value))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
 
-from opwright.signature import DType, ScalarParam, TensorParam
+from opwright.signature import DType
 from opwright.sources import Argument, Kernel, match, template_variables
 
 _LIBRARY = Template("""\
@@ -62,8 +62,8 @@ def library_text(source: str, user: str, instances: Sequence[Instance]) -> str:
     """
     matched = [match(instance.kernel) for instance in instances]
     declared = dict.fromkeys(_prototype(i.kernel) for i in instances if i.kernel.language == "c")
-    entries = [_entry(*pair, index) for index, pair in enumerate(zip(instances, matched))]
-    rows = [_row(*pair, index) for index, pair in enumerate(zip(instances, matched))]
+    entries = [_entry(*pair, index) for index, pair in enumerate(zip(instances, matched, strict=True))]
+    rows = [_row(*pair, index) for index, pair in enumerate(zip(instances, matched, strict=True))]
     heading = source.encode("unicode_escape").decode("ascii")
     return _LIBRARY.substitute(
         source=heading,

@@ -32,7 +32,7 @@ class KernelSource:
 
     def assignments(self) -> list[dict[str, DType]]:
         """Every choice of element types that a kernel of the file allows: each is a library of its own."""
-        found = {}
+        found: dict[str, dict[str, DType]] = {}
         for kernel in self.source.kernels:
             for types in kernel.signature.instances():
                 found.setdefault(instance_name(dict(sorted(types.items()))), types)

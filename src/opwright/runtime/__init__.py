@@ -11,6 +11,6 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
-from opwright.runtime.load import Operators, load
+from opwright.runtime.loading import Operators, load
 
 __all__ = ["Operators", "load"]

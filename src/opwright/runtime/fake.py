@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -14,12 +14,14 @@ DTYPES = {getattr(torch, dtype.torch_name): dtype for dtype in DType}
 TORCH_TYPES = {dtype: torch_type for torch_type, dtype in DTYPES.items()}
 
 
-def fake(signature: Signature, axes: Sequence[str], *, ellipsis: bool, residuals: bool, mask: bool) -> Callable[..., Any]:
+def fake(
+    signature: Signature, axes: Sequence[str], *, ellipsis: bool, residuals: bool, mask: bool
+) -> Callable[..., Any]:
     """The fake kernel of an operator whose schema is `opwright.signature.schema` with the same options."""
     inputs = [param for param in signature.inputs if isinstance(param, TensorParam | ScalarParam)]
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        given = dict(zip([param.name for param in inputs], args))
+        given = dict(zip([param.name for param in inputs], args, strict=False))
         extra = list(args[len(inputs) :])
         tensors = {t.name: _info(signature, t.name, given.get(t.name)) for t in signature.tensors}
         binding = bind(
@@ -34,7 +36,7 @@ def fake(signature: Signature, axes: Sequence[str], *, ellipsis: bool, residuals
         wanted = extra.pop(0) if mask and extra else kwargs.get("output_mask", [True] * len(shapes))
         device = next(given[t.name].device for t in signature.tensors if given.get(t.name) is not None)
         results = [
-            torch.empty(shape, dtype=TORCH_TYPES[dtype], device=device) if want else None
+            torch.empty(cast("Any", shape), dtype=TORCH_TYPES[dtype], device=device) if want else None
             for shape, dtype, want in zip(shapes, types, wanted, strict=True)
         ]
         return results[0] if len(results) == 1 else tuple(results)
@@ -56,4 +58,4 @@ def _check(condition: Any, message: Callable[[], str]) -> None:
         if not condition:
             raise ArgumentError(message())
         return
-    torch._check(condition, message)  # noqa: SLF001 - documented under this name
+    torch._check(condition, message)  # type: ignore[no-untyped-call]  # noqa: SLF001 - documented under this name

@@ -145,12 +145,10 @@ def build_native(on_progress: Callable[[str], None] | None = None) -> Built:
 
 def _say(line: str) -> None:
     if not line.startswith("compiling"):
-        print(f"opwright: {line}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"opwright: {line}\n")
         return
-    print(
-        f"opwright: building the runtime for PyTorch {torch.__version__} (once, about half a minute) ...",
-        file=sys.stderr,
-        flush=True,
+    sys.stderr.write(
+        f"opwright: building the runtime for PyTorch {torch.__version__} (once, about half a minute) ...\n"
     )
 
 

@@ -6,6 +6,7 @@ import hashlib
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -52,9 +53,9 @@ def register(namespace: str, chain: Sequence[Signature], provider: Provider) -> 
     for signature in chain:
         _check_limits(signature)
     overload = overload_name(chain)
-    derivatives = [derivative(forward, backward) for forward, backward in zip(chain, chain[1:])]
-    forms = [_Form(namespace, overload, s, d, provider) for s, d in zip(chain, [None, *derivatives])]
-    for form, wiring, backward in zip(forms, [*derivatives, None], [*forms[1:], None]):
+    derivatives = [derivative(forward, backward) for forward, backward in pairwise(chain)]
+    forms = [_Form(namespace, overload, s, d, provider) for s, d in zip(chain, [None, *derivatives], strict=True)]
+    for form, wiring, backward in zip(forms, [*derivatives, None], [*forms[1:], None], strict=True):
         form.connect(wiring, backward)
     return [Registered(form.kernel, form.public) for form in forms]
 
@@ -132,7 +133,9 @@ class _Form:
 
 
 def _underivative(signature: Signature) -> array[int]:
-    inputs = [i for i, p in enumerate(signature.inputs) if isinstance(p, TensorParam) and may_be_differentiable(p, signature)]
+    inputs = [
+        i for i, p in enumerate(signature.inputs) if isinstance(p, TensorParam) and may_be_differentiable(p, signature)
+    ]
     return encode_underivative(inputs, [may_be_differentiable(result, signature) for result in signature.results])
 
 

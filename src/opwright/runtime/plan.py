@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 
-from opwright.signature import Axis, Binary, Constant, Expr, ScalarParam, Signature, TensorParam, TypeRef
+from opwright.errors import UnsupportedError
+from opwright.signature import Axis, Binary, Constant, DataAxis, Expr, ScalarParam, Signature, TensorParam, TypeRef
 from opwright.signature.wiring import Derivative
 
 VERSION = 1
@@ -17,7 +18,9 @@ SOURCES = {"gradient": 0, "zero_gradient": 1, "input": 2, "output": 3, "scalar":
 
 def encode(signature: Signature, axes: Sequence[str] = (), *, ellipsis: bool = False, mask: bool = False) -> array[int]:
     """The plan of one operator whose schema also takes `axes`, the shape of ``...``, and an output mask."""
-    arguments = [_argument(signature, param) for param in signature.inputs if isinstance(param, TensorParam | ScalarParam)]
+    arguments = [
+        _argument(signature, param) for param in signature.inputs if isinstance(param, TensorParam | ScalarParam)
+    ]
     arguments += [(KINDS["axis"], signature.axes.index(axis)) for axis in axes]
     arguments += [(KINDS["ellipsis"], 0)] * ellipsis + [(KINDS["mask"], 0)] * mask
     words = [VERSION, len(signature.axes), len(signature.type_variables)]
@@ -52,7 +55,6 @@ def _tensors(signature: Signature, params: Sequence[TensorParam]) -> list[int]:
     for param in params:
         words += [*_type(signature, param.type), param.optional, param.has_ellipsis, len(param.dims)]
         for dim in param.dims:
-            assert isinstance(dim, Expr)
             code = list(_code(signature, dim))
             words += [len(code), *code]
     return words
@@ -63,10 +65,11 @@ def _type(signature: Signature, type_ref: TypeRef) -> tuple[int, int]:
     return TYPE_KINDS[type_ref.kind], index
 
 
-def _code(signature: Signature, expr: Expr) -> Iterable[int]:
+def _code(signature: Signature, expr: Expr | DataAxis) -> Iterable[int]:
     if isinstance(expr, Axis):
         return (CODES["axis"], signature.axes.index(expr.name))
     if isinstance(expr, Constant):
         return (CODES["constant"], expr.value)
-    assert isinstance(expr, Binary)
+    if not isinstance(expr, Binary):
+        raise UnsupportedError(f"{signature.name}: the axis {expr} has no plan")
     return (*_code(signature, expr.left), *_code(signature, expr.right), CODES[expr.operator])

@@ -15,20 +15,16 @@ def looped(op: torch._ops.OpOverload, fake: Callable[..., Any]) -> Callable[...,
     """The batching rule of `op`, for ``torch.library.register_vmap``."""
 
     def rule(info: Any, in_dims: Sequence[int | None], *args: Any) -> tuple[Any, Any]:
+        # An argument without a batch axis has None for it; the output mask, a list, has a list of Nones.
         def at(index: int) -> Any:
-            return op(*(a.select(d, index) if _batched(d) else a for a, d in zip(args, in_dims, strict=True)))
+            return op(*(a.select(d, index) if isinstance(d, int) else a for a, d in zip(args, in_dims, strict=True)))
 
         if info.batch_size == 0:
-            one = [_without(a, d) if _batched(d) else a for a, d in zip(args, in_dims, strict=True)]
+            one = [_without(a, d) if isinstance(d, int) else a for a, d in zip(args, in_dims, strict=True)]
             return _stacked([fake(*one)], 0)
         return _stacked([at(index) for index in range(info.batch_size)], info.batch_size)
 
     return rule
-
-
-def _batched(dim: Any) -> bool:
-    """Whether an argument has a batch axis; a list (the output mask) has a list of Nones."""
-    return isinstance(dim, int)
 
 
 def _without(tensor: torch.Tensor, dim: int) -> torch.Tensor:
@@ -39,8 +35,6 @@ def _without(tensor: torch.Tensor, dim: int) -> torch.Tensor:
 def _stacked(results: list[Any], size: int) -> tuple[Any, Any]:
     single = not isinstance(results[0], tuple | list)
     columns = [[r] for r in results] if single else [list(r) for r in results]
-    stacked = [
-        None if column[0] is None else torch.stack(column)[:size] for column in zip(*columns, strict=True)
-    ]
+    stacked = [None if column[0] is None else torch.stack(column)[:size] for column in zip(*columns, strict=True)]
     dims = [None if column is None else 0 for column in stacked]
     return (stacked[0], dims[0]) if single else (tuple(stacked), tuple(dims))

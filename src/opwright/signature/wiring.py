@@ -53,7 +53,9 @@ def derivative(forward: Signature, backward: Signature) -> Derivative:
     axes = tuple(axis for axis in backward.axes if axis not in backward.bound_by_required)
     ellipsis = backward.has_ellipsis and not backward.bound_ellipsis
     _check_visible(forward, backward, axes, ellipsis)
-    wires = [_wire(forward, backward, param) for param in backward.inputs if isinstance(param, TensorParam | ScalarParam)]
+    wires = [
+        _wire(forward, backward, param) for param in backward.inputs if isinstance(param, TensorParam | ScalarParam)
+    ]
     wires += [Wire("axis", forward.axes.index(axis)) for axis in axes]
     wires += [Wire("ellipsis", 0)] * ellipsis + [Wire("mask", 0)]
     taken = {wire.index for wire in wires if wire.source in ("gradient", "zero_gradient")}
@@ -77,10 +79,10 @@ def may_be_differentiable(param: TensorParam, signature: Signature) -> bool:
 
 def inherit(forward: Signature, backward: Signature) -> Signature:
     """The backward with its forward's element types, where it doesn't list its own."""
-    own = dict(backward.where)
-    where = tuple((v, dict(forward.where).get(v)) for v in backward.type_variables if v in dict(forward.where) and v not in own)
-    fields = {name: getattr(backward, name) for name in ("name", "inputs", "outputs", "residuals", "batched", "autocast")}
-    return Signature(**fields, where=backward.where + where)
+    given, own = dict(forward.where), dict(backward.where)
+    where = {**{v: given[v] for v in backward.type_variables if v in given}, **own}
+    fields = ("name", "inputs", "outputs", "residuals", "batched", "autocast")
+    return Signature(**{name: getattr(backward, name) for name in fields}, where=tuple(where.items()))
 
 
 def chains(signatures: Iterable[Signature]) -> tuple[tuple[Signature, ...], ...]:
@@ -94,7 +96,7 @@ def chains(signatures: Iterable[Signature]) -> tuple[tuple[Signature, ...], ...]
             raise SignatureError(
                 f"{name} is the backward of {name.removesuffix(BACKWARD)}, which isn't there\n"
                 f"  there are: {', '.join(by_name)}\n"
-                f"  likely fix: add {name.removesuffix(BACKWARD)}, or give {name} a name that doesn't end in {BACKWARD}"
+                f"  likely fix: add {name.removesuffix(BACKWARD)}, or give {name} a name without {BACKWARD}"
             )
     return tuple(_chain(signature, by_name) for name, signature in by_name.items() if not name.endswith(BACKWARD))
 
@@ -103,7 +105,7 @@ def _chain(first: Signature, by_name: Mapping[str, Signature]) -> tuple[Signatur
     chain = [first]
     while chain[-1].name + BACKWARD in by_name:
         chain.append(inherit(chain[-1], by_name[chain[-1].name + BACKWARD]))
-    for forward, backward, second in zip(chain, chain[1:], chain[2:]):
+    for forward, backward, second in zip(chain, chain[1:], chain[2:], strict=False):
         _check_nothing_lost(forward, backward, second)
     return tuple(chain)
 
@@ -118,7 +120,7 @@ def _check_nothing_lost(forward: Signature, backward: Signature, second: Signatu
                 f"{second.name} returns {output.name}, the gradient of {forward.name}'s result {name}, but "
                 f"{backward.name} doesn't take {output.name}: it would be lost\n"
                 f"  signature:  {backward}\n"
-                f"  likely fix: add {GRAD}{name}: {_type(_find(forward.results, name))}? to the inputs of {backward.name}"
+                f"  likely fix: add {GRAD}{name}: {_type(_find(forward.results, name))}? to {backward.name}'s inputs"
             )
 
 
@@ -153,10 +155,14 @@ def _wire_scalar(forward: Signature, backward: Signature, param: ScalarParam, in
 
 
 def _unknown(forward: Signature, backward: Signature, param: TensorParam | ScalarParam) -> SignatureError:
-    known = [f"{GRAD}{r.name}" for r in forward.results] + [p.name for p in forward.inputs] + [r.name for r in forward.results]
+    known = (
+        [f"{GRAD}{r.name}" for r in forward.results]
+        + [p.name for p in forward.inputs]
+        + [r.name for r in forward.results]
+    )
     return SignatureError(
-        f"{backward.name} takes {param.name}, which is neither the gradient of a result of {forward.name} nor one of its "
-        f"inputs, outputs or residuals\n"
+        f"{backward.name} takes {param.name}, which is neither the gradient of a result of {forward.name} nor one of "
+        f"its inputs, outputs or residuals\n"
         f"  it may take: {', '.join(known)}\n"
         f"  signature:  {forward}"
     )
@@ -168,8 +174,10 @@ def _differentiated(forward: Signature, backward: Signature, output: TensorParam
     found = next((p for p in forward.tensors if p.name == name), None)
     if not output.name.startswith(GRAD) or found is None or not may_be_differentiable(found, forward):
         why = (
-            f"{name} is a scalar: make it a tensor (x: T[]) to differentiate with respect to it" if name in scalars
-            else f"{name} isn't differentiable: it is {found}" if found
+            f"{name} is a scalar: make it a tensor (x: T[]) to differentiate with respect to it"
+            if name in scalars
+            else f"{name} isn't differentiable: it is {found}"
+            if found
             else f"{forward.name} has no tensor input of that name"
         )
         fits = [GRAD + p.name for p in forward.tensors if may_be_differentiable(p, forward)]
@@ -206,7 +214,9 @@ def _check_visible(forward: Signature, backward: Signature, axes: tuple[str, ...
             f"  likely fix: use the names of {forward.name}: {', '.join(forward.axes + forward.type_variables)}"
         )
     if backward.residuals or not backward.outputs:
-        raise SignatureError(f"{backward.name} must return gradients, and only gradients (no residuals)\n  signature:  {backward}")
+        raise SignatureError(
+            f"{backward.name} must return gradients, and only gradients (no residuals)\n  signature:  {backward}"
+        )
 
 
 def suggestion(forward: Signature) -> str:

@@ -163,7 +163,7 @@ def in_parallel(tasks: Sequence[Callable[[], Result]], processes: Processes) -> 
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             for future in futures:
                 if future in done and (error := future.exception()) is not None:
-                    raise error
+                    raise error  # noqa: TRY301 - the handler below stops the others
             return [future.result() for future in futures]
         except BaseException:
             for future in futures:

@@ -45,11 +45,13 @@ NodePtr pointer_to(Node* node) {
 class Keys {
  public:
   void add(const at::Tensor& t) {
-    if (t.defined()) keys_ = keys_ | t.key_set();
+    if (!t.defined()) return;
+    keys_ = keys_ | t.key_set();
+    tangents_ |= torch::autograd::isFwGradDefined(t);
   }
   // May these tensors go straight to the CPU kernel? Only if nobody else listens to the dispatcher.
   bool may_skip_dispatcher() const {
-    if (c10::GradMode::is_enabled() || at::hasThreadLocalCallbacks() || at::hasGlobalCallbacks()) return false;
+    if (tangents_ || c10::GradMode::is_enabled() || at::hasThreadLocalCallbacks() || at::hasGlobalCallbacks()) return false;
     const auto local = c10::impl::tls_local_dispatch_key_set();
     return is_plain_cpu(((keys_ | local.included_) - local.excluded_) - c10::autograd_dispatch_keyset -
                         c10::DispatchKeySet(c10::DispatchKey::BackendSelect));
@@ -57,6 +59,7 @@ class Keys {
 
  private:
   c10::DispatchKeySet keys_;
+  bool tangents_ = false;  // the backward's own Autograd kernel refuses them
 };
 
 c10::SymInt symbolic(const c10::IValue& value) {

@@ -32,7 +32,7 @@ class Operators:
 
     def __getattr__(self, name: str) -> torch._ops.OpOverload:
         """The operator of that name."""
-        known = self.__dict__.get("_registered", {})
+        known: dict[str, Registered] = self.__dict__.get("_registered", {})
         if name in known:
             return known[name].op
         raise AttributeError(f"{self!r} has no operator {name!r}; it has: {', '.join(known)}")
@@ -49,7 +49,7 @@ class Operators:
         return f"<opwright operators {self._namespace!r} from {', '.join(str(s.path) for s in self._sources)}>"
 
 
-def load(  # noqa: PLR0913
+def load(
     *sources: str | os.PathLike[str],
     namespace: str | None = None,
     dtypes: Sequence[torch.dtype] = (),
@@ -61,7 +61,8 @@ def load(  # noqa: PLR0913
     """Make operators of the kernels in C and C++ files.
 
     Nothing is compiled here, but for `dtypes`: each element type is compiled when a call first meets it, and kept in
-    the cache for the next process. Loading a file again gives the same operators, which run the new code if it has changed.
+    the cache for the next process. Loading a file again gives the same operators, which run the new code if it has
+    changed.
 
     Args:
         sources: the files; each kernel in them is marked ``OPWRIGHT("signature")``.
@@ -112,7 +113,7 @@ def _reload(ops: Operators, sources: Sequence[KernelSource]) -> Operators:
     if old != new:
         raise SourceError(
             f"the namespace {ops._namespace!r} is taken by {_listed(old)}; {_listed(new)} wants it too\n"  # noqa: SLF001
-            f"  likely fix: load(..., namespace=\"...\") with another name for one of them"
+            f'  likely fix: load(..., namespace="...") with another name for one of them'
         )
     wanted = {signature.name: overload_name(chain) for chain in chains(_signatures(sources)) for signature in chain}
     have = {name: registered.op._overloadname for name, registered in ops._registered.items()}  # noqa: SLF001
@@ -121,7 +122,7 @@ def _reload(ops: Operators, sources: Sequence[KernelSource]) -> Operators:
         raise UnsupportedError(
             f"{_listed(new)}: the signature of {', '.join(changed)} has changed since it was loaded; PyTorch keeps an "
             "operator's schema for the life of the process\n"
-            "  likely fix: restart the process, or load(..., namespace=\"...\") with a new name"
+            '  likely fix: restart the process, or load(..., namespace="...") with a new name'
         )
     providers = _providers(sources)
     for name, registered in ops._registered.items():  # noqa: SLF001
@@ -165,7 +166,11 @@ def _namespace(stem: str) -> str:
 
 def _check_free(namespace: str) -> None:
     """A namespace that torch or another library has operators in is not ours to add to."""
-    if started().namespace_in_use(namespace.encode()) or hasattr(type(torch.ops), namespace) or namespace in vars(torch.ops):
+    if (
+        started().namespace_in_use(namespace.encode())
+        or hasattr(type(torch.ops), namespace)
+        or namespace in vars(torch.ops)
+    ):
         raise SourceError(
             f"the namespace torch.ops.{namespace} belongs to PyTorch or to another library\n"
             '  likely fix: load(..., namespace="...") with another name, or rename the source'

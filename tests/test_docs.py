@@ -1,0 +1,77 @@
+"""Every code block of the README and of docs/ runs; what it prints is what it says it prints."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(document: Path, language: str) -> list[str]:
+    return [code for name, code in BLOCK.findall(document.read_text()) if name == language]
+
+
+def files_of(document: Path) -> dict[str, str]:
+    """C++ and C blocks whose first line names a file."""
+    named = {}
+    for language in ("cpp", "c"):
+        for code in blocks(document, language):
+            first = re.match(r"// (\S+)\n", code)
+            assert first, f"a {language} block of {document.name} has no first line with its file's name"
+            named[first[1]] = code
+    return named
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_python_blocks_run(document: Path, tmp_path: Path) -> None:
+    for name, text in files_of(document).items():
+        (tmp_path / name).write_text(text)
+    script = "\n".join(blocks(document, "python"))
+    if not script and not files_of(document):
+        pytest.skip("no Python or C++ in it")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    expected = [line[2:] for line in script.splitlines() if line.startswith("# ")]
+    assert done.stdout.splitlines() == expected
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_shell_blocks_name_what_exists(document: Path, tmp_path: Path) -> None:
+    """`make` targets exist; `opwright` commands run (the demo and the targets themselves are run by CI)."""
+    for name, text in files_of(document).items():
+        (tmp_path / name).write_text(text)
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for line in "\n".join(blocks(document, "sh")).splitlines():
+        words = line.partition("#")[0].split()
+        if not words or words[0] not in ("make", "opwright"):
+            continue
+        if words[0] == "make":
+            assert words[1] in targets, line
+            continue
+        asked = [*words[1:], "--help"] if words[1:] == ["demo"] else words[1:]
+        done = subprocess.run(
+            [sys.executable, "-m", "opwright", *asked], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_no_block_of_another_kind() -> None:
+    kinds = {name for document in DOCUMENTS for name, _ in BLOCK.findall(document.read_text())}
+    assert kinds <= {"python", "cpp", "c", "sh", "text"}
+
+
+def test_the_measured_table_is_that_of_the_results() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools/readme_table.py"), "--check"], check=False, env=dict(os.environ)
+    )
+    assert done.returncode == 0, "run tools/readme_table.py"

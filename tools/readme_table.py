@@ -1,0 +1,48 @@
+"""Writes the measured table of README.md from benchmarks/results. ``--check``: status 1 if it isn't up to date."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+BEGIN, END = "<!-- measured: begin (tools/readme_table.py) -->", "<!-- measured: end -->"
+SCRIPTS = ("edit_to_call", "call_overhead", "lltm")
+
+
+def table() -> str:
+    """The rows of every result whose ratio has a target, and what it was measured on."""
+    results = [json.loads((ROOT / "benchmarks/results" / f"{name}.json").read_text()) for name in SCRIPTS]
+    lines = ["| what | measured | target | script |", "|---|--:|--:|---|"]
+    for result in results:
+        lines += [_row(result, name, value) for name, value in result["ratios"].items() if result["targets"].get(name)]
+    facts = ", ".join(f"{key} {value}" for key, value in results[0]["machine"].items())
+    return "\n".join([*lines, "", f"Medians, side by side in one run each. Machine: {facts}."])
+
+
+def _row(result: dict[str, Any], name: str, value: float) -> str:
+    shown = f"{value:.0f}" if value >= 20 else f"{value:.2f}"
+    return f"| {name} | {shown} | {result['targets'][name]} | `benchmarks/{result['name']}.py` |"
+
+
+def updated(text: str) -> str:
+    """The README with the table in its place."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+
+
+def main() -> int:
+    """Write, or check."""
+    readme = ROOT / "README.md"
+    text = readme.read_text()
+    if "--check" in sys.argv:
+        return int(updated(text) != text)
+    readme.write_text(updated(text))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
