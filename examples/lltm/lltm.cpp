@@ -50,13 +50,14 @@ template <class T>
 void lltm(Tensor<const T, 2> input, Tensor<const T, 2> weights, Tensor<const T, 1> bias, Tensor<const T, 2> old_h,
           Tensor<const T, 2> old_cell, Tensor<T, 2> new_h, Tensor<T, 2> new_cell, Tensor<T, 2> gates) {
   const Linear<T> linear(input, old_h);
-  const int64_t S = linear.S, ld = gates ? 4 * S : 3 * S;
-  Workspace<T> unsaved(gates ? 0 : linear.B * ld);
+  const int64_t B = linear.B, S = linear.S;
+  Workspace<T> unsaved(gates ? 0 : B * 4 * S);
   T *const g = gates ? gates.data() : unsaved.data();
-  repeat(linear.B, bias, g, ld);
-  linear.gates(old_h.data(), input.data(), weights.data(), g, ld);
-  parallel_for(linear.B, cell::rows(1024, S), [&](int64_t b) {
-    cell::forward(S, g + b * ld, old_cell[b].data(), new_h[b].data(), new_cell[b].data(), gates[b].data());
+  repeat(B, bias, g, 4 * S);
+  linear.gates(old_h.data(), input.data(), weights.data(), g, 4 * S);
+  parallel_for(B, cell::rows(1024, S), [&](int64_t b) {
+    T *const row = g + b * 4 * S;
+    cell::forward(S, row, old_cell[b].data(), new_h[b].data(), new_cell[b].data(), row);
   });
 }
 

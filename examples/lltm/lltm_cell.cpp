@@ -5,8 +5,10 @@ template <class T>
 void lltm_cell(Tensor<const T, 2> gates, Tensor<const T, 2> old_cell, Tensor<T, 2> new_h, Tensor<T, 2> new_cell,
                Tensor<T, 2> saved) {
   const int64_t B = old_cell.size(0), S = old_cell.size(1);
+  Workspace<T> unsaved(saved ? 0 : B * 4 * S);
+  T *const s = saved ? saved.data() : unsaved.data();
   parallel_for(B, cell::rows(1024, S), [&](int64_t b) {
-    cell::forward(S, gates[b].data(), old_cell[b].data(), new_h[b].data(), new_cell[b].data(), saved[b].data());
+    cell::forward(S, gates[b].data(), old_cell[b].data(), new_h[b].data(), new_cell[b].data(), s + b * 4 * S);
   });
 }
 

@@ -34,7 +34,8 @@ def command(
 ) -> None:
     """Compile every kernel in FILES, for every element type that it allows.
 
-    What is built goes into the cache, so that a later `opwright.load` in any process compiles nothing. Needs no PyTorch.
+    What is built goes into the cache, so that a later `opwright.load` in any process compiles nothing. Needs no
+    PyTorch.
     """
     options = Options(debug=debug, native=not baseline, extra_cflags=cflags, include_dirs=includes)
     wanted = [d for d in DType if d.value in dtypes]

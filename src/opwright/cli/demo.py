@@ -35,9 +35,10 @@ def command(output: Path, rounds: int) -> None:
     """Build the example operators from source, check them, time LLTM, show the table and the plot."""
     import torch
 
+    from opwright.runtime.native import build_native  # says what to install where there is no torch
+
     console = Console()
     console.print(", ".join(f"{key} {value}" for key, value in machine().items()), style="dim")
-    from opwright.runtime.native import build_native
 
     built = build_native()
     console.print(f"runtime for PyTorch {torch.__version__}: {'cached' if built.cached else duration(built.seconds)}")

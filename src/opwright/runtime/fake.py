@@ -58,4 +58,4 @@ def _check(condition: Any, message: Callable[[], str]) -> None:
         if not condition:
             raise ArgumentError(message())
         return
-    torch._check(condition, message)  # type: ignore[no-untyped-call]  # noqa: SLF001 - documented under this name
+    torch._check(condition, message)  # noqa: SLF001 - documented under this name

@@ -162,7 +162,7 @@ def _options() -> Options:
     return Options(
         native=False,
         std="c++20",
-        define=(f"_GLIBCXX_USE_CXX11_ABI={abi}",),
+        define=(f"_GLIBCXX_USE_CXX11_ABI={abi}", f"OPW_PYTORCH_ERROR={int(python_errors_fit())}"),
         include_dirs=(CSRC,),
         system_include_dirs=(root / "include",),
         extra_cflags=("-O2",),

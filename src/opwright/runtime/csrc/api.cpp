@@ -33,17 +33,22 @@ auto guarded(F body) -> decltype(body()) {
 
 }  // namespace
 
+void raise(_object* type, const std::string& text) {
+#if OPW_PYTORCH_ERROR
+  if (type) throw PythonError(type, text);
+#endif
+  TORCH_CHECK(false, text);
+}
+
 void raise(Class which, const std::string& text) {
-  _object* type = classes[static_cast<int>(which)];
-  if (!type) TORCH_CHECK(false, text);
-  throw PythonError(type, text);
+  raise(classes[static_cast<int>(which)], text);
 }
 
 void raise_pending(const std::string& otherwise) {
   _object* type = error_type;
   error_type = nullptr;
   if (!type) raise(Class::Argument, otherwise);
-  throw PythonError(type, error_text);
+  raise(type, error_text);
 }
 
 }  // namespace opw

@@ -279,7 +279,8 @@ void AutogradKernel::operator()(const c10::OperatorHandle&, c10::DispatchKeySet 
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto& t = tensor_of(outputs[i]);
     if (d.differentiable[i] && differentiable(t)) torch::autograd::set_history(t, node);
-    else if (const auto like = absent.like(i); !t.defined() && like.defined()) node->add_input_metadata(like);
+    else if (t.defined()) node->add_input_metadata(t);  // an integer: a backward that takes its gradient gets zeros
+    else if (const auto like = absent.like(i); like.defined()) node->add_input_metadata(like);
     else node->add_input_metadata(Node::undefined_input());
   }
   if (d.backward) static_cast<OperatorNode&>(*node).save_outputs(outputs);

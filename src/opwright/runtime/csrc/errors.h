@@ -6,6 +6,7 @@
 
 struct _object;  // PyObject; only ever passed through
 
+#if OPW_PYTORCH_ERROR
 namespace torch {
 // The base class that PyTorch's exception translator asks for the Python class to raise. Declared in
 // torch/csrc/Exceptions.h, which needs Python's headers; the declaration here must stay the same, member by member
@@ -20,9 +21,11 @@ struct __attribute__((visibility("default"))) PyTorchError : public std::excepti
   std::string msg;
 };
 }  // namespace torch
+#endif
 
 namespace opw {
 
+#if OPW_PYTORCH_ERROR
 // An instance of one of opwright.errors' classes, on its way to Python. Classes live as long as the process.
 struct PythonError final : torch::PyTorchError {
   PythonError(_object* type, std::string text) : PyTorchError(std::move(text)), type_(type) {}
@@ -33,9 +36,11 @@ struct PythonError final : torch::PyTorchError {
  private:
   _object* type_;
 };
+#endif
 
 // The exception classes that native code raises by itself; given by Python once.
 enum class Class { Argument, Kernel, Unsupported, Internal };
 [[noreturn]] void raise(Class which, const std::string& text);
+[[noreturn]] void raise(_object* type, const std::string& text);
 
 }  // namespace opw

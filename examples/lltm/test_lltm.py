@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from lltm import LLTM, CellLLTM, WholeLLTM, cell_ops, lltm, lltm_cell, lltm_python, ops
+from torch import Tensor
+
+import opwright
+
+FORMS = [lltm_cell, lltm]
+FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+Sizes = tuple[int, int, int]
+LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.mT.contiguous().mT if x.dim() == 2 else x,
+    "sliced": lambda x: torch.cat([x, x], dim=-1)[..., : x.shape[-1]],
+    "expanded": lambda x: x[:1].expand_as(x),
+}
+
+
+def arguments(sizes: Sizes, dtype: torch.dtype = torch.float64) -> list[Tensor]:
+    batch, features, state = sizes
+    torch.manual_seed(0)
+    shapes = [(batch, features), (3 * state, state + features), (3 * state,), (batch, state), (batch, state)]
+    return [torch.randn(shape, dtype=dtype).requires_grad_() for shape in shapes]
+
+
+def values_and_gradients(form: Callable[..., tuple[Tensor, ...]], inputs: list[Tensor]) -> tuple[Tensor, ...]:
+    outputs = form(*inputs)
+    torch.manual_seed(1)
+    return outputs + torch.autograd.grad(outputs, inputs, [torch.randn_like(output) for output in outputs])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("sizes", [(5, 3, 7), (16, 32, 128), (1, 1, 1), (0, 3, 4), (2, 0, 3), (2, 3, 0)])
+@pytest.mark.parametrize("form", FORMS)
+def test_values_and_gradients(form: Callable[..., tuple[Tensor, ...]], sizes: Sizes, dtype: torch.dtype) -> None:
+    inputs = arguments(sizes, dtype)
+    wide = [tensor.detach().to(torch.float64).requires_grad_() for tensor in inputs]
+    # A gate is a sum over state + features terms, each rounded by half an eps at most.
+    tolerance = {"rtol": 0.0, "atol": 0.0} if dtype is torch.float64 else {}
+    eps = torch.finfo(dtype).eps
+    for ours, exact in zip(values_and_gradients(form, inputs), values_and_gradients(lltm_python, wide), strict=True):
+        scale = float(exact.abs().max()) if exact.numel() else 1.0
+        tolerance = {"rtol": 16 * eps, "atol": 16 * eps * max(scale, 1.0)}
+        torch.testing.assert_close(ours, exact.to(dtype), **tolerance)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("form", FORMS)
+def test_gradcheck(form: Callable[..., tuple[Tensor, ...]], layout: str) -> None:
+    def viewed(*inputs: Tensor) -> tuple[Tensor, ...]:
+        return form(*map(LAYOUTS[layout], inputs))
+
+    inputs = arguments((3, 2, 2))
+    assert torch.autograd.gradcheck(viewed, inputs)
+    assert torch.autograd.gradgradcheck(viewed, inputs)
+
+
+def test_gradient_of_one_output_and_one_input() -> None:
+    inputs = arguments((3, 2, 4))
+    for output in range(2):
+        for tensor in inputs:
+            ours, theirs = (
+                torch.autograd.grad(form(*inputs)[output].sum(), tensor, allow_unused=True)[0]
+                for form in (lltm, lltm_python)
+            )
+            torch.testing.assert_close(ours, torch.zeros_like(tensor) if theirs is None else theirs)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_opcheck(layout: str) -> None:
+    inputs = [LAYOUTS[layout](tensor.detach()).requires_grad_() for tensor in arguments((3, 2, 4))]
+    assert list(torch.library.opcheck(ops.lltm, inputs).values()) == ["SUCCESS"] * 4
+    gates = torch.randn(3, 12, requires_grad=True, dtype=torch.float64)
+    assert list(torch.library.opcheck(cell_ops.lltm_cell, (gates, inputs[4])).values()) == ["SUCCESS"] * 4
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_compiled_equals_eager(form: Callable[..., tuple[Tensor, ...]]) -> None:
+    compiled = torch.compile(form, fullgraph=True, dynamic=True)
+    for sizes in ((4, 3, 5), (7, 2, 6), (16, 9, 8)):
+        inputs = arguments(sizes)
+        ours, theirs = values_and_gradients(compiled, inputs), values_and_gradients(form, inputs)
+        for one, other in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(one, other)
+
+
+def trained(kind: type[LLTM]) -> list[Tensor]:
+    torch.manual_seed(0)
+    model = kind(3, 5).double()
+    x, optimizer = torch.randn(4, 6, 3, dtype=torch.float64), torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        h = cell = torch.zeros(6, 5, dtype=torch.float64)
+        optimizer.zero_grad()
+        for step in x:
+            h, cell = model(step, (h, cell))
+        (h.square().sum() + cell.sum()).backward()
+        optimizer.step()
+    return [parameter.detach() for parameter in model.parameters()]
+
+
+@pytest.mark.parametrize("kind", [CellLLTM, WholeLLTM])
+def test_trains_like_python(kind: type[LLTM]) -> None:
+    for ours, theirs in zip(trained(kind), trained(LLTM), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_wrong_arguments_are_named() -> None:
+    x, weights, bias, h, cell = arguments((4, 3, 5))
+    with pytest.raises(opwright.ArgumentError, match=r"weights has shape \(15, 7\), expected \[3\*S, I\+S\] = \(15, 8\)"):
+        lltm(x, weights[:, 1:], bias, h, cell)
+    with pytest.raises(opwright.ArgumentError, match=r"old_cell has shape \(3, 5\)"):
+        lltm(x, weights, bias, h, cell[1:])
+    with pytest.raises(opwright.ArgumentError, match=r"bias .*f32"):
+        lltm(x, weights, bias.float(), h, cell)
+    with pytest.raises(opwright.ArgumentError, match=r"lltm_cell\(\): gates has shape"):
+        cell_ops.lltm_cell(weights, cell)

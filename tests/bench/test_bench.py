@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from opwright.bench import Result, interleaved, machine, write_result
+from opwright.bench.result import duration
+from opwright.bench.timing import summary
+
+
+def test_what_takes_longer_is_found_to_take_longer() -> None:
+    timings = interleaved(
+        {"short": lambda: time.sleep(0.001), "long": lambda: time.sleep(0.004)}, rounds=5, seconds=0.01, warmup=1
+    )
+    assert timings["short"].median >= 0.001
+    assert timings["long"].median >= 0.004
+    assert timings["short"].low <= timings["short"].median <= timings["short"].high
+    assert timings["long"].rounds == 5
+
+
+def test_every_candidate_is_called_in_every_round() -> None:
+    order: list[str] = []
+    interleaved({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=2, seconds=1e-6, warmup=0)
+    changes = [name for name, before in zip(order, ["", *order], strict=False) if name != before]
+    assert set(changes) == {"a", "b"}
+    assert len(changes) >= 4
+
+
+def test_summary_is_the_median_and_the_quartiles() -> None:
+    timing = summary([1.0, 2.0, 3.0, 4.0, 100.0])
+    assert (timing.low, timing.median, timing.high, timing.rounds) == (2.0, 3.0, 4.0, 5)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(2.5, "2.5 s"), (0.0123, "12.3 ms"), (4.56e-5, "45.6 µs"), (7.8e-8, "78 ns"), (0.0, "0 ns")]
+)
+def test_durations_have_the_unit_that_suits_them(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_a_result_names_the_machine_and_the_versions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = Result("x", "what", {"a": summary([1e-6, 2e-6])}, {"a / b": 1.25}, {"a / b": "<= 2"})
+    result.show()
+    shown = capsys.readouterr().out
+    assert "1.25" in shown
+    assert "<= 2" in shown
+    written = json.loads(write_result(result, tmp_path).read_text())
+    assert written["machine"] == machine()
+    assert {"cpu", "python", "compiler", "torch", "opwright"} <= written["machine"].keys()
+    assert written["ratios"] == {"a / b": 1.25}
+    assert written["timings"]["a"]["median"] == pytest.approx(1.5e-6)
