@@ -28,7 +28,9 @@ def run(worker: str, factor: int, folder: Path) -> float:
     environment = {**os.environ, "TORCH_EXTENSIONS_DIR": str(folder / "cache")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have bytecode
     script = WORKERS[worker].replace("FACTOR", str(factor)).replace("SOURCE", repr(str(folder / "my_op.cpp")))
-    done = subprocess.run([sys.executable, "-c", script], env=environment, cwd=folder, check=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", script], env=environment, cwd=folder, check=False, capture_output=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.decode())
     return float(done.stdout.split()[-1])
 
 

@@ -9,10 +9,26 @@ from pathlib import Path
 
 import pytest
 
+import opwright
+
 # One for each user of this machine: the runtime, which takes half a minute, is built once however many workers,
 # subprocesses and test runs there are. What is in it is known by its content, so nothing old is ever used.
 CACHE = Path(tempfile.gettempdir()) / f"opwright-tests-{os.geteuid()}"
 os.environ["TORCH_EXTENSIONS_DIR"] = str(CACHE)
+
+KERNELS = Path(__file__).parent / "runtime" / "kernels"
+
+
+@pytest.fixture(scope="session")
+def grads() -> opwright.Operators:
+    """Differentiable operators."""
+    return opwright.load(KERNELS / "autograd_ops.cpp")
+
+
+@pytest.fixture(scope="session")
+def calls() -> opwright.Operators:
+    """Operators that tell how they were called."""
+    return opwright.load(KERNELS / "call_ops.cpp")
 
 
 @pytest.fixture

@@ -64,7 +64,8 @@ void lltm(Tensor<const T, 2> input, Tensor<const T, 2> weights, Tensor<const T, 
 // grad_gates is given in a second derivative only: then lltm_backward_backward sends one to the residual.
 OPWRIGHT("lltm_backward(grad_new_h: T[B, S], grad_new_cell: T[B, S], grad_gates: T[B, 4*S]?, input: T[B, I],"
          " weights: T[3*S, I+S], old_h: T[B, S], gates: T[B, 4*S])"
-         " -> (grad_input: T[B, I], grad_weights: T[3*S, I+S], grad_bias: T[3*S], grad_old_h: T[B, S], grad_old_cell: T[B, S])")
+         " -> (grad_input: T[B, I], grad_weights: T[3*S, I+S], grad_bias: T[3*S], grad_old_h: T[B, S],"
+         " grad_old_cell: T[B, S])")
 template <class T>
 void lltm_backward(Tensor<const T, 2> grad_new_h, Tensor<const T, 2> grad_new_cell, Tensor<const T, 2> grad_gates,
                    Tensor<const T, 2> input, Tensor<const T, 2> weights, Tensor<const T, 2> old_h, Tensor<const T, 2> gates,

@@ -17,7 +17,8 @@ void sigmoid_backward(Tensor<const T> grad_y, Tensor<const T> y, Tensor<T> grad_
 
 // Two gradients, one for each input of sigmoid_backward. The second has the name grad_y in the signature, being the
 // gradient of y; C++ wants another one for it, since the input grad_y is there too.
-OPWRIGHT("sigmoid_backward_backward(grad_grad_x: T[...], grad_y: T[...], y: T[...]) -> (grad_grad_y: T[...], grad_y: T[...])")
+OPWRIGHT("sigmoid_backward_backward(grad_grad_x: T[...], grad_y: T[...], y: T[...])"
+         " -> (grad_grad_y: T[...], grad_y: T[...])")
 template <class T>
 void sigmoid_backward_backward(Tensor<const T> grad_grad_x, Tensor<const T> grad_y, Tensor<const T> y,
                                Tensor<T> grad_grad_y, Tensor<T> grad_of_y) {

@@ -1,28 +1,11 @@
-"""The operators of kernels/, each file loaded once."""
+"""Inputs that require a gradient."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
-
-import opwright
-
-KERNELS = Path(__file__).parent / "kernels"
-
-
-@pytest.fixture(scope="session")
-def grads() -> opwright.Operators:
-    """Differentiable operators."""
-    return opwright.load(KERNELS / "autograd_ops.cpp")
-
-
-@pytest.fixture(scope="session")
-def calls() -> opwright.Operators:
-    """Operators that tell how they were called."""
-    return opwright.load(KERNELS / "call_ops.cpp")
 
 
 @pytest.fixture

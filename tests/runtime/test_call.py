@@ -23,11 +23,11 @@ def test_every_element_type(calls: Operators, dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.float8_e4m3fn, torch.complex32], ids=str)
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
 def test_an_element_type_that_isnt_listed(calls: Operators, dtype: torch.dtype) -> None:
-    with pytest.raises(ArgumentError, match=r"copy\(\): x has element type"):
-        calls.copy(torch.zeros(3).to(dtype))
-    with pytest.raises(ArgumentError, match=r"copy\(\): x has element type"):
-        calls.copy(torch.zeros(3, device="meta").to(dtype))
+    for device in ("cpu", "meta"):
+        with pytest.raises(ArgumentError, match=r"copy\(\): x has (an )?element type"):
+            calls.copy(torch.zeros(3, device=device).to(dtype))
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 3), (0, 4), (4, 0, 2), (2, 1, 1, 3, 1, 1, 2, 1)])
@@ -159,7 +159,7 @@ def test_tensors_that_arent_dense_are_refused(calls: Operators, layout: str) -> 
 
 
 def test_lazily_negated_tensors(calls: Operators, grads: Operators) -> None:
-    x = torch.view_as_real(torch.tensor([1 + 2j, 3 - 4j]).conj())[:, 1]
+    x = torch.tensor([1 + 2j, 3 - 4j]).conj().imag
     assert x.is_neg()
     assert calls.copy(x).tolist() == [-2.0, 4.0]
     y = x.detach().requires_grad_()

@@ -75,9 +75,15 @@ def library_text(source: str, user: str, instances: Sequence[Instance]) -> str:
 
 
 def _prototype(kernel: Kernel) -> str:
-    """A C function as C++ has to see it, which has no ``restrict``."""
-    parameters = ", ".join(re.sub(r"\b(?:__)?restrict(?:__)?\b", "", p.text) for p in kernel.function.parameters)
+    """A C function as C++ declares it: pointers to whatever, since C++ lacks ``restrict``, ``_Bool``, ``_Float16``."""
+    parameters = ", ".join(map(_c_parameter, kernel.function.parameters))
     return f'extern "C" {kernel.function.returns} {kernel.function.name}({parameters});'
+
+
+def _c_parameter(parameter: Parameter) -> str:
+    if parameter.view == "pointer":
+        return "const void *" if parameter.const else "void *"
+    return "bool" if parameter.element == "_Bool" else parameter.element
 
 
 def _entry(instance: Instance, arguments: Iterable[Argument], index: int) -> str:

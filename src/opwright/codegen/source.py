@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from opwright.codegen.library import Instance, instance_name, library_text
 from opwright.errors import SourceError
-from opwright.signature import DType
+from opwright.signature import DType, Signature
+from opwright.signature.wiring import inherited
 from opwright.sources import Kernel, Source, scan
 from opwright.toolchain import Options, Unit, build, include_line
 
@@ -20,6 +21,7 @@ class KernelSource:
     path: Path
     options: Options
     source: Source = field(init=False)
+    _signatures: Mapping[str, Signature] = field(init=False)
 
     def __post_init__(self) -> None:
         """Read the file for the first time."""
@@ -29,12 +31,17 @@ class KernelSource:
                 f'{self.path}: there is no OPWRIGHT("...") in it\n'
                 '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")'
             )
+        self.relate(kernel.signature for kernel in self.source.kernels)
+
+    def relate(self, signatures: Iterable[Signature]) -> None:
+        """Make known what other files hold too: a backward has the element types of its forward."""
+        self._signatures = {signature.name: signature for signature in inherited(signatures)}
 
     def assignments(self) -> list[dict[str, DType]]:
         """Every choice of element types that a kernel of the file allows: each is a library of its own."""
         found: dict[str, dict[str, DType]] = {}
         for kernel in self.source.kernels:
-            for types in kernel.signature.instances():
+            for types in self._signatures[kernel.signature.name].instances():
                 found.setdefault(instance_name(dict(sorted(types.items()))), types)
         return list(found.values())
 
@@ -49,16 +56,16 @@ class KernelSource:
     def unit(self, types: Mapping[str, DType]) -> Unit:
         """What becomes that library: in C++ the file itself is included, a C file is compiled beside it."""
         path = self.path.resolve()
-        instances = [_instance(kernel, types) for kernel in self.source.kernels if _fits(kernel, types)]
+        instances = [_instance(kernel, types) for kernel in self.source.kernels if self._fits(kernel, types)]
         if self.source.language == "c":
             code = Unit(path.stem, f"{include_line(path)}\n", path, language="c")
             return Unit(path.stem, library_text(str(path), "", instances), None, extra=(code,))
         return Unit(path.stem, library_text(str(path), include_line(path), instances), path)
 
-
-def _fits(kernel: Kernel, types: Mapping[str, DType]) -> bool:
-    variables = kernel.signature.type_variables
-    return set(variables) == set(types) and all(types[v] in kernel.signature.allowed(v) for v in variables)
+    def _fits(self, kernel: Kernel, types: Mapping[str, DType]) -> bool:
+        signature = self._signatures[kernel.signature.name]
+        variables = signature.type_variables
+        return set(variables) == set(types) and all(types[v] in signature.allowed(v) for v in variables)
 
 
 def _instance(kernel: Kernel, types: Mapping[str, DType]) -> Instance:

@@ -7,6 +7,9 @@
 #ifndef OPWRIGHT_H
 #define OPWRIGHT_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 /* The signature of the function that follows. Opwright reads it from the source. */
 #define OPWRIGHT(signature)
 

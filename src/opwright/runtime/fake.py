@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -23,6 +23,7 @@ def fake(
     def kernel(*args: Any, **kwargs: Any) -> Any:
         given = dict(zip([param.name for param in inputs], args, strict=False))
         extra = list(args[len(inputs) :])
+        device = _device(signature, given)
         tensors = {t.name: _info(signature, t.name, given.get(t.name)) for t in signature.tensors}
         binding = bind(
             signature,
@@ -34,7 +35,6 @@ def fake(
         shapes = output_shapes(signature, binding, with_residuals=residuals, check=_check)
         types = output_types(signature, binding, with_residuals=residuals)
         wanted = extra.pop(0) if mask and extra else kwargs.get("output_mask", [True] * len(shapes))
-        device = next(given[t.name].device for t in signature.tensors if given.get(t.name) is not None)
         results = [
             torch.empty(cast("Any", shape), dtype=TORCH_TYPES[dtype], device=device) if want else None
             for shape, dtype, want in zip(shapes, types, wanted, strict=True)
@@ -42,6 +42,18 @@ def fake(
         return results[0] if len(results) == 1 else tuple(results)
 
     return kernel
+
+
+def _device(signature: Signature, given: Mapping[str, Any]) -> torch.device:
+    present = [(t.name, given[t.name].device) for t in signature.tensors if given.get(t.name) is not None]
+    first, device = present[0]
+    for name, other in present:
+        if other != device:
+            raise ArgumentError(
+                f"{signature.name}(): {name} is on {other}, {first} on {device}; "
+                "all tensors of a call must be on one device"
+            )
+    return cast("torch.device", device)
 
 
 def _info(signature: Signature, name: str, tensor: torch.Tensor | None) -> TensorInfo | None:

@@ -12,7 +12,7 @@ import torch
 
 from opwright.codegen import KernelSource
 from opwright.errors import SourceError, UnsupportedError
-from opwright.runtime.operators import Registered, overload_name, register
+from opwright.runtime.operators import Registered, check_chain, overload_name, register
 from opwright.runtime.registry import publish, refresh, started
 from opwright.runtime.supported import check_supported
 from opwright.signature import Signature
@@ -90,6 +90,8 @@ def load(
         extra_ldflags=tuple(extra_ldflags),
     )
     found = [KernelSource(path, options) for path in paths]
+    for source in found:
+        source.relate(kernel.signature for other in found for kernel in other.source.kernels)
     ops = _reload(_LOADED[space], found) if space in _LOADED else _load(space, found)
     _compile_now(ops, dtypes)
     return ops
@@ -99,7 +101,10 @@ def _load(namespace: str, sources: Sequence[KernelSource]) -> Operators:
     _check_free(namespace)
     ops = Operators(namespace, sources)
     providers = _providers(sources)
-    for chain in chains(_signatures(sources)):
+    found = chains(_signatures(sources))
+    for chain in found:  # all are judged before any is registered: what is registered stays
+        check_chain(chain)
+    for chain in found:
         for registered in register(namespace, chain, providers[chain[0].name]):
             registered.kernel.provider = providers[registered.kernel.signature.name]
             ops._registered[registered.kernel.signature.name] = registered  # noqa: SLF001 - made above
@@ -169,7 +174,7 @@ def _check_free(namespace: str) -> None:
     if (
         started().namespace_in_use(namespace.encode())
         or hasattr(type(torch.ops), namespace)
-        or namespace in vars(torch.ops)
+        or type(vars(torch.ops).get(namespace)) not in (type(None), torch._ops._OpNamespace)  # only ever looked at
     ):
         raise SourceError(
             f"the namespace torch.ops.{namespace} belongs to PyTorch or to another library\n"

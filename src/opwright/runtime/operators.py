@@ -50,14 +50,22 @@ def register(namespace: str, chain: Sequence[Signature], provider: Provider) -> 
     Raises:
         SignatureError: a backward doesn't fit its forward.
     """
-    for signature in chain:
-        _check_limits(signature)
-    overload = overload_name(chain)
-    derivatives = [derivative(forward, backward) for forward, backward in pairwise(chain)]
+    derivatives, overload = check_chain(chain), overload_name(chain)
     forms = [_Form(namespace, overload, s, d, provider) for s, d in zip(chain, [None, *derivatives], strict=True)]
     for form, wiring, backward in zip(forms, [*derivatives, None], [*forms[1:], None], strict=True):
         form.connect(wiring, backward)
     return [Registered(form.kernel, form.public) for form in forms]
+
+
+def check_chain(chain: Sequence[Signature]) -> list[Derivative]:
+    """The wiring between an operator, its backward, and so on.
+
+    Raises:
+        SignatureError: a backward doesn't fit its forward, or there are more arguments than can be passed.
+    """
+    for signature in chain:
+        _check_limits(signature)
+    return [derivative(forward, backward) for forward, backward in pairwise(chain)]
 
 
 def _check_limits(signature: Signature) -> None:

@@ -107,7 +107,7 @@ def _explain(kernel: int, words: Sequence[int]) -> None:
     """Raise the ArgumentError of a call that the native side found wrong (the format: csrc/call.cpp)."""
     state = _KERNELS[kernel]
     signature, numbers = state.signature, iter(words)
-    arguments = {tensor.name: _tensor(numbers) for tensor in signature.tensors}
+    arguments = {tensor.name: _tensor(signature, tensor.name, numbers) for tensor in signature.tensors}
     axes = {axis: next(numbers) for axis in state.axes}
     ellipsis = [next(numbers) for _ in range(next(numbers))] if state.ellipsis else None
     binding = bind(signature, arguments, axes=axes, ellipsis=ellipsis)
@@ -117,8 +117,10 @@ def _explain(kernel: int, words: Sequence[int]) -> None:
     raise ArgumentError(f"{signature.name}(): {what}\n  signature:    {signature}")
 
 
-def _tensor(numbers: Any) -> TensorInfo | None:
+def _tensor(signature: Signature, name: str, numbers: Any) -> TensorInfo | None:
     if not next(numbers):
         return None
     code, rank = next(numbers), next(numbers)
+    if code not in _BY_CODE:
+        raise ArgumentError(f"{signature.name}(): {name} has an element type that no signature can name")
     return TensorInfo(tuple(next(numbers) for _ in range(rank)), _BY_CODE[code])

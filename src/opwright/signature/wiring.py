@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from opwright.errors import SignatureError
@@ -83,6 +83,17 @@ def inherit(forward: Signature, backward: Signature) -> Signature:
     where = {**{v: given[v] for v in backward.type_variables if v in given}, **own}
     fields = ("name", "inputs", "outputs", "residuals", "batched", "autocast")
     return Signature(**{name: getattr(backward, name) for name in fields}, where=tuple(where.items()))
+
+
+def inherited(signatures: Iterable[Signature]) -> Iterator[Signature]:
+    """The signatures, each backward with the element types of its forward, where that is among them."""
+    by_name = {signature.name: signature for signature in signatures}
+
+    def resolved(signature: Signature) -> Signature:
+        forward = by_name.get(signature.name.removesuffix(BACKWARD))
+        return inherit(resolved(forward), signature) if signature.is_backward and forward else signature
+
+    return map(resolved, by_name.values())
 
 
 def chains(signatures: Iterable[Signature]) -> tuple[tuple[Signature, ...], ...]:

@@ -217,7 +217,7 @@ bool requires_grad(const Derivative& d, c10::ArrayRef<c10::IValue> arguments) {
 
 void refuse_forward_mode(const Operator& op, c10::ArrayRef<c10::IValue> arguments) {
   for (const auto& value : arguments)
-    if (value.isTensor() && torch::autograd::isFwGradDefined(value.toTensor()))
+    if (const auto& t = tensor_of(value); t.defined() && t._fw_grad(/*level=*/0).defined())
       raise(Class::Unsupported, op.kernel->name + "(): there is no forward-mode derivative (jvp) of this operator; use "
                                                   "reverse mode (torch.autograd.grad, torch.func.vjp)");
 }

@@ -75,19 +75,33 @@ Missing missing(const Expression& e, const Bound<I>& bound) {
   return m;
 }
 
-int64_t floor_divide(int64_t a, int64_t b) {
-  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
+// One step of an expression; false where the value isn't an int64.
+bool apply(Code code, int64_t a, int64_t b, int64_t& value) {
+  if (code == Code::Add) return !__builtin_add_overflow(a, b, &value);
+  if (code == Code::Subtract) return !__builtin_sub_overflow(a, b, &value);
+  if (code == Code::Multiply) return !__builtin_mul_overflow(a, b, &value);
+  if (b == 0 || (a == INT64_MIN && b == -1)) return false;
+  value = a / b - ((a % b != 0) && ((a < 0) != (b < 0)));  // rounds down, as Python does
+  return true;
 }
+bool apply(Code code, const c10::SymInt& a, const c10::SymInt& b, c10::SymInt& value) {
+  const auto known_a = a.maybe_as_int(), known_b = b.maybe_as_int();
+  if (known_a && known_b) {
+    int64_t known = 0;
+    if (!apply(code, *known_a, *known_b, known)) return false;
+    value = c10::SymInt(known);
+    return true;
+  }
+  value = code == Code::Add ? a + b : code == Code::Subtract ? a - b : code == Code::Multiply ? a * b : a / b;
+  return true;
+}
+
 bool is_zero(int64_t size) {
   return size == 0;
 }
 bool is_zero(const c10::SymInt& size) {
   const auto known = size.maybe_as_int();
   return known && *known == 0;
-}
-c10::SymInt floor_divide(const c10::SymInt& a, const c10::SymInt& b) {
-  const auto known_a = a.maybe_as_int(), known_b = b.maybe_as_int();
-  return known_a && known_b ? c10::SymInt(floor_divide(*known_a, *known_b)) : a / b;
 }
 
 template <class I>
@@ -108,13 +122,9 @@ bool evaluate(const Expression& e, const Bound<I>& bound, I& value) {
       continue;
     }
     const I right = stack.pop_back_val(), left = stack.pop_back_val();
-    if (code == Code::Add) stack.push_back(left + right);
-    else if (code == Code::Subtract) stack.push_back(left - right);
-    else if (code == Code::Multiply) stack.push_back(left * right);
-    else {
-      if (is_zero(right)) return false;
-      stack.push_back(floor_divide(left, right));
-    }
+    I joined(0);
+    if (!apply(code, left, right, joined)) return false;
+    stack.push_back(joined);
   }
   value = stack.back();
   return true;
@@ -131,7 +141,8 @@ Step solve(const Expression& e, int64_t axis, const I& size, Bound<I>& bound) {
   if (!evaluate(e, bound, at_zero)) return Step::Wrong;
   bound.axes[axis] = I(1);
   if (!evaluate(e, bound, at_one)) return Step::Wrong;
-  const I slope = at_one - at_zero, rest = size - at_zero;
+  I slope(0), rest(0);
+  if (!apply(Code::Subtract, at_one, at_zero, slope) || !apply(Code::Subtract, size, at_zero, rest)) return Step::Wrong;
   if (is_zero(slope)) return Step::Later;
   if constexpr (std::is_same_v<I, int64_t>) {
     if (rest % slope != 0 || rest / slope < 0) return Step::Wrong;

@@ -1,0 +1,93 @@
+"""half and bfloat16 are PyTorch's, bit by bit, with the processor's instructions and without."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from collections.abc import Callable
+
+import pytest
+import torch
+
+_TEXT = """
+#include <opwright.h>
+#define EXPORT extern "C" __attribute__((visibility("default")))
+template <class T> void widen(const T *from, float *to, long n) { for (long i = 0; i < n; ++i) to[i] = from[i]; }
+template <class T> void narrow(const float *from, T *to, long n) { for (long i = 0; i < n; ++i) to[i] = from[i]; }
+template <class T> void fuse(const T *x, T *y, long n) {
+  for (long i = 0; i < n; ++i) { y[i] = 3 * x[i] - x[n - 1 - i] / 2; y[i] += 1; y[i] *= x[i]; y[i] -= 0.5; y[i] /= 3; }
+}
+EXPORT void widen_half(const half *from, float *to, long n) { widen(from, to, n); }
+EXPORT void widen_bfloat16(const bfloat16 *from, float *to, long n) { widen(from, to, n); }
+EXPORT void narrow_half(const float *from, half *to, long n) { narrow(from, to, n); }
+EXPORT void narrow_bfloat16(const float *from, bfloat16 *to, long n) { narrow(from, to, n); }
+EXPORT void fuse_half(const half *x, half *y, long n) { fuse(x, y, n); }
+EXPORT void fuse_bfloat16(const bfloat16 *x, bfloat16 *y, long n) { fuse(x, y, n); }
+static_assert(sizeof(half) == 2 && sizeof(bfloat16) == 2, "two bytes");
+static_assert(__is_trivially_copyable(half) && __is_trivial(bfloat16), "raw memory");
+static_assert(__is_same(acc<half>, float) && __is_same(acc<double>, double) && __is_same(acc<bfloat16>, float), "acc");
+"""
+_NAMES = {torch.float16: "half", torch.bfloat16: "bfloat16"}
+_BITS = [()] + ([("-march=native",), ("-march=native", "-mno-f16c")] if platform.machine() == "x86_64" else [])
+Call = Callable[[str, torch.Tensor, torch.dtype], torch.Tensor]
+
+
+@pytest.fixture(params=_BITS, ids=lambda flags: " ".join(flags) or "baseline")
+def call(request: pytest.FixtureRequest, compile_text: Callable[..., ctypes.CDLL]) -> Call:
+    library = compile_text(_TEXT, *request.param)
+
+    def run(name: str, given: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        result = torch.empty(given.shape, dtype=dtype)
+        pointers = [ctypes.c_void_p(t.data_ptr()) for t in (given, result)]
+        library[name](*pointers, ctypes.c_long(given.numel()))
+        return result
+
+    return run
+
+
+def same(got: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Equal bits; of a NaN only that it is one, and its sign."""
+    integers = torch.int16 if got.itemsize == 2 else torch.int32
+    nan = expected.isnan()
+    signs = torch.equal(got.signbit(), expected.signbit())
+    return signs and torch.equal(got.isnan(), nan) and torch.equal(got.view(integers)[~nan], expected.view(integers)[~nan])
+
+
+def floats() -> torch.Tensor:
+    """Bit patterns over the whole range, and every tie between neighbouring halves with what lies next to it."""
+    spread = torch.arange(-(2**31), 2**31, 40009, dtype=torch.int64).to(torch.int32).view(torch.float32)
+    every = torch.arange(0, 2**16, dtype=torch.int32).to(torch.int16)
+    near = []
+    for dtype in _NAMES:
+        values = every.view(dtype).float()
+        values = values[values.isfinite()].sort().values
+        ties = ((values[1:].double() + values[:-1].double()) / 2).float()
+        near += [values, *(torch.nextafter(ties, torch.tensor(end)) for end in (-torch.inf, torch.inf)), ties]
+    special = torch.tensor([0.0, -0.0, torch.inf, -torch.inf, torch.nan, 65504, 65519.99, 65520, 3.4e38, 1e-45, 5.96e-8])
+    return torch.cat([spread, special, -special, *near])
+
+
+@pytest.mark.parametrize("dtype", _NAMES, ids=str)
+def test_all_patterns_to_float(call: Call, dtype: torch.dtype) -> None:
+    every = torch.arange(0, 2**16, dtype=torch.int32).to(torch.int16).view(dtype)
+    assert same(call(f"widen_{_NAMES[dtype]}", every, torch.float32), every.float())
+
+
+@pytest.mark.parametrize("dtype", _NAMES, ids=str)
+def test_many_floats(call: Call, dtype: torch.dtype) -> None:
+    given = floats()
+    assert given.numel() > 300_000
+    got = call(f"narrow_{_NAMES[dtype]}", given, dtype)
+    assert torch.equal(got.isnan(), given.isnan())
+    numbers = ~given.isnan()
+    assert same(got[numbers], given.to(dtype)[numbers])
+
+
+@pytest.mark.parametrize("dtype", _NAMES, ids=str)
+def test_arithmetic_is_floats_rounded_at_each_assignment(call: Call, dtype: torch.dtype) -> None:
+    x = torch.randn(1000, generator=torch.Generator().manual_seed(1)).to(dtype)
+    y = (3 * x.float() - x.flip(0).float() / 2).to(dtype)
+    y = (y.float() + 1).to(dtype)
+    y = (y.float() * x.float()).to(dtype)
+    y = (y.float() - 0.5).to(dtype)
+    assert same(call(f"fuse_{_NAMES[dtype]}", x, dtype), (y.float() / 3).to(dtype))

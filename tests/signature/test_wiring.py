@@ -1,0 +1,180 @@
+"""How backwards are wired to their forwards by name, and the text of every error."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwright.errors import SignatureError
+from opwright.signature import DType, parse
+from opwright.signature.wiring import Derivative, chains, derivative, inherited, suggestion
+
+F = "f(x: T[N, M], w: T[M]?, k: int, a: float = 1.0) -> (y: T[N], n: i64[N]; r: T[M])"
+
+
+def wire(forward: str, backward: str) -> Derivative:
+    return derivative(parse(forward), parse(backward))
+
+
+def wires(found: Derivative) -> list[tuple[str, int]]:
+    return [(wire.source, wire.index) for wire in found.wires]
+
+
+def test_every_source() -> None:
+    found = wire(F, "f_backward(grad_y: T[N], r: T[M], w: T[M]?, a: float, y: T[N]?, k: int) -> (grad_w: T[M], grad_x: T[N, M])")
+    expected = [("zero_gradient", 0), ("output", 2), ("input", 1), ("scalar", 3), ("output", 0), ("scalar", 2), ("mask", 0)]
+    assert wires(found) == expected
+    assert (found.axes, found.ellipsis) == ((), False)
+    assert found.inputs == (1, 0)
+    assert found.differentiable == (True, False, False)
+
+
+def test_what_only_the_forward_knows() -> None:
+    found = wire(F, "f_backward(grad_y: T[N]?, grad_r: T[M]?, n: i64[N]) -> (grad_x: T[N, M])")
+    assert wires(found) == [("gradient", 0), ("gradient", 2), ("output", 1), ("axis", 1), ("mask", 0)]
+    assert found.axes == ("M",)  # grad_r may be absent
+    assert found.differentiable == (True, False, True)
+    found = wire("f(x: T[..., C]) -> (y: T[C])", "f_backward(grad_y: T[C]) -> (grad_x: T[..., C])")
+    assert (found.axes, found.ellipsis) == ((), True)
+    assert wires(found) == [("zero_gradient", 0), ("ellipsis", 0), ("mask", 0)]
+
+
+def test_a_second_backward() -> None:
+    backward = "f_backward(grad_y: T[N], y: T[N]) -> (grad_x: T[N])"
+    found = wire(backward, "f_backward_backward(grad_grad_x: T[N], grad_y: T[N], y: T[N]) -> (grad_grad_y: T[N], grad_y: T[N])")
+    assert wires(found) == [("zero_gradient", 0), ("input", 0), ("input", 1), ("mask", 0)]
+    assert found.inputs == (0, 1)
+
+
+def test_chains() -> None:
+    texts = ["g(x: T[N]) -> (y: T[N])", "f_backward(grad_y: T[N]) -> (grad_x: T[N])", "f(x: T[N]) -> (y: T[N])"]
+    assert [[s.name for s in chain] for chain in chains(map(parse, texts))] == [["g"], ["f", "f_backward"]]
+
+
+def test_a_backward_has_its_forwards_element_types() -> None:
+    texts = [
+        "f(x: T[N], y: U[N]) -> (z: T[N]) where T in (f32, f64), U in (i64)",
+        "f_backward(grad_z: T[N], y: U[N]) -> (grad_x: T[N]) where T in (f32)",
+        "f_backward_backward(grad_grad_x: T[N], y: U[N]) -> (grad_grad_z: T[N])",
+    ]
+    for found in (chains(map(parse, texts))[0], tuple(inherited(map(parse, texts)))):
+        assert [s.allowed("T") for s in found] == [(DType.F32, DType.F64), (DType.F32,), (DType.F32,)]
+        assert [s.allowed("U") for s in found] == [(DType.I64,)] * 3
+    alone = parse(texts[1])
+    assert tuple(inherited([alone])) == (alone,)
+
+
+MESSAGES = [
+    (
+        "f_backward(grad_y: T[N], v: T[N]) -> (grad_w: T[M])",
+        "f_backward takes v, which is neither the gradient of a result of f nor one of its inputs, outputs or residuals\n"
+        f"  it may take: grad_y, grad_n, grad_r, x, w, k, a, y, n, r\n  signature:  {F}",
+    ),
+    (
+        "f_backward(grad_y: T[N], b: int) -> (grad_w: T[M])",
+        "f_backward takes b, which is neither the gradient of a result of f nor one of its inputs, outputs or residuals\n"
+        f"  it may take: grad_y, grad_n, grad_r, x, w, k, a, y, n, r\n  signature:  {F}",
+    ),
+    (
+        "f_backward(grad_y: T[N], k: float) -> (grad_w: T[M])",
+        f"f_backward takes k: float, but in f it is k: int\n  signature:  {F}\n  likely fix: write k: int in f_backward",
+    ),
+    (
+        "f_backward(grad_y: T[M]) -> (grad_w: T[M])",
+        f"f_backward has grad_y: T[M], but in f it belongs to y: T[N]\n  signature:  {F}\n"
+        "  likely fix: write grad_y: T[N] in f_backward",
+    ),
+    (
+        "f_backward(grad_y: T[N], w: T[M]) -> (grad_w: T[M])",
+        f"f_backward has w: T[M], but in f it belongs to w: T[M]?\n  signature:  {F}\n"
+        "  likely fix: write w: T[M]? in f_backward",
+    ),
+    (
+        "f_backward(grad_y: T[N], r: f32[M]) -> (grad_w: T[M])",
+        f"f_backward has r: f32[M], but in f it belongs to r: T[M]\n  signature:  {F}\n"
+        "  likely fix: write r: T[M] in f_backward",
+    ),
+    (
+        "f_backward(grad_y: T[N]) -> (grad_x: T[M, N])",
+        f"f_backward has grad_x: T[M, N], but in f it belongs to x: T[N, M]\n  signature:  {F}\n"
+        "  likely fix: write grad_x: T[N, M] in f_backward",
+    ),
+    (
+        "f_backward(grad_y: T[N]) -> (grad_k: T[])",
+        "f_backward returns grad_k, but k is a scalar: make it a tensor (x: T[]) to differentiate with respect to it\n"
+        f"  it may return: grad_x, grad_w\n  signature:  {F}",
+    ),
+    (
+        "f_backward(grad_y: T[N]) -> (grad_v: T[N])",
+        f"f_backward returns grad_v, but f has no tensor input of that name\n"
+        f"  it may return: grad_x, grad_w\n  signature:  {F}",
+    ),
+    (
+        "f_backward(grad_y: T[N]) -> (w: T[M])",
+        f"f_backward returns w, but w isn't differentiable: it is w: T[M]?\n"
+        f"  it may return: grad_x, grad_w\n  signature:  {F}",
+    ),
+    (
+        "f_backward(grad_y: T[N]) -> (grad_x: T[N, K])",
+        "f_backward has K, which neither its inputs nor f determine\n"
+        f"  signature:  {F}\n  likely fix: use the names of f: N, M, T",
+    ),
+    (
+        "f_backward(grad_y: U[N]) -> (grad_x: T[N, M])",
+        "f_backward has U, which neither its inputs nor f determine\n"
+        f"  signature:  {F}\n  likely fix: use the names of f: N, M, T",
+    ),
+    (
+        "f_backward(grad_y: T[N]) -> (grad_x: T[...])",
+        "f_backward has ..., which neither its inputs nor f determine\n"
+        f"  signature:  {F}\n  likely fix: use the names of f: N, M, T",
+    ),
+    (
+        "f_backward(grad_y: T[N]) -> (grad_w: T[M]; r: T[N])",
+        "f_backward must return gradients, and only gradients (no residuals)\n"
+        "  signature:  f_backward(grad_y: T[N]) -> (grad_w: T[M]; r: T[N])",
+    ),
+]
+
+
+@pytest.mark.parametrize("backward, text", MESSAGES)
+def test_text(backward: str, text: str) -> None:
+    with pytest.raises(SignatureError) as caught:
+        wire(F, backward)
+    assert str(caught.value) == text
+
+
+def test_an_integer_input_has_no_gradient() -> None:
+    with pytest.raises(SignatureError, match=r"grad_i, but i isn't differentiable: it is i: i64\[N\]\n  it may return: grad_x"):
+        wire("f(x: T[N], i: i64[N]) -> (y: T[N])", "f_backward(grad_y: T[N]) -> (grad_i: i64[N])")
+
+
+def test_a_backward_without_a_forward() -> None:
+    with pytest.raises(SignatureError) as caught:
+        chains([parse("g(x: T[N]) -> (y: T[N])"), parse("f_backward(grad_y: T[N]) -> (grad_x: T[N])")])
+    assert str(caught.value) == (
+        "f_backward is the backward of f, which isn't there\n  there are: g, f_backward\n"
+        "  likely fix: add f, or give f_backward a name without _backward"
+    )
+
+
+def test_a_gradient_that_would_be_lost() -> None:
+    texts = [
+        "f(x: T[N]) -> (y: T[N]; r: T[N])",
+        "f_backward(grad_y: T[N], r: T[N]) -> (grad_x: T[N])",
+        "f_backward_backward(grad_grad_x: T[N], r: T[N]) -> (grad_r: T[N])",
+    ]
+    with pytest.raises(SignatureError) as caught:
+        chains(map(parse, texts))
+    assert str(caught.value) == (
+        "f_backward_backward returns grad_r, the gradient of f's result r, but f_backward doesn't take grad_r: "
+        "it would be lost\n  signature:  f_backward(grad_y: T[N], r: T[N]) -> (grad_x: T[N])\n"
+        "  likely fix: add grad_r: T[N]? to f_backward's inputs"
+    )
+
+
+def test_a_suggestion_is_a_signature_that_fits() -> None:
+    for text in (F, "f(x: T[...], i: i64[]) -> (y: T[..., 2])", "f_backward(grad_y: T[N], y: T[N]) -> (grad_x: T[N])"):
+        forward = parse(text)
+        backward = parse(suggestion(forward))
+        assert backward.name == f"{forward.name}_backward"
+        assert derivative(forward, backward).inputs

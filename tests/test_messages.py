@@ -1,0 +1,251 @@
+"""The text of the errors that a user sees, through the whole stack: loading, calling, differentiating.
+
+What is wrong with a signature alone is in signature/test_messages.py, with a function in sources/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import opwright
+from opwright import ArgumentError, CompileError, KernelError, SignatureError, SourceError, UnsupportedError
+
+Write = Callable[..., Path]
+_BODY = "template <class T>\nvoid f(Tensor<const T, 1> x, Tensor<T, 1> y) {}"
+_COMPLEX = "take real and imaginary parts apart (torch.view_as_real)"
+
+UNSUPPORTED = [
+    ("f(x: T) -> (y: T)", "a pointwise signature (a bare T)", "write the loop in the kernel, with x: T[...]"),
+    ("f(x: T[N]) -> (y: T[N]) batched", "batched", "take the leading axes in the kernel, with T[..., C]"),
+    (
+        "f(x: T[N]) -> (y: T[?K])",
+        "the axis ?K, whose length the kernel decides",
+        "return the full length and a count, slice in Python",
+    ),
+    (
+        "f(x: T[N], r: generator(1)) -> (y: T[N])",
+        "the random generator r: generator(1)",
+        "draw the numbers in Python and pass them as a tensor",
+    ),
+    ("f(x: T[N]!) -> (y: T[N])", "the mutated argument x: T[N]!", "return the new value as an output"),
+    (
+        "f(x: T[N], i: i64[N] in [0, N)) -> (y: T[N])",
+        "the index range of i: i64[N] in [0, N)",
+        "check the indices in the kernel with OPWRIGHT_CHECK",
+    ),
+    (
+        "f(x: T[N]) -> (y: T[N]) autocast: f32",
+        "autocast: f32",
+        "leave it out, and cast the arguments in Python",
+    ),
+    ("f(x: c64[N]) -> (y: f32[N])", "the complex tensor x: c64[N]", _COMPLEX),
+    ("f(x: T[N]) -> (y: T[N]) where T in (f32, c64)", "complex element types for T", _COMPLEX),
+    (
+        "f(x: T[N]?) -> (y: f32[])",
+        "an operator without a tensor that is always given",
+        "give it one, such as x: T[...]",
+    ),
+    ("f(x: T[N])", "an operator without outputs", "return something: -> (y: T[...])"),
+]
+
+
+@pytest.mark.parametrize("signature, part, fix", UNSUPPORTED)
+def test_notation_without_an_implementation(write: Write, signature: str, part: str, fix: str) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        opwright.load(write(f'OPWRIGHT("{signature}")\n{_BODY}', "unsupported.cpp"))
+    assert str(caught.value) == (
+        f"f: {part} can be written, but isn't supported by this version\n"
+        f"  signature:  {signature}\n"
+        f"  likely fix: {fix}"
+    )
+
+
+def failing(run: Callable[[], object], error: type[Exception]) -> str:
+    """The text of the error, and its class exactly."""
+    with pytest.raises(error) as caught:
+        run()
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+def test_a_signature_that_cant_be_read(write: Write) -> None:
+    source = write(f'OPWRIGHT("f(x: T[N]) -> (y: T[M])")\n{_BODY}', "unreadable.cpp")
+    assert failing(lambda: opwright.load(source), SignatureError).startswith(f"{source}:2: the axis 'M' isn't bound")
+
+
+def test_nothing_to_load(write: Write, tmp_path: Path) -> None:
+    assert failing(opwright.load, SourceError) == (
+        "load() got no source file; expected at least one, as in load('my_op.cpp')"
+    )
+    empty = write("int x;", "empty.cpp")
+    assert failing(lambda: opwright.load(empty), SourceError) == (
+        f'{empty}: there is no OPWRIGHT("...") in it\n'
+        '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")'
+    )
+    missing = tmp_path / "missing.cpp"
+    assert failing(lambda: opwright.load(missing), SourceError) == f"{missing}: can't be read: No such file or directory"
+
+
+def test_a_namespace_that_is_taken(write: Write) -> None:
+    text = f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{_BODY}'
+    for name in ("aten", "prims", "higher_order", "loaded_libraries"):
+        source = write(text, f"{name}.cpp")
+        assert failing(lambda: opwright.load(source), SourceError) == (  # noqa: B023 - called at once
+            f"the namespace torch.ops.{name} belongs to PyTorch or to another library\n"
+            '  likely fix: load(..., namespace="...") with another name, or rename the source'
+        )
+    first, second = write(text, "clash_a.cpp"), write(text, "clash_b.cpp")
+    ops = opwright.load(first)
+    assert failing(lambda: opwright.load(second, namespace="clash_a"), SourceError) == (
+        f"the namespace 'clash_a' is taken by {first}; {second} wants it too\n"
+        '  likely fix: load(..., namespace="...") with another name for one of them'
+    )
+    assert failing(lambda: ops.g, AttributeError) == (
+        f"<opwright operators 'clash_a' from {first}> has no operator 'g'; it has: f"
+    )
+
+
+def test_a_signature_that_changed(write: Write) -> None:
+    source = write(f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{_BODY}', "changed.cpp")
+    opwright.load(source)
+    write(f'OPWRIGHT("f(x: T[N]) -> (y: T[2*N])")\n{_BODY}', "changed.cpp")
+    assert failing(lambda: opwright.load(source), UnsupportedError) == (
+        f"{source}: the signature of f has changed since it was loaded; PyTorch keeps an operator's schema for the "
+        "life of the process\n"
+        '  likely fix: restart the process, or load(..., namespace="...") with a new name'
+    )
+
+
+def test_a_compile_error_at_the_first_call(write: Write) -> None:
+    body = _BODY.replace("{}", "{\n  y[0] = x[0] + undefined_name;\n}")
+    source = write(f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{body}', "broken.cpp")
+    ops = opwright.load(source)
+    text = failing(lambda: ops.f(torch.ones(3)), CompileError)
+    assert re.match(
+        rf"{re.escape(str(source))}:5:17: error: .undefined_name. was not declared in this scope\n"
+        r"    5 \|   y\[0\] = x\[0\] \+ undefined_name;\n",
+        text,
+    )
+    assert failing(lambda: ops.f(torch.ones(3)), CompileError) == text  # and again: nothing is half made
+    write(f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{body.replace("undefined_name", "1")}', "broken.cpp")
+    assert opwright.load(source).f(torch.ones(1)).item() == 2
+
+
+MUL = "  signature:    mul(x: T[...], y: T[...]) -> (z: T[...])"
+
+
+def test_arguments(grads: opwright.Operators, calls: opwright.Operators) -> None:
+    x = torch.ones(2, 3)
+    assert failing(lambda: grads.mul(x, x.t()), ArgumentError) == (
+        f"mul(): y has shape (3, 2), expected [...] = (2, 3)\n  bound so far: ...=(2, 3) (x)\n{MUL}"
+    )
+    assert failing(lambda: grads.mul(x, x.long()), ArgumentError) == (
+        f"mul(): y has element type int64, expected T = float32 (x)\n{MUL}\n  likely fix:   y.to(torch.float32)"
+    )
+    assert failing(lambda: grads.mul(x.long(), x), ArgumentError) == (
+        f"mul(): x has element type int64, expected T in (float32, float64, float16, bfloat16)\n{MUL}\n"
+        "  likely fix:   x.to(torch.float32), or in the signature: where T in (f32, f64, f16, bf16, i64)"
+    )
+    assert failing(lambda: grads.rowsum(x[0]), ArgumentError) == (
+        "rowsum(): x has shape (3,), expected [M, N]: 2 axes, not 1\n  signature:    rowsum(x: T[M, N]) -> (s: T[M])"
+    )
+    float8 = x.to(torch.float8_e4m3fn)
+    assert failing(lambda: calls.copy(float8), ArgumentError) == (
+        "copy(): x has an element type that no signature can name"
+    )
+    assert failing(lambda: grads.mul(x, x.to("meta")), ArgumentError) == (
+        "mul(): y is on meta, x on cpu; all tensors of a call must be on one device"
+    )
+
+
+def test_the_axes_bound_so_far(calls: opwright.Operators) -> None:
+    shapes = (16, 32), (384, 161), (384,), (16, 128)
+    assert failing(lambda: calls.cell(*map(torch.ones, shapes)), ArgumentError) == (
+        "cell(): weights has shape (384, 161), expected [3*S, I+S] = (384, 160)\n"
+        "  bound so far: B=16 (input), I=32 (input), S=128 (old_h)\n"
+        "  signature:    cell(input: T[B, I], weights: T[3*S, I+S], bias: T[3*S], old_h: T[B, S]) -> (new_h: T[B, S])"
+    )
+
+
+def test_arguments_of_a_backward(grads: opwright.Operators) -> None:
+    x = torch.ones(3)
+    assert failing(lambda: grads.mul_backward(x, x, x, [True]), ArgumentError) == (
+        "mul_backward(): output_mask has the wrong length\n"
+        "  signature:    mul_backward(grad_z: T[...], x: T[...], y: T[...]) -> (grad_x: T[...], grad_y: T[...])"
+    )
+    assert failing(lambda: grads.total_backward(torch.ones(()), -1, [2]), ArgumentError) == (
+        "total_backward(): the shape of grad_x is [..., 2*H]: 2*H is negative\n  bound so far: H=-1\n"
+        "  signature:    total_backward(grad_s: T[]) -> (grad_x: T[..., 2*H])"
+    )
+
+
+def test_no_backward(grads: opwright.Operators) -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = grads.square(x)
+    assert failing(lambda: y.sum().backward(), UnsupportedError) == (
+        "square() has no gradient: there is no square_backward\n"
+        "  signature:  square(x: T[N]) -> (y: T[N])\n"
+        '  likely fix: write OPWRIGHT("square_backward(grad_y: T[N], x: T[N]) -> (grad_x: T[N])") '
+        "and its function beside it"
+    )
+    (first,) = torch.autograd.grad(grads.cube(x).sum(), x, create_graph=True)
+    assert failing(lambda: first.sum().backward(), UnsupportedError) == (
+        "cube_backward() has no second derivative: there is no cube_backward_backward\n"
+        "  signature:  cube_backward(grad_y: T[N], x: T[N]) -> (grad_x: T[N])\n"
+        '  likely fix: write OPWRIGHT("cube_backward_backward(grad_grad_x: T[N], grad_y: T[N], x: T[N]) -> '
+        '(grad_grad_y: T[N], grad_x: T[N])") and its function beside it'
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # torch's own decompositions for jvp
+def test_no_forward_mode(grads: opwright.Operators) -> None:
+    x = torch.ones(3)
+    assert failing(lambda: torch.func.jvp(lambda x: grads.mul(x, x), (x,), (x,)), UnsupportedError) == (
+        "mul(): there is no forward-mode derivative (jvp) of this operator; use reverse mode "
+        "(torch.autograd.grad, torch.func.vjp)"
+    )
+
+
+def test_checks_with_their_values(calls: opwright.Operators) -> None:
+    text = failing(lambda: calls.checked(torch.ones(2), -1), KernelError)
+    assert re.fullmatch(r"checked\(\): k is -1, x has 2 elements \[k > 0 is false, .*/call_ops\.cpp:\d+\]", text)
+
+
+def test_exceptions_of_the_kernels_own(write: Write) -> None:
+    body = "{ if (bad) throw 3; parallel_for(4, 1, [&](int64_t i) { throw i; }); }"
+    source = write(
+        'OPWRIGHT("f(x: T[N], bad: bool) -> (y: T[N])")\n'
+        f"template <class T>\nvoid f(Tensor<const T, 1> x, bool bad, Tensor<T, 1> y) {body}",
+        "throwing.cpp",
+    )
+    ops, x = opwright.load(source), torch.ones(3)
+    assert failing(lambda: ops.f(x, bad=True), KernelError) == (
+        "f(): a C++ exception left the kernel; use OPWRIGHT_CHECK(condition, message...) for errors"
+    )
+    assert failing(lambda: ops.f(x, bad=False), KernelError) == (
+        "f(): a C++ exception left the body of a parallel_for"
+    )
+
+
+def test_wiring_is_judged_before_anything_is_registered(write: Write) -> None:
+    good = f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{_BODY}\n'
+    bad = (
+        'OPWRIGHT("g(x: T[N]) -> (y: T[N])")\n'
+        + _BODY.replace(" f(", " g(")
+        + '\nOPWRIGHT("g_backward(grad_y: T[N], w: T[N]) -> (grad_x: T[N])")\n'
+        "template <class T>\nvoid g_backward(Tensor<const T, 1> a, Tensor<const T, 1> b, Tensor<T, 1> c) {}"
+    )
+    source = write(good + bad, "wires.cpp")
+    text = failing(lambda: opwright.load(source), SignatureError)
+    assert text == (
+        "g_backward takes w, which is neither the gradient of a result of g nor one of its inputs, outputs or "
+        "residuals\n  it may take: grad_y, x, y\n  signature:  g(x: T[N]) -> (y: T[N])"
+    )
+    assert failing(lambda: opwright.load(source), SignatureError) == text
+    write(good, "wires.cpp")
+    assert list(opwright.load(source)) == ["f"]

@@ -1,0 +1,74 @@
+"""The public names, and what importing them costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import opwright
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_names() -> None:
+    assert opwright.__all__ == [
+        *("ArgumentError", "CompileError", "KernelError", "Operators", "OpwrightError", "Signature", "SignatureError"),
+        *("SourceError", "ToolchainError", "UnsupportedError", "__version__", "load", "parse"),
+    ]
+    assert dir(opwright) == opwright.__all__
+    assert all(getattr(opwright, name) is not None for name in opwright.__all__)
+    with pytest.raises(AttributeError, match="module 'opwright' has no attribute 'nothing'"):
+        opwright.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_exceptions_are_what_pytorch_and_python_expect() -> None:
+    for name in opwright.__all__:
+        if name.endswith("Error"):
+            assert issubclass(getattr(opwright, name), opwright.OpwrightError)
+    assert issubclass(opwright.OpwrightError, RuntimeError)
+    assert issubclass(opwright.ArgumentError, ValueError)
+    assert issubclass(opwright.SignatureError, ValueError)
+    assert issubclass(opwright.UnsupportedError, NotImplementedError)
+    assert issubclass(opwright.CompileError, opwright.ToolchainError)
+
+
+def test_importing_imports_neither_torch_nor_the_compilers_side() -> None:
+    loaded = run("import sys, opwright; print(*sys.modules)").split()
+    assert "opwright" in loaded
+    heavy = {"torch", "numpy", "tree_sitter", "click", "rich", "filelock", "ctypes", "subprocess"}
+    assert not heavy & set(loaded)
+    assert not {name for name in loaded if name.startswith("opwright.")} - {"opwright._version", "opwright.errors"}
+
+
+_WITHOUT_TORCH = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+sys.meta_path.insert(0, Missing())
+import opwright
+"""
+
+
+def test_signatures_need_no_torch() -> None:
+    code = _WITHOUT_TORCH + "print(opwright.parse('f(x:T[N])->(y:T[2*N])'), opwright.SourceError.__name__)"
+    assert run(code) == "f(x: T[N]) -> (y: T[2*N]) SourceError"
+
+
+def test_loading_without_torch_says_what_to_install() -> None:
+    code = _WITHOUT_TORCH + "\ntry:\n    opwright.load('x.cpp')\nexcept ModuleNotFoundError as e:\n    print(e.name, e)"
+    assert run(code) == (
+        "torch Opwright needs PyTorch 2.10 or newer to load operators, and none is installed. "
+        "Install it with `pip install opwright[torch]`, or choose a build on pytorch.org."
+    )
+
+
+def test_a_broken_torch_is_not_taken_for_a_missing_one() -> None:
+    code = _WITHOUT_TORCH.replace('ModuleNotFoundError("No module named \'torch\'", name="torch")', 'ImportError("libc10.so")')
+    code += "\ntry:\n    opwright.load('x.cpp')\nexcept ImportError as e:\n    print(type(e).__name__, e)"
+    assert run(code) == "ImportError libc10.so"
