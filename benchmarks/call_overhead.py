@@ -2,7 +2,9 @@
 
 One process, one thread, the candidates in turn. ``forward + backward`` is what a training step does: the gradients
 are None before each round (``optimizer.zero_grad()``). ``accumulated`` keeps them, ``autograd.grad`` returns them:
-these two are shown because they weigh the peers differently. ``python benchmarks/call_overhead.py [--rounds 31]``.
+these two are shown because they weigh the peers differently. ``.backward()`` itself costs some 17 µs in Python and in
+the engine, whatever the operator: ``16 in a row`` calls the operator 16 times before it, as a network does, and counts
+per operator. ``python benchmarks/call_overhead.py [--rounds 31]``.
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ import torch
 import torch.utils.cpp_extension
 
 import opwright
-from opwright.bench import Result, interleaved, write_result
+from opwright.bench import Result, Timing, interleaved, write_result
 
 HERE = Path(__file__).parent
+IN_A_ROW = 16
 Op = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
@@ -51,12 +54,15 @@ def function(peer: ModuleType) -> Op:
     return MyOp.apply  # type: ignore[no-any-return]
 
 
-def step(op: Op, x: torch.Tensor, y: torch.Tensor, grad: torch.Tensor) -> Callable[[], None]:
-    """A training step's use of the operator."""
+def step(op: Op, x: torch.Tensor, y: torch.Tensor, grad: torch.Tensor, count: int = 1) -> Callable[[], None]:
+    """A training step that uses the operator, once or in a row."""
 
     def call() -> None:
         x.grad = y.grad = None
-        op(x, y).backward(grad)
+        result = x
+        for _ in range(count):
+            result = op(result, y)
+        result.backward(grad)
 
     return call
 
@@ -70,6 +76,7 @@ def candidates() -> dict[str, Callable[[], object]]:
         calls[f"{name}, no gradient"] = lambda op=op: op(x, y)
         calls[f"{name}, forward"] = lambda op=op: op(a, b)
         calls[f"{name}, forward + backward"] = step(op, a, b, grad)
+        calls[f"{name}, {IN_A_ROW} in a row"] = step(op, a, b, grad, IN_A_ROW)
         if name in ("torch.add", "opwright"):
             calls[f"{name}, accumulated"] = lambda op=op: op(a, b).backward(grad)
             calls[f"{name}, autograd.grad"] = lambda op=op: torch.autograd.grad(op(a, b), (a, b), grad)
@@ -87,13 +94,19 @@ def main() -> None:
     def ratio(name: str, other: str, what: str) -> float:
         return timings[f"{name}, {what}"].median / timings[f"{other}, {what}"].median
 
-    both = "forward + backward"
+    both, row = "forward + backward", f"{IN_A_ROW} in a row"
+    for name in [name for name in timings if name.endswith(row)]:
+        t = timings[name]
+        timings[name] = Timing(t.median / IN_A_ROW, t.low / IN_A_ROW, t.high / IN_A_ROW, t.rounds)
     result = Result("call_overhead", "One call on 4 elements, one thread", timings)
     for label, value, target in (
         ("no gradient: opwright / torch.add", ratio("opwright", "torch.add", "no gradient"), "<= 1.3"),
         ("forward + backward: opwright / torch.add", ratio("opwright", "torch.add", both), "<= 1.0"),
         ("forward + backward: autograd.Function / opwright", ratio("autograd.Function", "opwright", both), ">= 1.8"),
         ("forward + backward: register_autograd / opwright", ratio("register_autograd", "opwright", both), ">= 2"),
+        (f"{row}: opwright / torch.add", ratio("opwright", "torch.add", row), ""),
+        (f"{row}: autograd.Function / opwright", ratio("autograd.Function", "opwright", row), ""),
+        (f"{row}: register_autograd / opwright", ratio("register_autograd", "opwright", row), ""),
         ("forward under grad: opwright / torch.add", ratio("opwright", "torch.add", "forward"), ""),
         ("accumulated: opwright / torch.add", ratio("opwright", "torch.add", "accumulated"), ""),
         ("autograd.grad: opwright / torch.add", ratio("opwright", "torch.add", "autograd.grad"), ""),

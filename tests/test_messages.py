@@ -54,14 +54,12 @@ UNSUPPORTED = [
 ]
 
 
-@pytest.mark.parametrize("signature, part, fix", UNSUPPORTED)
+@pytest.mark.parametrize(("signature", "part", "fix"), UNSUPPORTED)
 def test_notation_without_an_implementation(write: Write, signature: str, part: str, fix: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
         opwright.load(write(f'OPWRIGHT("{signature}")\n{_BODY}', "unsupported.cpp"))
     assert str(caught.value) == (
-        f"f: {part} can be written, but isn't supported by this version\n"
-        f"  signature:  {signature}\n"
-        f"  likely fix: {fix}"
+        f"f: {part} can be written, but isn't supported by this version\n  signature:  {signature}\n  likely fix: {fix}"
     )
 
 
@@ -88,7 +86,9 @@ def test_nothing_to_load(write: Write, tmp_path: Path) -> None:
         '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")'
     )
     missing = tmp_path / "missing.cpp"
-    assert failing(lambda: opwright.load(missing), SourceError) == f"{missing}: can't be read: No such file or directory"
+    assert (
+        failing(lambda: opwright.load(missing), SourceError) == f"{missing}: can't be read: No such file or directory"
+    )
 
 
 def test_a_namespace_that_is_taken(write: Write) -> None:
@@ -227,9 +227,7 @@ def test_exceptions_of_the_kernels_own(write: Write) -> None:
     assert failing(lambda: ops.f(x, bad=True), KernelError) == (
         "f(): a C++ exception left the kernel; use OPWRIGHT_CHECK(condition, message...) for errors"
     )
-    assert failing(lambda: ops.f(x, bad=False), KernelError) == (
-        "f(): a C++ exception left the body of a parallel_for"
-    )
+    assert failing(lambda: ops.f(x, bad=False), KernelError) == ("f(): a C++ exception left the body of a parallel_for")
 
 
 def test_wiring_is_judged_before_anything_is_registered(write: Write) -> None:

@@ -22,7 +22,7 @@ def test_names() -> None:
     assert dir(opwright) == opwright.__all__
     assert all(getattr(opwright, name) is not None for name in opwright.__all__)
     with pytest.raises(AttributeError, match="module 'opwright' has no attribute 'nothing'"):
-        opwright.nothing  # type: ignore[attr-defined]  # noqa: B018
+        opwright.nothing
 
 
 def test_exceptions_are_what_pytorch_and_python_expect() -> None:
@@ -69,6 +69,8 @@ def test_loading_without_torch_says_what_to_install() -> None:
 
 
 def test_a_broken_torch_is_not_taken_for_a_missing_one() -> None:
-    code = _WITHOUT_TORCH.replace('ModuleNotFoundError("No module named \'torch\'", name="torch")', 'ImportError("libc10.so")')
+    code = _WITHOUT_TORCH.replace(
+        'ModuleNotFoundError("No module named \'torch\'", name="torch")', 'ImportError("libc10.so")'
+    )
     code += "\ntry:\n    opwright.load('x.cpp')\nexcept ImportError as e:\n    print(type(e).__name__, e)"
     assert run(code) == "ImportError libc10.so"

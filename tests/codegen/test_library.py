@@ -86,7 +86,12 @@ def test_a_library_knows_neither_torch_nor_python(library: Path) -> None:
 
 
 class Host(ctypes.Structure):
-    _fields_ = (("size", ctypes.c_size_t), ("abi_version", ctypes.c_int32), ("reserved", ctypes.c_int32), ("rest", ctypes.c_void_p * 5))
+    _fields_ = (
+        ("size", ctypes.c_size_t),
+        ("abi_version", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("rest", ctypes.c_void_p * 5),
+    )
 
 
 def test_a_host_of_another_version_gets_nothing(library: Path) -> None:
@@ -98,12 +103,14 @@ def test_a_host_of_another_version_gets_nothing(library: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, message",
+    ("text", "message"),
     [
         ("int nothing;", r"is no Opwright kernel library: it lacks the symbol opwright_library"),
         (
-            '#include "opwright/abi.h"\nconst opw_library *opwright_library(const opw_host *host) {\n'
-            "  static const opw_library other = {sizeof(opw_library), 999, 0, 0};\n  return &other;\n}",
+            (
+                '#include "opwright/abi.h"\nconst opw_library *opwright_library(const opw_host *host) {\n'
+                "  static const opw_library other = {sizeof(opw_library), 999, 0, 0};\n  return &other;\n}"
+            ),
             r"was built for another version of Opwright's ABI; this one is version 1",
         ),
     ],
@@ -122,7 +129,15 @@ def test_what_the_runtime_refuses_by_name(tmp_path: Path, text: str, message: st
 
 def test_c_elements_of_every_type(tmp_path: Path) -> None:
     source = tmp_path / "elements.c"
-    types = {"u8": "uint8_t", "i16": "short", "i64": "long", "u32": "unsigned", "f16": "_Float16", "bool": "_Bool", "f64": "double"}
+    types = {
+        "u8": "uint8_t",
+        "i16": "short",
+        "i64": "long",
+        "u32": "unsigned",
+        "f16": "_Float16",
+        "bool": "_Bool",
+        "f64": "double",
+    }
     source.write_text(
         "#include <opwright.h>\n"
         + "\n".join(
@@ -141,5 +156,7 @@ def test_too_many_tensors(write: Write) -> None:
     inputs = [f"x{i}" for i in range(64)]
     text = f'OPWRIGHT("many({", ".join(f"{x}: T[]" for x in inputs)}) -> (y: T[])")\ntemplate <class T>\n'
     text += f"void many({', '.join(f'Tensor<const T, 0> {x}' for x in inputs)}, Tensor<T, 0> y) {{}}"
-    with pytest.raises(SignatureError, match="many has 65 tensors and 1 type variables; at most 64 and 8 are supported"):
+    with pytest.raises(
+        SignatureError, match="many has 65 tensors and 1 type variables; at most 64 and 8 are supported"
+    ):
         opwright.load(write(text, "many.cpp"))

@@ -13,7 +13,17 @@ import pytest
 from opwright.toolchain.flags import header_dir
 
 Compile = Callable[..., ctypes.CDLL]
-_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-fno-gnu-unique")
+_FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-ffp-contract=off",
+    "-fno-gnu-unique",
+)
 
 
 @pytest.fixture

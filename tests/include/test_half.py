@@ -50,7 +50,9 @@ def same(got: torch.Tensor, expected: torch.Tensor) -> bool:
     integers = torch.int16 if got.itemsize == 2 else torch.int32
     nan = expected.isnan()
     signs = torch.equal(got.signbit(), expected.signbit())
-    return signs and torch.equal(got.isnan(), nan) and torch.equal(got.view(integers)[~nan], expected.view(integers)[~nan])
+    return (
+        signs and torch.equal(got.isnan(), nan) and torch.equal(got.view(integers)[~nan], expected.view(integers)[~nan])
+    )
 
 
 def floats() -> torch.Tensor:
@@ -63,7 +65,9 @@ def floats() -> torch.Tensor:
         values = values[values.isfinite()].sort().values
         ties = ((values[1:].double() + values[:-1].double()) / 2).float()
         near += [values, *(torch.nextafter(ties, torch.tensor(end)) for end in (-torch.inf, torch.inf)), ties]
-    special = torch.tensor([0.0, -0.0, torch.inf, -torch.inf, torch.nan, 65504, 65519.99, 65520, 3.4e38, 1e-45, 5.96e-8])
+    special = torch.tensor(
+        [0.0, -0.0, torch.inf, -torch.inf, torch.nan, 65504, 65519.99, 65520, 3.4e38, 1e-45, 5.96e-8]
+    )
     return torch.cat([spread, special, -special, *near])
 
 

@@ -30,15 +30,24 @@ Compile = Callable[..., ctypes.CDLL]
 
 def checks() -> str:
     """Static assertions that each function's result has its argument's type, halves being computed as float."""
-    lines = ["#define IS(type, expr) static_assert(__is_same(type, decltype(expr)), #expr)", "double d; float f; half h; bfloat16 b;"]
+    lines = [
+        "#define IS(type, expr) static_assert(__is_same(type, decltype(expr)), #expr)",
+        "double d; float f; half h; bfloat16 b;",
+    ]
     for name in _UNARY:
         lines += [f"IS(float, {name}(f)); IS(double, {name}(d)); IS(float, {name}(h)); IS(float, {name}(b));"]
     for name in _BINARY:
         constant = "const float &" if name in ("min", "max") else "float"
         wide = "const double &" if name in ("min", "max") else "double"
-        lines += [f"static_assert(__is_same({constant}, decltype({name}(f, f))) || __is_same(float, decltype({name}(f, f))), \"\");"]
-        lines += [f"static_assert(__is_same({wide}, decltype({name}(d, d))) || __is_same(double, decltype({name}(d, d))), \"\");"]
-        lines += [f"IS(double, {name}(f, d)); IS(double, {name}(d, f)); IS(float, {name}(h, f));"] if "m" != name[0] else []
+        lines += [
+            f'static_assert(__is_same({constant}, decltype({name}(f, f))) || __is_same(float, decltype({name}(f, f))), "");'
+        ]
+        lines += [
+            f'static_assert(__is_same({wide}, decltype({name}(d, d))) || __is_same(double, decltype({name}(d, d))), "");'
+        ]
+        lines += (
+            [f"IS(double, {name}(f, d)); IS(double, {name}(d, f)); IS(float, {name}(h, f));"] if name[0] != "m" else []
+        )
     lines += ["IS(int, abs(-1)); IS(long, abs(-1L)); IS(int, abs(short(-1)));"]
     lines += ["IS(bool, isnan(f)); IS(bool, isinf(d)); IS(bool, isfinite(h));"]
     return "\n".join(lines)

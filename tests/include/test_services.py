@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -33,13 +34,21 @@ def test_gemm(ops: Operators, dtype: torch.dtype) -> None:
         for m, n, k in ((3, 4, 5), (1, 1, 1), (1, 7, 2), (8, 1, 3), (2, 3, 0), (0, 3, 2), (3, 0, 2), (17, 33, 65)):
             for alpha, beta in ((1.0, 0.0), (0.5, 1.0), (-2.0, 0.25), (0.0, 2.0)):
                 rows = [(k, m) if ta else (m, k), (n, k) if tb else (k, n), (m, n)]
-                padded = [torch.randn(r, c + p, generator=generator).to(dtype) for (r, c), p in zip(rows, (1, 2, 1), strict=True)]
+                padded = [
+                    torch.randn(r, c + p, generator=generator).to(dtype)
+                    for (r, c), p in zip(rows, (1, 2, 1), strict=True)
+                ]
                 if beta == 0:
                     padded[2].fill_(torch.nan)  # then C is not read
                 a, b, c = (t[:, :columns].double() for t, (_, columns) in zip(padded, rows, strict=True))
                 y = ops.multiply(*padded, ta, tb, k, alpha, beta)
                 expected = alpha * (a.t() if ta else a) @ (b.t() if tb else b) + (beta * c if beta else 0)
-                torch.testing.assert_close(y[:, :n], expected.to(dtype), rtol=2e-2 if dtype.itemsize == 2 else None, atol=0.2 if dtype.itemsize == 2 else None)  # noqa: E501
+                torch.testing.assert_close(
+                    y[:, :n],
+                    expected.to(dtype),
+                    rtol=2e-2 if dtype.itemsize == 2 else None,
+                    atol=0.2 if dtype.itemsize == 2 else None,
+                )
                 assert torch.equal(y[:, n:].nan_to_num(), padded[2][:, n:].nan_to_num())
 
 
@@ -93,18 +102,27 @@ def test_workspace(ops: Operators) -> None:
 def test_views(ops: Operators, shape: tuple[int, ...]) -> None:
     generator = torch.Generator().manual_seed(0)
     flipped = [torch.randint(-4, 5, shape[d - 1 :: -1] if d else (), generator=generator).double() for d in range(5)]
-    s, v, m, c, q = (t.permute(*reversed(range(t.dim()))) for t in flipped)
+    s, v, m, c, q = (t.permute(list(reversed(range(t.dim())))) for t in flipped)
     a, b, cc, d = (torch.arange(n, dtype=torch.float64) for n in shape)
     got, absent = ops.views(s, v, m, c, q)
     numbers = torch.arange(1, a.numel() * b.numel() + 1, dtype=torch.float64).reshape(m.shape)
     weights = a[:, None, None] + 2 * b[:, None] + 3 * cc
-    expected = [s, (v * (a + 1)).sum(), (m * numbers + m).sum(), 0, (c * weights).sum(), (q * (d - 1)).sum(), 0, 0]
+    expected: list[Any] = [
+        s,
+        (v * (a + 1)).sum(),
+        (m * numbers + m).sum(),
+        0,
+        (c * weights).sum(),
+        (q * (d - 1)).sum(),
+        0,
+        0,
+    ]
     assert got.tolist() == [float(e) for e in expected]
     assert absent.tolist() == [0, 0, 0, 0]
     assert ops.views(s, v, m, c, q, v)[1].tolist() == [1, 1, shape[0], shape[0]]
 
 
-@pytest.mark.parametrize("dtype, size", [(torch.float16, 2), (torch.float64, 8)])
+@pytest.mark.parametrize(("dtype", "size"), [(torch.float16, 2), (torch.float64, 8)])
 def test_a_message_of_every_type(ops: Operators, dtype: torch.dtype, size: int) -> None:
     with pytest.raises(KernelError) as caught:
         ops.say(torch.full((2,), 1.5, dtype=dtype))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
@@ -147,13 +149,14 @@ def test_devices_dont_mix(grads: Operators) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_tensors_that_arent_dense_are_refused(calls: Operators, layout: str) -> None:
     x = torch.eye(3)
-    tensor = {
+    makers: dict[str, Callable[[], torch.Tensor]] = {
         "coo": x.to_sparse,
         "csr": x.to_sparse_csr,
         "mkldnn": x.to_mkldnn,
         "quantized": lambda: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
         "nested": lambda: torch.nested.nested_tensor([x, x]),
-    }[layout]()
+    }
+    tensor = makers[layout]()
     with pytest.raises((RuntimeError, NotImplementedError), match="copy"):
         calls.copy(tensor)
 
@@ -175,7 +178,9 @@ def test_a_tensor_of_zeros_without_memory(calls: Operators) -> None:
 def test_checks_in_the_kernel(calls: Operators) -> None:
     x = torch.tensor([1.0, float("nan")])
     assert calls.checked(x[:1], 1).tolist() == [1.0]
-    with pytest.raises(KernelError, match=r"^checked\(\): k is -7, x has 2 elements \[k > 0 is false, .*call_ops.cpp:\d+\]$"):
+    with pytest.raises(
+        KernelError, match=r"^checked\(\): k is -7, x has 2 elements \[k > 0 is false, .*call_ops.cpp:\d+\]$"
+    ):
         calls.checked(x, -7)
     with pytest.raises(KernelError, match=r"^checked\(\): \[k < 3 is false, "):
         calls.checked(x, 3)

@@ -27,8 +27,8 @@ def fresh() -> None:
     torch._dynamo.reset()
 
 
-def model(grads: Operators) -> Callable[..., torch.Tensor]:
-    def step(x: torch.Tensor, w: torch.Tensor, alpha: float) -> torch.Tensor:
+def model(grads: Operators) -> Callable[..., Any]:
+    def step(x: torch.Tensor, w: torch.Tensor, alpha: float) -> Any:
         y, index = grads.affine(grads.rowsum(grads.mul(x, x + 1)), w, None, alpha, 2)
         return grads.gate(y).cos() + index + grads.total(torch.cat([x, x], 1))
 
@@ -69,7 +69,7 @@ def test_the_graph_holds_the_operators_themselves(grads: Operators, leaf: Leaf) 
         return graph.forward
 
     x = leaf(3)
-    torch.compile(lambda x: grads.gate(x), backend=look, fullgraph=True)(x)
+    torch.compile(grads.gate, backend=look, fullgraph=True)(x)
     assert [name.rpartition(".")[0] for name in seen] == ["autograd_ops.gate"]
 
 
@@ -80,7 +80,7 @@ def test_wrong_shapes_are_an_error_when_compiled(grads: Operators) -> None:
 
 
 def test_second_derivative_inside_a_graph(grads: Operators, leaf: Leaf) -> None:
-    def penalty(x: torch.Tensor) -> torch.Tensor:
+    def penalty(x: torch.Tensor) -> Any:
         return torch.func.grad(lambda x: torch.func.grad(lambda x: grads.gate(x).sum())(x).sum())(x)
 
     x = leaf(3).detach()
@@ -90,7 +90,7 @@ def test_second_derivative_inside_a_graph(grads: Operators, leaf: Leaf) -> None:
 @pytest.mark.parametrize("strict", [True, False])
 def test_export(grads: Operators, strict: bool) -> None:
     class Module(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor) -> Any:
             return grads.rowsum(grads.logistic(x))
 
     rows = torch.export.Dim("rows")

@@ -1,8 +1,9 @@
-"""Gradients are right: against finite differences, and against what the kernels of autograd_ops.cpp must have been given."""
+"""Gradients are right: against finite differences, and against what the kernels must have been given."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,13 @@ from torch.autograd import grad, gradcheck, gradgradcheck
 from opwright import Operators
 
 Leaf = Callable[..., torch.Tensor]
-_TWICE = {"mul": [(2, 3), (2, 3)], "logistic": [(4,)], "rowsum": [(2, 3)], "total": [(2, 3, 4)], "gate": [(3,)]}
+_TWICE: dict[str, list[tuple[int, ...]]] = {
+    "mul": [(2, 3), (2, 3)],
+    "logistic": [(4,)],
+    "rowsum": [(2, 3)],
+    "total": [(2, 3, 4)],
+    "gate": [(3,)],
+}
 
 
 @pytest.mark.parametrize("name", _TWICE)
@@ -60,7 +67,7 @@ def test_zero_dim(grads: Operators, leaf: Leaf) -> None:
 @pytest.mark.parametrize("w", [True, False])
 @pytest.mark.parametrize("b", [True, False])
 def test_optional_inputs_and_scalars(grads: Operators, leaf: Leaf, w: bool, b: bool) -> None:
-    inputs = (leaf(3), leaf(3) if w else None, leaf(3) if b else None, 1.5, -2, True)
+    inputs: Any = (leaf(3), leaf(3) if w else None, leaf(3) if b else None, 1.5, -2, True)
     assert gradcheck(lambda *args: grads.affine(*args)[0], inputs)
     x, weight, bias = inputs[:3]
     y, _ = grads.affine(*inputs)

@@ -194,7 +194,7 @@ void axpy(float *z, int M, const float *restrict y, _Bool flip, int64_t N, doubl
         ops.axpy(0.5, 1, huge, huge)
 
 
-def test_the_process_ends_cleanly_with_graphs_alive(write: Write) -> None:
+def test_the_process_ends_cleanly_with_graphs_alive() -> None:
     source = Path(__file__).parent / "kernels" / "autograd_ops.cpp"
     code = f"""
 import torch, opwright, threading

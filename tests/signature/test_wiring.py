@@ -20,8 +20,18 @@ def wires(found: Derivative) -> list[tuple[str, int]]:
 
 
 def test_every_source() -> None:
-    found = wire(F, "f_backward(grad_y: T[N], r: T[M], w: T[M]?, a: float, y: T[N]?, k: int) -> (grad_w: T[M], grad_x: T[N, M])")
-    expected = [("zero_gradient", 0), ("output", 2), ("input", 1), ("scalar", 3), ("output", 0), ("scalar", 2), ("mask", 0)]
+    found = wire(
+        F, "f_backward(grad_y: T[N], r: T[M], w: T[M]?, a: float, y: T[N]?, k: int) -> (grad_w: T[M], grad_x: T[N, M])"
+    )
+    expected = [
+        ("zero_gradient", 0),
+        ("output", 2),
+        ("input", 1),
+        ("scalar", 3),
+        ("output", 0),
+        ("scalar", 2),
+        ("mask", 0),
+    ]
     assert wires(found) == expected
     assert (found.axes, found.ellipsis) == ((), False)
     assert found.inputs == (1, 0)
@@ -40,7 +50,9 @@ def test_what_only_the_forward_knows() -> None:
 
 def test_a_second_backward() -> None:
     backward = "f_backward(grad_y: T[N], y: T[N]) -> (grad_x: T[N])"
-    found = wire(backward, "f_backward_backward(grad_grad_x: T[N], grad_y: T[N], y: T[N]) -> (grad_grad_y: T[N], grad_y: T[N])")
+    found = wire(
+        backward, "f_backward_backward(grad_grad_x: T[N], grad_y: T[N], y: T[N]) -> (grad_grad_y: T[N], grad_y: T[N])"
+    )
     assert wires(found) == [("zero_gradient", 0), ("input", 0), ("input", 1), ("mask", 0)]
     assert found.inputs == (0, 1)
 
@@ -66,13 +78,17 @@ def test_a_backward_has_its_forwards_element_types() -> None:
 MESSAGES = [
     (
         "f_backward(grad_y: T[N], v: T[N]) -> (grad_w: T[M])",
-        "f_backward takes v, which is neither the gradient of a result of f nor one of its inputs, outputs or residuals\n"
-        f"  it may take: grad_y, grad_n, grad_r, x, w, k, a, y, n, r\n  signature:  {F}",
+        (
+            "f_backward takes v, which is neither the gradient of a result of f nor one of its inputs, outputs or residuals\n"
+            f"  it may take: grad_y, grad_n, grad_r, x, w, k, a, y, n, r\n  signature:  {F}"
+        ),
     ),
     (
         "f_backward(grad_y: T[N], b: int) -> (grad_w: T[M])",
-        "f_backward takes b, which is neither the gradient of a result of f nor one of its inputs, outputs or residuals\n"
-        f"  it may take: grad_y, grad_n, grad_r, x, w, k, a, y, n, r\n  signature:  {F}",
+        (
+            "f_backward takes b, which is neither the gradient of a result of f nor one of its inputs, outputs or residuals\n"
+            f"  it may take: grad_y, grad_n, grad_r, x, w, k, a, y, n, r\n  signature:  {F}"
+        ),
     ),
     (
         "f_backward(grad_y: T[N], k: float) -> (grad_w: T[M])",
@@ -80,63 +96,85 @@ MESSAGES = [
     ),
     (
         "f_backward(grad_y: T[M]) -> (grad_w: T[M])",
-        f"f_backward has grad_y: T[M], but in f it belongs to y: T[N]\n  signature:  {F}\n"
-        "  likely fix: write grad_y: T[N] in f_backward",
+        (
+            f"f_backward has grad_y: T[M], but in f it belongs to y: T[N]\n  signature:  {F}\n"
+            "  likely fix: write grad_y: T[N] in f_backward"
+        ),
     ),
     (
         "f_backward(grad_y: T[N], w: T[M]) -> (grad_w: T[M])",
-        f"f_backward has w: T[M], but in f it belongs to w: T[M]?\n  signature:  {F}\n"
-        "  likely fix: write w: T[M]? in f_backward",
+        (
+            f"f_backward has w: T[M], but in f it belongs to w: T[M]?\n  signature:  {F}\n"
+            "  likely fix: write w: T[M]? in f_backward"
+        ),
     ),
     (
         "f_backward(grad_y: T[N], r: f32[M]) -> (grad_w: T[M])",
-        f"f_backward has r: f32[M], but in f it belongs to r: T[M]\n  signature:  {F}\n"
-        "  likely fix: write r: T[M] in f_backward",
+        (
+            f"f_backward has r: f32[M], but in f it belongs to r: T[M]\n  signature:  {F}\n"
+            "  likely fix: write r: T[M] in f_backward"
+        ),
     ),
     (
         "f_backward(grad_y: T[N]) -> (grad_x: T[M, N])",
-        f"f_backward has grad_x: T[M, N], but in f it belongs to x: T[N, M]\n  signature:  {F}\n"
-        "  likely fix: write grad_x: T[N, M] in f_backward",
+        (
+            f"f_backward has grad_x: T[M, N], but in f it belongs to x: T[N, M]\n  signature:  {F}\n"
+            "  likely fix: write grad_x: T[N, M] in f_backward"
+        ),
     ),
     (
         "f_backward(grad_y: T[N]) -> (grad_k: T[])",
-        "f_backward returns grad_k, but k is a scalar: make it a tensor (x: T[]) to differentiate with respect to it\n"
-        f"  it may return: grad_x, grad_w\n  signature:  {F}",
+        (
+            "f_backward returns grad_k, but k is a scalar: make it a tensor (x: T[]) to differentiate with respect to it\n"
+            f"  it may return: grad_x, grad_w\n  signature:  {F}"
+        ),
     ),
     (
         "f_backward(grad_y: T[N]) -> (grad_v: T[N])",
-        f"f_backward returns grad_v, but f has no tensor input of that name\n"
-        f"  it may return: grad_x, grad_w\n  signature:  {F}",
+        (
+            f"f_backward returns grad_v, but f has no tensor input of that name\n"
+            f"  it may return: grad_x, grad_w\n  signature:  {F}"
+        ),
     ),
     (
         "f_backward(grad_y: T[N]) -> (w: T[M])",
-        f"f_backward returns w, but w isn't differentiable: it is w: T[M]?\n"
-        f"  it may return: grad_x, grad_w\n  signature:  {F}",
+        (
+            f"f_backward returns w, but w isn't differentiable: it is w: T[M]?\n"
+            f"  it may return: grad_x, grad_w\n  signature:  {F}"
+        ),
     ),
     (
         "f_backward(grad_y: T[N]) -> (grad_x: T[N, K])",
-        "f_backward has K, which neither its inputs nor f determine\n"
-        f"  signature:  {F}\n  likely fix: use the names of f: N, M, T",
+        (
+            "f_backward has K, which neither its inputs nor f determine\n"
+            f"  signature:  {F}\n  likely fix: use the names of f: N, M, T"
+        ),
     ),
     (
         "f_backward(grad_y: U[N]) -> (grad_x: T[N, M])",
-        "f_backward has U, which neither its inputs nor f determine\n"
-        f"  signature:  {F}\n  likely fix: use the names of f: N, M, T",
+        (
+            "f_backward has U, which neither its inputs nor f determine\n"
+            f"  signature:  {F}\n  likely fix: use the names of f: N, M, T"
+        ),
     ),
     (
         "f_backward(grad_y: T[N]) -> (grad_x: T[...])",
-        "f_backward has ..., which neither its inputs nor f determine\n"
-        f"  signature:  {F}\n  likely fix: use the names of f: N, M, T",
+        (
+            "f_backward has ..., which neither its inputs nor f determine\n"
+            f"  signature:  {F}\n  likely fix: use the names of f: N, M, T"
+        ),
     ),
     (
         "f_backward(grad_y: T[N]) -> (grad_w: T[M]; r: T[N])",
-        "f_backward must return gradients, and only gradients (no residuals)\n"
-        "  signature:  f_backward(grad_y: T[N]) -> (grad_w: T[M]; r: T[N])",
+        (
+            "f_backward must return gradients, and only gradients (no residuals)\n"
+            "  signature:  f_backward(grad_y: T[N]) -> (grad_w: T[M]; r: T[N])"
+        ),
     ),
 ]
 
 
-@pytest.mark.parametrize("backward, text", MESSAGES)
+@pytest.mark.parametrize(("backward", "text"), MESSAGES)
 def test_text(backward: str, text: str) -> None:
     with pytest.raises(SignatureError) as caught:
         wire(F, backward)
@@ -144,7 +182,9 @@ def test_text(backward: str, text: str) -> None:
 
 
 def test_an_integer_input_has_no_gradient() -> None:
-    with pytest.raises(SignatureError, match=r"grad_i, but i isn't differentiable: it is i: i64\[N\]\n  it may return: grad_x"):
+    with pytest.raises(
+        SignatureError, match=r"grad_i, but i isn't differentiable: it is i: i64\[N\]\n  it may return: grad_x"
+    ):
         wire("f(x: T[N], i: i64[N]) -> (y: T[N])", "f_backward(grad_y: T[N]) -> (grad_i: i64[N])")
 
 

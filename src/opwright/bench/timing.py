@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+_FIRST = 10
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -48,6 +50,8 @@ def summary(samples: list[float]) -> Timing:
 
 
 def _calls_in(call: Callable[[], object], seconds: float) -> int:
+    for _ in range(_FIRST):  # compile, allocate, start threads: none of it tells what a call takes
+        call()
     count = 1
     while (took := _sample(call, count) * count) < seconds / 2:
         count = max(count * 2, int(count * seconds / max(took, 1e-9) / 2))

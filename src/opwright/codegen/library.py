@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
 
 from opwright.signature import DType
-from opwright.sources import Argument, Kernel, match, template_variables
+from opwright.sources import Argument, Kernel, Parameter, match, template_variables
 
 _LIBRARY = Template("""\
 // Written by Opwright for $source

@@ -174,7 +174,7 @@ def _check_free(namespace: str) -> None:
     if (
         started().namespace_in_use(namespace.encode())
         or hasattr(type(torch.ops), namespace)
-        or type(vars(torch.ops).get(namespace)) not in (type(None), torch._ops._OpNamespace)  # only ever looked at
+        or type(vars(torch.ops).get(namespace)) not in (type(None), torch._ops._OpNamespace)
     ):
         raise SourceError(
             f"the namespace torch.ops.{namespace} belongs to PyTorch or to another library\n"

@@ -95,7 +95,7 @@ def compile_flags(compiler: Compiler, options: Options, language: Language) -> l
     flags = [f"-std={options.std if language == 'c++' else _C_STANDARD}"]
     flags += ["-g", "-O0"] if options.debug else ["-O3"]
     flags += [_machine(compiler, options.native), "-fPIC", "-pipe", *_numerics(), *_isolation(compiler, language)]
-    flags += [f"-D{macro}" for macro in options.define]
+    flags += [f"-D{macro}" for macro in (*_libmvec(compiler, options), *options.define)]
     flags += [f"-I{folder}" for folder in search_dirs(options)]
     for folder in options.system_include_dirs:
         flags += ["-isystem", os.path.abspath(folder)]
@@ -123,6 +123,14 @@ def _machine(compiler: Compiler, native: bool) -> str:
 
 def _numerics() -> list[str]:
     return ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
+
+
+def _libmvec(compiler: Compiler, options: Options) -> tuple[str, ...]:
+    """For this machine alone, because a newer glibc has more of it (include/opwright/math.h)."""
+    fits = (
+        options.native and not options.debug and compiler.kind == "gcc" and compiler.target.startswith("x86_64-linux")
+    )
+    return ("OPWRIGHT_LIBMVEC",) if fits else ()
 
 
 def _isolation(compiler: Compiler, language: Language) -> list[str]:

@@ -6,7 +6,9 @@
  *   Strided<T, N>    any strides, rank N: x(i, j, ...) and x[i] as above; no data(), no linear index
  *
  * Inputs are views of `const T`. A view tests false (and `.needed()` is false) when its optional argument was not given,
- * or its gradient or residual is not wanted: then it must not be read or written. Indices are not checked.
+ * or its gradient or residual is not wanted: then it must not be read or written. Its rows test false as well, and its data()
+ * is null. Test a view outside of a loop, not inside: in a vectorised loop the test becomes a masked access to null, which is
+ * right but very slow. Indices are not checked.
  */
 #ifndef OPWRIGHT_TENSOR_H
 #define OPWRIGHT_TENSOR_H
@@ -58,7 +60,7 @@ class Strided {
     if constexpr (N == 1)
       return (data_[i * strides_[0]]);
     else
-      return Strided<T, N - 1>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1);
+      return Strided<T, N - 1>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1, needed_);
   }
 
  private:
@@ -108,7 +110,7 @@ class Tensor {
     if constexpr (N == 1)
       return (data_[i]);
     else
-      return Tensor<T, N - 1>(data_ + i * stride(0), sizes_ + 1);
+      return Tensor<T, N - 1>(data_ + i * stride(0), sizes_ + 1, needed_);
   }
 
  private:
