@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -94,8 +95,7 @@ def test_nothing_to_load(write: Write, tmp_path: Path) -> None:
 def test_a_namespace_that_is_taken(write: Write) -> None:
     text = f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{_BODY}'
     for name in ("aten", "prims", "higher_order", "loaded_libraries"):
-        source = write(text, f"{name}.cpp")
-        assert failing(lambda: opwright.load(source), SourceError) == (  # noqa: B023 - called at once
+        assert failing(partial(opwright.load, write(text, f"{name}.cpp")), SourceError) == (
             f"the namespace torch.ops.{name} belongs to PyTorch or to another library\n"
             '  likely fix: load(..., namespace="...") with another name, or rename the source'
         )

@@ -22,7 +22,7 @@ def test_names() -> None:
     assert dir(opwright) == opwright.__all__
     assert all(getattr(opwright, name) is not None for name in opwright.__all__)
     with pytest.raises(AttributeError, match="module 'opwright' has no attribute 'nothing'"):
-        opwright.nothing
+        opwright.nothing  # noqa: B018
 
 
 def test_exceptions_are_what_pytorch_and_python_expect() -> None:

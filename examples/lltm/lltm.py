@@ -31,7 +31,11 @@ def lltm_python(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cel
     Returns:
         new_h and new_cell, each (batch, state).
     """
-    gates = F.linear(torch.cat([old_h, x], dim=1), weights, bias)
+    return cell_python(F.linear(torch.cat([old_h, x], dim=1), weights, bias), old_cell)
+
+
+def cell_python(gates: Tensor, old_cell: Tensor) -> State:
+    """All that is pointwise in a step: gates (batch, 3 * state), old_cell (batch, state) -> new_h, new_cell."""
     input_gate, output_gate, candidate = gates.chunk(3, dim=1)
     new_cell = old_cell + F.elu(candidate) * torch.sigmoid(input_gate)
     return torch.tanh(new_cell) * torch.sigmoid(output_gate), new_cell

@@ -17,6 +17,7 @@ from opwright import OpwrightError, SignatureError
 from opwright.codegen import instance_name
 from opwright.codegen.source import KernelSource
 from opwright.signature import DType
+from opwright.signature.dtypes import BY_NAME
 from opwright.toolchain import Options
 
 Write = Callable[..., Path]
@@ -142,13 +143,14 @@ def test_c_elements_of_every_type(tmp_path: Path) -> None:
         "#include <opwright.h>\n"
         + "\n".join(
             f'OPWRIGHT("copy_{name}(x: {name}[N]) -> (y: {name}[N])")\n'
-            f"void copy_{name}(unsigned N, const {ctype} x[], {ctype} *restrict y) {{ for (unsigned i = 0; i < N; ++i) y[i] = x[i]; }}"
+            f"void copy_{name}(unsigned N, const {ctype} x[], {ctype} *restrict y) {{\n"
+            "  for (unsigned i = 0; i < N; ++i) y[i] = x[i];\n}"
             for name, ctype in types.items()
         )
     )
     ops = opwright.load(source)
     for name in types:
-        x = torch.tensor([0, 1, 1, 0]).to(getattr(torch, DType(name).torch_name))
+        x = torch.tensor([0, 1, 1, 0]).to(getattr(torch, BY_NAME[name].torch_name))
         assert torch.equal(getattr(ops, f"copy_{name}")(x), x)
 
 

@@ -48,7 +48,7 @@ def test_a_huge_rank(calls: Operators) -> None:
 
 
 def test_a_dense_parameter_is_copied_where_it_must(calls: Operators) -> None:
-    x, flag = torch.arange(6.0).reshape(2, 3), torch.tensor(True)  # noqa: FBT003
+    x, flag = torch.arange(6.0).reshape(2, 3), torch.tensor(True)
     assert calls.dense(x, flag)[0] == x.data_ptr()
     assert calls.dense(x[1:], flag)[0] == x[1:].data_ptr()
     for view in (x.t(), x[:, ::2], x[:1].expand(4, 3), x.flip(0).t()):
@@ -80,7 +80,7 @@ def test_scalars_and_defaults(calls: Operators) -> None:
     x = torch.zeros(())
     assert calls.scalars(x, 1.5, -3).tolist() == [1.5, -3, 1, -0.5]
     assert calls.scalars(x, b=2**31 - 1, a=2, d=7, c=False).tolist() == [2, 2**31 - 1, 0, 7]
-    assert calls.scalars(x, 1, True).tolist() == [1, 1, 1, -0.5]  # noqa: FBT003
+    assert calls.scalars(x, 1, True).tolist() == [1, 1, 1, -0.5]
     assert calls.scalars(x, float("inf"), 0)[0] == float("inf")
 
 

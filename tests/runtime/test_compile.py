@@ -74,7 +74,7 @@ def test_the_graph_holds_the_operators_themselves(grads: Operators, leaf: Leaf) 
 
 
 def test_wrong_shapes_are_an_error_when_compiled(grads: Operators) -> None:
-    compiled = torch.compile(lambda x, y: grads.mul(x, y), backend="eager", dynamic=True)
+    compiled = torch.compile(grads.mul, backend="eager", dynamic=True)
     with pytest.raises(RuntimeError, match=r"mul\(\): y has shape \(s\d+,\), expected \[...\] = \(s\d+,\)"):
         compiled(torch.ones(3), torch.ones(4))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -92,7 +93,7 @@ def test_vmap_of_gradients(grads: Operators, x: torch.Tensor) -> None:
 def test_vmap_of_gradients_with_the_forwards_axes(grads: Operators, x: torch.Tensor) -> None:
     assert vmap(grad(lambda x: grads.rowsum(x[None]).sum()))(x).tolist() == [[1.0] * 4] * 3
     assert vmap(grad(grads.total))(x).tolist() == [[1.0] * 4] * 3
-    (only_y,) = vjp(vmap(lambda y: grads.mul(y, x[0])), x)[1](torch.ones_like(x))
+    (only_y,) = vjp(vmap(partial(grads.mul, y=x[0])), x)[1](torch.ones_like(x))
     torch.testing.assert_close(only_y, x[0].expand(3, 4))
 
 

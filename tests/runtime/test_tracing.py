@@ -113,13 +113,13 @@ class Wrapped(torch.Tensor):
     inner: torch.Tensor  # type: ignore[assignment]
 
     @staticmethod
-    def __new__(cls: type[Wrapped], inner: torch.Tensor) -> Wrapped:
+    def __new__(cls: type[Wrapped], inner: torch.Tensor) -> Wrapped:  # noqa: PYI034
         made: Wrapped = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, requires_grad=True)
-        made.inner = inner  # type: ignore[method-assign]
+        made.inner = inner
         return made
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         _calls.append(func._schema.name)
         unwrapped = torch.utils._pytree.tree_map_only(Wrapped, lambda t: t.inner, args)
         return torch.utils._pytree.tree_map_only(torch.Tensor, Wrapped, func(*unwrapped, **(kwargs or {})))
@@ -151,8 +151,12 @@ def test_forward_mode_is_refused(grads: Operators, leaf: Leaf) -> None:
         with torch.no_grad(), pytest.raises(UnsupportedError, match=message):
             grads.mul(dual, x)
     y = leaf(3)
+
+    def squares(x: torch.Tensor) -> Any:
+        return grads.mul(x, x).sum()
+
     with pytest.raises(UnsupportedError, match="forward-mode"):
-        torch.func.jvp(lambda x: torch.func.grad(lambda x: grads.mul(x, x).sum())(x), (y.detach(),), (x.double(),))
+        torch.func.jvp(torch.func.grad(squares), (y.detach(),), (x.double(),))
     with forward_ad.dual_level():  # a tangent in the backward alone
         z = grads.logistic(y)
         with pytest.raises(UnsupportedError, match="forward-mode"):

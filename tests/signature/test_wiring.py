@@ -8,6 +8,7 @@ from opwright.errors import SignatureError
 from opwright.signature import DType, parse
 from opwright.signature.wiring import Derivative, chains, derivative, inherited, suggestion
 
+_NEITHER = "neither the gradient of a result of f nor one of its inputs, outputs or residuals"
 F = "f(x: T[N, M], w: T[M]?, k: int, a: float = 1.0) -> (y: T[N], n: i64[N]; r: T[M])"
 
 
@@ -79,14 +80,14 @@ MESSAGES = [
     (
         "f_backward(grad_y: T[N], v: T[N]) -> (grad_w: T[M])",
         (
-            "f_backward takes v, which is neither the gradient of a result of f nor one of its inputs, outputs or residuals\n"
+            f"f_backward takes v, which is {_NEITHER}\n"
             f"  it may take: grad_y, grad_n, grad_r, x, w, k, a, y, n, r\n  signature:  {F}"
         ),
     ),
     (
         "f_backward(grad_y: T[N], b: int) -> (grad_w: T[M])",
         (
-            "f_backward takes b, which is neither the gradient of a result of f nor one of its inputs, outputs or residuals\n"
+            f"f_backward takes b, which is {_NEITHER}\n"
             f"  it may take: grad_y, grad_n, grad_r, x, w, k, a, y, n, r\n  signature:  {F}"
         ),
     ),
@@ -125,7 +126,8 @@ MESSAGES = [
     (
         "f_backward(grad_y: T[N]) -> (grad_k: T[])",
         (
-            "f_backward returns grad_k, but k is a scalar: make it a tensor (x: T[]) to differentiate with respect to it\n"
+            "f_backward returns grad_k, but k is a scalar: make it a tensor (x: T[]) to "
+            "differentiate with respect to it\n"
             f"  it may return: grad_x, grad_w\n  signature:  {F}"
         ),
     ),

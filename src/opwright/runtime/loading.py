@@ -174,7 +174,7 @@ def _check_free(namespace: str) -> None:
     if (
         started().namespace_in_use(namespace.encode())
         or hasattr(type(torch.ops), namespace)
-        or type(vars(torch.ops).get(namespace)) not in (type(None), torch._ops._OpNamespace)
+        or type(vars(torch.ops).get(namespace)) not in {type(None), torch._ops._OpNamespace}  # noqa: SLF001
     ):
         raise SourceError(
             f"the namespace torch.ops.{namespace} belongs to PyTorch or to another library\n"

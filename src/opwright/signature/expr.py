@@ -28,7 +28,7 @@ class Expr:
         """Every right-hand side of a ``//`` in it, innermost first."""
         return iter(())
 
-    def evaluate(self, sizes: Mapping[str, int]) -> int:  # noqa: ARG002 - no axis
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
         """Its value; KeyError names an axis without a size, ZeroDivisionError comes from ``//``."""
         raise NotImplementedError
 
@@ -70,7 +70,7 @@ class Axis(Expr):
         """Its own name."""
         yield self.name
 
-    def evaluate(self, sizes: Mapping[str, int]) -> int:  # noqa: ARG002 - no axis
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
         """The size of the axis."""
         return sizes[self.name]
 
@@ -99,7 +99,7 @@ class Binary(Expr):
         if self.operator == "//":
             yield self.right
 
-    def evaluate(self, sizes: Mapping[str, int]) -> int:  # noqa: ARG002 - no axis
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
         """The value of both sides, joined."""
         return _apply(self.operator, self.left.evaluate(sizes), self.right.evaluate(sizes))
 
