@@ -93,7 +93,10 @@ MESSAGES = [
     ),
     (
         "f_backward(grad_y: T[N], k: float) -> (grad_w: T[M])",
-        f"f_backward takes k: float, but in f it is k: int\n  signature:  {F}\n  likely fix: write k: int in f_backward",
+        (
+            f"f_backward takes k: float, but in f it is k: int\n  signature:  {F}\n"
+            "  likely fix: write k: int in f_backward"
+        ),
     ),
     (
         "f_backward(grad_y: T[M]) -> (grad_w: T[M])",
