@@ -57,10 +57,12 @@ UNSUPPORTED = [
 
 @pytest.mark.parametrize(("signature", "part", "fix"), UNSUPPORTED)
 def test_notation_without_an_implementation(write: Write, signature: str, part: str, fix: str) -> None:
+    source = write(f'OPWRIGHT("{signature}")\n{_BODY}', "unsupported.cpp")
     with pytest.raises(UnsupportedError) as caught:
-        opwright.load(write(f'OPWRIGHT("{signature}")\n{_BODY}', "unsupported.cpp"))
+        opwright.load(source)
     assert str(caught.value) == (
-        f"f: {part} can be written, but isn't supported by this version\n  signature:  {signature}\n  likely fix: {fix}"
+        f"{source}:2: f: {part} can be written, but isn't supported by this version\n"
+        f"  signature:  {signature}\n  likely fix: {fix}"
     )
 
 

@@ -33,14 +33,12 @@ EXAMPLES = ("my_op", "sigmoid", "lltm_cell", "lltm")
 @click.option("--rounds", default=21, show_default=True, help="Samples for each timing.")
 def command(output: Path, rounds: int) -> None:
     """Build the example operators from source, check them, time LLTM, show the table and the plot."""
+    native = importlib.import_module("opwright.runtime.native")  # before torch: it says what to install
     import torch
-
-    from opwright.runtime.native import build_native  # says what to install where there is no torch
 
     console = Console()
     console.print(", ".join(f"{key} {value}" for key, value in machine().items()), style="dim")
-
-    built = build_native()
+    built = native.build_native()
     console.print(f"runtime for PyTorch {torch.__version__}: {'cached' if built.cached else duration(built.seconds)}")
     folder = examples()
     sys.path[:0] = [str(folder / name) for name in ("my_op", "sigmoid", "lltm")]

@@ -53,7 +53,8 @@ def _facts(signature: Signature, of: Derivative | None, own: Derivative | None) 
         "devices": "cpu",
     }
     if own is None:
-        return {**facts, "differentiable": f"no; a backward would be\n{suggestion(signature)}"}
+        written = suggestion(signature)
+        return {**facts, "differentiable": f"no; a backward would be\n{written}" if written else "no"}
     return {**facts, "differentiable": _differentiable(own), "saved": _saved(own) or "nothing"}
 
 
@@ -69,9 +70,8 @@ def _saved(own: Derivative) -> str:
 
 
 def _show(console: Console, place: str, facts: dict[str, str]) -> None:
-    table = Table(
-        title=Text(f"{facts['operator']}  {place}"), title_justify="left", show_header=False, box=None, padding=(0, 2)
-    )
+    console.print(Text(f"{facts['operator']}  {place}", style="bold"), soft_wrap=True)
+    table = Table(show_header=False, box=None, padding=(0, 2))
     for name, value in facts.items():
         if name != "operator":
             table.add_row(name, Text(value))

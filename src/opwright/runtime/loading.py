@@ -145,7 +145,7 @@ def _signatures(sources: Sequence[KernelSource]) -> list[Signature]:
     """Every signature, each supported and each fitting its function."""
     kernels = [kernel for source in sources for kernel in source.source.kernels]
     for kernel in kernels:
-        check_supported(kernel.signature)
+        check_supported(kernel.signature, f"{kernel.path}:{kernel.line}")
         match(kernel)
     names = [kernel.signature.name for kernel in kernels]
     for name in names:

@@ -17,7 +17,7 @@ from opwright.runtime.plan import encode, encode_derivative, encode_underivative
 from opwright.runtime.registry import KernelState, Provider, add, started
 from opwright.runtime.vmap import looped
 from opwright.signature import Signature, TensorParam, schema
-from opwright.signature.wiring import Derivative, derivative, may_be_differentiable, suggestion
+from opwright.signature.wiring import BACKWARD, Derivative, derivative, may_be_differentiable, suggestion
 
 FORMAT = 1  # of what follows from a signature: raised when the same signature comes to mean other shapes or gradients
 MAX_TENSORS = 64  # the strided bits of abi.h
@@ -147,12 +147,22 @@ def _underivative(signature: Signature) -> array[int]:
     return encode_underivative(inputs, [may_be_differentiable(result, signature) for result in signature.results])
 
 
+_ORDERS = ("gradient", "second derivative", "third derivative")
+
+
 def _missing(signature: Signature) -> str:
-    what = "second derivative" if signature.is_backward else "gradient"
+    order = signature.name.count(BACKWARD)
+    what = _ORDERS[order] if order < len(_ORDERS) else f"derivative of order {order + 1}"
+    written = suggestion(signature)
+    fix = (
+        f'write OPWRIGHT("{written}") and its function beside it'
+        if written
+        else "none: the names of its arguments would clash, so this order can't be written"
+    )
     return (
-        f"{signature.name}() has no {what}: there is no {signature.name}_backward\n"
+        f"{signature.name}() has no {what}: there is no {signature.name}{BACKWARD}\n"
         f"  signature:  {signature}\n"
-        f'  likely fix: write OPWRIGHT("{suggestion(signature)}") and its function beside it'
+        f"  likely fix: {fix}"
     )
 
 

@@ -66,23 +66,31 @@ def add(state: KernelState) -> KernelState:
 
 def publish(state: KernelState, key: int) -> None:
     """Build the instance where need be, and let calls use it; also what is compiled along with it."""
+    types = state.types(key)
+    while True:
+        provider = state.provider
+        path = provider.library(types)
+        with _LOCK:
+            if provider is not state.provider:  # loaded again meanwhile
+                continue
+            if state.paths.get(key) != path:
+                _use(state, key, types, path)
+            return
+
+
+def _use(state: KernelState, key: int, types: Mapping[str, DType], path: str) -> None:
     from opwright.codegen import instance_name
 
-    types = state.types(key)
-    path = state.provider.library(types)
-    with _LOCK:
-        if state.paths.get(key) == path:
-            return
-        try:
-            rows = _open(path)
-        except OpwrightError:  # a damaged file in the cache
-            path = state.provider.library(types, rebuild=True)
-            rows = _open(path)
-        row = rows.get((state.signature.name, instance_name(types)))
-        if row is None:
-            raise OpwrightError(f"{path} lacks {state.signature.name} for {instance_name(types) or 'no element type'}")
-        started().kernel_publish(state.handle, key, row)
-        state.paths[key] = path
+    try:
+        rows = _open(path)
+    except OpwrightError:  # a damaged file in the cache
+        path = state.provider.library(types, rebuild=True)
+        rows = _open(path)
+    row = rows.get((state.signature.name, instance_name(types)))
+    if row is None:
+        raise OpwrightError(f"{path} lacks {state.signature.name} for {instance_name(types) or 'no element type'}")
+    started().kernel_publish(state.handle, key, row)
+    state.paths[key] = path
 
 
 def refresh(state: KernelState) -> None:

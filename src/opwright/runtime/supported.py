@@ -8,11 +8,11 @@ from opwright.errors import UnsupportedError
 from opwright.signature import Signature
 
 
-def check_supported(signature: Signature) -> None:
-    """Raise UnsupportedError at the first part of the signature that has no implementation."""
+def check_supported(signature: Signature, place: str) -> None:
+    """Raise UnsupportedError at the first part of the signature, found at `place`, that has no implementation."""
     for part, instead in _unsupported(signature):
         raise UnsupportedError(
-            f"{signature.name}: {part} can be written, but isn't supported by this version\n"
+            f"{place}: {signature.name}: {part} can be written, but isn't supported by this version\n"
             f"  signature:  {signature}\n"
             f"  likely fix: {instead}"
         )

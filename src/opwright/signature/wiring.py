@@ -11,6 +11,7 @@ from opwright.signature.record import record
 
 GRAD = "grad_"
 BACKWARD = "_backward"
+_TENSORS = ("gradient", "zero_gradient", "input", "output")
 
 
 @record
@@ -118,7 +119,25 @@ def _chain(first: Signature, by_name: Mapping[str, Signature]) -> tuple[Signatur
         chain.append(inherit(chain[-1], by_name[chain[-1].name + BACKWARD]))
     for forward, backward, second in zip(chain, chain[1:], chain[2:], strict=False):
         _check_nothing_lost(forward, backward, second)
+        _check_complete(forward, backward, second)
     return tuple(chain)
+
+
+def _check_complete(forward: Signature, backward: Signature, second: Signature) -> None:
+    """A second derivative has a term for all that the first one depends on; a missing one would be a silent zero."""
+    first = derivative(forward, backward)
+    inputs = {forward.inputs[i].name for i in first.inputs}
+    results = {result.name for result, has in zip(forward.results, first.differentiable, strict=True) if has}
+    returned = {output.name for output in second.outputs}
+    for param, wire in zip(backward.tensors, [w for w in first.wires if w.source in _TENSORS], strict=True):
+        known = {"input": inputs, "output": results}.get(wire.source, {param.name})
+        if param.name in known and GRAD + param.name not in returned:
+            raise SignatureError(
+                f"{second.name} doesn't return {GRAD}{param.name}, but {backward.name} depends on {param.name}: second "
+                f"derivatives would lack that term in silence\n"
+                f"  signature:  {second}\n"
+                f"  likely fix: return {GRAD}{param.name}: {_type(param)} as well, zeros if the derivative is zero"
+            )
 
 
 def _check_nothing_lost(forward: Signature, backward: Signature, second: Signature) -> None:
@@ -231,10 +250,13 @@ def _check_visible(forward: Signature, backward: Signature, axes: tuple[str, ...
 
 
 def suggestion(forward: Signature) -> str:
-    """A signature for the backward that ``forward`` lacks."""
+    """A signature for the backward that ``forward`` lacks; empty where its arguments' names would clash."""
     gradients = [f"{GRAD}{r.name}: {_type(r)}" for r in forward.outputs if may_be_differentiable(r, forward)]
     saved = [str(p) for p in forward.inputs if isinstance(p, TensorParam | ScalarParam)]
     results = [f"{GRAD}{p.name}: {_type(p)}" for p in forward.tensors if may_be_differentiable(p, forward)]
+    names = [text.partition(":")[0] for text in gradients + saved]
+    if len(set(names)) < len(names):
+        return ""
     return f"{forward.name}{BACKWARD}({', '.join(gradients + saved)}) -> ({', '.join(results)})"
 
 

@@ -4,8 +4,7 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/CPUAllocator.h>
-
-#include <algorithm>
+#include <torch/csrc/stable/c/shim.h>
 
 #include "operator.h"
 
@@ -15,52 +14,26 @@ __attribute__((weak)) void sgemm_(const char*, const char*, const int*, const in
                                   const int*, const float*, const int*, const float*, float*, const int*);
 __attribute__((weak)) void dgemm_(const char*, const char*, const int*, const int*, const int*, const double*,
                                   const double*, const int*, const double*, const int*, const double*, double*, const int*);
-// What a compiler calls for `#pragma omp parallel`, from the OpenMP that PyTorch has loaded.
-__attribute__((weak)) void GOMP_parallel(void (*)(void*), void*, unsigned, unsigned);
-__attribute__((weak)) int omp_get_thread_num(void);
-__attribute__((weak)) int omp_get_num_threads(void);
 }
 
 namespace opw {
 namespace {
 
 struct Loop {
-  int64_t begin, end, grain;
   void (*body)(void*, int64_t, int64_t);
   void* context;
+
+  static void run(int64_t begin, int64_t end, void* self) {
+    const Loop& loop = *static_cast<Loop*>(self);
+    loop.body(loop.context, begin, end);
+  }
 };
 
-#if AT_PARALLEL_OPENMP && !defined(_OPENMP)
-// at::parallel_for stands in a header and is a plain loop without -fopenmp. That flag would bring in the compiler's own
-// OpenMP, which need not be PyTorch's (clang) nor be installed; so this does what the compiler makes of the header.
-void piece(void* argument) {
-  const Loop& loop = *static_cast<Loop*>(argument);
-  const int64_t n = loop.end - loop.begin, thread = omp_get_thread_num();
-  const int64_t threads = std::min<int64_t>(omp_get_num_threads(), at::divup(n, loop.grain));
-  const int64_t size = at::divup(n, threads), first = loop.begin + thread * size;
-  if (thread >= threads || first >= loop.end) return;
-  at::internal::ThreadIdGuard guard(static_cast<int>(thread));
-  c10::ParallelGuard parallel(true);
-  loop.body(loop.context, first, std::min(loop.end, first + size));
-}
-bool run_in_parallel(Loop& loop) {
-  at::internal::lazy_init_num_threads();
-  const int64_t n = loop.end - loop.begin;
-  if (!GOMP_parallel || !omp_get_thread_num || !omp_get_num_threads || n <= loop.grain || n <= 1) return false;
-  if (at::in_parallel_region() || at::get_num_threads() <= 1) return false;
-  GOMP_parallel(&piece, &loop, 0, 0);
-  return true;
-}
-#else
-bool run_in_parallel(Loop&) {
-  return false;
-}
-#endif
-
+// Not at::parallel_for: that stands in a header, and is a plain loop where this file is compiled without the very OpenMP
+// that PyTorch has. This function is compiled within PyTorch.
 void parallel_for(int64_t begin, int64_t end, int64_t grain, void (*body)(void*, int64_t, int64_t), void* context) {
-  Loop loop{begin, end, std::max<int64_t>(grain, 1), body, context};
-  if (run_in_parallel(loop)) return;
-  at::parallel_for(begin, end, loop.grain, [&](int64_t b, int64_t e) { body(context, b, e); });
+  Loop loop{body, context};
+  torch_parallel_for(begin, end, grain, &Loop::run, &loop);
 }
 
 int32_t num_threads() {
