@@ -231,7 +231,7 @@ def test_one_graph_in_many_threads(grads: Operators, leaf: Leaf) -> None:
 def test_profiler_names(grads: Operators, leaf: Leaf) -> None:
     x = leaf(3)
     grads.probe(x)[0].sum().backward()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], acc_events=True) as profile:
         grads.probe(x)[0].sum().backward()
     names = {event.key for event in profile.key_averages()}
     assert {"autograd_ops::probe", "ProbeBackward", "autograd_ops::probe_backward"} <= names

@@ -223,3 +223,42 @@ def test_a_suggestion_is_a_signature_that_fits() -> None:
         backward = parse(suggestion(forward))
         assert backward.name == f"{forward.name}_backward"
         assert derivative(forward, backward).inputs
+
+
+@pytest.mark.parametrize(
+    ("second", "missing"),
+    [
+        ("mul_backward_backward(grad_grad_x: T[N], x: T[N]) -> (grad_x: T[N])", "grad_grad_z: T[N]"),
+        ("mul_backward_backward(grad_grad_x: T[N], grad_z: T[N]) -> (grad_grad_z: T[N])", "grad_x: T[N]"),
+    ],
+)
+def test_a_second_derivative_that_would_lack_a_term(second: str, missing: str) -> None:
+    signatures = ["mul(x: T[N]) -> (z: T[N])", "mul_backward(grad_z: T[N], x: T[N]) -> (grad_x: T[N])", second]
+    with pytest.raises(SignatureError) as caught:
+        chains(parse(text) for text in signatures)
+    name = missing.partition(":")[0]
+    assert str(caught.value) == (
+        f"mul_backward_backward doesn't return {name}, but mul_backward depends on {name.removeprefix('grad_')}: second "
+        "derivatives would lack that term in silence\n"
+        f"  signature:  {second}\n"
+        f"  likely fix: return {missing} as well, zeros if the derivative is zero"
+    )
+
+
+def test_what_the_first_derivative_takes_as_constant_needs_no_second_one() -> None:
+    """mask isn't differentiable in f, and no gradient is taken for the residual: both are constants, as f said."""
+    signatures = [
+        "f(x: T[N], mask: T[N]) -> (y: T[N]; r: T[N])",
+        "f_backward(grad_y: T[N], mask: T[N], r: T[N]) -> (grad_x: T[N])",
+        "f_backward_backward(grad_grad_x: T[N], mask: T[N], r: T[N]) -> (grad_grad_y: T[N])",
+    ]
+    assert len(chains(parse(text) for text in signatures)[0]) == 3
+
+
+def test_no_suggestion_where_its_names_would_clash() -> None:
+    second = parse("f_backward_backward(grad_grad_x: T[N], grad_y: T[N], x: T[N]) -> (grad_grad_y: T[N], grad_x: T[N])")
+    assert suggestion(second) == ""
+    assert (
+        suggestion(parse("f(x: T[N], k: int) -> (y: T[N])"))
+        == "f_backward(grad_y: T[N], x: T[N], k: int) -> (grad_x: T[N])"
+    )
