@@ -52,3 +52,8 @@ def test_a_result_names_the_machine_and_the_versions(tmp_path: Path, capsys: pyt
     assert {"cpu", "python", "compiler", "torch", "opwright"} <= written["machine"].keys()
     assert written["ratios"] == {"a / b": 1.25}
     assert written["timings"]["a"]["median"] == pytest.approx(1.5e-6)
+
+
+def test_what_comes_before_a_call_is_not_timed() -> None:
+    timings = interleaved({"nothing": lambda: None}, rounds=3, seconds=1e-5, warmup=0, before=lambda: time.sleep(0.005))
+    assert timings["nothing"].median < 0.004

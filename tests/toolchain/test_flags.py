@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from opwright.errors import CompileError, ToolchainError
-from opwright.toolchain import Built, Compiler, Options, find_compiler, header_dir, include_line
+from opwright.toolchain import Built, Compiler, Options, Unit, find_compiler, header_dir, include_line
 from opwright.toolchain.flags import compile_flags, link_flags, search_dirs
+from opwright.toolchain.manifest import Reader
+from opwright.toolchain.plan import make_plan
 
 Compile = Callable[..., Built]
 Answering = Callable[..., Path]
@@ -178,3 +180,31 @@ def test_include_lines(tmp_path: Path) -> None:
     for name in ('a">b.cpp', "a\nb.cpp"):
         with pytest.raises(ToolchainError, match="no #include can name"):
             include_line(tmp_path / name)
+
+
+@pytest.mark.parametrize("words", [("-O2",), ("-L/usr/lib", "-lm"), ("-I/usr/include",), ("-DX=1", "-Wall")])
+def test_words_without_relative_paths_mean_the_same_in_every_folder(
+    words: tuple[str, ...],
+    answering: Callable[..., Path],
+    compile_source: Callable[..., Built],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = answering("1")
+    first = compile_source(source, extra_cflags=words)
+    monkeypatch.chdir(tmp_path)
+    again = compile_source(source, extra_cflags=words)
+    assert again.cached
+    assert again.path == first.path
+
+
+@pytest.mark.parametrize(
+    "words", [("-Iinclude",), ("-I", "include"), ("-include", "x.h"), ("x.o",), ("-Wl,-rpath,lib",)]
+)
+def test_words_with_relative_paths_make_the_folder_part_of_the_key(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit, options = Unit("x", "int x;"), Options(extra_cflags=words)
+    first = make_plan(unit, options, Reader()).key
+    monkeypatch.chdir(tmp_path)
+    assert make_plan(unit, options, Reader()).key != first

@@ -21,7 +21,12 @@ class Timing:
 
 
 def interleaved(
-    candidates: Mapping[str, Callable[[], object]], *, rounds: int = 21, seconds: float = 0.02, warmup: int = 3
+    candidates: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int = 21,
+    seconds: float = 0.02,
+    warmup: int = 3,
+    before: Callable[[], object] | None = None,
 ) -> dict[str, Timing]:
     """Time every candidate in each round, beginning with another one each time.
 
@@ -30,14 +35,15 @@ def interleaved(
         rounds: how many samples each one gets.
         seconds: how long one sample takes, by as many calls as that needs.
         warmup: rounds that don't count.
+        before: called before each call, outside of its time.
     """
     names = list(candidates)
-    counts = {name: _calls_in(candidates[name], seconds) for name in names}
+    counts = {name: _calls_in(candidates[name], seconds, before) for name in names}
     samples: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(warmup + rounds):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
-            took = _sample(candidates[name], counts[name])
+            took = _sample(candidates[name], counts[name], before)
             if turn >= warmup:
                 samples[name].append(took)
     return {name: summary(took) for name, took in samples.items()}
@@ -49,17 +55,26 @@ def summary(samples: list[float]) -> Timing:
     return Timing(middle, low, high, len(samples))
 
 
-def _calls_in(call: Callable[[], object], seconds: float) -> int:
+def _calls_in(call: Callable[[], object], seconds: float, before: Callable[[], object] | None) -> int:
     for _ in range(_FIRST):  # compile, allocate, start threads: none of it tells what a call takes
         call()
     count = 1
-    while (took := _sample(call, count) * count) < seconds / 2:
+    while (took := _sample(call, count, before) * count) < seconds / 2:
         count = max(count * 2, int(count * seconds / max(took, 1e-9) / 2))
     return max(1, round(count * seconds / took))
 
 
-def _sample(call: Callable[[], object], count: int) -> float:
-    started = time.perf_counter()
+def _sample(call: Callable[[], object], count: int, before: Callable[[], object] | None) -> float:
+    """Seconds a call, over `count` of them; with `before`, each call is timed by itself."""
+    if before is None:
+        started = time.perf_counter()
+        for _ in range(count):
+            call()
+        return (time.perf_counter() - started) / count
+    took = 0.0
     for _ in range(count):
+        before()
+        started = time.perf_counter()
         call()
-    return (time.perf_counter() - started) / count
+        took += time.perf_counter() - started
+    return took / count

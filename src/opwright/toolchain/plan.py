@@ -26,6 +26,8 @@ _READ_BY_COMPILERS = (
     *("LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LD_RUN_PATH", "SOURCE_DATE_EPOCH"),
     *("SDKROOT", "MACOSX_DEPLOYMENT_TARGET", "CCC_OVERRIDE_OPTIONS"),
 )
+# Words whose meaning doesn't depend on the working folder: absolute paths, and options that hold no path.
+_ANYWHERE = re.compile(r"(?:-[LIB])?/.*|-(?![LIBTix]|Wl,|specs|fplugin|fprofile)[^/@]*", re.DOTALL)
 _SEARCH_FLAG = re.compile(r"-(?:I|iquote|isystem|idirafter)(.*)", re.DOTALL)
 
 
@@ -131,11 +133,16 @@ def make_plan(unit: Unit, options: Options, reader: Reader) -> Plan:
         *((part.file, part.unit.text, part.compiler.command, part.compiler.identity, part.flags) for part in parts),
         *((name, os.environ[name]) for name in _READ_BY_COMPILERS if name in os.environ),
         cpu_features() if options.native else "",
-        os.getcwd() if options.extra_cflags or options.extra_ldflags else "",  # they may hold relative paths
+        os.getcwd() if _mention_relative_paths(*options.extra_cflags, *options.extra_ldflags) else "",
     ]
     key = sha256(repr(facts).encode("utf-8", "surrogateescape")).hexdigest()
     skipped = (*(str(os.path.realpath(folder)) for folder in options.system_include_dirs),)
     return Plan(name, key, parts, linker, last, sources, _searched(parts), skipped)
+
+
+def _mention_relative_paths(*words: str) -> bool:
+    """Whether a word may name a file relative to the working folder; True in doubt."""
+    return not all(_ANYWHERE.fullmatch(word) for word in words)
 
 
 def _version() -> str:
