@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -67,20 +68,23 @@ def step(op: Op, x: torch.Tensor, y: torch.Tensor, grad: torch.Tensor, count: in
     return call
 
 
-def candidates() -> dict[str, Callable[[], object]]:
-    """Every call that is timed, by name."""
+def candidates() -> dict[str, dict[str, Callable[[], object]]]:
+    """Every call that is timed, by what is compared and by operator."""
     x, y, grad = torch.randn(4), torch.randn(4), torch.ones(4)
     a, b = torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
-    calls: dict[str, Callable[[], object]] = {}
-    for name, op in operators().items():
-        calls[f"{name}, no gradient"] = lambda op=op: op(x, y)
-        calls[f"{name}, forward"] = lambda op=op: op(a, b)
-        calls[f"{name}, forward + backward"] = step(op, a, b, grad)
-        calls[f"{name}, {IN_A_ROW} in a row"] = step(op, a, b, grad, IN_A_ROW)
-        if name in ("torch.add", "opwright"):
-            calls[f"{name}, accumulated"] = lambda op=op: op(a, b).backward(grad)
-            calls[f"{name}, autograd.grad"] = lambda op=op: torch.autograd.grad(op(a, b), (a, b), grad)
-    return calls
+    ops = operators()
+    ours = {name: ops[name] for name in ("torch.add", "opwright")}
+    return {
+        "no gradient": {name: partial(op, x, y) for name, op in ops.items()},
+        "forward": {name: partial(op, a, b) for name, op in ops.items()},
+        "forward + backward": {name: step(op, a, b, grad) for name, op in ops.items()},
+        f"{IN_A_ROW} in a row": {name: step(op, a, b, grad, IN_A_ROW) for name, op in ops.items()},
+        "accumulated": {name: lambda op=op: op(a, b).backward(grad) for name, op in ours.items()},  # type: ignore[misc]
+        "autograd.grad": {
+            name: lambda op=op: torch.autograd.grad(op(a, b), (a, b), grad)  # type: ignore[misc]
+            for name, op in ours.items()
+        },
+    }
 
 
 def main() -> None:
@@ -89,7 +93,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=31)
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
-    timings = interleaved(candidates(), rounds=rounds)
+    groups = {what: interleaved(calls, rounds=rounds) for what, calls in candidates().items()}
+    timings = {f"{name}, {what}": timing for what, group in groups.items() for name, timing in group.items()}
 
     def ratio(name: str, other: str, what: str) -> float:
         return timings[f"{name}, {what}"].median / timings[f"{other}, {what}"].median

@@ -11,7 +11,7 @@ from opwright.errors import SourceError
 from opwright.signature import DType, Signature
 from opwright.signature.wiring import inherited
 from opwright.sources import Kernel, Source, scan
-from opwright.toolchain import Options, Unit, build, include_line
+from opwright.toolchain import Options, Unit, build, line_directive
 
 
 @dataclass
@@ -20,12 +20,14 @@ class KernelSource:
 
     path: Path
     options: Options
+    text: str = field(init=False)
     source: Source = field(init=False)
     _signatures: Mapping[str, Signature] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read the file for the first time."""
-        self.source = scan(self.path)
+        """Read the file: what is compiled later is this text, whatever the file holds by then."""
+        self.text = _read(self.path)
+        self.source = scan(self.path, self.text)
         if not self.source.kernels:
             raise SourceError(
                 f'{self.path}: there is no OPWRIGHT("...") in it\n'
@@ -54,18 +56,26 @@ class KernelSource:
         return str(build(self.unit(types), self.options, rebuild=rebuild).path)
 
     def unit(self, types: Mapping[str, DType]) -> Unit:
-        """What becomes that library: in C++ the file itself is included, a C file is compiled beside it."""
+        """What becomes that library: C++ stands within the generated code, C is compiled beside it."""
         path = self.path.resolve()
         instances = [_instance(kernel, types) for kernel in self.source.kernels if self._fits(kernel, types)]
+        user = f"{line_directive(path)}\n{self.text}\n"
         if self.source.language == "c":
-            code = Unit(path.stem, f"{include_line(path)}\n", path, language="c")
+            code = Unit(path.stem, user, path, language="c", embeds=True)
             return Unit(path.stem, library_text(str(path), "", instances), None, extra=(code,))
-        return Unit(path.stem, library_text(str(path), include_line(path), instances), path)
+        return Unit(path.stem, library_text(str(path), user, instances), path, embeds=True)
 
     def _fits(self, kernel: Kernel, types: Mapping[str, DType]) -> bool:
         signature = self._signatures[kernel.signature.name]
         variables = signature.type_variables
         return set(variables) == set(types) and all(types[v] in signature.allowed(v) for v in variables)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise SourceError(f"{path}: can't be read: {error.strerror or error}") from error
 
 
 def _instance(kernel: Kernel, types: Mapping[str, DType]) -> Instance:

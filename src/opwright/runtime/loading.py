@@ -5,13 +5,14 @@ from __future__ import annotations
 import keyword
 import os
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
 
 from opwright.codegen import KernelSource
-from opwright.errors import SourceError, UnsupportedError
+from opwright.errors import SignatureError, SourceError, UnsupportedError
 from opwright.runtime.operators import Registered, check_chain, overload_name, register
 from opwright.runtime.registry import publish, refresh, started
 from opwright.runtime.supported import check_supported
@@ -21,6 +22,7 @@ from opwright.sources import match
 from opwright.toolchain import Options
 
 _LOADED: dict[str, Operators] = {}
+_LOCK = threading.RLock()
 
 
 class Operators:
@@ -92,7 +94,8 @@ def load(
     found = [KernelSource(path, options) for path in paths]
     for source in found:
         source.relate(kernel.signature for other in found for kernel in other.source.kernels)
-    ops = _reload(_LOADED[space], found) if space in _LOADED else _load(space, found)
+    with _LOCK:
+        ops = _reload(_LOADED[space], found) if space in _LOADED else _load(space, found)
     _compile_now(ops, dtypes)
     return ops
 
@@ -102,6 +105,8 @@ def _load(namespace: str, sources: Sequence[KernelSource]) -> Operators:
     ops = Operators(namespace, sources)
     providers = _providers(sources)
     found = chains(_signatures(sources))
+    for name in providers:
+        _check_name(name, namespace)
     for chain in found:  # all are judged before any is registered: what is registered stays
         check_chain(chain)
     for chain in found:
@@ -165,8 +170,17 @@ def _compile_now(ops: Operators, dtypes: Sequence[torch.dtype]) -> None:
 
 
 def _namespace(stem: str) -> str:
-    name = re.sub(r"\W", "_", stem)
+    name = re.sub(r"\W", "_", stem, flags=re.ASCII)
     return f"_{name}" if not name.isidentifier() or keyword.iskeyword(name) else name
+
+
+def _check_name(name: str, namespace: str) -> None:
+    """An operator is an attribute of its namespace, which has some of its own; ``_`` begins internal forms."""
+    if name.startswith("_") or hasattr(torch._ops._OpNamespace(namespace), name):  # noqa: SLF001
+        raise SignatureError(
+            f"no operator can be called {name}: torch.ops.{namespace}.{name} is something else\n"
+            f"  likely fix: call it {name.strip('_')}_op"
+        )
 
 
 def _check_free(namespace: str) -> None:

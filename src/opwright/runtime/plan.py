@@ -9,7 +9,7 @@ from opwright.errors import UnsupportedError
 from opwright.signature import Axis, Binary, Constant, DataAxis, Expr, ScalarParam, Signature, TensorParam, TypeRef
 from opwright.signature.wiring import Derivative
 
-VERSION = 1
+VERSION = 2
 KINDS = {"tensor": 0, "float": 1, "int": 2, "bool": 3, "axis": 4, "ellipsis": 5, "mask": 6}
 CODES = {"axis": 0, "constant": 1, "+": 2, "-": 3, "*": 4, "//": 5}
 TYPE_KINDS = {"dtype": 0, "var": 1, "acc": 2}
@@ -56,8 +56,14 @@ def _tensors(signature: Signature, params: Sequence[TensorParam]) -> list[int]:
         words += [*_type(signature, param.type), param.optional, param.has_ellipsis, len(param.dims)]
         for dim in param.dims:
             code = list(_code(signature, dim))
-            words += [len(code), *code]
+            linear = [i for i, axis in enumerate(signature.axes) if _is_linear(dim, axis)]
+            words += [len(code), *code, len(linear), *linear]
     return words
+
+
+def _is_linear(dim: Expr | DataAxis, axis: str) -> bool:
+    """Whether the dim can be solved for the axis."""
+    return isinstance(dim, Expr) and axis in dim.axes and dim.is_linear_in(axis)
 
 
 def _type(signature: Signature, type_ref: TypeRef) -> tuple[int, int]:

@@ -121,7 +121,11 @@ def _explain(kernel: int, words: Sequence[int]) -> None:
     binding = bind(signature, arguments, axes=axes, ellipsis=ellipsis)
     output_shapes(signature, binding, with_residuals=True)
     unknown = [variable for variable in signature.type_variables if variable not in binding.types]
-    what = f"no argument tells the element type {', '.join(unknown)}" if unknown else "output_mask has the wrong length"
+    what = (
+        f"no argument tells the element type {', '.join(unknown)}"
+        if unknown
+        else f"the sizes are too large, or output_mask hasn't {len(signature.outputs)} elements"
+    )
     raise ArgumentError(f"{signature.name}(): {what}\n  signature:    {signature}")
 
 
@@ -130,5 +134,7 @@ def _tensor(signature: Signature, name: str, numbers: Any) -> TensorInfo | None:
         return None
     code, rank = next(numbers), next(numbers)
     if code not in _BY_CODE:
-        raise ArgumentError(f"{signature.name}(): {name} has an element type that no signature can name")
+        raise ArgumentError(
+            f"{signature.name}(): {name} has an element type that no signature can name\n  signature:    {signature}"
+        )
     return TensorInfo(tuple(next(numbers) for _ in range(rank)), _BY_CODE[code])

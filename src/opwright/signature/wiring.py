@@ -51,6 +51,7 @@ class Derivative:
 
 def derivative(forward: Signature, backward: Signature) -> Derivative:
     """Wire ``backward`` to ``forward``; SignatureError where a name or a type doesn't fit."""
+    _check_gradients_taken(forward, backward)
     axes = tuple(axis for axis in backward.axes if axis not in backward.bound_by_required)
     ellipsis = backward.has_ellipsis and not backward.bound_ellipsis
     _check_visible(forward, backward, axes, ellipsis)
@@ -119,6 +120,7 @@ def _chain(first: Signature, by_name: Mapping[str, Signature]) -> tuple[Signatur
         chain.append(inherit(chain[-1], by_name[chain[-1].name + BACKWARD]))
     for forward, backward, second in zip(chain, chain[1:], chain[2:], strict=False):
         _check_nothing_lost(forward, backward, second)
+        _check_saved_results(forward, backward)
         _check_complete(forward, backward, second)
     return tuple(chain)
 
@@ -137,6 +139,34 @@ def _check_complete(forward: Signature, backward: Signature, second: Signature) 
                 f"derivatives would lack that term in silence\n"
                 f"  signature:  {second}\n"
                 f"  likely fix: return {GRAD}{param.name}: {_type(param)} as well, zeros if the derivative is zero"
+            )
+
+
+def _check_saved_results(forward: Signature, backward: Signature) -> None:
+    """A saved result without a gradient of its own is a function of the inputs: they have to be at hand to say so."""
+    taken = {param.name for param in backward.tensors}
+    inputs = {forward.inputs[i].name for i in derivative(forward, backward).inputs}
+    for result in forward.results:
+        saved = result.name in taken and result.name not in {p.name for p in forward.tensors}
+        if saved and may_be_differentiable(result, forward) and GRAD + result.name not in taken and not inputs <= taken:
+            raise SignatureError(
+                f"{backward.name} depends on {forward.name}'s result {result.name} and takes no gradient for it: second "
+                f"derivatives through {result.name} would be lost\n"
+                f"  signature:  {backward}\n"
+                f"  likely fix: add {GRAD}{result.name}: {_type(result)}? to {backward.name}'s inputs (what it adds to the "
+                f"gradients), or take {', '.join(sorted(inputs - taken))} as well and account for it in {backward.name}{BACKWARD}"
+            )
+
+
+def _check_gradients_taken(forward: Signature, backward: Signature) -> None:
+    """Every output that can carry a gradient is in the backward: one that is left out would lose it in silence."""
+    taken = {param.name for param in backward.tensors}
+    for output in forward.outputs:
+        if may_be_differentiable(output, forward) and GRAD + output.name not in taken:
+            raise SignatureError(
+                f"{backward.name} doesn't take {GRAD}{output.name}: gradients through {output.name} would be lost\n"
+                f"  signature:  {backward}\n"
+                f"  likely fix: add {GRAD}{output.name}: {_type(output)}? to its inputs (absent where nobody gave one)"
             )
 
 
@@ -243,6 +273,16 @@ def _check_visible(forward: Signature, backward: Signature, axes: tuple[str, ...
             f"  signature:  {forward}\n"
             f"  likely fix: use the names of {forward.name}: {', '.join(forward.axes + forward.type_variables)}"
         )
+    gradients = [p for p in backward.tensors if p.name.removeprefix(GRAD) in {r.name for r in forward.results}]
+    for variable in backward.type_variables:
+        always = bool(gradients) and all(p.type.kind == "var" and p.type.name == variable for p in gradients)
+        if variable in forward.type_variables and variable not in backward.bound_types and not always:
+            of = next(p for p in forward.tensors if p.type.name == variable)
+            raise SignatureError(
+                f"nothing that {backward.name} is always given tells it the element type {variable}\n"
+                f"  signature:  {backward}\n"
+                f"  likely fix: take an input of that type as well: {of.name}: {_type(of)}"
+            )
     if backward.residuals or not backward.outputs:
         raise SignatureError(
             f"{backward.name} must return gradients, and only gradients (no residuals)\n  signature:  {backward}"

@@ -28,7 +28,7 @@ def scan(path: pathlib.Path, text: str | None = None) -> Source:
         UnsupportedError: the file is CUDA source.
     """
     language = _language(path)
-    data = without_dead_lines(_contents(path) if text is None else text.encode("utf-8", "replace"))
+    data = without_dead_lines(_contents(path) if text is None else text.encode("utf-8", "surrogateescape"))
     kernels: list[Kernel] = []
     try:
         for annotation in find_annotations(data):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from opwright.toolchain.build import Built, build, build_many
 from opwright.toolchain.cache import cache_root
 from opwright.toolchain.compiler import Compiler, find_compiler
-from opwright.toolchain.flags import Options, header_dir, include_line
+from opwright.toolchain.flags import Options, header_dir, include_line, line_directive
 from opwright.toolchain.plan import Unit
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "find_compiler",
     "header_dir",
     "include_line",
+    "line_directive",
 ]

@@ -84,6 +84,12 @@ def include_line(path: Path) -> str:
     )
 
 
+def line_directive(path: Path) -> str:
+    """``#line`` for text that was read from ``path``, so that messages and debuggers name that file."""
+    name = os.path.abspath(path).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'#line 1 "{name}"'
+
+
 def search_dirs(options: Options) -> list[str]:
     """The folders of ``-I``, absolute, in order, each once."""
     dirs = [os.path.abspath(folder) for folder in options.include_dirs]

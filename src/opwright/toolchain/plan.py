@@ -41,6 +41,8 @@ class Unit:
         source: the user's file, for messages.
         language: ``"c++"`` or ``"c"``.
         extra: further units, compiled by themselves and linked in.
+        embeds: whether ``text`` holds the source itself, so that the file isn't read; what it includes with quotes is
+            found beside the file all the same.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Unit:
     source: Path | None = None
     language: Language = "c++"
     extra: tuple[Unit, ...] = ()
+    embeds: bool = False
 
 
 class Part(NamedTuple):
@@ -122,11 +125,16 @@ def make_plan(unit: Unit, options: Options, reader: Reader) -> Plan:
             unit=each,
             file=f"{file_name(each.name)}.opwright{index or ''}{_SUFFIX[each.language]}",  # not the user's file's name
             compiler=compilers[each.language],
-            flags=tuple(compile_flags(compilers[each.language], options, each.language)),
+            flags=(*compile_flags(compilers[each.language], options, each.language), *_beside(each)),
         )
         for index, each in enumerate(units)
     )
-    sources = {path: reader.digest(path) for each in units if each.source for path in [os.path.abspath(each.source)]}
+    sources = {
+        path: reader.digest(path)
+        for each in units
+        if each.source and not each.embeds
+        for path in [os.path.abspath(each.source)]
+    }
     last = tuple(link_flags(linker, options))
     facts = [
         *(FORMAT, _version(), name, sorted(sources.items()), linker.link_command, last, options.identity),
@@ -138,6 +146,10 @@ def make_plan(unit: Unit, options: Options, reader: Reader) -> Plan:
     key = sha256(repr(facts).encode("utf-8", "surrogateescape")).hexdigest()
     skipped = (*(str(os.path.realpath(folder)) for folder in options.system_include_dirs),)
     return Plan(name, key, parts, linker, last, sources, _searched(parts), skipped)
+
+
+def _beside(unit: Unit) -> tuple[str, ...]:
+    return (f"-iquote{os.path.dirname(os.path.abspath(unit.source))}",) if unit.embeds and unit.source else ()
 
 
 def _mention_relative_paths(*words: str) -> bool:

@@ -36,13 +36,6 @@ struct Text {
   raise_pending(op.kernel->name + "(): the arguments don't fit the operator's signature");
 }
 
-void check_devices(const Operator& op, const Call& call) {
-  for (const auto* t : call.inputs)
-    if (t->defined() && !t->device().is_cpu())
-      raise(Class::Argument, op.kernel->name + "(): one argument is on " + t->device().str() +
-                                 ", another on cpu; all tensors of a call must be on one device");
-}
-
 opw_tensor absent() {
   return {nullptr, nullptr, nullptr, 0, 0, 0, 0, 0};
 }
@@ -69,7 +62,7 @@ void add_inputs(const opw_kernel& kernel, const Call& call, Frame& frame) {
     }
     if (C10_UNLIKELY(!((kernel.strided >> i) & 1) && !t->is_contiguous())) {
       at::AutoDispatchBelowADInplaceOrView guard;
-      frame.held.reserve(call.inputs.size());  // views point at the sizes of what is held
+      frame.held.reserve(call.inputs.size());  // no copy may move: `t` points at it
       frame.held.push_back(t->contiguous());
       t = &frame.held.back();
     }
@@ -127,6 +120,23 @@ void preset(const Plan& plan, const Call& call, Bound<int64_t>& bound) {
 
 }  // namespace
 
+void check_plain(const Operator& op, c10::ArrayRef<const at::Tensor*> inputs) {
+  const auto& arguments = op.handle.schema().arguments();
+  size_t next = 0;
+  for (size_t i = 0; i < op.plan.arguments.size(); ++i) {
+    if (op.plan.arguments[i].kind != Kind::Tensor) continue;
+    const at::Tensor& t = *inputs[next++];
+    if (!t.defined()) continue;
+    const std::string what = op.kernel->name + "(): " + arguments[i].name();
+    if (t.layout() != at::kStrided || t.is_nested() || t.is_quantized())
+      raise(Class::Argument, what + " is a " + (t.is_quantized() ? "quantized" : t.is_nested() ? "nested" : "sparse or "
+                                 "otherwise packed") + " tensor, expected a dense one\n  likely fix:   " +
+                                 arguments[i].name() + (t.is_quantized() ? ".dequantize()" : ".to_dense()"));
+    if (!t.is_cpu())
+      raise(Class::Argument, what + " is on " + t.device().str() + ", expected cpu: all tensors of a call must be on one device");
+  }
+}
+
 void Call::read(Kind kind, const c10::IValue& value) {
   opw_scalar scalar{};
   switch (kind) {
@@ -146,7 +156,8 @@ void Call::read(Kind kind, const c10::IValue& value) {
 void run(const Operator& op, const Call& call, at::Tensor* outputs) {
   Bound<int64_t> bound(op.plan);
   if (!call.axes.empty() || call.has_ellipsis) preset(op.plan, call, bound);
-  check_devices(op, call);
+  for (const auto* t : call.inputs)
+    if (C10_UNLIKELY(t->defined() && !t->is_cpu())) check_plain(op, call.inputs);
   if (C10_UNLIKELY(!bind(op.plan, call.inputs.data(), bound))) explain(op, call);
   const opw_kernel* kernel = op.kernel->find(bound.types);
   if (C10_UNLIKELY(!kernel)) kernel = op.kernel->get(bound.types);

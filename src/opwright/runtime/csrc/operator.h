@@ -65,6 +65,9 @@ struct Call {
   void read(Kind kind, const c10::IValue& value);  // a scalar, an axis, or the shape of `...`
 };
 
+// Raises if an argument isn't a dense tensor on the CPU: what comes past the dispatcher's key for plain CPU tensors.
+void check_plain(const Operator& op, c10::ArrayRef<const at::Tensor*> inputs);
+
 // Checks the arguments, allocates op.returns() outputs (undefined where not wanted), and runs the CPU kernel.
 void run(const Operator& op, const Call& call, at::Tensor* outputs);
 // The same for arguments on a stack, which it pops; pushes the outputs.
@@ -76,7 +79,7 @@ inline bool is_plain_cpu(c10::DispatchKeySet below_autograd) {
   return keys.highestPriorityTypeId() == c10::DispatchKey::CPU;
 }
 
-// The tensor of a stack slot: undefined for None. False if it holds neither.
+// The tensor of a stack slot: undefined for None.
 inline const at::Tensor& tensor_of(const c10::IValue& value) {
   static const at::Tensor undefined;
   return value.isTensor() ? value.toTensor() : undefined;

@@ -2,6 +2,8 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
+
 namespace opw {
 namespace {
 
@@ -17,6 +19,7 @@ struct Reader {
 Expression read_expression(Reader& in) {
   Expression e;
   for (int64_t n = in.next(); n > 0; --n) e.code.push_back(in.next());
+  for (int64_t n = in.next(); n > 0; --n) e.linear.push_back(in.next());
   if (e.code.size() == 2 && e.code[0] == int64_t(Code::Axis)) e.axis = e.code[1];
   return e;
 }
@@ -44,7 +47,6 @@ Plan Plan::decode(const int64_t* words, int64_t count) {
   for (int64_t n = in.next(); n > 0; --n) {
     const auto kind = static_cast<Kind>(in.next());
     plan.arguments.push_back({kind, in.next()});
-    plan.scalars += kind == Kind::Float || kind == Kind::Int || kind == Kind::Bool;
     plan.masked |= kind == Kind::Mask;
   }
   plan.inputs = read_tensors(in);
@@ -56,7 +58,7 @@ Plan Plan::decode(const int64_t* words, int64_t count) {
 
 namespace {
 
-// The value of `e`; `missing` counts the unknown axes in it and keeps the last one's index.
+// How many axes of an expression aren't known, and the last of them.
 struct Missing {
   int count = 0;
   int64_t axis = -1;
@@ -132,8 +134,8 @@ bool evaluate(const Expression& e, const Bound<I>& bound, I& value) {
 
 enum class Step { Done, Later, Wrong };
 
-// Solves e == size for its one unknown axis, in which it is linear (the signature's parser has seen to that). Where the
-// axis is multiplied by a zero, another argument has to tell it.
+// Solves e == size for its one unknown axis, in which it is linear. Where the axis is multiplied by a zero, another
+// argument has to tell it.
 template <class I>
 Step solve(const Expression& e, int64_t axis, const I& size, Bound<I>& bound) {
   I at_zero(0), at_one(0);
@@ -173,7 +175,10 @@ Step bind_dim(const Expression& e, const I& size, Bound<I>& bound) {
   }
   const Missing m = missing(e, bound);
   if (m.count > 1) return Step::Later;
-  if (m.count == 1) return solve(e, m.axis, size, bound);
+  if (m.count == 1) {
+    const bool solvable = std::find(e.linear.begin(), e.linear.end(), m.axis) != e.linear.end();
+    return solvable ? solve(e, m.axis, size, bound) : Step::Later;
+  }
   if constexpr (!checked) return Step::Done;
   I value(0);
   return evaluate(e, bound, value) && value == size ? Step::Done : Step::Wrong;

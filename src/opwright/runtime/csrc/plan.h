@@ -9,8 +9,7 @@
 
 namespace opw {
 
-constexpr int64_t kPlanVersion = 1;
-constexpr int kMaxVariables = 8;  // type variables: one byte each in an instance key
+constexpr int64_t kPlanVersion = 2;
 
 // The kinds of an operator's schema arguments.
 enum class Kind : int64_t { Tensor, Float, Int, Bool, Axis, Ellipsis, Mask };
@@ -20,7 +19,8 @@ enum class Code : int64_t { Axis, Constant, Add, Subtract, Multiply, FloorDivide
 
 struct Expression {
   std::vector<int64_t> code;
-  int64_t axis = -1;  // the expression is just this axis
+  int64_t axis = -1;            // the expression is just this axis
+  std::vector<int64_t> linear;  // the axes that it can be solved for
 };
 
 struct TensorPlan {
@@ -42,7 +42,6 @@ struct Plan {
   std::vector<Argument> arguments;  // in schema order
   std::vector<TensorPlan> inputs, outputs;  // outputs: results, then residuals
   int64_t residuals = 0;                    // how many of the outputs are residuals
-  int64_t scalars = 0;
   bool masked = false;
 
   static Plan decode(const int64_t* words, int64_t count);
