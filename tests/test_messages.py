@@ -158,7 +158,9 @@ def test_arguments(grads: opwright.Operators, calls: opwright.Operators) -> None
     )
     float8 = x.to(torch.float8_e4m3fn)
     assert failing(lambda: calls.copy(float8), ArgumentError) == (
-        "copy(): x has an element type that no signature can name"
+        "copy(): x has an element type that no signature can name\n"
+        "  signature:    copy(x: T[...]) -> (y: T[...]) "
+        "where T in (u8, i8, i16, i32, i64, u16, u32, u64, f16, bf16, f32, f64, bool)"
     )
     assert failing(lambda: grads.mul(x, x.to("meta")), ArgumentError) == (
         "mul(): y is on meta, x on cpu; all tensors of a call must be on one device"
@@ -177,8 +179,7 @@ def test_the_axes_bound_so_far(calls: opwright.Operators) -> None:
 def test_arguments_of_a_backward(grads: opwright.Operators) -> None:
     x = torch.ones(3)
     assert failing(lambda: grads.mul_backward(x, x, x, [True]), ArgumentError) == (
-        "mul_backward(): output_mask has the wrong length\n"
-        "  signature:    mul_backward(grad_z: T[...], x: T[...], y: T[...]) -> (grad_x: T[...], grad_y: T[...])"
+        "mul_backward(): output_mask has 1 elements, expected one for each of 2 gradients"
     )
     assert failing(lambda: grads.total_backward(torch.ones(()), -1, [2]), ArgumentError) == (
         "total_backward(): the shape of grad_x is [..., 2*H]: 2*H is negative\n  bound so far: H=-1\n"

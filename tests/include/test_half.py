@@ -95,3 +95,32 @@ def test_arithmetic_is_floats_rounded_at_each_assignment(call: Call, dtype: torc
     y = (y.float() * x.float()).to(dtype)
     y = (y.float() - 0.5).to(dtype)
     assert same(call(f"fuse_{_NAMES[dtype]}", x, dtype), (y.float() / 3).to(dtype))
+
+
+_KINDS = (
+    *("bool", "char", "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned", "long"),
+    *("unsigned long", "long long", "unsigned long long", "size_t", "int64_t", "uint64_t"),
+    *("float", "double", "long double"),
+)
+
+
+@pytest.mark.parametrize("name", _NAMES.values())
+def test_every_number_converts_and_no_pointer_does(compile_text: Callable[..., ctypes.CDLL], name: str) -> None:
+    assigned = "\n".join(f"z[{i}] = {kind.replace(' ', '_')}(1);" for i, kind in enumerate(_KINDS))
+    aliases = "\n".join(f"using {kind.replace(' ', '_')} = {kind};" for kind in _KINDS if " " in kind)
+    text = f"""
+#include <opwright.h>
+{aliases}
+static_assert(!__is_constructible({name}, const float *), "a pointer is no bool");
+extern "C" void ones({name} *z) {{ {assigned} }}
+extern "C" void whole(const int64_t *from, {name} *to) {{ for (int i = 0; i < 6; ++i) to[i] = from[i]; }}
+"""
+    library = compile_text(text)
+    dtype = next(dtype for dtype, spelled in _NAMES.items() if spelled == name)
+    z = torch.zeros(len(_KINDS), dtype=dtype)
+    library.ones(ctypes.c_void_p(z.data_ptr()))
+    assert z.tolist() == [1.0] * len(_KINDS)
+    whole = torch.tensor([2049, 2051, 65519, 65520, -(2**63), 2**24 + 2**16 + 1])
+    got = torch.zeros(6, dtype=dtype)
+    library.whole(*(ctypes.c_void_p(t.data_ptr()) for t in (whole, got)))
+    assert same(got, whole.to(dtype))

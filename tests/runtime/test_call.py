@@ -86,7 +86,9 @@ def test_scalars_and_defaults(calls: Operators) -> None:
 
 @pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 2**62])
 def test_an_int_that_doesnt_fit_the_kernels_parameter(calls: Operators, value: int) -> None:
-    with pytest.raises(KernelError, match=rf"scalars\(\): {value} doesn't fit the kernel's parameter of 4 bytes"):
+    with pytest.raises(
+        KernelError, match=rf"scalars\(\): b is {value}, which doesn't fit the kernel's parameter of 4 bytes"
+    ):
         calls.scalars(torch.zeros(()), 1.0, value)
 
 

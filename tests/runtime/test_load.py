@@ -187,7 +187,9 @@ void axpy(float *z, int M, const float *restrict y, _Bool flip, int64_t N, doubl
     torch.testing.assert_close(ops.axpy(0.5, -3, x, y), -1.5 * x + y)
     torch.testing.assert_close(ops.axpy(0.5, -3, x, y, flip=True), 1.5 * x + y)
     assert ops.axpy(1.0, 1, x[:0], y[:0]).shape == (0, 4)
-    with pytest.raises(opwright.KernelError, match=r"axpy\(\): -2147483649 doesn't fit the kernel's parameter of 4 "):
+    with pytest.raises(
+        opwright.KernelError, match=r"axpy\(\): k is -2147483649, which doesn't fit the kernel's parameter of 4 "
+    ):
         ops.axpy(0.5, -(2**31) - 1, x, y)
     huge = torch.empty(()).expand(0, 2**31)
     with pytest.raises(opwright.KernelError, match=r"axpy\(\): 2147483648 doesn't fit the kernel's parameter of 4"):

@@ -247,13 +247,51 @@ def test_a_second_derivative_that_would_lack_a_term(second: str, missing: str) -
 
 
 def test_what_the_first_derivative_takes_as_constant_needs_no_second_one() -> None:
-    """mask isn't differentiable in f, and no gradient is taken for the residual: both are constants, as f said."""
+    """mask isn't differentiable in f; the residual has no gradient, but x is there to account for it."""
     signatures = [
         "f(x: T[N], mask: T[N]) -> (y: T[N]; r: T[N])",
-        "f_backward(grad_y: T[N], mask: T[N], r: T[N]) -> (grad_x: T[N])",
-        "f_backward_backward(grad_grad_x: T[N], mask: T[N], r: T[N]) -> (grad_grad_y: T[N])",
+        "f_backward(grad_y: T[N], x: T[N], mask: T[N], r: T[N]) -> (grad_x: T[N])",
+        "f_backward_backward(grad_grad_x: T[N], x: T[N], mask: T[N], r: T[N]) -> (grad_grad_y: T[N], grad_x: T[N])",
     ]
     assert len(chains(parse(text) for text in signatures)[0]) == 3
+
+
+def test_a_second_derivative_through_a_residual_that_would_be_lost() -> None:
+    signatures = [
+        "square(x: T[N]) -> (y: T[N]; r: T[N])",
+        "square_backward(grad_y: T[N], r: T[N]) -> (grad_x: T[N])",
+        "square_backward_backward(grad_grad_x: T[N], r: T[N]) -> (grad_grad_y: T[N])",
+    ]
+    with pytest.raises(SignatureError) as caught:
+        chains(parse(text) for text in signatures)
+    assert str(caught.value) == (
+        "square_backward depends on square's result r and takes no gradient for it: second derivatives through r would "
+        "be lost\n"
+        "  signature:  square_backward(grad_y: T[N], r: T[N]) -> (grad_x: T[N])\n"
+        "  likely fix: add grad_r: T[N]? to its inputs, to be added to the gradients; or take x as well, and account "
+        "for r in square_backward_backward"
+    )
+
+
+def test_an_output_whose_gradient_is_not_taken() -> None:
+    with pytest.raises(SignatureError) as caught:
+        wire("two(x: T[N]) -> (y: T[N], z: f64[], n: i64[])", "two_backward(grad_y: T[N], x: T[N]) -> (grad_x: T[N])")
+    assert str(caught.value) == (
+        "two_backward doesn't take grad_z: gradients through z would be lost\n"
+        "  signature:  two_backward(grad_y: T[N], x: T[N]) -> (grad_x: T[N])\n"
+        "  likely fix: add grad_z: f64[]? to its inputs (absent where nobody gave one)"
+    )
+
+
+@pytest.mark.parametrize("taken", ["grad_s: f32[]", "grad_s: f32[], x: T[N]?"])
+def test_an_element_type_that_nothing_tells_the_backward(taken: str) -> None:
+    with pytest.raises(SignatureError) as caught:
+        wire("f(x: T[N]) -> (s: f32[])", f"f_backward({taken}) -> (grad_x: T[N])")
+    assert str(caught.value) == (
+        "nothing that f_backward is always given tells it the element type T\n"
+        f"  signature:  f_backward({taken}) -> (grad_x: T[N])\n"
+        "  likely fix: take an input of that type as well: x: T[N]"
+    )
 
 
 def test_no_suggestion_where_its_names_would_clash() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import click
@@ -13,6 +15,9 @@ from opwright.codegen import KernelSource, instance_name
 from opwright.errors import CompileError
 from opwright.signature import DType
 from opwright.toolchain import Built, Options, build
+from opwright.toolchain.process import jobs as most_at_once
+
+Job = tuple[KernelSource, dict[str, DType]]
 
 
 @click.command("build")
@@ -44,13 +49,30 @@ def command(
     console = Console()
     table = Table("source", "element types", "time", "library")
     with _progress(console) as progress:
-        task = progress.add_task("", total=len(jobs))
-        for source, types in jobs:
-            progress.update(task, description=f"{source.path.name} {instance_name(types)}")
-            built = _build(source, types)
-            table.add_row(source.path.name, instance_name(types) or "as written", _time(built), built.path.name)
-            progress.advance(task)
+        libraries = _build_all(jobs, progress)
+    for (source, types), built in zip(jobs, libraries, strict=True):
+        table.add_row(source.path.name, instance_name(types) or "as written", _time(built), built.path.name)
     console.print(table)
+
+
+def _build_all(jobs: Sequence[Job], progress: Progress) -> list[Built]:
+    """The libraries, in the order of `jobs`; after an error nothing more is begun, and the first one is raised."""
+    task = progress.add_task("", total=len(jobs))
+
+    def one(job: Job) -> Built:
+        source, types = job
+        progress.update(task, description=f"{source.path.name} {instance_name(types)}")
+        built = _build(source, types)
+        progress.advance(task)
+        return built
+
+    with ThreadPoolExecutor(most_at_once()) as pool:
+        futures = [pool.submit(one, job) for job in jobs]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return [future.result() for future in sorted(futures, key=Future.cancelled)]
 
 
 def _build(source: KernelSource, types: dict[str, DType]) -> Built:

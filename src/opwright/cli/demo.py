@@ -43,11 +43,14 @@ def command(output: Path, rounds: int) -> None:
     folder = examples()
     sys.path[:0] = [str(folder / name) for name in ("my_op", "sigmoid", "lltm")]
     modules = {name: importlib.import_module(name) for name in ("my_op", "sigmoid", "lltm")}
-    console.print(_checks(folder, modules))
+    table, agreed = _checks(folder, modules)
+    console.print(table)
     timings = _timings(modules["lltm"], rounds)
     console.print(_times(timings))
     plot(timings, output)
     console.print(f"plot: {output.absolute()}", soft_wrap=True)
+    if not agreed:
+        raise opwright.OpwrightError("a check failed: see NO in the table of operators")
 
 
 def examples() -> Path:
@@ -65,15 +68,18 @@ def examples() -> Path:
     )
 
 
-def _checks(folder: Path, modules: dict[str, ModuleType]) -> Table:
-    """Compile each source as if for the first time, and check what came out."""
+def _checks(folder: Path, modules: dict[str, ModuleType]) -> tuple[Table, bool]:
+    """Compile each source as if for the first time, and check what came out: the table, and whether all was right."""
+    agreed = True
     table = Table("operator", "source to first result", "agrees with PyTorch", "gradcheck", "gradgradcheck", "opcheck")
     for name in EXAMPLES:
         source = next(folder.glob(f"*/{name}.cpp"))
         with tempfile.TemporaryDirectory() as scratch:
             took = _fresh(source, name, Path(scratch))
-        table.add_row(name, duration(took), *(("yes" if passed else "NO") for passed in _passes(name, modules)))
-    return table
+        passes = _passes(name, modules)
+        agreed = agreed and all(passes)
+        table.add_row(name, duration(took), *("yes" if passed else "NO" for passed in passes))
+    return table, agreed
 
 
 def _fresh(source: Path, name: str, scratch: Path) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from opwright.codegen import KernelSource
 from opwright.signature import Signature, schema
-from opwright.signature.wiring import Derivative, chains, derivative, suggestion
+from opwright.signature.wiring import Derivative, chains, derivative, overload_name, suggestion
 from opwright.sources import match
 from opwright.toolchain import Options
 
@@ -38,17 +39,16 @@ def command(files: tuple[Path, ...]) -> None:
 def describe(chain: Sequence[Signature]) -> list[dict[str, str]]:
     """Of each operator of a chain, what the signatures say."""
     steps = [derivative(forward, backward) for forward, backward in pairwise(chain)]
-    return [_facts(s, of, own) for s, of, own in zip(chain, [None, *steps], [*steps, None], strict=True)]
+    overload = overload_name(chain)
+    return [_facts(s, overload, of, own) for s, of, own in zip(chain, [None, *steps], [*steps, None], strict=True)]
 
 
-def _facts(signature: Signature, of: Derivative | None, own: Derivative | None) -> dict[str, str]:
-    mask = len(signature.outputs) if of else 0
-    extra = {"axes": of.axes, "ellipsis": of.ellipsis} if of else {}
+def _facts(signature: Signature, overload: str, of: Derivative | None, own: Derivative | None) -> dict[str, str]:
     types = [f"{v}: {', '.join(map(str, signature.allowed(v)))}" for v in signature.type_variables]
     facts = {
         "operator": signature.name,
         "signature": str(signature),
-        "schema": schema(signature, output_mask=mask, **extra),  # type: ignore[arg-type]
+        **_schemas(signature, overload, of),
         "element types": "; ".join(types) or "as written",
         "devices": "cpu",
     }
@@ -58,6 +58,21 @@ def _facts(signature: Signature, of: Derivative | None, own: Derivative | None) 
     return {**facts, "differentiable": _differentiable(own), "saved": _saved(own) or "nothing"}
 
 
+def _schemas(signature: Signature, overload: str, of: Derivative | None) -> dict[str, str]:
+    """As they are registered: the operator's and, where there are residuals, that of the form that returns them."""
+    form = partial(
+        schema,
+        signature,
+        overload=overload,
+        axes=of.axes if of else (),
+        ellipsis=of.ellipsis if of else False,
+        output_mask=len(signature.outputs) if of else 0,
+    )
+    if not signature.residuals:
+        return {"schema": form()}
+    return {"schema": form(), "internal form": form(name=f"_{signature.name}_with_residuals", with_residuals=True)}
+
+
 def _differentiable(own: Derivative) -> str:
     inputs = ", ".join(own.forward.inputs[i].name for i in own.inputs)
     without = [r.name for r, has in zip(own.forward.outputs, own.differentiable, strict=False) if not has]
@@ -65,7 +80,11 @@ def _differentiable(own: Derivative) -> str:
 
 
 def _saved(own: Derivative) -> str:
-    names = [p.name for p, wire in zip(own.backward.inputs, own.wires, strict=False) if "gradient" not in wire.source]
+    names = [
+        p.name + (" (value)" if wire.source == "scalar" else "")
+        for p, wire in zip(own.backward.inputs, own.wires, strict=False)
+        if "gradient" not in wire.source
+    ]
     return ", ".join([*names, *(f"the size of {axis}" for axis in own.axes)] + ["the shape of ..."] * own.ellipsis)
 
 

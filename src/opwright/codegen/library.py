@@ -15,27 +15,25 @@ _LIBRARY = Template("""\
 #include <opwright/library.h>
 $user
 namespace {
-using opwright::detail::Arguments;
-using opwright::detail::guarded;
-
 $entries
-const opw_kernel table[] = {
+const opw_kernel opwright_generated_table[] = {
 $rows
 };
-const opw_library library = {sizeof(opw_library), OPWRIGHT_ABI_VERSION, $count, table};
+const opw_library opwright_generated_library = {
+  sizeof(opw_library), OPWRIGHT_ABI_VERSION, $count, opwright_generated_table};
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const opw_library *opwright_library(const opw_host *host) {
-  return opwright::detail::open(host, library);
+  return opwright::detail::open(host, opwright_generated_library);
 }
 """)
 _ENTRY = Template("""\
 // $signature
-int32_t entry_$index(const opw_call *call) {
-  return guarded(call, [](const Arguments &a) { $function($arguments); });
+int32_t opwright_generated_entry_$index(const opw_call *call) {
+  return opwright::detail::guarded(call, [](const opwright::detail::Arguments &a) { $function($arguments); });
 }
 """)
-_ROW = Template('  {"$name", "$instance", "cpu", &entry_$index, $strided},')
+_ROW = Template('  {"$name", "$instance", "cpu", &opwright_generated_entry_$index, $strided},')
 
 
 @dataclass(frozen=True)
@@ -106,10 +104,11 @@ def _argument(kernel: Kernel, argument: Argument) -> str:
     if argument.role == "stream":
         return "a.stream()"
     if argument.role == "axis":
-        return f"a.axis({signature.axes.index(argument.name)})"
+        return f'a.axis({signature.axes.index(argument.name)}, "{argument.name}")'
     if argument.role == "scalar":
         index = next(i for i, s in enumerate(signature.scalars) if s.name == argument.name)
-        return f"a.{'real' if signature.scalars[index].kind == 'float' else 'integer'}({index})"
+        kind = "real" if signature.scalars[index].kind == "float" else "integer"
+        return f'a.{kind}({index}, "{argument.name}")'
     return f"a.tensor({_tensor_index(kernel, argument)})"
 
 

@@ -57,6 +57,9 @@ class LibraryTable(ctypes.Structure):
     )
 
 
+# The exceptions that pass through C++ as they are: each takes one text, and no more.
+_PASSED = (*(getattr(errors, name) for name in errors.__all__), KeyboardInterrupt, SystemExit, MemoryError)
+
 _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "opw_initialize": (None, [_Callbacks, *[ctypes.py_object] * 4]),
     "opw_set_error": (None, [ctypes.py_object, ctypes.c_char_p]),
@@ -117,9 +120,23 @@ class Native:
         try:
             body()
         except BaseException as error:  # noqa: BLE001 - C++ is the caller: it raises this again, KeyboardInterrupt too
-            self.set_error(type(error), str(error).encode("utf-8", "replace"))
-            return 1
-        return 0
+            self.set_error(*_carried(error))
+            return 0
+        return 1
+
+
+def _carried(error: BaseException) -> tuple[type[BaseException], bytes]:
+    """The class that C++ raises for `error`, and its text."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - anybody's __str__
+        text = "(its text can't be had)"
+    for passed in type(error).__mro__:
+        if passed in _PASSED:
+            break
+    else:
+        passed, text = OpwrightError, f"{type(error).__name__}: {text}"
+    return passed, text.replace("\0", "\ufffd").encode("utf-8", "replace")
 
 
 @functools.cache

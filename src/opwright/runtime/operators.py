@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,9 +16,10 @@ from opwright.runtime.plan import encode, encode_derivative, encode_underivative
 from opwright.runtime.registry import KernelState, Provider, add, started
 from opwright.runtime.vmap import looped
 from opwright.signature import Signature, TensorParam, schema
-from opwright.signature.wiring import BACKWARD, Derivative, derivative, may_be_differentiable, suggestion
+from opwright.signature.wiring import BACKWARD, Derivative, derivative, may_be_differentiable, overload_name, suggestion
 
-FORMAT = 1  # of what follows from a signature: raised when the same signature comes to mean other shapes or gradients
+__all__ = ["Registered", "check_chain", "overload_name", "register"]
+
 MAX_TENSORS = 64  # the strided bits of abi.h
 MAX_VARIABLES = 8  # the bytes of an instance key
 
@@ -32,16 +32,6 @@ class Registered:
 
     kernel: KernelState
     op: torch._ops.OpOverload
-
-
-def overload_name(chain: Sequence[Signature]) -> str:
-    """A name that stands for everything that follows from the chain's signatures.
-
-    It is the operators' overload name, so that torch.compile's caches, which know operators by name alone, never
-    give a graph that was traced under another signature (rule 9).
-    """
-    text = "\n".join([str(FORMAT), *map(str, chain)])
-    return "sig_" + hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def register(namespace: str, chain: Sequence[Signature], provider: Provider) -> list[Registered]:

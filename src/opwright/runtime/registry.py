@@ -124,7 +124,7 @@ def _explain(kernel: int, words: Sequence[int]) -> None:
     what = (
         f"no argument tells the element type {', '.join(unknown)}"
         if unknown
-        else f"the sizes are too large, or output_mask hasn't {len(signature.outputs)} elements"
+        else "its sizes are larger than a tensor can be"
     )
     raise ArgumentError(f"{signature.name}(): {what}\n  signature:    {signature}")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Literal
 
 from opwright.errors import SignatureError
@@ -11,6 +12,7 @@ from opwright.signature.record import record
 
 GRAD = "grad_"
 BACKWARD = "_backward"
+FORMAT = 1  # of what follows from a signature: raised when the same signature comes to mean other shapes or gradients
 _TENSORS = ("gradient", "zero_gradient", "input", "output")
 
 
@@ -143,18 +145,20 @@ def _check_complete(forward: Signature, backward: Signature, second: Signature) 
 
 
 def _check_saved_results(forward: Signature, backward: Signature) -> None:
-    """A saved result without a gradient of its own is a function of the inputs: they have to be at hand to say so."""
+    """A saved result that has no gradient of its own is a function of the inputs: they must be there to say so."""
     taken = {param.name for param in backward.tensors}
-    inputs = {forward.inputs[i].name for i in derivative(forward, backward).inputs}
+    missing = {forward.inputs[i].name for i in derivative(forward, backward).inputs} - taken
+    inputs = {param.name for param in forward.tensors}
     for result in forward.results:
-        saved = result.name in taken and result.name not in {p.name for p in forward.tensors}
-        if saved and may_be_differentiable(result, forward) and GRAD + result.name not in taken and not inputs <= taken:
+        name = result.name
+        constant = name not in taken or name in inputs or not may_be_differentiable(result, forward)
+        if missing and not constant and GRAD + name not in taken:
             raise SignatureError(
-                f"{backward.name} depends on {forward.name}'s result {result.name} and takes no gradient for it: second "
-                f"derivatives through {result.name} would be lost\n"
+                f"{backward.name} depends on {forward.name}'s result {name} and takes no gradient for it: second "
+                f"derivatives through {name} would be lost\n"
                 f"  signature:  {backward}\n"
-                f"  likely fix: add {GRAD}{result.name}: {_type(result)}? to {backward.name}'s inputs (what it adds to the "
-                f"gradients), or take {', '.join(sorted(inputs - taken))} as well and account for it in {backward.name}{BACKWARD}"
+                f"  likely fix: add {GRAD}{name}: {_type(result)}? to its inputs, to be added to the gradients; or "
+                f"take {', '.join(sorted(missing))} as well, and account for {name} in {backward.name}{BACKWARD}"
             )
 
 
@@ -273,7 +277,8 @@ def _check_visible(forward: Signature, backward: Signature, axes: tuple[str, ...
             f"  signature:  {forward}\n"
             f"  likely fix: use the names of {forward.name}: {', '.join(forward.axes + forward.type_variables)}"
         )
-    gradients = [p for p in backward.tensors if p.name.removeprefix(GRAD) in {r.name for r in forward.results}]
+    results = {GRAD + r.name for r in forward.results}
+    gradients = [p for p in backward.tensors if p.name in results]
     for variable in backward.type_variables:
         always = bool(gradients) and all(p.type.kind == "var" and p.type.name == variable for p in gradients)
         if variable in forward.type_variables and variable not in backward.bound_types and not always:
@@ -287,6 +292,16 @@ def _check_visible(forward: Signature, backward: Signature, axes: tuple[str, ...
         raise SignatureError(
             f"{backward.name} must return gradients, and only gradients (no residuals)\n  signature:  {backward}"
         )
+
+
+def overload_name(chain: Sequence[Signature]) -> str:
+    """A name that stands for everything that follows from the chain's signatures.
+
+    It is the operators' overload name, so that torch.compile's caches, which know operators by name alone, never
+    give a graph that was traced under another signature (rule 9).
+    """
+    text = "\n".join([str(FORMAT), *map(str, chain)])
+    return "sig_" + sha256(text.encode()).hexdigest()[:12]
 
 
 def suggestion(forward: Signature) -> str:

@@ -11,14 +11,13 @@
 
 namespace opwright {
 
-/* Text of bounded length, built without the standard library. */
+/* Text of bounded length, built without the standard library; cut, where it is too long, between two UTF-8 characters. */
 class Message {
  public:
   const char *text() const { return text_; }
   size_t length() const { return length_; }
   Message &operator<<(const char *s) {
-    for (s = s ? s : "(null)"; *s && length_ + 1 < sizeof(text_); ++s) text_[length_++] = *s;
-    text_[length_] = 0;
+    for (s = s ? s : "(null)"; *s && !full_; ++s) append(*s);
     return *this;
   }
   Message &operator<<(bool b) { return *this << (b ? "true" : "false"); }
@@ -40,8 +39,22 @@ class Message {
     __builtin_snprintf(piece, sizeof(piece), how, value);
     return *this << piece;
   }
+  void append(char c) {
+    full_ = length_ + 1 == sizeof(text_);
+    if (full_ && continues(c)) length_ = whole();
+    if (!full_) text_[length_++] = c;
+    text_[length_] = 0;
+  }
+  /* The length without the character that is only begun; as it is where the text is no UTF-8. */
+  size_t whole() const {
+    size_t begin = length_ - 1;
+    while (length_ - begin < 3 && continues(text_[begin])) --begin;
+    return (text_[begin] & 0xc0) == 0xc0 ? begin : length_;
+  }
+  static bool continues(char c) { return (c & 0xc0) == 0x80; }
   char text_[1000] = {0};
   size_t length_ = 0;
+  bool full_ = false;
 };
 
 /* Thrown inside a kernel library, and caught there: nothing crosses the ABI. */
@@ -52,10 +65,24 @@ struct Failure {
 namespace detail {
 
 template <class... Parts>
+void write(Message &message, Parts... parts) {
+  int each[] = {0, (message << parts, 0)...};
+  (void)each;
+}
+
+/* For these headers' own checks, whose condition and place would tell the author of a kernel nothing. */
+template <class... Parts>
+[[noreturn]] __attribute__((noinline, cold)) void refuse(Parts... parts) {
+  Failure failure;
+  write(failure.message, parts...);
+  throw failure;
+}
+
+/* For OPWRIGHT_CHECK: the message, the condition, the place. */
+template <class... Parts>
 [[noreturn]] __attribute__((noinline, cold)) void fail(const char *condition, const char *file, int line, Parts... parts) {
   Failure failure;
-  int each[] = {0, (failure.message << parts, 0)...};
-  (void)each;
+  write(failure.message, parts...);
   failure.message << (sizeof...(parts) ? " [" : "[") << condition << " is false, " << file << ":" << line << "]";
   throw failure;
 }

@@ -29,7 +29,8 @@ void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, d
           const T *b, int64_t ldb, double beta, T *c, int64_t ldc) {
   const int status =
       detail::host->gemm(detail::gemm_dtype<T>::value, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  OPWRIGHT_CHECK(status == 0, "this runtime's gemm refused m=", m, " n=", n, " k=", k, " lda=", lda, " ldb=", ldb, " ldc=", ldc);
+  if (status != 0)
+    detail::refuse("this runtime's gemm refused m=", m, " n=", n, " k=", k, " lda=", lda, " ldb=", ldb, " ldc=", ldc);
 }
 
 }  // namespace opwright

@@ -1,7 +1,8 @@
 /* half and bfloat16: two bytes in memory, float in arithmetic.
  *
  * Both convert to and from float without being asked, so `z[i] = 3 * x[i] - y[i]` computes in float and rounds once, to
- * nearest even. `acc<T>` is the type to add up in: float for the two, T itself for the others. In a conditional expression
+ * nearest even. Every number converts by way of float, as in PyTorch: one that float can't hold exactly (a double, an
+ * integer beyond 2^24) is rounded to float first. `acc<T>` is the type to add up in: float for the two, T itself for the others. In a conditional expression
  * write `float(x)`, since C++ can't tell which of the two directions is meant.
  */
 #ifndef OPWRIGHT_HALF_H
@@ -59,8 +60,13 @@ inline uint16_t to_bfloat16(float value) {
     name() = default;                                                                \
     name(float value) : bits(detail::to_##name(value)) {}                            \
     name(double value) : name(float(value)) {}                                       \
-    name(int value) : name(float(value)) {}                                          \
+    name(long double value) : name(float(value)) {}                                  \
+    name(int value) : name(float(value)) {} /* and what promotes to it, bool too */  \
+    name(unsigned value) : name(float(value)) {}                                     \
     name(long value) : name(float(value)) {}                                         \
+    name(unsigned long value) : name(float(value)) {}                                \
+    name(long long value) : name(float(value)) {}                                    \
+    name(unsigned long long value) : name(float(value)) {}                           \
     operator float() const { return detail::from_##name(bits); }                     \
     name &operator+=(float other) { return *this = name(float(*this) + other); }     \
     name &operator-=(float other) { return *this = name(float(*this) - other); }     \

@@ -3,6 +3,7 @@
 #define OPWRIGHT_LIBRARY_H
 
 #include "check.h"
+#include "half.h"
 #include "host.h"
 #include "tensor.h"
 
@@ -35,30 +36,48 @@ struct TensorArgument {
 
  private:
   void check_rank(int rank) const {
-    OPWRIGHT_CHECK(!t.present || t.ndim == rank, "the kernel takes a tensor of rank ", rank, ", got rank ", t.ndim);
+    if (t.present && t.ndim != rank) refuse("the kernel takes a tensor of rank ", rank, ", got rank ", t.ndim);
   }
 };
 
 /* Becomes the integer type of the function's parameter, if the value fits. */
 struct IntegerArgument {
   int64_t value;
+  const char *name;
 
   operator bool() const { return value != 0; }
   template <class I>
   operator I() const {
     const I narrow = static_cast<I>(value);
-    OPWRIGHT_CHECK(static_cast<int64_t>(narrow) == value && (narrow < I(0)) == (value < 0), value,
-                   " doesn't fit the kernel's parameter of ", int(sizeof(I)), " bytes");
+    if (static_cast<int64_t>(narrow) != value || (narrow < I(0)) != (value < 0))
+      refuse(name, " is ", value, ", which doesn't fit the kernel's ", I(-1) < I(0) ? "" : "unsigned ", "parameter of ",
+             int(sizeof(I)), " bytes");
     return narrow;
+  }
+};
+
+/* Becomes double, or float if the value doesn't overflow there. */
+struct RealArgument {
+  double value;
+  const char *name;
+
+  operator double() const { return value; }
+  operator float() const {
+    /* As bits: -ffast-math compares no infinities. */
+    const uint64_t magnitude = bit_cast<uint64_t>(value) & ~(uint64_t(1) << 63);
+    constexpr uint64_t first_that_overflows = 0x47effffff0000000, infinity = 0x7ff0000000000000;
+    if (magnitude >= first_that_overflows && magnitude < infinity)
+      refuse(name, " is ", value, ", which doesn't fit the kernel's parameter of type float");
+    return static_cast<float>(value);
   }
 };
 
 struct Arguments {
   const opw_call *call;
   TensorArgument tensor(int i) const { return {call->tensors[i]}; }
-  double real(int i) const { return call->scalars[i].f; }
-  IntegerArgument integer(int i) const { return {call->scalars[i].i}; }
-  IntegerArgument axis(int i) const { return {call->axes[i]}; }
+  RealArgument real(int i, const char *name) const { return {call->scalars[i].f, name}; }
+  IntegerArgument integer(int i, const char *name) const { return {call->scalars[i].i, name}; }
+  IntegerArgument axis(int i, const char *name) const { return {call->axes[i], name}; }
   void *stream() const { return call->stream; }
 };
 

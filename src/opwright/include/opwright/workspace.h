@@ -11,10 +11,11 @@ template <class T>
 class Workspace {
  public:
   explicit Workspace(int64_t n, void *stream = nullptr) : size_(n), stream_(stream) {
-    OPWRIGHT_CHECK(n >= 0, "a workspace can't hold ", n, " elements");
-    OPWRIGHT_CHECK(uint64_t(n) <= uint64_t(PTRDIFF_MAX) / sizeof(T), "a workspace of ", n, " elements is larger than memory");
+    if (n < 0) detail::refuse("a workspace can't hold ", n, " elements");
+    if (uint64_t(n) > uint64_t(PTRDIFF_MAX) / sizeof(T))
+      detail::refuse("a workspace of ", n, " elements is larger than memory");
     if (n > 0) data_ = static_cast<T *>(detail::host->allocate(size_t(n) * sizeof(T), stream));
-    OPWRIGHT_CHECK(n == 0 || data_, "no memory for a workspace of ", n, " elements of ", int(sizeof(T)), " bytes");
+    if (n > 0 && !data_) detail::refuse("no memory for a workspace of ", n, " elements of ", int(sizeof(T)), " bytes");
   }
   Workspace(const Workspace &) = delete;
   Workspace &operator=(const Workspace &) = delete;

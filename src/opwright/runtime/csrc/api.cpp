@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <torch/library.h>
 
+#include <cstdlib>
 #include <deque>
 #include <mutex>
 
@@ -31,13 +32,38 @@ auto guarded(F body) -> decltype(body()) {
   }
 }
 
+// The length of the character at `text[at]`, or minus the length of what is to be replaced there.
+int character(const std::string& text, size_t at) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+  const int lead = byte(at);
+  if (lead < 0x80) return 1;
+  const int length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+  // no overlong forms, no surrogates, nothing beyond U+10FFFF
+  const int low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80, high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  if (!length || byte(at + 1) < low || byte(at + 1) > high) return -1;
+  for (int i = 2; i < length; ++i)
+    if ((byte(at + i) & 0xc0) != 0x80) return -i;
+  return length;
+}
+
 }  // namespace
+
+std::string valid_utf8(const std::string& text) {
+  std::string valid;
+  for (size_t at = 0; at < text.size();) {
+    const int length = character(text, at);
+    if (length > 0) valid.append(text, at, length);
+    else valid += "\xef\xbf\xbd";
+    at += std::abs(length);
+  }
+  return valid;
+}
 
 void raise(_object* type, const std::string& text) {
 #if OPW_PYTORCH_ERROR
-  if (type) throw PythonError(type, text);
+  if (type) throw PythonError(type, valid_utf8(text));
 #endif
-  TORCH_CHECK(false, text);
+  TORCH_CHECK(false, valid_utf8(text));
 }
 
 void raise(Class which, const std::string& text) {

@@ -91,8 +91,10 @@ void enter(const opw_kernel& kernel, const Call& given, const Frame& frame, cons
   if (C10_UNLIKELY(kernel.entry(&call))) raise(Class::Kernel, std::string(kernel.name) + "(): " + failure.text);
 }
 
-uint64_t wanted(const Operator& op, const Call& call, const c10::List<bool>& mask) {
-  if (mask.size() != op.plan.outputs.size()) explain(op, call);
+uint64_t wanted(const Operator& op, const c10::List<bool>& mask) {
+  if (mask.size() != op.plan.outputs.size())
+    raise(Class::Argument, op.kernel->name + "(): output_mask has " + std::to_string(mask.size()) +
+                               " elements, expected one for each of " + std::to_string(op.plan.outputs.size()) + " gradients");
   uint64_t bits = 0;
   for (size_t i = 0; i < mask.size(); ++i) bits |= static_cast<uint64_t>(mask.get(i)) << i;
   return bits;
@@ -102,7 +104,7 @@ void read(const Operator& op, c10::ArrayRef<c10::IValue> values, Call& call) {
   for (size_t i = 0; i < values.size(); ++i) {
     const Kind kind = op.plan.arguments[i].kind;
     if (kind == Kind::Tensor) call.inputs.push_back(&tensor_of(values[i]));
-    else if (kind == Kind::Mask) call.wanted = wanted(op, call, values[i].toBoolList());
+    else if (kind == Kind::Mask) call.wanted = wanted(op, values[i].toBoolList());
     else call.read(kind, values[i]);
   }
 }
@@ -177,7 +179,7 @@ void run(const Operator& op, torch::jit::Stack& stack) {
 }
 
 const opw_kernel* Kernel::get(uint64_t types) {
-  if (!callbacks.build || callbacks.build(id, types)) raise_pending(name + "(): its kernel could not be built");
+  if (!callbacks.build || callbacks.build(id, types) != 1) raise_pending(name + "(): its kernel could not be built");
   const opw_kernel* kernel = find(types);
   if (!kernel) raise(Class::Internal, name + "(): the library that was built lacks this kernel");
   return kernel;

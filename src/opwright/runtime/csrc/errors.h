@@ -43,4 +43,7 @@ enum class Class { Argument, Kernel, Unsupported, Internal };
 [[noreturn]] void raise(Class which, const std::string& text);
 [[noreturn]] void raise(_object* type, const std::string& text);
 
+// `text` with U+FFFD in place of what is no UTF-8, which PyTorch's translator couldn't hand to Python.
+std::string valid_utf8(const std::string& text);
+
 }  // namespace opw

@@ -90,7 +90,7 @@ inline int64_t int_of(const c10::IValue& value) {
 
 // Python's part, called through function pointers that it hands over once (see runtime/native.py).
 struct Callbacks {
-  int32_t (*build)(int64_t kernel, uint64_t types);  // 0 after publishing the instance
+  int32_t (*build)(int64_t kernel, uint64_t types);  // 1 after publishing the instance; ctypes may return 0
   void (*explain)(int64_t kernel, int64_t count, const int64_t* words);  // sets the error of a call that doesn't fit
 };
 extern Callbacks callbacks;
