@@ -26,8 +26,9 @@ EXPORT void as_float(double value, char *to) { caught(to, [&] { float f = detail
 EXPORT void as_double(double value, char *to) { caught(to, [&] { double f = detail::RealArgument{value, "alpha"}; (void)f; }); }
 EXPORT float to_float(double value) { return detail::RealArgument{value, "alpha"}; }
 EXPORT void as_view(int rank, char *to) {
+  const int64_t sizes[8] = {};
   opw_tensor tensor{};
-  tensor.present = 1, tensor.ndim = rank;
+  tensor.present = 1, tensor.ndim = rank, tensor.sizes = sizes;
   caught(to, [&] { Tensor<float, 2> view = detail::TensorArgument{tensor}; (void)view; });
 }
 """
