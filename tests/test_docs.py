@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
 # Warnings are errors, but for one that PyTorch raises at itself.
 WARNINGS = ("-W", "error", "-W", "ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -45,6 +46,22 @@ def test_python_blocks_run(document: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     expected = [line[2:] for line in script.splitlines() if line.startswith("# ")]
     assert done.stdout.splitlines() == expected
+
+
+@pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.parent.name)
+def test_python_blocks_of_an_example_run_in_its_folder(document: Path) -> None:
+    script = "\n".join(blocks(document, "python"))
+    words = [sys.executable, *WARNINGS, "-c", script]
+    done = subprocess.run(words, cwd=document.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert script
+
+
+@pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.parent.name)
+def test_cpp_blocks_of_an_example_are_in_its_sources(document: Path) -> None:
+    sources = "".join(path.read_text() for path in document.parent.glob("*.cpp"))
+    for line in "".join(blocks(document, "cpp")).splitlines():
+        assert line in sources
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
