@@ -1,12 +1,23 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
+from rich.table import Table
+
+import opwright as package
+from opwright.cli import demo, info
+from opwright.codegen import KernelSource
+from opwright.signature.wiring import chains
+from opwright.toolchain import Options
 
 MY_OP = Path(__file__).parents[2] / "examples/my_op/my_op.cpp"
 PLAIN = """
@@ -22,11 +33,24 @@ void twice_backward(Tensor<const float, 1> grad_y, int64_t k, Tensor<float, 1> g
 """
 
 
-def opwright(*words: object, cwd: Path | None = None, without_torch: bool = False) -> subprocess.CompletedProcess[str]:
+TWO_TYPES = """
+OPWRIGHT("f(x: T[N]) -> (y: T[N]) where T in (f32, f64)")
+template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> y) { y[0] = x[0]; }
+"""
+
+
+def opwright(
+    *words: object, cwd: Path | None = None, without_torch: bool = False, prefix: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     block = "import sys; sys.modules['torch'] = None; " if without_torch else "import sys; "
     script = f"{block}sys.argv[1:] = {list(map(str, words))!r}; from opwright.cli import main; main()"
     return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, cwd=cwd, check=False, env=_wide_terminal()
+        [*prefix, sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        check=False,
+        env=_wide_terminal(),
     )
 
 
@@ -47,10 +71,10 @@ def test_info_shows_what_the_signatures_say(write: Callable[..., Path]) -> None:
     lines = [line.split(maxsplit=1) for line in done.stdout.splitlines() if line.strip()]
     first = dict(line for line in lines[:8] if len(line) == 2)
     assert first["signature"].strip() == "twice(x: f32[N], k: int) -> (y: f32[N], n: i64[])"
-    assert first["schema"].strip() == "twice(Tensor x, SymInt k) -> (Tensor, Tensor)"
+    assert re.fullmatch(r"twice\.sig_[0-9a-f]{12}\(Tensor x, SymInt k\) -> \(Tensor, Tensor\)", first["schema"].strip())
     assert first["devices"].strip() == "cpu"
     assert first["differentiable"].strip() == "in x; no gradient is taken for n"
-    assert first["saved"].strip() == "k"
+    assert first["saved"].strip() == "k (value)"
 
 
 def test_info_of_an_operator_without_a_backward_says_what_to_write(write: Callable[..., Path]) -> None:
@@ -59,6 +83,32 @@ def test_info_of_an_operator_without_a_backward_says_what_to_write(write: Callab
     )
     done = opwright("info", write(text))
     assert "f_backward(grad_y: f32[N], x: f32[N]) -> (grad_x: f32[N])" in done.stdout
+
+
+WITH_RESIDUALS = """
+OPWRIGHT("half_of(x: f32[N], k: float) -> (y: f32[N]; kept: f32[N])")
+void half_of(Tensor<const float, 1> x, double k, Tensor<float, 1> y, Tensor<float, 1> kept) {
+  y[0] = kept[0] = k * x[0];
+}
+OPWRIGHT("half_of_backward(grad_y: f32[N], kept: f32[N], k: float) -> (grad_x: f32[N])")
+void half_of_backward(Tensor<const float, 1> g, Tensor<const float, 1> kept, double k, Tensor<float, 1> d) {
+  d[0] = k * g[0] + kept[0];
+}
+"""
+
+
+def test_info_shows_the_schemas_that_are_registered(write: Callable[..., Path]) -> None:
+    file = write(WITH_RESIDUALS, "schemas_of_info.cpp")
+    package.load(file)
+    kernels = KernelSource(file, Options()).source.kernels
+    (chain,) = chains([kernel.signature for kernel in kernels])
+    forward, backward = info.describe(chain)
+    assert forward["saved"] == "kept, k (value)"
+    assert "internal form" not in backward
+    shown = [forward["schema"], forward["internal form"], backward["schema"]]
+    names = ["half_of", "_half_of_with_residuals", "half_of_backward"]
+    registered = [getattr(torch.ops.schemas_of_info, name).default._schema for name in names]
+    assert [torch._C.parse_schema(f"schemas_of_info::{text}") for text in shown] == registered
 
 
 def test_build_compiles_every_element_type_and_load_finds_them(write: Callable[..., Path]) -> None:
@@ -86,6 +136,35 @@ for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_build_compiles_at_once_as_many_as_may_be(
+    write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write(f"{TWO_TYPES}// {tmp_path}", "at_once.cpp")
+    script = tmp_path / "c++"
+    # Each compilation waits until the other has begun too.
+    script.write_text(
+        f'#!/bin/sh\ncase "$*" in *at_once*-o*) touch "{tmp_path}/begun-$$"; for i in $(seq 100); do '
+        f'[ "$(ls {tmp_path} | grep -c begun)" -ge 2 ] && break; sleep 0.1; done;; esac\nexec c++ "$@"\n'.replace(
+            "exec c++", f"exec {shutil.which('c++')}"
+        )
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("CXX", str(script))
+    monkeypatch.setenv("MAX_JOBS", "2")
+    done = opwright("build", source)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("│")]
+    assert [row[3] for row in rows] == ["T=f32", "T=f64"]
+    assert all(float(row[5]) < 9000 for row in rows)
+
+
+def test_build_refuses_a_strange_number_of_jobs(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAX_JOBS", "many")
+    done = opwright("build", write(PLAIN))
+    assert done.returncode == 1
+    assert "MAX_JOBS='many': expected a positive whole number" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -100,6 +179,7 @@ def test_an_error_is_a_message_and_status_1(write: Callable[..., Path], text: st
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("opwright: error: ")
     assert error in done.stderr
+    assert "for : " not in done.stderr
 
 
 def test_a_kernel_that_fails_for_one_element_type_is_told_to_list_its_types(write: Callable[..., Path]) -> None:
@@ -113,10 +193,43 @@ def test_a_kernel_that_fails_for_one_element_type_is_told_to_list_its_types(writ
     assert "list its types: where T in (f32, f64)" in done.stderr
 
 
-def test_a_missing_file_is_named() -> None:
-    done = opwright("build", "nowhere.cpp")
+@pytest.mark.parametrize("command", ["build", "info"])
+def test_a_file_that_cannot_be_read_is_named(command: str, tmp_path: Path) -> None:
+    (tmp_path / "folder.cpp").mkdir()
+    (tmp_path / "loop.cpp").symlink_to(tmp_path / "loop.cpp")
+    (tmp_path / "gone.cpp").symlink_to(tmp_path / "deleted.cpp")
+    (tmp_path / "binary.cpp").write_bytes(bytes(range(256)) * 64)
+    (tmp_path / "marked.cpp").write_bytes(b'\xff\x00OPWRIGHT("\xfe\x00\x80f(")\xc3\x00 void')
+    (tmp_path / "library.so").write_bytes(b"\x7fELF\x00\xff")
+    for name, error in (
+        ("nowhere.cpp", "nowhere.cpp: can't be read: No such file or directory"),
+        ("gone.cpp", "gone.cpp: can't be read: No such file or directory"),
+        ("folder.cpp", "folder.cpp: can't be read: Is a directory"),
+        (".", ".: "),
+        ("loop.cpp", "loop.cpp: can't be read: Too many levels of symbolic links"),
+        ("binary.cpp", 'binary.cpp: there is no OPWRIGHT("...") in it'),
+        ("marked.cpp", "marked.cpp:1: "),
+        ("library.so", "library.so: "),
+    ):
+        done = opwright(command, name, cwd=tmp_path, without_torch=True)
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr
+        assert done.stderr.startswith(f"opwright: error: {error}"), done.stderr
+        assert not done.stdout
+
+
+ROOT = os.geteuid() == 0  # who may read everything, unless told otherwise
+UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if ROOT else ()
+
+
+@pytest.mark.skipif(ROOT and not shutil.which("setpriv"), reason="root may read everything")
+@pytest.mark.parametrize("command", ["build", "info"])
+def test_a_file_without_permission_is_named(command: str, write: Callable[..., Path]) -> None:
+    path = write(PLAIN)
+    path.chmod(0)
+    done = opwright(command, path, prefix=UNPRIVILEGED)
     assert done.returncode == 1
-    assert "nowhere.cpp" in done.stderr
+    assert done.stderr == f"opwright: error: {path}: can't be read: Permission denied\n"
 
 
 def test_the_demo_without_torch_says_what_to_install() -> None:
@@ -124,6 +237,25 @@ def test_the_demo_without_torch_says_what_to_install() -> None:
     assert done.returncode == 1
     assert "pip install opwright[torch]" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_a_check_of_the_demo_that_fails_is_an_error(
+    passed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "_fresh", lambda *_: 0.1)
+    monkeypatch.setattr(demo, "_passes", lambda name, _: [True, True, passed or name != "sigmoid", True])
+    monkeypatch.setattr(demo, "_timings", lambda *_: {})
+    monkeypatch.setattr(demo, "_times", lambda _: Table())
+    monkeypatch.setattr(demo, "plot", lambda *_: None)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    run = partial(demo.command.main, ["--output", str(tmp_path / "plot.png")], standalone_mode=False)
+    if passed:
+        run()
+    else:
+        with pytest.raises(package.OpwrightError, match=r"^a check failed: see NO in the table of operators$"):
+            run()
+    assert ("NO" in capsys.readouterr().out) == (not passed)
 
 
 @pytest.mark.slow

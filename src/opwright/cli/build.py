@@ -21,7 +21,7 @@ Job = tuple[KernelSource, dict[str, DType]]
 
 
 @click.command("build")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, readable=False))
 @click.option(
     "--dtype", "dtypes", multiple=True, type=click.Choice([d.value for d in DType]), help="Only these element types."
 )
@@ -79,9 +79,11 @@ def _build(source: KernelSource, types: dict[str, DType]) -> Built:
     try:
         return build(source.unit(types), source.options)
     except CompileError as error:
+        if not types:
+            raise
         chosen = instance_name(types)
         hint = f"\n  likely fix: if the kernel isn't meant for {chosen}, list its types: where T in (f32, f64)"
-        raise CompileError(f"for {instance_name(types)}: {error}{hint if types else ''}") from None
+        raise CompileError(f"for {chosen}: {error}{hint}") from None
 
 
 def _wanted(types: dict[str, DType], wanted: list[DType]) -> bool:

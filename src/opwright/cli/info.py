@@ -20,7 +20,7 @@ from opwright.toolchain import Options
 
 
 @click.command("info")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, readable=False))
 def command(files: tuple[Path, ...]) -> None:
     """Show the operators that FILES define: signature, schema, devices, what is differentiable and what is saved.
 

@@ -155,8 +155,9 @@ def native() -> Native:
 
 def build_native(on_progress: Callable[[str], None] | None = None) -> Built:
     """Build the runtime, or find it in the cache."""
-    units = [Unit(f.stem, f"{include_line(f)}\n", f) for f in sorted(CSRC.glob("*.cpp"))]
-    runtime = Unit(f"opwright-runtime-torch{_minor()}", units[0].text, units[0].source, extra=tuple(units[1:]))
+    # One translation unit: PyTorch's headers, which take most of the time, are read once, and calls can be inlined.
+    files = sorted(CSRC.glob("*.cpp"))
+    runtime = Unit(f"opwright-runtime-torch{_minor()}", "".join(f"{include_line(f)}\n" for f in files), files[0])
     return build(runtime, _options(), on_progress=on_progress or _say)
 
 
