@@ -88,17 +88,16 @@ class MyOp(torch.autograd.Function):
 my_op = MyOp.apply
 """
 
-_IMPORTS = """
+_IMPORT = """
 import time
-started = time.perf_counter()
 import torch
-{0}
+started = time.perf_counter()
+from opwright import load
 print(time.perf_counter() - started)
 """
 
 WORKERS = {
     "opwright": _OPWRIGHT + _CHECK,
     "load_inline": _LOAD_INLINE + _CHECK,
-    "import_torch": _IMPORTS.format(""),
-    "import_opwright": _IMPORTS.format("from opwright import load"),
+    "import": _IMPORT,
 }
