@@ -4,14 +4,13 @@ One process, one thread, the candidates in turn. ``forward + backward`` is what 
 are None before each round (``optimizer.zero_grad()``). ``accumulated`` keeps them, ``autograd.grad`` returns them:
 these two are shown because they weigh the peers differently. ``.backward()`` itself costs some 17 µs in Python and in
 the engine, whatever the operator: ``16 in a row`` calls the operator 16 times before it, as a network does, and counts
-per operator. ``python benchmarks/call_overhead.py [--rounds 31]``.
+per operator. ``python benchmarks/call_overhead.py [--rounds 101]``.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -19,7 +18,8 @@ import torch
 import torch.utils.cpp_extension
 
 import opwright
-from opwright.bench import Result, Timing, interleaved, write_result
+from opwright.bench import Result, interleaved, ratio, write_result
+from opwright.bench.timing import summary
 
 HERE = Path(__file__).parent
 IN_A_ROW = 16
@@ -75,8 +75,8 @@ def candidates() -> dict[str, dict[str, Callable[[], object]]]:
     ops = operators()
     ours = {name: ops[name] for name in ("torch.add", "opwright")}
     return {
-        "no gradient": {name: partial(op, x, y) for name, op in ops.items()},
-        "forward": {name: partial(op, a, b) for name, op in ops.items()},
+        "no gradient": {name: lambda op=op: op(x, y) for name, op in ops.items()},  # type: ignore[misc]
+        "forward": {name: lambda op=op: op(a, b) for name, op in ops.items()},  # type: ignore[misc]
         "forward + backward": {name: step(op, a, b, grad) for name, op in ops.items()},
         f"{IN_A_ROW} in a row": {name: step(op, a, b, grad, IN_A_ROW) for name, op in ops.items()},
         "accumulated": {name: lambda op=op: op(a, b).backward(grad) for name, op in ours.items()},  # type: ignore[misc]
@@ -90,31 +90,30 @@ def candidates() -> dict[str, dict[str, Callable[[], object]]]:
 def main() -> None:
     """Measure, show, write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=31)
+    parser.add_argument("--rounds", type=int, default=101)
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
-    groups = {what: interleaved(calls, rounds=rounds) for what, calls in candidates().items()}
+    groups = {what: interleaved(calls, rounds=rounds, seconds=0.01) for what, calls in candidates().items()}
     timings = {f"{name}, {what}": timing for what, group in groups.items() for name, timing in group.items()}
 
-    def ratio(name: str, other: str, what: str) -> float:
-        return timings[f"{name}, {what}"].median / timings[f"{other}, {what}"].median
+    def compared(name: str, other: str, what: str) -> float:
+        return ratio(groups[what][name], groups[what][other])
 
     both, row = "forward + backward", f"{IN_A_ROW} in a row"
     for name in [name for name in timings if name.endswith(row)]:
-        t = timings[name]
-        timings[name] = Timing(t.median / IN_A_ROW, t.low / IN_A_ROW, t.high / IN_A_ROW, t.rounds)
+        timings[name] = summary([sample / IN_A_ROW for sample in timings[name].samples])
     result = Result("call_overhead", "One call on 4 elements, one thread", timings)
     for label, value, target in (
-        ("no gradient: opwright / torch.add", ratio("opwright", "torch.add", "no gradient"), "<= 1.3"),
-        ("forward + backward: opwright / torch.add", ratio("opwright", "torch.add", both), "<= 1.0"),
-        ("forward + backward: autograd.Function / opwright", ratio("autograd.Function", "opwright", both), ">= 1.8"),
-        ("forward + backward: register_autograd / opwright", ratio("register_autograd", "opwright", both), ">= 2"),
-        (f"{row}: opwright / torch.add", ratio("opwright", "torch.add", row), ""),
-        (f"{row}: autograd.Function / opwright", ratio("autograd.Function", "opwright", row), ""),
-        (f"{row}: register_autograd / opwright", ratio("register_autograd", "opwright", row), ""),
-        ("forward under grad: opwright / torch.add", ratio("opwright", "torch.add", "forward"), ""),
-        ("accumulated: opwright / torch.add", ratio("opwright", "torch.add", "accumulated"), ""),
-        ("autograd.grad: opwright / torch.add", ratio("opwright", "torch.add", "autograd.grad"), ""),
+        ("no gradient: opwright / torch.add", compared("opwright", "torch.add", "no gradient"), "<= 1.3"),
+        ("forward + backward: opwright / torch.add", compared("opwright", "torch.add", both), "<= 1.0"),
+        ("forward + backward: autograd.Function / opwright", compared("autograd.Function", "opwright", both), ">= 1.8"),
+        ("forward + backward: register_autograd / opwright", compared("register_autograd", "opwright", both), ">= 2"),
+        (f"{row}: opwright / torch.add", compared("opwright", "torch.add", row), ""),
+        (f"{row}: autograd.Function / opwright", compared("autograd.Function", "opwright", row), ""),
+        (f"{row}: register_autograd / opwright", compared("register_autograd", "opwright", row), ""),
+        ("forward under grad: opwright / torch.add", compared("opwright", "torch.add", "forward"), ""),
+        ("accumulated: opwright / torch.add", compared("opwright", "torch.add", "accumulated"), ""),
+        ("autograd.grad: opwright / torch.add", compared("opwright", "torch.add", "autograd.grad"), ""),
     ):
         result.ratios[label], result.targets[label] = value, target
     result.show()

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from opwright.bench.machine import machine
 from opwright.bench.result import Result, write_result
-from opwright.bench.timing import Timing, interleaved
+from opwright.bench.timing import Timing, interleaved, ratio
 
-__all__ = ["Result", "Timing", "interleaved", "machine", "write_result"]
+__all__ = ["Result", "Timing", "interleaved", "machine", "ratio", "write_result"]

@@ -50,7 +50,10 @@ def write_result(result: Result, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{result.name}.json"
     stamp = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    path.write_text(json.dumps({**asdict(result), "date": stamp, "machine": machine()}, indent=2) + "\n")
+    facts = asdict(result)
+    for timing in facts["timings"].values():
+        timing["rounds"] = len(timing.pop("samples"))
+    path.write_text(json.dumps({**facts, "date": stamp, "machine": machine()}, indent=2) + "\n")
     return path
 
 

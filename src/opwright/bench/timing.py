@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -12,12 +13,12 @@ _FIRST = 10
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds a call: the median over the rounds, and the middle half of them."""
+    """Seconds a call: the median over the rounds, the middle half of them, and every round's."""
 
     median: float
     low: float
     high: float
-    rounds: int
+    samples: tuple[float, ...]
 
 
 def interleaved(
@@ -52,7 +53,12 @@ def interleaved(
 def summary(samples: list[float]) -> Timing:
     """The median and the quartiles of at least two samples."""
     low, middle, high = statistics.quantiles(samples, n=4, method="inclusive")
-    return Timing(middle, low, high, len(samples))
+    return Timing(middle, low, high, tuple(samples))
+
+
+def ratio(one: Timing, other: Timing) -> float:
+    """The median of ``one / other``, round by round: of two that were timed in turn, so that drift cancels out."""
+    return statistics.median(a / b for a, b in zip(one.samples, other.samples, strict=True))
 
 
 def _calls_in(call: Callable[[], object], seconds: float, before: Callable[[], object] | None) -> int:
@@ -65,7 +71,18 @@ def _calls_in(call: Callable[[], object], seconds: float, before: Callable[[], o
 
 
 def _sample(call: Callable[[], object], count: int, before: Callable[[], object] | None) -> float:
-    """Seconds a call, over `count` of them; with `before`, each call is timed by itself."""
+    """Seconds a call, over `count` of them, the garbage collector waiting outside as in ``timeit``."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _timed(call, count, before)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _timed(call: Callable[[], object], count: int, before: Callable[[], object] | None) -> float:
+    """Seconds a call; with `before`, each call is timed by itself."""
     if before is None:
         started = time.perf_counter()
         for _ in range(count):

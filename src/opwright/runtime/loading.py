@@ -32,12 +32,17 @@ class Operators:
         self._namespace, self._sources = namespace, tuple(sources)
         self._registered: dict[str, Registered] = {}
 
+    def _add(self, registered: Registered) -> None:
+        """Make the operator an attribute of the instance: the quickest to look up."""
+        name = registered.kernel.signature.name
+        self._registered[name] = registered
+        setattr(self, name, registered.op)
+
     def __getattr__(self, name: str) -> torch._ops.OpOverload:
-        """The operator of that name."""
-        known: dict[str, Registered] = self.__dict__.get("_registered", {})
-        if name in known:
-            return known[name].op
-        raise AttributeError(f"{self!r} has no operator {name!r}; it has: {', '.join(known)}")
+        """There is no operator of that name."""
+        raise AttributeError(
+            f"{self!r} has no operator {name!r}; it has: {', '.join(self.__dict__.get('_registered', ()))}"
+        )
 
     def __dir__(self) -> list[str]:
         """The operators' names."""
@@ -48,7 +53,8 @@ class Operators:
         return iter(self._registered)
 
     def __repr__(self) -> str:
-        return f"<opwright operators {self._namespace!r} from {', '.join(str(s.path) for s in self._sources)}>"
+        space, sources = self.__dict__.get("_namespace"), self.__dict__.get("_sources", ())  # copy asks before they are
+        return f"<opwright operators {space!r} from {', '.join(str(s.path) for s in sources)}>"
 
 
 def load(
@@ -112,7 +118,7 @@ def _load(namespace: str, sources: Sequence[KernelSource]) -> Operators:
     for chain in found:
         for registered in register(namespace, chain, providers[chain[0].name]):
             registered.kernel.provider = providers[registered.kernel.signature.name]
-            ops._registered[registered.kernel.signature.name] = registered  # noqa: SLF001 - made above
+            ops._add(registered)  # noqa: SLF001 - made above
     _LOADED[namespace] = ops
     return ops
 
