@@ -11,7 +11,7 @@ import pytest
 
 import opwright
 
-# One for each user of this machine: the runtime, which takes half a minute, is built once however many workers,
+# One for each user of this machine: the runtime is built once however many workers,
 # subprocesses and test runs there are. What is in it is known by its content, so nothing old is ever used.
 CACHE = Path(tempfile.gettempdir()) / f"opwright-tests-{os.geteuid()}"
 os.environ["TORCH_EXTENSIONS_DIR"] = str(CACHE)

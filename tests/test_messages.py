@@ -162,6 +162,9 @@ def test_arguments(grads: opwright.Operators, calls: opwright.Operators) -> None
         "  signature:    copy(x: T[...]) -> (y: T[...]) "
         "where T in (u8, i8, i16, i32, i64, u16, u32, u64, f16, bf16, f32, f64, bool)"
     )
+    assert failing(lambda: grads.mul(x, torch.ones(2, 3).to_sparse()), ArgumentError) == (
+        "mul(): y is a sparse or otherwise packed tensor, expected a dense one\n  likely fix:   to_dense()"
+    )
     assert failing(lambda: grads.mul(x, x.to("meta")), ArgumentError) == (
         "mul(): y is on meta, x on cpu; all tensors of a call must be on one device"
     )

@@ -104,3 +104,25 @@ def test_the_runtime_is_built_once_for_every_folder(tmp_path: Path) -> None:
         results.add(done.stdout)
     assert len(results) == 1
     assert results.pop().startswith("True ")
+
+
+def test_an_edit_that_does_not_compile_leaves_everything_as_it_was(write: Write) -> None:
+    text = SCALE.replace("grad_y: f32[N]", "grad_y: T[N]").replace("grad_x: f32[N]", "grad_x: T[N]")
+    text = text.replace("void scale_backward(", "template <class T> void scale_backward(").replace("float", "T")
+    source = write(text, "broken_edit.cpp")
+    ops = opwright.load(source)
+    x = torch.ones(2, requires_grad=True)
+    ops.scale(x).sum().backward()
+    write(text.replace("2 *", "5 * nothing *"), "broken_edit.cpp")
+    with pytest.raises(opwright.CompileError, match="nothing"):
+        opwright.load(source)
+    assert ops.scale(torch.ones(1, dtype=torch.float64)).tolist() == [2]  # another element type, of the old text
+    assert torch.autograd.grad(ops.scale(x).sum(), x)[0].tolist() == [2, 2]
+
+
+def test_a_string_of_flags_is_refused(write: Write) -> None:
+    with pytest.raises(TypeError) as caught:
+        opwright.load(write(SCALE, "flags.cpp"), extra_cflags="-O1 -g")
+    assert str(caught.value) == (
+        "load() got extra_cflags='-O1 -g', expected a sequence of words: extra_cflags=['-O1', '-g']"
+    )

@@ -125,5 +125,5 @@ def test_what_is_said_when_it_is_built(monkeypatch: pytest.MonkeyPatch, capfd: p
     native.build_native()
     assert capfd.readouterr().err == (
         "opwright: opwright-runtime: waiting for another process that compiles it\n"
-        f"opwright: building the runtime for PyTorch {torch.__version__} (once, about half a minute) ...\n"
+        f"opwright: building the runtime for PyTorch {torch.__version__} (once) ...\n"
     )

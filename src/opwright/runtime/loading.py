@@ -14,7 +14,7 @@ import torch
 from opwright.codegen import KernelSource
 from opwright.errors import SignatureError, SourceError, UnsupportedError
 from opwright.runtime.operators import Registered, check_chain, overload_name, register
-from opwright.runtime.registry import publish, refresh, started
+from opwright.runtime.registry import publish, started, switch
 from opwright.runtime.supported import check_supported
 from opwright.signature import Signature
 from opwright.signature.wiring import chains
@@ -85,10 +85,14 @@ def load(
         SourceError: a file can't be read, or a function doesn't fit its signature.
         SignatureError: a signature can't be read, or doesn't fit its relatives.
         UnsupportedError: a part of the notation that isn't supported.
+        TypeError: a string where a sequence of strings is expected.
         CompileError: the compiler refused a source (only with `dtypes`; else at the call that needs it).
     """
     if not sources:
         raise SourceError("load() got no source file; expected at least one, as in load('my_op.cpp')")
+    for name, words in (("extra_cflags", extra_cflags), ("extra_ldflags", extra_ldflags)):
+        if isinstance(words, str):
+            raise TypeError(f"load() got {name}={words!r}, expected a sequence of words: {name}={words.split()!r}")
     paths = [Path(source).absolute() for source in sources]
     space = _namespace(namespace or paths[0].stem)
     options = Options(
@@ -140,10 +144,7 @@ def _reload(ops: Operators, sources: Sequence[KernelSource]) -> Operators:
             "operator's schema for the life of the process\n"
             '  likely fix: restart the process, or load(..., namespace="...") with a new name'
         )
-    providers = _providers(sources)
-    for name, registered in ops._registered.items():  # noqa: SLF001
-        registered.kernel.provider = providers[name]
-        refresh(registered.kernel)
+    switch({name: registered.kernel for name, registered in ops._registered.items()}, _providers(sources))  # noqa: SLF001
     ops._sources = tuple(sources)  # noqa: SLF001
     return ops
 

@@ -165,9 +165,7 @@ def _say(line: str) -> None:
     if not line.startswith("compiling"):
         sys.stderr.write(f"opwright: {line}\n")
         return
-    sys.stderr.write(
-        f"opwright: building the runtime for PyTorch {torch.__version__} (once, about half a minute) ...\n"
-    )
+    sys.stderr.write(f"opwright: building the runtime for PyTorch {torch.__version__} (once) ...\n")
 
 
 def _minor() -> str:

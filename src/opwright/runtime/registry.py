@@ -65,7 +65,7 @@ def add(state: KernelState) -> KernelState:
 
 
 def publish(state: KernelState, key: int) -> None:
-    """Build the instance where need be, and let calls use it; also what is compiled along with it."""
+    """Build the instance where need be, and let calls use it."""
     types = state.types(key)
     while True:
         provider = state.provider
@@ -93,10 +93,19 @@ def _use(state: KernelState, key: int, types: Mapping[str, DType], path: str) ->
     state.paths[key] = path
 
 
-def refresh(state: KernelState) -> None:
-    """Build the instances in use again, where their sources changed."""
-    for key in tuple(state.paths):
-        publish(state, key)
+def switch(states: Mapping[str, KernelState], providers: Mapping[str, Provider]) -> None:
+    """Give kernels, by name, new providers; the instances in use are built before the first one changes hands.
+
+    Raises:
+        CompileError: a new source doesn't compile; then every kernel goes on with its old one.
+    """
+    for name, state in states.items():
+        for key in tuple(state.paths):
+            providers[name].library(state.types(key))
+    for name, state in states.items():
+        state.provider = providers[name]
+        for key in tuple(state.paths):
+            publish(state, key)
 
 
 def _open(path: str) -> dict[tuple[str, str], int]:

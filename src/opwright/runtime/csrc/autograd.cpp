@@ -225,16 +225,7 @@ void refuse_forward_mode(const Operator& op, c10::ArrayRef<c10::IValue> argument
 void below_autograd(const Operator& op, c10::DispatchKeySet keys, Stack* stack) {
   const auto below = keys & c10::after_autograd_keyset;
   if (is_plain_cpu(below)) return run(op, *stack);
-  c10::SmallVector<const at::Tensor*, 8> inputs;
-  bool plain = true;
-  const auto arguments = torch::jit::last(*stack, op.plan.arguments.size());
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (op.plan.arguments[i].kind != Kind::Tensor) continue;
-    const at::Tensor& t = tensor_of(arguments[i]);
-    inputs.push_back(&t);
-    plain &= !t.defined() || (t.layout() == at::kStrided && !t.is_nested() && !t.is_quantized());
-  }
-  if (!plain) check_plain(op, inputs);
+  check_dense(op, torch::jit::last(*stack, op.plan.arguments.size()));
   at::AutoDispatchBelowADInplaceOrView guard;
   op.handle.redispatchBoxed(below, stack);
 }

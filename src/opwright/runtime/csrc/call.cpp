@@ -122,20 +122,38 @@ void preset(const Plan& plan, const Call& call, Bound<int64_t>& bound) {
 
 }  // namespace
 
-void check_plain(const Operator& op, c10::ArrayRef<const at::Tensor*> inputs) {
+namespace {
+
+// "op(): name", for the input tensor of that number.
+std::string named(const Operator& op, size_t input) {
   const auto& arguments = op.handle.schema().arguments();
-  size_t next = 0;
-  for (size_t i = 0; i < op.plan.arguments.size(); ++i) {
+  size_t i = 0;
+  for (; op.plan.arguments[i].kind != Kind::Tensor || input-- > 0; ++i) {
+  }
+  return op.kernel->name + "(): " + arguments[i].name();
+}
+
+void check_cpu(const Operator& op, const Call& call) {
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const at::Tensor& t = *call.inputs[i];
+    if (C10_UNLIKELY(t.defined() && !t.is_cpu()))
+      raise(Class::Argument, named(op, i) + " is on " + t.device().str() + ", expected cpu: all tensors of a call must be on "
+                             "one device");
+  }
+}
+
+}  // namespace
+
+void check_dense(const Operator& op, c10::ArrayRef<c10::IValue> arguments) {
+  size_t input = 0;
+  for (size_t i = 0; i < arguments.size(); ++i) {
     if (op.plan.arguments[i].kind != Kind::Tensor) continue;
-    const at::Tensor& t = *inputs[next++];
-    if (!t.defined()) continue;
-    const std::string what = op.kernel->name + "(): " + arguments[i].name();
-    if (t.layout() != at::kStrided || t.is_nested() || t.is_quantized())
-      raise(Class::Argument, what + " is a " + (t.is_quantized() ? "quantized" : t.is_nested() ? "nested" : "sparse or "
-                                 "otherwise packed") + " tensor, expected a dense one\n  likely fix:   " +
-                                 arguments[i].name() + (t.is_quantized() ? ".dequantize()" : ".to_dense()"));
-    if (!t.is_cpu())
-      raise(Class::Argument, what + " is on " + t.device().str() + ", expected cpu: all tensors of a call must be on one device");
+    const at::Tensor& t = tensor_of(arguments[i]);
+    const size_t number = input++;
+    if (!t.defined() || (t.layout() == at::kStrided && !t.is_nested() && !t.is_quantized())) continue;
+    const std::string kind = t.is_quantized() ? "quantized" : t.is_nested() ? "nested" : "sparse or otherwise packed";
+    raise(Class::Argument, named(op, number) + " is a " + kind + " tensor, expected a dense one\n  likely fix:   " +
+                               (t.is_quantized() ? "dequantize()" : "to_dense()"));
   }
 }
 
@@ -158,8 +176,7 @@ void Call::read(Kind kind, const c10::IValue& value) {
 void run(const Operator& op, const Call& call, at::Tensor* outputs) {
   Bound<int64_t> bound(op.plan);
   if (!call.axes.empty() || call.has_ellipsis) preset(op.plan, call, bound);
-  for (const auto* t : call.inputs)
-    if (C10_UNLIKELY(t->defined() && !t->is_cpu())) check_plain(op, call.inputs);
+  check_cpu(op, call);
   if (C10_UNLIKELY(!bind(op.plan, call.inputs.data(), bound))) explain(op, call);
   const opw_kernel* kernel = op.kernel->find(bound.types);
   if (C10_UNLIKELY(!kernel)) kernel = op.kernel->get(bound.types);

@@ -65,8 +65,8 @@ struct Call {
   void read(Kind kind, const c10::IValue& value);  // a scalar, an axis, or the shape of `...`
 };
 
-// Raises if an argument isn't a dense tensor on the CPU: what comes past the dispatcher's key for plain CPU tensors.
-void check_plain(const Operator& op, c10::ArrayRef<const at::Tensor*> inputs);
+// Raises if a tensor is sparse, nested or quantized: PyTorch's own error for those names no argument.
+void check_dense(const Operator& op, c10::ArrayRef<c10::IValue> arguments);
 
 // Checks the arguments, allocates op.returns() outputs (undefined where not wanted), and runs the CPU kernel.
 void run(const Operator& op, const Call& call, at::Tensor* outputs);
