@@ -44,7 +44,14 @@ typedef union opw_scalar {
   int64_t i;
 } opw_scalar;
 
-/* One call of a kernel. Tensors: inputs, outputs, residuals, each in signature order. */
+/* The random numbers of one call: a Philox key and counter. */
+typedef struct opw_rng {
+  uint64_t seed, offset;
+  const int64_t *seed_pointer, *offset_pointer; /* where they are instead, under CUDA graph capture; NULL otherwise */
+} opw_rng;
+
+/* One call of a kernel. Tensors: inputs, outputs, residuals, each in signature order. A result with axes whose length the
+ * kernel decides (?K) comes without memory, those sizes being -1; with a bound (?K<=N) it has memory for the bound. */
 typedef struct opw_call {
   size_t size;               /* sizeof(opw_call) where it was made */
   const opw_tensor *tensors;
@@ -55,6 +62,12 @@ typedef struct opw_call {
   int32_t reserved;
   void (*fail)(void *context, const char *text, size_t length); /* takes a copy of the text of a failure */
   void *fail_context;
+  const opw_rng *rng; /* NULL where the signature has no generator */
+  /* Decides the lengths of tensor `index`'s own kernel-decided axes, in the order of its axes: gives it memory (where it has a
+   * bound, keeps what it has) and its sizes. 0, or: 1 a length is negative or beyond the bound, 2 another result of the call
+   * has another length for the same axis, 3 there is no memory. A second time for the same tensor is 2 unless it agrees. */
+  int32_t (*resize)(void *context, int32_t index, const int64_t *lengths);
+  void *resize_context;
 } opw_call;
 
 /* What the runtime does for kernels. Every function may be called from any thread. */

@@ -87,7 +87,7 @@ void add_outputs(const Operator& op, const Bound<int64_t>& bound, const Call& ca
 void enter(const opw_kernel& kernel, const Call& given, const Frame& frame, const Bound<int64_t>& bound) {
   Text failure;
   const opw_call call{sizeof(opw_call), frame.tensors.data(), given.scalars.data(), bound.axes.data(), nullptr, -1, 0,
-                      &Text::take, &failure};
+                      &Text::take, &failure, nullptr, nullptr, nullptr};
   if (C10_UNLIKELY(kernel.entry(&call))) raise(Class::Kernel, std::string(kernel.name) + "(): " + failure.text);
 }
 
