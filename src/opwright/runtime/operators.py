@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,11 +11,11 @@ import torch
 
 from opwright.errors import SignatureError
 from opwright.runtime.fake import fake
-from opwright.runtime.plan import encode, encode_derivative, encode_underivative
-from opwright.runtime.registry import KernelState, Provider, add, started
+from opwright.runtime.interface import KernelState, Operator, Provider
+from opwright.runtime.registry import add, started
 from opwright.runtime.vmap import looped
-from opwright.signature import Signature, TensorParam, schema
-from opwright.signature.wiring import BACKWARD, Derivative, derivative, may_be_differentiable, overload_name, suggestion
+from opwright.signature import Signature, schema
+from opwright.signature.wiring import BACKWARD, Derivative, derivative, overload_name, suggestion
 
 __all__ = ["Registered", "check_chain", "overload_name", "register"]
 
@@ -78,12 +77,12 @@ class _Form:
         self.axes, self.ellipsis = (of.axes, of.ellipsis) if of else ((), False)
         self.mask = of is not None
         self.kernel = add(KernelState(signature, self.axes, self.ellipsis, provider))
-        self.public, self.native_public = self._define(signature.name, residuals=False)
-        self.internal, self.native_internal = self.public, self.native_public
+        self.public, self.run_public = self._define(signature.name, residuals=False)
+        self.internal, self.run_internal = self.public, self.run_public
         if signature.residuals:
-            self.internal, self.native_internal = self._define(f"_{signature.name}_with_residuals", residuals=True)
+            self.internal, self.run_internal = self._define(f"_{signature.name}_with_residuals", residuals=True)
 
-    def _define(self, name: str, *, residuals: bool) -> tuple[torch._ops.OpOverload, int]:
+    def _define(self, name: str, *, residuals: bool) -> tuple[torch._ops.OpOverload, Operator]:
         signature, library = self.signature, _library(self.namespace)
         text = schema(
             signature,
@@ -101,40 +100,21 @@ class _Form:
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
         _register_fake(library, op, rule)
         torch.library.register_vmap(op, looped(op, rule), lib=library)
-        plan = encode(signature, self.axes, ellipsis=self.ellipsis, mask=self.mask)
-        runtime = started()
-        address, count = plan.buffer_info()
-        qualified = f"{self.namespace}::{name}".encode()
-        native = runtime.operator_new(
-            self.kernel.handle, qualified, self.overload.encode(), address, count, int(residuals)
-        )
-        return op, runtime.checked(native)
+        return op, started().define(self.kernel, op, residuals=residuals, mask=self.mask)
 
     def connect(self, wiring: Derivative | None, backward: _Form | None) -> None:
         """Register the kernels, with `backward` at the end of the wires."""
-        words = encode_derivative(wiring) if wiring else _underivative(self.signature)
-        address, count = words.buffer_info()
         node = "".join(part.capitalize() for part in self.signature.name.split("_")) + "Backward"
-        for native in dict.fromkeys((self.native_public, self.native_internal)):
-            runtime = started()
-            runtime.checked(
-                runtime.operator_register(
-                    native,
-                    self.native_internal,
-                    backward.native_public if backward else None,
-                    address,
-                    count,
-                    node.encode(),
-                    _missing(self.signature).encode(),
-                )
+        for operator in dict.fromkeys((self.run_public, self.run_internal)):
+            started().connect(
+                self.kernel,
+                operator,
+                self.run_internal,
+                backward.run_public if backward else None,
+                wiring,
+                node=node,
+                missing=_missing(self.signature),
             )
-
-
-def _underivative(signature: Signature) -> array[int]:
-    inputs = [
-        i for i, p in enumerate(signature.inputs) if isinstance(p, TensorParam) and may_be_differentiable(p, signature)
-    ]
-    return encode_underivative(inputs, [may_be_differentiable(result, signature) for result in signature.results])
 
 
 _ORDERS = ("gradient", "second derivative", "third derivative")
