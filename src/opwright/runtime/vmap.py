@@ -77,8 +77,9 @@ def _stacked(results: list[Any], size: int, signature: Signature) -> tuple[Any, 
     columns = list(zip(*rows, strict=True))
     lengths = {tuple(r.shape) for r in columns[0] if r is not None}
     if signature.data_axes and len(lengths) > 1:
+        listed = ", ".join(map(str, sorted(lengths)))
         raise UnsupportedError(
-            f"{signature.name}(): vmap can't stack results of different lengths, {', '.join(map(str, sorted(lengths)))}\n"
+            f"{signature.name}(): vmap can't stack results of different lengths, {listed}\n"
             "  likely fix: a loop in Python over the batch"
         )
     stacked = [None if column[0] is None else torch.stack(column)[:size] for column in columns]
