@@ -33,7 +33,7 @@ def arguments(x: torch.dtype, y: torch.dtype, w: torch.dtype, bias: torch.dtype,
 def test_each_variable_takes_its_widest_input(
     notation: Operators, given: tuple[torch.dtype, ...], expected: tuple[torch.dtype, ...]
 ) -> None:
-    args = arguments(*given)  # type: ignore[arg-type]
+    args = arguments(*given)
     with torch.autocast("cpu", dtype=BF16):
         z, v = notation.weigh(*args)
     assert (z.dtype, v.dtype) == expected

@@ -74,8 +74,7 @@ def test_tags(notation: Operators) -> None:
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_compiled(notation: Operators, leaf: Leaf) -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
-        kept: torch.Tensor = notation.pick(x * 2, x > 1)
-        return kept * 3 + notation.nonzero(x > 1)
+        return torch.as_tensor(notation.pick(x * 2, x > 1) * 3 + notation.nonzero(x > 1))
 
     compiled = torch.compile(f, fullgraph=True, dynamic=True)
     for size in (4, 9):
