@@ -12,9 +12,10 @@ from pathlib import Path
 import torch
 
 from opwright.codegen import KernelSource
-from opwright.errors import SignatureError, SourceError, UnsupportedError
-from opwright.runtime.operators import Registered, check_chain, overload_name, register
-from opwright.runtime.registry import publish, started, switch
+from opwright.errors import SignatureError, SourceError
+from opwright.runtime.operators import Registered
+from opwright.runtime.registry import publish, started
+from opwright.runtime.reloading import is_ours, renew
 from opwright.runtime.supported import check_supported
 from opwright.signature import Signature
 from opwright.signature.wiring import chains
@@ -28,21 +29,26 @@ _LOCK = threading.RLock()
 class Operators:
     """The operators of a namespace, as attributes: each is the ``OpOverload`` itself."""
 
-    def __init__(self, namespace: str, sources: Sequence[KernelSource]) -> None:
+    def __init__(self, namespace: str, sources: Sequence[KernelSource] = ()) -> None:
         self._namespace, self._sources = namespace, tuple(sources)
         self._registered: dict[str, Registered] = {}
+        self._removed: set[str] = set()
 
-    def _add(self, registered: Registered) -> None:
-        """Make the operator an attribute of the instance: the quickest to look up."""
-        name = registered.kernel.signature.name
-        self._registered[name] = registered
-        setattr(self, name, registered.op)
+    def _replace(self, sources: Sequence[KernelSource], registered: dict[str, Registered]) -> None:
+        """Make each operator an attribute of the instance: the quickest to look up."""
+        gone = self._registered.keys() - registered.keys()
+        self._removed = (self._removed | gone) - registered.keys()
+        self._sources, self._registered = tuple(sources), registered
+        for name, each in registered.items():
+            setattr(self, name, each.op)
+        for name in gone:
+            delattr(self, name)
 
     def __getattr__(self, name: str) -> torch._ops.OpOverload:
         """There is no operator of that name."""
-        raise AttributeError(
-            f"{self!r} has no operator {name!r}; it has: {', '.join(self.__dict__.get('_registered', ()))}"
-        )
+        known = ", ".join(self.__dict__.get("_registered", ()))
+        why = "" if name not in self.__dict__.get("_removed", ()) else " any more: it was removed from the source"
+        raise AttributeError(f"{self!r} has no operator {name!r}{why}; it has: {known}")
 
     def __dir__(self) -> list[str]:
         """The operators' names."""
@@ -69,8 +75,8 @@ def load(
     """Make operators of the kernels in C and C++ files.
 
     Nothing is compiled here, but for `dtypes`: each element type is compiled when a call first meets it, and kept in
-    the cache for the next process. Loading a file again gives the same operators, which run the new code if it has
-    changed.
+    the cache for the next process. Loading a file again gives the same `Operators`, which run the new code if it has
+    changed; so does whoever holds one of them, unless its signature has changed: then calling it says so.
 
     Args:
         sources: the files; each kernel in them is marked ``OPWRIGHT("signature")``.
@@ -113,16 +119,7 @@ def load(
 def _load(namespace: str, sources: Sequence[KernelSource]) -> Operators:
     _check_free(namespace)
     ops = Operators(namespace, sources)
-    providers = _providers(sources)
-    found = chains(_signatures(sources))
-    for name in providers:
-        _check_name(name, namespace)
-    for chain in found:  # all are judged before any is registered: what is registered stays
-        check_chain(chain)
-    for chain in found:
-        for registered in register(namespace, chain, providers[chain[0].name]):
-            registered.kernel.provider = providers[registered.kernel.signature.name]
-            ops._add(registered)  # noqa: SLF001 - made above
+    _renew(ops, sources)
     _LOADED[namespace] = ops
     return ops
 
@@ -135,18 +132,18 @@ def _reload(ops: Operators, sources: Sequence[KernelSource]) -> Operators:
             f"the namespace {ops._namespace!r} is taken by {_listed(old)}; {_listed(new)} wants it too\n"  # noqa: SLF001
             f'  likely fix: load(..., namespace="...") with another name for one of them'
         )
-    wanted = {signature.name: overload_name(chain) for chain in chains(_signatures(sources)) for signature in chain}
-    have = {name: registered.op._overloadname for name, registered in ops._registered.items()}  # noqa: SLF001
-    changed = sorted(name for name in wanted.keys() | have.keys() if wanted.get(name) != have.get(name))
-    if changed:
-        raise UnsupportedError(
-            f"{_listed(new)}: the signature of {', '.join(changed)} has changed since it was loaded; PyTorch keeps an "
-            "operator's schema for the life of the process\n"
-            '  likely fix: restart the process, or load(..., namespace="...") with a new name'
-        )
-    switch({name: registered.kernel for name, registered in ops._registered.items()}, _providers(sources))  # noqa: SLF001
-    ops._sources = tuple(sources)  # noqa: SLF001
+    _renew(ops, sources)
     return ops
+
+
+def _renew(ops: Operators, sources: Sequence[KernelSource]) -> None:
+    namespace, current = ops._namespace, ops._registered  # noqa: SLF001
+    providers = _providers(sources)
+    found = chains(_signatures(sources))
+    for name in providers:
+        if not is_ours(namespace, name):
+            _check_name(name, namespace)
+    renew(namespace, current, found, providers, lambda registered: ops._replace(sources, registered))
 
 
 def _providers(sources: Sequence[KernelSource]) -> dict[str, KernelSource]:
