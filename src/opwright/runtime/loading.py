@@ -15,7 +15,7 @@ from opwright.codegen import KernelSource
 from opwright.errors import SignatureError, SourceError
 from opwright.runtime.operators import Registered
 from opwright.runtime.registry import publish, started
-from opwright.runtime.reloading import is_ours, renew
+from opwright.runtime.reloading import changes, is_ours, renew
 from opwright.runtime.supported import check_supported
 from opwright.signature import Signature
 from opwright.signature.wiring import chains
@@ -24,6 +24,15 @@ from opwright.toolchain import Options
 
 _LOADED: dict[str, Operators] = {}
 _LOCK = threading.RLock()
+
+
+def _unlock() -> None:
+    """In a forked child, where the thread that held it doesn't exist."""
+    global _LOCK  # noqa: PLW0603
+    _LOCK = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_unlock)
 
 
 class Operators:
@@ -71,6 +80,7 @@ def load(
     extra_ldflags: Sequence[str] = (),
     extra_include_paths: Sequence[str | os.PathLike[str]] = (),
     debug: bool = False,
+    watch: bool = False,
 ) -> Operators:
     """Make operators of the kernels in C and C++ files.
 
@@ -86,6 +96,8 @@ def load(
         extra_ldflags: words for the linker.
         extra_include_paths: folders in which headers are searched.
         debug: compile with ``-g -O0``, so that a debugger stops at the source's lines.
+        watch: load the files again, in the background, whenever they or headers that they include are saved; what
+            happened is printed in one line, an error of the compiler once. `unwatch` ends it.
 
     Raises:
         SourceError: a file can't be read, or a function doesn't fit its signature.
@@ -108,12 +120,44 @@ def load(
         extra_ldflags=tuple(extra_ldflags),
     )
     found = [KernelSource(path, options) for path in paths]
-    for source in found:
-        source.relate(kernel.signature for other in found for kernel in other.source.kernels)
+    _relate(found)
     with _LOCK:
         ops = _reload(_LOADED[space], found) if space in _LOADED else _load(space, found)
     _compile_now(ops, dtypes)
+    if watch:
+        _watch(ops)
     return ops
+
+
+def unwatch(ops: Operators) -> None:
+    """End what ``load(..., watch=True)`` began: `ops` stay as they are until they are loaded again.
+
+    A reload that is under way is waited for. It is no error if they aren't watched.
+    """
+    from opwright.runtime import watching
+
+    watching.unwatch(id(ops))
+
+
+def _watch(ops: Operators) -> None:
+    from opwright.runtime import watching
+
+    def again() -> str:
+        import dataclasses
+
+        sources = [dataclasses.replace(source) for source in ops._sources]  # reads the file  # noqa: SLF001
+        _relate(sources)
+        with _LOCK:
+            before = ops._registered  # noqa: SLF001
+            _reload(ops, sources)
+            return changes(before, ops._registered)  # noqa: SLF001
+
+    watching.watch(id(ops), watching.Watched(ops._namespace, lambda: ops._sources, again))  # noqa: SLF001
+
+
+def _relate(sources: Sequence[KernelSource]) -> None:
+    for source in sources:
+        source.relate(kernel.signature for other in sources for kernel in other.source.kernels)
 
 
 def _load(namespace: str, sources: Sequence[KernelSource]) -> Operators:

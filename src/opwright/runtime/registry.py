@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +44,8 @@ class KernelState:
 _BY_CODE = {dtype.code: dtype for dtype in DType}
 _KERNELS: list[KernelState] = []
 _LOCK = threading.RLock()
+# A child that is forked finds nothing half done.
+os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 _OPENED: dict[str, dict[tuple[str, str], int]] = {}
 
 

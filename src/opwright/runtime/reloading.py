@@ -76,6 +76,16 @@ def renew(
     switch({name: each.kernel for name, each in new.items()}, providers, change_names)
 
 
+def changes(before: Mapping[str, Registered], after: Mapping[str, Registered]) -> str:
+    """What a reload did beyond new code: "; another signature: f; new: g; removed: h"; often nothing."""
+    said = (
+        ("another signature", [name for name in after if name in before and before[name] is not after[name]]),
+        ("new", [name for name in after if name not in before]),
+        ("removed", [name for name in before if name not in after]),
+    )
+    return "".join(f"; {what}: {', '.join(names)}" for what, names in said if names)
+
+
 def _key(namespace: str, chain: Sequence[Signature]) -> tuple[str, str, str]:
     return namespace, chain[0].name, overload_name(chain)
 
