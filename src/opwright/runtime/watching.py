@@ -66,23 +66,26 @@ class _Files:
         if not settled or any(now.get(str(source.path)) is None for source in sources):
             return  # half written, or between two names: it will be back
         found = _scan(sources)
+        stamps = {path: stamp for path, (stamp, _) in found.items()}
+        if not _at_rest(stamps):
+            return
         digests = {path: digest for path, (_, digest) in found.items()}
-        self._stamps = {path: stamp for path, (stamp, _) in found.items()}
-        if digests != self._digests:
-            self._digests = digests
-            _load(self.watched)
+        changed = digests != self._digests
+        self._stamps, self._digests = stamps, digests
+        if changed:
+            self._load()
 
-
-def _load(watched: Watched) -> None:
-    started = time.perf_counter()
-    try:
-        more = watched.reload()
-    except OpwrightError as error:
-        _say(f"{watched.name} not reloaded, the code from before goes on running\n{error}")
-    except Exception as error:  # noqa: BLE001 - whatever it is, the next edit may mend it
-        _say(f"{watched.name} not reloaded, the code from before goes on running\n{type(error).__name__}: {error}")
-    else:
-        _say(f"{watched.name} reloaded ({time.perf_counter() - started:.2f} s){more}")
+    def _load(self) -> None:
+        name, started = self.watched.name, time.perf_counter()
+        try:
+            more = self.watched.reload()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next edit may mend it
+            if not _at_rest(self._stamps):
+                return  # what was read was half written: it is looked at again
+            text = str(error) if isinstance(error, OpwrightError) else f"{type(error).__name__}: {error}"
+            _say(f"{name} not reloaded, the code from before goes on running\n{text}")
+        else:
+            _say(f"{name} reloaded ({time.perf_counter() - started:.2f} s){more}")
 
 
 def _say(line: str) -> None:
@@ -191,6 +194,10 @@ def _stamp(path: str) -> Stamp:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _at_rest(stamps: dict[str, Stamp]) -> bool:
+    return all(_stamp(path) == stamp for path, stamp in stamps.items())
 
 
 def _content(path: str) -> bytes | None:
