@@ -196,7 +196,7 @@ def test_the_new_code_is_compiled_before_anything_changes(edited: Edited) -> Non
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
 def test_compiled_functions_are_traced_again(edited: Edited, backend: str) -> None:
     torch._dynamo.reset()
     x = torch.ones(2)

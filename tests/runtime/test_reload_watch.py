@@ -16,6 +16,7 @@ import torch
 
 import opwright
 from opwright.runtime import watching
+from opwright.runtime.registry import started
 
 Write = Callable[..., Path]
 
@@ -55,6 +56,8 @@ class Said:
 
 @pytest.fixture
 def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    started()  # which may have something to say of its own
+    capsys.readouterr()
     return Said(capsys)
 
 
@@ -186,6 +189,7 @@ def run(script: str, source: Path) -> subprocess.CompletedProcess[str]:
 _EXIT = """
 import sys, time, torch, opwright
 from opwright.runtime import watching
+from opwright.runtime.registry import started
 watching.INTERVAL = 0.01
 ops = opwright.load(sys.argv[1], watch=True)
 ops.plus(torch.zeros(1))
