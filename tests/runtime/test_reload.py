@@ -32,6 +32,11 @@ template <class T> void shift(Tensor<const T, 1> x, Tensor<T, 1> y) {{
   for (int64_t i = 0; i < x.numel(); ++i) y[i] = x[i] + {0} * factor;
 }}
 """
+NOT_FOR_DOUBLE = KERNELS.replace(
+    "shift(Tensor<const T, 1> x, Tensor<T, 1> y) {{",
+    """\
+shift(Tensor<const T, 1> x, Tensor<T, 1> y) {{ static_assert(sizeof(T) == 4, "not for double");""",
+)
 
 
 class Edited:
@@ -160,12 +165,23 @@ def test_two_kernels_of_a_file_change_together_or_not_at_all(edit: Edited) -> No
             opwright.load(edit.write(broken, edit.name))
         assert (ops.scale(x).item(), ops.shift(x.double()).item()) == (2, 3)
     # in a type that is in use with one kernel only
-    broken = KERNELS.format(5).replace("y[i] = x[i] +", "static_assert(sizeof(T) == 4); y[i] = x[i] +")
-    with pytest.raises(opwright.CompileError):
-        opwright.load(edit.write(broken, edit.name))
+    with pytest.raises(opwright.CompileError, match="not for double"):
+        opwright.load(edit.write(NOT_FOR_DOUBLE.format(5), edit.name))
     assert (ops.scale(x).item(), ops.shift(x).item(), ops.shift(x.double()).item()) == (2, 3, 3)
     edit(5)
     assert (ops.scale(x).item(), ops.shift(x).item(), ops.shift(x.double()).item()) == (5, 6, 6)
+
+
+def test_a_type_that_was_asked_for_is_compiled_before_anything_changes(edit: Edited) -> None:
+    x = torch.ones(1)
+    ops = edit(2)
+    assert ops.scale(x).item() == 2
+    source = edit.write(NOT_FOR_DOUBLE.format(5), edit.name)
+    with pytest.raises(opwright.CompileError, match="not for double"):
+        opwright.load(source, dtypes=[torch.float32, torch.float64])
+    assert ops.scale(x).item() == 2
+    opwright.load(source, dtypes=[torch.float32])
+    assert ops.scale(x).item() == 5
 
 
 def test_the_cache_may_go_at_any_time(tmp_path: Path) -> None:

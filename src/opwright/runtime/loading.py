@@ -17,7 +17,7 @@ from opwright.runtime.operators import Registered
 from opwright.runtime.registry import publish, started
 from opwright.runtime.reloading import changes, is_ours, renew
 from opwright.runtime.supported import check_supported
-from opwright.signature import Signature
+from opwright.signature import DType, Signature
 from opwright.signature.wiring import chains
 from opwright.sources import match
 from opwright.toolchain import Options
@@ -122,7 +122,7 @@ def load(
     found = [KernelSource(path, options) for path in paths]
     _relate(found)
     with _LOCK:
-        ops = _reload(_LOADED[space], found) if space in _LOADED else _load(space, found)
+        ops = _reload(_LOADED[space], found, dtypes) if space in _LOADED else _load(space, found, dtypes)
     _compile_now(ops, dtypes)
     if watch:
         _watch(ops)
@@ -160,15 +160,15 @@ def _relate(sources: Sequence[KernelSource]) -> None:
         source.relate(kernel.signature for other in sources for kernel in other.source.kernels)
 
 
-def _load(namespace: str, sources: Sequence[KernelSource]) -> Operators:
+def _load(namespace: str, sources: Sequence[KernelSource], dtypes: Sequence[torch.dtype]) -> Operators:
     _check_free(namespace)
     ops = Operators(namespace, sources)
-    _renew(ops, sources)
+    _renew(ops, sources, dtypes)
     _LOADED[namespace] = ops
     return ops
 
 
-def _reload(ops: Operators, sources: Sequence[KernelSource]) -> Operators:
+def _reload(ops: Operators, sources: Sequence[KernelSource], dtypes: Sequence[torch.dtype] = ()) -> Operators:
     """The same operators, with what has changed in the files since."""
     old, new = [s.path for s in ops._sources], [s.path for s in sources]  # noqa: SLF001
     if old != new:
@@ -176,17 +176,20 @@ def _reload(ops: Operators, sources: Sequence[KernelSource]) -> Operators:
             f"the namespace {ops._namespace!r} is taken by {_listed(old)}; {_listed(new)} wants it too\n"  # noqa: SLF001
             f'  likely fix: load(..., namespace="...") with another name for one of them'
         )
-    _renew(ops, sources)
+    _renew(ops, sources, dtypes)
     return ops
 
 
-def _renew(ops: Operators, sources: Sequence[KernelSource]) -> None:
+def _renew(ops: Operators, sources: Sequence[KernelSource], dtypes: Sequence[torch.dtype]) -> None:
     namespace, current = ops._namespace, ops._registered  # noqa: SLF001
     providers = _providers(sources)
     found = chains(_signatures(sources))
     for name in providers:
         if not is_ours(namespace, name):
             _check_name(name, namespace)
+    for signature in (signature for chain in found for signature in chain):
+        for types in _asked(signature, dtypes):  # before anything changes
+            providers[signature.name].library(types)
     renew(namespace, current, found, providers, lambda registered: ops._replace(sources, registered))
 
 
@@ -209,12 +212,17 @@ def _signatures(sources: Sequence[KernelSource]) -> list[Signature]:
 
 
 def _compile_now(ops: Operators, dtypes: Sequence[torch.dtype]) -> None:
-    names = {str(dtype).removeprefix("torch.") for dtype in dtypes}
-    for registered in ops._registered.values() if names else ():  # noqa: SLF001
+    for registered in ops._registered.values() if dtypes else ():  # noqa: SLF001
         kernel = registered.kernel
-        for types in kernel.signature.instances():
-            if all(dtype.torch_name in names for dtype in types.values()):
-                publish(kernel, kernel.key(types))
+        for types in _asked(kernel.signature, dtypes):
+            publish(kernel, kernel.key(types))
+
+
+def _asked(signature: Signature, dtypes: Sequence[torch.dtype]) -> list[dict[str, DType]]:
+    """The instances of which every element type is among `dtypes`."""
+    names = {str(dtype).removeprefix("torch.") for dtype in dtypes}
+    instances = signature.instances() if names else []
+    return [types for types in instances if all(dtype.torch_name in names for dtype in types.values())]
 
 
 def _namespace(stem: str) -> str:
