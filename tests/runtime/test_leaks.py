@@ -10,7 +10,8 @@ import pytest
 
 # A process warms up, then notes its resident set in KB at equal distances, garbage collected.
 _MEASURE = '''
-import gc, itertools, pathlib, sys, torch, opwright
+import gc, itertools, os, pathlib, sys, torch, opwright
+from opwright.runtime.registry import started
 
 KERNELS = """#include <opwright.h>
 OPWRIGHT("plus(x: T[N], w: T[N]?, s: float = 1.0) -> (y: T[N]; twice: T[N])")
@@ -27,6 +28,8 @@ void plus_backward(Tensor<const T, 1> grad_y, double s, Tensor<const T, 1>, Tens
 }
 """
 path = pathlib.Path(sys.argv[1])
+started()  # from the cache of all tests; what follows would only fill that
+os.environ["TORCH_EXTENSIONS_DIR"] = str(path.parent / "cache")
 
 def edit(number, default="1.0"):
     path.write_text(KERNELS.replace("NUMBER", str(number)).replace("1.0", default))
@@ -135,11 +138,11 @@ def test_calls(tmp_path: Path, what: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", [*LOADS, "broken"])
-def test_loads(tmp_path: Path, what: str) -> None:
-    noted, objects = measure(tmp_path, what, 1000)
+@pytest.mark.parametrize(("what", "rounds"), [*((what, 1000) for what in LOADS), ("broken", 200)])
+def test_loads(tmp_path: Path, what: str, rounds: int) -> None:
+    noted, objects = measure(tmp_path, what, rounds)
     assert growth(noted) < LOADS_MAY, noted
-    assert objects < 1000 * OBJECTS_MAY
+    assert objects < max(rounds, 600) * OBJECTS_MAY
 
 
 @pytest.mark.slow
