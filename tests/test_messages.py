@@ -14,7 +14,15 @@ import pytest
 import torch
 
 import opwright
-from opwright import ArgumentError, CompileError, KernelError, SignatureError, SourceError, UnsupportedError
+from opwright import (
+    ArgumentError,
+    CompileError,
+    KernelError,
+    OpwrightError,
+    SignatureError,
+    SourceError,
+    UnsupportedError,
+)
 
 Write = Callable[..., Path]
 _BODY = "template <class T>\nvoid f(Tensor<const T, 1> x, Tensor<T, 1> y) {}"
@@ -93,12 +101,45 @@ def test_a_namespace_that_is_taken(write: Write) -> None:
 
 def test_a_signature_that_changed(write: Write) -> None:
     source = write(f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{_BODY}', "changed.cpp")
-    opwright.load(source)
+    ops = opwright.load(source)
+    f, x = ops.f, torch.ones(3)
     write(f'OPWRIGHT("f(x: T[N]) -> (y: T[2*N])")\n{_BODY}', "changed.cpp")
-    assert failing(lambda: opwright.load(source), UnsupportedError) == (
-        f"{source}: the signature of f has changed since it was loaded; PyTorch keeps an operator's schema for the "
-        "life of the process\n"
-        '  likely fix: restart the process, or load(..., namespace="...") with a new name'
+    opwright.load(source)
+    assert failing(lambda: f(x), OpwrightError) == (
+        "f(): the signature has changed since this callable was taken; its source was loaded again\n"
+        "  then:        f(x: T[N]) -> (y: T[N])\n"
+        "  now:         f(x: T[N]) -> (y: T[2*N])\n"
+        "  likely fix:  take it again, from what load() returned or as torch.ops.changed.f.default"
+    )
+    f = ops.f
+    gradient = _BODY.replace(" f(", " f_backward(").replace(" x,", " grad_y,").replace(" y)", " grad_x)")
+    backward = f'OPWRIGHT("f_backward(grad_y: T[2*N]) -> (grad_x: T[N])")\n{gradient}'
+    write(f'OPWRIGHT("f(x: T[N]) -> (y: T[2*N])")\n{_BODY}\n{backward}', "changed.cpp")
+    opwright.load(source)
+    assert failing(lambda: f(x), OpwrightError) == (
+        "f(): the signature has changed since this callable was taken; its source was loaded again\n"
+        "  then:        no f_backward\n"
+        "  now:         f_backward(grad_y: T[2*N]) -> (grad_x: T[N])\n"
+        "  likely fix:  take it again, from what load() returned or as torch.ops.changed.f.default"
+    )
+
+
+def test_an_operator_that_was_removed(write: Write) -> None:
+    f = f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{_BODY}'
+    source = write(f, "removed.cpp")
+    ops = opwright.load(source)
+    held, x = ops.f, torch.ones(3)
+    write(f.replace("f(x", "g(x").replace(" f(", " g("), "removed.cpp")
+    opwright.load(source)
+    for call in (held, torch.ops.removed.f, torch.ops.removed.f.default):
+        assert failing(lambda call=call: call(x), OpwrightError) == (  # type: ignore[misc]
+            "f() was removed from its source, which was loaded again since this callable was taken\n"
+            "  it was:      f(x: T[N]) -> (y: T[N])\n"
+            "  now there:   g"
+        )
+    assert failing(lambda: ops.f, AttributeError) == (
+        f"<opwright operators 'removed' from {source}> has no operator 'f' any more: it was removed from the source; "
+        "it has: g"
     )
 
 

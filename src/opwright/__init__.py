@@ -28,7 +28,7 @@ from opwright.errors import (
 )
 
 if TYPE_CHECKING:
-    from opwright.runtime import Operators, load
+    from opwright.runtime import Operators, load, unwatch
     from opwright.signature import Signature, parse
 
 _LAZY = {
@@ -36,6 +36,7 @@ _LAZY = {
     "Signature": "opwright.signature",
     "load": "opwright.runtime",
     "parse": "opwright.signature",
+    "unwatch": "opwright.runtime",
 }
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "__version__",
     "load",
     "parse",
+    "unwatch",
 ]
 
 

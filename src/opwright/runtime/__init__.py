@@ -11,6 +11,6 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
-from opwright.runtime.loading import Operators, load
+from opwright.runtime.loading import Operators, load, unwatch
 
-__all__ = ["Operators", "load"]
+__all__ = ["Operators", "load", "unwatch"]
