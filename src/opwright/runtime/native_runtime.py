@@ -13,7 +13,7 @@ from opwright.errors import ArgumentError
 from opwright.runtime.interface import BY_CODE, KernelState
 from opwright.runtime.native import native
 from opwright.runtime.plan import encode, encode_derivative, encode_underivative
-from opwright.signature import Signature, TensorInfo, TensorParam, bind, output_shapes
+from opwright.signature import Signature, TensorInfo, TensorParam, bind, chosen_type, index_error, output_shapes
 from opwright.signature.wiring import Derivative, may_be_differentiable
 
 
@@ -85,17 +85,23 @@ def _underivative(signature: Signature) -> array[int]:
     inputs = [
         i for i, p in enumerate(signature.inputs) if isinstance(p, TensorParam) and may_be_differentiable(p, signature)
     ]
-    return encode_underivative(inputs, [may_be_differentiable(result, signature) for result in signature.results])
+    return encode_underivative(inputs, [may_be_differentiable(result, signature) for result in signature.written])
 
 
 def _explain(state: KernelState, words: Sequence[int]) -> None:
     """Raise the ArgumentError of a call that the native side found wrong (the format: csrc/call.cpp)."""
     signature, numbers = state.signature, iter(words)
     arguments = {tensor.name: _tensor(signature, tensor.name, numbers) for tensor in signature.tensors}
+    sizes = {axis: next(numbers) for axis in signature.sizes}
     axes = {axis: next(numbers) for axis in state.axes}
     ellipsis = [next(numbers) for _ in range(next(numbers))] if state.ellipsis else None
-    binding = bind(signature, arguments, axes=axes, ellipsis=ellipsis)
+    types = chosen_type(signature, BY_CODE.get(next(numbers))) if signature.chosen_type else {}
+    binding = bind(signature, arguments, axes=axes, ellipsis=ellipsis, types=types, scalars=sizes)
     output_shapes(signature, binding, with_residuals=True)
+    wrong = tuple(numbers)
+    if wrong:
+        number, position, value = wrong
+        raise index_error(signature, binding, signature.tensors[number], arguments, position, value)
     unknown = [variable for variable in signature.type_variables if variable not in binding.types]
     what = (
         f"no argument tells the element type {', '.join(unknown)}"

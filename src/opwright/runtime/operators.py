@@ -93,13 +93,13 @@ class _Form:
             ellipsis=self.ellipsis,
             output_mask=len(signature.outputs) if self.mask else 0,
         )
-        library.define(text, tags=(torch.Tag.pt2_compliant_tag,))
+        library.define(text, tags=_tags(signature))
         packet = getattr(getattr(torch.ops, self.namespace), name)
         op = getattr(packet, self.overload)
         packet.default = op  # the name by which everybody looks for an operator's only overload
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
         _register_fake(library, op, rule)
-        torch.library.register_vmap(op, looped(op, rule), lib=library)
+        torch.library.register_vmap(op, looped(op, signature, rule), lib=library)
         return op, started().define(self.kernel, op, residuals=residuals, mask=self.mask)
 
     def connect(self, wiring: Derivative | None, backward: _Form | None) -> None:
@@ -134,6 +134,16 @@ def _missing(signature: Signature) -> str:
         f"  signature:  {signature}\n"
         f"  likely fix: {fix}"
     )
+
+
+def _tags(signature: Signature) -> list[torch.Tag]:
+    """What PyTorch's compilers have to know (rule 9)."""
+    tags = [torch.Tag.pt2_compliant_tag]
+    if signature.data_axes:
+        tags += [torch.Tag.dynamic_output_shape, torch.Tag.cudagraph_unsafe]
+    if signature.generator:
+        tags.append(torch.Tag.nondeterministic_seeded)
+    return tags
 
 
 def _register_fake(library: torch.library.Library, op: torch._ops.OpOverload, rule: Callable[..., Any]) -> None:

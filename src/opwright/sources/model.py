@@ -11,7 +11,7 @@ from opwright.signature.record import record
 __all__ = ["Argument", "Function", "Kernel", "Language", "Parameter", "Role", "Source", "View"]
 
 Language = Literal["c", "c++"]
-View = Literal["Tensor", "Strided", "pointer", "scalar", "other"]
+View = Literal["Tensor", "Strided", "Resizable", "pointer", "scalar", "other"]
 Role = Literal["input", "scalar", "output", "residual", "rng", "stream", "axis"]
 
 
