@@ -10,6 +10,7 @@ WITHOUT_DEVICE = -1
 
 ENTRY = ctypes.CFUNCTYPE(c_int32, c_void_p)
 FAIL = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
+RESIZE = ctypes.CFUNCTYPE(c_int32, c_void_p, c_int32, ctypes.POINTER(c_int64))
 
 
 class KernelRow(ctypes.Structure):
@@ -56,6 +57,12 @@ class Scalar(ctypes.Union):
     _fields_ = (("f", c_double), ("i", c_int64))
 
 
+class Rng(ctypes.Structure):
+    """``opw_rng``."""
+
+    _fields_ = (("seed", c_uint64), ("offset", c_uint64), ("seed_pointer", c_void_p), ("offset_pointer", c_void_p))
+
+
 class Call(ctypes.Structure):
     """``opw_call``."""
 
@@ -69,8 +76,8 @@ class Call(ctypes.Structure):
         ("reserved", c_int32),
         ("fail", FAIL),
         ("fail_context", c_void_p),
-        ("rng", c_void_p),
-        ("resize", c_void_p),
+        ("rng", ctypes.POINTER(Rng)),
+        ("resize", RESIZE),
         ("resize_context", c_void_p),
     )
 

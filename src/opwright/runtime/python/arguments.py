@@ -1,4 +1,4 @@
-"""The arguments of one call, as its schema has them."""
+"""The arguments of one call, by their roles."""
 
 from __future__ import annotations
 
@@ -10,29 +10,59 @@ import torch
 from opwright.errors import ArgumentError
 from opwright.runtime.fake import DTYPES
 from opwright.runtime.interface import KernelState
-from opwright.signature import Binding, Check, ScalarParam, Signature, TensorInfo, TensorParam, bind
+from opwright.signature import (
+    Binding,
+    Check,
+    GeneratorParam,
+    ScalarParam,
+    Signature,
+    TensorInfo,
+    TensorParam,
+    bind,
+    chosen_type,
+)
 
 
 class Arguments:
-    """What one call was given, by its role. Sizes may be symbolic."""
+    """What one call was given. Sizes may be symbolic."""
 
     def __init__(self, kernel: KernelState, given: Sequence[Any], *, mask: bool) -> None:
         """`given`: all arguments, in the schema's order."""
         signature = kernel.signature
-        self._kernel, extra = kernel, iter(given[len(_inputs(signature)) :])
-        self.inputs = tuple(given[: len(_inputs(signature))])
-        pairs = list(zip(_inputs(signature), self.inputs, strict=True))
+        self._signature, extra = signature, iter(given[len(signature.inputs) :])
+        pairs = list(zip(signature.inputs, given, strict=False))
         self.tensors: list[torch.Tensor | None] = [v for p, v in pairs if isinstance(p, TensorParam)]
-        self.scalars = [v for p, v in pairs if isinstance(p, ScalarParam)]
+        self.scalars = {p.name: v for p, v in pairs if isinstance(p, ScalarParam)}
+        self.generator: torch.Generator | None = next((v for p, v in pairs if isinstance(p, GeneratorParam)), None)
+        self.dtype: torch.dtype | None = next(extra) if signature.chosen_type else None
+        self.device: torch.device | None = next(extra) if signature.is_factory else None
         self.axes = {axis: next(extra) for axis in kernel.axes}
         self.ellipsis = tuple(next(extra)) if kernel.ellipsis else None
         self.mask = _mask(signature, next(extra)) if mask else None
 
+    @property
+    def mutated(self) -> list[torch.Tensor | None]:
+        """The tensors that the kernel overwrites."""
+        pairs = zip(self._signature.tensors, self.tensors, strict=True)
+        return [tensor for param, tensor in pairs if param.mutated]
+
+    def infos(self) -> dict[str, TensorInfo | None]:
+        """What binding needs to know of the tensors."""
+        signature = self._signature
+        return {p.name: _info(signature, p, t) for p, t in zip(signature.tensors, self.tensors, strict=True)}
+
     def bind(self, *, check: Check | None = None) -> Binding:
         """What the signature's names stand for in this call; ArgumentError where it doesn't fit."""
-        signature = self._kernel.signature
-        infos = {p.name: _info(signature, p, t) for p, t in zip(signature.tensors, self.tensors, strict=True)}
-        binding = bind(signature, infos, axes=self.axes, ellipsis=self.ellipsis, check=check)
+        signature = self._signature
+        binding = bind(
+            signature,
+            self.infos(),
+            axes=self.axes,
+            ellipsis=self.ellipsis,
+            types=self._chosen(),
+            scalars=self.scalars,
+            check=check,
+        )
         unknown = [variable for variable in signature.type_variables if variable not in binding.types]
         if unknown:
             raise ArgumentError(
@@ -41,31 +71,10 @@ class Arguments:
             )
         return binding
 
-
-def check_dense(signature: Signature, tensors: Sequence[torch.Tensor | None]) -> None:
-    """ArgumentError for a sparse, nested or quantized tensor: PyTorch's own error for those names no argument."""
-    for param, tensor in zip(signature.tensors, tensors, strict=True):
-        if tensor is None or (tensor.layout is torch.strided and not tensor.is_quantized and not tensor.is_nested):
-            continue
-        packed = "nested" if tensor.is_nested else "sparse or otherwise packed"
-        kind, fix = ("quantized", "dequantize()") if tensor.is_quantized else (packed, "to_dense()")
-        raise ArgumentError(
-            f"{signature.name}(): {param.name} is a {kind} tensor, expected a dense one\n  likely fix:   {fix}"
-        )
-
-
-def check_device(signature: Signature, tensors: Sequence[torch.Tensor | None]) -> None:
-    """ArgumentError for a tensor that isn't on the CPU."""
-    for param, tensor in zip(signature.tensors, tensors, strict=True):
-        if tensor is not None and tensor.device.type != "cpu":
-            raise ArgumentError(
-                f"{signature.name}(): {param.name} is on {tensor.device}, expected cpu: "
-                "all tensors of a call must be on one device"
-            )
-
-
-def _inputs(signature: Signature) -> list[TensorParam | ScalarParam]:
-    return [param for param in signature.inputs if isinstance(param, TensorParam | ScalarParam)]
+    def _chosen(self) -> dict[str, Any]:
+        if not self._signature.chosen_type:
+            return {}
+        return chosen_type(self._signature, DTYPES.get(self.dtype or torch.get_default_dtype()))
 
 
 def _mask(signature: Signature, given: Sequence[bool]) -> list[bool]:

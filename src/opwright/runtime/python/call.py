@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from array import array
 from collections.abc import Sequence
@@ -10,15 +11,17 @@ from typing import Any
 
 import torch
 
-from opwright.errors import ArgumentError, KernelError
+from opwright.errors import KernelError
 from opwright.runtime import abi
 from opwright.runtime.fake import DTYPES, TORCH_TYPES
-from opwright.runtime.interface import KernelState
 from opwright.runtime.python.arguments import Arguments
-from opwright.runtime.python.interrupts import note, taken
-from opwright.signature import Binding, ScalarParam, Signature, output_shapes, output_types
+from opwright.runtime.python.decided import Decided, Lengths
+from opwright.runtime.python.interrupts import note, signals_held, taken
+from opwright.runtime.python.values import too_large
+from opwright.signature import Binding, DataAxis, Signature, output_shapes, output_types
 
 _LARGEST = 2**63 - 1
+_FULL_RANGE = -(2**63)
 
 
 @dataclass(frozen=True)
@@ -29,62 +32,89 @@ class Instance:
     strided: int  # bit i: tensor i may have any strides
 
 
-def run(kernel: KernelState, instance: Instance, call: Arguments, binding: Binding, returned: int) -> list[Any]:
-    """Call the kernel; its first `returned` results, None where the mask leaves one out.
+class Frame:
+    """The tensors of one call as a kernel sees them, and what is done to them before and after it."""
 
-    Raises:
-        KernelError: the kernel said so.
-    """
-    signature = kernel.signature
-    inputs = [
-        t if t is None or instance.strided >> i & 1 or t.is_contiguous() else t.contiguous()
-        for i, t in enumerate(call.tensors)
-    ]
-    results = _allocate(signature, binding, call.mask, returned)
-    absent = [None] * (len(signature.results) - returned)
-    axes = [int(binding.axes.get(axis, 0)) for axis in signature.axes]
-    _enter(signature, instance.entry, [*inputs, *results, *absent], call.scalars, axes)
-    return results
+    def __init__(self, signature: Signature, call: Arguments, binding: Binding, returned: int) -> None:
+        """`returned`: how many of the results the operator returns."""
+        self._signature, self._call, self._binding = signature, call, binding
+        self._inputs: list[torch.Tensor | None] = []
+        self._back: list[tuple[torch.Tensor, torch.Tensor]] = []  # mutated, and the copy that the kernel overwrites
+        self._results: list[torch.Tensor | None] = []
+        self._decided: dict[int, Decided] = {}
+        self._returned = returned
 
+    def run(self, instance: Instance) -> list[torch.Tensor | None]:
+        """Call the kernel; its results, None where the mask leaves one out.
 
-def _allocate(
-    signature: Signature, binding: Binding, mask: Sequence[bool] | None, returned: int
-) -> list[torch.Tensor | None]:
-    everything = returned > len(signature.outputs)
-    shapes: Any = output_shapes(signature, binding, with_residuals=everything)
-    types = output_types(signature, binding, with_residuals=everything)
-    if max((size for shape in shapes for size in shape), default=0) > _LARGEST:
-        raise ArgumentError(
-            f"{signature.name}(): its sizes are larger than a tensor can be\n  signature:    {signature}"
+        Raises:
+            KernelError: the kernel said so.
+        """
+        self._add_inputs(instance.strided)
+        self._add_results()
+        absent = [None] * (len(self._signature.results) - self._returned)
+        tensors = [*self._inputs, *self._results, *absent]
+        sizes = array("q", (n for t in tensors if t is not None for n in (*t.shape, *t.stride())))
+        rows = _rows(tensors, sizes)
+        lengths = Lengths(self._signature, self._decided, rows)
+        for index, decided in self._decided.items():
+            rows[index].present, rows[index].dtype = 1, DTYPES[decided.dtype].code
+            lengths.show(index, decided)
+        with signals_held() if self._decided else contextlib.nullcontext():
+            self._enter(instance.entry, rows, lengths)
+        return self._finish(lengths)
+
+    def _add_inputs(self, strided: int) -> None:
+        for i, (param, tensor) in enumerate(zip(self._signature.tensors, self._call.tensors, strict=True)):
+            if tensor is None or strided >> i & 1 or tensor.is_contiguous():
+                self._inputs.append(tensor)
+                continue
+            dense = tensor.contiguous()
+            self._inputs.append(dense)
+            if param.mutated:
+                self._back.append((tensor, dense))
+
+    def _add_results(self) -> None:
+        signature, everything = self._signature, self._returned > len(self._signature.outputs)
+        shapes: Any = output_shapes(signature, self._binding, with_residuals=everything)
+        types = output_types(signature, self._binding, with_residuals=everything)
+        for i, (shape, dtype) in enumerate(zip(shapes, types, strict=True)):
+            tensor = None
+            if any(isinstance(dim, DataAxis) for dim in shape):
+                self._decided[len(signature.tensors) + i] = Decided(signature, shape, dtype, self._binding)
+            elif self._call.mask is None or self._call.mask[i]:
+                if max(shape, default=0) > _LARGEST:
+                    raise too_large(signature)
+                tensor = torch.empty(shape, dtype=TORCH_TYPES[dtype], device="cpu")
+            self._results.append(tensor)
+
+    def _enter(self, entry: Any, rows: Any, lengths: Lengths) -> None:
+        signature = self._signature
+        axes = [int(self._binding.axes.get(axis, 0)) for axis in signature.axes]
+        text: list[bytes] = []
+        call = abi.Call(
+            size=ctypes.sizeof(abi.Call),
+            tensors=rows,
+            scalars=_scalars(signature, self._call),
+            axes=(ctypes.c_int64 * len(axes))(*axes),
+            device_index=abi.WITHOUT_DEVICE,
+            fail=_taking(text),
+            resize=abi.RESIZE(lengths.resize),
         )
-    return [
-        torch.empty(shape, dtype=TORCH_TYPES[dtype], device="cpu") if mask is None or mask[i] else None
-        for i, (shape, dtype) in enumerate(zip(shapes, types, strict=True))
-    ]
+        if signature.generator:
+            call.rng = ctypes.pointer(_draw(self._call.generator))
+        status = entry(ctypes.byref(call))
+        if (error := taken()) is not None:
+            raise error
+        if status != 0:
+            raise KernelError(f"{signature.name}(): {b''.join(text).decode('utf-8', 'replace')}")
 
-
-def _enter(
-    signature: Signature,
-    entry: Any,
-    tensors: Sequence[torch.Tensor | None],
-    scalars: Sequence[Any],
-    axes: Sequence[int],
-) -> None:
-    sizes = array("q", (n for t in tensors if t is not None for n in (*t.shape, *t.stride())))
-    text: list[bytes] = []
-    call = abi.Call(
-        size=ctypes.sizeof(abi.Call),
-        tensors=_rows(tensors, sizes),
-        scalars=_scalars(signature, scalars),
-        axes=(ctypes.c_int64 * len(axes))(*axes),
-        device_index=abi.WITHOUT_DEVICE,
-        fail=_taking(text),
-    )
-    status = entry(ctypes.byref(call))
-    if (error := taken()) is not None:
-        raise error
-    if status != 0:
-        raise KernelError(f"{signature.name}(): {b''.join(text).decode('utf-8', 'replace')}")
+    def _finish(self, lengths: Lengths) -> list[torch.Tensor | None]:
+        for tensor, dense in self._back:
+            tensor.copy_(dense)
+        for index, tensor in lengths.results().items() if self._decided else ():
+            self._results[index - len(self._inputs)] = tensor
+        return self._results
 
 
 def _taking(text: list[bytes]) -> Any:
@@ -113,9 +143,15 @@ def _rows(tensors: Sequence[torch.Tensor | None], sizes: array[int]) -> Any:
     return (abi.TensorRow * len(rows))(*rows)
 
 
-def _scalars(signature: Signature, values: Sequence[Any]) -> Any:
-    return (abi.Scalar * len(values))(*(_scalar(p, v) for p, v in zip(signature.scalars, values, strict=True)))
+def _scalars(signature: Signature, call: Arguments) -> Any:
+    values = [
+        abi.Scalar(f=float(call.scalars[p.name])) if p.kind == "float" else abi.Scalar(i=int(call.scalars[p.name]))
+        for p in signature.scalars
+    ]
+    return (abi.Scalar * len(values))(*values)
 
 
-def _scalar(param: ScalarParam, value: Any) -> abi.Scalar:
-    return abi.Scalar(f=float(value)) if param.kind == "float" else abi.Scalar(i=int(value))
+def _draw(generator: torch.Generator | None) -> abi.Rng:
+    """A key for one call, from the generator given or the one that torch.manual_seed seeds: 64 bits, as they come."""
+    seed = torch.empty((), dtype=torch.int64, device="cpu").random_(_FULL_RANGE, None, generator=generator)
+    return abi.Rng(seed=int(seed) & (2**64 - 1))

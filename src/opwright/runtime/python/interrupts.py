@@ -1,9 +1,18 @@
-"""What goes wrong in a function that C calls: nothing may be raised there, and nothing may be lost."""
+"""What goes wrong in a function that C calls: nothing may be raised there, and nothing may be lost.
+
+A signal (Ctrl-C) that arrives while a kernel runs is raised as soon as Python code runs in the main thread: at the
+first line of a callback, before any ``try``. ctypes prints the exception and returns 0, and the kernel would go on
+without what it asked for.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import signal
 import threading
+from collections.abc import Iterator
+from typing import Any
 
 _local = threading.local()
 
@@ -11,15 +20,13 @@ _local = threading.local()
 class Mark(ctypes.c_void_p):
     """The last argument of a callback, which says ``mark.reached_end = True`` when it has done its work.
 
-    A signal (Ctrl-C) that arrives while a kernel runs is raised as soon as Python code runs in the main thread: at the
-    first line of a callback, before any ``try``. ctypes prints the exception and returns 0, and the kernel would go
-    on without what it asked for. It is noticed by what is left of the call then: its arguments.
+    That a callback was cut short is noticed by what is left of the call: its arguments.
     """
 
     reached_end = False
 
     def __del__(self) -> None:
-        """Was the callback cut short?"""
+        """Was it?"""
         if not self.reached_end:
             note(KeyboardInterrupt("a signal came while a kernel ran"))
 
@@ -35,3 +42,23 @@ def taken() -> BaseException | None:
     error: BaseException | None = getattr(_local, "error", None)
     _local.error = None
     return error
+
+
+@contextlib.contextmanager
+def signals_held() -> Iterator[None]:
+    """Signals wait until the end: for callbacks without which a kernel would write where there is no memory."""
+    if threading.current_thread() is not threading.main_thread():  # no signal is handled here
+        yield
+        return
+    came: list[tuple[int, Any]] = []
+    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    held = {number: handler for number, handler in handlers.items() if callable(handler)}
+    try:
+        for number in held:
+            signal.signal(number, lambda *signal_and_frame: came.append(signal_and_frame))
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        for came_number, frame in came:
+            held[signal.Signals(came_number)](came_number, frame)

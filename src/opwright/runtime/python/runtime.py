@@ -10,6 +10,8 @@ import torch
 from opwright.errors import OpwrightError
 from opwright.runtime import abi
 from opwright.runtime.interface import KernelState
+from opwright.runtime.python.autocast import KEYS as AUTOCAST_KEYS
+from opwright.runtime.python.autocast import Autocast
 from opwright.runtime.python.autograd import Differentiable
 from opwright.runtime.python.call import Instance
 from opwright.runtime.python.host import host
@@ -55,7 +57,7 @@ class PythonRuntime:
 
     def connect(
         self,
-        kernel: KernelState,  # noqa: ARG002 - `op` knows it
+        kernel: KernelState,
         op: Operator,
         forward: Operator,
         backward: Operator | None,
@@ -65,10 +67,18 @@ class PythonRuntime:
         missing: str,
     ) -> None:
         """See the interface."""
-        library = self._library(op.op.namespace)
+        library, signature = self._library(op.op.namespace), kernel.signature
         library.impl(op.op, op.on_cpu, "CPU")
+        library.impl(op.op, op.elsewhere, "CompositeExplicitAutograd")
+        if signature.is_factory:
+            library.impl(op.op, op.selecting, "BackendSelect", with_keyset=True)
+            return
         rule = Differentiable(op, forward if backward else op, backward, wiring, node=node, missing=missing)
         library.impl(op.op, rule, "Autograd", with_keyset=True)
+        for key in AUTOCAST_KEYS:
+            library.impl(op.op, Autocast(op), key)
+        if signature.mutated:
+            library.impl(op.op, op.overwriting, "ADInplaceOrView", with_keyset=True)
 
     def _library(self, namespace: str) -> torch.library.Library:
         if namespace not in self._libraries:
