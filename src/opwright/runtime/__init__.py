@@ -12,5 +12,15 @@ except ModuleNotFoundError as error:
     ) from error
 
 from opwright.runtime.loading import Operators, load
+from opwright.runtime.registry import started
 
-__all__ = ["Operators", "load"]
+__all__ = ["Operators", "load", "name"]
+
+
+def name() -> str:
+    """Which runtime this process uses: ``native`` or ``python``.
+
+    Raises:
+        ToolchainError: the one that OPWRIGHT_RUNTIME asks for can't be built or loaded.
+    """
+    return started().name

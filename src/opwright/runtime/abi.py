@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from ctypes import c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+from typing import Any
 
 VERSION = 1
 WITHOUT_DEVICE = -1
 
 ENTRY = ctypes.CFUNCTYPE(c_int32, c_void_p)
-FAIL = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
-RESIZE = ctypes.CFUNCTYPE(c_int32, c_void_p, c_int32, ctypes.POINTER(c_int64))
+
+
+@functools.cache
+def array_type(of: Any, length: int) -> Any:
+    """The type of arrays. ctypes makes a new one wherever nobody has kept it, which takes longer than a call."""
+    return of * length
+
+
+def address(function: Any) -> int | None:
+    """The address of a C function. `ctypes.cast` would make a cycle of it that only the garbage collector unties."""
+    return c_void_p.from_buffer(function).value
 
 
 class KernelRow(ctypes.Structure):
@@ -64,7 +75,7 @@ class Rng(ctypes.Structure):
 
 
 class Call(ctypes.Structure):
-    """``opw_call``."""
+    """``opw_call``; the functions as addresses."""
 
     _fields_ = (
         ("size", c_size_t),
@@ -74,10 +85,10 @@ class Call(ctypes.Structure):
         ("stream", c_void_p),
         ("device_index", c_int32),
         ("reserved", c_int32),
-        ("fail", FAIL),
+        ("fail", c_void_p),
         ("fail_context", c_void_p),
         ("rng", ctypes.POINTER(Rng)),
-        ("resize", RESIZE),
+        ("resize", c_void_p),
         ("resize_context", c_void_p),
     )
 

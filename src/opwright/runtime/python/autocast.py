@@ -27,8 +27,7 @@ class Autocast:
     def __call__(self, *given: Any, **named: Any) -> Any:
         """The kernel."""
         op, values = self._op, self._op.filled(given, named)
-        places = [i for i, param in enumerate(op.signature.inputs) if isinstance(param, TensorParam)]
-        pairs = dict(zip(places, op.signature.tensors, strict=True))
+        pairs = dict(zip(op.places, op.signature.tensors, strict=True))
         floating = [(param, values[i]) for i, param in pairs.items() if _is_floating(values[i])]
         types = _widest(op.signature, floating)
         with _C._ExcludeDispatchKeyGuard(self._keys):  # noqa: SLF001

@@ -141,7 +141,7 @@ def _has_gradient(tensor: torch.Tensor) -> bool:
 
 def _below(op: Operator, keys: Any, values: Sequence[Any]) -> Any:
     """Dispatch to what stands below autograd."""
-    check_dense(op.signature, op.arguments(values).tensors)
+    check_dense(op.signature, [values[i] for i in op.places])
     with _C._AutoDispatchBelowAutograd():  # noqa: SLF001 - as torch.library's own Autograd kernels do
         return op.op.redispatch(keys, *values)
 

@@ -15,13 +15,14 @@ from opwright.errors import KernelError
 from opwright.runtime import abi
 from opwright.runtime.fake import DTYPES, TORCH_TYPES
 from opwright.runtime.python.arguments import Arguments
-from opwright.runtime.python.decided import Decided, Lengths
-from opwright.runtime.python.interrupts import note, signals_held, taken
+from opwright.runtime.python.decided import RESIZE, Decided, Lengths
+from opwright.runtime.python.interrupts import Mark, note, signals_held, taken
 from opwright.runtime.python.values import too_large
 from opwright.signature import Binding, DataAxis, Signature, output_shapes, output_types
 
 _LARGEST = 2**63 - 1
 _FULL_RANGE = -(2**63)
+_FAIL = ctypes.CFUNCTYPE(None, Mark, ctypes.c_void_p, ctypes.c_size_t)
 
 
 @dataclass(frozen=True)
@@ -92,14 +93,16 @@ class Frame:
         signature = self._signature
         axes = [int(self._binding.axes.get(axis, 0)) for axis in signature.axes]
         text: list[bytes] = []
+        fail = _taking(text)  # these two are to be kept until the kernel has returned
+        resize = RESIZE(lengths.resize) if signature.data_axes else None
         call = abi.Call(
             size=ctypes.sizeof(abi.Call),
             tensors=rows,
             scalars=_scalars(signature, self._call),
-            axes=(ctypes.c_int64 * len(axes))(*axes),
+            axes=abi.array_type(ctypes.c_int64, len(axes))(*axes),
             device_index=abi.WITHOUT_DEVICE,
-            fail=_taking(text),
-            resize=abi.RESIZE(lengths.resize),
+            fail=abi.address(fail),
+            resize=abi.address(resize) if resize else None,
         )
         if signature.generator:
             call.rng = ctypes.pointer(_draw(self._call.generator))
@@ -120,13 +123,15 @@ class Frame:
 def _taking(text: list[bytes]) -> Any:
     """``opw_call.fail``: keeps a copy of the text."""
 
-    def fail(_context: int | None, first: int | None, length: int) -> None:
+    def fail(context: Mark, first: int | None, length: int) -> None:
         try:
             text[:] = [ctypes.string_at(first, length)] if first else []
         except BaseException as error:  # noqa: BLE001 - the kernel is the caller
             note(error)
+        finally:
+            context.reached_end = True
 
-    return abi.FAIL(fail)
+    return _FAIL(fail)
 
 
 def _rows(tensors: Sequence[torch.Tensor | None], sizes: array[int]) -> Any:
@@ -140,7 +145,7 @@ def _rows(tensors: Sequence[torch.Tensor | None], sizes: array[int]) -> Any:
         data = tensor.data_ptr() if numel else None
         rows.append(abi.TensorRow(data, at, at + 8 * rank, numel, rank, DTYPES[tensor.dtype].code, present=1))
         at += 16 * rank
-    return (abi.TensorRow * len(rows))(*rows)
+    return abi.array_type(abi.TensorRow, len(rows))(*rows)
 
 
 def _scalars(signature: Signature, call: Arguments) -> Any:
@@ -148,7 +153,7 @@ def _scalars(signature: Signature, call: Arguments) -> Any:
         abi.Scalar(f=float(call.scalars[p.name])) if p.kind == "float" else abi.Scalar(i=int(call.scalars[p.name]))
         for p in signature.scalars
     ]
-    return (abi.Scalar * len(values))(*values)
+    return abi.array_type(abi.Scalar, len(values))(*values)
 
 
 def _draw(generator: torch.Generator | None) -> abi.Rng:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from array import array
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from opwright.runtime.fake import TORCH_TYPES
 from opwright.runtime.python.values import too_large
 from opwright.signature import Binding, DataAxis, DType, Signature
 
+RESIZE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(ctypes.c_int64))
 BAD_LENGTH, OTHER_LENGTH, NO_MEMORY = 1, 2, 3  # what opw_call.resize may answer
 
 

@@ -70,7 +70,8 @@ def gemm(dtype: int, transpose_a: int, transpose_b: int, m: int, n: int, k: int,
         status = 1
     except BaseException as error:  # noqa: BLE001 - the kernel is the caller
         note(error)
-    c.reached_end = True
+    finally:
+        c.reached_end = True
     return status
 
 

@@ -48,9 +48,10 @@ def _parallel_for(begin: int, end: int, grain: int, body: int, context: Mark) ->
         loop = _torch_parallel_for()
         if begin < end and (loop is None or loop(begin, end, max(grain, 1), piece, None) != 0):
             piece(begin, end, None)  # refused before anything ran: bodies don't throw
-        context.reached_end = True
     except BaseException as error:  # noqa: BLE001 - the kernel is the caller
         note(error)
+    finally:
+        context.reached_end = True
 
 
 def _allocate(size: int, stream: Mark) -> int | None:
@@ -64,7 +65,8 @@ def _allocate(size: int, stream: Mark) -> int | None:
         address = None  # the kernel says it in its own words
     except BaseException as error:  # noqa: BLE001 - the kernel is the caller
         note(error)
-    stream.reached_end = True
+    finally:
+        stream.reached_end = True
     return address
 
 
@@ -79,6 +81,6 @@ def host() -> abi.Host:
         _RELEASE(_blocks.pop),  # called with (memory, stream), which is (key, default)
         GEMM(gemm),
     ]
-    table = abi.Host(ctypes.sizeof(abi.Host), abi.VERSION, 0, *(ctypes.cast(f, c_void_p) for f in functions))
+    table = abi.Host(ctypes.sizeof(abi.Host), abi.VERSION, 0, *map(abi.address, functions))
     table.kept = functions
     return table

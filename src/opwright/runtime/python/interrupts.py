@@ -18,7 +18,7 @@ _local = threading.local()
 
 
 class Mark(ctypes.c_void_p):
-    """The last argument of a callback, which says ``mark.reached_end = True`` when it has done its work.
+    """An argument of a callback, which says ``mark.reached_end = True`` when it has done its work or noted its error.
 
     That a callback was cut short is noticed by what is left of the call: its arguments.
     """

@@ -11,8 +11,9 @@ from torch import _C
 from opwright.runtime.interface import KernelState
 from opwright.runtime.python.arguments import Arguments
 from opwright.runtime.python.call import Frame, Instance
-from opwright.runtime.python.devices import check_cpu, check_dense, keys_of, refuse
+from opwright.runtime.python.devices import check_cpu, keys_of, refuse
 from opwright.runtime.python.values import check_values
+from opwright.signature import TensorParam
 
 Build = Callable[[KernelState, int], None]
 
@@ -27,6 +28,7 @@ class Operator:
         self.kernel, self.op, self.mask = kernel, op, mask
         self.signature = kernel.signature
         self.returned = self.signature.results if residuals else self.signature.outputs
+        self.places = [i for i, param in enumerate(self.signature.inputs) if isinstance(param, TensorParam)]
         self._build = build
         arguments = op._schema.arguments  # noqa: SLF001 - what torch.library reads too
         self._names = [argument.name for argument in arguments]
@@ -57,7 +59,6 @@ class Operator:
         """The CPU kernel."""
         signature, call = self.signature, self.arguments(self.filled(given, named))
         check_cpu(signature, call.tensors)
-        check_dense(signature, call.tensors)
         binding = call.bind()
         check_values(signature, call, binding)
         instance = self._instance(self.kernel.key({v: binding.types[v] for v in signature.type_variables}))
