@@ -2,6 +2,10 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 
+# What is run a second time, on the runtime in Python.
+PYTHON_RUNTIME_TESTS := tests/runtime/test_*.py tests/runtime/python/test_memory.py tests/codegen \
+	tests/include/test_services.py tests/test_messages.py
+
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -11,7 +15,7 @@ STAMP := $(VENV)/.installed
 
 help:
 	@echo "make demo       a kernel becomes an operator, in a fraction of a second"
-	@echo "make test       the tests (PYTEST_ARGS=... is passed on)"
+	@echo "make test       the tests, on both runtimes (PYTEST_ARGS=... is passed on)"
 	@echo "make test-all   the slow tests too"
 	@echo "make lint       ruff check, ruff format --check, mypy"
 	@echo "make format     let ruff mend what it can"
@@ -22,9 +26,11 @@ demo: compiler $(STAMP)
 
 test: compiler $(STAMP)
 	@$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	@OPWRIGHT_RUNTIME=python $(BIN)/python -m pytest -m "not slow" $(or $(PYTEST_ARGS),-n 2 $(PYTHON_RUNTIME_TESTS))
 
 test-all: compiler $(STAMP)
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@OPWRIGHT_RUNTIME=python $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(STAMP)
 	@$(BIN)/ruff check

@@ -19,6 +19,14 @@ os.environ["TORCH_EXTENSIONS_DIR"] = str(CACHE)
 KERNELS = Path(__file__).parent / "runtime" / "kernels"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is about the inside of the native runtime says nothing of the one in Python."""
+    if os.environ.get("OPWRIGHT_RUNTIME") == "python":
+        for item in items:
+            if item.get_closest_marker("native"):
+                item.add_marker(pytest.mark.skip(reason="about the inside of the native runtime"))
+
+
 @pytest.fixture(scope="session")
 def grads() -> opwright.Operators:
     """Differentiable operators."""

@@ -94,6 +94,7 @@ def test_a_file_whose_name_is_no_identifier(write: Write) -> None:
     assert ops.scale.name().startswith("__2_op::scale.sig_")
 
 
+@pytest.mark.native
 def test_the_runtime_is_built_once_for_every_folder(tmp_path: Path) -> None:
     script = "from opwright.runtime.native import build_native; built = build_native(); print(built.cached, built.path)"
     results = set()

@@ -35,6 +35,7 @@ class OwnError(opwright.SourceError):
     pass
 
 
+@pytest.mark.native
 @pytest.mark.parametrize(
     ("error", "carried"),
     [
@@ -91,6 +92,7 @@ def test_a_kernels_text_may_hold_any_bytes(write: Write, written: str, shown: st
     assert str(caught.value).startswith(f"f(): {shown} [x.size(0) > 9 is false, ")
 
 
+@pytest.mark.native
 def test_a_callback_that_ctypes_cut_short_is_no_success(write: Write) -> None:
     """A signal before our own `try` makes ctypes print the exception and return 0."""
     source = write(KERNEL.format("0"), "cut_short.cpp")
@@ -109,6 +111,7 @@ except opwright.ArgumentError as error:
     assert done.stdout == "f(): its kernel could not be built\n"
 
 
+@pytest.mark.native
 def test_nothing_is_said_where_nothing_is_built(capfd: pytest.CaptureFixture[str]) -> None:
     native.build_native()  # by now it is in the cache
     capfd.readouterr()
@@ -116,6 +119,7 @@ def test_nothing_is_said_where_nothing_is_built(capfd: pytest.CaptureFixture[str
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.native
 def test_what_is_said_when_it_is_built(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     def build(*_: object, on_progress: Callable[[str], None], **__: object) -> None:
         on_progress("opwright-runtime: waiting for another process that compiles it")

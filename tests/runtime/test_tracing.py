@@ -170,7 +170,9 @@ def test_compiled_autograd_is_refused(grads: Operators, leaf: Leaf) -> None:
     y = grads.logistic(x).sum()
     with (
         compiled_autograd._enable(torch.compile(backend="eager")),
-        pytest.raises(UnsupportedError, match="LogisticBackward: compiled autograd can't trace a native node"),
+        pytest.raises(
+            UnsupportedError, match=r"LogisticBackward: compiled autograd can't trace a (native )?node of an "
+        ),
     ):
         y.backward()
     y.backward()

@@ -33,13 +33,14 @@ EXAMPLES = ("my_op", "sigmoid", "lltm_cell", "lltm")
 @click.option("--rounds", default=21, show_default=True, help="Samples for each timing.")
 def command(output: Path, rounds: int) -> None:
     """Build the example operators from source, check them, time LLTM, show the table and the plot."""
-    native = importlib.import_module("opwright.runtime.native")  # before torch: it says what to install
+    runtime = importlib.import_module("opwright.runtime")  # before torch: it says what to install
     import torch
 
     console = Console()
     console.print(", ".join(f"{key} {value}" for key, value in machine().items()), style="dim")
-    built = native.build_native()
-    console.print(f"runtime for PyTorch {torch.__version__}: {'cached' if built.cached else duration(built.seconds)}")
+    started = time.perf_counter()
+    console.print(f"runtime for PyTorch {torch.__version__}: {runtime.name()}", end=", ")
+    console.print(duration(time.perf_counter() - started))
     folder = examples()
     sys.path[:0] = [str(folder / name) for name in ("my_op", "sigmoid", "lltm")]
     modules = {name: importlib.import_module(name) for name in ("my_op", "sigmoid", "lltm")}

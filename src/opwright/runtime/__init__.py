@@ -12,5 +12,15 @@ except ModuleNotFoundError as error:
     ) from error
 
 from opwright.runtime.loading import Operators, load, unwatch
+from opwright.runtime.registry import started
 
-__all__ = ["Operators", "load", "unwatch"]
+__all__ = ["Operators", "load", "name", "unwatch"]
+
+
+def name() -> str:
+    """Which runtime this process uses: ``native`` or ``python``.
+
+    Raises:
+        ToolchainError: the one that OPWRIGHT_RUNTIME asks for can't be built or loaded.
+    """
+    return started().name

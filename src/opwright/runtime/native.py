@@ -17,6 +17,7 @@ import torch
 
 from opwright import errors
 from opwright.errors import OpwrightError, ToolchainError
+from opwright.runtime.abi import LibraryTable
 from opwright.toolchain import Built, Options, Unit, build, include_line
 
 CSRC = Path(__file__).parent / "csrc"
@@ -32,29 +33,6 @@ _PYTORCH_ERROR = (
 
 class _Callbacks(ctypes.Structure):
     _fields_ = (("build", _BUILD), ("explain", _EXPLAIN))
-
-
-class KernelRow(ctypes.Structure):
-    """``opw_kernel`` of abi.h."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("instance", ctypes.c_char_p),
-        ("device", ctypes.c_char_p),
-        ("entry", ctypes.c_void_p),
-        ("strided", ctypes.c_uint64),
-    )
-
-
-class LibraryTable(ctypes.Structure):
-    """``opw_library`` of abi.h."""
-
-    _fields_ = (
-        ("size", ctypes.c_size_t),
-        ("abi_version", ctypes.c_int32),
-        ("count", ctypes.c_int32),
-        ("kernels", ctypes.POINTER(KernelRow)),
-    )
 
 
 # The exceptions that pass through C++ as they are: each takes one text, and no more.

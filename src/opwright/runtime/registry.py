@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from opwright.errors import OpwrightError
 from opwright.runtime.interface import KernelState, Provider, Row, Runtime
-from opwright.runtime.native_runtime import NativeRuntime
+from opwright.runtime.selection import selected
 
 _LOCK = threading.RLock()
 # A child that is forked finds nothing half done.
@@ -21,11 +21,11 @@ def started() -> Runtime:
     """The runtime, with its way back to us in place.
 
     Raises:
-        ToolchainError: it can't be built or loaded.
+        ToolchainError: the one that OPWRIGHT_RUNTIME asks for can't be built or loaded, or there is no such one.
     """
     with _LOCK:
         if not _STARTED:
-            runtime = NativeRuntime()
+            runtime = selected()
             runtime.start(publish)
             _STARTED.append(runtime)
     return _STARTED[0]

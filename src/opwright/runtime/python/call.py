@@ -1,0 +1,162 @@
+"""One call of a kernel: results allocated, ``opw_call`` filled in, the entry called without the GIL."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from opwright.errors import KernelError
+from opwright.runtime import abi
+from opwright.runtime.fake import DTYPES, TORCH_TYPES
+from opwright.runtime.python.arguments import Arguments
+from opwright.runtime.python.decided import RESIZE, Decided, Lengths
+from opwright.runtime.python.interrupts import Mark, note, signals_held, taken
+from opwright.runtime.python.values import too_large
+from opwright.signature import Binding, DataAxis, Signature, output_shapes, output_types
+
+_LARGEST = 2**63 - 1
+_FULL_RANGE = -(2**63)
+_FAIL = ctypes.CFUNCTYPE(None, Mark, ctypes.c_void_p, ctypes.c_size_t)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A kernel for given element types, in an open library."""
+
+    entry: Any
+    strided: int  # bit i: tensor i may have any strides
+
+
+class Frame:
+    """The tensors of one call as a kernel sees them, and what is done to them before and after it."""
+
+    def __init__(self, signature: Signature, call: Arguments, binding: Binding, returned: int) -> None:
+        """`returned`: how many of the results the operator returns."""
+        self._signature, self._call, self._binding = signature, call, binding
+        self._inputs: list[torch.Tensor | None] = []
+        self._back: list[tuple[torch.Tensor, torch.Tensor]] = []  # mutated, and the copy that the kernel overwrites
+        self._results: list[torch.Tensor | None] = []
+        self._decided: dict[int, Decided] = {}
+        self._returned = returned
+
+    def run(self, instance: Instance) -> list[torch.Tensor | None]:
+        """Call the kernel; its results, None where the mask leaves one out.
+
+        Raises:
+            KernelError: the kernel said so.
+        """
+        self._add_inputs(instance.strided)
+        self._add_results()
+        absent = [None] * (len(self._signature.results) - self._returned)
+        tensors = [*self._inputs, *self._results, *absent]
+        sizes = array("q", (n for t in tensors if t is not None for n in (*t.shape, *t.stride())))
+        rows = _rows(tensors, sizes)
+        lengths = Lengths(self._signature, self._decided, rows)
+        for index, decided in self._decided.items():
+            rows[index].present, rows[index].dtype = 1, DTYPES[decided.dtype].code
+            lengths.show(index, decided)
+        with signals_held() if self._decided else contextlib.nullcontext():
+            self._enter(instance.entry, rows, lengths)
+        return self._finish(lengths)
+
+    def _add_inputs(self, strided: int) -> None:
+        for i, (param, tensor) in enumerate(zip(self._signature.tensors, self._call.tensors, strict=True)):
+            if tensor is None or strided >> i & 1 or tensor.is_contiguous():
+                self._inputs.append(tensor)
+                continue
+            dense = tensor.contiguous()
+            self._inputs.append(dense)
+            if param.mutated:
+                self._back.append((tensor, dense))
+
+    def _add_results(self) -> None:
+        signature, everything = self._signature, self._returned > len(self._signature.outputs)
+        shapes: Any = output_shapes(signature, self._binding, with_residuals=everything)
+        types = output_types(signature, self._binding, with_residuals=everything)
+        for i, (shape, dtype) in enumerate(zip(shapes, types, strict=True)):
+            tensor = None
+            if any(isinstance(dim, DataAxis) for dim in shape):
+                self._decided[len(signature.tensors) + i] = Decided(signature, shape, dtype, self._binding)
+            elif self._call.mask is None or self._call.mask[i]:
+                if max(shape, default=0) > _LARGEST:
+                    raise too_large(signature)
+                tensor = torch.empty(shape, dtype=TORCH_TYPES[dtype], device="cpu")
+            self._results.append(tensor)
+
+    def _enter(self, entry: Any, rows: Any, lengths: Lengths) -> None:
+        signature = self._signature
+        axes = [int(self._binding.axes.get(axis, 0)) for axis in signature.axes]
+        text: list[bytes] = []
+        fail = _taking(text)  # these two are to be kept until the kernel has returned
+        resize = RESIZE(lengths.resize) if signature.data_axes else None
+        call = abi.Call(
+            size=ctypes.sizeof(abi.Call),
+            tensors=rows,
+            scalars=_scalars(signature, self._call),
+            axes=abi.array_type(ctypes.c_int64, len(axes))(*axes),
+            device_index=abi.WITHOUT_DEVICE,
+            fail=abi.address(fail),
+            resize=abi.address(resize) if resize else None,
+        )
+        if signature.generator:
+            call.rng = ctypes.pointer(_draw(self._call.generator))
+        status = entry(ctypes.byref(call))
+        if (error := taken()) is not None:
+            raise error
+        if status != 0:
+            raise KernelError(f"{signature.name}(): {b''.join(text).decode('utf-8', 'replace')}")
+
+    def _finish(self, lengths: Lengths) -> list[torch.Tensor | None]:
+        for tensor, dense in self._back:
+            tensor.copy_(dense)
+        for index, tensor in lengths.results().items() if self._decided else ():
+            self._results[index - len(self._inputs)] = tensor
+        return self._results
+
+
+def _taking(text: list[bytes]) -> Any:
+    """``opw_call.fail``: keeps a copy of the text."""
+
+    def fail(context: Mark, first: int | None, length: int) -> None:
+        try:
+            text[:] = [ctypes.string_at(first, length)] if first else []
+        except BaseException as error:  # noqa: BLE001 - the kernel is the caller
+            note(error)
+        finally:
+            context.reached_end = True
+
+    return _FAIL(fail)
+
+
+def _rows(tensors: Sequence[torch.Tensor | None], sizes: array[int]) -> Any:
+    """The tensors, whose sizes and strides stand in `sizes` one after another."""
+    rows, (at, _) = [], sizes.buffer_info()
+    for tensor in tensors:
+        if tensor is None:
+            rows.append(abi.TensorRow())
+            continue
+        numel, rank = tensor.numel(), tensor.dim()
+        data = tensor.data_ptr() if numel else None
+        rows.append(abi.TensorRow(data, at, at + 8 * rank, numel, rank, DTYPES[tensor.dtype].code, present=1))
+        at += 16 * rank
+    return abi.array_type(abi.TensorRow, len(rows))(*rows)
+
+
+def _scalars(signature: Signature, call: Arguments) -> Any:
+    values = [
+        abi.Scalar(f=float(call.scalars[p.name])) if p.kind == "float" else abi.Scalar(i=int(call.scalars[p.name]))
+        for p in signature.scalars
+    ]
+    return abi.array_type(abi.Scalar, len(values))(*values)
+
+
+def _draw(generator: torch.Generator | None) -> abi.Rng:
+    """A key for one call, from the generator given or the one that torch.manual_seed seeds: 64 bits, as they come."""
+    seed = torch.empty((), dtype=torch.int64, device="cpu").random_(_FULL_RANGE, None, generator=generator)
+    return abi.Rng(seed=int(seed) & (2**64 - 1))

@@ -1,0 +1,117 @@
+"""Results whose length the kernel decides (``?K``): memory when it asks for it, and what counts of it afterwards."""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from opwright.errors import KernelError
+from opwright.runtime.fake import TORCH_TYPES
+from opwright.runtime.python.values import too_large
+from opwright.signature import Binding, DataAxis, DType, Signature
+
+RESIZE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(ctypes.c_int64))
+BAD_LENGTH, OTHER_LENGTH, NO_MEMORY = 1, 2, 3  # what opw_call.resize may answer
+
+
+class Decided:
+    """One such result. Before the kernel has spoken its sizes are bounds, or -1."""
+
+    def __init__(self, signature: Signature, shape: Sequence[int | DataAxis], dtype: DType, binding: Binding) -> None:
+        """`shape`: as `output_shapes` gives it."""
+        self.dtype, self.dims = TORCH_TYPES[dtype], list(shape)
+        self.sizes = [_most(dim, binding) if isinstance(dim, DataAxis) else dim for dim in shape]
+        if any(size < 0 and not _is_open(dim) for dim, size in zip(shape, self.sizes, strict=True)):
+            raise too_large(signature)
+        self.resized = False
+        self.tensor = None if -1 in self.sizes else _empty(self.sizes, self.dtype)
+        self.is_bounded = self.tensor is not None
+
+    def decide(self, given: Sequence[int], known: dict[str, int]) -> int:
+        """Take the lengths, one for each decided axis, and note them in `known`. 0, or what is wrong."""
+        lengths = iter(given)
+        for dim, most in zip(self.dims, self.sizes, strict=True):
+            if not isinstance(dim, DataAxis):
+                continue
+            length = next(lengths)
+            if length < 0 or (dim.bound is not None and length > most):
+                return BAD_LENGTH
+            if known.setdefault(dim.name, length) != length:
+                return OTHER_LENGTH
+        if not self.is_bounded and not self.resized:
+            self.sizes = [known[dim.name] if isinstance(dim, DataAxis) else dim for dim in self.dims]
+            self.tensor = _empty(self.sizes, self.dtype)
+        self.resized = True
+        return 0
+
+    def result(self, known: dict[str, int]) -> torch.Tensor:
+        """What counts of it."""
+        assert self.tensor is not None  # noqa: S101 - it has been resized
+        rest = self.tensor
+        for axis, dim in enumerate(self.dims):
+            if isinstance(dim, DataAxis):
+                rest = rest.narrow(axis, 0, known[dim.name])
+        return self.tensor if rest.shape == self.tensor.shape else rest.clone(memory_format=torch.contiguous_format)
+
+
+class Lengths:
+    """The decided results of one call, by the number of the tensor among all."""
+
+    def __init__(self, signature: Signature, decided: dict[int, Decided], rows: Any) -> None:
+        """`rows`: the ``opw_tensor`` of each tensor; they are changed where a result gets its memory."""
+        self._signature, self._decided, self._rows = signature, decided, rows
+        self._known: dict[str, int] = {}
+        self._sizes: list[array[int]] = []  # the rows point there
+
+    def resize(self, _context: int | None, index: int, lengths: Any) -> int:
+        """``opw_call.resize``."""
+        try:
+            decided = self._decided.get(index)
+            if decided is None:  # a result that isn't wanted
+                return 0
+            count = sum(isinstance(dim, DataAxis) for dim in decided.dims)
+            had = decided.tensor
+            status = decided.decide(lengths[:count], self._known)
+            if decided.tensor is not None and decided.tensor is not had:
+                self.show(index, decided)
+        except Exception:  # noqa: BLE001 - the kernel is the caller, and says it in its own words
+            return NO_MEMORY
+        return status
+
+    def show(self, index: int, decided: Decided) -> None:
+        """Put its memory and sizes into its row."""
+        row, tensor = self._rows[index], decided.tensor
+        strides = tensor.stride() if tensor is not None else [0] * len(decided.sizes)
+        sizes = array("q", [*decided.sizes, *strides])
+        self._sizes.append(sizes)
+        at, rank = sizes.buffer_info()[0], len(decided.sizes)
+        row.ndim, row.sizes, row.strides = rank, at, at + 8 * rank
+        row.numel = tensor.numel() if tensor is not None else 0
+        row.data = tensor.data_ptr() if tensor is not None and row.numel else None
+
+    def results(self) -> dict[int, torch.Tensor]:
+        """What came of them, after the kernel; KernelError where it forgot one."""
+        first = len(self._signature.tensors)
+        for index, decided in self._decided.items():
+            if not decided.resized:
+                raise KernelError(
+                    f"{self._signature.name}(): the kernel ended without calling .resize(...) on its result number "
+                    f"{index - first + 1}, whose length it decides (0 is a length, too)"
+                )
+        return {index: decided.result(self._known) for index, decided in self._decided.items()}
+
+
+def _is_open(dim: int | DataAxis) -> bool:
+    return isinstance(dim, DataAxis) and dim.bound is None
+
+
+def _most(dim: DataAxis, binding: Binding) -> int:
+    return -1 if dim.bound is None else dim.bound.evaluate(binding.axes)
+
+
+def _empty(sizes: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    return torch.empty(sizes, dtype=dtype, device="cpu")

@@ -1,0 +1,37 @@
+"""What may not be overwritten where gradients are recorded: asked before anything is."""
+
+from __future__ import annotations
+
+import torch
+from torch import _C
+
+from opwright.errors import UnsupportedError
+
+_META = _C._autograd.CreationMeta  # noqa: SLF001 - how a view came to be
+
+
+def check_inplace(tensor: torch.Tensor | None, *, alone: bool) -> None:
+    """PyTorch's own errors, and one of ours. `alone`: nothing else is written or returned.
+
+    Raises:
+        RuntimeError: a leaf, a view of a leaf, or a view that can't be overwritten.
+        UnsupportedError: a view beside other results.
+    """
+    if tensor is None:
+        return
+    if _is_refused(tensor):
+        tensor.mul_(1)  # PyTorch words the error, which comes before anything is written
+    if not alone and tensor._is_view() and tensor.is_floating_point():  # noqa: SLF001 - Tensor has no other name for it
+        raise UnsupportedError(
+            "an operator with several results can't overwrite a view where gradients are recorded\n"
+            "  likely fix:   pass a clone() of it"
+        )
+
+
+def _is_refused(tensor: torch.Tensor) -> bool:
+    if tensor.requires_grad and tensor.is_leaf:
+        return True
+    base = tensor._base if tensor._is_view() else None  # noqa: SLF001
+    if base is None:
+        return False
+    return (tensor.requires_grad and base.is_leaf) or _C._autograd._get_creation_meta(tensor) != _META.DEFAULT  # noqa: SLF001

@@ -1,0 +1,89 @@
+"""The kernels of every operator, but for autograd's and autocast's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import _C
+
+from opwright.runtime.interface import KernelState
+from opwright.runtime.python.arguments import Arguments
+from opwright.runtime.python.call import Frame, Instance
+from opwright.runtime.python.devices import check_cpu, keys_of, refuse
+from opwright.runtime.python.values import check_values
+from opwright.signature import TensorParam
+
+Build = Callable[[KernelState, int], None]
+
+
+class Operator:
+    """One operator of the dispatcher."""
+
+    def __init__(
+        self, kernel: KernelState, op: torch._ops.OpOverload, build: Build, *, residuals: bool, mask: bool
+    ) -> None:
+        """`residuals`: it returns them; `mask`: it takes an output mask; `build`: who publishes what is missing."""
+        self.kernel, self.op, self.mask = kernel, op, mask
+        self.signature = kernel.signature
+        self.returned = self.signature.results if residuals else self.signature.outputs
+        self.places = [i for i, param in enumerate(self.signature.inputs) if isinstance(param, TensorParam)]
+        self._build = build
+        arguments = op._schema.arguments  # noqa: SLF001 - what torch.library reads too
+        self._names = [argument.name for argument in arguments]
+        self._defaults = {a.name: a.default_value for a in arguments if a.has_default_value()}
+
+    def filled(self, given: Sequence[Any], named: dict[str, Any]) -> list[Any]:
+        """All arguments: the dispatcher leaves out what has its default value at the end."""
+        rest = (named[n] if n in named else self._defaults[n] for n in self._names[len(given) :])
+        return [*given, *rest]
+
+    def arguments(self, given: Sequence[Any]) -> Arguments:
+        """All arguments of a call, by their roles."""
+        return Arguments(self.kernel, given, mask=self.mask)
+
+    def answer(self, results: Sequence[Any]) -> Any:
+        """Results as the schema has them: one alone, several as a tuple; what it doesn't return is left out."""
+        if len(self.returned) == 1:
+            return results[0]
+        return tuple(results[: len(self.returned)]) if self.returned else None
+
+    def results(self, answer: Any) -> tuple[Any, ...]:
+        """The other way round."""
+        if len(self.returned) == 1:
+            return (answer,)
+        return tuple(answer) if self.returned else ()
+
+    def on_cpu(self, *given: Any, **named: Any) -> Any:
+        """The CPU kernel."""
+        signature, call = self.signature, self.arguments(self.filled(given, named))
+        check_cpu(signature, call.tensors)
+        binding = call.bind()
+        check_values(signature, call, binding)
+        instance = self._instance(self.kernel.key({v: binding.types[v] for v in signature.type_variables}))
+        return self.answer(Frame(signature, call, binding, len(self.returned)).run(instance))
+
+    def elsewhere(self, *given: Any, **named: Any) -> Any:
+        """The kernel on every other device: an error."""
+        refuse(self.signature, self.arguments(self.filled(given, named)))
+
+    def selecting(self, _keys: Any, *given: Any, **named: Any) -> Any:
+        """For operators without input tensors: goes to the device that was asked for."""
+        device = self.arguments(self.filled(given, named)).device
+        return self.op.redispatch(keys_of(device), *given, **named)
+
+    def overwriting(self, keys: Any, *given: Any, **named: Any) -> Any:
+        """For operators that mutate: counts up the versions of what they mutate."""
+        with _C._AutoDispatchBelowADInplaceOrView():  # noqa: SLF001 - as torch.library's own kernels do
+            answer = self.op.redispatch(keys & _C._after_ADInplaceOrView_keyset, *given, **named)  # noqa: SLF001
+        for tensor in self.arguments(self.filled(given, named)).mutated:
+            if tensor is not None and not tensor.is_inference():
+                torch.autograd.graph.increment_version(tensor)
+        return answer
+
+    def _instance(self, key: int) -> Instance:
+        instances: dict[int, Instance] = self.kernel.handle
+        if key not in instances:
+            self._build(self.kernel, key)
+        return instances[key]

@@ -1,0 +1,81 @@
+"""Checks that look at the arguments' values and memory, not only at their shapes."""
+
+from __future__ import annotations
+
+import torch
+
+from opwright.errors import ArgumentError
+from opwright.runtime.python.arguments import Arguments
+from opwright.signature import Binding, Signature, TensorParam, index_error
+
+_LARGEST = 2**63 - 1
+
+
+def check_values(signature: Signature, call: Arguments, binding: Binding) -> None:
+    """ArgumentError where something that is overwritten overlaps, or an index is out of its range."""
+    pairs = list(zip(signature.tensors, call.tensors, strict=True))
+    for param, tensor in pairs:
+        if param.mutated and tensor is not None:
+            _check_overlap(signature, param, tensor, [(p.name, t) for p, t in pairs if p is not param])
+    for param, tensor in pairs:
+        if param.index_range and tensor is not None and tensor.numel():
+            _check_indices(signature, call, binding, param, tensor)
+
+
+def too_large(signature: Signature) -> ArgumentError:
+    """The error for numbers that don't fit an int64."""
+    return ArgumentError(f"{signature.name}(): its sizes are larger than a tensor can be\n  signature:    {signature}")
+
+
+def _check_overlap(
+    signature: Signature, param: TensorParam, tensor: torch.Tensor, others: list[tuple[str, torch.Tensor | None]]
+) -> None:
+    """Refuses what ATen refuses of its own in-place operators, and a full overlap too."""
+    start = f"{signature.name}(): {param.name} is overwritten, but"
+    if not _is_dense(tensor) and any(s == 0 and n > 1 for s, n in zip(tensor.stride(), tensor.shape, strict=True)):
+        raise ArgumentError(
+            f"{start} several of its elements share one place in memory\n  likely fix:   clone() it before the call"
+        )
+    for name, other in others:
+        if other is not None and _share_memory(tensor, other):
+            raise ArgumentError(
+                f"{start} it shares memory with {name}\n  likely fix:   clone() one of them before the call"
+            )
+
+
+def _share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """What is certain; two tensors with gaps may lie in between each other, which nobody looks into."""
+    if a is b:
+        return True
+    if not a.numel() or not b.numel() or not _is_dense(a) or not _is_dense(b):
+        return False
+    first, second = a.data_ptr(), b.data_ptr()
+    return first < second + b.numel() * b.element_size() and second < first + a.numel() * a.element_size()
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    return bool(torch.ops.aten.is_non_overlapping_and_dense.default(tensor))
+
+
+def _check_indices(
+    signature: Signature, call: Arguments, binding: Binding, param: TensorParam, tensor: torch.Tensor
+) -> None:
+    low, high = _limits(signature, binding, param)
+    values = tensor.contiguous().reshape(-1)
+    wide = values.view(torch.int64) if values.dtype is torch.uint64 else values.to(torch.int64)
+    if values.dtype is torch.uint64:  # what is beyond int64 looks negative here
+        low = max(low, 0)
+    outside = (wide < low) | (wide >= high)
+    if outside.any():
+        position = int(outside.nonzero()[0])
+        raise index_error(signature, binding, param, call.infos(), position, int(wide[position]))
+
+
+def _limits(signature: Signature, binding: Binding, param: TensorParam) -> tuple[int, int]:
+    try:
+        low, high = (limit.evaluate(binding.axes) for limit in param.index_range or ())
+    except ZeroDivisionError as error:
+        raise too_large(signature) from error
+    if max(abs(low), abs(high)) > _LARGEST:
+        raise too_large(signature)
+    return low, high
