@@ -6,11 +6,12 @@ import pathlib
 
 from opwright.errors import SignatureError, SourceError, UnsupportedError
 from opwright.signature import NotationError, parse
+from opwright.sources.c_types import spelled
 from opwright.sources.declarations import UnreadableError, read_function
 from opwright.sources.lexer import Annotation, MalformedError, find_annotations, includes, line_of, without_dead_lines
 from opwright.sources.model import Kernel, Language, Source
 
-__all__ = ["scan"]
+__all__ = ["language_of", "scan"]
 
 _LANGUAGES: dict[str, Language] = {".c": "c", ".cpp": "c++", ".cc": "c++", ".cxx": "c++", ".C": "c++", ".c++": "c++"}
 
@@ -27,7 +28,7 @@ def scan(path: pathlib.Path, text: str | None = None) -> Source:
         SignatureError: a signature is wrong; the text begins with file and line.
         UnsupportedError: the file is CUDA source.
     """
-    language = _language(path)
+    language = language_of(path)
     data = without_dead_lines(_contents(path) if text is None else text.encode("utf-8", "surrogateescape"))
     kernels: list[Kernel] = []
     try:
@@ -40,7 +41,13 @@ def scan(path: pathlib.Path, text: str | None = None) -> Source:
     return Source(path, language, tuple(kernels), includes(data))
 
 
-def _language(path: pathlib.Path) -> Language:
+def language_of(path: pathlib.Path) -> Language:
+    """C or C++, by the file's suffix.
+
+    Raises:
+        SourceError: it is neither.
+        UnsupportedError: it is CUDA.
+    """
     if path.suffix in _LANGUAGES:
         return _LANGUAGES[path.suffix]
     if path.suffix in (".cu", ".cuh"):
@@ -70,7 +77,7 @@ def _kernel(path: pathlib.Path, language: Language, data: bytes, annotation: Ann
             f"{path}:{line}: {signature.name}: what follows OPWRIGHT(...) can't be read as a function: `{error}`\n"
             "  expected `void name(...) { ... }`, perhaps after `template <class T>`"
         ) from None
-    return Kernel(signature, function, line, path, language)
+    return Kernel(signature, spelled(function) if language == "c" else function, line, path, language)
 
 
 def _check_unique(kernel: Kernel, earlier: list[Kernel]) -> None:
