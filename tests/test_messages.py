@@ -23,35 +23,14 @@ _COMPLEX = "take real and imaginary parts apart (torch.view_as_real)"
 UNSUPPORTED = [
     ("f(x: T) -> (y: T)", "a pointwise signature (a bare T)", "write the loop in the kernel, with x: T[...]"),
     ("f(x: T[N]) -> (y: T[N]) batched", "batched", "take the leading axes in the kernel, with T[..., C]"),
-    (
-        "f(x: T[N]) -> (y: T[?K])",
-        "the axis ?K, whose length the kernel decides",
-        "return the full length and a count, slice in Python",
-    ),
-    (
-        "f(x: T[N], r: generator(1)) -> (y: T[N])",
-        "the random generator r: generator(1)",
-        "draw the numbers in Python and pass them as a tensor",
-    ),
-    ("f(x: T[N]!) -> (y: T[N])", "the mutated argument x: T[N]!", "return the new value as an output"),
-    (
-        "f(x: T[N], i: i64[N] in [0, N)) -> (y: T[N])",
-        "the index range of i: i64[N] in [0, N)",
-        "check the indices in the kernel with OPWRIGHT_CHECK",
-    ),
-    (
-        "f(x: T[N]) -> (y: T[N]) autocast: f32",
-        "autocast: f32",
-        "leave it out, and cast the arguments in Python",
-    ),
     ("f(x: c64[N]) -> (y: f32[N])", "the complex tensor x: c64[N]", _COMPLEX),
     ("f(x: T[N]) -> (y: T[N]) where T in (f32, c64)", "complex element types for T", _COMPLEX),
     (
         "f(x: T[N]?) -> (y: f32[])",
-        "an operator without a tensor that is always given",
-        "give it one, such as x: T[...]",
+        "an operator whose tensors may all be absent",
+        "give it one that is always there, such as x: T[...]",
     ),
-    ("f(x: T[N])", "an operator without outputs", "return something: -> (y: T[...])"),
+    ("f(x: T[N])", "an operator that neither returns nor overwrites anything", "return something: -> (y: T[...])"),
 ]
 
 

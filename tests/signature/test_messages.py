@@ -161,12 +161,12 @@ MESSAGES = [
     ("f(x: T[N]) -> (y: T[?K<=N], z: T[^?K])", "?K has two different bounds", "write the same one"),
     (
         "f(x: T[N], n: T[^n])",
-        "the axis 'n' has the name of a parameter; sizes come from the axes of inputs",
+        "the axis 'n' has the name of a parameter that is no int; sizes come from the axes of inputs",
         "rename the axis, as N",
     ),
     (
-        "f(x: T[N], k: int) -> (y: T[^k])",
-        "the axis 'k' has the name of a parameter; sizes come from the axes of inputs",
+        "f(x: T[N], k: float) -> (y: T[^k])",
+        "the axis 'k' has the name of a parameter that is no int; sizes come from the axes of inputs",
         "rename the axis, as K",
     ),
     ("f(x: T[^ellipsis])", "no axis can have the name 'ellipsis': Opwright's own schemas use it", "rename it"),
@@ -207,7 +207,19 @@ MESSAGES = [
         "raise the number of draws of the first",
     ),
     ("f(x: T[N], ^rng: generator(M))", "the axis 'M' isn't bound by any input", "give an input the axis M"),
-    ("^f(a: float)", "no input is a tensor, so nothing says on which device to run", "x: T[N]"),
+    ("^f(a: float)", "no input is a tensor, so there is nothing to work on", "x: T[N]"),
+    (
+        "^f(n: int) -> (y: T[n], z: U[n])",
+        "no input is a tensor, and dtype= can't choose T and U at once",
+        "a concrete type: f32",
+    ),
+    ("f(n: int, ^dtype: int) -> (y: T[n])", "an operator without input tensors has a 'dtype' of its own", "rename it"),
+    ("^f(a: float) -> (y: T)", "no input is a tensor, so nothing has a shape to broadcast", "y: T[n], after n: int"),
+    (
+        "f(x: T[N]) -> (y: T[^n])",
+        "the axis 'n' isn't bound by any input",
+        "give an input the axis n; or ?n, if the kernel decides it",
+    ),
     # forms and modifiers
     (
         "f(x: T[N], ^y: T)",

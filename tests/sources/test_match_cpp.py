@@ -55,7 +55,7 @@ def test_the_order_is_inputs_outputs_residuals_rng_stream() -> None:
         ("f(x: T[N])", "template <class Real> void f(Tensor<const Real, 1> x)"),
         ("f(x: T[N], i: U[N])", "template <class U, class T> void f(Tensor<const T> x, Tensor<const U> i)"),
         ("f(x: T[N], i: U[N])", "template <class A, class B> void f(Tensor<const A> x, Tensor<const B> i)"),
-        ("f(x: T[N]) -> (keep: i64[?K<=N])", "template <class T> void f(Tensor<const T> x, Tensor<int64_t> k)"),
+        ("f(x: T[N]) -> (keep: i64[?K<=N])", "template <class T> void f(Tensor<const T> x, Resizable<int64_t, 1> k)"),
         *[
             (f"f(x: {name}[N])", f"void f(Tensor<const {spelled}, 1> x)")
             for name, spelled in [

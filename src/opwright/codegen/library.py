@@ -103,12 +103,16 @@ def _argument(kernel: Kernel, argument: Argument) -> str:
     signature = kernel.signature
     if argument.role == "stream":
         return "a.stream()"
+    if argument.role == "rng":
+        return "a.rng()"
     if argument.role == "axis":
         return f'a.axis({signature.axes.index(argument.name)}, "{argument.name}")'
     if argument.role == "scalar":
         index = next(i for i, s in enumerate(signature.scalars) if s.name == argument.name)
         kind = "real" if signature.scalars[index].kind == "float" else "integer"
         return f'a.{kind}({index}, "{argument.name}")'
+    if argument.parameter.view == "Resizable":
+        return f'a.resizable({_tensor_index(kernel, argument)}, "{argument.name}")'
     return f"a.tensor({_tensor_index(kernel, argument)})"
 
 

@@ -19,6 +19,8 @@
 #include "opwright/half.h"
 #include "opwright/math.h"
 #include "opwright/tensor.h"
+#include "opwright/random.h"
+#include "opwright/resizable.h"
 #include "opwright/parallel.h"
 #include "opwright/workspace.h"
 #include "opwright/gemm.h"

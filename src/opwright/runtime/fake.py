@@ -8,7 +8,17 @@ from typing import Any, cast
 import torch
 
 from opwright.errors import ArgumentError
-from opwright.signature import DType, ScalarParam, Signature, TensorInfo, TensorParam, bind, output_shapes, output_types
+from opwright.signature import (
+    Binding,
+    DataAxis,
+    DType,
+    Signature,
+    TensorInfo,
+    bind,
+    chosen_type,
+    output_shapes,
+    output_types,
+)
 
 DTYPES = {getattr(torch, dtype.torch_name): dtype for dtype in DType}
 TORCH_TYPES = {dtype: torch_type for torch_type, dtype in DTYPES.items()}
@@ -18,11 +28,11 @@ def fake(
     signature: Signature, axes: Sequence[str], *, ellipsis: bool, residuals: bool, mask: bool
 ) -> Callable[..., Any]:
     """The fake kernel of an operator whose schema is `opwright.signature.schema` with the same options."""
-    inputs = [param for param in signature.inputs if isinstance(param, TensorParam | ScalarParam)]
+    names = [param.name for param in signature.inputs]
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        given = dict(zip([param.name for param in inputs], args, strict=False))
-        extra = list(args[len(inputs) :])
+        given = dict(zip(names, args, strict=False)) | kwargs
+        extra = list(args[len(names) :])
         device = _device(signature, given)
         tensors = {t.name: _info(signature, t.name, given.get(t.name)) for t in signature.tensors}
         binding = bind(
@@ -30,22 +40,53 @@ def fake(
             tensors,
             axes={axis: extra.pop(0) for axis in axes},
             ellipsis=tuple(extra.pop(0)) if ellipsis else None,
+            types=_chosen(signature, given),
+            scalars=_with_defaults(signature, given),
             check=_check,
         )
-        shapes = output_shapes(signature, binding, with_residuals=residuals, check=_check)
+        shapes = _decided(output_shapes(signature, binding, with_residuals=residuals, check=_check), binding)
         types = output_types(signature, binding, with_residuals=residuals)
         wanted = extra.pop(0) if mask and extra else kwargs.get("output_mask", [True] * len(shapes))
         results = [
-            torch.empty(cast("Any", shape), dtype=TORCH_TYPES[dtype], device=device) if want else None
+            torch.empty(shape, dtype=TORCH_TYPES[dtype], device=device) if want else None
             for shape, dtype, want in zip(shapes, types, wanted, strict=True)
         ]
-        return results[0] if len(results) == 1 else tuple(results)
+        return results[0] if len(results) == 1 else tuple(results) or None
 
     return kernel
 
 
+def _chosen(signature: Signature, given: Mapping[str, Any]) -> Mapping[str, DType]:
+    if not signature.chosen_type:
+        return {}
+    dtype = given.get("dtype") or torch.get_default_dtype()
+    return chosen_type(signature, DTYPES.get(dtype))
+
+
+def _with_defaults(signature: Signature, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {scalar.name: given.get(scalar.name, scalar.default) for scalar in signature.scalars}
+
+
+def _decided(shapes: Sequence[Sequence[Any]], binding: Binding) -> list[tuple[Any, ...]]:
+    """The shapes, with an unknown size for each axis whose length the kernel decides."""
+    sizes: dict[str, Any] = {}
+
+    def size(dim: Any) -> Any:
+        if not isinstance(dim, DataAxis):
+            return dim
+        if dim.name not in sizes:
+            sizes[dim.name] = torch.library.get_ctx().new_dynamic_size(min=0)
+            if dim.bound is not None:
+                torch._check(sizes[dim.name] <= dim.bound.evaluate(binding.axes))  # noqa: SLF001 - its documented name
+        return sizes[dim.name]
+
+    return [tuple(size(dim) for dim in shape) for shape in shapes]
+
+
 def _device(signature: Signature, given: Mapping[str, Any]) -> torch.device:
     present = [(t.name, given[t.name].device) for t in signature.tensors if given.get(t.name) is not None]
+    if not present:
+        return torch.device(given.get("device") or "cpu")
     first, device = present[0]
     for name, other in present:
         if other != device:

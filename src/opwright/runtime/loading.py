@@ -247,7 +247,7 @@ def _check_name(name: str, namespace: str) -> None:
 def _check_free(namespace: str) -> None:
     """A namespace that torch or another library has operators in is not ours to add to."""
     if (
-        started().namespace_in_use(namespace.encode())
+        started().namespace_in_use(namespace)
         or hasattr(type(torch.ops), namespace)
         or type(vars(torch.ops).get(namespace)) not in {type(None), torch._ops._OpNamespace}  # noqa: SLF001
     ):

@@ -83,7 +83,6 @@ class Native:
     """The loaded runtime."""
 
     def __init__(self, path: Path) -> None:
-        self.is_started = False
         # PyDLL: these are short calls, and a change of hands of the GIL would cost more than they do.
         self._library = ctypes.PyDLL(str(path))
         for name, (result, arguments) in _PROTOTYPES.items():
@@ -111,7 +110,6 @@ class Native:
             self._guarded(lambda: explain(kernel, words[:count]))
 
         self._kept = _Callbacks(_BUILD(on_build), _EXPLAIN(on_explain))  # ctypes doesn't keep callbacks alive
-        self.is_started = True
         self.initialize(
             self._kept, errors.ArgumentError, errors.KernelError, errors.UnsupportedError, errors.OpwrightError
         )

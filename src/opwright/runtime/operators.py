@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,11 +11,11 @@ import torch
 
 from opwright.errors import SignatureError
 from opwright.runtime.fake import fake
-from opwright.runtime.plan import encode, encode_derivative, encode_underivative
-from opwright.runtime.registry import KernelState, Provider, add, started
+from opwright.runtime.interface import KernelState, Operator, Provider
+from opwright.runtime.registry import add, started
 from opwright.runtime.vmap import looped
-from opwright.signature import Signature, TensorParam, schema
-from opwright.signature.wiring import BACKWARD, Derivative, derivative, may_be_differentiable, overload_name, suggestion
+from opwright.signature import Signature, schema
+from opwright.signature.wiring import BACKWARD, Derivative, derivative, overload_name, suggestion
 
 __all__ = ["Registered", "check_chain", "overload_name", "register"]
 
@@ -78,12 +77,12 @@ class _Form:
         self.axes, self.ellipsis = (of.axes, of.ellipsis) if of else ((), False)
         self.mask = of is not None
         self.kernel = add(KernelState(signature, self.axes, self.ellipsis, provider))
-        self.public, self.native_public = self._define(signature.name, residuals=False)
-        self.internal, self.native_internal = self.public, self.native_public
+        self.public, self.run_public = self._define(signature.name, residuals=False)
+        self.internal, self.run_internal = self.public, self.run_public
         if signature.residuals:
-            self.internal, self.native_internal = self._define(f"_{signature.name}_with_residuals", residuals=True)
+            self.internal, self.run_internal = self._define(f"_{signature.name}_with_residuals", residuals=True)
 
-    def _define(self, name: str, *, residuals: bool) -> tuple[torch._ops.OpOverload, int]:
+    def _define(self, name: str, *, residuals: bool) -> tuple[torch._ops.OpOverload, Operator]:
         signature, library = self.signature, _library(self.namespace)
         text = schema(
             signature,
@@ -94,47 +93,28 @@ class _Form:
             ellipsis=self.ellipsis,
             output_mask=len(signature.outputs) if self.mask else 0,
         )
-        library.define(text, tags=(torch.Tag.pt2_compliant_tag,))
+        library.define(text, tags=_tags(signature))
         packet = getattr(getattr(torch.ops, self.namespace), name)
         op = getattr(packet, self.overload)
         packet.default = op  # the name by which everybody looks for an operator's only overload
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
         _register_fake(library, op, rule)
-        torch.library.register_vmap(op, looped(op, rule), lib=library)
-        plan = encode(signature, self.axes, ellipsis=self.ellipsis, mask=self.mask)
-        runtime = started()
-        address, count = plan.buffer_info()
-        qualified = f"{self.namespace}::{name}".encode()
-        native = runtime.operator_new(
-            self.kernel.handle, qualified, self.overload.encode(), address, count, int(residuals)
-        )
-        return op, runtime.checked(native)
+        torch.library.register_vmap(op, looped(op, signature, rule), lib=library)
+        return op, started().define(self.kernel, op, residuals=residuals, mask=self.mask)
 
     def connect(self, wiring: Derivative | None, backward: _Form | None) -> None:
         """Register the kernels, with `backward` at the end of the wires."""
-        words = encode_derivative(wiring) if wiring else _underivative(self.signature)
-        address, count = words.buffer_info()
         node = "".join(part.capitalize() for part in self.signature.name.split("_")) + "Backward"
-        for native in dict.fromkeys((self.native_public, self.native_internal)):
-            runtime = started()
-            runtime.checked(
-                runtime.operator_register(
-                    native,
-                    self.native_internal,
-                    backward.native_public if backward else None,
-                    address,
-                    count,
-                    node.encode(),
-                    _missing(self.signature).encode(),
-                )
+        for operator in dict.fromkeys((self.run_public, self.run_internal)):
+            started().connect(
+                self.kernel,
+                operator,
+                self.run_internal,
+                backward.run_public if backward else None,
+                wiring,
+                node=node,
+                missing=_missing(self.signature),
             )
-
-
-def _underivative(signature: Signature) -> array[int]:
-    inputs = [
-        i for i, p in enumerate(signature.inputs) if isinstance(p, TensorParam) and may_be_differentiable(p, signature)
-    ]
-    return encode_underivative(inputs, [may_be_differentiable(result, signature) for result in signature.results])
 
 
 _ORDERS = ("gradient", "second derivative", "third derivative")
@@ -154,6 +134,16 @@ def _missing(signature: Signature) -> str:
         f"  signature:  {signature}\n"
         f"  likely fix: {fix}"
     )
+
+
+def _tags(signature: Signature) -> list[torch.Tag]:
+    """What PyTorch's compilers have to know (rule 9)."""
+    tags = [torch.Tag.pt2_compliant_tag]
+    if signature.data_axes:
+        tags += [torch.Tag.dynamic_output_shape, torch.Tag.cudagraph_unsafe]
+    if signature.generator:
+        tags.append(torch.Tag.nondeterministic_seeded)
+    return tags
 
 
 def _register_fake(library: torch.library.Library, op: torch._ops.OpOverload, rule: Callable[..., Any]) -> None:

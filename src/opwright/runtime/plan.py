@@ -6,11 +6,24 @@ from array import array
 from collections.abc import Iterable, Sequence
 
 from opwright.errors import UnsupportedError
-from opwright.signature import Axis, Binary, Constant, DataAxis, Expr, ScalarParam, Signature, TensorParam, TypeRef
+from opwright.signature import (
+    Axis,
+    Binary,
+    Constant,
+    DataAxis,
+    Expr,
+    GeneratorParam,
+    Param,
+    Signature,
+    TensorParam,
+    TypeRef,
+)
 from opwright.signature.wiring import Derivative
 
-VERSION = 2
-KINDS = {"tensor": 0, "float": 1, "int": 2, "bool": 3, "axis": 4, "ellipsis": 5, "mask": 6}
+VERSION = 3
+KINDS = {"tensor": 0, "float": 1, "int": 2, "bool": 3, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8}
+KINDS |= {"dtype": 9, "device": 10}
+NONE = -1
 CODES = {"axis": 0, "constant": 1, "+": 2, "-": 3, "*": 4, "//": 5}
 TYPE_KINDS = {"dtype": 0, "var": 1, "acc": 2}
 SOURCES = {"gradient": 0, "zero_gradient": 1, "input": 2, "output": 3, "scalar": 4, "axis": 5, "ellipsis": 6, "mask": 7}
@@ -18,16 +31,17 @@ SOURCES = {"gradient": 0, "zero_gradient": 1, "input": 2, "output": 3, "scalar":
 
 def encode(signature: Signature, axes: Sequence[str] = (), *, ellipsis: bool = False, mask: bool = False) -> array[int]:
     """The plan of one operator whose schema also takes `axes`, the shape of ``...``, and an output mask."""
-    arguments = [
-        _argument(signature, param) for param in signature.inputs if isinstance(param, TensorParam | ScalarParam)
-    ]
+    arguments = [_argument(signature, param) for param in signature.inputs]
+    arguments += [(KINDS["dtype"], 0)] * (signature.chosen_type is not None)
+    arguments += [(KINDS["device"], 0)] * signature.is_factory
     arguments += [(KINDS["axis"], signature.axes.index(axis)) for axis in axes]
     arguments += [(KINDS["ellipsis"], 0)] * ellipsis + [(KINDS["mask"], 0)] * mask
     words = [VERSION, len(signature.axes), len(signature.type_variables)]
     words += [sum(1 << dtype.code for dtype in signature.allowed(variable)) for variable in signature.type_variables]
     words += [len(arguments), *(word for argument in arguments for word in argument)]
     words += _tensors(signature, signature.tensors) + _tensors(signature, signature.results)
-    return array("q", [*words, len(signature.residuals)])
+    autocast = signature.autocast.code if signature.autocast else NONE
+    return array("q", [*words, len(signature.residuals), len(signature.data_axes), autocast])
 
 
 def encode_derivative(derivative: Derivative) -> array[int]:
@@ -44,26 +58,41 @@ def encode_underivative(inputs: Sequence[int], differentiable: Sequence[bool]) -
     return array("q", [0, len(inputs), *inputs, len(differentiable), *map(int, differentiable)])
 
 
-def _argument(signature: Signature, param: TensorParam | ScalarParam) -> tuple[int, int]:
+def _argument(signature: Signature, param: Param) -> tuple[int, int]:
     if isinstance(param, TensorParam):
         return KINDS["tensor"], signature.tensors.index(param)
+    if isinstance(param, GeneratorParam):
+        return KINDS["generator"], 0
+    if param.name in signature.sizes:
+        return KINDS["size"], signature.axes.index(param.name)
     return KINDS[param.kind], signature.scalars.index(param)
 
 
 def _tensors(signature: Signature, params: Sequence[TensorParam]) -> list[int]:
     words = [len(params)]
     for param in params:
-        words += [*_type(signature, param.type), param.optional, param.has_ellipsis, len(param.dims)]
+        words += [*_type(signature, param.type), param.optional, param.mutated, param.has_ellipsis]
+        words += [param.index_range is not None]
+        for limit in param.index_range or ():
+            words += _expression(signature, limit)
+        words.append(len(param.dims))
         for dim in param.dims:
-            code = list(_code(signature, dim))
-            linear = [i for i, axis in enumerate(signature.axes) if _is_linear(dim, axis)]
-            words += [len(code), *code, len(linear), *linear]
+            words += _dim(signature, dim)
     return words
 
 
-def _is_linear(dim: Expr | DataAxis, axis: str) -> bool:
-    """Whether the dim can be solved for the axis."""
-    return isinstance(dim, Expr) and axis in dim.axes and dim.is_linear_in(axis)
+def _dim(signature: Signature, dim: Expr | DataAxis) -> list[int]:
+    """Which kernel-decided axis it is, or none; then its length, or the bound of it, or an empty expression."""
+    if not isinstance(dim, DataAxis):
+        return [NONE, *_expression(signature, dim)]
+    return [signature.data_axes.index(dim.name), *(_expression(signature, dim.bound) if dim.bound else [0, 0])]
+
+
+def _expression(signature: Signature, expr: Expr) -> list[int]:
+    """Its code, and the axes that it can be solved for."""
+    code = list(_code(signature, expr))
+    linear = [i for i, axis in enumerate(signature.axes) if axis in expr.axes and expr.is_linear_in(axis)]
+    return [len(code), *code, len(linear), *linear]
 
 
 def _type(signature: Signature, type_ref: TypeRef) -> tuple[int, int]:
@@ -71,7 +100,7 @@ def _type(signature: Signature, type_ref: TypeRef) -> tuple[int, int]:
     return TYPE_KINDS[type_ref.kind], index
 
 
-def _code(signature: Signature, expr: Expr | DataAxis) -> Iterable[int]:
+def _code(signature: Signature, expr: Expr) -> Iterable[int]:
     if isinstance(expr, Axis):
         return (CODES["axis"], signature.axes.index(expr.name))
     if isinstance(expr, Constant):

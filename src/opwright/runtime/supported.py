@@ -21,7 +21,6 @@ def check_supported(signature: Signature, place: str) -> None:
 def _unsupported(signature: Signature) -> Iterator[tuple[str, str]]:
     """What isn't supported, and what to write instead."""
     yield from _of_the_whole(signature)
-    yield from _of_its_tensors(signature)
     yield from _of_its_types(signature)
 
 
@@ -30,27 +29,10 @@ def _of_the_whole(signature: Signature) -> Iterator[tuple[str, str]]:
         yield "a pointwise signature (a bare T)", "write the loop in the kernel, with x: T[...]"
     if signature.batched:
         yield "batched", "take the leading axes in the kernel, with T[..., C]"
-    if signature.generator:
-        yield f"the random generator {signature.generator}", "draw the numbers in Python and pass them as a tensor"
-    if signature.autocast:
-        yield f"autocast: {signature.autocast}", "leave it out, and cast the arguments in Python"
-    if not signature.is_backward and all(tensor.optional for tensor in signature.tensors):
-        yield "an operator without a tensor that is always given", "give it one, such as x: T[...]"
-    if not signature.outputs:
-        yield "an operator without outputs", "return something: -> (y: T[...])"
-
-
-def _of_its_tensors(signature: Signature) -> Iterator[tuple[str, str]]:
-    for axis in signature.data_axes:
-        yield (
-            f"the axis ?{axis}, whose length the kernel decides",
-            "return the full length and a count, slice in Python",
-        )
-    for tensor in signature.tensors:
-        if tensor.mutated:
-            yield f"the mutated argument {tensor}", "return the new value as an output"
-        if tensor.index_range:
-            yield f"the index range of {tensor}", "check the indices in the kernel with OPWRIGHT_CHECK"
+    if not (signature.is_backward or signature.is_factory) and all(tensor.optional for tensor in signature.tensors):
+        yield "an operator whose tensors may all be absent", "give it one that is always there, such as x: T[...]"
+    if not signature.written:
+        yield "an operator that neither returns nor overwrites anything", "return something: -> (y: T[...])"
 
 
 def _of_its_types(signature: Signature) -> Iterator[tuple[str, str]]:

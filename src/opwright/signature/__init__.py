@@ -27,6 +27,7 @@ from opwright.signature.parser import parse
 from opwright.signature.schema import schema
 from opwright.signature.shapes import output_shapes, output_types
 from opwright.signature.tokens import NotationError
+from opwright.signature.values import chosen_type, index_error
 
 if TYPE_CHECKING:
     from opwright.signature.samples import Sample, TensorSample, sample
@@ -56,6 +57,8 @@ __all__ = [
     "TypeRef",
     "bind",
     "bytes_moved",
+    "chosen_type",
+    "index_error",
     "output_shapes",
     "output_types",
     "parse",

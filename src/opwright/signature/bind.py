@@ -28,6 +28,7 @@ def bind(
     axes: Mapping[str, int] | None = None,
     ellipsis: Sequence[int] | None = None,
     types: Mapping[str, DType] | None = None,
+    scalars: Mapping[str, Any] | None = None,
     check: Check | None = None,
 ) -> Binding:
     """Check the tensors of a call and say what the signature's names stand for.
@@ -38,6 +39,7 @@ def bind(
         axes: sizes known beforehand (a backward sees those of its forward).
         ellipsis: the shape of ``...``, where it is known beforehand.
         types: element types known beforehand.
+        scalars: the scalar arguments; only those that are sizes (:attr:`Signature.sizes`) are looked at.
         check: ``torch._check`` for symbolic sizes: every comparison of sizes goes through it, and no
             size decides what happens here. Without it, sizes are integers.
 
@@ -55,6 +57,7 @@ def bind(
     bound_types = bind_types(given, types or {}, report)
     solver = _Solver(report, check)
     solver.preset(axes or {}, ellipsis)
+    solver.scalars(scalars or {})
     solver.solve(solver.plain_axes(given))
     return Binding(report.sizes, report.ellipsis, bound_types)
 
@@ -108,6 +111,13 @@ class _Solver:
             self.report.origins["..."] = FORWARD
         for axis, size in axes.items():
             self.learn(axis, size, FORWARD)
+
+    def scalars(self, values: Mapping[str, Any]) -> None:
+        for name in self.report.sig.sizes:
+            if name in values:
+                size = values[name]
+                self.require(size >= 0, lambda n=name, s=size: f"{n} is {s}, expected a size, at least 0")  # type: ignore[misc]
+                self.learn(name, size, name)
 
     def learn(self, axis: str, size: int, origin: str) -> None:
         self.sizes[axis] = size

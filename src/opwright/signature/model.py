@@ -147,6 +147,26 @@ class Signature:
         """The random generator, where it takes one."""
         return next((param for param in self.inputs if isinstance(param, GeneratorParam)), None)
 
+    @cached_property
+    def mutated(self) -> tuple[TensorParam, ...]:
+        """The input tensors that the kernel overwrites."""
+        return tuple(tensor for tensor in self.tensors if tensor.mutated)
+
+    @cached_property
+    def written(self) -> tuple[TensorParam, ...]:
+        """Every tensor that has a new value after a call: the results, then the mutated inputs."""
+        return self.results + self.mutated
+
+    @property
+    def is_factory(self) -> bool:
+        """Whether no input is a tensor: then it takes ``device=``, and ``dtype=`` for :attr:`chosen_type`."""
+        return not self.tensors
+
+    @cached_property
+    def chosen_type(self) -> str | None:
+        """The type variable of a factory, which ``dtype=`` chooses."""
+        return self.type_variables[0] if self.is_factory and self.type_variables else None
+
     @property
     def is_backward(self) -> bool:
         """Whether its name makes it another operator's backward."""
@@ -178,9 +198,15 @@ class Signature:
         return _unique(dim.name for t in self.results for dim in t.dims if isinstance(dim, DataAxis))
 
     @cached_property
+    def sizes(self) -> tuple[str, ...]:
+        """The axes that have the name of an int argument, whose value is their size; in the arguments' order."""
+        return tuple(scalar.name for scalar in self.scalars if scalar.kind == "int" and scalar.name in self.axes)
+
+    @cached_property
     def bound_by_required(self) -> tuple[str, ...]:
         """The axes that the inputs which can't be left out determine; a backward gets others from its forward."""
-        known = determined(expr for t in self.tensors if t.shape and not t.optional for expr in t.shape.exprs)
+        exprs = [expr for t in self.tensors if t.shape and not t.optional for expr in t.shape.exprs]
+        known = determined(exprs, self.sizes)
         return tuple(axis for axis in self.axes if axis in known)
 
     @property

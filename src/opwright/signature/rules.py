@@ -100,8 +100,22 @@ class _Rules:
         generators = [place for param, place in self.placed if isinstance(param, GeneratorParam)]
         if len(generators) > 1:
             self.fail("an operator takes one generator", "raise the number of draws of the first", generators[1])
-        if not self.signature.tensors:
-            self.fail("no input is a tensor, so nothing says on which device to run", "x: T[N]", 0)
+        if self.signature.is_factory:
+            self.factory()
+
+    def factory(self) -> None:
+        """Without an input tensor, ``device=`` and ``dtype=`` say what one would have said."""
+        signature = self.signature
+        if signature.is_backward or not signature.results:
+            self.fail("no input is a tensor, so there is nothing to work on", "x: T[N]", 0)
+        if len(signature.type_variables) > 1:
+            variables = " and ".join(signature.type_variables)
+            self.fail(f"no input is a tensor, and dtype= can't choose {variables} at once", "a concrete type: f32", 0)
+        if signature.pointwise or signature.batched:
+            self.fail("no input is a tensor, so nothing has a shape to broadcast", "y: T[n], after n: int", 0)
+        for param, place in self.placed:
+            if param.name in ("dtype", "device"):
+                self.fail(f"an operator without input tensors has a {param.name!r} of its own", "rename it", place)
 
     def forms(self) -> None:
         """Bare types, brackets, ``...`` and ``batched``: which go together."""
@@ -125,7 +139,8 @@ class _Rules:
             self.fail(f"?{signature.data_axes[0]} could differ along the leading axes", "leave out 'batched'", place)
 
     def axis_names(self) -> None:
-        params = {param.name for param, _ in self.placed}
+        sizes = {scalar.name for scalar in self.signature.scalars if scalar.kind == "int"}
+        params = {param.name for param, _ in self.placed} - sizes
         bounds: dict[str, str] = {}
         for tensor, start in self.tensors():
             for dim, place in zip(tensor.dims, self.written.axes[start], strict=True):
@@ -137,7 +152,7 @@ class _Rules:
     def axis_name(self, name: str, params: set[str], place: int) -> None:
         if name in params:
             self.fail(
-                f"the axis {name!r} has the name of a parameter; sizes come from the axes of inputs",
+                f"the axis {name!r} has the name of a parameter that is no int; sizes come from the axes of inputs",
                 f"rename the axis, as {name.upper()}" if name != name.upper() else "rename one",
                 place,
             )
@@ -163,7 +178,8 @@ class _Rules:
                 used = ", ".join(signature.type_variables) or "none"
                 self.fail(f"no tensor has the element type {variable}; the type variables are: {used}", None, place)
         for tensor, place in self.tensors():
-            known = tensor.type.kind == "dtype" or signature.is_backward or tensor.type.name in signature.bound_types
+            known = tensor.type.kind == "dtype" or signature.is_backward or signature.is_factory
+            known = known or tensor.type.name in signature.bound_types
             own = tensor.optional and tensor.type.kind == "var"
             if not (known or own):
                 variable = tensor.type.name

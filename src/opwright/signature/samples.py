@@ -83,7 +83,7 @@ def sample(
                 else None
                 for tensor in sig.tensors
             }
-            return Sample(tensors, {scalar.name: _scalar(scalar, rng) for scalar in sig.scalars}, binding)
+            return Sample(tensors, {scalar.name: _scalar(scalar, rng, binding) for scalar in sig.scalars}, binding)
     raise ArgumentError(
         f"{sig.name}(): no sizes drawn from {tuple(sizes)} satisfy the signature with at most "
         f"{max_numel} elements a tensor\n  signature:    {sig}\n  likely fix:   other sizes="
@@ -104,7 +104,7 @@ def _shapes(sig: Signature, binding: Binding, absent: set[str], max_numel: int) 
         infos = {
             t.name: TensorInfo(inputs[t.name], t.type.resolve(binding.types)) for t in sig.tensors if t.name in inputs
         }
-        bind(sig, infos, axes=known.axes, ellipsis=known.ellipsis, types=known.types)
+        bind(sig, infos, axes=known.axes, ellipsis=known.ellipsis, types=known.types, scalars=binding.axes)
         results = output_shapes(sig, binding, with_residuals=True)
         ranges = [_range(t, binding) for t in sig.tensors if t.name in inputs and 0 not in inputs[t.name]]
     except (ArgumentError, ZeroDivisionError):
@@ -143,7 +143,9 @@ def _tensor(
     return TensorSample(shape, *layout, tensor.type.resolve(binding.types), *_range(tensor, binding))
 
 
-def _scalar(scalar: ScalarParam, rng: random.Random) -> float | int | bool:
+def _scalar(scalar: ScalarParam, rng: random.Random, binding: Binding) -> float | int | bool:
+    if scalar.kind == "int" and scalar.name in binding.axes:
+        return binding.axes[scalar.name]
     if scalar.default is not None and rng.random() < _DEFAULT:
         return scalar.default
     if scalar.kind == "bool":

@@ -33,10 +33,19 @@ def schema(
         ellipsis: add ``SymInt[] axis_ellipsis``, the shape of ``...``.
         output_mask: add ``bool[n] output_mask``: which of n gradients are wanted.
     """
+    if sig.is_factory:
+        chosen = ["ScalarType? dtype=None"] if sig.chosen_type else []
+        return _text(
+            sig, name, overload, [*_arguments(sig, defaults=True), "*", *chosen, "Device? device=None"], with_residuals
+        )
     extra = [f"SymInt axis_{axis}" for axis in axes] + (["SymInt[] axis_ellipsis"] if ellipsis else [])
     arguments = _arguments(sig, defaults=not extra) + extra
     if output_mask:
         arguments.append(f"bool[{output_mask}] output_mask=[{', '.join(['True'] * output_mask)}]")
+    return _text(sig, name, overload, arguments, with_residuals)
+
+
+def _text(sig: Signature, name: str | None, overload: str, arguments: Sequence[str], with_residuals: bool) -> str:
     count = len(sig.results if with_residuals else sig.outputs)
     returns = "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
     return f"{name or sig.name}{'.' + overload if overload else ''}({', '.join(arguments)}) -> {returns}"

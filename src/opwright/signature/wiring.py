@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Literal
 
 from opwright.errors import SignatureError
-from opwright.signature.model import ScalarParam, Signature, TensorParam
+from opwright.signature.model import DataAxis, ScalarParam, Signature, TensorParam
 from opwright.signature.record import record
 
 GRAD = "grad_"
@@ -20,8 +20,8 @@ _TENSORS = ("gradient", "zero_gradient", "input", "output")
 class Wire:
     """Where one argument of the backward comes from.
 
-    ``index`` counts the forward's results (``gradient``, ``zero_gradient``, ``output``), its inputs (``input``,
-    ``scalar``), or its axes (``axis``).
+    ``index`` counts what the forward writes (:attr:`Signature.written`: ``gradient``, ``zero_gradient``), its results
+    (``output``), its inputs (``input``, ``scalar``), or its axes (``axis``).
     """
 
     source: Literal["gradient", "zero_gradient", "input", "output", "scalar", "axis", "ellipsis", "mask"]
@@ -39,7 +39,7 @@ class Derivative:
         ellipsis: whether only the forward knows the shape of the backward's ``...``.
         wires: one for each of the backward's schema arguments.
         inputs: for each output of the backward, the forward's input that it is the gradient of.
-        differentiable: for each result of the forward, whether a gradient is taken for it.
+        differentiable: for each result and mutated input of the forward, whether a gradient is taken for it.
     """
 
     forward: Signature
@@ -54,6 +54,7 @@ class Derivative:
 def derivative(forward: Signature, backward: Signature) -> Derivative:
     """Wire ``backward`` to ``forward``; SignatureError where a name or a type doesn't fit."""
     _check_gradients_taken(forward, backward)
+    _check_plain(backward)
     axes = tuple(axis for axis in backward.axes if axis not in backward.bound_by_required)
     ellipsis = backward.has_ellipsis and not backward.bound_ellipsis
     _check_visible(forward, backward, axes, ellipsis)
@@ -70,7 +71,7 @@ def derivative(forward: Signature, backward: Signature) -> Derivative:
         ellipsis=ellipsis,
         wires=tuple(wires),
         inputs=tuple(_differentiated(forward, backward, output) for output in backward.outputs),
-        differentiable=tuple(i in taken and may_be_differentiable(r, forward) for i, r in enumerate(forward.results)),
+        differentiable=tuple(i in taken and may_be_differentiable(r, forward) for i, r in enumerate(forward.written)),
     )
 
 
@@ -131,7 +132,7 @@ def _check_complete(forward: Signature, backward: Signature, second: Signature) 
     """A second derivative has a term for all that the first one depends on; a missing one would be a silent zero."""
     first = derivative(forward, backward)
     inputs = {forward.inputs[i].name for i in first.inputs}
-    results = {result.name for result, has in zip(forward.results, first.differentiable, strict=True) if has}
+    results = {result.name for result, has in zip(forward.results, first.differentiable, strict=False) if has}
     returned = {output.name for output in second.outputs}
     for param, wire in zip(backward.tensors, [w for w in first.wires if w.source in _TENSORS], strict=True):
         known = {"input": inputs, "output": results}.get(wire.source, {param.name})
@@ -165,7 +166,7 @@ def _check_saved_results(forward: Signature, backward: Signature) -> None:
 def _check_gradients_taken(forward: Signature, backward: Signature) -> None:
     """Every output that can carry a gradient is in the backward: one that is left out would lose it in silence."""
     taken = {param.name for param in backward.tensors}
-    for output in forward.outputs:
+    for output in forward.outputs + forward.mutated:
         if may_be_differentiable(output, forward) and GRAD + output.name not in taken:
             raise SignatureError(
                 f"{backward.name} doesn't take {GRAD}{output.name}: gradients through {output.name} would be lost\n"
@@ -191,19 +192,42 @@ def _check_nothing_lost(forward: Signature, backward: Signature, second: Signatu
 def _wire(forward: Signature, backward: Signature, param: TensorParam | ScalarParam) -> Wire:
     inputs = {p.name: i for i, p in enumerate(forward.inputs)}
     results = {p.name: i for i, p in enumerate(forward.results)}
+    written = {p.name: i for i, p in enumerate(forward.written)}
     if isinstance(param, ScalarParam):
         return _wire_scalar(forward, backward, param, inputs)
     of = param.name.removeprefix(GRAD)
-    if param.name.startswith(GRAD) and of in results:
-        _check_same(forward, backward, param, forward.results[results[of]], optional=True)
-        return Wire("gradient" if param.optional else "zero_gradient", results[of])
+    if param.name.startswith(GRAD) and of in written:
+        _check_same(forward, backward, param, forward.written[written[of]], optional=True)
+        return Wire("gradient" if param.optional else "zero_gradient", written[of])
     if param.name in inputs and isinstance(forward.inputs[inputs[param.name]], TensorParam):
+        _check_not_overwritten(forward, backward, param)
         _check_same(forward, backward, param, _find(forward.tensors, param.name))
         return Wire("input", inputs[param.name])
     if param.name in results:
         _check_same(forward, backward, param, forward.results[results[param.name]])
         return Wire("output", results[param.name])
     raise _unknown(forward, backward, param)
+
+
+def _check_not_overwritten(forward: Signature, backward: Signature, param: TensorParam) -> None:
+    if param.name in {tensor.name for tensor in forward.mutated}:
+        raise SignatureError(
+            f"{backward.name} takes {param.name}, which {forward.name} overwrites: its old value is gone by then\n"
+            f"  signature:  {forward}\n"
+            f"  likely fix: keep what is needed as a residual of {forward.name}: old_{param.name}: {_type(param)}"
+        )
+
+
+def _check_plain(backward: Signature) -> None:
+    """A backward works on gradients that belong to others, and more than once: no writing, nothing random."""
+    mutated = [f"overwrites {tensor.name}" for tensor in backward.mutated]
+    random = [f"takes the generator {backward.generator.name}"] if backward.generator else []
+    decides = [f"decides the length ?{axis}" for axis in backward.data_axes]
+    for problem in mutated + random + decides:
+        raise SignatureError(
+            f"{backward.name} {problem}, which a backward can't\n  signature:  {backward}\n  likely fix: "
+            + ("return it as an output" if mutated else "keep what is needed as a residual of the forward")
+        )
 
 
 def _wire_scalar(forward: Signature, backward: Signature, param: ScalarParam, inputs: Mapping[str, int]) -> Wire:
@@ -220,7 +244,7 @@ def _wire_scalar(forward: Signature, backward: Signature, param: ScalarParam, in
 
 def _unknown(forward: Signature, backward: Signature, param: TensorParam | ScalarParam) -> SignatureError:
     known = (
-        [f"{GRAD}{r.name}" for r in forward.results]
+        [f"{GRAD}{r.name}" for r in forward.written]
         + [p.name for p in forward.inputs]
         + [r.name for r in forward.results]
     )
@@ -256,7 +280,7 @@ def _differentiated(forward: Signature, backward: Signature, output: TensorParam
 def _check_same(
     forward: Signature, backward: Signature, param: TensorParam, of: TensorParam, *, optional: bool = False
 ) -> None:
-    same = (param.type, param.shape) == (of.type, of.shape)
+    same = (param.type, str(param.shape)) == (of.type, _decided(of))
     if same and (optional or param.optional or not of.optional):
         return
     mark = "?" if of.optional and not optional else ""
@@ -277,7 +301,7 @@ def _check_visible(forward: Signature, backward: Signature, axes: tuple[str, ...
             f"  signature:  {forward}\n"
             f"  likely fix: use the names of {forward.name}: {', '.join(forward.axes + forward.type_variables)}"
         )
-    results = {GRAD + r.name for r in forward.results}
+    results = {GRAD + r.name for r in forward.written}
     gradients = [p for p in backward.tensors if p.name in results]
     for variable in backward.type_variables:
         always = bool(gradients) and all(p.type.kind == "var" and p.type.name == variable for p in gradients)
@@ -306,8 +330,10 @@ def overload_name(chain: Sequence[Signature]) -> str:
 
 def suggestion(forward: Signature) -> str:
     """A signature for the backward that ``forward`` lacks; empty where its arguments' names would clash."""
-    gradients = [f"{GRAD}{r.name}: {_type(r)}" for r in forward.outputs if may_be_differentiable(r, forward)]
-    saved = [str(p) for p in forward.inputs if isinstance(p, TensorParam | ScalarParam)]
+    written = forward.outputs + forward.mutated
+    gradients = [f"{GRAD}{r.name}: {_type(r)}" for r in written if may_be_differentiable(r, forward)]
+    inputs = [p for p in forward.inputs if isinstance(p, TensorParam | ScalarParam)]
+    saved = [str(p) for p in inputs if p not in forward.mutated]
     results = [f"{GRAD}{p.name}: {_type(p)}" for p in forward.tensors if may_be_differentiable(p, forward)]
     names = [text.partition(":")[0] for text in gradients + saved]
     if len(set(names)) < len(names):
@@ -316,7 +342,15 @@ def suggestion(forward: Signature) -> str:
 
 
 def _type(param: TensorParam) -> str:
-    return f"{param.type}{param.shape or ''}"
+    return f"{param.type}{_decided(param) if param.shape else ''}"
+
+
+def _decided(param: TensorParam) -> str:
+    """The shape as a backward writes it: a length that the kernel decided is known by then."""
+    if param.shape is None:
+        return str(None)
+    dims = [dim.name if isinstance(dim, DataAxis) else str(dim) for dim in param.dims]
+    return f"[{', '.join(['...'] * param.has_ellipsis + dims)}]"
 
 
 def _find(params: Iterable[TensorParam], name: str) -> TensorParam:

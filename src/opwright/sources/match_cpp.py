@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from opwright.signature import GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
+from opwright.signature import DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
 from opwright.signature.dtypes import BY_NAME
 from opwright.sources.mismatch import mismatch
 from opwright.sources.model import Argument, Kernel, Parameter, Role
@@ -108,7 +108,7 @@ def _check(
         fits = parameter.view == "scalar" and parameter.element in SCALARS[param.kind]
         problem = "" if fits else f"a scalar `{param}` is one of {', '.join(sorted(SCALARS[param.kind]))}"
     else:
-        problem = "" if parameter.view == "other" else "the generator has a type of its own"
+        problem = "" if parameter.element == "Generator" else "the generator has a type of its own"
     if problem:
         wanted = _declaration(role, param, {v: k for k, v in variables.items()})
         arrived = f"parameter {position} is `{parameter.text}`, expected `{wanted}` for the {role} `{param}`: {problem}"
@@ -116,7 +116,10 @@ def _check(
 
 
 def _tensor_problem(parameter: Parameter, role: Role, param: TensorParam, variables: dict[str, str]) -> str:
-    if parameter.view not in ("Tensor", "Strided"):
+    decided = any(isinstance(dim, DataAxis) for dim in param.dims)
+    if decided and parameter.view != "Resizable":
+        return "the kernel decides a length, so it is a Resizable<...>"
+    if not decided and parameter.view not in ("Tensor", "Strided"):
         return "a tensor is a Tensor<...> or a Strided<...>"
     if not _element_fits(parameter.element, param.type, variables):
         return f"its elements are {param.type}"
@@ -129,14 +132,14 @@ def _tensor_problem(parameter: Parameter, role: Role, param: TensorParam, variab
 
 def _rank_problem(parameter: Parameter, param: TensorParam) -> str:
     if param.has_ellipsis:
-        if parameter.view == "Strided":
-            return "Strided needs a rank, and `...` stands for any number of axes"
+        if parameter.view != "Tensor":
+            return f"{parameter.view} needs a rank, and `...` stands for any number of axes"
         return "`...` stands for any number of axes, so no rank can be given" if parameter.rank is not None else ""
     rank = len(param.dims)
     if parameter.rank is not None and parameter.rank != rank:
         return f"its rank is {rank}"
-    if parameter.view == "Strided" and "," not in parameter.text:
-        return "Strided needs its rank"
+    if parameter.view != "Tensor" and "," not in parameter.text:
+        return f"{parameter.view} needs its rank"
     return ""
 
 
@@ -159,4 +162,5 @@ def _declaration(role: Role, param: Param, names: dict[str, str]) -> str:
     element = spelled.get(param.type.kind) or BY_NAME[name].ctype.removeprefix("opwright::")
     const = "const " if role == "input" and not param.mutated else ""
     rank = "" if param.has_ellipsis else f", {len(param.dims)}"
-    return f"Tensor<{const}{element}{rank}> {param.name}"
+    view = "Resizable" if any(isinstance(dim, DataAxis) for dim in param.dims) else "Tensor"
+    return f"{view}<{const}{element}{rank}> {param.name}"

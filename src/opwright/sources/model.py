@@ -12,9 +12,8 @@ from opwright.signature.record import record
 __all__ = ["Argument", "Function", "Given", "Kernel", "Language", "Parameter", "Role", "Source", "View", "is_number"]
 
 Language = Literal["c", "c++"]
-View = Literal["Tensor", "Strided", "pointer", "scalar", "other"]
+View = Literal["Tensor", "Strided", "Resizable", "pointer", "scalar", "other"]
 Role = Literal["input", "scalar", "output", "residual", "rng", "stream", "axis", "number"]
-
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|NULL", re.ASCII)
 
@@ -117,7 +116,7 @@ class Kernel:
         if self.language == "c":
             return True
         views = {parameter.view for parameter in self.function.parameters}
-        return self.given is not None and not self.function.template and not views & {"Tensor", "Strided"}
+        return self.given is not None and not self.function.template and not views & {"Tensor", "Strided", "Resizable"}
 
 
 @record

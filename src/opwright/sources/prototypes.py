@@ -93,7 +93,7 @@ class Declarations:
 def understood(function: Function, language: Language) -> bool:
     """Whether every type in the head is known to be what it says: a standard type, a view, or none that counts."""
     kinds = ((p.view, p.element) for p in function.parameters)
-    typed = all(view in ("Tensor", "Strided") or standard(element) for view, element in kinds)
+    typed = all(view in ("Tensor", "Strided", "Resizable") or standard(element) for view, element in kinds)
     return typed and (language == "c++" or bool(standard(function.returns)))
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from opwright.signature import DType
-from opwright.sources.model import Language, Parameter
+from opwright.sources.model import Language, Parameter, View
 
 __all__ = ["C_INTEGERS", "C_SCALARS", "SCALARS", "USUAL", "classified", "spellings"]
 
 _PREFIX = re.compile(r"(?:::\s*)?\b(?:opwright|std)\s*::\s*")
 _SPACES = re.compile(r"\s*([<>,])\s*")
-_VIEW = re.compile(r"(Tensor|Strided)<([^,]*?(?:<.*>)?)(?:,(.*))?>")
+_VIEW = re.compile(r"(Tensor|Strided|Resizable)<([^,]*?(?:<.*>)?)(?:,(.*))?>")
 _WORDS = {"unsigned", "signed", "char", "short", "int", "long", "float", "double", "bool", "_Bool", "half", "bfloat16"}
 _NAMED_INTEGER = re.compile(r"u?int(?:8|16|32|64|ptr)_t|s?size_t|ptrdiff_t")
 
@@ -82,7 +82,8 @@ def _view(name: str, text: str, view: re.Match[str]) -> Parameter:
     words = element.split()
     bare = " ".join(word for word in words if word != "const")
     number = int(rank) if rank and rank.strip().isdecimal() else None
-    return Parameter(name, text, "Tensor" if kind == "Tensor" else "Strided", bare, "const" in words, number)
+    views: dict[str, View] = {"Tensor": "Tensor", "Strided": "Strided", "Resizable": "Resizable"}
+    return Parameter(name, text, views[kind], bare, "const" in words, number)
 
 
 def _plain(written: str) -> str:

@@ -5,6 +5,8 @@
 #include "check.h"
 #include "half.h"
 #include "host.h"
+#include "random.h"
+#include "resizable.h"
 #include "tensor.h"
 
 namespace opwright {
@@ -37,6 +39,18 @@ struct TensorArgument {
  private:
   void check_rank(int rank) const {
     if (t.present && t.ndim != rank) refuse("the kernel takes a tensor of rank ", rank, ", got rank ", t.ndim);
+  }
+};
+
+/* Becomes the Resizable that the function's parameter is. */
+struct ResizableArgument {
+  const opw_call *call;
+  int index;
+  const char *name;
+
+  template <class T, int N>
+  operator Resizable<T, N>() const {
+    return Resizable<T, N>(call, index, name);
   }
 };
 
@@ -78,6 +92,8 @@ struct Arguments {
   RealArgument real(int i, const char *name) const { return {call->scalars[i].f, name}; }
   IntegerArgument integer(int i, const char *name) const { return {call->scalars[i].i, name}; }
   IntegerArgument axis(int i, const char *name) const { return {call->axes[i], name}; }
+  ResizableArgument resizable(int i, const char *name) const { return {call, i, name}; }
+  Generator rng() const { return Generator(*call->rng); }
   void *stream() const { return call->stream; }
 };
 

@@ -145,7 +145,7 @@ OPW_EXPORT Operator* opw_operator_new(Kernel* kernel, const char* qualified, con
 OPW_EXPORT int32_t opw_operator_register(Operator* op, const Operator* forward, const Operator* backward,
                                          const int64_t* words, int64_t count, const char* node_name, const char* missing) {
   return guarded([&]() -> int32_t {
-    auto* derivative = Derivative::decode(words, count);
+    auto* derivative = Derivative::decode(op->plan, words, count);
     derivative->forward = forward;
     derivative->backward = backward;
     derivative->node_name = node_name;
@@ -157,10 +157,20 @@ OPW_EXPORT int32_t opw_operator_register(Operator* op, const Operator* forward, 
     static std::mutex mutex;
     static auto* libraries = new std::deque<torch::Library>;  // never unregistered: graphs may hold the operators
     std::lock_guard<std::mutex> lock(mutex);
-    libraries->emplace_back(torch::Library::IMPL, ns, c10::DispatchKey::CPU, __FILE__, __LINE__);
-    libraries->back().impl(full.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<CPUKernel>(op)));
-    libraries->emplace_back(torch::Library::IMPL, ns, c10::DispatchKey::Autograd, __FILE__, __LINE__);
-    libraries->back().impl(full.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<AutogradKernel>(op)));
+    const auto add = [&](c10::DispatchKey key, auto kernel) {
+      libraries->emplace_back(torch::Library::IMPL, ns, key, __FILE__, __LINE__);
+      libraries->back().impl(full.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));
+    };
+    add(c10::DispatchKey::CPU, std::make_unique<CPUKernel>(op));
+    add(c10::DispatchKey::CompositeExplicitAutograd, std::make_unique<RefuseKernel>(op));
+    if (op->plan.factory) {
+      add(c10::DispatchKey::BackendSelect, std::make_unique<FactoryKernel>(op));
+      return 1;
+    }
+    add(c10::DispatchKey::Autograd, std::make_unique<AutogradKernel>(op));
+    add(c10::DispatchKey::AutocastCPU, std::make_unique<AutocastKernel>(op));
+    add(c10::DispatchKey::AutocastCUDA, std::make_unique<AutocastKernel>(op));
+    if (!op->plan.mutated.empty()) add(c10::DispatchKey::ADInplaceOrView, std::make_unique<InplaceKernel>(op));
     return 1;
   });
 }

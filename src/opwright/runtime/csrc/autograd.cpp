@@ -6,6 +6,7 @@
 #include <c10/core/AutogradState.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/VariableTypeUtils.h>
 #include <torch/csrc/autograd/saved_variable.h>
 #include <torch/csrc/autograd/variable.h>
 #include <torch/headeronly/version.h>
@@ -72,7 +73,7 @@ void bind_arguments(const Plan& plan, c10::ArrayRef<c10::IValue> arguments, Boun
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto& argument = plan.arguments[i];
     if (argument.kind == Kind::Tensor) inputs.push_back(&tensor_of(arguments[i]));
-    if (argument.kind == Kind::Axis) {
+    if (argument.kind == Kind::Axis || argument.kind == Kind::Size) {
       bound.axes[argument.index] = symbolic(arguments[i]);
       bound.known[argument.index] = true;
     }
@@ -106,6 +107,7 @@ class OperatorNode final : public Node {
  private:
   bool nothing_to_do(const variable_list& gradients) const;
   void unpack(const variable_list& gradients, c10::SmallVectorImpl<at::Tensor>& tensors);
+  variable_list in_edge_order(variable_list&& results) const;
   variable_list run_directly(const c10::SmallVectorImpl<at::Tensor>& tensors);
   variable_list dispatch(const c10::SmallVectorImpl<at::Tensor>& tensors);
 
@@ -164,8 +166,9 @@ variable_list OperatorNode::run_directly(const c10::SmallVectorImpl<at::Tensor>&
   for (const auto& argument : backward.plan.arguments)
     if (argument.kind != Kind::Tensor && argument.kind != Kind::Mask) call.read(argument.kind, scalars_[next_scalar++]);
   call.wanted = 0;
-  for (size_t i = 0; i < derivative_.inputs.size(); ++i)
-    call.wanted |= static_cast<uint64_t>(task_should_compute_output(i)) << i;
+  for (size_t e = 0; e < derivative_.edges.size(); ++e)
+    if (const int64_t i = derivative_.edge_outputs[e]; i >= 0)
+      call.wanted |= static_cast<uint64_t>(task_should_compute_output(e)) << i;
   variable_list result(backward.returns());
   run(backward, call, result.data());
   return result;
@@ -179,8 +182,11 @@ variable_list OperatorNode::dispatch(const c10::SmallVectorImpl<at::Tensor>& ten
       const auto& t = tensors[next_tensor++];
       stack.emplace_back(t.defined() ? c10::IValue(t) : c10::IValue());
     } else if (argument.kind == Kind::Mask) {
+      std::vector<bool> wanted(derivative_.inputs.size());
+      for (size_t e = 0; e < derivative_.edges.size(); ++e)
+        if (const int64_t i = derivative_.edge_outputs[e]; i >= 0) wanted[i] = task_should_compute_output(e);
       c10::List<bool> mask;
-      for (size_t i = 0; i < derivative_.inputs.size(); ++i) mask.push_back(task_should_compute_output(i));
+      for (const bool one : wanted) mask.push_back(one);
       stack.emplace_back(mask);
     } else {
       stack.emplace_back(scalars_[next_scalar++]);
@@ -194,12 +200,25 @@ variable_list OperatorNode::dispatch(const c10::SmallVectorImpl<at::Tensor>& ten
 
 variable_list OperatorNode::apply(variable_list&& gradients) {
   if (!derivative_.backward) raise(Class::Unsupported, derivative_.missing);
-  if (nothing_to_do(gradients)) return variable_list(derivative_.inputs.size());
+  if (nothing_to_do(gradients)) return variable_list(derivative_.edges.size());
   c10::SmallVector<at::Tensor, 8> tensors;
   unpack(gradients, tensors);
   Keys keys;
   for (const auto& t : tensors) keys.add(t);
-  return keys.may_skip_dispatcher() ? run_directly(tensors) : dispatch(tensors);
+  return in_edge_order(keys.may_skip_dispatcher() ? run_directly(tensors) : dispatch(tensors));
+}
+
+// The gradient of what was overwritten without being read is zero; CopySlices wants to be given that zero.
+variable_list OperatorNode::in_edge_order(variable_list&& results) const {
+  const Plan& plan = derivative_.forward->plan;
+  if (plan.mutated.empty()) return std::move(results);
+  variable_list gradients(derivative_.edges.size());
+  for (size_t e = 0; e < gradients.size(); ++e) {
+    const int64_t output = derivative_.edge_outputs[e];
+    if (output >= 0) gradients[e] = std::move(results[output]);
+    else if (task_should_compute_output(e)) gradients[e] = input_metadata(derivative_.forward->returns() + e).zeros_like();
+  }
+  return gradients;
 }
 
 bool differentiable(const at::Tensor& t) {
@@ -208,7 +227,7 @@ bool differentiable(const at::Tensor& t) {
 
 bool requires_grad(const Derivative& d, c10::ArrayRef<c10::IValue> arguments) {
   if (!c10::GradMode::is_enabled()) return false;
-  for (const int64_t i : d.inputs) {
+  for (const int64_t i : d.edges) {
     const auto& t = tensor_of(arguments[i]);
     if (t.defined() && t.requires_grad() && differentiable(t)) return true;
   }
@@ -222,9 +241,53 @@ void refuse_forward_mode(const Operator& op, c10::ArrayRef<c10::IValue> argument
                                                   "reverse mode (torch.autograd.grad, torch.func.vjp)");
 }
 
+// The tensors that a call mutates, remembered before it takes its arguments off the stack.
+class Mutated {
+ public:
+  Mutated(const Operator& op, const Stack& stack) {
+    if (C10_LIKELY(op.plan.mutated.empty())) return;
+    const auto arguments = torch::jit::last(stack, op.plan.arguments.size());
+    size_t input = 0, next = 0;
+    for (size_t i = 0; i < arguments.size() && next < op.plan.mutated.size(); ++i)
+      if (op.plan.arguments[i].kind == Kind::Tensor && static_cast<int64_t>(input++) == op.plan.mutated[next]) {
+        ++next;
+        tensors_.push_back(tensor_of(arguments[i]));
+      }
+  }
+  // PyTorch's own errors for what may not be overwritten: leaves, some views.
+  void check(bool requires_grad, size_t results) const {
+    for (const auto& t : tensors_) {
+      if (!t.defined()) continue;
+      torch::autograd::check_inplace(t, requires_grad);
+      if (requires_grad && results + tensors_.size() > 1 && t.is_view() && differentiable(t))
+        raise(Class::Unsupported, "an operator with several results can't overwrite a view where gradients are recorded\n"
+                                  "  likely fix:   pass a clone() of it");
+    }
+  }
+  void bump() const {
+    for (const auto& t : tensors_)
+      if (t.defined() && !t.is_inference()) torch::autograd::impl::bump_version(t);
+  }
+  void rebase(const Derivative& d, const NodePtr& node, size_t first) const {
+    for (size_t m = 0; m < tensors_.size(); ++m) {
+      const auto& t = tensors_[m];
+      if (!t.defined()) node->add_input_metadata(Node::undefined_input());
+      else if (const auto nr = node->add_input_metadata(t); d.differentiable[first + m] && differentiable(t))
+        torch::autograd::impl::rebase_history(t, {node, static_cast<uint32_t>(nr)});
+    }
+  }
+
+ private:
+  c10::SmallVector<at::Tensor, 2> tensors_;
+};
+
 void below_autograd(const Operator& op, c10::DispatchKeySet keys, Stack* stack) {
   const auto below = keys & c10::after_autograd_keyset;
-  if (is_plain_cpu(below)) return run(op, *stack);
+  if (is_plain_cpu(below)) {
+    const Mutated mutated(op, *stack);
+    run(op, *stack);
+    return mutated.bump();
+  }
   check_dense(op, torch::jit::last(*stack, op.plan.arguments.size()));
   at::AutoDispatchBelowADInplaceOrView guard;
   op.handle.redispatchBoxed(below, stack);
@@ -233,8 +296,8 @@ void below_autograd(const Operator& op, c10::DispatchKeySet keys, Stack* stack) 
 NodePtr record(const Derivative& d, c10::ArrayRef<c10::IValue> arguments) {
   NodePtr node = make_node<OperatorNode>(d);
   torch::autograd::edge_list edges;
-  edges.reserve(d.inputs.size());
-  for (const int64_t i : d.inputs) {
+  edges.reserve(d.edges.size());
+  for (const int64_t i : d.edges) {
     const auto& t = tensor_of(arguments[i]);
     edges.push_back(differentiable(t) ? torch::autograd::impl::gradient_edge(t) : torch::autograd::Edge());
   }
@@ -271,7 +334,10 @@ void AutogradKernel::operator()(const c10::OperatorHandle&, c10::DispatchKeySet 
   const auto arguments = torch::jit::last(*stack, op->plan.arguments.size());
   refuse_forward_mode(*op, arguments);
   const Derivative& d = *op->derivative;
-  if (!requires_grad(d, arguments)) return below_autograd(*op, keys, stack);
+  const bool recorded = requires_grad(d, arguments);
+  const Mutated mutated(*op, *stack);
+  mutated.check(recorded, op->returns());
+  if (!recorded) return below_autograd(*op, keys, stack);
   const NodePtr node = record(d, arguments);
   const Operator& forward = d.backward ? *d.forward : *op;
   const Absent absent(forward, arguments);
@@ -284,11 +350,24 @@ void AutogradKernel::operator()(const c10::OperatorHandle&, c10::DispatchKeySet 
     else if (const auto like = absent.like(i); like.defined()) node->add_input_metadata(like);
     else node->add_input_metadata(Node::undefined_input());
   }
+  mutated.rebase(d, node, forward.plan.outputs.size());
   if (d.backward) static_cast<OperatorNode&>(*node).save_outputs(outputs);
   torch::jit::drop(*stack, forward.returns() - op->returns());
 }
 
-Derivative* Derivative::decode(const int64_t* words, int64_t count) {
+void InplaceKernel::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack) {
+  const Mutated mutated(*op, *stack);
+  handle.redispatchBoxed(keys & c10::after_ADInplaceOrView_keyset, stack);
+  mutated.bump();
+}
+
+void FactoryKernel::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet, Stack* stack) {
+  const auto& device = torch::jit::peek(*stack, 0, 1);
+  const auto on = device.isNone() ? c10::Device(c10::kCPU) : device.toDevice();
+  handle.redispatchBoxed(c10::DispatchKeySet(c10::computeDispatchKey(std::nullopt, std::nullopt, on)), stack);
+}
+
+Derivative* Derivative::decode(const Plan& plan, const int64_t* words, int64_t count) {
   const int64_t *at = words, *end = words + count;
   const auto next = [&] {
     TORCH_CHECK(at < end, "opwright: a derivative's plan ended early");
@@ -302,6 +381,15 @@ Derivative* Derivative::decode(const int64_t* words, int64_t count) {
   }
   for (int64_t n = next(); n > 0; --n) d->inputs.push_back(next());
   for (int64_t n = next(); n > 0; --n) d->differentiable.push_back(next() != 0);
+  const auto add = [d](int64_t argument) {
+    if (std::find(d->edges.begin(), d->edges.end(), argument) != d->edges.end()) return;
+    const auto at = std::find(d->inputs.begin(), d->inputs.end(), argument);
+    d->edges.push_back(argument);
+    d->edge_outputs.push_back(at == d->inputs.end() ? -1 : at - d->inputs.begin());
+  };
+  for (size_t i = 0; i < plan.arguments.size(); ++i)
+    if (plan.arguments[i].kind == Kind::Tensor && plan.inputs[plan.arguments[i].index].mutated) add(static_cast<int64_t>(i));
+  for (const int64_t argument : d->inputs) add(argument);
   return d;
 }
 

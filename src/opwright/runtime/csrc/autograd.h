@@ -22,17 +22,50 @@ struct Derivative {
   const Operator* backward = nullptr;  // none: differentiating is an error, and `missing` says what to write
   std::vector<Wire> wires;             // one per schema argument of the backward
   std::vector<int64_t> inputs;         // per output of the backward: the schema argument of foo that it is the gradient of
-  std::vector<bool> differentiable;    // per output (and residual) of foo
+  std::vector<bool> differentiable;    // per result of foo, then per mutated input
+  // Per edge of the node: the schema argument of foo, and the output of the backward (-1: its gradient is zero). What is
+  // mutated comes first: autograd's CopySlices, which stands in for the node of a mutated view, takes it from there.
+  std::vector<int64_t> edges, edge_outputs;
   bool needs_axes = false;
   std::string node_name;  // "MyOpBackward"
   std::string missing;
 
-  static Derivative* decode(const int64_t* words, int64_t count);
+  static Derivative* decode(const Plan& plan, const int64_t* words, int64_t count);
 };
 
 struct AutogradKernel final : c10::OperatorKernel {
   explicit AutogradKernel(const Operator* op) : op(op) {}
   void operator()(const c10::OperatorHandle&, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+  const Operator* op;
+};
+
+// Under autocast: every type variable takes its widest floating input (rule 6 of the design).
+struct AutocastKernel final : c10::OperatorKernel {
+  explicit AutocastKernel(const Operator* op) : op(op) {}
+  void operator()(const c10::OperatorHandle&, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+  const Operator* op;
+};
+
+// For operators that mutate: bumps the versions of what they mutate, where autograd isn't asked.
+struct InplaceKernel final : c10::OperatorKernel {
+  explicit InplaceKernel(const Operator* op) : op(op) {}
+  void operator()(const c10::OperatorHandle&, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+  const Operator* op;
+};
+
+// For operators without input tensors: goes to the device that was asked for.
+struct FactoryKernel final : c10::OperatorKernel {
+  explicit FactoryKernel(const Operator* op) : op(op) {}
+  void operator()(const c10::OperatorHandle&, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+  const Operator* op;
+};
+
+// On devices that there is no kernel for.
+struct RefuseKernel final : c10::OperatorKernel {
+  explicit RefuseKernel(const Operator* op) : op(op) {}
+  void operator()(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    refuse_device(*op, torch::jit::last(*stack, op->plan.arguments.size()));
+  }
   const Operator* op;
 };
 

@@ -1,24 +1,15 @@
-// The CPU kernel of every operator.
 #include <ATen/EmptyTensor.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/ops/contiguous.h>
+#include <c10/core/DefaultDtype.h>
 
 #include "errors.h"
+#include "frame.h"
 #include "operator.h"
 
 namespace opw {
-namespace {
 
-struct Text {
-  std::string text;
-  static void take(void* self, const char* text, size_t length) {
-    static_cast<Text*>(self)->text.assign(text, length);
-  }
-};
-
-// What Python needs to say what is wrong: per input 0 or (1, type, rank, sizes...), then the axes and the shape of `...`
-// that were given beforehand.
-[[noreturn]] void explain(const Operator& op, const Call& call) {
+// What Python needs to say what is wrong: per input 0 or (1, type, rank, sizes...), then the axes, the shape of `...` and the
+// element type that were given beforehand, then the index that is out of its range.
+void explain(const Operator& op, const Call& call, const WrongIndex* index) {
   std::vector<int64_t> words;
   for (const auto* t : call.inputs) {
     words.push_back(t->defined());
@@ -32,64 +23,21 @@ struct Text {
     words.push_back(static_cast<int64_t>(call.ellipsis.size()));
     words.insert(words.end(), call.ellipsis.begin(), call.ellipsis.end());
   }
+  if (call.dtype) words.push_back(static_cast<int64_t>(*call.dtype));
+  if (index) words.insert(words.end(), {index->input, index->position, index->value});
   if (callbacks.explain) callbacks.explain(op.kernel->id, static_cast<int64_t>(words.size()), words.data());
   raise_pending(op.kernel->name + "(): the arguments don't fit the operator's signature");
 }
 
-opw_tensor absent() {
-  return {nullptr, nullptr, nullptr, 0, 0, 0, 0, 0};
-}
-
-opw_tensor view(const at::Tensor& t) {
-  auto* impl = t.unsafeGetTensorImpl();
-  const auto sizes = impl->sizes();
-  return {impl->numel() ? const_cast<void*>(t.const_data_ptr()) : nullptr, sizes.data(), impl->strides().data(),
-          impl->numel(), static_cast<int32_t>(sizes.size()), static_cast<int32_t>(t.scalar_type()), 1, 0};
-}
-
-// What lives as long as the kernel runs.
-struct Frame {
-  c10::SmallVector<at::Tensor, 4> held;  // dense copies
-  c10::SmallVector<opw_tensor, 12> tensors;
-};
-
-void add_inputs(const opw_kernel& kernel, const Call& call, Frame& frame) {
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    const at::Tensor* t = call.inputs[i];
-    if (!t->defined()) {
-      frame.tensors.push_back(absent());
-      continue;
-    }
-    if (C10_UNLIKELY(!((kernel.strided >> i) & 1) && !t->is_contiguous())) {
-      at::AutoDispatchBelowADInplaceOrView guard;
-      frame.held.reserve(call.inputs.size());  // no copy may move: `t` points at it
-      frame.held.push_back(t->contiguous());
-      t = &frame.held.back();
-    }
-    frame.tensors.push_back(view(*t));
+std::string named(const Operator& op, size_t input) {
+  const auto& arguments = op.handle.schema().arguments();
+  size_t i = 0;
+  for (; op.plan.arguments[i].kind != Kind::Tensor || input-- > 0; ++i) {
   }
+  return op.kernel->name + "(): " + arguments[i].name();
 }
 
-void add_outputs(const Operator& op, const Bound<int64_t>& bound, const Call& call, Frame& frame, at::Tensor* outputs) {
-  c10::SmallVector<int64_t, 8> sizes;
-  for (size_t i = 0; i < op.plan.outputs.size(); ++i) {
-    if (i >= op.returns() || !((call.wanted >> i) & 1)) {
-      frame.tensors.push_back(absent());
-      continue;
-    }
-    const auto& plan = op.plan.outputs[i];
-    if (!output_sizes(plan, bound, sizes)) explain(op, call);
-    outputs[i] = at::detail::empty_cpu(sizes, output_type(plan, bound));
-    frame.tensors.push_back(view(outputs[i]));
-  }
-}
-
-void enter(const opw_kernel& kernel, const Call& given, const Frame& frame, const Bound<int64_t>& bound) {
-  Text failure;
-  const opw_call call{sizeof(opw_call), frame.tensors.data(), given.scalars.data(), bound.axes.data(), nullptr, -1, 0,
-                      &Text::take, &failure, nullptr, nullptr, nullptr};
-  if (C10_UNLIKELY(kernel.entry(&call))) raise(Class::Kernel, std::string(kernel.name) + "(): " + failure.text);
-}
+namespace {
 
 uint64_t wanted(const Operator& op, const c10::List<bool>& mask) {
   if (mask.size() != op.plan.outputs.size())
@@ -109,28 +57,21 @@ void read(const Operator& op, c10::ArrayRef<c10::IValue> values, Call& call) {
   }
 }
 
-void preset(const Plan& plan, const Call& call, Bound<int64_t>& bound) {
+// What is known before the tensors are looked at; false where a size is negative.
+bool preset(const Plan& plan, const Call& call, Bound<int64_t>& bound) {
   size_t next = 0;
   for (const auto& argument : plan.arguments) {
-    if (argument.kind != Kind::Axis) continue;
-    bound.axes[argument.index] = call.axes[next++];
+    if (argument.kind != Kind::Axis && argument.kind != Kind::Size) continue;
+    const int64_t size = call.axes[next++];
+    if (size < 0) return false;
+    bound.axes[argument.index] = size;
     bound.known[argument.index] = true;
   }
   bound.has_ellipsis = call.has_ellipsis;
   bound.ellipsis.append(call.ellipsis.begin(), call.ellipsis.end());
-}
-
-}  // namespace
-
-namespace {
-
-// "op(): name", for the input tensor of that number.
-std::string named(const Operator& op, size_t input) {
-  const auto& arguments = op.handle.schema().arguments();
-  size_t i = 0;
-  for (; op.plan.arguments[i].kind != Kind::Tensor || input-- > 0; ++i) {
-  }
-  return op.kernel->name + "(): " + arguments[i].name();
+  if (!call.dtype) return true;
+  bound.types = static_cast<uint64_t>(*call.dtype) + 1;
+  return allows(plan, 0, *call.dtype);
 }
 
 void check_cpu(const Operator& op, const Call& call) {
@@ -157,6 +98,25 @@ void check_dense(const Operator& op, c10::ArrayRef<c10::IValue> arguments) {
   }
 }
 
+void refuse_device(const Operator& op, c10::ArrayRef<c10::IValue> arguments) {
+  check_dense(op, arguments);
+  size_t input = 0;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Kind kind = op.plan.arguments[i].kind;
+    const bool given = kind == Kind::Device && !arguments[i].isNone();
+    const auto device = given ? arguments[i].toDevice()
+                        : kind == Kind::Tensor && tensor_of(arguments[i]).defined() ? tensor_of(arguments[i]).device()
+                                                                                    : c10::Device(c10::kCPU);
+    const size_t number = input;
+    input += kind == Kind::Tensor;
+    if (device.is_cpu()) continue;
+    raise(Class::Argument, (given ? op.kernel->name + "(): device" : named(op, number)) + " is " + (given ? "" : "on ") +
+                               device.str() + ", but this operator has kernels for cpu only\n  likely fix:   " +
+                               (given ? "device=\"cpu\", then .to(\"" + device.str() + "\")" : "call it with .cpu()"));
+  }
+  raise(Class::Argument, op.kernel->name + "(): there is no kernel for these arguments; it has kernels for cpu only");
+}
+
 void Call::read(Kind kind, const c10::IValue& value) {
   opw_scalar scalar{};
   switch (kind) {
@@ -164,10 +124,14 @@ void Call::read(Kind kind, const c10::IValue& value) {
     case Kind::Int: scalar.i = int_of(value); scalars.push_back(scalar); break;
     case Kind::Bool: scalar.i = value.toBool(); scalars.push_back(scalar); break;
     case Kind::Axis: axes.push_back(int_of(value)); break;
+    case Kind::Size: scalar.i = int_of(value); scalars.push_back(scalar); axes.push_back(scalar.i); break;
     case Kind::Ellipsis:
       for (const auto& size : value.toListRef()) ellipsis.push_back(int_of(size));
       has_ellipsis = true;
       break;
+    case Kind::Generator: if (!value.isNone()) generator = value.toGenerator(); break;
+    case Kind::Dtype: dtype = value.isNone() ? c10::get_default_dtype_as_scalartype() : value.toScalarType(); break;
+    case Kind::Device: break;  // by now it is where the kernel is for
     case Kind::Tensor:
     case Kind::Mask: TORCH_INTERNAL_ASSERT(false);
   }
@@ -175,15 +139,18 @@ void Call::read(Kind kind, const c10::IValue& value) {
 
 void run(const Operator& op, const Call& call, at::Tensor* outputs) {
   Bound<int64_t> bound(op.plan);
-  if (!call.axes.empty() || call.has_ellipsis) preset(op.plan, call, bound);
+  if (!call.axes.empty() || call.has_ellipsis || call.dtype)
+    if (!preset(op.plan, call, bound)) explain(op, call);
   check_cpu(op, call);
   if (C10_UNLIKELY(!bind(op.plan, call.inputs.data(), bound))) explain(op, call);
+  if (C10_UNLIKELY(op.plan.indices || !op.plan.mutated.empty())) check_values(op, call, bound);
   const opw_kernel* kernel = op.kernel->find(bound.types);
   if (C10_UNLIKELY(!kernel)) kernel = op.kernel->get(bound.types);
-  Frame frame;
-  add_inputs(*kernel, call, frame);
-  add_outputs(op, bound, call, frame, outputs);
-  enter(*kernel, call, frame, bound);
+  Frame frame(op, call, bound, outputs);
+  frame.add_inputs(*kernel);
+  frame.add_outputs();
+  frame.enter(*kernel);
+  frame.finish();
 }
 
 void run(const Operator& op, torch::jit::Stack& stack) {

@@ -1,10 +1,12 @@
 // An operator of the dispatcher, and the kernels that it calls.
 #pragma once
+#include <ATen/core/Generator.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,16 +59,33 @@ struct Operator {
 struct Call {
   c10::SmallVector<const at::Tensor*, 8> inputs;
   c10::SmallVector<opw_scalar, 4> scalars;
-  c10::SmallVector<int64_t, 4> axes;  // those that the schema takes, in its order
+  c10::SmallVector<int64_t, 4> axes;  // those that the schema gives sizes for (Size, Axis), in its order
   c10::SmallVector<int64_t, 6> ellipsis;
   bool has_ellipsis = false;
   uint64_t wanted = ~uint64_t(0);  // bit i: output i
+  at::Generator generator;         // undefined: the default one
+  std::optional<at::ScalarType> dtype;
 
-  void read(Kind kind, const c10::IValue& value);  // a scalar, an axis, or the shape of `...`
+  void read(Kind kind, const c10::IValue& value);  // anything but a tensor and the mask
 };
 
-// Raises if a tensor is sparse, nested or quantized: PyTorch's own error for those names no argument.
+// Raises for tensors that no kernel is for: sparse, nested, quantized, or elsewhere. PyTorch's own errors for those name no
+// argument.
 void check_dense(const Operator& op, c10::ArrayRef<c10::IValue> arguments);
+[[noreturn]] void refuse_device(const Operator& op, c10::ArrayRef<c10::IValue> arguments);
+
+// What is wrong with an index: the input's number, where it stands in it, and its value.
+struct WrongIndex {
+  int64_t input, position, value;
+};
+// Raises Python's error for a call that doesn't fit.
+[[noreturn]] void explain(const Operator& op, const Call& call, const WrongIndex* index = nullptr);
+
+// What the values of arguments have to obey: indices in range, nothing mutated that overlaps something.
+void check_values(const Operator& op, const Call& call, const Bound<int64_t>& bound);
+
+// "op(): name", for the input tensor of that number.
+std::string named(const Operator& op, size_t input);
 
 // Checks the arguments, allocates op.returns() outputs (undefined where not wanted), and runs the CPU kernel.
 void run(const Operator& op, const Call& call, at::Tensor* outputs);

@@ -24,19 +24,35 @@ Expression read_expression(Reader& in) {
   return e;
 }
 
-std::vector<TensorPlan> read_tensors(Reader& in) {
-  std::vector<TensorPlan> tensors(in.next());
-  for (auto& t : tensors) {
-    t.type_kind = static_cast<TypeKind>(in.next());
-    t.type = in.next();
-    t.optional = in.next();
-    t.ellipsis = in.next();
-    for (int64_t n = in.next(); n > 0; --n) t.dims.push_back(read_expression(in));
+TensorPlan read_tensor(Reader& in) {
+  TensorPlan t{};
+  t.type_kind = static_cast<TypeKind>(in.next());
+  t.type = in.next();
+  t.optional = in.next();
+  t.mutated = in.next();
+  t.ellipsis = in.next();
+  t.indices = in.next();
+  if (t.indices) t.low = read_expression(in), t.high = read_expression(in);
+  for (int64_t n = in.next(); n > 0; --n) {
+    Dim dim;
+    dim.decided = in.next();
+    static_cast<Expression&>(dim) = read_expression(in);
+    t.dims.push_back(dim);
   }
+  return t;
+}
+
+std::vector<TensorPlan> read_tensors(Reader& in) {
+  std::vector<TensorPlan> tensors;
+  for (int64_t n = in.next(); n > 0; --n) tensors.push_back(read_tensor(in));
   return tensors;
 }
 
 }  // namespace
+
+bool TensorPlan::is_decided() const {
+  return std::any_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_decided(); });
+}
 
 Plan Plan::decode(const int64_t* words, int64_t count) {
   Reader in{words, words + count};
@@ -48,10 +64,18 @@ Plan Plan::decode(const int64_t* words, int64_t count) {
     const auto kind = static_cast<Kind>(in.next());
     plan.arguments.push_back({kind, in.next()});
     plan.masked |= kind == Kind::Mask;
+    plan.random |= kind == Kind::Generator;
   }
   plan.inputs = read_tensors(in);
   plan.outputs = read_tensors(in);
   plan.residuals = in.next();
+  plan.decided = in.next();
+  plan.autocast = in.next();
+  plan.factory = plan.inputs.empty();
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    plan.indices |= plan.inputs[i].indices;
+    if (plan.inputs[i].mutated) plan.mutated.push_back(static_cast<int64_t>(i));
+  }
   TORCH_CHECK(in.at == in.end, "opwright: a plan with words left over");
   return plan;
 }
@@ -190,14 +214,27 @@ bool bind_type(const Plan& plan, const TensorPlan& t, at::ScalarType type, uint6
   const int shift = static_cast<int>(8 * t.type);
   const uint64_t code = static_cast<uint64_t>(type) + 1, known = (types >> shift) & 0xff;
   if (known) return known == code;
-  if (code > 64 || !((plan.variables[t.type] >> (code - 1)) & 1)) return false;
+  if (!allows(plan, t.type, type)) return false;
   types |= code << shift;
   return true;
+}
+
+}  // namespace
+
+bool allows(const Plan& plan, int64_t variable, at::ScalarType type) {
+  const auto code = static_cast<uint64_t>(type);
+  return code < 64 && ((plan.variables[variable] >> code) & 1);
 }
 
 at::ScalarType accumulate(at::ScalarType type) {
   return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
 }
+
+bool value_of(const Expression& e, const Bound<int64_t>& bound, int64_t& value) {
+  return !missing(e, bound).count && evaluate(e, bound, value);
+}
+
+namespace {
 
 template <class I>
 bool bind_ellipsis(const at::Tensor& t, int64_t leading, Bound<I>& bound) {
@@ -286,7 +323,11 @@ bool output_sizes(const TensorPlan& output, const Bound<I>& bound, c10::SmallVec
     sizes.append(bound.ellipsis.begin(), bound.ellipsis.end());
   }
   for (const auto& e : output.dims) {
-    I size(0);
+    I size(-1);
+    if (e.is_decided() && e.code.empty()) {
+      sizes.push_back(size);
+      continue;
+    }
     if (missing(e, bound).count || !evaluate(e, bound, size)) return false;
     if constexpr (std::is_same_v<I, int64_t>)
       if (size < 0) return false;

@@ -9,10 +9,10 @@
 
 namespace opw {
 
-constexpr int64_t kPlanVersion = 2;
+constexpr int64_t kPlanVersion = 3;
 
 // The kinds of an operator's schema arguments.
-enum class Kind : int64_t { Tensor, Float, Int, Bool, Axis, Ellipsis, Mask };
+enum class Kind : int64_t { Tensor, Float, Int, Bool, Axis, Ellipsis, Mask, Size, Generator, Dtype, Device };
 enum class TypeKind : int64_t { Concrete, Variable, Accumulate };
 // Instructions of an axis expression, in postfix order; Axis and Constant are followed by their operand.
 enum class Code : int64_t { Axis, Constant, Add, Subtract, Multiply, FloorDivide };
@@ -23,17 +23,30 @@ struct Expression {
   std::vector<int64_t> linear;  // the axes that it can be solved for
 };
 
+// An axis of a tensor. Where the kernel decides its length, the expression is its bound, empty without one.
+struct Dim : Expression {
+  int64_t decided = -1;  // which kernel-decided axis it is
+  bool is_decided() const {
+    return decided >= 0;
+  }
+};
+
 struct TensorPlan {
   TypeKind type_kind;
   int64_t type;  // a c10::ScalarType, or the index of a type variable
   bool optional;
+  bool mutated;
   bool ellipsis;
-  std::vector<Expression> dims;
+  bool indices;  // its elements are in [low, high)
+  Expression low, high;
+  std::vector<Dim> dims;
+
+  bool is_decided() const;  // whether the kernel decides the length of one of its axes
 };
 
 struct Argument {
   Kind kind;
-  int64_t index;  // into the tensors, the scalars, or the axes
+  int64_t index;  // into the tensors, the scalars, or (Axis, Size) the axes
 };
 
 struct Plan {
@@ -42,7 +55,13 @@ struct Plan {
   std::vector<Argument> arguments;  // in schema order
   std::vector<TensorPlan> inputs, outputs;  // outputs: results, then residuals
   int64_t residuals = 0;                    // how many of the outputs are residuals
+  int64_t decided = 0;                      // how many axes the kernel decides
+  int64_t autocast = -1;                    // the c10::ScalarType under autocast, where the signature says one
   bool masked = false;
+  bool random = false;           // whether it takes a generator
+  bool indices = false;          // whether an input has an index range
+  bool factory = false;          // no input is a tensor
+  std::vector<int64_t> mutated;  // the inputs that the kernel overwrites
 
   static Plan decode(const int64_t* words, int64_t count);
 };
@@ -67,7 +86,13 @@ bool bind(const Plan& plan, const at::Tensor* const* inputs, Bound<int64_t>& bou
 // Trusts the arguments (the fake kernel checks them) and only finds what they determine.
 void bind(const Plan& plan, const at::Tensor* const* inputs, Bound<c10::SymInt>& bound);
 
-// False where a size would be negative or isn't determined. I: int64_t, c10::SymInt.
+// The value of an expression of known axes; false where it isn't an int64.
+bool value_of(const Expression& e, const Bound<int64_t>& bound, int64_t& value);
+at::ScalarType accumulate(at::ScalarType type);  // acc(T)
+// Whether T may be that type.
+bool allows(const Plan& plan, int64_t variable, at::ScalarType type);
+
+// False where a size would be negative or isn't determined; -1 stands for a length that the kernel decides without a bound. I: int64_t, c10::SymInt.
 template <class I>
 bool output_sizes(const TensorPlan& output, const Bound<I>& bound, c10::SmallVectorImpl<I>& sizes);
 template <class I>

@@ -1,0 +1,192 @@
+#include "frame.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/contiguous.h>
+#include <ATen/ops/fill.h>
+
+#include <limits>
+
+#include "errors.h"
+
+namespace opw {
+namespace {
+
+struct Text {
+  std::string text;
+  static void take(void* self, const char* text, size_t length) {
+    static_cast<Text*>(self)->text.assign(text, length);
+  }
+};
+
+opw_tensor absent() {
+  return {nullptr, nullptr, nullptr, 0, 0, 0, 0, 0};
+}
+
+opw_tensor view(const at::Tensor& t) {
+  auto* impl = t.unsafeGetTensorImpl();
+  const auto sizes = impl->sizes();
+  return {impl->numel() ? const_cast<void*>(t.const_data_ptr()) : nullptr, sizes.data(), impl->strides().data(),
+          impl->numel(), static_cast<int32_t>(sizes.size()), static_cast<int32_t>(t.scalar_type()), 1, 0};
+}
+
+// What torch.empty does in deterministic mode: a kernel that leaves an element unwritten is then wrong in the same way every
+// time.
+void fill_deterministically(at::Tensor& t) {
+  if (t.is_floating_point()) t.fill_(std::numeric_limits<double>::quiet_NaN());
+  else if (t.scalar_type() == at::kBool) t.fill_(true);
+  else t.fill_(t.element_size() == 8 ? std::numeric_limits<int64_t>::max() : (int64_t(1) << (8 * t.element_size() - 1)) - 1);
+}
+
+// A key for one call, from the generator that torch.manual_seed seeds.
+opw_rng draw(const Call& call) {
+  const at::Generator& given = call.generator.defined() ? call.generator : at::detail::getDefaultCPUGenerator();
+  auto* generator = at::check_generator<at::CPUGeneratorImpl>(given);
+  std::lock_guard<std::mutex> lock(generator->mutex_);
+  return {generator->random64(), 0, nullptr, nullptr};
+}
+
+}  // namespace
+
+at::Tensor Frame::allocate(c10::IntArrayRef sizes, at::ScalarType type) const {
+  at::Tensor t = at::detail::empty_cpu(sizes, type);
+  const auto& context = at::globalContext();
+  if (C10_UNLIKELY(context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory())) {
+    at::AutoDispatchBelowADInplaceOrView guard;
+    fill_deterministically(t);
+  }
+  return t;
+}
+
+void Frame::add_inputs(const opw_kernel& kernel) {
+  for (size_t i = 0; i < call_.inputs.size(); ++i) {
+    const at::Tensor* t = call_.inputs[i];
+    if (!t->defined()) {
+      tensors_.push_back(absent());
+      continue;
+    }
+    if (C10_UNLIKELY(!((kernel.strided >> i) & 1) && !t->is_contiguous())) {
+      at::AutoDispatchBelowADInplaceOrView guard;
+      held_.reserve(call_.inputs.size());  // no copy may move: `t` points at it
+      if (op_.plan.inputs[i].mutated) back_.push_back({t, held_.size()});
+      held_.push_back(t->contiguous());
+      t = &held_.back();
+    }
+    tensors_.push_back(view(*t));
+  }
+}
+
+void Frame::add_outputs() {
+  c10::SmallVector<int64_t, 8> sizes;
+  if (C10_UNLIKELY(op_.plan.decided)) {
+    lengths_.assign(op_.plan.decided, -1);
+    decided_.reserve(op_.plan.outputs.size());  // none may move: the kernel sees their sizes
+  }
+  for (size_t i = 0; i < op_.plan.outputs.size(); ++i) {
+    const bool wanted = i < op_.returns() && ((call_.wanted >> i) & 1);
+    if (C10_UNLIKELY(plan(i).is_decided()) && wanted) {
+      add_decided(i);
+    } else if (!wanted) {
+      tensors_.push_back(absent());
+    } else {
+      if (!output_sizes(plan(i), bound_, sizes)) explain(op_, call_);
+      outputs_[i] = allocate(sizes, output_type(plan(i), bound_));
+      tensors_.push_back(view(outputs_[i]));
+    }
+  }
+}
+
+void Frame::add_decided(size_t output) {
+  Decided d{output, true};
+  if (!output_sizes(plan(output), bound_, d.sizes)) explain(op_, call_);
+  for (const int64_t size : d.sizes) d.bounded &= size >= 0;
+  d.strides.resize(d.sizes.size());
+  decided_.push_back(d);
+  auto& kept = decided_.back();
+  opw_tensor t{nullptr, nullptr, nullptr, 0, static_cast<int32_t>(kept.sizes.size()),
+               static_cast<int32_t>(output_type(plan(output), bound_)), 1, 0};
+  if (kept.bounded) {
+    outputs_[output] = allocate(kept.sizes, output_type(plan(output), bound_));
+    t = view(outputs_[output]);
+  } else {
+    t.sizes = kept.sizes.data(), t.strides = kept.strides.data();
+  }
+  tensors_.push_back(t);
+}
+
+// Sets the lengths of a tensor's decided axes, or says what keeps it from that (see abi.h).
+int32_t Frame::decide(const Decided& decided, const int64_t* lengths) {
+  const auto& dims = plan(decided.output).dims;
+  const size_t leading = decided.sizes.size() - dims.size();
+  size_t next = 0;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (!dims[d].is_decided()) continue;
+    const int64_t length = lengths[next++], most = decided.sizes[leading + d];
+    if (length < 0 || (!dims[d].code.empty() && length > most)) return 1;
+    auto& known = lengths_[dims[d].decided];
+    if (known >= 0 && known != length) return 2;
+    known = length;
+  }
+  return 0;
+}
+
+int32_t Frame::resize(int64_t index, const int64_t* lengths) {
+  const size_t output = static_cast<size_t>(index) - call_.inputs.size();
+  for (auto& d : decided_) {
+    if (d.output != output) continue;
+    if (const int32_t problem = decide(d, lengths)) return problem;
+    if (d.bounded || d.resized) {
+      d.resized = true;
+      return 0;
+    }
+    d.resized = true;
+    const auto& dims = plan(output).dims;
+    for (size_t k = 0; k < dims.size(); ++k)
+      if (dims[k].is_decided()) d.sizes[d.sizes.size() - dims.size() + k] = lengths_[dims[k].decided];
+    outputs_[output] = allocate(d.sizes, output_type(plan(output), bound_));
+    tensors_[index] = view(outputs_[output]);
+    return 0;
+  }
+  return 0;  // a result that isn't wanted
+}
+
+void Frame::enter(const opw_kernel& kernel) {
+  Text failure;
+  const opw_rng rng = C10_UNLIKELY(op_.plan.random) ? draw(call_) : opw_rng{};
+  const auto resize = [](void* self, int32_t index, const int64_t* lengths) -> int32_t {
+    try {
+      return static_cast<Frame*>(self)->resize(index, lengths);
+    } catch (...) {
+      return 3;  // nothing may cross the C ABI; the kernel says it in its own words
+    }
+  };
+  const opw_call call{sizeof(opw_call), tensors_.data(), call_.scalars.data(), bound_.axes.data(), nullptr, -1, 0,
+                      &Text::take,      &failure,        &rng,                 resize,             this};
+  if (C10_UNLIKELY(kernel.entry(&call))) raise(Class::Kernel, std::string(kernel.name) + "(): " + failure.text);
+}
+
+// A bounded result keeps only what counts of it.
+void Frame::cut(const Decided& decided) {
+  if (!decided.resized)
+    raise(Class::Kernel, op_.kernel->name + "(): the kernel ended without calling .resize(...) on its result number " +
+                             std::to_string(decided.output + 1) + ", whose length it decides (0 is a length, too)");
+  if (!decided.bounded) return;
+  at::Tensor& t = outputs_[decided.output];
+  at::Tensor rest = t;
+  const auto& dims = plan(decided.output).dims;
+  const int64_t leading = t.dim() - static_cast<int64_t>(dims.size());
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (dims[d].is_decided()) rest = rest.narrow(leading + static_cast<int64_t>(d), 0, lengths_[dims[d].decided]);
+  if (rest.numel() != t.numel() || rest.sizes() != t.sizes()) t = rest.clone(at::MemoryFormat::Contiguous);
+}
+
+void Frame::finish() {
+  if (C10_LIKELY(back_.empty() && decided_.empty())) return;
+  at::AutoDispatchBelowADInplaceOrView guard;
+  for (const auto& copy : back_) const_cast<at::Tensor*>(copy.to)->copy_(held_[copy.from]);
+  for (const auto& d : decided_) cut(d);
+}
+
+}  // namespace opw

@@ -1,0 +1,95 @@
+"""What a runtime is: the part that calls kernels. Everything above it is the same for the native and the Python one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+
+from opwright.signature import DType, Signature
+from opwright.signature.wiring import Derivative
+
+BY_CODE = {dtype.code: dtype for dtype in DType}
+
+Row = Any
+"""A row of a kernel library's table (``opw_kernel`` of abi.h), as the runtime that opened the library knows it."""
+
+Operator = Any
+"""One operator of the dispatcher, as the runtime that runs it knows it."""
+
+
+class Provider(Protocol):
+    """Where a kernel's machine code comes from."""
+
+    def library(self, types: Mapping[str, DType], *, rebuild: bool = False) -> str:
+        """The path of a kernel library for these element types; built if need be, or in any case."""
+
+
+@dataclass
+class KernelState:
+    """One kernel: its signature, what only its forward can tell it, and where its instances come from."""
+
+    signature: Signature
+    axes: tuple[str, ...]
+    ellipsis: bool
+    provider: Provider
+    handle: Any = None  # what the runtime wants to find in it
+    paths: dict[int, str] = field(default_factory=dict)
+
+    def key(self, types: Mapping[str, DType]) -> int:
+        """The key of an instance (csrc/plan.h: one byte for each variable)."""
+        return sum((types[variable].code + 1) << 8 * i for i, variable in enumerate(self.signature.type_variables))
+
+    def types(self, key: int) -> dict[str, DType]:
+        """The element types that an instance's key stands for."""
+        codes = ((key >> 8 * i & 0xFF) - 1 for i in range(len(self.signature.type_variables)))
+        return {variable: BY_CODE[code] for variable, code in zip(self.signature.type_variables, codes, strict=True)}
+
+
+class Runtime(Protocol):
+    """Calls kernels: checks, allocates, runs, differentiates."""
+
+    name: str
+
+    def start(self, build: Callable[[KernelState, int], None]) -> None:
+        """Get ready, once. A call that meets a key without an instance asks `build` to make and publish it."""
+
+    def namespace_in_use(self, namespace: str) -> bool:
+        """Whether anybody has operators below ``torch.ops.<namespace>``."""
+
+    def add(self, kernel: KernelState) -> None:
+        """Make a kernel known."""
+
+    def open(self, path: str) -> Mapping[tuple[str, str], Row]:
+        """Open a kernel library, for ever: its rows by kernel name and instance; OpwrightError where it is none."""
+
+    def publish(self, kernel: KernelState, key: int, row: Row) -> None:
+        """From now on, calls with the types of `key` run the kernel in `row`."""
+
+    def define(self, kernel: KernelState, op: torch._ops.OpOverload, *, residuals: bool, mask: bool) -> Operator:
+        """An operator whose schema is there already: does it return the residuals, does it take an output mask?"""
+
+    def connect(
+        self,
+        kernel: KernelState,
+        op: Operator,
+        forward: Operator,
+        backward: Operator | None,
+        wiring: Derivative | None,
+        *,
+        node: str,
+        missing: str,
+    ) -> None:
+        """Register the CPU and the Autograd kernel of `op`.
+
+        Args:
+            kernel: what `op` runs.
+            op: what `define` gave.
+            forward: the form that runs where a gradient will be needed: with residuals, if there are any.
+            backward: the operator that its gradient comes from.
+            wiring: how that one gets its arguments; None where there is no backward.
+            node: the name of its nodes in autograd's graphs.
+            missing: the UnsupportedError's text where there is no backward.
+        """
