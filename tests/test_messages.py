@@ -65,7 +65,8 @@ def test_nothing_to_load(write: Write, tmp_path: Path) -> None:
     empty = write("int x;", "empty.cpp")
     assert failing(lambda: opwright.load(empty), SourceError) == (
         f'{empty}: there is no OPWRIGHT("...") in it\n'
-        '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")'
+        '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")\n'
+        '  or signatures given from outside: load(..., ops="f(x: f32[N]) -> (y: f32[N])")'
     )
     missing = tmp_path / "missing.cpp"
     assert (

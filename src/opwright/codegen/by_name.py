@@ -37,6 +37,9 @@ _C_RESULT = Template("$type opwright_value = $call; if (opwright_result) *($type
 
 _CPP_TYPES = {"_Bool": "bool", "enum": "int", "ssize_t": "ptrdiff_t"}
 
+HONEST = "#undef char\n#undef short\n#undef int\n#undef long\n#undef float\n#undef double\n#undef unsigned\n"
+"""Before what we write behind the user's text: in it, ``float`` may have been made ``double``."""
+
 Render = Callable[[Argument], str]
 
 

@@ -63,13 +63,14 @@ def library_text(source: str, user: str, instances: Sequence[Instance]) -> str:
         instances: the kernels to export.
     """
     matched = [match(instance.kernel) for instance in instances]
+    honest = by_name.HONEST if any(instance.kernel.by_name for instance in instances) else ""
     declared = [by_name.prototype(i.kernel) for i in instances if i.kernel.language == "c"]
     entries = [_entry(*pair, index) for index, pair in enumerate(zip(instances, matched, strict=True))]
     rows = [_row(*pair, index) for index, pair in enumerate(zip(instances, matched, strict=True))]
     heading = source.encode("unicode_escape").decode("ascii")
     return _LIBRARY.substitute(
         source=heading,
-        user="\n".join([user, *declared]),
+        user="\n".join([user, honest, *declared]),
         entries="\n".join(entries),
         rows="\n".join(rows),
         count=len(rows),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opwright.codegen.by_name import caller
+from opwright.codegen.by_name import HONEST, caller
 from opwright.codegen.library import Instance, instance_name, library_text
 from opwright.errors import SourceError
 from opwright.signature import DType, Signature
@@ -76,7 +76,7 @@ class KernelSource:
         instances = [_instance(kernel, types) for kernel in self.source.kernels if self._fits(kernel, types)]
         if self.source.language == "c":
             callers = "\n".join(caller(instance.kernel) for instance in instances)
-            code = Unit(path.stem, f"{self.user_text()}{callers}", path, language="c", embeds=True)
+            code = Unit(path.stem, f"{self.user_text()}{HONEST}{callers}", path, language="c", embeds=True)
             return Unit(path.stem, library_text(str(path), "", instances), None, extra=(code,))
         return Unit(path.stem, library_text(str(path), self.user_text(), instances), path, embeds=True)
 

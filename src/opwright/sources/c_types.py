@@ -49,7 +49,9 @@ class Typedefs:
         for statement in found:
             text = statement.text.removeprefix(b"__extension__").lstrip()
             if re.match(rb"typedef\b", text) and (name := _DEFINED.search(text)):
-                self._written[(name.group(1) or name.group(2)).decode(errors="replace")] = text[len(b"typedef") :]
+                key, written = (name.group(1) or name.group(2)).decode(errors="replace"), text[len(b"typedef") :]
+                if self._written.setdefault(key, written) != written:
+                    self._written[key] = b""  # two branches of an #if, say: only the preprocessor knows
 
     def function(self, function: Function) -> Function:
         """The function, with standard types in the place of typedef names where they stand for such."""
@@ -82,7 +84,7 @@ class Typedefs:
 
     def _meaning(self, name: str) -> Parameter | None:
         written = self._written.get(name)
-        if written is None:
+        if not written:
             return None
         try:
             read = read_function(b"void f(" + written + b")", self._language, (), 1)

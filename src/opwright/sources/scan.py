@@ -6,7 +6,6 @@ import pathlib
 
 from opwright.errors import SignatureError, SourceError, UnsupportedError
 from opwright.signature import NotationError, parse
-from opwright.sources.c_types import spelled
 from opwright.sources.declarations import UnreadableError, read_function
 from opwright.sources.lexer import Annotation, MalformedError, find_annotations, includes, line_of, without_dead_lines
 from opwright.sources.model import Kernel, Language, Source
@@ -77,7 +76,11 @@ def _kernel(path: pathlib.Path, language: Language, data: bytes, annotation: Ann
             f"{path}:{line}: {signature.name}: what follows OPWRIGHT(...) can't be read as a function: `{error}`\n"
             "  expected `void name(...) { ... }`, perhaps after `template <class T>`"
         ) from None
-    return Kernel(signature, spelled(function) if language == "c" else function, line, path, language)
+    if language == "c":
+        from opwright.sources.c_types import spelled  # C++ doesn't need it
+
+        function = spelled(function)
+    return Kernel(signature, function, line, path, language)
 
 
 def _check_unique(kernel: Kernel, earlier: list[Kernel]) -> None:
