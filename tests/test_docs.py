@@ -59,8 +59,8 @@ def test_python_blocks_of_an_example_run_in_its_folder(document: Path) -> None:
 
 @pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.parent.name)
 def test_cpp_blocks_of_an_example_are_in_its_sources(document: Path) -> None:
-    sources = "".join(path.read_text() for path in document.parent.glob("*.cpp"))
-    for line in "".join(blocks(document, "cpp")).splitlines():
+    sources = "".join(path.read_text() for path in document.parent.glob("*.c*"))
+    for line in "".join([*blocks(document, "cpp"), *blocks(document, "c")]).splitlines():
         assert line in sources
 
 

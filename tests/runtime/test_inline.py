@@ -56,14 +56,14 @@ def test_c_with_marks_and_without() -> None:
     ops = opwright.load_inline(
         "inline_c",
         c=[
-            '#define _GNU_SOURCE\n#include <math.h>\nOPWRIGHT("half_of(x: f64[n]) -> (y: f64[n])")',
-            "void half_of(int n, const double *x, double *y) {\n  while (n-- > 0) y[n] = x[n] * M_PIl / (2 * M_PIl);\n}",
+            '#define _GNU_SOURCE\n#include <math.h>\nOPWRIGHT("halved(x: f64[n]) -> (y: f64[n])")',
+            "void halved(int n, const double *x, double *y) { while (n-- > 0) y[n] = x[n] * M_PIl / (2 * M_PIl); }",
             "double total(const double *x, int n) { double s = 0; while (n-- > 0) s += x[n]; return s; }",
         ],
         ops="total(x: f64[n]) -> (s: f64[])",
     )
     x = torch.randn(5, dtype=torch.float64)
-    torch.testing.assert_close(ops.half_of(x), x / 2)
+    torch.testing.assert_close(ops.halved(x), x / 2)
     torch.testing.assert_close(ops.total(x), x.sum())
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from opwright.errors import SourceError
 from opwright.sources import Kernel, is_status, match, returned, scan
+from opwright.sources.given import read_ops
+from opwright.sources.prototypes import Declarations
 
 SAXPY = "saxpy(alpha: float, x: f32[N], y: f32[N]!)"
 
@@ -133,3 +135,21 @@ def test_what_a_function_returns(signature: str, function: str, taken: str | Non
 )
 def test_every_type_that_can_hold_it(signature: str, function: str) -> None:
     assert len(match(kernel(signature, function))) == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "function", "expected"),
+    [
+        ("f(N, a, grad_y, grad_x, grad_y)", "int N, float a, const float *g, float *x, float *y", "axis scalar in x y"),
+        ("f(grad_y, grad_x, grad_y, N, a)", "float *y, float *x, const float *g, int N, float a", "y x in axis scalar"),
+        ("f(N, a, grad_y, grad_y, grad_x)", "int N, float a, float *g, float *y, float *x", "axis scalar in y x"),
+    ],
+)
+def test_a_name_of_an_input_and_of_an_output(call: str, function: str, expected: str) -> None:
+    """What the function can't write is the input; where that doesn't tell, the first one is."""
+    signature = "f(a: float, grad_y: f32[N]) -> (grad_x: f32[N], grad_y: f32[N])"
+    (given,) = read_ops({call: signature.replace("f(", "f_backward(")})
+    (declared,), _ = Declarations(f"void f({function});", "c").find("f")
+    found = match(Kernel(given.signature, declared, 1, pathlib.Path("op.c"), "c", given))
+    short = {("output", "grad_x"): "x", ("output", "grad_y"): "y", ("input", "grad_y"): "in"}
+    assert " ".join(short.get((a.role, a.name), a.role) for a in found) == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from opwright.signature import DataAxis, ScalarParam, Signature, TensorParam
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.sources.mismatch import meant, mismatch
@@ -11,6 +13,7 @@ from opwright.sources.types import C_INTEGERS, C_SCALARS, USUAL, spellings
 __all__ = ["is_status", "match_c", "returned"]
 
 _STATUS = ("int", "enum")
+_OUTPUT = "'"  # behind the name of an output that is an input's name too
 _Wanted = TensorParam | ScalarParam | None
 
 
@@ -34,7 +37,8 @@ def returned(kernel: Kernel) -> TensorParam | None:
     if kernel.function.returns == "void" or not kernel.by_name:
         return None
     names = _names(kernel)
-    without = [output for output in kernel.signature.outputs if output.name not in names]
+    both = _ambiguous(kernel.signature)
+    without = [o for o in kernel.signature.outputs if o.name not in names and o.name not in both]
     return without[0] if len(without) == 1 and not without[0].dims and not without[0].has_ellipsis else None
 
 
@@ -46,9 +50,26 @@ def is_status(kernel: Kernel) -> bool:
 def _names(kernel: Kernel) -> list[str]:
     """For each parameter, what it is by the signature's names (or a number, where the call says so)."""
     if kernel.given and kernel.given.call is not None:
-        return list(kernel.given.call)
+        return _in_order(kernel, kernel.given.call)
     # The headers of a C library keep to the names that are reserved for it: __x is x.
     return [p.name.lstrip("_") if p.name.startswith("__") else p.name for p in kernel.function.parameters]
+
+
+def _in_order(kernel: Kernel, call: tuple[str, ...]) -> list[str]:
+    """The names of a call; of a name that is an input's and an output's, what the function can write is the output."""
+    both = _ambiguous(kernel.signature)
+    kinds = {(name, p.const) for name, p in zip(call, kernel.function.parameters, strict=False)}
+    names: list[str] = []
+    for name, parameter in itertools.zip_longest(call, kernel.function.parameters[: len(call)]):
+        writes = name in both and parameter is not None and not parameter.const
+        first = name not in names and (name, True) not in kinds  # where nothing is const, the first is the input
+        names.append(name + _OUTPUT if writes and not first else name)
+    return names
+
+
+def _ambiguous(signature: Signature) -> set[str]:
+    """The names of inputs that are also outputs': gradients of a value before and after it was overwritten."""
+    return {param.name for param in signature.tensors} & {param.name for param in signature.outputs}
 
 
 def _wanted(signature: Signature) -> dict[str, tuple[Role, _Wanted]]:
@@ -56,7 +77,8 @@ def _wanted(signature: Signature) -> dict[str, tuple[Role, _Wanted]]:
     wanted: dict[str, tuple[Role, _Wanted]] = dict.fromkeys(signature.axes, ("axis", None))
     wanted |= {param.name: ("scalar", param) for param in signature.scalars}
     wanted |= {param.name: ("input", param) for param in signature.tensors}
-    wanted |= {param.name: ("output", param) for param in signature.outputs}
+    both = _ambiguous(signature)
+    wanted |= {param.name + _OUTPUT * (param.name in both): ("output", param) for param in signature.outputs}
     wanted |= {param.name: ("residual", param) for param in signature.residuals}
     return wanted
 
@@ -75,10 +97,10 @@ def _check_expressible(kernel: Kernel) -> None:
     if decided or signature.generator:
         what = "a generator" if signature.generator else f"the axis {decided[0]}"
         raise mismatch(kernel, f"a C function can't be given {what}", "write the kernel in C++ (.cpp)")
-    ambiguous = {param.name for param in signature.tensors} & {param.name for param in signature.outputs}
-    if ambiguous:
-        name = min(ambiguous)
-        raise mismatch(kernel, f"{name} is an input and an output: a C function goes by name", "write it in C++ (.cpp)")
+    both = _ambiguous(signature)
+    if both and not (kernel.given and kernel.given.call):
+        fix = f'name the parameters in order: ops={{"{kernel.function.name}(...)": ...}}; or write it in C++ (.cpp)'
+        raise mismatch(kernel, f"{min(both)} is an input and an output: a C function goes by name", fix)
     _check_call(kernel)
 
 
@@ -169,7 +191,7 @@ def _argument(
         if kernel.given:
             fix = f"write what the function has into the signature, or call it from a function with `{declared}`"
         raise mismatch(kernel, arrived, fix)
-    return Argument(parameter, role, name)
+    return Argument(parameter, role, name.removesuffix(_OUTPUT))
 
 
 def _number(kernel: Kernel, position: int, number: str, parameter: Parameter) -> Argument:
