@@ -31,6 +31,12 @@ def calls() -> opwright.Operators:
     return opwright.load(KERNELS / "call_ops.cpp")
 
 
+@pytest.fixture(scope="session")
+def notation() -> opwright.Operators:
+    """Operators that overwrite, decide lengths, draw, check indices, and need no tensor."""
+    return opwright.load(KERNELS / "notation_ops.cpp")
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
     """Write a source file, with the author's header included: ``write(text, "name.cpp")``."""

@@ -54,6 +54,7 @@ def index_error(
     report = Report(sig)
     report.sizes.update(binding.axes)
     report.origins.update(dict.fromkeys(binding.axes, ""))
+    value += 2**64 if info.dtype is DType.U64 and value < 0 else 0  # it came as 64 bits
     place = "".join(f"[{i}]" for i in _unravelled(position, info.shape))
     limits = f"[{low.evaluate(binding.axes)}, {high.evaluate(binding.axes)})"
     return report.error(f"{tensor.name}{place} is {value}, expected an index in [{low}, {high}) = {limits}")
