@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -71,7 +72,7 @@ def test_shell_blocks_name_what_exists(document: Path, tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for line in "\n".join(blocks(document, "sh")).splitlines():
-        words = line.partition("#")[0].split()
+        words = shlex.split(line, comments=True)
         if not words or words[0] not in ("make", "opwright"):
             continue
         if words[0] == "make":

@@ -64,6 +64,35 @@ def test_types(text: str, expected: list[tuple[str, str, str, bool]]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("typedef", "expected"),
+    [
+        ("typedef int bool;", ("scalar", "int")),
+        ("typedef unsigned char bool;", ("scalar", "unsigned char")),
+        ("typedef _Bool bool;", ("scalar", "bool")),
+        ("typedef long int int32_t; typedef int32_t bool;", ("scalar", "long")),
+        ("typedef struct { int a; } bool;", ("other", "struct { }")),
+        ("typedef int bool;\n#ifdef A\ntypedef char bool;\n#endif\n", ("scalar", "bool (redefined)")),
+    ],
+)
+def test_a_standard_name_that_the_text_redefines(typedef: str, expected: tuple[str, str]) -> None:
+    """``bool *`` was an array of int in C before 1999: taken for bytes, four times as much memory would be read."""
+    (parameter,) = only(f"{typedef} void f(bool x);").parameters
+    assert (parameter.view, " ".join(parameter.element.split())) == expected
+
+
+def test_the_names_of_c_s_own_headers_are_kept() -> None:
+    text = (
+        "typedef long __int64_t; typedef __int64_t int64_t; typedef unsigned long size_t; typedef signed int int32_t;"
+    )
+    found = only(f"{text} int32_t f(int64_t a, const size_t *b);")
+    assert (found.returns, *kinds(found)) == (
+        "int32_t",
+        ("a", "scalar", "int64_t", False),
+        ("b", "pointer", "size_t", True),
+    )
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "struct s *make(void); typedef struct s *handle; void f(handle h);",

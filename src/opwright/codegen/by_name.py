@@ -7,7 +7,7 @@ also checks that the function is what we have read it to be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from string import Template
 
 from opwright.signature import Axis, Binary, Constant, Expr, Signature, TensorParam
@@ -35,6 +35,7 @@ const $type opwright_value = $call;
     if ($type *opwright_result = $place) *opwright_result = opwright_value;""")
 _C_RESULT = Template("$type opwright_value = $call; if (opwright_result) *($type *)opwright_result = opwright_value;")
 
+_C_TYPES = {"bool": "_Bool", "enum": "int"}
 _CPP_TYPES = {"_Bool": "bool", "enum": "int", "ssize_t": "ptrdiff_t"}
 
 HONEST = "#undef char\n#undef short\n#undef int\n#undef long\n#undef float\n#undef double\n#undef unsigned\n"
@@ -53,7 +54,7 @@ def caller(kernel: Kernel) -> str:
     body, result = f"{call};", "void"
     if returned(kernel):
         parameters.append("void *opwright_result")
-        body = _C_RESULT.substitute(type=function.returns, call=call)
+        body = _C_RESULT.substitute(type=_C_TYPES.get(function.returns, function.returns), call=call)
     elif is_status(kernel):
         body, result = f"return {call};", "int"
     return _CALLER.substitute(
@@ -115,24 +116,24 @@ def _check(kernel: Kernel) -> str:
     function = kernel.function
     if any(element == "enum" for element in (function.returns, *(p.element for p in function.parameters))):
         return ""
-    types = ", ".join(_written(parameter) for parameter in function.parameters) or "void"
-    return _CHECK.substitute(function=function.name, returns=function.returns, types=types)
+    types = ", ".join(_written(parameter, _C_TYPES) for parameter in function.parameters) or "void"
+    returns = _C_TYPES.get(function.returns, function.returns)
+    return _CHECK.substitute(function=function.name, returns=returns, types=types)
 
 
-def _written(parameter: Parameter) -> str:
-    if parameter.view == "pointer":
-        return f"{'const ' if parameter.const else ''}{parameter.element} *"
-    return parameter.element
+def _written(parameter: Parameter, spelled: Mapping[str, str]) -> str:
+    element = spelled.get(parameter.element, parameter.element)
+    return f"{'const ' if parameter.const else ''}{element} *" if parameter.view == "pointer" else element
 
 
 def _c_type(parameter: Parameter) -> str:
     if parameter.view == "pointer":
         return "const void *" if parameter.const else "void *"
-    return "int" if parameter.element == "enum" else parameter.element
+    return _C_TYPES.get(parameter.element, parameter.element)
 
 
 def _c_argument(parameter: Parameter, word: str) -> str:
-    return f"({_written(parameter)}){word}" if parameter.view == "pointer" else word
+    return f"({_written(parameter, _C_TYPES)}){word}" if parameter.view == "pointer" else word
 
 
 def _cpp_type(parameter: Parameter) -> str:
@@ -147,7 +148,7 @@ def _cpp_argument(kernel: Kernel, argument: Argument, index: Callable[[Argument]
         return scalar(argument)
     size = _bytes(kernel, argument)
     pointer = f"opwright::detail::Pointer(a.tensor({index(argument)}){size and f', {size}'})"
-    return pointer if kernel.language == "c" else f"static_cast<{_written(parameter)}>({pointer})"
+    return pointer if kernel.language == "c" else f"static_cast<{_written(parameter, _CPP_TYPES)}>({pointer})"
 
 
 def _bytes(kernel: Kernel, argument: Argument) -> str:

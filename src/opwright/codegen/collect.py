@@ -36,17 +36,17 @@ def collect(
     """
     known = {path: texts[path] if texts and path in texts else read_text(path) for path in paths}
     homes: dict[Path, list[Given]] = {path: [] for path in paths}
-    for given in read_ops(ops) if ops is not None else ():
-        homes[_home(given, known)].append(given)
+    asked = read_ops(ops) if ops is not None else ()
+    declared = {path: Declarations(known[path], language_of(path)) for path in paths if asked and len(paths) > 1}
+    for given in asked:
+        homes[_home(given, declared) if declared else paths[0]].append(given)
     return [KernelSource(path, options, known[path], tuple(homes[path])) for path in paths]
 
 
-def _home(given: Given, texts: Mapping[Path, str]) -> Path:
-    """The source that defines the function or, if none does, the last that may declare it."""
-    paths = list(texts)
-    if len(paths) == 1:
-        return paths[0]
-    found = {path: Declarations(texts[path], language_of(path)).find(given.function)[0] for path in paths}
+def _home(given: Given, declared: Mapping[Path, Declarations]) -> Path:
+    """The source that defines the function or, if none does, declares it or, if none does, the last one."""
+    paths = list(declared)
+    found = {path: declarations.find(given.function)[0] for path, declarations in declared.items()}
     defining = [path for path, functions in found.items() if any(function.defined for function in functions)]
     if len(defining) > 1:
         raise SourceError(

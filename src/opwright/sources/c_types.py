@@ -18,6 +18,7 @@ _INTEGER_WORDS = {"signed", "unsigned", "char", "short", "int", "long"}
 _IGNORED = {"const", "volatile", "register", "extern", "static", "inline"}
 _DEFINED = re.compile(rb"\(\s*\*\s*(\w+)\s*\)|(\w+)\s*(?:\[[^\]]*\]\s*)*\Z")
 _DEEPEST = 20
+_BITS = {"char": 8, "short": 16, "int": 32, "long": 64, "long long": 64}
 
 
 def standard(written: str) -> str:
@@ -49,7 +50,10 @@ class Typedefs:
         for statement in found:
             text = statement.text.removeprefix(b"__extension__").lstrip()
             if re.match(rb"typedef\b", text) and (name := _DEFINED.search(text)):
-                key, written = (name.group(1) or name.group(2)).decode(errors="replace"), text[len(b"typedef") :]
+                at = 1 if name.group(1) else 2
+                key = name.group(at).decode(errors="replace")
+                # As a parameter is written, with a name that isn't a type's already: tree-sitter knows int32_t as one.
+                written = text[len(b"typedef") : name.start(at)] + b"opwright_" + text[name.end(at) :]
                 if self._written.setdefault(key, written) != written:
                     self._written[key] = b""  # two branches of an #if, say: only the preprocessor knows
 
@@ -72,15 +76,27 @@ class Typedefs:
         """The parameter, with a standard type in the place of a typedef name where that stands for one."""
         view, element, const = parameter.view, parameter.element, parameter.const
         for _ in range(_DEEPEST if view in ("pointer", "scalar", "other") else 0):
-            if known := standard(element):
+            if (known := standard(element)) and not self._redefined(known):
                 view = "pointer" if view == "pointer" else "scalar"
                 return Parameter(parameter.name, parameter.text, view, known, const)
             meant = self._meaning(element)
             if meant is None or (view == "pointer" and meant.view == "pointer"):
-                break
+                return Parameter(parameter.name, parameter.text, view, _unknown(element), const)
             view = "pointer" if view == "pointer" else meant.view
             element, const = meant.element, const or meant.const
         return parameter
+
+    def _redefined(self, name: str) -> bool:
+        """Whether the text gives a name such as ``bool`` or ``int32_t`` another meaning than C's own headers do."""
+        if name not in self._written:
+            return False
+        element, view = name, "scalar"
+        for _ in range(_DEEPEST):
+            meant = self._meaning(element)
+            element, view = (meant.element, meant.view) if meant else ("", "other")
+            if element not in self._written:
+                break
+        return view != "scalar" or not _same(name, standard(element))
 
     def _meaning(self, name: str) -> Parameter | None:
         written = self._written.get(name)
@@ -91,6 +107,22 @@ class Typedefs:
         except UnreadableError:
             return None
         return read.parameters[0] if len(read.parameters) == 1 else None
+
+
+def _same(name: str, known: str) -> bool:
+    """Whether a name of C's headers means this standard type there."""
+    if name == "bool":
+        return known == "_Bool"
+    digits = re.search(r"\d+", name)
+    bits = int(digits[0]) if digits else 64
+    signed = not name.startswith("u") and name != "size_t"
+    plain = known.removeprefix("unsigned ").removeprefix("signed ")
+    return _BITS.get(plain) == bits and signed != known.startswith("unsigned ")
+
+
+def _unknown(element: str) -> str:
+    """A name that has no standard meaning here, though it may look as if it had."""
+    return f"{element} (redefined)" if standard(element) else element
 
 
 def spelled(function: Function) -> Function:
