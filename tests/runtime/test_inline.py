@@ -117,6 +117,8 @@ def test_what_it_is_given() -> None:
     assert str(caught.value) == ("load_inline('nothing_inline') got no text; expected cpp=... or c=..., a string each")
     with pytest.raises(TypeError, match=r"load_inline\(\) got extra_cflags='-O1', expected a sequence of words"):
         opwright.load_inline("nothing_inline", cpp="int x;", extra_cflags="-O1")
+    with pytest.raises(SourceError, match=r"load_inline\('x'\): the text holds '\\ud800', which is no character"):
+        opwright.load_inline("x", cpp="\ud800")
     with pytest.raises(SourceError, match="there is no OPWRIGHT"):
         opwright.load_inline("nothing_inline", cpp="int x;")
 

@@ -51,6 +51,7 @@ void mul_backward(int n, double *grad_z, double *x, double *y, double *grad_x, d
     grad_y[i] = grad_z[i] * x[i];
   }
 }
+void set_first(register int n, volatile float x[n]) { if (n) x[0] = 9; }
 int is_null(const float *x, const float *y, int n) { return (x == NULL) + 2 * (y == NULL); }
 """
 OPS = {
@@ -62,6 +63,7 @@ OPS = {
     "negated_float": "negated_float(x: f32[n]) -> (y: f32[n])",
     "mul": "mul(x: f64[n], y: f64[n]) -> (z: f64[n])",
     "mul_backward": "mul_backward(grad_z: f64[n], x: f64[n], y: f64[n]) -> (grad_x: f64[n], grad_y: f64[n])",
+    "set_first": "set_first(x: f32[n]!)",
     "is_null": "nulls(x: f32[n], y: f32[n]?) -> (which: i32[])",
 }
 
@@ -133,6 +135,12 @@ def test_null_is_only_what_is_not_there(legacy: opwright.Operators) -> None:
     empty = torch.empty(0)
     assert legacy.nulls(empty, empty).item() == 0
     assert legacy.nulls(empty, None).item() == 2
+
+
+def test_words_before_a_type(legacy: opwright.Operators) -> None:
+    x = torch.zeros(2)
+    legacy.set_first(x)
+    assert x.tolist() == [9, 0]
 
 
 def test_opcheck(legacy: opwright.Operators) -> None:

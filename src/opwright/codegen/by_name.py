@@ -7,6 +7,7 @@ also checks that the function is what we have read it to be.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from string import Template
 
@@ -37,6 +38,8 @@ _C_RESULT = Template("$type opwright_value = $call; if (opwright_result) *($type
 
 _C_TYPES = {"bool": "_Bool", "enum": "int"}
 _CPP_TYPES = {"_Bool": "bool", "enum": "int", "ssize_t": "ptrdiff_t"}
+
+_VOLATILE = re.compile(r"\bvolatile\b[^*\[]*[*\[]")
 
 HONEST = "#undef char\n#undef short\n#undef int\n#undef long\n#undef float\n#undef double\n#undef unsigned\n"
 """Before what we write behind the user's text: in it, ``float`` may have been made ``double``."""
@@ -123,7 +126,10 @@ def _check(kernel: Kernel) -> str:
 
 def _written(parameter: Parameter, spelled: Mapping[str, str]) -> str:
     element = spelled.get(parameter.element, parameter.element)
-    return f"{'const ' if parameter.const else ''}{element} *" if parameter.view == "pointer" else element
+    if parameter.view != "pointer":
+        return element
+    volatile = "volatile " if _VOLATILE.search(parameter.text) else ""
+    return f"{volatile}{'const ' if parameter.const else ''}{element} *"
 
 
 def _c_type(parameter: Parameter) -> str:

@@ -64,7 +64,7 @@ def load_inline(
         extra_include_paths=extra_include_paths,
         debug=debug,
     )
-    texts = _written(name, {".cpp": _joined(cpp), ".c": _joined(c)})
+    texts = _written(name, {".cpp": _joined(name, cpp), ".c": _joined(name, c)})
     if not texts:
         raise SourceError(f"load_inline({name!r}) got no text; expected cpp=... or c=..., a string each")
     if ops is None:
@@ -74,8 +74,15 @@ def load_inline(
     return load_sources(collect(list(texts), options, ops, texts), namespace or name, dtypes)
 
 
-def _joined(text: str | Sequence[str]) -> str:
-    return text if isinstance(text, str) else "\n".join(text)
+def _joined(name: str, text: str | Sequence[str]) -> str:
+    whole = text if isinstance(text, str) else "\n".join(text)
+    try:
+        whole.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise SourceError(
+            f"load_inline({name!r}): the text holds {whole[error.start]!r}, which is no character"
+        ) from None
+    return whole
 
 
 def _written(name: str, texts: Mapping[str, str]) -> dict[Path, str]:
