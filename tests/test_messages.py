@@ -73,7 +73,8 @@ def test_nothing_to_load(write: Write, tmp_path: Path) -> None:
     empty = write("int x;", "empty.cpp")
     assert failing(lambda: opwright.load(empty), SourceError) == (
         f'{empty}: there is no OPWRIGHT("...") in it\n'
-        '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")'
+        '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")\n'
+        '  or signatures given from outside: load(..., ops="f(x: f32[N]) -> (y: f32[N])")'
     )
     missing = tmp_path / "missing.cpp"
     assert (
@@ -273,3 +274,54 @@ def test_wiring_is_judged_before_anything_is_registered(write: Write) -> None:
     assert failing(lambda: opwright.load(source), SignatureError) == text
     write(good, "wires.cpp")
     assert list(opwright.load(source)) == ["f"]
+
+
+def test_a_signature_that_does_not_fit_a_plain_c_function(tmp_path: Path) -> None:
+    source = tmp_path / "plain.c"
+    source.write_text(
+        "void scale(long n, float alpha, const float *x, float *out) {}\n"
+        "#define scale_all(x) x\nfloat norm(const float *x, int n) { return 0; }\nint check(float *, int);\n"
+    )
+
+    def load(ops: str | dict[str, str]) -> str:
+        return failing(lambda: opwright.load(source, ops=ops), SourceError)
+
+    scale = "scale(alpha: float, x: f32[N]) -> (out: f32[N])"
+    shown = f"  function:   void scale(long n, float alpha, const float *x, float *out)  ({source}:1)\n"
+    assert load(scale) == (
+        f"{source}:1: scale: the function has no parameter named N\n  signature:  {scale}  (given in ops)\n{shown}"
+        "  likely fix: did you mean n? use the function's names in the signature, or name its parameters in order: "
+        '"scale(N, alpha, x, out)"'
+    )
+    assert load({"scale(N, x, alpha, out)": scale}) == (
+        f"{source}:1: scale: parameter 2 is `float alpha`, expected `const float *x` for the input `x: f32[N]`: a "
+        f"tensor is a pointer to its elements\n  signature:  {scale}  (given in ops)\n{shown}"
+        "  likely fix: write what the function has into the signature, or call it from a function with `const float *x`"
+    )
+    assert load({"scale(N, alpha, x)": scale}) == (
+        f"{source}:1: scale: ops calls it as scale(N, alpha, x), with 3 arguments; it has 4 parameters\n"
+        f"  signature:  {scale}  (given in ops)\n{shown}"
+        '  likely fix: name them all, in order: "scale(N, alpha, x, out)"'
+    )
+    assert load("norm(x: f32[n])  -> (y: f64[])") == (
+        f"{source}:3: norm: the function returns `float`, expected double for the output `y: f64[]`, which has no "
+        "parameter and so takes what it returns\n  signature:  norm(x: f32[n]) -> (y: f64[])  (given in ops)\n"
+        f"  function:   float norm(const float *x, int n)  ({source}:3)\n"
+        "  likely fix: declare it as an output without a parameter: -> (y: f32[])"
+    )
+    assert load("check(x: f32[n]!)") == (
+        f"{source}:4: check: parameter 1 is `float *` and has no name\n"
+        "  signature:  check(x: f32[n]!)  (given in ops)\n"
+        f"  function:   int check(float *, int)  ({source}:4)\n"
+        '  likely fix: name all of them in order: ops={"check(?, ?)": "..."}'
+    )
+    assert load("scales(x: f32[n]!)") == (
+        f"{source}: scales: no function scales is declared in it\n  signature:  scales(x: f32[n]!)  (given in ops)\n"
+        "  functions:  scale, norm, check\n"
+        '  likely fix: did you mean scale? Give the function\'s name: ops={"scale": "scales(...)"}'
+    )
+    assert load("scale_all(x: f32[n]!)") == (
+        f"{source}: scale_all: scale_all is a macro, not a function\n"
+        "  signature:  scale_all(x: f32[n]!)  (given in ops)\n"
+        '  likely fix: write a function that uses it, and give that one\'s name: ops={"my_scale_all": "scale_all(...)"}'
+    )

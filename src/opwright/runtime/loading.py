@@ -6,7 +6,7 @@ import keyword
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -20,7 +20,7 @@ from opwright.runtime.supported import check_supported
 from opwright.signature import DType, Signature
 from opwright.signature.wiring import chains
 from opwright.sources import match
-from opwright.toolchain import Options
+from opwright.toolchain import Options, linked
 
 _LOADED: dict[str, Operators] = {}
 _LOCK = threading.RLock()
@@ -74,6 +74,10 @@ class Operators:
 
 def load(
     *sources: str | os.PathLike[str],
+    ops: str | Sequence[str] | Mapping[str, str] | None = None,
+    headers: Sequence[str | os.PathLike[str]] = (),
+    libraries: Sequence[str] = (),
+    library_dirs: Sequence[str | os.PathLike[str]] = (),
     namespace: str | None = None,
     dtypes: Sequence[torch.dtype] = (),
     extra_cflags: Sequence[str] = (),
@@ -89,8 +93,14 @@ def load(
     changed; so does whoever holds one of them, unless its signature has changed: then calling it says so.
 
     Args:
-        sources: the files; each kernel in them is marked ``OPWRIGHT("signature")``.
-        namespace: where the operators are found below ``torch.ops``; by default the first file's stem.
+        sources: the files; each kernel in them is marked ``OPWRIGHT("signature")``, or its signature is in `ops`.
+        ops: signatures for functions without a mark: one; or several; or ``{function: signature}``, where the function
+            has another name, or ``{"function(a, b, 0)": signature}``, which says what its parameters are, in order.
+        headers: headers of an installed library whose functions `ops` names, as ``"zlib.h"``.
+        libraries: libraries to link with, as ``"z"``.
+        library_dirs: folders in which libraries are searched, when they are linked and when they are loaded.
+        namespace: where the operators are found below ``torch.ops``; by default the first file's stem or, with
+            `headers` alone, the first library's name.
         dtypes: element types to compile at once, for every type variable that allows them.
         extra_cflags: words for the compiler, after Opwright's own.
         extra_ldflags: words for the linker.
@@ -106,20 +116,67 @@ def load(
         TypeError: a string where a sequence of strings is expected.
         CompileError: the compiler refused a source (only with `dtypes`; else at the call that needs it).
     """
-    if not sources:
+    if not sources and not headers:
         raise SourceError("load() got no source file; expected at least one, as in load('my_op.cpp')")
-    for name, words in (("extra_cflags", extra_cflags), ("extra_ldflags", extra_ldflags)):
-        if isinstance(words, str):
-            raise TypeError(f"load() got {name}={words!r}, expected a sequence of words: {name}={words.split()!r}")
+    options = compile_options(
+        "load",
+        libraries=libraries,
+        library_dirs=library_dirs,
+        extra_cflags=extra_cflags,
+        extra_ldflags=extra_ldflags,
+        extra_include_paths=extra_include_paths,
+        debug=debug,
+    )
     paths = [Path(source).absolute() for source in sources]
-    space = _namespace(namespace or paths[0].stem)
+    if ops is None and not headers:
+        found = [KernelSource(path, options) for path in paths]
+        return load_sources(found, namespace or paths[0].stem, dtypes, watch=watch)
+    from opwright.codegen.collect import collect, with_headers  # what most loads don't need
+
+    name, texts = with_headers(namespace, paths, headers, libraries, ops)
+    return load_sources(collect([*paths, *texts], options, ops, texts), name, dtypes, watch=watch)
+
+
+def compile_options(
+    function: str,
+    *,
+    libraries: Sequence[str],
+    library_dirs: Sequence[str | os.PathLike[str]],
+    extra_cflags: Sequence[str],
+    extra_ldflags: Sequence[str],
+    extra_include_paths: Sequence[str | os.PathLike[str]],
+    debug: bool,
+) -> Options:
+    """How to compile and link, from the arguments of `function`.
+
+    Raises:
+        TypeError: a string where a sequence of strings is expected.
+    """
+    given = {
+        "libraries": libraries,
+        "library_dirs": library_dirs,
+        "extra_cflags": extra_cflags,
+        "extra_ldflags": extra_ldflags,
+        "extra_include_paths": extra_include_paths,
+    }
+    for name, words in given.items():
+        if isinstance(words, str):
+            expected = f"{name}={words.split()!r}"
+            raise TypeError(f"{function}() got {name}={words!r}, expected a sequence of words: {expected}")
     options = Options(
         debug=debug,
         include_dirs=tuple(os.fspath(path) for path in extra_include_paths),
         extra_cflags=tuple(extra_cflags),
         extra_ldflags=tuple(extra_ldflags),
     )
-    found = [KernelSource(path, options) for path in paths]
+    return linked(options, libraries, library_dirs) if libraries or library_dirs else options
+
+
+def load_sources(
+    found: Sequence[KernelSource], name: str, dtypes: Sequence[torch.dtype], *, watch: bool = False
+) -> Operators:
+    """Make operators of sources that have been read, in the namespace that `name` stands for."""
+    space = _namespace(name)
     _relate(found)
     with _LOCK:
         ops = _reload(_LOADED[space], found, dtypes) if space in _LOADED else _load(space, found, dtypes)
@@ -145,7 +202,7 @@ def _watch(ops: Operators) -> None:
     def again() -> str:
         import dataclasses
 
-        sources = [dataclasses.replace(source) for source in ops._sources]  # reads the file  # noqa: SLF001
+        sources = [dataclasses.replace(source, text="") for source in ops._sources]  # reads the file  # noqa: SLF001
         _relate(sources)
         with _LOCK:
             before = ops._registered  # noqa: SLF001

@@ -121,7 +121,7 @@ class Cache:
                 return folder / record.library
         return None
 
-    def publish(self, folder: Path, library: Path, name: str, inputs: Inputs) -> Path:
+    def publish(self, folder: Path, library: Path, name: str, inputs: Inputs, suffix: str = ".so") -> Path:
         """Move ``library`` (in ``folder``'s file system) to its final name and remember what it was made from.
 
         The name holds the hash of everything it was made from, so a changed one never has an old one's name.
@@ -130,7 +130,7 @@ class Cache:
             OSError: the folder can't be written to.
         """
         digest = inputs.digest(folder.name) if inputs.complete else os.urandom(8).hex()
-        record = inputs.record(f"{name}-{digest[:16]}.so", os.stat(library).st_size)
+        record = inputs.record(f"{name}-{digest[:16]}{suffix}", os.stat(library).st_size)
         os.replace(library, folder / record.library)
         if not inputs.complete:
             return folder / record.library

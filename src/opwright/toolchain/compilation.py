@@ -48,6 +48,16 @@ class Compilation(NamedTuple):
             self._step("link", self.plan.link(self.work, output))
         return output, self._keep_log(sorted(self.work.glob("*.log")))
 
+    def preprocess(self, output: Path, words: list[str]) -> None:
+        """Write what the preprocessor makes of the first part to `output`; `words` go to it.
+
+        Raises:
+            CompileError: it refused the code.
+            ToolchainError: it could not be started.
+        """
+        self._write_sources()
+        self._step("0", self.plan.preprocess(self.folder, self.work, output, words))
+
     def inputs(self) -> Inputs:
         """What the compiler says it read, except the generated code, which the key stands for."""
         parts = self.plan.parts

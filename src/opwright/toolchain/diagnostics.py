@@ -34,6 +34,9 @@ _UNDEFINED = re.compile(
     r"undefined reference to [`'\"](.+?)'?$|undefined symbol: (.+)$|^\s+\"(.+)\", referenced from:", re.MULTILINE
 )
 _LINKER = re.compile(r"^.*\b(?:ld|ld\.\w+|mold|collect2)(?:\.exe)?: (?:error: |fatal error: )?(.+)$", re.MULTILINE)
+_NO_LIBRARY = re.compile(
+    r"(?:cannot find|unable to find library|library not found for) -l([^\s:]+)|library '(\S+)' not found"
+)
 _KILLED = re.compile(r"\bkilled\b|signal terminated|out of memory|virtual memory exhausted", re.IGNORECASE)
 
 
@@ -168,7 +171,12 @@ def _without_place(text: str, status: int, program: str, source: str) -> str:
         names = ", ".join(undefined[:5]) + (f" and {len(undefined) - 5} more" if undefined[5:] else "")
         return (
             f"{source}: error: undefined reference to {names}\n"
-            f"  likely fix: define it, or name the library that has it (extra_ldflags=('-l...',))"
+            f'  likely fix: define it, or name the library that has it: libraries=["..."]'
+        )
+    if lacking := list(dict.fromkeys(next(filter(None, match)) for match in _NO_LIBRARY.findall(text))):
+        return (
+            f"{source}: error: the linker finds no library {', '.join(lacking)}\n"
+            f"  likely fix: install it (its development package), or name its folder: library_dirs=[...]"
         )
     linker = _LINKER.search(text)
     said = linker[1] if linker else next((line for line in text.splitlines() if line.strip()), "it said nothing")
