@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from opwright.errors import ArgumentError, OpwrightError
+from opwright.errors import ArgumentError, OpwrightError, ToolchainError
 from opwright.runtime.native import Native, native
 from opwright.signature import DType, Signature, TensorInfo, bind, output_shapes
 
@@ -83,7 +84,11 @@ def _use(state: KernelState, key: int, types: Mapping[str, DType], path: str) ->
 
     try:
         rows = _open(path)
-    except OpwrightError:  # a damaged file in the cache
+    except OpwrightError as error:  # a damaged file in the cache, or one that was removed just now
+        from opwright.toolchain.diagnostics import loading_problem
+
+        if problem := loading_problem(str(error)):
+            raise ToolchainError(f"{state.signature.name}(): {problem}") from error
         path = state.provider.library(types, rebuild=True)
         rows = _open(path)
     row = rows.get((state.signature.name, instance_name(types)))
@@ -113,7 +118,7 @@ def _open(path: str) -> dict[tuple[str, str], int]:
 
     if path not in _OPENED:
         runtime = started()
-        table = runtime.checked(runtime.library_open(path.encode())).contents
+        table = runtime.checked(runtime.library_open(os.fsencode(path))).contents
         step, first = ctypes.sizeof(table.kernels.contents), ctypes.addressof(table.kernels.contents)
         rows = (table.kernels[i] for i in range(table.count))
         _OPENED[path] = {(row.name.decode(), row.instance.decode()): first + i * step for i, row in enumerate(rows)}
