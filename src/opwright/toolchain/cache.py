@@ -215,9 +215,17 @@ class Cache:
     def _records(self, folder: Path) -> list[Record]:
         """What is remembered; nothing where that can't be read: then it is built again, and written anew."""
         try:
-            return [Record.from_json(entry) for entry in json.loads((folder / self.MANIFEST).read_bytes())]
+            return [Record.from_json(entry) for entry in json.loads(_read(folder / self.MANIFEST))]
         except (OSError, ValueError, TypeError, RecursionError):
             return []
+
+
+def _read(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # it may be anything, a pipe too
+    try:
+        return os.read(descriptor, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
 
 
 def _note_use(library: Path) -> None:

@@ -66,7 +66,8 @@ class Compilation(NamedTuple):
         """The generated code, where gdb and messages will find it; the same for everybody with this key."""
         for part in self.plan.parts:
             file = self.folder / part.file
-            if not file.exists() or file.read_bytes() != part.unit.text.encode("utf-8", "surrogateescape"):
+            text = part.unit.text.encode("utf-8", "surrogateescape")
+            if file.is_symlink() or not file.is_file() or file.read_bytes() != text:
                 write_atomically(file, part.unit.text, self.work)
         compile_commands.write_for(self.plan, self.folder, self.work)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from typing import TYPE_CHECKING, NamedTuple
 
 from opwright.toolchain.flags import header_dir
@@ -188,6 +189,10 @@ def _advice(text: str, status: int) -> str:
     """What to do about failures that aren't the source's fault."""
     if "No space left on device" in text:
         return "\n  likely fix: free some disk space, or set TORCH_EXTENSIONS_DIR to a folder on another disk"
+    if "File size limit exceeded" in text or status == -signal.SIGXFSZ:
+        return "\n  likely fix: files may not grow that large here; raise the limit (ulimit -f unlimited)"
+    if status in {-signal.SIGSEGV, -signal.SIGILL, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGFPE}:
+        return "\n  likely fix: the compiler itself crashed; try another version of it (CC, CXX)"
     if status < 0 or _KILLED.search(text):
         return "\n  likely fix: it was killed, probably for want of memory; set MAX_JOBS=1 or close other programs"
     if "internal compiler error" in text or "PLEASE submit a bug report" in text:
