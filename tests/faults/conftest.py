@@ -176,14 +176,13 @@ def shim(tmp_path: Path, gxx: str) -> Callable[[str], dict[str, str]]:
 
 
 @pytest.fixture
-def nobody() -> Iterator[tuple[Path, dict[str, object]]]:
-    """A folder of an unprivileged user, and the words that let Popen run as that user (none where we aren't root)."""
+def nobody() -> Iterator[tuple[Path, int | None]]:
+    """A folder of an unprivileged user, and that user's number; None where we aren't root, and so can be no other."""
     folder = Path(tempfile.mkdtemp(prefix="opwright-faults-"))
-    words: dict[str, object] = {}
-    if os.geteuid() == 0:
-        os.chown(folder, 65534, 65534)
-        words = {"user": 65534, "group": 65534, "extra_groups": []}
-    yield folder, words
+    user = 65534 if os.geteuid() == 0 else None
+    if user:
+        os.chown(folder, user, user)
+    yield folder, user
     for path in (folder, *folder.rglob("*")):
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o700)

@@ -32,7 +32,8 @@ def killed_at_random(
     """Kill that many builders, each at a random moment, and build the same thing after each: what was met."""
     seed = int(os.environ.get("OPWRIGHT_SEED", time.time_ns() % 2**32))
     chance, met = random.Random(seed), Counter[str]()
-    builder = start(answering("0", "first.cpp"))
+    compiled(answering("0", "first.cpp"))  # now the compiler is known
+    builder = start(answering("0", "second.cpp"))
     assert builder.stdout is not None
     builder.stdout.readline()  # Python has started
     before = time.monotonic()

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from opwright.toolchain.plan import Plan
 
 
+_BY_HAND = "run the command below by hand: it should write library.so; a wrapper of the compiler may be at fault"
+
+
 class Compilation(NamedTuple):
     """``plan``, carried out in ``work``; the generated code and the log go to ``folder``, where they stay."""
 
@@ -48,7 +51,7 @@ class Compilation(NamedTuple):
             in_parallel(compiles, self.processes)
             self._step("link", self.plan.link(self.work, output))
         if complaint := what_is_wrong_with(output):
-            raise self._failed(f"{self._culprit()} {complaint}", [])
+            raise self._failed(f"{self._culprit()} {complaint}\n  likely fix: {_BY_HAND}", [])
         return output, self._keep_log(sorted(self.work.glob("*.log")))
 
     def inputs(self) -> Inputs:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 EXCERPT_LINES = 20
 LINE_LENGTH = 1000
 _READ_BYTES = 1 << 20
+_FULL_BYTES = 1 << 15
 
 _AT = r"^(?P<file>\S.*?):(?P<line>\d+):(?:(?P<column>\d+):)?\s+"
 _DIAGNOSTIC = re.compile(_AT + r"(?P<kind>(?:fatal |internal compiler )?error|warning|note): (?P<text>.*)$")
@@ -75,9 +76,20 @@ def explain(plan: Plan, command: list[str], status: int, log: Path, folder: Path
     errors = [found for found in split(text) if found.kind.endswith("error")]
     source = next((str(part.unit.source) for part in plan.parts if part.unit.source), plan.name)
     if not errors:
+        if is_full(folder):  # so is the log
+            text += f"\nNo space left on device ({folder})"
         return _without_place(text, status, os.path.basename(command[0]), source)
     system = (each for part in plan.parts for each in part.compiler.system_dirs)
     return describe(errors, _outside([str(header_dir()), str(folder), *plan.skipped, *system])) + _advice(text, status)
+
+
+def is_full(folder: Path) -> bool:
+    """Whether nothing more can be written into ``folder``'s file system."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < _FULL_BYTES or (bool(found.f_files) and not found.f_favail)
 
 
 def _shortened(text: str) -> str:
