@@ -43,7 +43,7 @@ def make_or_refuse(path: Path, real: str) -> None:
     try:
         above = os.path.dirname(real)
         while not os.path.isdir(above):
-            os.lstat(above := os.path.dirname(above))
+            above = os.path.dirname(above)
         _refuse_replaceable(path, os.path.join(above, "x"))
         if not os.path.lexists(real):
             _make_all(real)
