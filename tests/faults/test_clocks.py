@@ -99,7 +99,7 @@ def test_an_edit_after_the_clock_was_set_back(
     before = build_module._unless_removed
 
     def run(compilation: object) -> object:
-        found = before(compilation)  # type: ignore[arg-type]
+        found = before(compilation)
         shift(-3600)
         return found
 

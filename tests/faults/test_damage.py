@@ -16,7 +16,7 @@ from opwright.errors import ToolchainError
 from opwright.toolchain import Built
 
 Compiled = Callable[..., Built]
-Damage = Callable[[Path], None]
+Damage = Callable[[Path], object]
 ELF_CLASS, ELF_MACHINE = 4, 18
 
 
@@ -56,8 +56,8 @@ def own_library_elsewhere(path: Path) -> None:
 ANYTHING: dict[str, Damage] = {
     "gone": lambda path: path.unlink(),
     "empty": cut(0),
-    "text": lambda path: path.write_text("something else\n") and None,
-    "garbage": lambda path: path.write_bytes(os.urandom(path.stat().st_size)) and None,
+    "text": lambda path: path.write_text("something else\n"),
+    "garbage": lambda path: path.write_bytes(os.urandom(path.stat().st_size)),
     "a folder": become(full_folder),
     "a link to nothing": become(lambda path: path.symlink_to("nowhere")),
     "a link to itself": become(lambda path: path.symlink_to(path.name)),
@@ -70,12 +70,12 @@ LIBRARY: dict[str, Damage] = {
     "all but the end": cut(0.999),
     "one page": lambda path: os.truncate(path, 4096),
     "longer": lambda path: os.truncate(path, path.stat().st_size + 1),
-    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)) and None,
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
     "a zero page": overwrite(bytes(4096), 4096),
     "one bit": lambda path: overwrite(bytes([path.read_bytes()[5000] ^ 1]), 5000)(path),
     "of another processor": overwrite(struct.pack("<H", 183), ELF_MACHINE),
     "of 32 bits": overwrite(b"\x01", ELF_CLASS),
-    "a program": lambda path: path.write_bytes(Path(sys.executable).read_bytes()) and None,
+    "a program": lambda path: path.write_bytes(Path(sys.executable).read_bytes()),
 }
 
 
@@ -108,15 +108,15 @@ def older(path: Path) -> None:
 MANIFEST: dict[str, Damage] = {
     **ANYTHING,
     "half of it": cut(0.5),
-    "deep": lambda path: path.write_text("[" * 100_000) and None,
+    "deep": lambda path: path.write_text("[" * 100_000),
     "of an older version": older,
     "of a newer version": record(more=1),
     "a path for a name": record(library="../../../../bin/sh"),
     "numbers for texts": record(library=3, stamp=4),
     "texts for numbers": record(size="many"),
     "lists of numbers": record(system=[1], names=[2]),
-    "no list": lambda path: path.write_text("3") and None,
-    "nothing": lambda path: path.write_text("null") and None,
+    "no list": lambda path: path.write_text("3"),
+    "nothing": lambda path: path.write_text("null"),
 }
 
 

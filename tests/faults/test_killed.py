@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -120,12 +121,35 @@ def test_signals_end_the_compilers_too(
     assert not compiled(source).cached
 
 
+@pytest.mark.parametrize(("how", "status"), [(signal.SIGINT, 1), (signal.SIGTERM, -signal.SIGTERM)])
+def test_signals_end_the_command_that_builds(
+    how: signal.Signals, status: int, hanging: Path, strays: Callable[[], list[str]], tmp_path: Path,
+    wait_for: Callable[..., None], leftovers: Callable[[], list[str]],
+) -> None:  # fmt: skip
+    """It builds in threads of its own, which no signal reaches."""
+    source = tmp_path / "op.cpp"
+    source.write_text(
+        '#include <opwright.h>\nOPWRIGHT("f(x: T[N]) -> (y: T[N])")\n'
+        "template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> y) {}\n"
+    )
+    script = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\nfrom opwright.cli import main; main()"
+    )
+    words = [sys.executable, "-c", script, "build", str(source)]
+    builder = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: hanging.exists() and hanging.read_text())
+    builder.send_signal(how)
+    _, errors = builder.communicate(timeout=SECONDS)
+    assert "Traceback" not in errors
+    assert builder.returncode == status
+    wait_for(lambda: strays() == [])
+    assert leftovers() == []
+
+
 def test_a_handler_of_the_programs_own_is_left_alone(
     hanging: Path, answering: Callable[..., Path], strays: Callable[[], list[str]], wait_for: Callable[..., None],
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    import sys
-
     script = """
 import signal, sys
 signal.signal(signal.SIGTERM, lambda *_: print("mine", flush=True))
@@ -165,8 +189,6 @@ def test_a_fork_of_a_killed_builder_holds_up_nobody(
     hanging: Path, answering: Callable[..., Path], compiled: Compiled, wait_for: Callable[..., None], tmp_path: Path,
 ) -> None:  # fmt: skip
     """As a DataLoader's worker is, that was forked while another thread compiled."""
-    import sys
-
     source, worker = answering("12"), tmp_path / "worker"
     script = f"""
 import os, threading, time

@@ -40,7 +40,7 @@ def clean_command(older_than: float) -> None:
 def _show() -> None:
     root, limit = cache_root(), size_limit()
     found = entries(root)
-    click.echo(f"path     {root}")
+    click.echo(f"path     {click.format_filename(root)}")
     click.echo(f"size     {_counted(found)}")
     for kind, count in sorted(Counter(entry.kind for entry in found).items()):
         click.echo(f"         {kind}: {count}")

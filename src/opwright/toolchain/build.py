@@ -26,11 +26,10 @@ _ATTEMPTS = 3
 _WAITING = "waiting for another process that compiles it"
 _CLOCK_TICK = 10_000_000
 """Nanoseconds by which a file's date may lag behind the clock."""
-_MENDED = {
-    *(errno.ENOENT, errno.ESTALE),  # somebody empties the cache
-    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ELOOP),  # something strange lies in it
-}
-"""What is tried again, in a folder that is made anew."""
+_EMPTIED = {errno.ENOENT, errno.ESTALE}
+"""Somebody empties the cache: tried again."""
+_STRANGE = {errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ELOOP}
+"""Something that isn't ours lies in it: tried again in a folder that is made anew."""
 
 
 class Built(NamedTuple):
@@ -80,11 +79,13 @@ def build_many(
         CompileError: as `build`, for the first that fails; the others are stopped.
         ToolchainError: as `build`.
     """
+    from opwright.toolchain.interrupts import unwound_by_signals
     from opwright.toolchain.process import Processes, in_parallel
 
     processes = Processes()
     builder = _Builder(options, on_progress, processes)
-    return in_parallel([partial(builder.build, unit) for unit in units], processes)
+    with unwound_by_signals():
+        return in_parallel([partial(builder.build, unit) for unit in units], processes)
 
 
 class _Builder:
@@ -117,9 +118,10 @@ class _Builder:
                 self._progress(f"{plan.name}: its files changed while they were compiled; compiling them again")
             except OSError as error:
                 problem = unwritable(self._cache.root, error)
-                if error.errno not in _MENDED:
+                if error.errno not in _EMPTIED | _STRANGE:
                     raise problem from error
-                self._cache.discard(folder)
+                if error.errno in _STRANGE:
+                    self._cache.discard(folder)
         raise problem or ToolchainError(
             f"{unit.name}: its files change faster than they can be compiled ({_ATTEMPTS} attempts)\n"
             f"  likely fix: wait until whatever writes {unit.source or 'them'} is done"

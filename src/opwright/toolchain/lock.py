@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _POLL_SECONDS = 0.02
+_ATTEMPTS = 10
 _NO_LOCK_FILE = (errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENXIO)
 
 _held: set[int] = set()
@@ -68,7 +69,7 @@ def unless_held(path: Path) -> Iterator[bool]:
 
 def _take(path: Path) -> tuple[int, bool | None]:
     """Take the lock if it is free: its descriptor, and True. None: somebody has it; False: there are no locks here."""
-    while True:
+    for attempt in range(_ATTEMPTS):
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
@@ -77,12 +78,14 @@ def _take(path: Path) -> tuple[int, bool | None]:
             raise
         _held.add(descriptor)
         is_taken = _try(descriptor)
-        if is_taken and not _is_at(descriptor, path):  # whoever had it has removed the file: the next one has another
+        # Whoever had it may have removed the file: the next one has another (unless inodes mean nothing here).
+        if is_taken and attempt < _ATTEMPTS - 1 and not _is_at(descriptor, path):
             _release(descriptor)
             continue
-        if not is_taken:
-            _close(descriptor)
-        return descriptor, is_taken
+        break
+    if not is_taken:
+        _close(descriptor)
+    return descriptor, is_taken
 
 
 def _try(descriptor: int) -> bool | None:

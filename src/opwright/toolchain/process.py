@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import threading
+import weakref
 from typing import TYPE_CHECKING, TypeVar
 
 from opwright.errors import ToolchainError
@@ -74,6 +75,15 @@ class TimeoutKilledError(Exception):
     """A compiler ran past its time and was killed."""
 
 
+_ALL: weakref.WeakSet[Processes] = weakref.WeakSet()
+
+
+def stop_all() -> None:
+    """Kill every compiler of this process: a program that is interrupted while its threads build."""
+    for processes in tuple(_ALL):
+        processes.stop()
+
+
 class Processes:
     """The compilers of one call: never more than `jobs` at once, and killed together."""
 
@@ -84,6 +94,7 @@ class Processes:
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
+        _ALL.add(self)
 
     def run(self, command: Sequence[str], log: Path, folder: Path) -> int:
         """Run ``command`` with its output in ``log`` and its temporary files in ``folder``; its exit status.

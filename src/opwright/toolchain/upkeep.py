@@ -162,7 +162,9 @@ def _sweep(root: Path, now: float) -> None:
 
 
 def _sweep_entry(path: Path, now: float) -> None:
-    if any(path.glob(".work-*")):
+    if not (hidden := _listed(path, hidden=True)):
+        return
+    if any(each.name.startswith(".work-") for each in hidden):
         with unless_held(path / "lock") as is_free:
             if is_free:
                 clear(path)
@@ -171,7 +173,7 @@ def _sweep_entry(path: Path, now: float) -> None:
 
 
 def _sweep_files(folder: Path, now: float) -> None:
-    for path in folder.glob(".*"):
+    for path in _listed(folder, hidden=True):
         with contextlib.suppress(OSError):
             if path.is_file() and abs(now - os.lstat(path).st_mtime) > GRACE:
                 path.unlink()
