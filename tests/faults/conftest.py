@@ -94,7 +94,7 @@ def compiler(tmp_path: Path, gxx: str, monkeypatch: pytest.MonkeyPatch) -> Calla
     def write(body: str, name: str = "g++") -> Path:
         path = tmp_path / "bin" / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text(f'#!/bin/sh\ngxx="{gxx}"\ncase "$*" in *-v*) exec "$gxx" "$@" ;; esac\n{body}\n')
+        path.write_text(f'#!/bin/sh\ngxx="{gxx}"\ncase " $* " in *" -v "*) exec "$gxx" "$@" ;; esac\n{body}\n')
         path.chmod(0o755)
         monkeypatch.setenv("CXX", str(path))
         return path

@@ -7,13 +7,17 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from opwright.codegen import KernelSource
 from opwright.errors import ToolchainError
-from opwright.toolchain import Built
+from opwright.signature import DType
+from opwright.toolchain import Built, Options, Unit, build
+from opwright.toolchain.manifest import content
 
 Compiled = Callable[..., Built]
 Damage = Callable[[Path], object]
@@ -254,6 +258,25 @@ def test_a_careless_umask_makes_nothing_public(compiled: Compiled, answering: Ca
     assert compiled(answering("41")).cached
 
 
+def test_a_foreign_library_whose_record_agrees_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but its loading can tell; and a loader that has it once keeps it under that name."""
+    torch = pytest.importorskip("torch")
+    import opwright
+    from opwright.runtime.native import native
+
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(Path(tempfile.gettempdir()) / f"opwright-tests-{os.geteuid()}"))
+    native()
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
+    source = tmp_path / "foreign.cpp"
+    source.write_text(KERNEL)
+    library = Path(KernelSource(source, Options()).library({"T": DType.F32}))
+    os.replace(build(Unit("other", "int nothing_of_ours;\n")).path, library)
+    size = library.stat().st_size
+    record(size=size, digest=content(library, size))(library.parent / "manifest.json")
+    assert opwright.load(source).f(torch.ones(2)).tolist() == [3.0, 3.0]
+    assert len(list(library.parent.glob("*.so"))) == 2
+
+
 _LOAD = """
 import torch, opwright
 ops = opwright.load({source!r})
@@ -286,8 +309,6 @@ def test_a_damaged_runtime(tmp_path: Path, root: Path) -> None:
     # Foreign, and the record agrees with it: nothing but the loading itself can tell.
     (kernel,) = root.glob("units/triple-*/*.so")
     library.write_bytes(kernel.read_bytes())
-    from opwright.toolchain.manifest import content
-
     record(size=library.stat().st_size, digest=content(library, library.stat().st_size))(
         library.parent / "manifest.json"
     )

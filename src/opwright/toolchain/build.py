@@ -61,7 +61,7 @@ def build(
         unit: the code.
         options: how to compile it.
         on_progress: called with a line of text when something is going to take time.
-        rebuild: compile even if the cache has it (a cached library that can't be loaded).
+        rebuild: compile even if the cache has it (a cached library that can't be loaded), under a new name.
 
     Raises:
         CompileError: the compiler refused the code; the text begins with the user's line.
@@ -142,12 +142,12 @@ class _Builder:
                 return Built(library, 0.0, cached=True)
             self._progress(f"compiling {plan.name} ({plan.parts[0].compiler})")
             with unwound_by_signals(), scratch(folder, alone=alone) as work:
-                built = self._compile(plan, folder, work, known)
+                built = self._compile(plan, folder, work, known, anew=rebuild)
             self._cache.prune(folder)
         keep_small(self._cache.root, limit)
         return built
 
-    def _compile(self, plan: Plan, folder: Path, work: Path, known: dict[str, str]) -> Built:
+    def _compile(self, plan: Plan, folder: Path, work: Path, known: dict[str, str], *, anew: bool) -> Built:
         from opwright.toolchain.compilation import Compilation
         from opwright.toolchain.process import Processes
 
@@ -158,7 +158,8 @@ class _Builder:
         if _changed_since(clocks, {**known, **plan.sources}, plan, inputs):
             known.update(inputs.files)
             raise _ChangedError
-        return Built(self._cache.publish(folder, library, plan.name, inputs, work), 0.0, cached=False, log=log)
+        path = self._cache.publish(folder, library, plan.name, inputs, work, anew=anew)
+        return Built(path, 0.0, cached=False, log=log)
 
 
 def _unless_removed(compilation: Compilation) -> tuple[Path, Path | None]:

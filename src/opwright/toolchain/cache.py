@@ -167,7 +167,9 @@ class Cache:
                 return library
         return None
 
-    def publish(self, folder: Path, library: Path, name: str, inputs: Inputs, work: Path | None = None) -> Path:
+    def publish(
+        self, folder: Path, library: Path, name: str, inputs: Inputs, work: Path | None = None, *, anew: bool = False
+    ) -> Path:
         """Move ``library`` (in ``folder``'s file system) to its final name and remember what it was made from.
 
         The name holds the hash of everything it was made from, so a changed one never has an old one's name.
@@ -178,11 +180,12 @@ class Cache:
             name: what it is called.
             inputs: what it was made from.
             work: where unfinished files lie, so that somebody clears them up if this is killed.
+            anew: under a name that no library had before: a loader knows libraries by name, also one that failed.
 
         Raises:
             OSError: the folder can't be written to.
         """
-        digest = inputs.digest(folder.name) if inputs.complete else os.urandom(8).hex()
+        digest = inputs.digest(folder.name) if inputs.complete and not anew else os.urandom(8).hex()
         found = os.stat(library)
         if found.st_mode & WORLD_WRITABLE:  # the umask said so
             library.chmod(found.st_mode & 0o755)
@@ -190,7 +193,7 @@ class Cache:
         os.replace(library, folder / record.library)
         if not inputs.complete:
             return folder / record.library
-        others = [known for known in self._records(folder) if known.library != record.library]
+        others = [known for known in self._records(folder) if not known.replaced_by(record)]
         records = [known.to_json() for known in (record, *others[: self.KEPT - 1])]
         write_atomically(folder / self.MANIFEST, json.dumps(records), work)
         return folder / record.library

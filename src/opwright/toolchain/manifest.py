@@ -79,6 +79,10 @@ class Record(NamedTuple):
         """What `from_json` takes."""
         return self._asdict()
 
+    def replaced_by(self, newer: Record) -> bool:
+        """Whether ``newer`` is about the same file, or was made from the same."""
+        return self.library == newer.library or (self.files, self.stamp) == (newer.files, newer.stamp)
+
     def holds(self, folder: Path, reader: Reader) -> bool:
         """Whether the library is there, whole, and a new compilation would read the same again."""
         library = os.path.join(folder, self.library)
