@@ -151,17 +151,21 @@ def content(library: str | Path, size: int) -> str:
     Over all of it; of a file beyond a mebibyte over 16 pieces, the first and the last among them: all that a load
     can afford to read. A file that is cut short, of zeros, or another one altogether is noticed in any case.
     """
+    if size <= _WHOLE:
+        pieces = [(0, size + 1)]  # one byte more than there should be
+    else:
+        pieces = [((size - _PIECE) * index // (_PIECES - 1), _PIECE) for index in range(_PIECES)]
+    total = sha256()
     try:
-        with open(library, "rb", buffering=0) as file:
-            if size <= _WHOLE:
-                return sha256(file.read(_WHOLE + 1)).hexdigest()
-            total = sha256()
-            for index in range(_PIECES):
-                file.seek((size - _PIECE) * index // (_PIECES - 1))
-                total.update(file.read(_PIECE))
-            return total.hexdigest()
+        descriptor = os.open(library, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            for start, length in pieces:
+                total.update(os.pread(descriptor, length, start))
+        finally:
+            os.close(descriptor)
     except OSError:
         return ""
+    return total.hexdigest()
 
 
 def capture(
