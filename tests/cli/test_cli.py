@@ -61,7 +61,7 @@ def _wide_terminal() -> dict[str, str]:
 def test_help_lists_the_commands() -> None:
     done = opwright("--help")
     assert done.returncode == 0
-    for name in ("build", "demo", "info"):
+    for name in ("build", "cache", "demo", "info"):
         assert name in done.stdout
 
 

@@ -16,7 +16,9 @@ from opwright.codegen.collect import collect
 from opwright.errors import CompileError
 from opwright.signature import DType
 from opwright.toolchain import Built, Options, build, linked
+from opwright.toolchain.interrupts import unwound_by_signals
 from opwright.toolchain.process import jobs as most_at_once
+from opwright.toolchain.process import stop_all
 
 Job = tuple[KernelSource, dict[str, DType]]
 
@@ -57,7 +59,7 @@ def command(
     jobs = [(source, types) for source in sources for types in source.assignments() if _wanted(types, wanted)]
     console = Console()
     table = Table("source", "element types", "time", "library")
-    with _progress(console) as progress:
+    with unwound_by_signals(), _progress(console) as progress:
         results = _build_all(jobs, progress)
     for (source, types), built in zip(jobs, results, strict=True):
         table.add_row(source.path.name, instance_name(types) or "as written", _time(built), built.path.name)
@@ -79,6 +81,10 @@ def _build_all(jobs: Sequence[Job], progress: Progress) -> list[Built]:
         futures = [pool.submit(one, job) for job in jobs]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
+        except BaseException:  # Ctrl-C: nobody waits for compilers then
+            pool.shutdown(wait=False, cancel_futures=True)
+            stop_all()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
     return [future.result() for future in sorted(futures, key=Future.cancelled)]

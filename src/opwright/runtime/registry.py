@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 
-from opwright.errors import OpwrightError
+from opwright.errors import OpwrightError, ToolchainError
 from opwright.runtime.interface import KernelState, Provider, Row, Runtime
 from opwright.runtime.selection import selected
 
@@ -94,7 +94,11 @@ def _built(state: KernelState, key: int, provider: Provider, path: str) -> tuple
     types = state.types(key)
     try:
         rows = _open(path)
-    except OpwrightError:  # a damaged file in the cache
+    except OpwrightError as error:  # a damaged file in the cache, or one that was removed just now
+        from opwright.toolchain.diagnostics import loading_problem
+
+        if problem := loading_problem(str(error)):
+            raise ToolchainError(f"{state.signature.name}(): {problem}") from error
         path = provider.library(types, rebuild=True)
         rows = _open(path)
     row = rows.get((state.signature.name, instance_name(types)))

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from opwright.errors import CompileError
-from opwright.toolchain.cache import Cache, cache_root, scratch, unwritable
+from opwright.toolchain.cache import Cache, cache_root, unwritable
 from opwright.toolchain.flags import Options
 from opwright.toolchain.manifest import Reader
 from opwright.toolchain.plan import Plan, Unit, make_plan
@@ -49,8 +49,9 @@ def _run(plan: Plan, options: Options, cache: Cache, folder: Path, words: list[s
     """No lock: two that do it at once have the same result, and each is put in place by one rename."""
     from opwright.toolchain.compilation import Compilation
     from opwright.toolchain.process import Processes
+    from opwright.toolchain.scratch import scratch
 
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    cache.make(folder)
     with scratch(folder, alone=False) as work:
         compilation = Compilation(plan, folder, work, Processes())
         output = work / "text.i"
@@ -58,7 +59,7 @@ def _run(plan: Plan, options: Options, cache: Cache, folder: Path, words: list[s
             compilation.preprocess(output, words)
         except CompileError as error:
             raise _without_header(str(error), options) or error from None
-        return cache.publish(folder, output, plan.name, compilation.inputs(), suffix=".i")
+        return cache.publish(folder, output, plan.name, compilation.inputs(), work, suffix=".i")
 
 
 def _without_header(text: str, options: Options) -> CompileError | None:
