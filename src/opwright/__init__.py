@@ -29,11 +29,13 @@ from opwright.errors import (
 
 if TYPE_CHECKING:
     from opwright.runtime import Operators, load
+    from opwright.runtime.bundle import bundle
     from opwright.signature import Signature, parse
 
 _LAZY = {
     "Operators": "opwright.runtime",
     "Signature": "opwright.signature",
+    "bundle": "opwright.runtime.bundle",
     "load": "opwright.runtime",
     "parse": "opwright.signature",
 }
@@ -50,6 +52,7 @@ __all__ = [
     "ToolchainError",
     "UnsupportedError",
     "__version__",
+    "bundle",
     "load",
     "parse",
 ]

@@ -55,10 +55,15 @@ class KernelSource:
         """
         return str(build(self.unit(types), self.options, rebuild=rebuild).path)
 
-    def unit(self, types: Mapping[str, DType]) -> Unit:
-        """What becomes that library: C++ stands within the generated code, C is compiled beside it."""
+    def unit(self, *assignments: Mapping[str, DType]) -> Unit:
+        """What becomes a library for all of these: C++ stands within the generated code, C is compiled beside it."""
         path = self.path.resolve()
-        instances = [_instance(kernel, types) for kernel in self.source.kernels if self._fits(kernel, types)]
+        instances = [
+            _instance(kernel, types)
+            for types in assignments
+            for kernel in self.source.kernels
+            if self._fits(kernel, types)
+        ]
         user = f"{line_directive(path)}\n{self.text}\n"
         if self.source.language == "c":
             code = Unit(path.stem, user, path, language="c", embeds=True)

@@ -112,9 +112,8 @@ class _Form:
 
     def connect(self, wiring: Derivative | None, backward: _Form | None) -> None:
         """Register the kernels, with `backward` at the end of the wires."""
-        words = encode_derivative(wiring) if wiring else _underivative(self.signature)
+        words = encode_derivative(wiring) if wiring else underivative(self.signature)
         address, count = words.buffer_info()
-        node = "".join(part.capitalize() for part in self.signature.name.split("_")) + "Backward"
         for native in dict.fromkeys((self.native_public, self.native_internal)):
             runtime = started()
             runtime.checked(
@@ -124,13 +123,19 @@ class _Form:
                     backward.native_public if backward else None,
                     address,
                     count,
-                    node.encode(),
-                    _missing(self.signature).encode(),
+                    node_name(self.signature).encode(),
+                    missing(self.signature).encode(),
                 )
             )
 
 
-def _underivative(signature: Signature) -> array[int]:
+def node_name(signature: Signature) -> str:
+    """What ``grad_fn.name()`` says."""
+    return "".join(part.capitalize() for part in signature.name.split("_")) + "Backward"
+
+
+def underivative(signature: Signature) -> array[int]:
+    """The wiring of an operator that has no backward."""
     inputs = [
         i for i, p in enumerate(signature.inputs) if isinstance(p, TensorParam) and may_be_differentiable(p, signature)
     ]
@@ -140,7 +145,8 @@ def _underivative(signature: Signature) -> array[int]:
 _ORDERS = ("gradient", "second derivative", "third derivative")
 
 
-def _missing(signature: Signature) -> str:
+def missing(signature: Signature) -> str:
+    """The error of differentiating an operator that has no backward."""
     order = signature.name.count(BACKWARD)
     what = _ORDERS[order] if order < len(_ORDERS) else f"derivative of order {order + 1}"
     written = suggestion(signature)
