@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -187,5 +188,6 @@ def _put(library: Path, target: Path) -> None:
         shutil.copyfile(library, passing)
         os.replace(passing, target)
     except OSError as error:
-        passing.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            passing.unlink()
         raise ToolchainError(f"{target}: can't be written: {error.strerror or error}") from error

@@ -13,6 +13,7 @@ import torch
 
 from opwright.codegen import KernelSource
 from opwright.errors import SignatureError, SourceError, UnsupportedError
+from opwright.runtime.lifetime import renew_in_forks
 from opwright.runtime.operators import Registered, check_chain, overload_name, register
 from opwright.runtime.registry import publish, started, switch
 from opwright.runtime.supported import check_supported
@@ -23,6 +24,7 @@ from opwright.toolchain import Options
 
 _LOADED: dict[str, Operators] = {}
 _LOCK = threading.RLock()
+renew_in_forks(globals(), "_LOCK")
 
 
 class Operators:

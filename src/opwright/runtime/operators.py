@@ -12,6 +12,7 @@ import torch
 
 from opwright.errors import SignatureError
 from opwright.runtime.fake import fake
+from opwright.runtime.lifetime import keep_until_exit
 from opwright.runtime.plan import encode, encode_derivative, encode_underivative
 from opwright.runtime.registry import KernelState, Provider, add, started
 from opwright.runtime.vmap import looped
@@ -170,5 +171,6 @@ def _register_fake(library: torch.library.Library, op: torch._ops.OpOverload, ru
 
 def _library(namespace: str) -> torch.library.Library:
     if namespace not in _LIBRARIES:
-        _LIBRARIES[namespace] = torch.library.Library(namespace, "FRAGMENT")
+        _LIBRARIES[namespace] = library = torch.library.Library(namespace, "FRAGMENT")
+        keep_until_exit(library)
     return _LIBRARIES[namespace]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from opwright.errors import ArgumentError, OpwrightError
+from opwright.runtime.lifetime import renew_in_forks, under_way
 from opwright.runtime.native import Native, native
 from opwright.signature import DType, Signature, TensorInfo, bind, output_shapes
 
@@ -43,6 +44,7 @@ class KernelState:
 _BY_CODE = {dtype.code: dtype for dtype in DType}
 _KERNELS: list[KernelState] = []
 _LOCK = threading.RLock()
+renew_in_forks(globals(), "_LOCK")
 _OPENED: dict[str, dict[tuple[str, str], int]] = {}
 
 
@@ -51,8 +53,13 @@ def started() -> Native:
     runtime = native()
     with _LOCK:
         if not runtime.is_started:
-            runtime.start(lambda kernel, types: publish(_KERNELS[kernel], types), _explain)
+            runtime.start(lambda kernel, types: _build(_KERNELS[kernel], types), _explain)
     return runtime
+
+
+def _build(state: KernelState, key: int) -> None:
+    with under_way():
+        publish(state, key)
 
 
 def add(state: KernelState) -> KernelState:
