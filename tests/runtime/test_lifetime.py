@@ -83,6 +83,11 @@ def first_use():
     started.set()
     print(ops.inc(x, 1).tolist(), flush=True)
 
+class Linger:  # so that the compiler is done while the interpreter goes away, not after
+    def __del__(self, sleep=time.sleep):
+        sleep(2)
+
+sys.modules["linger"] = Linger()
 threading.Thread(target=first_use, daemon={daemon}).start()
 started.wait()
 time.sleep(0.3)
