@@ -15,6 +15,7 @@ from opwright.codegen import KernelSource
 from opwright.errors import SignatureError, SourceError, UnsupportedError
 from opwright.runtime.lifetime import renew_in_forks
 from opwright.runtime.operators import Registered, check_chain, overload_name, register
+from opwright.runtime.pickling import Restored, make_picklable, reduce_operators
 from opwright.runtime.registry import publish, started, switch
 from opwright.runtime.supported import check_supported
 from opwright.signature import Signature
@@ -39,12 +40,25 @@ class Operators:
         name = registered.kernel.signature.name
         self._registered[name] = registered
         setattr(self, name, registered.op)
+        make_picklable(self, name)
 
     def __getattr__(self, name: str) -> torch._ops.OpOverload:
         """There is no operator of that name."""
         raise AttributeError(
             f"{self!r} has no operator {name!r}; it has: {', '.join(self.__dict__.get('_registered', ()))}"
         )
+
+    def __copy__(self) -> Operators:
+        """There is one of a namespace."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Operators:
+        """There is one of a namespace."""
+        return self
+
+    def __reduce__(self) -> Restored:
+        """By the sources: they are loaded where the pickle is read."""
+        return reduce_operators(self)
 
     def __dir__(self) -> list[str]:
         """The operators' names."""
