@@ -17,7 +17,7 @@ def run(code: str) -> str:
 def test_names() -> None:
     assert opwright.__all__ == [
         *("ArgumentError", "CompileError", "KernelError", "Operators", "OpwrightError", "Signature", "SignatureError"),
-        *("SourceError", "ToolchainError", "UnsupportedError", "__version__", "load", "parse"),
+        *("SourceError", "ToolchainError", "UnsupportedError", "__version__", "bundle", "load", "parse"),
     ]
     assert dir(opwright) == opwright.__all__
     assert all(getattr(opwright, name) is not None for name in opwright.__all__)

@@ -41,6 +41,10 @@ def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd="/")
 
 
+def said(tool: str, *words: str | Path) -> str:
+    return subprocess.run([shutil.which(tool) or tool, *words], capture_output=True, text=True, check=True).stdout
+
+
 def result(code: str, *arguments: object) -> Any:
     done = run(code, *arguments)
     assert done.returncode == 0, done.stderr
@@ -100,7 +104,9 @@ def test_wrong_calls_without_opwright(library: Path) -> None:
     refusal = "blend(): the arguments don't fit the operator's signature\n  got:          "
     assert texts[0] == f"{refusal}x: Float[2, 3], w: Float[2]\n  signature:    {blend}"
     assert texts[1] == f"{refusal}x: Float[3], w: None\n  signature:    {blend}"
-    assert texts[2].startswith("swish(): the arguments don't fit the operator's signature\n  got:          x: Half[2, 3]")
+    assert texts[2].startswith(
+        "swish(): the arguments don't fit the operator's signature\n  got:          x: Half[2, 3]"
+    )
     assert texts[3].startswith("count(): more than I can count: 7 [x.size(0) < 5 is false, ")
     assert texts[4].startswith("swish_backward() has no second derivative: there is no swish_backward_backward")
 
@@ -178,7 +184,7 @@ def test_another_pytorch_is_refused_at_each_call(
 @pytest.mark.skipif(not shutil.which("objcopy"), reason="objcopy, which makes the references weak, isn't there")
 def test_what_it_needs_of_pytorch_is_weak(library: Path) -> None:
     """So that one with other symbols loads it at all, and gets to the check."""
-    symbols = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout
+    symbols = said("nm", "-D", library)
     needed = {line.split()[-1] for line in symbols.splitlines() if " U " in f" {line} "}
     assert {name for name in needed if "torch" in name or "c10" in name} == {
         "aoti_torch_abi_version",
@@ -189,7 +195,7 @@ def test_what_it_needs_of_pytorch_is_weak(library: Path) -> None:
 
 def test_a_place_that_cant_be_written(ops: Operators, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ToolchainError, match=r"op\.so: can't be written: Not a directory"):
+    with pytest.raises(ToolchainError, match=r"op\.so: can't be written: "):
         opwright.bundle(ops, tmp_path / "file" / "op.so")
 
 
@@ -254,7 +260,7 @@ def test_a_cpp_program_without_python(ops: Operators, library: Path, tmp_path: P
         *("-ltorch", "-ltorch_cpu", "-lc10"),
     ]
     subprocess.run(list(map(str, command)), check=True)
-    assert "libpython" not in subprocess.run(["ldd", binary], capture_output=True, text=True, check=True).stdout
+    assert "libpython" not in said("ldd", binary)
     done = subprocess.run([binary, library, package], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     expected = model((torch.arange(28, dtype=torch.float32) * 0.1).reshape(7, 4)).detach()

@@ -64,8 +64,10 @@ def check(done: subprocess.CompletedProcess[str]) -> None:
     expected.sum().backward()
     for text, tensor in zip(done.stdout.split(";"), (expected, x.grad, weight.grad), strict=True):
         assert tensor is not None
-        torch.testing.assert_close(torch.tensor([float(f) for f in text.strip("[]\n ").replace("[", "")
-                                                 .replace("]", "").split(",")]), tensor.detach().flatten())
+        torch.testing.assert_close(
+            torch.tensor([float(f) for f in text.strip("[]\n ").replace("[", "").replace("]", "").split(",")]),
+            tensor.detach().flatten(),
+        )
 
 
 def test_in_another_process(saved: Path) -> None:

@@ -64,6 +64,21 @@ def test_exit_handlers(tmp_path: Path) -> None:
     check(run(tmp_path, "", "early"))
 
 
+def test_an_exit_handler_that_needs_several_compilers(tmp_path: Path) -> None:
+    """C is compiled beside the C++ that calls it, at other times in threads; there are no new ones by then."""
+    (tmp_path / "exit_c.c").write_text(
+        '#include <opwright.h>\nOPWRIGHT("exit_inc(x: f32[N]) -> (y: f32[N])")\n'
+        f"void exit_inc(int64_t N, const float *x, float *y) {{ /* {tmp_path} */\n"
+        "  for (int64_t i = 0; i < N; ++i) y[i] = x[i] + 1;\n}\n"
+    )
+    code = """
+late = opwright.load(os.path.join(os.path.dirname(sys.argv[1]), "exit_c.c"))
+atexit.register(lambda: print(late.exit_inc(x).tolist()))
+"""
+    done = run(tmp_path, code)
+    assert (done.stdout, done.stderr) == ("[1.0, 1.0]\n", "")
+
+
 def test_del_when_modules_are_gone(tmp_path: Path) -> None:
     check(run(tmp_path, "ops.inc(x, 1)\nlate = Late()\nsys.modules['kept'] = late"))
 

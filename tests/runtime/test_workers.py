@@ -147,7 +147,7 @@ def test_distributed_data_parallel(write: Write, tmp_path: Path) -> None:
 
 
 def test_many_threads_differentiate_an_operator_that_is_compiled_meanwhile(write: Write) -> None:
-    """As DataParallel's replicas do; the backward is first met in the engine's thread, so to speak: by several at once."""
+    """As DataParallel's replicas do; forward and backward are first met by several."""
     ops = opwright.load(write(KERNEL, "threads_op.cpp"), extra_cflags=[f"-DTHREADS={id(write)}"])
     barrier, gradients, errors = threading.Barrier(6), [], []
     shared = torch.arange(4.0, requires_grad=True)

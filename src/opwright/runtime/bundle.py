@@ -99,7 +99,8 @@ def _entries(ops: Operators, chosen: _Chosen) -> tuple[list[KernelEntry], list[O
     """What the library registers, in the order in which `opwright.load` did."""
     states = {name: registered.kernel for name, registered in ops._registered.items()}  # noqa: SLF001
     where = {k.signature.name: i for i, (source, _) in enumerate(chosen.sources) for k in source.source.kernels}
-    kernels, operators = [], []
+    kernels: list[KernelEntry] = []
+    operators: list[OperatorEntry] = []
     for chain in chains(state.signature for state in states.values()):
         firsts = [len(operators) + offset for offset in _offsets(chain)]
         for i, signature in enumerate(chain):
@@ -109,9 +110,9 @@ def _entries(ops: Operators, chosen: _Chosen) -> tuple[list[KernelEntry], list[O
             kernels.append(KernelEntry(signature, instances))
             backward = firsts[i + 1] if i + 1 < len(chain) else -1
             words = encode_derivative(check_chain(chain)[i]) if backward >= 0 else underivative(signature)
-            for entry in _forms(ops, state, len(kernels) - 1, mask=i > 0):
-                wiring = (len(operators) if entry.residuals or not signature.residuals else len(operators) + 1, backward)
-                operators.append(replace(entry, wiring=wiring, words=words))
+            wiring = firsts[i] + bool(signature.residuals), backward  # the form with residuals comes second
+            forms = _forms(ops, state, len(kernels) - 1, mask=i > 0)
+            operators += [replace(form, wiring=wiring, words=words) for form in forms]
     return kernels, operators
 
 

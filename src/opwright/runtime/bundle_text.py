@@ -112,11 +112,13 @@ def _kernel(index: int, kernel: KernelEntry) -> str:
 
 
 def _arrays(index: int, entry: OperatorEntry) -> str:
-    return "\n".join([
-        f"const int32_t tags_{index}[] = {{{_numbers([*sorted(map(int, entry.op.tags)), -1])}}};",
-        f"const int64_t plan_{index}[] = {{{_numbers(entry.plan)}}};",
-        f"const int64_t wires_{index}[] = {{{_numbers(entry.words)}}};",
-    ])
+    return "\n".join(
+        [
+            f"const int32_t tags_{index}[] = {{{_numbers([*sorted(map(int, entry.op.tags)), -1])}}};",
+            f"const int64_t plan_{index}[] = {{{_numbers(entry.plan)}}};",
+            f"const int64_t wires_{index}[] = {{{_numbers(entry.words)}}};",
+        ]
+    )
 
 
 def _operator(index: int, entry: OperatorEntry) -> str:
@@ -136,7 +138,12 @@ def _numbers(values: Iterable[int]) -> str:
 
 def _string(text: str) -> str:
     """A C string literal of the text's UTF-8."""
-    plain = {ord(c) for c in "\"\\?"}
-    return '"' + "".join(
-        chr(b) if 32 <= b < 127 and b not in plain else f"\\{b:03o}" for b in text.encode("utf-8", "surrogateescape")
-    ) + '"'
+    plain = {ord(c) for c in '"\\?'}
+    return (
+        '"'
+        + "".join(
+            chr(b) if 32 <= b < 127 and b not in plain else f"\\{b:03o}"
+            for b in text.encode("utf-8", "surrogateescape")
+        )
+        + '"'
+    )

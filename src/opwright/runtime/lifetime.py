@@ -72,7 +72,7 @@ def renew_in_forks(module: dict[str, Any], name: str) -> None:
 
 
 def _forget_builds() -> None:
-    global _running, _done  # noqa: PLW0603
+    global _running, _done
     _running, _done = 0, threading.Condition()
 
 

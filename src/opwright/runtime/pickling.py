@@ -58,8 +58,8 @@ def restore_operators(paths: Sequence[str], chosen: dict[str, Any]) -> Operators
     missing = [path for path in paths if not Path(path).exists()]
     if missing:
         raise SourceError(
-            f"{missing[0]}: the operators of torch.ops.{chosen['namespace']} were pickled with this file as their source, "
-            "and it isn't there\n"
+            f"{missing[0]}: the operators of torch.ops.{chosen['namespace']} were pickled with this file as their "
+            "source, and it isn't there\n"
             "  likely fix: put it there; or load the operators from where it is now before unpickling:\n"
             f'              opwright.load(..., namespace="{chosen["namespace"]}")'
         )
