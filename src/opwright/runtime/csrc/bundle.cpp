@@ -37,7 +37,7 @@ int32_t lacks(int64_t kernel, uint64_t types) {
                                 "\n  it has:       " + has + "\n  likely fix:   opwright.bundle(..., dtypes=[...]) with that one");
 }
 
-void explain(int64_t kernel, int64_t count, const int64_t* words) {
+void misfit(int64_t kernel, int64_t count, const int64_t* words) {
   const opw_bundle_kernel& k = loaded->kernels[kernel];
   const int64_t* const end = words + count;
   std::string got;
@@ -121,7 +121,7 @@ extern "C" const char* opw_bundle_register(const opw_bundle* bundle) {
     opw::loaded = bundle;
     opw::Callbacks callbacks{};
     callbacks.build = &opw::lacks;
-    callbacks.explain = &opw::explain;
+    callbacks.explain = &opw::misfit;
     // There are no Python classes here, and errors are PyTorch's own; anything but null makes opw_last_error speak.
     auto* any = reinterpret_cast<_object*>(&opw::loaded);
     opw_initialize(callbacks, any, any, any, any);
