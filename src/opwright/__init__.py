@@ -29,12 +29,14 @@ from opwright.errors import (
 
 if TYPE_CHECKING:
     from opwright.runtime import Operators, load, unwatch
+    from opwright.runtime.bundle import bundle
     from opwright.runtime.inline import load_inline
     from opwright.signature import Signature, parse
 
 _LAZY = {
     "Operators": "opwright.runtime",
     "Signature": "opwright.signature",
+    "bundle": "opwright.runtime.bundle",
     "load": "opwright.runtime",
     "load_inline": "opwright.runtime.inline",
     "parse": "opwright.signature",
@@ -53,6 +55,7 @@ __all__ = [
     "ToolchainError",
     "UnsupportedError",
     "__version__",
+    "bundle",
     "load",
     "load_inline",
     "parse",

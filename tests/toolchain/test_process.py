@@ -300,3 +300,18 @@ def test_a_lock_is_free_again_although_a_forked_child_has_its_file(tmp_path: Pat
         os.waitpid(child, 0)
         os.close(read)
         os.close(write)
+
+
+def test_where_no_thread_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.12 and newer start none while the interpreter shuts down; compilers are needed even then."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setenv("OPWRIGHT_COMPILE_TIMEOUT", "0.3")
+    processes = Processes()
+    assert in_parallel([lambda: 1, lambda: 2, lambda: 3], processes) == [1, 2, 3]
+    assert processes.run(["false"], tmp_path / "log", tmp_path) == 1
+    with pytest.raises(TimeoutKilledError, match=r"0\.3 seconds"):
+        processes.run(["sleep", "60"], tmp_path / "log", tmp_path)

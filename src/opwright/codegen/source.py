@@ -31,11 +31,14 @@ class KernelSource:
     options: Options
     text: str = ""
     given: tuple[Given, ...] = ()
+    is_text: bool = field(init=False)
+    """Whether the text isn't the file's."""
     source: Source = field(init=False)
     _signatures: Mapping[str, Signature] = field(init=False)
 
     def __post_init__(self) -> None:
         """Read the file where its text isn't there yet, and find its kernels."""
+        self.is_text = bool(self.text)
         self.text = self.text or read_text(self.path)
         self.source = scan(self.path, self.text)
         if self.given:
@@ -70,10 +73,15 @@ class KernelSource:
         """
         return str(build(self.unit(types), self.options, rebuild=rebuild).path)
 
-    def unit(self, types: Mapping[str, DType]) -> Unit:
-        """What becomes that library: C++ stands within the generated code, C is compiled beside it."""
+    def unit(self, *assignments: Mapping[str, DType]) -> Unit:
+        """What becomes a library for all of these: C++ stands within the generated code, C is compiled beside it."""
         path = self.path.resolve()
-        instances = [_instance(kernel, types) for kernel in self.source.kernels if self._fits(kernel, types)]
+        instances = [
+            _instance(kernel, types)
+            for types in assignments
+            for kernel in self.source.kernels
+            if self._fits(kernel, types)
+        ]
         if self.source.language == "c":
             callers = "\n".join(caller(instance.kernel) for instance in instances)
             code = Unit(path.stem, f"{self.user_text()}{HONEST}{callers}", path, language="c", embeds=True)

@@ -13,7 +13,9 @@ import torch
 
 from opwright.codegen import KernelSource
 from opwright.errors import SignatureError, SourceError
+from opwright.runtime.lifetime import renew_in_forks
 from opwright.runtime.operators import Registered
+from opwright.runtime.pickling import Restored, make_picklable, reduce_operators
 from opwright.runtime.registry import publish, started
 from opwright.runtime.reloading import changes, is_ours, renew
 from opwright.runtime.supported import check_supported
@@ -24,15 +26,7 @@ from opwright.toolchain import Options, linked
 
 _LOADED: dict[str, Operators] = {}
 _LOCK = threading.RLock()
-
-
-def _unlock() -> None:
-    """In a forked child, where the thread that held it doesn't exist."""
-    global _LOCK  # noqa: PLW0603
-    _LOCK = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_unlock)
+renew_in_forks(globals(), "_LOCK")
 
 
 class Operators:
@@ -50,6 +44,7 @@ class Operators:
         self._sources, self._registered = tuple(sources), registered
         for name, each in registered.items():
             setattr(self, name, each.op)
+            make_picklable(self, name)
         for name in gone:
             delattr(self, name)
 
@@ -58,6 +53,18 @@ class Operators:
         known = ", ".join(self.__dict__.get("_registered", ()))
         why = "" if name not in self.__dict__.get("_removed", ()) else " any more: it was removed from the source"
         raise AttributeError(f"{self!r} has no operator {name!r}{why}; it has: {known}")
+
+    def __copy__(self) -> Operators:
+        """There is one of a namespace."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Operators:
+        """There is one of a namespace."""
+        return self
+
+    def __reduce__(self) -> Restored:
+        """By the sources: they are loaded where the pickle is read."""
+        return reduce_operators(self)
 
     def __dir__(self) -> list[str]:
         """The operators' names."""

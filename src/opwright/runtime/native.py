@@ -136,12 +136,20 @@ def native() -> Native:
     raise AssertionError  # the second time either returns or raises
 
 
-def build_native(on_progress: Callable[[str], None] | None = None, *, rebuild: bool = False) -> Built:
-    """Build the runtime, or find it in the cache (unless it is to be built in any case)."""
+def build_native(
+    on_progress: Callable[[str], None] | None = None, *, rebuild: bool = False, for_bundles: bool = False
+) -> Built:
+    """Build the runtime, or find it in the cache.
+
+    Args:
+        on_progress: told what happens.
+        rebuild: build it in any case.
+        for_bundles: as an object file that knows nothing of Python.
+    """
     # One translation unit: PyTorch's headers, which take most of the time, are read once, and calls can be inlined.
     files = sorted(CSRC.glob("*.cpp"))
     runtime = Unit(f"opwright-runtime-torch{_minor()}", "".join(f"{include_line(f)}\n" for f in files), files[0])
-    return build(runtime, _options(), on_progress=on_progress or _say, rebuild=rebuild)
+    return build(runtime, _options(for_bundles=for_bundles), on_progress=on_progress or _say, rebuild=rebuild)
 
 
 def _say(line: str) -> None:
@@ -155,13 +163,15 @@ def _minor() -> str:
     return ".".join(torch.__version__.split(".")[:2])
 
 
-def _options() -> Options:
+def _options(*, for_bundles: bool) -> Options:
     root = Path(torch.__file__).parent
+    own = ("OPW_BUNDLE", "OPW_PYTORCH_ERROR=0") if for_bundles else (f"OPW_PYTORCH_ERROR={int(python_errors_fit())}",)
     abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)  # noqa: SLF001 - cpp_extension, the public way to it, takes 0.2 s to import
     return Options(
         native=False,
         std="c++20",
-        define=(f"_GLIBCXX_USE_CXX11_ABI={abi}", f"OPW_PYTORCH_ERROR={int(python_errors_fit())}"),
+        define=(f"_GLIBCXX_USE_CXX11_ABI={abi}", *own),
+        relocatable=for_bundles,
         include_dirs=(CSRC,),
         system_include_dirs=(root / "include",),
         extra_cflags=("-O2",),

@@ -75,14 +75,15 @@ class NativeRuntime:
         missing: str,
     ) -> None:
         """See the interface."""
-        words = encode_derivative(wiring) if wiring else _underivative(kernel.signature)
+        words = encode_derivative(wiring) if wiring else underivative(kernel.signature)
         address, count = words.buffer_info()
         self._library.checked(
             self._library.operator_register(op, forward, backward, address, count, node.encode(), missing.encode())
         )
 
 
-def _underivative(signature: Signature) -> array[int]:
+def underivative(signature: Signature) -> array[int]:
+    """The wiring of an operator that has no backward."""
     inputs = [
         i for i, p in enumerate(signature.inputs) if isinstance(p, TensorParam) and may_be_differentiable(p, signature)
     ]

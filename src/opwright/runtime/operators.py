@@ -13,6 +13,7 @@ from opwright.errors import SignatureError
 from opwright.runtime.current import traced, unnoticed
 from opwright.runtime.fake import fake
 from opwright.runtime.interface import KernelState, Operator, Provider
+from opwright.runtime.lifetime import keep_until_exit
 from opwright.runtime.registry import add, started
 from opwright.runtime.vmap import looped
 from opwright.signature import Signature, schema
@@ -107,7 +108,6 @@ class _Form:
 
     def connect(self, wiring: Derivative | None, backward: _Form | None) -> None:
         """Register the kernels, with `backward` at the end of the wires."""
-        node = "".join(part.capitalize() for part in self.signature.name.split("_")) + "Backward"
         for operator in dict.fromkeys((self.run_public, self.run_internal)):
             started().connect(
                 self.kernel,
@@ -115,15 +115,21 @@ class _Form:
                 self.run_internal,
                 backward.run_public if backward else None,
                 wiring,
-                node=node,
-                missing=_missing(self.signature),
+                node=node_name(self.signature),
+                missing=missing(self.signature),
             )
+
+
+def node_name(signature: Signature) -> str:
+    """What ``grad_fn.name()`` says."""
+    return "".join(part.capitalize() for part in signature.name.split("_")) + "Backward"
 
 
 _ORDERS = ("gradient", "second derivative", "third derivative")
 
 
-def _missing(signature: Signature) -> str:
+def missing(signature: Signature) -> str:
+    """The error of differentiating an operator that has no backward."""
     order = signature.name.count(BACKWARD)
     what = _ORDERS[order] if order < len(_ORDERS) else f"derivative of order {order + 1}"
     written = suggestion(signature)
@@ -157,5 +163,6 @@ def _register_fake(library: torch.library.Library, op: torch._ops.OpOverload, ru
 
 def _library(namespace: str) -> torch.library.Library:
     if namespace not in _LIBRARIES:
-        _LIBRARIES[namespace] = torch.library.Library(namespace, "FRAGMENT")
+        _LIBRARIES[namespace] = library = torch.library.Library(namespace, "FRAGMENT")
+        keep_until_exit(library)
     return _LIBRARIES[namespace]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from opwright.errors import OpwrightError, ToolchainError
 from opwright.runtime.interface import KernelState, Provider, Row, Runtime
+from opwright.runtime.lifetime import under_way
 from opwright.runtime.selection import selected
 
 _LOCK = threading.RLock()
@@ -26,9 +27,14 @@ def started() -> Runtime:
     with _LOCK:
         if not _STARTED:
             runtime = selected()
-            runtime.start(publish)
+            runtime.start(_build_for_call)
             _STARTED.append(runtime)
     return _STARTED[0]
+
+
+def _build_for_call(state: KernelState, key: int) -> None:
+    with under_way():
+        publish(state, key)
 
 
 def add(state: KernelState) -> KernelState:

@@ -187,6 +187,7 @@ class Cache:
             library: the new file.
             name: what it is called.
             inputs: what it was made from.
+            suffix: how its name ends.
             work: where unfinished files lie, so that somebody clears them up if this is killed.
             anew: under a name that no library had before: a loader knows libraries by name, also one that failed.
 

@@ -49,6 +49,7 @@ class Options:
         system_include_dirs: header folders of an installed package (PyTorch's). What they hold is not watched
             file by file: ``identity`` must change when the package does.
         identity: whatever else the result depends on; part of the cache key.
+        relocatable: make one object file, for other libraries to link, instead of a shared library.
     """
 
     debug: bool = False
@@ -60,6 +61,7 @@ class Options:
     std: str = "c++17"
     system_include_dirs: tuple[str | Path, ...] = ()
     identity: str = ""
+    relocatable: bool = False
 
 
 def header_dir() -> Path:
@@ -111,6 +113,8 @@ def compile_flags(compiler: Compiler, options: Options, language: Language) -> l
 
 def link_flags(compiler: Compiler, options: Options) -> list[str]:
     """What follows the objects when a shared library is linked from them."""
+    if options.relocatable:
+        return ["-r", "-nostdlib"]
     flags = ["-shared"]
     if "linux" in compiler.target:
         flags += ["-Wl,-z,now", "-Wl,--as-needed"]

@@ -120,7 +120,10 @@ class Processes:
         # not process.wait(timeout): that looks only every 50 ms, as long as a whole small compilation takes
         timer = threading.Timer(self._limit, _kill, (process, late))
         timer.daemon = True
-        timer.start()
+        try:
+            timer.start()
+        except RuntimeError:  # Python 3.12 and newer start no thread while the interpreter shuts down
+            return self._wait_alone(process)
         try:
             _outlive(process)
         finally:
@@ -129,6 +132,14 @@ class Processes:
         if late.is_set():
             raise TimeoutKilledError(f"{self._limit:g} seconds")
         return status
+
+    def _wait_alone(self, process: subprocess.Popen[bytes]) -> int:
+        from subprocess import TimeoutExpired
+
+        try:
+            return process.wait(self._limit)
+        except TimeoutExpired as error:
+            raise TimeoutKilledError(f"{self._limit:g} seconds") from error
 
     def stop(self) -> None:
         """Kill what runs, wait until it is gone, and start nothing more."""
@@ -212,7 +223,10 @@ def in_parallel(tasks: Sequence[Callable[[], Result]], processes: Processes) -> 
     from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
     with ThreadPoolExecutor(min(len(tasks), _THREADS)) as pool:
-        futures = [pool.submit(task) for task in tasks]
+        try:
+            futures = [pool.submit(task) for task in tasks]
+        except RuntimeError:  # the interpreter shuts down: no new threads
+            return [task() for task in tasks]
         try:
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             for future in futures:

@@ -1,0 +1,195 @@
+"""``opwright.bundle``: operators as one shared library that needs neither Python nor Opwright, for C++ programs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from opwright.codegen import KernelSource, instance_name
+from opwright.errors import ArgumentError, ToolchainError
+from opwright.runtime.bundle_text import Instance, KernelEntry, OperatorEntry, bundle_text
+from opwright.runtime.interface import KernelState
+from opwright.runtime.loading import Operators
+from opwright.runtime.native import CSRC, build_native
+from opwright.runtime.native_runtime import underivative
+from opwright.runtime.operators import check_chain, missing, node_name
+from opwright.runtime.plan import encode, encode_derivative
+from opwright.signature import DType, Signature
+from opwright.signature.wiring import chains
+from opwright.toolchain import Options, Unit, build
+
+_TABLE = "opwright_library"
+
+
+def bundle(
+    ops: Operators,
+    path: str | os.PathLike[str],
+    *,
+    dtypes: Sequence[torch.dtype] | None = None,
+    native: bool = False,
+) -> Path:
+    """Write operators as one shared library that brings all it needs but PyTorch itself.
+
+    Wherever it is loaded (``dlopen``, ``torch.ops.load_library``), the operators are registered with PyTorch's
+    dispatcher, kernels and backward included, without Python and without Opwright: beside a package of AOTInductor in
+    a C++ program, for instance. It serves the PyTorch minor version that it was written with; under another one, each
+    call of an operator is an error that says so. Operators that are registered already stay as they are.
+
+    Args:
+        ops: what `opwright.load` returned.
+        path: the file to write, by custom ``<namespace>.so``.
+        dtypes: the element types to compile; by default all that the signatures allow.
+        native: compile for this machine's processor, and not for any of its architecture.
+
+    Returns:
+        The file's absolute path.
+
+    Raises:
+        ArgumentError: `dtypes` leave an operator without a kernel.
+        CompileError: the compiler refused a source.
+        ToolchainError: there is no usable compiler, or the file can't be written.
+    """
+    target = Path(path).absolute()
+    chosen = _Chosen.of(ops, dtypes)
+    units = [_renamed(source.unit(*types), _table(i)) for i, (source, types) in enumerate(chosen.sources)]
+    # C is compiled by itself, beside the C++ that calls it.
+    parts = [part for unit in units for part in (replace(unit, extra=()), *unit.extra)]
+    text = bundle_text(target.name, ops._namespace, torch_minor(), *_entries(ops, chosen))  # noqa: SLF001
+    built = build(Unit(target.stem, text, extra=tuple(parts)), _options(ops, native))
+    _put(built.path, target)
+    return target
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """What is compiled: per source its choices of element types, and per kernel its own."""
+
+    sources: list[tuple[KernelSource, list[dict[str, DType]]]]
+    kernels: dict[str, list[Mapping[str, DType]]]
+
+    @classmethod
+    def of(cls, ops: Operators, dtypes: Sequence[torch.dtype] | None) -> _Chosen:
+        names = None if dtypes is None else {str(dtype).removeprefix("torch.") for dtype in dtypes}
+
+        def wanted(types: Mapping[str, DType]) -> bool:
+            return names is None or all(dtype.torch_name in names for dtype in types.values())
+
+        kernels: dict[str, list[Mapping[str, DType]]] = {}
+        for name, registered in ops._registered.items():  # noqa: SLF001
+            signature = registered.kernel.signature
+            kernels[name] = [types for types in signature.instances() if wanted(types)]
+            if not kernels[name]:
+                raise ArgumentError(
+                    f"bundle(): dtypes={list(dtypes or ())} leave {name} without a kernel\n"
+                    f"  signature:  {signature}\n"
+                    f"  likely fix: add an element type for each of {', '.join(signature.type_variables)}"
+                )
+        sources = [(source, list(filter(wanted, source.assignments()))) for source in ops._sources]  # noqa: SLF001
+        return cls(sources, kernels)
+
+
+def _entries(ops: Operators, chosen: _Chosen) -> tuple[list[KernelEntry], list[OperatorEntry]]:
+    """What the library registers, in the order in which `opwright.load` did."""
+    states = {name: registered.kernel for name, registered in ops._registered.items()}  # noqa: SLF001
+    where = {k.signature.name: i for i, (source, _) in enumerate(chosen.sources) for k in source.source.kernels}
+    kernels: list[KernelEntry] = []
+    operators: list[OperatorEntry] = []
+    for chain in chains(state.signature for state in states.values()):
+        firsts = [len(operators) + offset for offset in _offsets(chain)]
+        for i, signature in enumerate(chain):
+            state = states[signature.name]
+            table = _table(where[signature.name])
+            instances = [Instance(state.key(t), instance_name(t), table) for t in chosen.kernels[signature.name]]
+            kernels.append(KernelEntry(signature, instances))
+            backward = firsts[i + 1] if i + 1 < len(chain) else -1
+            words = encode_derivative(check_chain(chain)[i]) if backward >= 0 else underivative(signature)
+            wiring = firsts[i] + bool(signature.residuals), backward  # the form with residuals comes second
+            forms = _forms(ops, state, len(kernels) - 1, mask=i > 0)
+            operators += [replace(form, wiring=wiring, words=words) for form in forms]
+    return kernels, operators
+
+
+def _offsets(chain: Sequence[Signature]) -> list[int]:
+    """Where each signature's public form stands among the operators of the chain."""
+    offsets = [0]
+    for signature in chain:
+        offsets.append(offsets[-1] + (2 if signature.residuals else 1))
+    return offsets[:-1]
+
+
+def _forms(ops: Operators, state: KernelState, kernel: int, *, mask: bool) -> list[OperatorEntry]:
+    """The public operator of a signature and, where there are residuals, the internal one: as they were registered."""
+    signature = state.signature
+    plan = encode(signature, state.axes, ellipsis=state.ellipsis, mask=mask)
+    found = [(getattr(ops, signature.name), False)]
+    if signature.residuals:
+        space = getattr(torch.ops, ops._namespace)  # noqa: SLF001
+        found.append((getattr(space, f"_{signature.name}_with_residuals").default, True))
+    return [
+        OperatorEntry(op, kernel, plan, residuals=residuals, node=node_name(signature), missing=missing(signature))
+        for op, residuals in found
+    ]
+
+
+def _table(index: int) -> str:
+    return f"{_TABLE}_{index}"
+
+
+def _renamed(unit: Unit, table: str) -> Unit:
+    """The unit, its table under another name: there is one for each source in a bundle."""
+    return replace(unit, name=f"{unit.name}-{table}", text=f"#define {_TABLE} {table}\n{unit.text}")
+
+
+def torch_minor() -> tuple[int, int]:
+    """The PyTorch that is in use: its C++ interfaces stay the same within a minor version."""
+    major, minor = torch.__version__.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _options(ops: Operators, native: bool) -> Options:
+    options = ops._sources[0].options  # noqa: SLF001 - one for all
+    libraries = Path(torch.__file__).parent / "lib"
+    words = [str(_runtime())]
+    if sys.platform == "linux":  # what is weak asks for no library by itself
+        words += [f"-Wl,--version-script={CSRC / 'bundle.map'}", "-Wl,--no-as-needed"]
+    words += [f"-L{libraries}", "-ltorch_cpu", "-lc10", *options.extra_ldflags]
+    return replace(options, native=native, include_dirs=(*options.include_dirs, CSRC), extra_ldflags=tuple(words))
+
+
+def _runtime() -> Path:
+    """The runtime as an object file whose references to PyTorch are weak.
+
+    So a library is loaded even by a PyTorch that lacks what it refers to, and can say what is wrong itself; the dynamic
+    linker would name a mangled symbol.
+    """
+    built = build_native(for_bundles=True).path
+    objcopy = shutil.which("objcopy") or shutil.which("llvm-objcopy")
+    if objcopy is None:
+        return built
+    weak = built.with_suffix(".weak.o")
+    if not weak.exists():
+        made = weak.with_suffix(f".{os.getpid()}")
+        subprocess.run([objcopy, "--weaken", built, made], check=True)
+        os.replace(made, weak)
+    return weak
+
+
+def _put(library: Path, target: Path) -> None:
+    """Copy under a passing name, then rename: a process that has the old file mapped keeps it."""
+    passing = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(library, passing)
+        os.replace(passing, target)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            passing.unlink()
+        raise ToolchainError(f"{target}: can't be written: {error.strerror or error}") from error

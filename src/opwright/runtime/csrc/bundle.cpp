@@ -1,0 +1,137 @@
+// Registers the operators of a bundle, in a process that may have no Python. Compiled for bundles only.
+#ifdef OPW_BUNDLE
+#include "bundle.h"
+
+#include <c10/core/ScalarType.h>
+#include <torch/library.h>
+
+#include <cstring>
+
+#include "errors.h"
+#include "operator.h"
+
+// api.cpp
+extern "C" void opw_initialize(opw::Callbacks, _object*, _object*, _object*, _object*);
+extern "C" const char* opw_last_error();
+extern "C" opw::Kernel* opw_kernel_new(int64_t id, const char* name);
+extern "C" void opw_kernel_publish(opw::Kernel*, uint64_t types, const opw_kernel*);
+extern "C" opw::Operator* opw_operator_new(opw::Kernel*, const char* qualified, const char* overload, const int64_t* plan,
+                                           int64_t count, int32_t returns_residuals);
+extern "C" int32_t opw_operator_register(opw::Operator*, const opw::Operator* forward, const opw::Operator* backward,
+                                         const int64_t* words, int64_t count, const char* node_name, const char* missing);
+
+namespace opw {
+namespace {
+
+const opw_bundle* loaded = nullptr;
+
+// The callbacks that Python gives elsewhere. They throw: their callers are C++.
+int32_t lacks(int64_t kernel, uint64_t types) {
+  std::string has;
+  for (int32_t i = 0; i < loaded->instance_count; ++i)
+    if (loaded->instances[i].kernel == kernel) has += (has.empty() ? "" : "; ") + std::string(loaded->instances[i].name);
+  std::string met;
+  for (; types; types >>= 8)
+    met += (met.empty() ? "" : ", ") + std::string(c10::toString(static_cast<at::ScalarType>((types & 0xff) - 1)));
+  raise(Class::Unsupported, std::string(loaded->kernels[kernel].name) + "(): " + loaded->file + " has no kernel for " + met +
+                                "\n  it has:       " + has + "\n  likely fix:   opwright.bundle(..., dtypes=[...]) with that one");
+}
+
+void misfit(int64_t kernel, int64_t count, const int64_t* words) {
+  const opw_bundle_kernel& k = loaded->kernels[kernel];
+  const int64_t* const end = words + count;
+  std::string got;
+  for (int32_t i = 0; i < k.inputs && words < end; ++i) {
+    got += (i ? ", " : "") + std::string(k.input_names[i]) + ": ";
+    if (!*words++) {
+      got += "None";
+      continue;
+    }
+    const auto type = static_cast<at::ScalarType>(*words++);
+    const int64_t rank = *words++;
+    got += std::string(c10::toString(type)) + "[";
+    for (int64_t d = 0; d < rank; ++d) got += (d ? ", " : "") + std::to_string(*words++);
+    got += "]";
+  }
+  raise(Class::Argument, std::string(k.name) + "(): the arguments don't fit the operator's signature\n  got:          " + got +
+                             "\n  signature:    " + k.signature);
+}
+
+const opw_kernel* row(const opw_bundle_instance& instance) {
+  const opw_library* table = instance.table(host());
+  const char* name = loaded->kernels[instance.kernel].name;
+  for (int32_t i = 0; table && i < table->count; ++i)
+    if (!std::strcmp(table->kernels[i].name, name) && !std::strcmp(table->kernels[i].instance, instance.name))
+      return &table->kernels[i];
+  TORCH_CHECK(false, name, " for ", instance.name, " is missing");
+}
+
+template <class T>
+T checked(T result) {
+  TORCH_CHECK(result, opw_last_error());
+  return result;
+}
+
+bool is_there(const opw_bundle_operator& op) {
+  return c10::Dispatcher::singleton().findSchema({op.name, op.overload}).has_value();
+}
+
+void define(torch::Library& library, const opw_bundle_operator& op) {
+  std::vector<at::Tag> numbered;
+  for (int32_t i = 0; i < op.tag_count; ++i) numbered.push_back(static_cast<at::Tag>(op.tags[i]));
+  const auto& tags = numbered;  // `def` takes what isn't const for a function
+  library.def(op.schema, tags);
+}
+
+std::vector<Kernel*> make_kernels(const opw_bundle& bundle) {
+  std::vector<Kernel*> kernels;
+  for (int32_t i = 0; i < bundle.kernel_count; ++i) kernels.push_back(opw_kernel_new(i, bundle.kernels[i].name));
+  for (int32_t i = 0; i < bundle.instance_count; ++i) {
+    const auto& instance = bundle.instances[i];
+    opw_kernel_publish(kernels[instance.kernel], instance.types, row(instance));
+  }
+  return kernels;
+}
+
+void register_all(const opw_bundle& bundle) {
+  const auto kernels = make_kernels(bundle);
+  auto* library = new torch::Library(torch::Library::FRAGMENT, bundle.ns, std::nullopt, __FILE__, __LINE__);  // for ever
+  std::vector<Operator*> made(bundle.operator_count);
+  for (int32_t i = 0; i < bundle.operator_count; ++i) {
+    const auto& op = bundle.operators[i];
+    if (is_there(op)) continue;  // the same signature, from another bundle or from opwright.load: the first one stays
+    define(*library, op);
+    made[i] = checked(opw_operator_new(kernels[op.kernel], op.name, op.overload, op.plan, op.plan_size, op.returns_residuals));
+  }
+  for (int32_t i = 0; i < bundle.operator_count; ++i) {
+    const auto& op = bundle.operators[i];
+    if (!made[i]) continue;
+    checked(opw_operator_register(made[i], op.forward < 0 ? nullptr : made[op.forward],
+                                  op.backward < 0 ? nullptr : made[op.backward], op.wires, op.wires_size, op.node_name,
+                                  op.missing));
+  }
+}
+
+}  // namespace
+}  // namespace opw
+
+extern "C" const char* opw_bundle_register(const opw_bundle* bundle) {
+  static std::string failure;
+  try {
+    opw::loaded = bundle;
+    opw::Callbacks callbacks{};
+    callbacks.build = &opw::lacks;
+    callbacks.explain = &opw::misfit;
+    // There are no Python classes here, and errors are PyTorch's own; anything but null makes opw_last_error speak.
+    auto* any = reinterpret_cast<_object*>(&opw::loaded);
+    opw_initialize(callbacks, any, any, any, any);
+    opw::register_all(*bundle);
+    return nullptr;
+  } catch (const c10::Error& error) {
+    failure = error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  return failure.c_str();
+}
+#endif

@@ -1,0 +1,43 @@
+// What a bundle holds (runtime/bundle.py writes it): operators to be registered without Python. Plain data, no PyTorch.
+#pragma once
+#include "opwright/abi.h"
+
+struct opw_bundle_kernel {
+  const char *name, *signature;
+  int32_t inputs;
+  const char *const *input_names;
+};
+
+// A kernel for certain element types, and the table that has it.
+struct opw_bundle_instance {
+  int32_t kernel;
+  uint64_t types;  // csrc/plan.h, Bound::types
+  const char *name;  // "T=f32"
+  opw_library_function table;
+};
+
+struct opw_bundle_operator {
+  const char *name, *overload, *schema;  // "ns::foo", "sig_...", "ns::foo.sig_...(...) -> ..."
+  int32_t tag_count;
+  const int32_t *tags;  // at::Tag
+  int32_t kernel, returns_residuals;
+  int64_t plan_size;
+  const int64_t *plan;
+  int32_t forward, backward;  // operators of this bundle; -1: none
+  int64_t wires_size;
+  const int64_t *wires;
+  const char *node_name, *missing;
+};
+
+struct opw_bundle {
+  const char *file;  // as it was called when it was written, for messages
+  const char *ns;
+  int32_t torch_major, torch_minor;
+  int32_t kernel_count, instance_count, operator_count;
+  const opw_bundle_kernel *kernels;
+  const opw_bundle_instance *instances;
+  const opw_bundle_operator *operators;
+};
+
+// Registers what the dispatcher lacks. Null, or the text of what went wrong; that lives for ever. Throws nothing.
+extern "C" const char *opw_bundle_register(const opw_bundle *bundle);

@@ -1,0 +1,50 @@
+// What a bundle has to carry: residuals, derivatives to second order, scalars, several element types and none.
+#include <opwright.h>
+
+// Neither inline nor a template: a library with several element types must still hold it once.
+double one() { return 1.0; }
+
+OPWRIGHT("swish(x: T[...], beta: float = 1.0) -> (y: T[...]; s: T[...]) where T in (f32, f64)")
+template <class T>
+void swish(Tensor<const T> x, double beta, Tensor<T> y, Tensor<T> s) {
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    const T gate = T(one()) / (T(one()) + exp(-T(beta) * x[i]));
+    y[i] = x[i] * gate;
+    if (s) s[i] = gate;
+  }
+}
+
+OPWRIGHT("swish_backward(grad_y: T[...], x: T[...], s: T[...], beta: float) -> (grad_x: T[...])")
+template <class T>
+void swish_backward(Tensor<const T> grad_y, Tensor<const T> x, Tensor<const T> s, double beta, Tensor<T> grad_x) {
+  for (int64_t i = 0; i < x.numel(); ++i) grad_x[i] = grad_y[i] * s[i] * (1 + T(beta) * x[i] * (1 - s[i]));
+}
+
+OPWRIGHT("blend(x: T[M, N], w: T[N]?) -> (y: T[M]) where T in (f32, f64)")
+template <class T>
+void blend(Tensor<const T, 2> x, Tensor<const T, 1> w, Tensor<T, 1> y) {
+  parallel_for(x.size(0), [&](int64_t i) {
+    T sum = 0;
+    for (int64_t j = 0; j < x.size(1); ++j) sum += x(i, j) * (w ? w[j] : T(1));
+    y[i] = sum;
+  });
+}
+
+OPWRIGHT("blend_backward(grad_y: T[M], x: T[M, N], w: T[N]?) -> (grad_x: T[M, N], grad_w: T[N])")
+template <class T>
+void blend_backward(Tensor<const T, 1> grad_y, Tensor<const T, 2> x, Tensor<const T, 1> w, Tensor<T, 2> grad_x,
+                    Tensor<T, 1> grad_w) {
+  for (int64_t j = 0; j < x.size(1); ++j) {
+    if (grad_w) grad_w[j] = 0;
+    for (int64_t i = 0; i < x.size(0); ++i) {
+      if (grad_x) grad_x(i, j) = grad_y[i] * (w ? w[j] : T(1));
+      if (grad_w) grad_w[j] += grad_y[i] * x(i, j);
+    }
+  }
+}
+
+OPWRIGHT("count(x: i64[N]) -> (n: i64[])")
+void count(Tensor<const int64_t, 1> x, Tensor<int64_t, 0> n) {
+  OPWRIGHT_CHECK(x.size(0) < 5, "more than I can count: ", x.size(0));
+  n() = x.size(0);
+}

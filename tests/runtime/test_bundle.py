@@ -1,0 +1,267 @@
+"""opwright.bundle: loaded where there is no Opwright, by Python and by C++."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import opwright
+from opwright import ArgumentError, Operators, ToolchainError
+
+Write = Callable[..., Path]
+SOURCE = Path(__file__).parent / "kernels" / "bundle_ops.cpp"
+module = importlib.import_module("opwright.runtime.bundle")
+
+
+@pytest.fixture(scope="session")
+def ops() -> Operators:
+    return opwright.load(SOURCE)
+
+
+@pytest.fixture(scope="session")
+def library(ops: Operators, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return opwright.bundle(ops, tmp_path_factory.mktemp("bundle") / "bundle_ops.so")
+
+
+def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Python without Opwright, away from its sources."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    guard = "import sys; sys.modules['opwright'] = None\nimport json, torch\n"
+    command = [sys.executable, "-c", guard + code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd="/")
+
+
+def said(tool: str, *words: str | Path) -> str:
+    return subprocess.run([shutil.which(tool) or tool, *words], capture_output=True, text=True, check=True).stdout
+
+
+def result(code: str, *arguments: object) -> Any:
+    done = run(code, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return json.loads(done.stdout)
+
+
+_CALLS = """
+torch.ops.load_library(sys.argv[1])
+ops = torch.ops.bundle_ops
+x = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
+w = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
+y = ops.blend(ops.swish(x.t().contiguous().t(), 2.0), w)
+y.sum().backward()
+with torch.no_grad():
+    single = ops.swish(x.float())
+print(json.dumps([y.tolist(), x.grad.tolist(), w.grad.tolist(), single.tolist(), int(ops.count(torch.arange(3)))]))
+"""
+
+
+def test_forward_and_backward_without_opwright(library: Path) -> None:
+    y, grad_x, grad_w, single, counted = result(_CALLS, library)
+    x = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
+    w = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
+    expected = (x * (2 * x).sigmoid()) @ w
+    expected.sum().backward()
+    assert (x.grad, w.grad) != (None, None)
+    torch.testing.assert_close(torch.tensor(y, dtype=torch.float64), expected.detach())
+    torch.testing.assert_close(torch.tensor(grad_x, dtype=torch.float64), x.grad)
+    torch.testing.assert_close(torch.tensor(grad_w, dtype=torch.float64), w.grad)
+    torch.testing.assert_close(torch.tensor(single), torch.nn.functional.silu(x.detach().float()))
+    assert counted == 3
+
+
+_WRONG = """
+torch.ops.load_library(sys.argv[1])
+ops, texts = torch.ops.bundle_ops, []
+x = torch.ones(2, 3)
+for call in (
+    lambda: ops.blend(x, torch.ones(2)),
+    lambda: ops.blend(x[0]),
+    lambda: ops.swish(x.half()),
+    lambda: ops.count(torch.arange(7)),
+    lambda: torch.autograd.grad(ops.swish(x.requires_grad_()).sum(), x, create_graph=True)[0].sum().backward(),
+):
+    try:
+        call()
+    except RuntimeError as error:
+        texts.append(str(error))
+print(json.dumps(texts))
+"""
+
+
+def test_wrong_calls_without_opwright(library: Path) -> None:
+    texts = result(_WRONG, library)
+    blend = "blend(x: T[M, N], w: T[N]?) -> (y: T[M]) where T in (f32, f64)"
+    refusal = "blend(): the arguments don't fit the operator's signature\n  got:          "
+    assert texts[0] == f"{refusal}x: Float[2, 3], w: Float[2]\n  signature:    {blend}"
+    assert texts[1] == f"{refusal}x: Float[3], w: None\n  signature:    {blend}"
+    assert texts[2].startswith(
+        "swish(): the arguments don't fit the operator's signature\n  got:          x: Half[2, 3]"
+    )
+    assert texts[3].startswith("count(): more than I can count: 7 [x.size(0) < 5 is false, ")
+    assert texts[4].startswith("swish_backward() has no second derivative: there is no swish_backward_backward")
+
+
+def test_an_element_type_that_was_left_out(ops: Operators, tmp_path: Path) -> None:
+    path = opwright.bundle(ops, tmp_path / "some.so", dtypes=[torch.float32])
+    code = """
+torch.ops.load_library(sys.argv[1])
+x = torch.ones(2)
+assert torch.equal(torch.ops.bundle_ops.swish(x), torch.nn.functional.silu(x))
+try:
+    torch.ops.bundle_ops.swish(x.double())
+except RuntimeError as error:
+    print(json.dumps(str(error)))
+"""
+    assert result(code, path) == (
+        "swish(): some.so has no kernel for Double\n  it has:       T=f32\n"
+        "  likely fix:   opwright.bundle(..., dtypes=[...]) with that one"
+    )
+    with pytest.raises(ArgumentError, match=r"bundle\(\): dtypes=\[torch.int64\] leave swish without a kernel"):
+        opwright.bundle(ops, tmp_path / "none.so", dtypes=[torch.int64])
+
+
+def test_loaded_twice_and_beside_a_copy(library: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copy(library, tmp_path / "copy.so"))
+    code = """
+for path in (*sys.argv[1:], sys.argv[1]):
+    torch.ops.load_library(path)
+print(json.dumps(torch.ops.bundle_ops.count(torch.arange(2)).item()))
+"""
+    assert result(code, library, copy) == 2
+
+
+def test_where_opwright_has_the_operators_it_changes_nothing(ops: Operators, library: Path) -> None:
+    x = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    before = ops.swish
+    torch.ops.load_library(library)
+    assert ops.swish is before is torch.ops.bundle_ops.swish.default
+    assert torch.autograd.gradcheck(ops.swish, (x,))
+    with pytest.raises(ArgumentError, match="bound so far"):  # Opwright's own words: its kernels are still those called
+        ops.blend(torch.ones(2, 3), torch.ones(2))
+
+
+def test_loading_sources_where_a_bundle_is_is_refused(library: Path) -> None:
+    code = f"""
+import torch, opwright
+torch.ops.load_library({str(library)!r})
+try:
+    opwright.load({str(SOURCE)!r})
+except opwright.SourceError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("the namespace torch.ops.bundle_ops belongs to PyTorch or to another library")
+
+
+def test_another_pytorch_is_refused_at_each_call(
+    ops: Operators, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "torch_minor", lambda: (2, 9))
+    path = opwright.bundle(ops, tmp_path / "old.so", dtypes=[torch.float32])
+    done = run(
+        "torch.ops.load_library(sys.argv[1])\n"
+        "try:\n    torch.ops.bundle_ops.swish(torch.ones(2))\nexcept RuntimeError as error:\n    print(error)",
+        path,
+    )
+    has = ".".join(torch.__version__.split(".")[:2])
+    text = (
+        f"old.so was written for PyTorch 2.9, this process has {has}\n"
+        "  likely fix: opwright.bundle(...) with this PyTorch\n"
+    )
+    assert (done.stdout, done.stderr, done.returncode) == (text, f"opwright: {text}", 0)
+
+
+@pytest.mark.skipif(not shutil.which("objcopy"), reason="objcopy, which makes the references weak, isn't there")
+def test_what_it_needs_of_pytorch_is_weak(library: Path) -> None:
+    """So that one with other symbols loads it at all, and gets to the check."""
+    symbols = said("nm", "-D", library)
+    needed = {line.split()[-1] for line in symbols.splitlines() if " U " in f" {line} "}
+    assert {name for name in needed if "torch" in name or "c10" in name} == {
+        "aoti_torch_abi_version",
+        *(f"aoti_torch_library_{what}" for what in ("def", "impl", "init_fragment", "init_impl")),
+    }
+    assert [line.split()[-1] for line in symbols.splitlines() if " T " in line] == ["opwright_bundle_error"]
+
+
+def test_a_place_that_cant_be_written(ops: Operators, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ToolchainError, match=r"op\.so: can't be written: "):
+        opwright.bundle(ops, tmp_path / "file" / "op.so")
+
+
+def test_c_sources(write: Write, tmp_path: Path) -> None:
+    source = tmp_path / "bundle_c.c"
+    source.write_text(
+        '#include <opwright.h>\nOPWRIGHT("bundle_axpy(alpha: float, x: f32[N], y: f32[N]) -> (z: f32[N])")\n'
+        "void bundle_axpy(int64_t N, float alpha, const float *x, const float *y, float *z) {\n"
+        "  for (int64_t i = 0; i < N; ++i) z[i] = alpha * x[i] + y[i];\n}\n"
+    )
+    path = opwright.bundle(opwright.load(source), tmp_path / "bundle_c.so")
+    code = """
+torch.ops.load_library(sys.argv[1])
+print(json.dumps(torch.ops.bundle_c.bundle_axpy(2.0, torch.ones(2), torch.ones(2)).tolist()))
+"""
+    assert result(code, path) == [3.0, 3.0]
+
+
+_PROGRAM = """
+#include <ATen/ops/arange.h>
+#include <ATen/ops/mul.h>
+#include <dlfcn.h>
+#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
+
+#include <iostream>
+
+int main(int, char **argv) {
+  void *library = dlopen(argv[1], RTLD_NOW);
+  if (!library) return std::cerr << dlerror(), 2;
+  const auto error = reinterpret_cast<const char *(*)()>(dlsym(library, "opwright_bundle_error"));
+  if (!error || error()) return std::cerr << (error ? error() : "no opwright_bundle_error"), 3;
+  torch::inductor::AOTIModelPackageLoader loader(argv[2]);
+  const auto x = at::mul(at::arange(28, at::kFloat), 0.1).reshape({7, 4});
+  const auto outputs = loader.run({x});
+  for (int64_t i = 0; i < outputs[0].numel(); ++i) std::cout << outputs[0].const_data_ptr<float>()[i] << " ";
+}
+"""
+
+
+class Model(torch.nn.Module):
+    def __init__(self, ops: Operators) -> None:
+        super().__init__()
+        self.ops = ops
+        self.weight = torch.nn.Parameter(torch.linspace(1, 2, 4))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.ops.blend(self.ops.swish(x + 1, 0.5), self.weight).cos()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # AOTInductor's own
+def test_a_cpp_program_without_python(ops: Operators, library: Path, tmp_path: Path) -> None:
+    """The quick twin is `test_forward_and_backward_without_opwright`."""
+    rows, model = torch.export.Dim("rows", min=2, max=100), Model(ops)
+    program = torch.export.export(model, (torch.ones(3, 4),), dynamic_shapes=({0: rows},))
+    package = torch._inductor.aoti_compile_and_package(program, package_path=str(tmp_path / "model.pt2"))
+    source, binary, root = tmp_path / "main.cpp", tmp_path / "main", Path(torch.__file__).parent
+    source.write_text(_PROGRAM)
+    command: list[object] = [
+        *(shutil.which("c++") or "g++", "-std=c++20", "-w", source, "-o", binary, "-isystem", root / "include"),
+        *("-isystem", root / "include/torch/csrc/api/include", f"-L{root / 'lib'}", f"-Wl,-rpath,{root / 'lib'}"),
+        *("-ltorch", "-ltorch_cpu", "-lc10"),
+    ]
+    subprocess.run(list(map(str, command)), check=True)
+    assert "libpython" not in said("ldd", binary)
+    done = subprocess.run([binary, library, package], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    expected = model((torch.arange(28, dtype=torch.float32) * 0.1).reshape(7, 4)).detach()
+    torch.testing.assert_close(torch.tensor(list(map(float, done.stdout.split()))), expected, rtol=1e-4, atol=1e-5)
