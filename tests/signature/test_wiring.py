@@ -76,6 +76,20 @@ def test_a_backward_has_its_forwards_element_types() -> None:
     assert tuple(inherited([alone])) == (alone,)
 
 
+def test_an_index_range_of_a_type_that_the_forward_lists() -> None:
+    forward = "take(x: T[M], i: I[N] in [0, M)) -> (y: T[N]) where I in (i32, i64)"
+    backward = "take_backward(grad_y: T[N], i: I[N] in [0, M)) -> (grad_x: T[M])"
+    assert chains(map(parse, [forward, backward]))[0][1].allowed("I") == (DType.I32, DType.I64)
+    floats = "take(x: T[M], i: I[N]) -> (y: T[N])"
+    with pytest.raises(SignatureError) as caught:
+        chains(map(parse, [floats, backward]))
+    assert str(caught.value) == (
+        "take_backward: i has an index range, so its elements are integers, but take also has f32, f64, f16, bf16 for I\n"
+        f"  signature:  {floats}\n"
+        "  likely fix: give take the same range, and a type for indices: i64"
+    )
+
+
 MESSAGES = [
     (
         "f_backward(grad_y: T[N], v: T[N]) -> (grad_w: T[M])",

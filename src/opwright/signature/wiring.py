@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Literal
 
 from opwright.errors import SignatureError
+from opwright.signature.dtypes import DType
 from opwright.signature.model import DataAxis, ScalarParam, Signature, TensorParam
 from opwright.signature.record import record
 
@@ -77,9 +78,7 @@ def derivative(forward: Signature, backward: Signature) -> Derivative:
 
 def may_be_differentiable(param: TensorParam, signature: Signature) -> bool:
     """Whether the tensor can have a floating or complex element type."""
-    if param.type.kind == "dtype":
-        return param.type.resolve({}).is_differentiable
-    return any(dtype.is_differentiable for dtype in signature.allowed(param.type.name))
+    return any(dtype.is_differentiable for dtype in _types(param, signature))
 
 
 def inherit(forward: Signature, backward: Signature) -> Signature:
@@ -87,7 +86,28 @@ def inherit(forward: Signature, backward: Signature) -> Signature:
     given, own = dict(forward.where), dict(backward.where)
     where = {**{v: given[v] for v in backward.type_variables if v in given}, **own}
     fields = ("name", "inputs", "outputs", "residuals", "batched", "autocast")
-    return Signature(**{name: getattr(backward, name) for name in fields}, where=tuple(where.items()))
+    resolved = Signature(**{name: getattr(backward, name) for name in fields}, where=tuple(where.items()))
+    _check_index_types(forward, resolved)
+    return resolved
+
+
+def _check_index_types(forward: Signature, backward: Signature) -> None:
+    for param in backward.tensors:
+        variable = param.type.name
+        if param.index_range is None or all(dtype.is_integer for dtype in _types(param, backward)):
+            continue
+        raise SignatureError(
+            f"{backward.name}: {param.name} has an index range, so its elements are integers, but {forward.name} also "
+            f"has {', '.join(map(str, forward.allowed(variable)))} for {variable}\n"
+            f"  signature:  {forward}\n"
+            f"  likely fix: give {forward.name} the same range, and a type for indices: i64"
+        )
+
+
+def _types(param: TensorParam, signature: Signature) -> tuple[DType, ...]:
+    if param.type.kind == "dtype":
+        return (param.type.resolve({}),)
+    return signature.allowed(param.type.name)
 
 
 def inherited(signatures: Iterable[Signature]) -> Iterator[Signature]:
