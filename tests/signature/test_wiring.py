@@ -84,7 +84,8 @@ def test_an_index_range_of_a_type_that_the_forward_lists() -> None:
     with pytest.raises(SignatureError) as caught:
         chains(map(parse, [floats, backward]))
     assert str(caught.value) == (
-        "take_backward: i has an index range, so its elements are integers, but take also has f32, f64, f16, bf16 for I\n"
+        "take_backward: i has an index range, so its elements are integers, but take also has f32, f64, f16, bf16 "
+        "for I\n"
         f"  signature:  {floats}\n"
         "  likely fix: give take the same range, and a type for indices: i64"
     )
