@@ -309,6 +309,11 @@ def test_an_element_type_that_nothing_tells_the_backward(taken: str) -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["f(x: T[N]) -> (keep: i64[?K])", "f(n: i64[N]) -> (y: f32[N])"])
+def test_no_suggestion_where_nothing_is_differentiable(text: str) -> None:
+    assert suggestion(parse(text)) == ""
+
+
 def test_no_suggestion_where_its_names_would_clash() -> None:
     second = parse("f_backward_backward(grad_grad_x: T[N], grad_y: T[N], x: T[N]) -> (grad_grad_y: T[N], grad_x: T[N])")
     assert suggestion(second) == ""

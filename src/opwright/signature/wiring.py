@@ -349,14 +349,17 @@ def overload_name(chain: Sequence[Signature]) -> str:
 
 
 def suggestion(forward: Signature) -> str:
-    """A signature for the backward that ``forward`` lacks; empty where its arguments' names would clash."""
+    """A signature for the backward that ``forward`` lacks.
+
+    Empty where there is nothing to differentiate, and where its arguments' names would clash.
+    """
     written = forward.outputs + forward.mutated
     gradients = [f"{GRAD}{r.name}: {_type(r)}" for r in written if may_be_differentiable(r, forward)]
     inputs = [p for p in forward.inputs if isinstance(p, TensorParam | ScalarParam)]
     saved = [str(p) for p in inputs if p not in forward.mutated]
     results = [f"{GRAD}{p.name}: {_type(p)}" for p in forward.tensors if may_be_differentiable(p, forward)]
     names = [text.partition(":")[0] for text in gradients + saved]
-    if len(set(names)) < len(names):
+    if not gradients or not results or len(set(names)) < len(names):
         return ""
     return f"{forward.name}{BACKWARD}({', '.join(gradients + saved)}) -> ({', '.join(results)})"
 
