@@ -13,7 +13,8 @@ from opwright.signature.record import record
 
 GRAD = "grad_"
 BACKWARD = "_backward"
-FORMAT = 1  # of what follows from a signature: raised when the same signature comes to mean other shapes or gradients
+# Of what follows from a signature: raised when the same one comes to mean other shapes, gradients, or another graph.
+FORMAT = 2
 _TENSORS = ("gradient", "zero_gradient", "input", "output")
 
 
