@@ -187,10 +187,8 @@ def test_vmap_has_to_be_told_what_to_draw() -> None:
 
 
 def test_opcheck() -> None:
-    results = torch.library.opcheck(ops.dropout, (numbers(3, 4), 1.0))  # it compares two calls: nothing to draw
+    results = torch.library.opcheck(ops.dropout, (numbers(3, 4), 0.5))
     assert list(results.values()) == ["SUCCESS"] * 4
-    tests = ("test_schema", "test_autograd_registration", "test_faketensor")
-    assert set(torch.library.opcheck(ops.dropout, (numbers(3, 4), 0.5), test_utils=tests).values()) == {"SUCCESS"}
 
 
 @pytest.mark.filterwarnings(JIT)
