@@ -226,10 +226,10 @@ def test_the_layer_in_training_and_evaluation() -> None:
     assert dropout(x, training=False) is x
 
 
-def trained(layer: nn.Module, steps: int = 300) -> float:
+def trained(layer: nn.Module, steps: int = 60) -> float:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), layer, nn.Linear(64, 1))
-    x, optimizer = torch.randn(64, 4), torch.optim.Adam(model.parameters(), lr=0.01)
+    x, optimizer = torch.randn(64, 4), torch.optim.Adam(model.parameters(), lr=0.03)
     target = x.sum(1, keepdim=True).sin()
     for _ in range(steps):
         optimizer.zero_grad()
@@ -240,5 +240,5 @@ def trained(layer: nn.Module, steps: int = 300) -> float:
 
 def test_trains() -> None:
     untrained, ours, theirs = trained(Dropout(0.2), 0), trained(Dropout(0.2)), trained(nn.Dropout(0.2))
-    assert ours < untrained / 10
-    assert ours < 3 * theirs
+    assert ours < untrained / 4
+    assert ours < 2 * theirs
