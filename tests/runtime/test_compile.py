@@ -144,3 +144,34 @@ def test_the_overload_name_holds_the_signature(tmp_path: Path) -> None:
         source.write_text(_SOURCE.format(size=size))
         names.append(opwright.load(source).grow._overloadname)
     assert names[0] == names[2] != names[1]
+
+
+def test_equal_calls_of_a_random_operator_draw_twice(write: Callable[..., Path]) -> None:
+    """In a graph with gradients PyTorch merges equal calls of what it doesn't know to be random."""
+    ops = opwright.load(
+        write(
+            """
+        OPWRIGHT("noise(x: T[N], rng: generator(1)) -> (y: T[N])")
+        template <class T>
+        void noise(Tensor<const T, 1> x, Tensor<T, 1> y, Generator rng) {
+          for (int64_t i = 0; i < x.size(0); ++i) y[i] = x[i] + rng[i].uniform();
+        }
+        OPWRIGHT("noise_backward(grad_y: T[N]) -> (grad_x: T[N])")
+        template <class T>
+        void noise_backward(Tensor<const T, 1> grad_y, Tensor<T, 1> grad_x) {
+          for (int64_t i = 0; i < grad_x.size(0); ++i) grad_x[i] = grad_y[i];
+        }
+        """,
+            "noisy.cpp",
+        )
+    )
+
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return torch.stack([ops.noise(x), ops.noise(x)]) + 0
+
+    compiled, x = torch.compile(twice, backend="aot_eager", fullgraph=True), torch.zeros(9, requires_grad=True)
+    torch.manual_seed(0)
+    eager = twice(x)
+    torch.manual_seed(0)
+    assert torch.equal(compiled(x), eager)
+    assert not torch.equal(eager[0], eager[1])

@@ -76,6 +76,21 @@ def test_a_backward_has_its_forwards_element_types() -> None:
     assert tuple(inherited([alone])) == (alone,)
 
 
+def test_an_index_range_of_a_type_that_the_forward_lists() -> None:
+    forward = "take(x: T[M], i: I[N] in [0, M)) -> (y: T[N]) where I in (i32, i64)"
+    backward = "take_backward(grad_y: T[N], i: I[N] in [0, M)) -> (grad_x: T[M])"
+    assert chains(map(parse, [forward, backward]))[0][1].allowed("I") == (DType.I32, DType.I64)
+    floats = "take(x: T[M], i: I[N]) -> (y: T[N])"
+    with pytest.raises(SignatureError) as caught:
+        chains(map(parse, [floats, backward]))
+    assert str(caught.value) == (
+        "take_backward: i has an index range, so its elements are integers, but take also has f32, f64, f16, bf16 "
+        "for I\n"
+        f"  signature:  {floats}\n"
+        "  likely fix: give take the same range, and a type for indices: i64"
+    )
+
+
 MESSAGES = [
     (
         "f_backward(grad_y: T[N], v: T[N]) -> (grad_w: T[M])",
@@ -292,6 +307,11 @@ def test_an_element_type_that_nothing_tells_the_backward(taken: str) -> None:
         f"  signature:  f_backward({taken}) -> (grad_x: T[N])\n"
         "  likely fix: take an input of that type as well: x: T[N]"
     )
+
+
+@pytest.mark.parametrize("text", ["f(x: T[N]) -> (keep: i64[?K])", "f(n: i64[N]) -> (y: f32[N])"])
+def test_no_suggestion_where_nothing_is_differentiable(text: str) -> None:
+    assert suggestion(parse(text)) == ""
 
 
 def test_no_suggestion_where_its_names_would_clash() -> None:

@@ -102,7 +102,7 @@ class _Form:
         packet = getattr(getattr(torch.ops, self.namespace), name)
         op = getattr(packet, self.overload)
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
-        _register_fake(library, op, traced(op, rule))
+        _register_fake(library, op, traced(op, _drawing(rule, packet) if signature.generator else rule))
         torch.library.register_vmap(op, looped(op, signature, rule), lib=library)
         return op, started().define(self.kernel, op, residuals=residuals, mask=self.mask)
 
@@ -153,6 +153,22 @@ def _tags(signature: Signature) -> list[torch.Tag]:
     if signature.generator:
         tags.append(torch.Tag.nondeterministic_seeded)
     return tags
+
+
+def _drawing(rule: Callable[..., Any], packet: torch._ops.OpOverloadPacket) -> Callable[..., Any]:
+    """The fake kernel of a random operator: the first trace tells torch.compile that equal calls draw twice.
+
+    Its pass that merges equal calls, in graphs with gradients, knows random operators by a list and not by their tag.
+    """
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        from torch._functorch import compile_utils  # most of a second; whoever traces needs it anyway
+
+        if packet not in compile_utils.rand_ops:
+            compile_utils.rand_ops.append(packet)
+        return rule(*args, **kwargs)
+
+    return kernel
 
 
 def _register_fake(library: torch.library.Library, op: torch._ops.OpOverload, rule: Callable[..., Any]) -> None:

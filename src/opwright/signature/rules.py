@@ -194,6 +194,8 @@ class _Rules:
         if tensor.index_range is None:
             return
         name = tensor.type.name
+        if self.signature.is_backward and name not in dict(self.signature.where):
+            return  # the forward says what it may be; wiring.inherit looks at that
         if not all(tensor.type.resolve({name: dtype}).is_integer for dtype in self.signature.allowed(name)):
             at = self.written.types[place]
             self.fail(f"{tensor.name!r} has an index range, so its elements are integers", "i64", at)

@@ -7,12 +7,14 @@ from hashlib import sha256
 from typing import Literal
 
 from opwright.errors import SignatureError
+from opwright.signature.dtypes import DType
 from opwright.signature.model import DataAxis, ScalarParam, Signature, TensorParam
 from opwright.signature.record import record
 
 GRAD = "grad_"
 BACKWARD = "_backward"
-FORMAT = 1  # of what follows from a signature: raised when the same signature comes to mean other shapes or gradients
+# Of what follows from a signature: raised when the same one comes to mean other shapes, gradients, or another graph.
+FORMAT = 2
 _TENSORS = ("gradient", "zero_gradient", "input", "output")
 
 
@@ -77,9 +79,7 @@ def derivative(forward: Signature, backward: Signature) -> Derivative:
 
 def may_be_differentiable(param: TensorParam, signature: Signature) -> bool:
     """Whether the tensor can have a floating or complex element type."""
-    if param.type.kind == "dtype":
-        return param.type.resolve({}).is_differentiable
-    return any(dtype.is_differentiable for dtype in signature.allowed(param.type.name))
+    return any(dtype.is_differentiable for dtype in _types(param, signature))
 
 
 def inherit(forward: Signature, backward: Signature) -> Signature:
@@ -87,7 +87,28 @@ def inherit(forward: Signature, backward: Signature) -> Signature:
     given, own = dict(forward.where), dict(backward.where)
     where = {**{v: given[v] for v in backward.type_variables if v in given}, **own}
     fields = ("name", "inputs", "outputs", "residuals", "batched", "autocast")
-    return Signature(**{name: getattr(backward, name) for name in fields}, where=tuple(where.items()))
+    resolved = Signature(**{name: getattr(backward, name) for name in fields}, where=tuple(where.items()))
+    _check_index_types(forward, resolved)
+    return resolved
+
+
+def _check_index_types(forward: Signature, backward: Signature) -> None:
+    for param in backward.tensors:
+        variable = param.type.name
+        if param.index_range is None or all(dtype.is_integer for dtype in _types(param, backward)):
+            continue
+        raise SignatureError(
+            f"{backward.name}: {param.name} has an index range, so its elements are integers, but {forward.name} also "
+            f"has {', '.join(map(str, forward.allowed(variable)))} for {variable}\n"
+            f"  signature:  {forward}\n"
+            f"  likely fix: give {forward.name} the same range, and a type for indices: i64"
+        )
+
+
+def _types(param: TensorParam, signature: Signature) -> tuple[DType, ...]:
+    if param.type.kind == "dtype":
+        return (param.type.resolve({}),)
+    return signature.allowed(param.type.name)
 
 
 def inherited(signatures: Iterable[Signature]) -> Iterator[Signature]:
@@ -329,14 +350,17 @@ def overload_name(chain: Sequence[Signature]) -> str:
 
 
 def suggestion(forward: Signature) -> str:
-    """A signature for the backward that ``forward`` lacks; empty where its arguments' names would clash."""
+    """A signature for the backward that ``forward`` lacks.
+
+    Empty where there is nothing to differentiate, and where its arguments' names would clash.
+    """
     written = forward.outputs + forward.mutated
     gradients = [f"{GRAD}{r.name}: {_type(r)}" for r in written if may_be_differentiable(r, forward)]
     inputs = [p for p in forward.inputs if isinstance(p, TensorParam | ScalarParam)]
     saved = [str(p) for p in inputs if p not in forward.mutated]
     results = [f"{GRAD}{p.name}: {_type(p)}" for p in forward.tensors if may_be_differentiable(p, forward)]
     names = [text.partition(":")[0] for text in gradients + saved]
-    if len(set(names)) < len(names):
+    if not gradients or not results or len(set(names)) < len(names):
         return ""
     return f"{forward.name}{BACKWARD}({', '.join(gradients + saved)}) -> ({', '.join(results)})"
 

@@ -194,13 +194,13 @@ inline bool isfinite(T x, detail::float_of<T> * = nullptr) {
  * template parameters, so that std::min is the better match where a source uses namespace std. */
 template <class A, class B>
 inline detail::float_of_two<A, B> min(const A &a, const B &b) {
-  const detail::float_of_two<A, B> x = a, y = b;
-  return x < y || x != x ? x : y;
+  const detail::float_of_two<A, B> x = a, y = b, smaller = x < y ? x : y; /* two selections, no branch to mispredict */
+  return x != x ? x : smaller;
 }
 template <class A, class B>
 inline detail::float_of_two<A, B> max(const A &a, const B &b) {
-  const detail::float_of_two<A, B> x = a, y = b;
-  return x > y || x != x ? x : y;
+  const detail::float_of_two<A, B> x = a, y = b, larger = x > y ? x : y;
+  return x != x ? x : larger;
 }
 template <class A>
 inline typename detail::whole<A>::type min(const A &a, const typename detail::whole<A>::type &b) {

@@ -1,0 +1,33 @@
+"""Our dropout against PyTorch's own; the median of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from dropout import dropout
+from torch import Tensor
+from torch.utils.benchmark import Compare, Measurement, Timer
+
+
+def python(x: Tensor) -> Tensor:
+    """PyTorch's own."""
+    return torch.nn.functional.dropout(x)
+
+
+def measure(name: str, step: Callable[[Tensor], Tensor], size: int) -> Measurement:
+    """Forward and backward of `step` on `size` elements."""
+    timer = Timer(
+        "torch.autograd.grad(step(x), x, g)",
+        globals={"torch": torch, "step": step, "x": torch.randn(size, requires_grad=True), "g": torch.ones(size)},
+        label="dropout, forward and backward",
+        sub_label=f"{size} elements",
+        description=name,
+        num_threads=torch.get_num_threads(),
+    )
+    return timer.blocked_autorange(min_run_time=0.5)
+
+
+if __name__ == "__main__":
+    forms = {"torch dropout": python, "ours": dropout}
+    Compare([measure(name, step, size) for size in (4, 1_000, 1_000_000) for name, step in forms.items()]).print()
