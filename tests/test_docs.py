@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -59,8 +60,8 @@ def test_python_blocks_of_an_example_run_in_its_folder(document: Path) -> None:
 
 @pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.parent.name)
 def test_cpp_blocks_of_an_example_are_in_its_sources(document: Path) -> None:
-    sources = "".join(path.read_text() for path in document.parent.glob("*.cpp"))
-    for line in "".join(blocks(document, "cpp")).splitlines():
+    sources = "".join(path.read_text() for path in document.parent.glob("*.c*"))
+    for line in "".join([*blocks(document, "cpp"), *blocks(document, "c")]).splitlines():
         assert line in sources
 
 
@@ -71,7 +72,7 @@ def test_shell_blocks_name_what_exists(document: Path, tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for line in "\n".join(blocks(document, "sh")).splitlines():
-        words = line.partition("#")[0].split()
+        words = shlex.split(line, comments=True)
         if not words or words[0] not in ("make", "opwright"):
             continue
         if words[0] == "make":

@@ -14,7 +14,15 @@ import pytest
 import torch
 
 import opwright
-from opwright import ArgumentError, CompileError, KernelError, SignatureError, SourceError, UnsupportedError
+from opwright import (
+    ArgumentError,
+    CompileError,
+    KernelError,
+    OpwrightError,
+    SignatureError,
+    SourceError,
+    UnsupportedError,
+)
 
 Write = Callable[..., Path]
 _BODY = "template <class T>\nvoid f(Tensor<const T, 1> x, Tensor<T, 1> y) {}"
@@ -65,7 +73,8 @@ def test_nothing_to_load(write: Write, tmp_path: Path) -> None:
     empty = write("int x;", "empty.cpp")
     assert failing(lambda: opwright.load(empty), SourceError) == (
         f'{empty}: there is no OPWRIGHT("...") in it\n'
-        '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")'
+        '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")\n'
+        '  or signatures given from outside: load(..., ops="f(x: f32[N]) -> (y: f32[N])")'
     )
     missing = tmp_path / "missing.cpp"
     assert (
@@ -93,12 +102,45 @@ def test_a_namespace_that_is_taken(write: Write) -> None:
 
 def test_a_signature_that_changed(write: Write) -> None:
     source = write(f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{_BODY}', "changed.cpp")
-    opwright.load(source)
+    ops = opwright.load(source)
+    f, x = ops.f, torch.ones(3)
     write(f'OPWRIGHT("f(x: T[N]) -> (y: T[2*N])")\n{_BODY}', "changed.cpp")
-    assert failing(lambda: opwright.load(source), UnsupportedError) == (
-        f"{source}: the signature of f has changed since it was loaded; PyTorch keeps an operator's schema for the "
-        "life of the process\n"
-        '  likely fix: restart the process, or load(..., namespace="...") with a new name'
+    opwright.load(source)
+    assert failing(lambda: f(x), OpwrightError) == (
+        "f(): the signature has changed since this callable was taken; its source was loaded again\n"
+        "  then:        f(x: T[N]) -> (y: T[N])\n"
+        "  now:         f(x: T[N]) -> (y: T[2*N])\n"
+        "  likely fix:  take it again, from what load() returned or as torch.ops.changed.f.default"
+    )
+    f = ops.f
+    gradient = _BODY.replace(" f(", " f_backward(").replace(" x,", " grad_y,").replace(" y)", " grad_x)")
+    backward = f'OPWRIGHT("f_backward(grad_y: T[2*N]) -> (grad_x: T[N])")\n{gradient}'
+    write(f'OPWRIGHT("f(x: T[N]) -> (y: T[2*N])")\n{_BODY}\n{backward}', "changed.cpp")
+    opwright.load(source)
+    assert failing(lambda: f(x), OpwrightError) == (
+        "f(): the signature has changed since this callable was taken; its source was loaded again\n"
+        "  then:        no f_backward\n"
+        "  now:         f_backward(grad_y: T[2*N]) -> (grad_x: T[N])\n"
+        "  likely fix:  take it again, from what load() returned or as torch.ops.changed.f.default"
+    )
+
+
+def test_an_operator_that_was_removed(write: Write) -> None:
+    f = f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{_BODY}'
+    source = write(f, "removed.cpp")
+    ops = opwright.load(source)
+    held, x = ops.f, torch.ones(3)
+    write(f.replace("f(x", "g(x").replace(" f(", " g("), "removed.cpp")
+    opwright.load(source)
+    for call in (held, torch.ops.removed.f, torch.ops.removed.f.default):
+        assert failing(lambda call=call: call(x), OpwrightError) == (  # type: ignore[misc]
+            "f() was removed from its source, which was loaded again since this callable was taken\n"
+            "  it was:      f(x: T[N]) -> (y: T[N])\n"
+            "  now there:   g"
+        )
+    assert failing(lambda: ops.f, AttributeError) == (
+        f"<opwright operators 'removed' from {source}> has no operator 'f' any more: it was removed from the source; "
+        "it has: g"
     )
 
 
@@ -232,3 +274,54 @@ def test_wiring_is_judged_before_anything_is_registered(write: Write) -> None:
     assert failing(lambda: opwright.load(source), SignatureError) == text
     write(good, "wires.cpp")
     assert list(opwright.load(source)) == ["f"]
+
+
+def test_a_signature_that_does_not_fit_a_plain_c_function(tmp_path: Path) -> None:
+    source = tmp_path / "plain.c"
+    source.write_text(
+        "void scale(long n, float alpha, const float *x, float *out) {}\n"
+        "#define scale_all(x) x\nfloat norm(const float *x, int n) { return 0; }\nint check(float *, int);\n"
+    )
+
+    def load(ops: str | dict[str, str]) -> str:
+        return failing(lambda: opwright.load(source, ops=ops), SourceError)
+
+    scale = "scale(alpha: float, x: f32[N]) -> (out: f32[N])"
+    shown = f"  function:   void scale(long n, float alpha, const float *x, float *out)  ({source}:1)\n"
+    assert load(scale) == (
+        f"{source}:1: scale: the function has no parameter named N\n  signature:  {scale}  (given in ops)\n{shown}"
+        "  likely fix: did you mean n? use the function's names in the signature, or name its parameters in order: "
+        '"scale(N, alpha, x, out)"'
+    )
+    assert load({"scale(N, x, alpha, out)": scale}) == (
+        f"{source}:1: scale: parameter 2 is `float alpha`, expected `const float *x` for the input `x: f32[N]`: a "
+        f"tensor is a pointer to its elements\n  signature:  {scale}  (given in ops)\n{shown}"
+        "  likely fix: write what the function has into the signature, or call it from a function with `const float *x`"
+    )
+    assert load({"scale(N, alpha, x)": scale}) == (
+        f"{source}:1: scale: ops calls it as scale(N, alpha, x), with 3 arguments; it has 4 parameters\n"
+        f"  signature:  {scale}  (given in ops)\n{shown}"
+        '  likely fix: name them all, in order: "scale(N, alpha, x, out)"'
+    )
+    assert load("norm(x: f32[n])  -> (y: f64[])") == (
+        f"{source}:3: norm: the function returns `float`, expected double for the output `y: f64[]`, which has no "
+        "parameter and so takes what it returns\n  signature:  norm(x: f32[n]) -> (y: f64[])  (given in ops)\n"
+        f"  function:   float norm(const float *x, int n)  ({source}:3)\n"
+        "  likely fix: declare it as an output without a parameter: -> (y: f32[])"
+    )
+    assert load("check(x: f32[n]!)") == (
+        f"{source}:4: check: parameter 1 is `float *` and has no name\n"
+        "  signature:  check(x: f32[n]!)  (given in ops)\n"
+        f"  function:   int check(float *, int)  ({source}:4)\n"
+        '  likely fix: name all of them in order: ops={"check(?, ?)": "..."}'
+    )
+    assert load("scales(x: f32[n]!)") == (
+        f"{source}: scales: no function scales is declared in it\n  signature:  scales(x: f32[n]!)  (given in ops)\n"
+        "  functions:  scale, norm, check\n"
+        '  likely fix: did you mean scale? Give the function\'s name: ops={"scale": "scales(...)"}'
+    )
+    assert load("scale_all(x: f32[n]!)") == (
+        f"{source}: scale_all: scale_all is a macro, not a function\n"
+        "  signature:  scale_all(x: f32[n]!)  (given in ops)\n"
+        '  likely fix: write a function that uses it, and give that one\'s name: ops={"my_scale_all": "scale_all(...)"}'
+    )

@@ -17,7 +17,16 @@ def run(code: str) -> str:
 def test_names() -> None:
     assert opwright.__all__ == [
         *("ArgumentError", "CompileError", "KernelError", "Operators", "OpwrightError", "Signature", "SignatureError"),
-        *("SourceError", "ToolchainError", "UnsupportedError", "__version__", "load", "parse"),
+        *(
+            "SourceError",
+            "ToolchainError",
+            "UnsupportedError",
+            "__version__",
+            "load",
+            "load_inline",
+            "parse",
+            "unwatch",
+        ),
     ]
     assert dir(opwright) == opwright.__all__
     assert all(getattr(opwright, name) is not None for name in opwright.__all__)

@@ -28,14 +28,17 @@ from opwright.errors import (
 )
 
 if TYPE_CHECKING:
-    from opwright.runtime import Operators, load
+    from opwright.runtime import Operators, load, unwatch
+    from opwright.runtime.inline import load_inline
     from opwright.signature import Signature, parse
 
 _LAZY = {
     "Operators": "opwright.runtime",
     "Signature": "opwright.signature",
     "load": "opwright.runtime",
+    "load_inline": "opwright.runtime.inline",
     "parse": "opwright.signature",
+    "unwatch": "opwright.runtime",
 }
 
 __all__ = [
@@ -51,7 +54,9 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "load",
+    "load_inline",
     "parse",
+    "unwatch",
 ]
 
 

@@ -61,7 +61,7 @@ def _wide_terminal() -> dict[str, str]:
 def test_help_lists_the_commands() -> None:
     done = opwright("--help")
     assert done.returncode == 0
-    for name in ("build", "demo", "info"):
+    for name in ("build", "cache", "demo", "info"):
         assert name in done.stdout
 
 
@@ -265,3 +265,30 @@ def test_the_demo_shows_the_table_and_writes_the_plot(tmp_path: Path) -> None:
     assert "NO" not in done.stdout
     assert "whole operator" in done.stdout
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+PLAIN_C = """
+float total(int n, const float *x) { float s = 0; while (n-- > 0) s += x[n]; return s; }
+double root(double value, double *y) { *y = 0; return value; }
+int work(int n, const double *x, double *y) { return 0; }
+"""
+TOTAL = "total(x: f32[n]) -> (sum: f32[])"
+
+
+def test_build_and_info_of_plain_c(tmp_path: Path) -> None:
+    source = tmp_path / "plain_cli.c"
+    source.write_text(PLAIN_C)
+    ops = ["--ops", TOTAL, "--ops", "work(x: f64[n]) -> (y: f64[n])"]
+    done = opwright("info", source, *ops, without_torch=True)
+    assert done.returncode == 0, done.stderr
+    assert f"total  {source}:2" in done.stdout
+    assert "work(x: f64[n]) -> (y: f64[n])" in done.stdout
+    first, second = (opwright("build", source, *ops, without_torch=True) for _ in range(2))
+    assert first.returncode == second.returncode == 0, first.stderr
+    assert "plain_cli.c" in second.stdout
+    assert "cached" in second.stdout
+    refused = opwright("build", source, "--ops", "totals(x: f32[n]) -> (sum: f32[])")
+    assert refused.returncode == 1
+    assert "did you mean total?" in refused.stderr
+    refused = opwright("build", source, *ops, "-l", "no_such_library", "-L", str(tmp_path))
+    assert "the linker finds no library no_such_library" in refused.stderr

@@ -112,19 +112,20 @@ import json, sys, torch, opwright, torch._inductor.config
 from torch._dynamo.utils import counters
 ops = opwright.load(sys.argv[1])
 torch._inductor.config.cpp.simdlen = 0  # nothing is vectorised here: no need to find out how
-y = torch.compile(lambda x: ops.grow(x), fullgraph=True, dynamic=False)(torch.ones(3))
+y = torch.compile(lambda x: {call}(x) + 0, fullgraph=True, dynamic=False)(torch.ones(3))
 print(json.dumps([y.tolist(), counters["inductor"]["fxgraph_cache_hit"]]))
 """
 
 
-def test_a_second_process_doesnt_take_the_graph_of_another_signature(tmp_path: Path) -> None:
+@pytest.mark.parametrize("call", ["ops.grow", "torch.ops.grow.grow", "torch.ops.grow.grow.default"])
+def test_a_second_process_doesnt_take_the_graph_of_another_signature(call: str, tmp_path: Path) -> None:
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
 
     def start(size: str) -> subprocess.Popen[bytes]:
         source = tmp_path / size.replace("*", "x") / "grow.cpp"
         source.parent.mkdir(exist_ok=True)
         source.write_text(_SOURCE.format(size=size))
-        command = [sys.executable, "-c", _SCRIPT, str(source)]
+        command = [sys.executable, "-c", _SCRIPT.replace("{call}", call), str(source)]
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
 
     def result(process: subprocess.Popen[bytes]) -> Any:

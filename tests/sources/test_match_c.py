@@ -5,7 +5,9 @@ import pathlib
 import pytest
 
 from opwright.errors import SourceError
-from opwright.sources import Kernel, match, scan
+from opwright.sources import Kernel, is_status, match, returned, scan
+from opwright.sources.given import read_ops
+from opwright.sources.prototypes import Declarations
 
 SAXPY = "saxpy(alpha: float, x: f32[N], y: f32[N]!)"
 
@@ -70,8 +72,18 @@ def test_the_whole_text_of_a_mismatch() -> None:
         (SAXPY, "void saxpy(int N, float alpha, const float *x, const float *y)", "expected `float *y` for the input"),
         (SAXPY, "void saxpy(int N, float alpha, const double *x, float *y)", "its elements are f32"),
         (SAXPY, "void saxpy(int N, float alpha, float x, float *y)", "a tensor is a pointer to its elements"),
-        (SAXPY, "int saxpy(int N, float alpha, const float *x, float *y)", "the function returns `int`, expected `voi"),
-        (SAXPY, "static void saxpy(int N, float alpha, const float *x, float *y)", "a static or inline C function"),
+        (SAXPY, "float saxpy(int N, float alpha, const float *x, float *y)", "returns `float`, which no output takes"),
+        (SAXPY, "struct s saxpy(int N, float alpha, const float *x, float *y)", "returns `struct s`, which no output"),
+        (SAXPY, "void saxpy(int N, float alpha, const float *x, float *y, ...)", "a function with a variable number "),
+        (SAXPY, "void saxpy(int N, float alpha, const float *x, float **y)", "a tensor is a pointer to its elements"),
+        (SAXPY, "void saxpy(int N, float alpha, const float *x, float (*y)(int))", "a tensor is a pointer to its elem"),
+        (SAXPY, "void saxpy(struct s N, float alpha, const float *x, float *y)", "it is an integer"),
+        (SAXPY, "void saxpy(int N, long double alpha, const float *x, float *y)", "it is a double or a float"),
+        ("dot(x: f32[N]) -> (s: f32[])", "double dot(int N, const float *x)", "returns `double`, expected float for t"),
+        ("dot(x: f32[N]) -> (s: f32[N])", "float dot(int N, const float *x)", "returns `float`, which no output takes"),
+        ("f(x: f32[N]) -> (s: f32[], t: f32[])", "float f(int N, const float *x)", "returns `float`, which no output"),
+        ("f(x: f32[N]) -> (s: f32[])", "void f(int N, const float *x)", "the function has no parameter named s"),
+        ("f(x: f32[N]) -> (y: f32[N])", "void f(int N, const float *, float *y)", "is `const float *` and has no name"),
         ("f(x: T[N])", "void f(const float *x, int N)", "C has no templates for the type variables T"),
         ("f(x: f32[...])", "void f(const float *x)", "`...` has no name that a C function could take it by"),
         ("f(x: f32[N]) -> (y: i64[?K<=N])", "void f(int N, const float *x, int64_t *y)", "can't be given the axis ?K<"),
@@ -86,3 +98,58 @@ def test_what_does_not_fit(signature: str, function: str, problem: str) -> None:
     assert text.startswith("op.c:2: ")
     assert problem in text.split("\n")[0]
     assert [line.split(":")[0] for line in text.split("\n")[1:]] == ["  signature", "  function", "  likely fix"]
+
+
+@pytest.mark.parametrize(
+    ("signature", "function", "taken", "status"),
+    [
+        ("dot(x: f32[N]) -> (s: f32[])", "float dot(int N, const float *x)", "s", False),
+        ("dot(x: f32[N]) -> (y: f32[N], s: i32[])", "int dot(int N, const float *x, float *y)", "s", False),
+        ("f(x: f32[N]) -> (y: f32[N])", "int f(int N, const float *x, float *y)", None, True),
+        ("f(x: f32[N]) -> (y: f32[N])", "void f(int N, const float *x, float *y)", None, False),
+        (
+            "count(x: f32[N]) -> (n: u64[])",
+            "static inline unsigned long int count(size_t N, const float *x)",
+            "n",
+            False,
+        ),
+    ],
+)
+def test_what_a_function_returns(signature: str, function: str, taken: str | None, status: bool) -> None:
+    found = kernel(signature, function)
+    match(found)
+    output = returned(found)
+    assert (output.name if output else None, is_status(found)) == (taken, status)
+
+
+@pytest.mark.parametrize(
+    ("signature", "function"),
+    [
+        ("f(k: int, x: f32[N])", "void f(unsigned char k, int N, const float *x)"),
+        ("f(k: int, x: f32[N])", "void f(enum mode k, unsigned short N, const float *x)"),
+        ("f(k: int, x: f32[N])", "void f(long unsigned int k, int N, const void *x)"),
+        ("f(k: bool, x: u8[N])", "void f(int k, int N, const char *x)"),
+        ("f(k: bool, x: i64[N])", "void f(int k, int N, const long long int *x)"),
+        ("f(k: float, x: u16[N])", "void f(float k, int N, const short unsigned int x[static 1])"),
+    ],
+)
+def test_every_type_that_can_hold_it(signature: str, function: str) -> None:
+    assert len(match(kernel(signature, function))) == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "function", "expected"),
+    [
+        ("f(N, a, grad_y, grad_x, grad_y)", "int N, float a, const float *g, float *x, float *y", "axis scalar in x y"),
+        ("f(grad_y, grad_x, grad_y, N, a)", "float *y, float *x, const float *g, int N, float a", "y x in axis scalar"),
+        ("f(N, a, grad_y, grad_y, grad_x)", "int N, float a, float *g, float *y, float *x", "axis scalar in y x"),
+    ],
+)
+def test_a_name_of_an_input_and_of_an_output(call: str, function: str, expected: str) -> None:
+    """What the function can't write is the input; where that doesn't tell, the first one is."""
+    signature = "f(a: float, grad_y: f32[N]) -> (grad_x: f32[N], grad_y: f32[N])"
+    (given,) = read_ops({call: signature.replace("f(", "f_backward(")})
+    (declared,), _ = Declarations(f"void f({function});", "c").find("f")
+    found = match(Kernel(given.signature, declared, 1, pathlib.Path("op.c"), "c", given))
+    short = {("output", "grad_x"): "x", ("output", "grad_y"): "y", ("input", "grad_y"): "in"}
+    assert " ".join(short.get((a.role, a.name), a.role) for a in found) == expected

@@ -13,7 +13,8 @@ import pytest
 from opwright.errors import ToolchainError
 from opwright.toolchain import Built, cache_root
 from opwright.toolchain import cache as cache_module
-from opwright.toolchain.cache import private_folder, scratch, write_atomically
+from opwright.toolchain.cache import private_folder, write_atomically
+from opwright.toolchain.scratch import scratch
 
 Compile = Callable[..., Built]
 as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
@@ -69,10 +70,41 @@ def test_a_folder_that_others_can_write_to_is_refused(
     assert cache_root() == cache
 
 
-def test_the_folder_around_it_may_be_shared(cache: Path) -> None:
-    cache.parent.mkdir(mode=0o777, parents=True)
-    cache.parent.chmod(0o777)
+@pytest.mark.parametrize("mode", [0o1777, 0o775, 0o2770, 0o755])
+def test_the_folder_around_it_may_be_shared(mode: int, cache: Path) -> None:
+    cache.parent.mkdir(parents=True)
+    cache.parent.chmod(mode)
     assert cache_root() == cache
+
+
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_folder_that_anybody_can_replace_is_refused(
+    exists: bool, depth: int, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "shared"
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(shared if depth == 1 else shared / "deeper"))
+    shared.mkdir()
+    if exists:
+        cache_root()
+    cache_module._CHECKED.clear()  # as in a new process
+    shared.chmod(0o777)
+    with pytest.raises(
+        ToolchainError, match=rf"lies below {shared}, which has mode 0777: anybody can .*\n  likely fix: chmod o-w "
+    ):
+        cache_root()
+    assert exists or not list(shared.iterdir())
+    shared.chmod(0o1777)
+    assert cache_root().is_dir()
+
+
+@as_root
+def test_a_sticky_folder_is_its_owners(cache: Path) -> None:
+    cache.parent.mkdir(parents=True)
+    cache.parent.chmod(0o1777)
+    os.chown(cache.parent, 12345, -1)
+    with pytest.raises(ToolchainError, match=r"a folder for everybody that belongs to user 12345, who can put another"):
+        cache_root()
 
 
 @as_root
@@ -109,7 +141,7 @@ def test_a_place_that_can_not_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_disk_that_is_full_when_publishing(
     compile_source: Compile, answering: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
-    def full(path: Path, data: str | bytes) -> None:
+    def full(path: Path, data: str | bytes, work: Path | None = None) -> None:
         raise OSError(28, "No space left on device")
 
     source = answering("1")

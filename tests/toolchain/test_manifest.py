@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opwright.toolchain.manifest import Reader, Record, capture, read_depfile, stamp, standing
+from opwright.toolchain.manifest import Reader, Record, capture, content, read_depfile, stamp, standing
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def record_of(tree: Path, skipped: tuple[str, ...] = ()) -> Record:
     read = [str(tree / name) for name in ("own/op.cpp", "own/../own/op.h", "inc/lib/x.h", "sys/cmath", "sys/bits/c.h")]
     inputs = capture(read, [str(tree / "first"), str(tree / "inc")], skipped, [str(tree / "sys")], Reader())
     assert inputs.complete
-    return inputs.record("library.so", 4)
+    return inputs.record("library.so", 4, content(tree / "library.so", 4))
 
 
 def test_files_are_sorted_by_how_they_are_watched(tree: Path) -> None:
@@ -53,6 +53,44 @@ def test_files_are_sorted_by_how_they_are_watched(tree: Path) -> None:
     assert set(record.watched) == {str(tree / name) for name in ("first", "inc", "own", "inc/lib")}
     assert record_of(tree, (str(tree / "inc"),)).files.keys() == {str(tree / "own/op.cpp"), str(tree / "own/op.h")}
     assert Record.from_json(record.to_json()) == record
+
+
+def test_damage_of_the_same_size_is_seen(tree: Path) -> None:
+    record = record_of(tree)
+    (tree / "library.so").write_bytes(b"1235")
+    assert not record.holds(tree, Reader())
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20, (1 << 20) + 1, 5_000_000])
+def test_a_hash_of_large_files_sees_what_happens_to_files(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "library.so"
+    whole = os.urandom(size)
+
+    def of(data: bytes) -> str:
+        path.write_bytes(data)
+        return content(path, size)
+
+    before = of(whole)
+    assert of(whole) == before != ""
+    damaged = [bytes(size), bytes(1) + whole[1:], whole[:-1] + bytes([whole[-1] ^ 1]), whole[: size // 2], whole + b"x"]
+    damaged.append(whole[: size // 2] + bytes(size - size // 2))  # half of it never reached the disk
+    assert all(of(data) != before or data == whole for data in damaged[:3] + damaged[5:])
+    if size <= 1 << 20:
+        assert of(whole + b"x") != before
+    path.unlink()
+    assert content(path, size) == ""
+
+
+@pytest.mark.parametrize("value", [None, 3, [], {}, ["x", 3], {"a": 3}, {"a": [3]}])
+@pytest.mark.parametrize("name", Record._fields)
+def test_what_is_no_record_is_none(tree: Path, name: str, value: object) -> None:
+    record = record_of(tree)
+    if {"size": 3, "system": [], "names": [], "files": {}, "watched": {}}.get(name) == value:
+        return
+    with pytest.raises((TypeError, ValueError)):
+        Record.from_json({**record.to_json(), name: value})
+    with pytest.raises(ValueError, match="name of a file"):
+        Record.from_json({**record.to_json(), "library": "../library.so"})
 
 
 def test_nothing_changed(tree: Path) -> None:

@@ -13,6 +13,7 @@ from opwright.errors import OpwrightError
 
 _COMMANDS = {
     "build": "Compile every kernel in source files, for every element type.",
+    "cache": "Show the build cache, or empty it.",
     "demo": "Build, check and time the example operators.",
     "info": "Show what operators source files define.",
 }

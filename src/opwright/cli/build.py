@@ -12,10 +12,13 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from opwright.codegen import KernelSource, instance_name
+from opwright.codegen.collect import collect
 from opwright.errors import CompileError
 from opwright.signature import DType
-from opwright.toolchain import Built, Options, build
+from opwright.toolchain import Built, Options, build, linked
+from opwright.toolchain.interrupts import unwound_by_signals
 from opwright.toolchain.process import jobs as most_at_once
+from opwright.toolchain.process import stop_all
 
 Job = tuple[KernelSource, dict[str, DType]]
 
@@ -29,6 +32,9 @@ Job = tuple[KernelSource, dict[str, DType]]
 @click.option("--baseline", is_flag=True, help="For any processor of this architecture, not just this one.")
 @click.option("--cflag", "cflags", multiple=True, help="A word for the compiler; may be repeated.")
 @click.option("-I", "includes", multiple=True, type=click.Path(file_okay=False), help="A folder with headers.")
+@click.option("-L", "folders", multiple=True, type=click.Path(file_okay=False), help="A folder with libraries.")
+@click.option("-l", "libraries", multiple=True, help="A library to link with.")
+@click.option("--ops", multiple=True, help="The signature of a function without a mark; may be repeated.")
 def command(
     files: tuple[Path, ...],
     dtypes: tuple[str, ...],
@@ -36,6 +42,9 @@ def command(
     baseline: bool,
     cflags: tuple[str, ...],
     includes: tuple[str, ...],
+    folders: tuple[str, ...],
+    libraries: tuple[str, ...],
+    ops: tuple[str, ...],
 ) -> None:
     """Compile every kernel in FILES, for every element type that it allows.
 
@@ -43,14 +52,16 @@ def command(
     PyTorch.
     """
     options = Options(debug=debug, native=not baseline, extra_cflags=cflags, include_dirs=includes)
+    if folders or libraries:
+        options = linked(options, libraries, folders)
     wanted = [d for d in DType if d.value in dtypes]
-    sources = [KernelSource(file, options) for file in files]
+    sources = collect(files, options, ops or None)
     jobs = [(source, types) for source in sources for types in source.assignments() if _wanted(types, wanted)]
     console = Console()
     table = Table("source", "element types", "time", "library")
-    with _progress(console) as progress:
-        libraries = _build_all(jobs, progress)
-    for (source, types), built in zip(jobs, libraries, strict=True):
+    with unwound_by_signals(), _progress(console) as progress:
+        results = _build_all(jobs, progress)
+    for (source, types), built in zip(jobs, results, strict=True):
         table.add_row(source.path.name, instance_name(types) or "as written", _time(built), built.path.name)
     console.print(table)
 
@@ -70,6 +81,10 @@ def _build_all(jobs: Sequence[Job], progress: Progress) -> list[Built]:
         futures = [pool.submit(one, job) for job in jobs]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
+        except BaseException:  # Ctrl-C: nobody waits for compilers then
+            pool.shutdown(wait=False, cancel_futures=True)
+            stop_all()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
     return [future.result() for future in sorted(futures, key=Future.cancelled)]

@@ -12,28 +12,33 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from opwright.codegen import KernelSource
+from opwright.codegen.collect import collect
 from opwright.signature import Signature, schema
 from opwright.signature.wiring import Derivative, chains, derivative, overload_name, suggestion
-from opwright.sources import match
+from opwright.sources import Kernel, match
 from opwright.toolchain import Options
 
 
 @click.command("info")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, readable=False))
-def command(files: tuple[Path, ...]) -> None:
+@click.option("--ops", multiple=True, help="The signature of a function without a mark; may be repeated.")
+def command(files: tuple[Path, ...], ops: tuple[str, ...]) -> None:
     """Show the operators that FILES define: signature, schema, devices, what is differentiable and what is saved.
 
     Needs no compiler and no PyTorch.
     """
     console = Console()
-    for file in files:
-        kernels = KernelSource(file, Options()).source.kernels
+    for source in collect(files, Options(), ops or None):
+        kernels = source.source.kernels
         for kernel in kernels:
             match(kernel)
         for chain in chains([kernel.signature for kernel in kernels]):
             for signature, facts in zip(chain, describe(chain), strict=True):
-                _show(console, f"{file}:{next(k.line for k in kernels if k.signature.name == signature.name)}", facts)
+                _show(console, _place(kernels, signature), facts)
+
+
+def _place(kernels: Sequence[Kernel], signature: Signature) -> str:
+    return next(f"{kernel.path}:{kernel.line}" for kernel in kernels if kernel.signature.name == signature.name)
 
 
 def describe(chain: Sequence[Signature]) -> list[dict[str, str]]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from string import Template
 
+from opwright.codegen import by_name
 from opwright.signature import DType
-from opwright.sources import Argument, Kernel, Parameter, match, template_variables
+from opwright.sources import Argument, Kernel, match, template_variables
 
 _LIBRARY = Template("""\
 // Written by Opwright for $source
 #include <opwright.h>
 #include <opwright/library.h>
+#include <opwright/by_name.h>
 $user
 namespace {
 $entries
@@ -30,7 +33,9 @@ extern "C" __attribute__((visibility("default"))) const opw_library *opwright_li
 _ENTRY = Template("""\
 // $signature
 int32_t opwright_generated_entry_$index(const opw_call *call) {
-  return opwright::detail::guarded(call, [](const opwright::detail::Arguments &a) { $function($arguments); });
+  return opwright::detail::guarded(call, [](const opwright::detail::Arguments &a) {
+    $statement
+  });
 }
 """)
 _ROW = Template('  {"$name", "$instance", "cpu", &opwright_generated_entry_$index, $strided},')
@@ -54,43 +59,39 @@ def library_text(source: str, user: str, instances: Sequence[Instance]) -> str:
 
     Args:
         source: the user's file, for the heading.
-        user: the line that includes it, or nothing for C, whose functions are declared and linked.
+        user: its text, or nothing for C, which is compiled beside it.
         instances: the kernels to export.
     """
     matched = [match(instance.kernel) for instance in instances]
-    declared = dict.fromkeys(_prototype(i.kernel) for i in instances if i.kernel.language == "c")
+    honest = by_name.HONEST if any(instance.kernel.by_name for instance in instances) else ""
+    declared = [by_name.prototype(i.kernel) for i in instances if i.kernel.language == "c"]
     entries = [_entry(*pair, index) for index, pair in enumerate(zip(instances, matched, strict=True))]
     rows = [_row(*pair, index) for index, pair in enumerate(zip(instances, matched, strict=True))]
     heading = source.encode("unicode_escape").decode("ascii")
     return _LIBRARY.substitute(
         source=heading,
-        user="\n".join([user, *declared]),
+        user="\n".join([user, honest, *declared]),
         entries="\n".join(entries),
         rows="\n".join(rows),
         count=len(rows),
     )
 
 
-def _prototype(kernel: Kernel) -> str:
-    """A C function as C++ declares it: pointers to whatever, since C++ lacks ``restrict``, ``_Bool``, ``_Float16``."""
-    parameters = ", ".join(map(_c_parameter, kernel.function.parameters))
-    return f'extern "C" {kernel.function.returns} {kernel.function.name}({parameters});'
-
-
-def _c_parameter(parameter: Parameter) -> str:
-    if parameter.view == "pointer":
-        return "const void *" if parameter.const else "void *"
-    return "bool" if parameter.element == "_Bool" else parameter.element
-
-
 def _entry(instance: Instance, arguments: Iterable[Argument], index: int) -> str:
-    function = instance.kernel.function
     return _ENTRY.substitute(
         signature=str(instance.kernel.signature) + (f" with {instance_name(instance.types)}" if instance.types else ""),
         index=index,
-        function="::" + function.name + _template_arguments(instance),
-        arguments=", ".join(_argument(instance.kernel, argument) for argument in arguments),
+        statement=_statement(instance, tuple(arguments)),
     )
+
+
+def _statement(instance: Instance, arguments: Sequence[Argument]) -> str:
+    kernel = instance.kernel
+    if kernel.by_name:
+        index, scalar = partial(_tensor_index, kernel), partial(_argument, kernel)
+        return by_name.statement(kernel, arguments, index, scalar)
+    words = ", ".join(_argument(kernel, argument) for argument in arguments)
+    return f"::{kernel.function.name}{_template_arguments(instance)}({words});"
 
 
 def _template_arguments(instance: Instance) -> str:

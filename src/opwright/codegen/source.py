@@ -6,32 +6,47 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from opwright.codegen.by_name import HONEST, caller
 from opwright.codegen.library import Instance, instance_name, library_text
 from opwright.errors import SourceError
 from opwright.signature import DType, Signature
 from opwright.signature.wiring import inherited
-from opwright.sources import Kernel, Source, scan
+from opwright.sources import Given, Kernel, Source, scan
 from opwright.toolchain import Options, Unit, build, line_directive
 
 
 @dataclass
 class KernelSource:
-    """One source file, and how to compile it."""
+    """One source, and how to compile it.
+
+    Attributes:
+        path: the file.
+        options: how it is compiled.
+        text: its text, where it isn't to be read from the file. What is compiled later is this text, whatever the file
+            holds by then.
+        given: signatures for functions in it that bear no mark.
+    """
 
     path: Path
     options: Options
-    text: str = field(init=False)
+    text: str = ""
+    given: tuple[Given, ...] = ()
     source: Source = field(init=False)
     _signatures: Mapping[str, Signature] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read the file: what is compiled later is this text, whatever the file holds by then."""
-        self.text = _read(self.path)
+        """Read the file where its text isn't there yet, and find its kernels."""
+        self.text = self.text or read_text(self.path)
         self.source = scan(self.path, self.text)
+        if self.given:
+            from opwright.codegen.unmarked import with_given  # most sources have marks
+
+            self.source = with_given(self)
         if not self.source.kernels:
             raise SourceError(
                 f'{self.path}: there is no OPWRIGHT("...") in it\n'
-                '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")'
+                '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")\n'
+                '  or signatures given from outside: load(..., ops="f(x: f32[N]) -> (y: f32[N])")'
             )
         self.relate(kernel.signature for kernel in self.source.kernels)
 
@@ -59,11 +74,16 @@ class KernelSource:
         """What becomes that library: C++ stands within the generated code, C is compiled beside it."""
         path = self.path.resolve()
         instances = [_instance(kernel, types) for kernel in self.source.kernels if self._fits(kernel, types)]
-        user = f"{line_directive(path)}\n{self.text}\n"
         if self.source.language == "c":
-            code = Unit(path.stem, user, path, language="c", embeds=True)
+            callers = "\n".join(caller(instance.kernel) for instance in instances)
+            code = Unit(path.stem, f"{self.user_text()}{HONEST}{callers}", path, language="c", embeds=True)
             return Unit(path.stem, library_text(str(path), "", instances), None, extra=(code,))
-        return Unit(path.stem, library_text(str(path), user, instances), path, embeds=True)
+        return Unit(path.stem, library_text(str(path), self.user_text(), instances), path, embeds=True)
+
+    def user_text(self) -> str:
+        """The text as it stands in a unit, with its place."""
+        marks = "#define OPWRIGHT(signature)\n" if self.source.language == "c" else ""
+        return f"{marks}{line_directive(self.path.resolve())}\n{self.text}\n"
 
     def _fits(self, kernel: Kernel, types: Mapping[str, DType]) -> bool:
         signature = self._signatures[kernel.signature.name]
@@ -71,7 +91,12 @@ class KernelSource:
         return set(variables) == set(types) and all(types[v] in signature.allowed(v) for v in variables)
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The file's text; bytes that aren't UTF-8 are kept as surrogates.
+
+    Raises:
+        SourceError: it can't be read.
+    """
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:

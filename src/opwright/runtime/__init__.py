@@ -11,10 +11,10 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
-from opwright.runtime.loading import Operators, load
+from opwright.runtime.loading import Operators, load, unwatch
 from opwright.runtime.registry import started
 
-__all__ = ["Operators", "load", "name"]
+__all__ = ["Operators", "load", "name", "unwatch"]
 
 
 def name() -> str:

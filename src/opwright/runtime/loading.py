@@ -6,43 +6,58 @@ import keyword
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
 
 from opwright.codegen import KernelSource
-from opwright.errors import SignatureError, SourceError, UnsupportedError
-from opwright.runtime.operators import Registered, check_chain, overload_name, register
-from opwright.runtime.registry import publish, started, switch
+from opwright.errors import SignatureError, SourceError
+from opwright.runtime.operators import Registered
+from opwright.runtime.registry import publish, started
+from opwright.runtime.reloading import changes, is_ours, renew
 from opwright.runtime.supported import check_supported
-from opwright.signature import Signature
+from opwright.signature import DType, Signature
 from opwright.signature.wiring import chains
 from opwright.sources import match
-from opwright.toolchain import Options
+from opwright.toolchain import Options, linked
 
 _LOADED: dict[str, Operators] = {}
 _LOCK = threading.RLock()
 
 
+def _unlock() -> None:
+    """In a forked child, where the thread that held it doesn't exist."""
+    global _LOCK  # noqa: PLW0603
+    _LOCK = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_unlock)
+
+
 class Operators:
     """The operators of a namespace, as attributes: each is the ``OpOverload`` itself."""
 
-    def __init__(self, namespace: str, sources: Sequence[KernelSource]) -> None:
+    def __init__(self, namespace: str, sources: Sequence[KernelSource] = ()) -> None:
         self._namespace, self._sources = namespace, tuple(sources)
         self._registered: dict[str, Registered] = {}
+        self._removed: set[str] = set()
 
-    def _add(self, registered: Registered) -> None:
-        """Make the operator an attribute of the instance: the quickest to look up."""
-        name = registered.kernel.signature.name
-        self._registered[name] = registered
-        setattr(self, name, registered.op)
+    def _replace(self, sources: Sequence[KernelSource], registered: dict[str, Registered]) -> None:
+        """Make each operator an attribute of the instance: the quickest to look up."""
+        gone = self._registered.keys() - registered.keys()
+        self._removed = (self._removed | gone) - registered.keys()
+        self._sources, self._registered = tuple(sources), registered
+        for name, each in registered.items():
+            setattr(self, name, each.op)
+        for name in gone:
+            delattr(self, name)
 
     def __getattr__(self, name: str) -> torch._ops.OpOverload:
         """There is no operator of that name."""
-        raise AttributeError(
-            f"{self!r} has no operator {name!r}; it has: {', '.join(self.__dict__.get('_registered', ()))}"
-        )
+        known = ", ".join(self.__dict__.get("_registered", ()))
+        why = "" if name not in self.__dict__.get("_removed", ()) else " any more: it was removed from the source"
+        raise AttributeError(f"{self!r} has no operator {name!r}{why}; it has: {known}")
 
     def __dir__(self) -> list[str]:
         """The operators' names."""
@@ -59,27 +74,40 @@ class Operators:
 
 def load(
     *sources: str | os.PathLike[str],
+    ops: str | Sequence[str] | Mapping[str, str] | None = None,
+    headers: Sequence[str | os.PathLike[str]] = (),
+    libraries: Sequence[str] = (),
+    library_dirs: Sequence[str | os.PathLike[str]] = (),
     namespace: str | None = None,
     dtypes: Sequence[torch.dtype] = (),
     extra_cflags: Sequence[str] = (),
     extra_ldflags: Sequence[str] = (),
     extra_include_paths: Sequence[str | os.PathLike[str]] = (),
     debug: bool = False,
+    watch: bool = False,
 ) -> Operators:
     """Make operators of the kernels in C and C++ files.
 
     Nothing is compiled here, but for `dtypes`: each element type is compiled when a call first meets it, and kept in
-    the cache for the next process. Loading a file again gives the same operators, which run the new code if it has
-    changed.
+    the cache for the next process. Loading a file again gives the same `Operators`, which run the new code if it has
+    changed; so does whoever holds one of them, unless its signature has changed: then calling it says so.
 
     Args:
-        sources: the files; each kernel in them is marked ``OPWRIGHT("signature")``.
-        namespace: where the operators are found below ``torch.ops``; by default the first file's stem.
+        sources: the files; each kernel in them is marked ``OPWRIGHT("signature")``, or its signature is in `ops`.
+        ops: signatures for functions without a mark: one; or several; or ``{function: signature}``, where the function
+            has another name, or ``{"function(a, b, 0)": signature}``, which says what its parameters are, in order.
+        headers: headers of an installed library whose functions `ops` names, as ``"zlib.h"``.
+        libraries: libraries to link with, as ``"z"``.
+        library_dirs: folders in which libraries are searched, when they are linked and when they are loaded.
+        namespace: where the operators are found below ``torch.ops``; by default the first file's stem or, with
+            `headers` alone, the first library's name.
         dtypes: element types to compile at once, for every type variable that allows them.
         extra_cflags: words for the compiler, after Opwright's own.
         extra_ldflags: words for the linker.
         extra_include_paths: folders in which headers are searched.
         debug: compile with ``-g -O0``, so that a debugger stops at the source's lines.
+        watch: load the files again, in the background, whenever they or headers that they include are saved; what
+            happened is printed in one line, an error of the compiler once. `unwatch` ends it.
 
     Raises:
         SourceError: a file can't be read, or a function doesn't fit its signature.
@@ -88,46 +116,116 @@ def load(
         TypeError: a string where a sequence of strings is expected.
         CompileError: the compiler refused a source (only with `dtypes`; else at the call that needs it).
     """
-    if not sources:
+    if not sources and not headers:
         raise SourceError("load() got no source file; expected at least one, as in load('my_op.cpp')")
-    for name, words in (("extra_cflags", extra_cflags), ("extra_ldflags", extra_ldflags)):
-        if isinstance(words, str):
-            raise TypeError(f"load() got {name}={words!r}, expected a sequence of words: {name}={words.split()!r}")
+    options = compile_options(
+        "load",
+        libraries=libraries,
+        library_dirs=library_dirs,
+        extra_cflags=extra_cflags,
+        extra_ldflags=extra_ldflags,
+        extra_include_paths=extra_include_paths,
+        debug=debug,
+    )
     paths = [Path(source).absolute() for source in sources]
-    space = _namespace(namespace or paths[0].stem)
+    if ops is None and not headers:
+        found = [KernelSource(path, options) for path in paths]
+        return load_sources(found, namespace or paths[0].stem, dtypes, watch=watch)
+    from opwright.codegen.collect import collect, with_headers  # what most loads don't need
+
+    name, texts = with_headers(namespace, paths, headers, libraries, ops)
+    return load_sources(collect([*paths, *texts], options, ops, texts), name, dtypes, watch=watch)
+
+
+def compile_options(
+    function: str,
+    *,
+    libraries: Sequence[str],
+    library_dirs: Sequence[str | os.PathLike[str]],
+    extra_cflags: Sequence[str],
+    extra_ldflags: Sequence[str],
+    extra_include_paths: Sequence[str | os.PathLike[str]],
+    debug: bool,
+) -> Options:
+    """How to compile and link, from the arguments of `function`.
+
+    Raises:
+        TypeError: a string where a sequence of strings is expected.
+    """
+    given = {
+        "libraries": libraries,
+        "library_dirs": library_dirs,
+        "extra_cflags": extra_cflags,
+        "extra_ldflags": extra_ldflags,
+        "extra_include_paths": extra_include_paths,
+    }
+    for name, words in given.items():
+        if isinstance(words, str):
+            expected = f"{name}={words.split()!r}"
+            raise TypeError(f"{function}() got {name}={words!r}, expected a sequence of words: {expected}")
     options = Options(
         debug=debug,
         include_dirs=tuple(os.fspath(path) for path in extra_include_paths),
         extra_cflags=tuple(extra_cflags),
         extra_ldflags=tuple(extra_ldflags),
     )
-    found = [KernelSource(path, options) for path in paths]
-    for source in found:
-        source.relate(kernel.signature for other in found for kernel in other.source.kernels)
+    return linked(options, libraries, library_dirs) if libraries or library_dirs else options
+
+
+def load_sources(
+    found: Sequence[KernelSource], name: str, dtypes: Sequence[torch.dtype], *, watch: bool = False
+) -> Operators:
+    """Make operators of sources that have been read, in the namespace that `name` stands for."""
+    space = _namespace(name)
+    _relate(found)
     with _LOCK:
-        ops = _reload(_LOADED[space], found) if space in _LOADED else _load(space, found)
+        ops = _reload(_LOADED[space], found, dtypes) if space in _LOADED else _load(space, found, dtypes)
     _compile_now(ops, dtypes)
+    if watch:
+        _watch(ops)
     return ops
 
 
-def _load(namespace: str, sources: Sequence[KernelSource]) -> Operators:
+def unwatch(ops: Operators) -> None:
+    """End what ``load(..., watch=True)`` began: `ops` stay as they are until they are loaded again.
+
+    A reload that is under way is waited for. It is no error if they aren't watched.
+    """
+    from opwright.runtime import watching
+
+    watching.unwatch(id(ops))
+
+
+def _watch(ops: Operators) -> None:
+    from opwright.runtime import watching
+
+    def again() -> str:
+        import dataclasses
+
+        sources = [dataclasses.replace(source, text="") for source in ops._sources]  # reads the file  # noqa: SLF001
+        _relate(sources)
+        with _LOCK:
+            before = ops._registered  # noqa: SLF001
+            _reload(ops, sources)
+            return changes(before, ops._registered)  # noqa: SLF001
+
+    watching.watch(id(ops), watching.Watched(ops._namespace, lambda: ops._sources, again))  # noqa: SLF001
+
+
+def _relate(sources: Sequence[KernelSource]) -> None:
+    for source in sources:
+        source.relate(kernel.signature for other in sources for kernel in other.source.kernels)
+
+
+def _load(namespace: str, sources: Sequence[KernelSource], dtypes: Sequence[torch.dtype]) -> Operators:
     _check_free(namespace)
     ops = Operators(namespace, sources)
-    providers = _providers(sources)
-    found = chains(_signatures(sources))
-    for name in providers:
-        _check_name(name, namespace)
-    for chain in found:  # all are judged before any is registered: what is registered stays
-        check_chain(chain)
-    for chain in found:
-        for registered in register(namespace, chain, providers[chain[0].name]):
-            registered.kernel.provider = providers[registered.kernel.signature.name]
-            ops._add(registered)  # noqa: SLF001 - made above
+    _renew(ops, sources, dtypes)
     _LOADED[namespace] = ops
     return ops
 
 
-def _reload(ops: Operators, sources: Sequence[KernelSource]) -> Operators:
+def _reload(ops: Operators, sources: Sequence[KernelSource], dtypes: Sequence[torch.dtype] = ()) -> Operators:
     """The same operators, with what has changed in the files since."""
     old, new = [s.path for s in ops._sources], [s.path for s in sources]  # noqa: SLF001
     if old != new:
@@ -135,18 +233,21 @@ def _reload(ops: Operators, sources: Sequence[KernelSource]) -> Operators:
             f"the namespace {ops._namespace!r} is taken by {_listed(old)}; {_listed(new)} wants it too\n"  # noqa: SLF001
             f'  likely fix: load(..., namespace="...") with another name for one of them'
         )
-    wanted = {signature.name: overload_name(chain) for chain in chains(_signatures(sources)) for signature in chain}
-    have = {name: registered.op._overloadname for name, registered in ops._registered.items()}  # noqa: SLF001
-    changed = sorted(name for name in wanted.keys() | have.keys() if wanted.get(name) != have.get(name))
-    if changed:
-        raise UnsupportedError(
-            f"{_listed(new)}: the signature of {', '.join(changed)} has changed since it was loaded; PyTorch keeps an "
-            "operator's schema for the life of the process\n"
-            '  likely fix: restart the process, or load(..., namespace="...") with a new name'
-        )
-    switch({name: registered.kernel for name, registered in ops._registered.items()}, _providers(sources))  # noqa: SLF001
-    ops._sources = tuple(sources)  # noqa: SLF001
+    _renew(ops, sources, dtypes)
     return ops
+
+
+def _renew(ops: Operators, sources: Sequence[KernelSource], dtypes: Sequence[torch.dtype]) -> None:
+    namespace, current = ops._namespace, ops._registered  # noqa: SLF001
+    providers = _providers(sources)
+    found = chains(_signatures(sources))
+    for name in providers:
+        if not is_ours(namespace, name):
+            _check_name(name, namespace)
+    for signature in (signature for chain in found for signature in chain):
+        for types in _asked(signature, dtypes):  # before anything changes
+            providers[signature.name].library(types)
+    renew(namespace, current, found, providers, lambda registered: ops._replace(sources, registered))
 
 
 def _providers(sources: Sequence[KernelSource]) -> dict[str, KernelSource]:
@@ -168,12 +269,17 @@ def _signatures(sources: Sequence[KernelSource]) -> list[Signature]:
 
 
 def _compile_now(ops: Operators, dtypes: Sequence[torch.dtype]) -> None:
-    names = {str(dtype).removeprefix("torch.") for dtype in dtypes}
-    for registered in ops._registered.values() if names else ():  # noqa: SLF001
+    for registered in ops._registered.values() if dtypes else ():  # noqa: SLF001
         kernel = registered.kernel
-        for types in kernel.signature.instances():
-            if all(dtype.torch_name in names for dtype in types.values()):
-                publish(kernel, kernel.key(types))
+        for types in _asked(kernel.signature, dtypes):
+            publish(kernel, kernel.key(types))
+
+
+def _asked(signature: Signature, dtypes: Sequence[torch.dtype]) -> list[dict[str, DType]]:
+    """The instances of which every element type is among `dtypes`."""
+    names = {str(dtype).removeprefix("torch.") for dtype in dtypes}
+    instances = signature.instances() if names else []
+    return [types for types in instances if all(dtype.torch_name in names for dtype in types.values())]
 
 
 def _namespace(stem: str) -> str:

@@ -122,19 +122,26 @@ def native() -> Native:
     Raises:
         ToolchainError: it can't be built or loaded.
     """
-    built = build_native()
-    try:
-        return Native(built.path)
-    except OSError as error:
-        raise ToolchainError(f"Opwright's runtime for PyTorch {torch.__version__} can't be loaded: {error}") from error
+    for rebuild in (False, True):
+        built = build_native(rebuild=rebuild)
+        try:
+            return Native(built.path)
+        except (OSError, AttributeError) as error:  # it can't be loaded, or isn't what its name says
+            from opwright.toolchain.diagnostics import loading_problem
+
+            text = f"Opwright's runtime for PyTorch {torch.__version__} can't be loaded: "
+            text += loading_problem(str(error)) or str(error)
+            if rebuild or loading_problem(str(error)):
+                raise ToolchainError(text) from error
+    raise AssertionError  # the second time either returns or raises
 
 
-def build_native(on_progress: Callable[[str], None] | None = None) -> Built:
-    """Build the runtime, or find it in the cache."""
+def build_native(on_progress: Callable[[str], None] | None = None, *, rebuild: bool = False) -> Built:
+    """Build the runtime, or find it in the cache (unless it is to be built in any case)."""
     # One translation unit: PyTorch's headers, which take most of the time, are read once, and calls can be inlined.
     files = sorted(CSRC.glob("*.cpp"))
     runtime = Unit(f"opwright-runtime-torch{_minor()}", "".join(f"{include_line(f)}\n" for f in files), files[0])
-    return build(runtime, _options(), on_progress=on_progress or _say)
+    return build(runtime, _options(), on_progress=on_progress or _say, rebuild=rebuild)
 
 
 def _say(line: str) -> None:

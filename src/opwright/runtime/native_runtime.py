@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -45,7 +46,7 @@ class NativeRuntime:
 
     def open(self, path: str) -> Mapping[tuple[str, str], int]:
         """See the interface; a row is an address."""
-        table = self._library.checked(self._library.library_open(path.encode())).contents
+        table = self._library.checked(self._library.library_open(os.fsencode(path))).contents
         step, first = ctypes.sizeof(table.kernels.contents), ctypes.addressof(table.kernels.contents)
         rows = (table.kernels[i] for i in range(table.count))
         return {(row.name.decode(), row.instance.decode()): first + i * step for i, row in enumerate(rows)}

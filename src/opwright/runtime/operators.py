@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from opwright.errors import SignatureError
+from opwright.runtime.current import traced, unnoticed
 from opwright.runtime.fake import fake
 from opwright.runtime.interface import KernelState, Operator, Provider
 from opwright.runtime.registry import add, started
@@ -31,6 +32,8 @@ class Registered:
 
     kernel: KernelState
     op: torch._ops.OpOverload
+    forms: tuple[torch._ops.OpOverload, ...]
+    """`op` and, with residuals, the internal form beside it."""
 
 
 def register(namespace: str, chain: Sequence[Signature], provider: Provider) -> list[Registered]:
@@ -43,7 +46,7 @@ def register(namespace: str, chain: Sequence[Signature], provider: Provider) -> 
     forms = [_Form(namespace, overload, s, d, provider) for s, d in zip(chain, [None, *derivatives], strict=True)]
     for form, wiring, backward in zip(forms, [*derivatives, None], [*forms[1:], None], strict=True):
         form.connect(wiring, backward)
-    return [Registered(form.kernel, form.public) for form in forms]
+    return [Registered(f.kernel, f.public, tuple(dict.fromkeys((f.public, f.internal)))) for f in forms]
 
 
 def check_chain(chain: Sequence[Signature]) -> list[Derivative]:
@@ -93,12 +96,12 @@ class _Form:
             ellipsis=self.ellipsis,
             output_mask=len(signature.outputs) if self.mask else 0,
         )
-        library.define(text, tags=_tags(signature))
+        with unnoticed(vars(getattr(torch.ops, self.namespace)).get(name)):
+            library.define(text, tags=_tags(signature))
         packet = getattr(getattr(torch.ops, self.namespace), name)
         op = getattr(packet, self.overload)
-        packet.default = op  # the name by which everybody looks for an operator's only overload
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
-        _register_fake(library, op, rule)
+        _register_fake(library, op, traced(op, rule))
         torch.library.register_vmap(op, looped(op, signature, rule), lib=library)
         return op, started().define(self.kernel, op, residuals=residuals, mask=self.mask)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from opwright.errors import OpwrightError
+from opwright.errors import OpwrightError, ToolchainError
 from opwright.runtime.interface import KernelState, Provider, Row, Runtime
 from opwright.runtime.selection import selected
-from opwright.signature import DType
 
 _LOCK = threading.RLock()
+# A child that is forked finds nothing half done.
+os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 _STARTED: list[Runtime] = []  # none or one
 _OPENED: dict[str, Mapping[tuple[str, str], Row]] = {}
 
@@ -38,46 +40,77 @@ def add(state: KernelState) -> KernelState:
 
 def publish(state: KernelState, key: int) -> None:
     """Build the instance where need be, and let calls use it."""
-    types = state.types(key)
     while True:
         provider = state.provider
-        path = provider.library(types)
+        path, row = _built(state, key, provider, provider.library(state.types(key)))
         with _LOCK:
             if provider is not state.provider:  # loaded again meanwhile
                 continue
-            if state.paths.get(key) != path:
-                _use(state, key, types, path)
+            _use(state, key, path, row)
             return
 
 
-def _use(state: KernelState, key: int, types: Mapping[str, DType], path: str) -> None:
-    from opwright.codegen import instance_name
-
-    try:
-        rows = _open(path)
-    except OpwrightError:  # a damaged file in the cache
-        path = state.provider.library(types, rebuild=True)
-        rows = _open(path)
-    row = rows.get((state.signature.name, instance_name(types)))
-    if row is None:
-        raise OpwrightError(f"{path} lacks {state.signature.name} for {instance_name(types) or 'no element type'}")
-    started().publish(state, key, row)
-    state.paths[key] = path
-
-
-def switch(states: Mapping[str, KernelState], providers: Mapping[str, Provider]) -> None:
+def switch(
+    states: Mapping[str, KernelState], providers: Mapping[str, Provider], then: Callable[[], None] = lambda: None
+) -> None:
     """Give kernels, by name, new providers; the instances in use are built before the first one changes hands.
+
+    `then` is called at the end, while nobody else can publish anything.
 
     Raises:
         CompileError: a new source doesn't compile; then every kernel goes on with its old one.
     """
-    for name, state in states.items():
-        for key in tuple(state.paths):
-            providers[name].library(state.types(key))
-    for name, state in states.items():
-        state.provider = providers[name]
-        for key in tuple(state.paths):
-            publish(state, key)
+    while True:
+        in_use = [(states[name], key, providers[name]) for name in states for key in tuple(states[name].paths)]
+        built = _build(in_use)
+        with _LOCK:
+            if len(in_use) < sum(len(state.paths) for state in states.values()):
+                continue  # another instance came into use meanwhile: it has to compile too
+            for name, state in states.items():
+                state.provider = providers[name]
+            for (state, key, _), (path, row) in zip(in_use, built, strict=True):
+                _use(state, key, path, row)
+            then()
+            return
+
+
+def _build(in_use: Iterable[tuple[KernelState, int, Provider]]) -> list[tuple[str, Row]]:
+    """The library and the row of each; one library holds the kernels of a file that take the same element types."""
+    libraries: dict[tuple[int, str], str] = {}
+    built = []
+    for state, key, provider in in_use:
+        types = state.types(key)
+        which = id(provider), repr(sorted(types.items()))
+        if which not in libraries:
+            libraries[which] = provider.library(types)
+        built.append(_built(state, key, provider, libraries[which]))
+    return built
+
+
+def _built(state: KernelState, key: int, provider: Provider, path: str) -> tuple[str, Row]:
+    """The instance's row in the library at `path`, and the path of the one that it was found in."""
+    from opwright.codegen import instance_name
+
+    types = state.types(key)
+    try:
+        rows = _open(path)
+    except OpwrightError as error:  # a damaged file in the cache, or one that was removed just now
+        from opwright.toolchain.diagnostics import loading_problem
+
+        if problem := loading_problem(str(error)):
+            raise ToolchainError(f"{state.signature.name}(): {problem}") from error
+        path = provider.library(types, rebuild=True)
+        rows = _open(path)
+    row = rows.get((state.signature.name, instance_name(types)))
+    if row is None:
+        raise OpwrightError(f"{path} lacks {state.signature.name} for {instance_name(types) or 'no element type'}")
+    return path, row
+
+
+def _use(state: KernelState, key: int, path: str, row: Row) -> None:
+    if state.paths.get(key) != path:
+        started().publish(state, key, row)
+        state.paths[key] = path
 
 
 def _open(path: str) -> Mapping[tuple[str, str], Row]:

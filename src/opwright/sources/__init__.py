@@ -8,20 +8,25 @@ the heads is understood: a file is never refused for what stands elsewhere in it
 from __future__ import annotations
 
 from opwright.sources.match import match
+from opwright.sources.match_c import is_status, returned
 from opwright.sources.match_cpp import template_variables
-from opwright.sources.model import Argument, Function, Kernel, Language, Parameter, Role, Source, View
+from opwright.sources.model import Argument, Function, Given, Kernel, Language, Parameter, Role, Source, View, is_number
 from opwright.sources.scan import scan
 
 __all__ = [
     "Argument",
     "Function",
+    "Given",
     "Kernel",
     "Language",
     "Parameter",
     "Role",
     "Source",
     "View",
+    "is_number",
+    "is_status",
     "match",
+    "returned",
     "scan",
     "template_variables",
 ]

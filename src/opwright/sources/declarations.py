@@ -14,6 +14,7 @@ from opwright.sources.types import classified
 __all__ = ["UnreadableError", "read_function"]
 
 _PARAMETERS = {"parameter_declaration", "optional_parameter_declaration", "variadic_parameter_declaration"}
+_VARIADIC = {"...", "variadic_parameter"}  # as C++ has it, as C has it
 _LAYERS = {f"{kind}_declarator" for kind in ("pointer", "reference", "array", "function", "variadic")}
 _TYPE_PARAMETERS = {"type_parameter_declaration", "optional_type_parameter_declaration"}
 
@@ -109,7 +110,7 @@ def _is_static(before_name: bytes, language: Language) -> bool:
 
 
 def _parameters(listed: tree_sitter.Node) -> Iterator[Parameter]:
-    nodes = [node for node in listed.children if node.type in _PARAMETERS or node.type == "..."]
+    nodes = [node for node in listed.children if node.type in _PARAMETERS | _VARIADIC]
     if [_text(node) for node in nodes] == ["void"]:
         return
     for node in nodes:

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from opwright.signature.record import record
 from opwright.sources.scopes import Scopes
 
-__all__ = ["Annotation", "MalformedError", "find_annotations", "includes", "line_of", "without_dead_lines"]
+__all__ = ["TOKEN", "Annotation", "MalformedError", "find_annotations", "includes", "line_of", "without_dead_lines"]
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     rb"""
     (?P<plain> (?: [^\w"'/\#{};]+ | \d(?:[\w.]|'\w)* | (?!(?:u8|[uUL])?R"|OPWRIGHT\b)[^\W\d]\w* )+ )
   | (?P<comment> //(?:[^\\\n]|\\\r?\n|\\)* | /\*.*?(?:\*/|\Z) )
@@ -83,7 +83,7 @@ def line_of(data: bytes, offset: int) -> int:
 
 def includes(data: bytes) -> tuple[str, ...]:
     """What the text includes, as written: ``<opwright.h>``, ``"helper.h"``."""
-    directives = (token for token in _TOKEN.finditer(data) if token.lastgroup == "directive")
+    directives = (token for token in TOKEN.finditer(data) if token.lastgroup == "directive")
     found = (_INCLUDE.match(token.group()) for token in directives)
     return tuple(_decoded(match.group(1)) for match in found if match)
 
@@ -107,7 +107,7 @@ def without_dead_lines(data: bytes) -> bytes:
 
 def _conditions(data: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
     """Each conditional directive: where it begins and ends, its word, and what follows the word."""
-    for token in _TOKEN.finditer(data):
+    for token in TOKEN.finditer(data):
         found = _CONDITION.match(token.group()) if token.lastgroup == "directive" else None
         if found:
             yield token.start(), token.end(), found.group(1), found.group(2)
@@ -124,7 +124,7 @@ def find_annotations(data: bytes) -> Iterator[Annotation]:
         MalformedError: an annotation holds no string literal, stands inside a body, or no function follows it.
     """
     scopes = Scopes()
-    for token in _TOKEN.finditer(data):
+    for token in TOKEN.finditer(data):
         kind = token.lastgroup
         if kind == "directive":
             scopes.directive(token.group())
@@ -154,7 +154,7 @@ def _literals(data: bytes, start: int) -> tuple[list[tuple[str, int]], int]:
     if not opened:
         raise MalformedError(f"OPWRIGHT is followed by no parenthesis, {_ANNOTATION}", start)
     found: list[tuple[str, int]] = []
-    for token in _TOKEN.finditer(data, opened.end()):
+    for token in TOKEN.finditer(data, opened.end()):
         kind, text = token.lastgroup, token.group()
         if kind == "raw":
             found.append((_decoded(token.group("body")), token.start("body")))
@@ -184,7 +184,7 @@ def _unescaped(text: str, offset: int) -> str:
 def _head(data: bytes, start: int) -> tuple[int, int]:
     """Where the next function's head begins and ends; a ``;`` right after the annotation is passed over."""
     depth, empty = 0, True
-    for token in _TOKEN.finditer(data, start):
+    for token in TOKEN.finditer(data, start):
         kind, text = token.lastgroup, token.group()
         if kind == "plain":
             depth += text.count(b"(") - text.count(b")")

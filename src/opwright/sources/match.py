@@ -14,8 +14,8 @@ __all__ = ["match"]
 def match(kernel: Kernel) -> tuple[Argument, ...]:
     """What each parameter of the kernel's function is given, in the function's order.
 
-    A C++ function takes the signature's inputs in order, then outputs, residuals, rng and perhaps a stream; a C
-    function is matched by name alone.
+    A C++ kernel takes the signature's inputs in order, then outputs, residuals, rng and perhaps a stream; a C
+    function, and one of C++ that takes pointers and has its signature from outside, is matched by name alone.
 
     Raises:
         SourceError: the function doesn't fit; the text shows both and says which parameter it is.
@@ -26,6 +26,8 @@ def match(kernel: Kernel) -> tuple[Argument, ...]:
             f"{kernel.path}:{kernel.line}: {kernel.signature.name}: pointwise operators (bare `T`) are not supported "
             "yet; give the tensors brackets, as in `x: T[...]`"
         )
+    if kernel.by_name:
+        return match_c(kernel)
     if kernel.function.returns != "void":
         raise mismatch(kernel, f"the function returns `{kernel.function.returns}`, expected `void`", "return void")
-    return match_c(kernel) if kernel.language == "c" else match_cpp(kernel)
+    return match_cpp(kernel)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from typing import Literal
 
 from opwright.signature import Signature
 from opwright.signature.record import record
 
-__all__ = ["Argument", "Function", "Kernel", "Language", "Parameter", "Role", "Source", "View"]
+__all__ = ["Argument", "Function", "Given", "Kernel", "Language", "Parameter", "Role", "Source", "View", "is_number"]
 
 Language = Literal["c", "c++"]
 View = Literal["Tensor", "Strided", "Resizable", "pointer", "scalar", "other"]
-Role = Literal["input", "scalar", "output", "residual", "rng", "stream", "axis"]
+Role = Literal["input", "scalar", "output", "residual", "rng", "stream", "axis", "number"]
+
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|NULL", re.ASCII)
+
+
+def is_number(text: str) -> bool:
+    """Whether it is a number, or ``NULL``: what the call in a `Given` may hold besides names."""
+    return bool(_NUMBER.fullmatch(text))
 
 
 @record
@@ -51,6 +59,8 @@ class Function:
         line: the line of its name, from 1.
         text: the whole head on one line, as it is shown in messages.
         static: whether it is declared ``static`` (or, in C, ``inline``): not to be called from another file.
+        path: the file that it stands in, where that isn't the source itself.
+        defined: whether a body follows the head.
     """
 
     name: str
@@ -60,6 +70,24 @@ class Function:
     line: int
     text: str
     static: bool = False
+    path: pathlib.Path | None = None
+    defined: bool = True
+
+
+@record
+class Given:
+    """A signature that is given beside the source, for a function that bears no mark.
+
+    Attributes:
+        signature: the operator's.
+        function: the function's name; in C++ perhaps with its namespaces.
+        call: what the function's parameters are, in order: names of the signature, and numbers. None: they go by
+            their own names.
+    """
+
+    signature: Signature
+    function: str
+    call: tuple[str, ...] | None = None
 
 
 @record
@@ -72,6 +100,7 @@ class Kernel:
         line: the line of ``OPWRIGHT``, from 1.
         path: the file.
         language: the file's language, which says how the function is called.
+        given: how the signature was given, where it isn't written in the source.
     """
 
     signature: Signature
@@ -79,6 +108,15 @@ class Kernel:
     line: int
     path: pathlib.Path
     language: Language
+    given: Given | None = None
+
+    @property
+    def by_name(self) -> bool:
+        """Whether its arguments go by name: a C function, or one of C++ that takes pointers and no views."""
+        if self.language == "c":
+            return True
+        views = {parameter.view for parameter in self.function.parameters}
+        return self.given is not None and not self.function.template and not views & {"Tensor", "Strided", "Resizable"}
 
 
 @record
@@ -105,7 +143,7 @@ class Argument:
     Attributes:
         parameter: the function's parameter.
         role: where its value comes from.
-        name: which one it is, by the signature's name ("" for the stream).
+        name: which one it is, by the signature's name ("" for the stream); a "number" as it is written.
     """
 
     parameter: Parameter

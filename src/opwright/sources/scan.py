@@ -10,7 +10,7 @@ from opwright.sources.declarations import UnreadableError, read_function
 from opwright.sources.lexer import Annotation, MalformedError, find_annotations, includes, line_of, without_dead_lines
 from opwright.sources.model import Kernel, Language, Source
 
-__all__ = ["scan"]
+__all__ = ["language_of", "scan"]
 
 _LANGUAGES: dict[str, Language] = {".c": "c", ".cpp": "c++", ".cc": "c++", ".cxx": "c++", ".C": "c++", ".c++": "c++"}
 
@@ -27,7 +27,7 @@ def scan(path: pathlib.Path, text: str | None = None) -> Source:
         SignatureError: a signature is wrong; the text begins with file and line.
         UnsupportedError: the file is CUDA source.
     """
-    language = _language(path)
+    language = language_of(path)
     data = without_dead_lines(_contents(path) if text is None else text.encode("utf-8", "surrogateescape"))
     kernels: list[Kernel] = []
     try:
@@ -40,7 +40,13 @@ def scan(path: pathlib.Path, text: str | None = None) -> Source:
     return Source(path, language, tuple(kernels), includes(data))
 
 
-def _language(path: pathlib.Path) -> Language:
+def language_of(path: pathlib.Path) -> Language:
+    """C or C++, by the file's suffix.
+
+    Raises:
+        SourceError: it is neither.
+        UnsupportedError: it is CUDA.
+    """
     if path.suffix in _LANGUAGES:
         return _LANGUAGES[path.suffix]
     if path.suffix in (".cu", ".cuh"):
@@ -70,6 +76,10 @@ def _kernel(path: pathlib.Path, language: Language, data: bytes, annotation: Ann
             f"{path}:{line}: {signature.name}: what follows OPWRIGHT(...) can't be read as a function: `{error}`\n"
             "  expected `void name(...) { ... }`, perhaps after `template <class T>`"
         ) from None
+    if language == "c":
+        from opwright.sources.c_types import spelled  # C++ doesn't need it
+
+        function = spelled(function)
     return Kernel(signature, function, line, path, language)
 
 

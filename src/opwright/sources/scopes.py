@@ -52,9 +52,14 @@ class Scopes:
         """The names of the open namespaces, outermost first."""
         return tuple(name for scope in self._open if scope for name in scope)
 
+    @property
+    def in_body(self) -> bool:
+        """Whether a function, a class or an initializer is open."""
+        return None in self._open
+
     def problem(self) -> str:
         """Why no annotation may stand here, or "" where it may."""
-        if None in self._open:
+        if self.in_body:
             return "OPWRIGHT(...) stands inside a class or a function, expected it outside, before a function"
         if _TEMPLATE.search(self._statement):
             return "OPWRIGHT(...) stands between `template <...>` and the function, expected it before `template`"

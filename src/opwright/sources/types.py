@@ -7,7 +7,7 @@ import re
 from opwright.signature import DType
 from opwright.sources.model import Language, Parameter, View
 
-__all__ = ["INTEGERS", "SCALARS", "USUAL", "classified", "spellings"]
+__all__ = ["C_INTEGERS", "C_SCALARS", "SCALARS", "USUAL", "classified", "spellings"]
 
 _PREFIX = re.compile(r"(?:::\s*)?\b(?:opwright|std)\s*::\s*")
 _SPACES = re.compile(r"\s*([<>,])\s*")
@@ -16,16 +16,24 @@ _WORDS = {"unsigned", "signed", "char", "short", "int", "long", "float", "double
 _NAMED_INTEGER = re.compile(r"u?int(?:8|16|32|64|ptr)_t|s?size_t|ptrdiff_t")
 
 # What a kernel's scalars may be declared as; the caller passes a double, a 64-bit integer or a bool.
-_SIGNED = frozenset({"int", "long", "long int", "long long", "int32_t", "int64_t", "ptrdiff_t", "ssize_t"})
 SCALARS = {
     "float": frozenset({"double", "float"}),
-    "int": _SIGNED,
+    "int": frozenset({"int", "long", "long int", "long long", "int32_t", "int64_t", "ptrdiff_t", "ssize_t"}),
     "bool": frozenset({"bool", "_Bool"}),
 }
 # What to recommend of these.
 USUAL = {"float": "double", "int": "int64_t", "bool": "bool"}
-# Sizes are never negative, so that C's own type for them will do as well.
-INTEGERS = _SIGNED | {"size_t", "unsigned", "unsigned int", "unsigned long", "uint32_t", "uint64_t"}
+# A C function's scalars go by their names, so any type that can hold them will do; values are checked at each call.
+C_INTEGERS = frozenset(
+    {f"{sign}{size}" for sign in ("", "unsigned ") for size in ("char", "short", "int", "long", "long long")}
+    | {f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64, "ptr")}
+    | {"signed char", "size_t", "ssize_t", "ptrdiff_t", "enum"}
+)
+C_SCALARS = {
+    "float": SCALARS["float"],
+    "int": C_INTEGERS,
+    "bool": SCALARS["bool"] | C_INTEGERS,
+}
 
 _SYNONYMS = {
     DType.U8: {"unsigned char"},
@@ -37,8 +45,10 @@ _SYNONYMS = {
 }
 # A C function sees the bytes only, so any type of the same bytes is as good.
 _C_SYNONYMS = {
-    DType.I64: {"long", "long long"},
-    DType.U64: {"unsigned long", "unsigned long long"},
+    DType.I8: {"char"},
+    DType.U8: {"char"},
+    DType.I64: {"long", "long long", "ptrdiff_t", "ssize_t", "intptr_t"},
+    DType.U64: {"unsigned long", "unsigned long long", "size_t", "uintptr_t"},
     DType.F16: {"_Float16"},
     DType.BF16: {"__bf16"},
     DType.BOOL: {"_Bool"},

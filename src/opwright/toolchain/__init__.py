@@ -9,6 +9,7 @@ from opwright.toolchain.build import Built, build, build_many
 from opwright.toolchain.cache import cache_root
 from opwright.toolchain.compiler import Compiler, find_compiler
 from opwright.toolchain.flags import Options, header_dir, include_line, line_directive
+from opwright.toolchain.libraries import linked
 from opwright.toolchain.plan import Unit
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "header_dir",
     "include_line",
     "line_directive",
+    "linked",
 ]

@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from opwright.errors import CompileError
 from opwright.toolchain import compile_commands
 from opwright.toolchain.cache import write_atomically
-from opwright.toolchain.manifest import Inputs, Reader, capture, read_depfile
+from opwright.toolchain.elf import what_is_wrong_with
+from opwright.toolchain.manifest import UNKNOWN, Inputs, Reader, capture, read_depfile
 from opwright.toolchain.process import Processes, TimeoutKilledError, in_parallel
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from opwright.toolchain.plan import Plan
+
+
+_BY_HAND = "run the command below by hand: it should write library.so; a wrapper of the compiler may be at fault"
 
 
 class Compilation(NamedTuple):
@@ -46,11 +50,25 @@ class Compilation(NamedTuple):
             ]
             in_parallel(compiles, self.processes)
             self._step("link", self.plan.link(self.work, output))
+        if complaint := what_is_wrong_with(output):
+            raise self._failed(f"{self._culprit()} {complaint}\n  likely fix: {_BY_HAND}", [])
         return output, self._keep_log(sorted(self.work.glob("*.log")))
+
+    def preprocess(self, output: Path, words: list[str]) -> None:
+        """Write what the preprocessor makes of the first part to `output`; `words` go to it.
+
+        Raises:
+            CompileError: it refused the code.
+            ToolchainError: it could not be started.
+        """
+        self._write_sources()
+        self._step("0", self.plan.preprocess(self.folder, self.work, output, words))
 
     def inputs(self) -> Inputs:
         """What the compiler says it read, except the generated code, which the key stands for."""
         parts = self.plan.parts
+        if not all((self.work / f"{index}.d").exists() for index in range(len(parts))):
+            return UNKNOWN  # a wrapper that passes on only some of the words
         read = [path for index in range(len(parts)) for path in read_depfile(self.work / f"{index}.d", os.getcwd())]
         generated = {str(self.folder / part.file) for part in parts}
         system = tuple(dict.fromkeys(folder for part in parts for folder in part.compiler.system_dirs))
@@ -61,9 +79,10 @@ class Compilation(NamedTuple):
         """The generated code, where gdb and messages will find it; the same for everybody with this key."""
         for part in self.plan.parts:
             file = self.folder / part.file
-            if not file.exists() or file.read_bytes() != part.unit.text.encode("utf-8", "surrogateescape"):
-                write_atomically(file, part.unit.text)
-        compile_commands.write_for(self.plan, self.folder)
+            text = part.unit.text.encode("utf-8", "surrogateescape")
+            if file.is_symlink() or not file.is_file() or file.read_bytes() != text:
+                write_atomically(file, part.unit.text, self.work)
+        compile_commands.write_for(self.plan, self.folder, self.work)
 
     def _step(self, name: str, command: list[str]) -> None:
         log = self.work / f"{name}.log"
@@ -80,8 +99,21 @@ class Compilation(NamedTuple):
             from opwright.toolchain.diagnostics import explain
 
             text = explain(self.plan, command, status, log, self.folder)
+        raise self._failed(text, [log], command)
+
+    def _failed(self, text: str, logs: list[Path], command: list[str] | None = None) -> CompileError:
+        command = command or (
+            self.plan.compile_and_link(self.folder, self.work, self.work / "library.so")
+            if self.plan.at_once
+            else self.plan.link(self.work, self.work / "library.so")
+        )
         again = shlex.join(self.plan.repeatable(command, self.work))
-        raise CompileError(f"{text}\nfull log: {self._keep_log([log]) or 'empty'}\ncommand: {again}")
+        kept = self._keep_log(logs or sorted(self.work.glob("*.log")))
+        return CompileError(f"{text}\nfull log: {kept or 'empty'}\ncommand: {again}")
+
+    def _culprit(self) -> str:
+        source = next((part.unit.source for part in self.plan.parts if part.unit.source), self.plan.name)
+        return f"{source}: error: {os.path.basename(self.plan.linker.path)} reported success, but"
 
     def _keep_log(self, logs: list[Path]) -> Path | None:
         """Move what the compiler said to its final place; None where it said nothing."""

@@ -52,10 +52,8 @@ def write(folder: str | Path, new: Iterable[Entry]) -> Path:
         ToolchainError: the folder isn't there or can't be written to.
     """
     path = Path(folder) / FILE
-    ours = {entry.file: {**entry._asdict(), "arguments": list(entry.arguments)} for entry in new}
-    others = [entry for entry in _known(path) if _named(entry) not in ours]
     try:
-        write_atomically(path, json.dumps([*others, *ours.values()], indent=1) + "\n")
+        _merge(path, new, None)
     except OSError as error:
         raise ToolchainError(
             f"can't write {path}: {error.strerror or error}\n"
@@ -64,13 +62,29 @@ def write(folder: str | Path, new: Iterable[Entry]) -> Path:
     return path
 
 
-def write_for(plan: Plan, folder: Path) -> None:
-    """Write ``plan``'s entries into ``folder``, and where ``OPWRIGHT_COMPILE_COMMANDS`` names one, there too."""
+def _merge(path: Path, new: Iterable[Entry], work: Path | None) -> None:
+    ours = {entry.file: {**entry._asdict(), "arguments": list(entry.arguments)} for entry in new}
+    others = [entry for entry in _known(path) if _named(entry) not in ours]
+    write_atomically(path, json.dumps([*others, *ours.values()], indent=1) + "\n", work)
+
+
+def write_for(plan: Plan, folder: Path, work: Path) -> None:
+    """Write ``plan``'s entries into ``folder``, and where ``OPWRIGHT_COMPILE_COMMANDS`` names one, there too.
+
+    Args:
+        plan: what is compiled.
+        folder: of the cache.
+        work: where unfinished files lie, below ``folder``.
+
+    Raises:
+        OSError: ``folder`` can't be written to.
+        ToolchainError: the folder that the variable names isn't there or can't be written to.
+    """
     found = entries(plan)
     if not found:
         return
     if not (folder / FILE).exists():
-        write(folder, found)
+        _merge(folder / FILE, found, work)
     if chosen := os.environ.get("OPWRIGHT_COMPILE_COMMANDS"):
         write(chosen, found)
 
@@ -78,7 +92,7 @@ def write_for(plan: Plan, folder: Path) -> None:
 def _known(path: Path) -> list[object]:
     try:
         known = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return []
     return known if isinstance(known, list) else []
 

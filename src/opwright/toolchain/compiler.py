@@ -13,7 +13,7 @@ import re
 import shlex
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from opwright.errors import ToolchainError
 from opwright.toolchain.cache import FORMAT, cache_root, write_atomically
@@ -176,7 +176,13 @@ def _describe(language: Language, path: str, launcher: tuple[str, ...], argument
     real = os.path.realpath(path)
     if os.path.basename(real) in _LAUNCHERS:  # /usr/lib/ccache/g++ is a link to ccache: the real one comes later
         real = os.path.realpath(which(os.path.basename(path), skip=_LAUNCHERS) or path)
-    found = os.stat(real)
+    try:
+        found = os.stat(real)
+    except OSError as error:  # it was there a moment ago
+        raise ToolchainError(
+            f"{path} can't be read: {error.strerror or error}\n  likely fix: try again if it is just being updated; "
+            f"else set {_VARIABLE[language]}"
+        ) from error
     stamp = f"{real}|{found.st_size}|{int(found.st_mtime)}|{' '.join(arguments)}"
     facts = _facts(language, path, arguments, stamp)
     kind: Literal["gcc", "clang"] = "gcc" if facts.kind == "gcc" else "clang"
@@ -193,16 +199,20 @@ def _facts(language: Language, path: str, arguments: tuple[str, ...], stamp: str
     key = sha256(f"{FORMAT}|{language}|{path}|{stamp}".encode("utf-8", "surrogateescape")).hexdigest()[:24]
     file = cache_root() / "compilers" / f"{key}.json"
     try:
-        known = json.loads(file.read_bytes())
-        return _Facts(
-            known["kind"], tuple(known["version"]), known["target"], known["line"], tuple(known["system_dirs"])
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        return _remembered(json.loads(file.read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         facts = _probe(language, path, arguments)
     with contextlib.suppress(OSError):  # a cache that can't be written to costs time here; a build says so
         file.parent.mkdir(mode=0o700, exist_ok=True)
         write_atomically(file, json.dumps(facts._asdict()))
     return facts
+
+
+def _remembered(known: Any) -> _Facts:
+    """What `_facts` once wrote; TypeError, KeyError or ValueError where it is something else."""
+    version = tuple(map(int, known["version"]))
+    dirs = tuple(map(os.fspath, known["system_dirs"]))
+    return _Facts(str(known["kind"]), version or (0,), str(known["target"]), str(known["line"]), dirs)
 
 
 _VERSION = re.compile(r"^(?P<line>.*\b(?P<kind>gcc|clang) version (?P<number>\d+(?:\.\d+)*).*)$", re.MULTILINE)

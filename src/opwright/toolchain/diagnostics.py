@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from typing import TYPE_CHECKING, NamedTuple
 
 from opwright.toolchain.flags import header_dir
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from opwright.toolchain.plan import Plan
 
 EXCERPT_LINES = 20
+LINE_LENGTH = 1000
 _READ_BYTES = 1 << 20
+_FULL_BYTES = 1 << 15
 
 _AT = r"^(?P<file>\S.*?):(?P<line>\d+):(?:(?P<column>\d+):)?\s+"
 _DIAGNOSTIC = re.compile(_AT + r"(?P<kind>(?:fatal |internal compiler )?error|warning|note): (?P<text>.*)$")
@@ -34,6 +37,9 @@ _UNDEFINED = re.compile(
     r"undefined reference to [`'\"](.+?)'?$|undefined symbol: (.+)$|^\s+\"(.+)\", referenced from:", re.MULTILINE
 )
 _LINKER = re.compile(r"^.*\b(?:ld|ld\.\w+|mold|collect2)(?:\.exe)?: (?:error: |fatal error: )?(.+)$", re.MULTILINE)
+_NO_LIBRARY = re.compile(
+    r"(?:cannot find|unable to find library|library not found for) -l([^\s:]+)|library '(\S+)' not found"
+)
 _KILLED = re.compile(r"\bkilled\b|signal terminated|out of memory|virtual memory exhausted", re.IGNORECASE)
 
 
@@ -69,13 +75,30 @@ def explain(plan: Plan, command: list[str], status: int, log: Path, folder: Path
         folder: where the generated code lies.
     """
     with open(log, "rb") as file:
-        text = file.read(_READ_BYTES).decode("utf-8", "replace")
+        text = _shortened(file.read(_READ_BYTES).decode("utf-8", "replace"))
     errors = [found for found in split(text) if found.kind.endswith("error")]
     source = next((str(part.unit.source) for part in plan.parts if part.unit.source), plan.name)
     if not errors:
+        if is_full(folder):  # so is the log
+            text += f"\nNo space left on device ({folder})"
         return _without_place(text, status, os.path.basename(command[0]), source)
     system = (each for part in plan.parts for each in part.compiler.system_dirs)
     return describe(errors, _outside([str(header_dir()), str(folder), *plan.skipped, *system])) + _advice(text, status)
+
+
+def is_full(folder: Path) -> bool:
+    """Whether nothing more can be written into ``folder``'s file system."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < _FULL_BYTES or (bool(found.f_files) and not found.f_favail)
+
+
+def _shortened(text: str) -> str:
+    """``text`` with its longest lines cut: they would fill the screen, and patterns take long on them."""
+    lines = text.split("\n")
+    return "\n".join(line if len(line) <= LINE_LENGTH else f"{line[:LINE_LENGTH]}..." for line in lines)
 
 
 def describe(errors: list[Diagnostic], is_user: Callable[[str], bool]) -> str:
@@ -168,7 +191,12 @@ def _without_place(text: str, status: int, program: str, source: str) -> str:
         names = ", ".join(undefined[:5]) + (f" and {len(undefined) - 5} more" if undefined[5:] else "")
         return (
             f"{source}: error: undefined reference to {names}\n"
-            f"  likely fix: define it, or name the library that has it (extra_ldflags=('-l...',))"
+            f'  likely fix: define it, or name the library that has it: libraries=["..."]'
+        )
+    if lacking := list(dict.fromkeys(next(filter(None, match)) for match in _NO_LIBRARY.findall(text))):
+        return (
+            f"{source}: error: the linker finds no library {', '.join(lacking)}\n"
+            f"  likely fix: install it (its development package), or name its folder: library_dirs=[...]"
         )
     linker = _LINKER.search(text)
     said = linker[1] if linker else next((line for line in text.splitlines() if line.strip()), "it said nothing")
@@ -181,8 +209,54 @@ def _advice(text: str, status: int) -> str:
     """What to do about failures that aren't the source's fault."""
     if "No space left on device" in text:
         return "\n  likely fix: free some disk space, or set TORCH_EXTENSIONS_DIR to a folder on another disk"
+    if "File size limit exceeded" in text or status == -signal.SIGXFSZ:
+        return "\n  likely fix: files may not grow that large here; raise the limit (ulimit -f unlimited)"
+    if status in {-signal.SIGSEGV, -signal.SIGILL, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGFPE}:
+        return "\n  likely fix: the compiler itself crashed; try another version of it (CC, CXX)"
     if status < 0 or _KILLED.search(text):
         return "\n  likely fix: it was killed, probably for want of memory; set MAX_JOBS=1 or close other programs"
     if "internal compiler error" in text or "PLEASE submit a bug report" in text:
         return "\n  likely fix: the compiler itself crashed; try another version of it (CC, CXX)"
     return ""
+
+
+_VERSION_MISSING = re.compile(
+    r"^(?P<library>.+?): version `(?P<version>[^']+)' not found \(required by (?P<by>.+)\)$", re.MULTILINE
+)
+_STANDARD_LIBRARY = re.compile(r"(?:GLIBCXX|CXXABI)_")
+
+
+def loading_problem(said: str) -> str | None:
+    """What a loader's (``dlopen``'s) message about a library means, where building it again wouldn't help.
+
+    Args:
+        said: the loader's own words.
+
+    Returns:
+        The explanation with the likely fix, or None: perhaps the file is damaged.
+    """
+    if found := _VERSION_MISSING.search(said):
+        return f"{_older_library(found['by'], found['library'], found['version'])}\n  loader:     {said}"
+    if "failed to map segment" in said:
+        return (
+            f"{said}\n  likely fix: its folder is on a file system that is mounted noexec; "
+            "set TORCH_EXTENSIONS_DIR to a folder elsewhere"
+        )
+    if "static TLS" in said:
+        return f"{said}\n  likely fix: load it earlier, or set GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384"
+    return None
+
+
+def _older_library(by: str, library: str, version: str) -> str:
+    if not _STANDARD_LIBRARY.match(version):
+        return (
+            f"{by} can't be loaded: it was linked on a system whose {os.path.basename(library)} has {version}, "
+            f"and this one ({library}) doesn't\n"
+            "  likely fix: build it here, or on the oldest system that it shall run on"
+        )
+    return (
+        f"{by} can't be loaded: the C++ library in this process, {library}, is older than the compiler's: "
+        f"it lacks {version}\n"
+        "  likely fix: update it (in a conda environment: conda install -c conda-forge libstdcxx-ng), or compile with "
+        "an older compiler (CXX=g++-11), or start with LD_PRELOAD=$(g++ -print-file-name=libstdc++.so.6)"
+    )

@@ -84,10 +84,10 @@ def include_line(path: Path) -> str:
     )
 
 
-def line_directive(path: Path) -> str:
-    """``#line`` for text that was read from ``path``, so that messages and debuggers name that file."""
+def line_directive(path: Path, line: int = 1) -> str:
+    """``#line`` for text that was read from ``path`` at ``line``, so that messages and debuggers name that file."""
     name = os.path.abspath(path).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'#line 1 "{name}"'
+    return f'#line {line} "{name}"'
 
 
 def search_dirs(options: Options) -> list[str]:

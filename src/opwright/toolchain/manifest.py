@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _DEPTH = 8
+_WHOLE = 1 << 20
+_PIECES = 16
+_PIECE = _WHOLE // _PIECES
 
 
 class Reader:
@@ -50,6 +54,7 @@ class Record(NamedTuple):
 
     library: str
     size: int
+    digest: str
     files: dict[str, str]
     system: list[str]
     stamp: str
@@ -58,26 +63,40 @@ class Record(NamedTuple):
 
     @classmethod
     def from_json(cls, data: Any) -> Record:
-        """The record in ``data``; KeyError or TypeError where that isn't one."""
-        return cls(**data)
+        """The record in ``data``; TypeError or ValueError where that isn't one."""
+        record = cls(**data)
+        for value, kind in zip(record, _KINDS, strict=True):
+            if type(value) is not kind:
+                raise TypeError(f"{value!r} is no {kind.__name__}")
+        for texts in (record.files.values(), record.system, record.names, *record.watched.values()):
+            if not all(type(text) is str for text in texts):
+                raise TypeError(f"{texts!r} are not all texts")
+        if os.path.basename(record.library) != record.library:
+            raise ValueError(f"{record.library!r} isn't the name of a file")
+        return record
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` takes."""
         return self._asdict()
 
+    def replaced_by(self, newer: Record) -> bool:
+        """Whether ``newer`` is about the same file, or was made from the same."""
+        return self.library == newer.library or (self.files, self.stamp) == (newer.files, newer.stamp)
+
     def holds(self, folder: Path, reader: Reader) -> bool:
         """Whether the library is there, whole, and a new compilation would read the same again."""
-        try:
-            if os.stat(os.path.join(folder, self.library)).st_size != self.size:
-                return False
-        except OSError:
-            return False
+        library = os.path.join(folder, self.library)
         names = frozenset(self.names)
         return (
-            all(reader.digest(path) == digest for path, digest in self.files.items())
+            has_size(library, self.size)
+            and all(reader.digest(path) == digest for path, digest in self.files.items())
             and all(standing(watched, names) == found for watched, found in self.watched.items())
             and stamp(self.system) == self.stamp
+            and content(library, self.size) == self.digest
         )
+
+
+_KINDS = (str, int, str, dict, list, str, dict, list)
 
 
 class Inputs(NamedTuple):
@@ -89,9 +108,9 @@ class Inputs(NamedTuple):
     watched: dict[str, list[str]]
     names: list[str]
 
-    def record(self, library: str, size: int) -> Record:
-        """The record of the ``library`` (a file name) of ``size`` bytes that was made from them."""
-        return Record(library, size, self.files, self.system, self.stamp, self.watched, self.names)
+    def record(self, library: str, size: int, digest: str) -> Record:
+        """The record of the ``library`` (a file name; its size in bytes, its `content`) that was made from them."""
+        return Record(library, size, digest, self.files, self.system, self.stamp, self.watched, self.names)
 
     @property
     def complete(self) -> bool:
@@ -106,6 +125,47 @@ class Inputs(NamedTuple):
         """One hash over all of them and over ``key``, which stands for everything else."""
         facts = (key, sorted(self.files.items()), self.stamp)
         return sha256(repr(facts).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+UNKNOWN = Inputs({}, [], "", {}, [])
+"""Of a compilation that didn't say what it read; not complete."""
+
+
+def has_size(library: str, size: int) -> bool:
+    """Whether ``library`` is a file (no link) of ``size`` bytes, this user's, and nobody else can write to it."""
+    try:
+        found = os.lstat(library)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size == size and is_own(found) and not found.st_mode & 0o022
+
+
+def is_own(found: os.stat_result) -> bool:
+    """Whether a file belongs to the user who runs this."""
+    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+
+
+def content(library: str | Path, size: int) -> str:
+    """A hash that damage to the file ``library`` of ``size`` bytes changes; ``""`` where it can't be read.
+
+    Over all of it; of a file beyond a mebibyte over 16 pieces, the first and the last among them: all that a load
+    can afford to read. A file that is cut short, of zeros, or another one altogether is noticed in any case.
+    """
+    if size <= _WHOLE:
+        pieces = [(0, size + 1)]  # one byte more than there should be
+    else:
+        pieces = [((size - _PIECE) * index // (_PIECES - 1), _PIECE) for index in range(_PIECES)]
+    total = sha256()
+    try:
+        descriptor = os.open(library, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            for start, length in pieces:
+                total.update(os.pread(descriptor, length, start))
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return ""
+    return total.hexdigest()
 
 
 def capture(

@@ -100,6 +100,14 @@ class Plan(NamedTuple):
             str(folder / part.file), "-o", str(output), *self.link_flags,
         ]  # fmt: skip
 
+    def preprocess(self, folder: Path, work: Path, output: Path, words: list[str]) -> list[str]:
+        """The command that only preprocesses the first part; no launcher, which may not know how."""
+        part = self.parts[0]
+        return [
+            *part.compiler.link_command, *part.flags, *_dependencies(work, 0),
+            "-E", *words, str(folder / part.file), "-o", str(output),
+        ]  # fmt: skip
+
     def repeatable(self, command: list[str], work: Path) -> list[str]:
         """``command`` for a person to run where they are: without what names the folder ``work``, soon gone."""
         words = [word for index, word in enumerate(command) if not {"-MF", "-MT"} & {word, command[max(0, index - 1)]}]

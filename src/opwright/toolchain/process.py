@@ -6,9 +6,11 @@ import contextlib
 import os
 import signal
 import threading
+import weakref
 from typing import TYPE_CHECKING, TypeVar
 
 from opwright.errors import ToolchainError
+from opwright.toolchain.scratch import MARK
 
 if TYPE_CHECKING:
     import subprocess
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 _MEMORY_PER_COMPILER = 1 << 30
 _DEFAULT_SECONDS = 900.0
 _THREADS = 64
+_SECONDS_TO_DIE = 5.0
 
 Result = TypeVar("Result")
 
@@ -72,6 +75,15 @@ class TimeoutKilledError(Exception):
     """A compiler ran past its time and was killed."""
 
 
+_ALL: weakref.WeakSet[Processes] = weakref.WeakSet()
+
+
+def stop_all() -> None:
+    """Kill every compiler of this process: a program that is interrupted while its threads build."""
+    for processes in tuple(_ALL):
+        processes.stop()
+
+
 class Processes:
     """The compilers of one call: never more than `jobs` at once, and killed together."""
 
@@ -82,6 +94,7 @@ class Processes:
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
+        _ALL.add(self)
 
     def run(self, command: Sequence[str], log: Path, folder: Path) -> int:
         """Run ``command`` with its output in ``log`` and its temporary files in ``folder``; its exit status.
@@ -90,8 +103,8 @@ class Processes:
             ToolchainError: it can't be started.
             TimeoutKilledError: it was killed after `time_limit` seconds.
         """
-        with self._slots, open(log, "wb") as output:
-            process = self._start(command, output.fileno(), folder)
+        with self._slots:
+            process = self._start(command, log, folder)
             try:
                 return self._wait(process)
             except BaseException:
@@ -109,38 +122,79 @@ class Processes:
         timer.daemon = True
         timer.start()
         try:
-            status = process.wait()
+            _outlive(process)
         finally:
             timer.cancel()
+        status = process.wait()
         if late.is_set():
             raise TimeoutKilledError(f"{self._limit:g} seconds")
         return status
 
     def stop(self) -> None:
-        """Kill what runs, and start nothing more."""
+        """Kill what runs, wait until it is gone, and start nothing more."""
         with self._lock:
             self._stopped = True
-            for process in self._running:
-                _kill(process)
+            running = tuple(self._running)
+        for process in running:
+            _kill(process)
+        for process in running:
+            with contextlib.suppress(Exception):  # it hangs in the kernel (a dead file server)
+                process.wait(timeout=_SECONDS_TO_DIE)
 
-    def _start(self, command: Sequence[str], output: int, folder: Path) -> subprocess.Popen[bytes]:
-        import subprocess
-
-        environment = {**os.environ, "LC_ALL": "C"}  # English, because the text is parsed
+    def _start(self, command: Sequence[str], log: Path, folder: Path) -> subprocess.Popen[bytes]:
+        """Start ``command``, in a thread of its own: no signal's exception can strike there before it is noted."""
+        environment = {**os.environ, "LC_ALL": "C", MARK: str(folder)}  # English, because the text is parsed
         if "%" not in str(folder):  # which clang would replace by digits
             environment["TMPDIR"] = str(folder)  # removed afterwards, also when the compiler was killed
-        with self._lock:
-            if self._stopped:
-                raise ToolchainError("the build was interrupted")
+        started: list[subprocess.Popen[bytes]] = []
+        problems: list[BaseException] = []
+
+        def start() -> None:
             try:
-                process = subprocess.Popen(
-                    list(command), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                    env=environment, start_new_session=True,
-                )  # fmt: skip
-            except OSError as error:
-                raise ToolchainError(f"can't start {command[0]}: {error.strerror or error}") from error
-            self._running.add(process)
-        return process
+                with self._lock:
+                    if not self._stopped:
+                        started.append(_popen(command, log, environment))
+                        self._running.add(started[0])
+            except BaseException as error:  # noqa: BLE001 - raised again below
+                problems.append(error)
+
+        thread = threading.Thread(target=start, daemon=True)
+        thread.start()
+        thread.join()
+        if problems:
+            raise problems[0]
+        if not started:
+            raise ToolchainError("the build was interrupted")
+        return started[0]
+
+
+def _popen(command: Sequence[str], log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    import subprocess
+
+    with open(log, "wb") as output:
+        try:
+            return subprocess.Popen(
+                list(command), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                env=environment, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise ToolchainError(
+                f"can't start {command[0]}: {error.strerror or error}\n"
+                "  likely fix: try again if it is just being updated; else set CC and CXX"
+            ) from error
+
+
+def _outlive(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a compiler, and kill what it leaves behind: nothing may write after it has said that it is done.
+
+    As long as it isn't reaped, nobody else can get its id.
+    """
+    if not hasattr(os, "waitid"):
+        process.wait()
+        return
+    with contextlib.suppress(ChildProcessError):  # reaped by another thread, or by the system (SIGCHLD is ignored)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        _kill(process)
 
 
 def _kill(process: subprocess.Popen[bytes], told: threading.Event | None = None) -> None:

@@ -1,6 +1,8 @@
 #include <ATen/EmptyTensor.h>
 #include <c10/core/DefaultDtype.h>
 
+#include <algorithm>
+
 #include "errors.h"
 #include "frame.h"
 #include "operator.h"
@@ -170,15 +172,16 @@ const opw_kernel* Kernel::get(uint64_t types) {
 }
 
 void Kernel::publish(uint64_t types, const opw_kernel* kernel) {
-  const Instances* old = instances.load(std::memory_order_acquire);
-  const Instances* next = nullptr;
-  do {
-    auto* copy = new Instances;
-    copy->list.push_back({types, kernel});
-    for (const auto& i : old->list)
-      if (i.types != types) copy->list.push_back(i);
-    next = copy;
-  } while (!instances.compare_exchange_weak(old, next, std::memory_order_acq_rel));
+  std::lock_guard<std::mutex> lock(publishing_);
+  Instances next;
+  next.list.push_back({types, kernel});
+  for (const auto& i : instances.load(std::memory_order_acquire)->list)
+    if (i.types != types) next.list.push_back(i);
+  std::sort(next.list.begin(), next.list.end(), [](auto& a, auto& b) { return a.types < b.types; });
+  const auto known = std::find_if(published_.begin(), published_.end(), [&](auto& old) { return *old == next; });
+  if (known != published_.end()) return instances.store(known->get(), std::memory_order_release);
+  published_.push_back(std::make_unique<const Instances>(std::move(next)));
+  instances.store(published_.back().get(), std::memory_order_release);
 }
 
 }  // namespace opw

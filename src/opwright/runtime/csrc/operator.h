@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,13 +17,16 @@
 namespace opw {
 
 // The instances of one kernel, by the key of Bound::types. Replaced as a whole by one atomic store, never freed: a call
-// in flight may still read the old one.
+// in flight may still read the old one. One that was there before is used again, so that going back and forth between
+// the same libraries costs no memory.
 struct Instance {
   uint64_t types;
   const opw_kernel* kernel;
+  bool operator==(const Instance&) const = default;
 };
 struct Instances {
   std::vector<Instance> list;
+  bool operator==(const Instances&) const = default;
 };
 
 struct Kernel {
@@ -38,6 +42,10 @@ struct Kernel {
   // Has Python build the instance where it isn't there yet; raises what the build raises.
   const opw_kernel* get(uint64_t types);
   void publish(uint64_t types, const opw_kernel* kernel);  // in place of an older one
+
+ private:
+  std::mutex publishing_;
+  std::vector<std::unique_ptr<const Instances>> published_;
 };
 
 // How autograd gets from an operator to its backward. Lives for ever, like the operator.

@@ -1,0 +1,60 @@
+"""``opwright cache``: where the cache is, how much is in it, and emptying it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import click
+
+from opwright.toolchain import cache_root
+from opwright.toolchain.upkeep import Entry, clean, entries, size_limit
+
+_DAY = 24 * 3600.0
+
+
+@click.group("cache", invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Show the build cache: where it is, what it holds, its limit (OPWRIGHT_CACHE_SIZE).
+
+    Needs no compiler and no PyTorch.
+    """
+    if ctx.invoked_subcommand is None:
+        _show()
+
+
+@command.command("clean")
+@click.option(
+    "--older-than",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="DAYS",
+    help="Only what has not been used for so long.",
+)
+def clean_command(older_than: float) -> None:
+    """Empty the build cache. What is needed again is built again; what is being built stays."""
+    gone, kept = clean(cache_root(), older_than * _DAY)
+    click.echo(f"removed {_counted(gone)}" + (f"; {_counted(kept)} in use" if kept else ""))
+
+
+def _show() -> None:
+    root, limit = cache_root(), size_limit()
+    found = entries(root)
+    click.echo(f"path     {click.format_filename(root)}")
+    click.echo(f"size     {_counted(found)}")
+    for kind, count in sorted(Counter(entry.kind for entry in found).items()):
+        click.echo(f"         {kind}: {count}")
+    click.echo(f"limit    {'none' if limit is None else _bytes(limit)}")
+
+
+def _counted(found: list[Entry]) -> str:
+    count = len(found)
+    return f"{_bytes(sum(entry.size for entry in found))} in {count} {'entry' if count == 1 else 'entries'}"
+
+
+def _bytes(size: float) -> str:
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"

@@ -1,0 +1,103 @@
+"""From what ``load`` is given to the sources that it stands for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from opwright.codegen.source import KernelSource, read_text
+from opwright.errors import SourceError
+from opwright.sources import Given
+from opwright.sources.given import Ops, read_ops
+from opwright.sources.prototypes import Declarations
+from opwright.sources.scan import language_of
+from opwright.toolchain import Options, cache_root, include_line
+from opwright.toolchain.cache import private_folder, unwritable, write_atomically
+from opwright.toolchain.plan import file_name
+
+Header = str | os.PathLike[str]
+
+
+def collect(
+    paths: Sequence[Path], options: Options, ops: Ops | None = None, texts: Mapping[Path, str] | None = None
+) -> list[KernelSource]:
+    """The sources, each with those of the signatures in `ops` whose functions it declares.
+
+    Args:
+        paths: the files.
+        options: how they are compiled.
+        ops: signatures for functions that bear no mark.
+        texts: the text of each file that isn't to be read.
+
+    Raises:
+        SourceError: a file can't be read, or has no kernels; a function isn't found.
+        SignatureError: a signature can't be read.
+    """
+    known = {path: texts[path] if texts and path in texts else read_text(path) for path in paths}
+    homes: dict[Path, list[Given]] = {path: [] for path in paths}
+    asked = read_ops(ops) if ops is not None else ()
+    declared = {path: Declarations(known[path], language_of(path)) for path in paths if asked and len(paths) > 1}
+    for given in asked:
+        homes[_home(given, declared) if declared else paths[0]].append(given)
+    return [KernelSource(path, options, known[path], tuple(homes[path])) for path in paths]
+
+
+def _home(given: Given, declared: Mapping[Path, Declarations]) -> Path:
+    """The source that defines the function or, if none does, declares it or, if none does, the last one."""
+    paths = list(declared)
+    found = {path: declarations.find(given.function)[0] for path, declarations in declared.items()}
+    defining = [path for path, functions in found.items() if any(function.defined for function in functions)]
+    if len(defining) > 1:
+        raise SourceError(
+            f"{given.signature.name}: {given.function} is defined in {' and in '.join(map(str, defining))}\n"
+            f"  signature:  {given.signature}  (given in ops)\n"
+            "  likely fix: rename one of them"
+        )
+    return next(iter(defining or [path for path in paths if found[path]] or paths[::-1]))
+
+
+def written(name: str, suffix: str, text: str) -> Path:
+    """Where the text of a source without a file lies: there messages and debuggers find it.
+
+    Raises:
+        ToolchainError: the cache can't be written to.
+    """
+    folder = private_folder(private_folder(cache_root() / "inline") / file_name(name))
+    path = folder / f"{file_name(name)}{suffix}"
+    blob = text.encode("utf-8", "surrogateescape")
+    try:
+        if not path.exists() or path.read_bytes() != blob:
+            write_atomically(path, blob)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    return path
+
+
+def with_headers(
+    namespace: str | None, paths: Sequence[Path], headers: Sequence[Header], libraries: Sequence[str], ops: Ops | None
+) -> tuple[str, dict[Path, str]]:
+    """What the operators' namespace is called after, and a source that includes `headers`, if there are any.
+
+    Raises:
+        TypeError: `headers` is a string.
+        SourceError: there are headers, but no `ops`.
+        ToolchainError: the cache can't be written to.
+    """
+    if isinstance(headers, str):
+        raise TypeError(f"load() got headers={headers!r}, expected a sequence: headers=[{headers!r}]")
+    if headers and ops is None:
+        raise SourceError(
+            f"load() got headers={list(headers)!r} and no ops, expected the signatures of the functions that are "
+            'meant: ops="f(x: f32[N]) -> (y: f32[N])"'
+        )
+    beside = [libraries[0] if libraries else Path(headers[0]).stem] if headers else []
+    name = namespace or [*(path.stem for path in paths), *beside][0]
+    if not headers:
+        return name, {}
+    text = "".join(_include(os.fspath(header)) for header in headers)
+    return name, {written(f"{name}-headers" if paths else name, ".c", text): text}
+
+
+def _include(header: str) -> str:
+    return f"{include_line(Path(header)) if os.path.isabs(header) else f'#include <{header}>'}\n"

@@ -1,0 +1,42 @@
+/* What generated code needs to call C functions, whose arguments go by name. */
+#ifndef OPWRIGHT_BY_NAME_H
+#define OPWRIGHT_BY_NAME_H
+
+#include "library.h"
+#include "workspace.h"
+
+namespace opwright {
+namespace detail {
+
+/* A C function's pointer to the elements of a tensor. NULL only for what isn't there: a function may be given a tensor
+ * without elements, and take NULL for something else. */
+class Pointer {
+ public:
+  explicit Pointer(const TensorArgument &argument) : data_(argument.t.data), scratch_(0) {
+    if (!data_ && argument.t.present) data_ = &none;
+  }
+  /* A result that the function always writes: memory for `bytes`, where nobody wants it. */
+  Pointer(const TensorArgument &argument, int64_t bytes)
+      : data_(argument.t.data), scratch_(argument.t.present ? 0 : bytes) {
+    if (!data_) data_ = scratch_.size() > 0 ? static_cast<void *>(scratch_.data()) : &none;
+  }
+  template <class T>
+  operator T *() const {
+    return static_cast<T *>(data_);
+  }
+
+ private:
+  inline static int64_t none = 0;
+  void *data_;
+  Workspace<unsigned char> scratch_;
+};
+
+/* Rounds down, as `//` in a signature does. */
+inline int64_t quotient(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+}  // namespace detail
+}  // namespace opwright
+#endif
