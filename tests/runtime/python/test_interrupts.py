@@ -51,6 +51,7 @@ class Alarm(Exception): pass
 def handler(*_):
     raise {error}
 {install}
+before = signal.getsignal(signal.SIGINT)
 ops = opwright.load({source!r})
 for name in ("loops", "multiplies", "allocates", "decides", "fails"):
     for value in (0.0, 1.0, 0.0):
@@ -59,7 +60,7 @@ for name in ("loops", "multiplies", "allocates", "decides", "fails"):
             print(name, getattr(ops, name)(torch.full(shape, value)).flatten()[0].item())
         except (KeyboardInterrupt, Alarm, opwright.KernelError) as error:
             print(name, type(error).__name__)
-print("end")
+print("end" if signal.getsignal(signal.SIGINT) is before else "another handler")
 """
 
 

@@ -17,11 +17,11 @@ def check_inplace(tensor: torch.Tensor | None, *, alone: bool) -> None:
         RuntimeError: a leaf, a view of a leaf, or a view that can't be overwritten.
         UnsupportedError: a view beside other results.
     """
-    if tensor is None:
+    if tensor is None or not tensor.is_floating_point():
         return
-    if _is_refused(tensor):
-        tensor.mul_(1)  # PyTorch words the error, which comes before anything is written
-    if not alone and tensor._is_view() and tensor.is_floating_point():  # noqa: SLF001 - Tensor has no other name for it
+    if _is_refused(tensor):  # PyTorch words the error, which comes before anything is written
+        tensor.mul_(torch.ones((), dtype=tensor.dtype, device=tensor.device, requires_grad=True))
+    if not alone and tensor._is_view():  # noqa: SLF001 - Tensor has no other name for it
         raise UnsupportedError(
             "an operator with several results can't overwrite a view where gradients are recorded\n"
             "  likely fix:   pass a clone() of it"

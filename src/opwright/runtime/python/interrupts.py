@@ -54,11 +54,11 @@ def signals_held() -> Iterator[None]:
     handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
     held = {number: handler for number, handler in handlers.items() if callable(handler)}
     try:
-        for number in held:
-            signal.signal(number, lambda *signal_and_frame: came.append(signal_and_frame))
-        yield
+        with contextlib.ExitStack() as afterwards:  # every handler is put back, even where another one raises
+            for number, handler in held.items():
+                afterwards.callback(signal.signal, number, handler)
+                signal.signal(number, lambda *signal_and_frame: came.append(signal_and_frame))
+            yield
     finally:
-        for number, handler in held.items():
-            signal.signal(number, handler)
         for came_number, frame in came:
             held[signal.Signals(came_number)](came_number, frame)
