@@ -48,7 +48,8 @@ def killed_at_random(
         time.sleep(chance.uniform(0, 1.1 * usual))
         builder.send_signal(how)
         _, errors = builder.communicate(timeout=SECONDS)
-        assert "Error" not in errors.replace("ToolchainError: the build was interrupted", ""), errors
+        assert builder.returncode in {0, -how, 1 if how is signal.SIGINT else 0}, errors
+        assert "Error" not in errors or "Exception ignored" in errors, errors  # Python loses those in a __del__
         folder = next(root.glob(f"units/round{index}-*"), None)
         met["ended before"] += builder.returncode == 0
         met["found nothing begun"] += folder is None
@@ -95,7 +96,7 @@ def test_a_builder_that_can_clear_up_does(
 def hanging(compiler: Callable[[str], Path], tmp_path: Path) -> Path:
     """CXX starts a child, as g++ does, writes its id into the returned file, and hangs; until ``.go`` is there."""
     ids = tmp_path / "ids"
-    compiler(f'if [ ! -e "{ids}.go" ]; then sleep 300 & echo $! >"{ids}"; wait; fi\nexec "$gxx" "$@"')
+    compiler(f'if [ ! -e "{ids}.go" ]; then sleep 200 & echo $! >"{ids}"; wait; fi\nexec "$gxx" "$@"')
     return ids
 
 
@@ -136,10 +137,13 @@ def test_signals_end_the_command_that_builds(
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\nfrom opwright.cli import main; main()"
     )
     words = [sys.executable, "-c", script, "build", str(source)]
-    builder = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for(lambda: hanging.exists() and hanging.read_text())
-    builder.send_signal(how)
-    _, errors = builder.communicate(timeout=SECONDS)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as builder:
+        wait_for(lambda: hanging.exists() and hanging.read_text())
+        builder.send_signal(how)
+        try:
+            _, errors = builder.communicate(timeout=SECONDS)
+        finally:
+            builder.kill()
     assert "Traceback" not in errors
     assert builder.returncode == status
     wait_for(lambda: strays() == [])

@@ -78,8 +78,8 @@ def _build_all(jobs: Sequence[Job], progress: Progress) -> list[Built]:
         return built
 
     with ThreadPoolExecutor(most_at_once()) as pool:
-        futures = [pool.submit(one, job) for job in jobs]
         try:
+            futures = [pool.submit(one, job) for job in jobs]
             wait(futures, return_when=FIRST_EXCEPTION)
         except BaseException:  # Ctrl-C: nobody waits for compilers then
             pool.shutdown(wait=False, cancel_futures=True)

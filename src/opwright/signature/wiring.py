@@ -56,6 +56,7 @@ class Derivative:
 def derivative(forward: Signature, backward: Signature) -> Derivative:
     """Wire ``backward`` to ``forward``; SignatureError where a name or a type doesn't fit."""
     _check_gradients_taken(forward, backward)
+    _check_old_values(forward, backward)
     _check_plain(backward)
     axes = tuple(axis for axis in backward.axes if axis not in backward.bound_by_required)
     ellipsis = backward.has_ellipsis and not backward.bound_ellipsis
@@ -193,6 +194,20 @@ def _check_gradients_taken(forward: Signature, backward: Signature) -> None:
                 f"{backward.name} doesn't take {GRAD}{output.name}: gradients through {output.name} would be lost\n"
                 f"  signature:  {backward}\n"
                 f"  likely fix: add {GRAD}{output.name}: {_type(output)}? to its inputs (absent where nobody gave one)"
+            )
+
+
+def _check_old_values(forward: Signature, backward: Signature) -> None:
+    """What is overwritten had a value before, and somebody may have differentiated up to there."""
+    returned = {output.name for output in backward.outputs}
+    for tensor in forward.mutated:
+        if may_be_differentiable(tensor, forward) and GRAD + tensor.name not in returned:
+            raise SignatureError(
+                f"{backward.name} doesn't return {GRAD}{tensor.name}, the gradient of the value that {forward.name} "
+                f"overwrites: it would be lost\n"
+                f"  signature:  {backward}\n"
+                f"  likely fix: return {GRAD}{tensor.name}: {_type(tensor)} as well, zeros if {forward.name} doesn't "
+                f"read the old value"
             )
 
 

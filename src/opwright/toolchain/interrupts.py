@@ -17,10 +17,6 @@ _DEADLY = ("SIGTERM", "SIGHUP")
 class _SignalledError(BaseException):
     """Raised by a handler of ours, so that everything is cleared up on the way out."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
 
 @contextlib.contextmanager
 def unwound_by_signals() -> Iterator[None]:
@@ -33,7 +29,10 @@ def unwound_by_signals() -> Iterator[None]:
         yield
         return
 
+    met: list[int] = []
+
     def unwind(number: int, _frame: Any) -> None:
+        met.append(number)
         raise _SignalledError(number)
 
     numbers = [number for name in _DEADLY if (number := getattr(signal, name, None)) is not None]
@@ -42,12 +41,10 @@ def unwound_by_signals() -> Iterator[None]:
         for number in ours:
             signal.signal(number, unwind)
         yield
-    except _SignalledError as error:
-        _give_back(ours)
-        os.kill(os.getpid(), error.number)
-        raise
     finally:
         _give_back(ours)
+        if met:  # also where the exception was lost: Python ignores those that strike in a __del__
+            os.kill(os.getpid(), met[0])
 
 
 def _give_back(numbers: list[int]) -> None:

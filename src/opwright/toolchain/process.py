@@ -15,6 +15,7 @@ from opwright.toolchain.scratch import MARK
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Sequence
+    from concurrent.futures import Future
     from pathlib import Path
 
 _MEMORY_PER_COMPILER = 1 << 30
@@ -76,10 +77,12 @@ class TimeoutKilledError(Exception):
 
 
 _ALL: weakref.WeakSet[Processes] = weakref.WeakSet()
+_ENDING = threading.Event()
 
 
 def stop_all() -> None:
-    """Kill every compiler of this process: a program that is interrupted while its threads build."""
+    """Kill every compiler of this process, and start none any more: for a program that ends while its threads build."""
+    _ENDING.set()
     for processes in tuple(_ALL):
         processes.stop()
 
@@ -95,6 +98,8 @@ class Processes:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
         _ALL.add(self)
+        if _ENDING.is_set():  # asked only now, so that `stop_all` either finds this or is found
+            self._stopped = True
 
     def run(self, command: Sequence[str], log: Path, folder: Path) -> int:
         """Run ``command`` with its output in ``log`` and its temporary files in ``folder``; its exit status.
@@ -170,8 +175,12 @@ class Processes:
                 problems.append(error)
 
         thread = threading.Thread(target=start, daemon=True)
-        thread.start()
-        thread.join()
+        try:
+            thread.start()
+        except RuntimeError:  # Python 3.12 and newer start no thread while the interpreter shuts down
+            start()
+        else:
+            thread.join()
         if problems:
             raise problems[0]
         if not started:
@@ -223,18 +232,18 @@ def in_parallel(tasks: Sequence[Callable[[], Result]], processes: Processes) -> 
     from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
     with ThreadPoolExecutor(min(len(tasks), _THREADS)) as pool:
+        futures: list[Future[Result]] = []
         try:
-            futures = [pool.submit(task) for task in tasks]
-        except RuntimeError:  # the interpreter shuts down: no new threads
-            return [task() for task in tasks]
-        try:
+            try:
+                futures += [pool.submit(task) for task in tasks]
+            except RuntimeError:  # the interpreter shuts down: no new threads
+                return [task() for task in tasks]
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             for future in futures:
                 if future in done and (error := future.exception()) is not None:
                     raise error  # noqa: TRY301 - the handler below stops the others
             return [future.result() for future in futures]
         except BaseException:
-            for future in futures:
-                future.cancel()
+            pool.shutdown(wait=False, cancel_futures=True)
             processes.stop()
             raise

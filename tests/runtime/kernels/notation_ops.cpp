@@ -21,18 +21,19 @@ void add_scaled_backward_backward(double alpha, Tensor<const T, 1> gx, Tensor<co
   }
 }
 
-// Never reads what it overwrites, so y's old value has no gradient.
+// Never reads what it overwrites: the gradient of y's old value is zero.
 OPWRIGHT("put(v: T[], y: T[N]!)")
 template <class T>
 void put(Tensor<const T, 0> v, Tensor<T, 1> y) {
   for (int64_t i = 0; i < y.numel(); ++i) y[i] = v();
 }
-OPWRIGHT("put_backward(grad_y: T[N]) -> (grad_v: T[])")
+OPWRIGHT("put_backward(grad_y: T[N]) -> (grad_v: T[], grad_y: T[N])")
 template <class T>
-void put_backward(Tensor<const T, 1> grad, Tensor<T, 0> grad_v) {
+void put_backward(Tensor<const T, 1> grad, Tensor<T, 0> grad_v, Tensor<T, 1> grad_y) {
   acc<T> sum = 0;
   for (int64_t i = 0; i < grad.numel(); ++i) sum += grad[i];
-  grad_v() = T(sum);
+  if (grad_v) grad_v() = T(sum);
+  for (int64_t i = 0; i < grad_y.numel(); ++i) grad_y[i] = T(0);
 }
 
 // Overwrites, returns, and keeps a residual: what the old value was.
