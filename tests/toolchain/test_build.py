@@ -359,3 +359,13 @@ def test_a_unit_name_stays_inside_the_cache(name: str, cache: Path) -> None:
 
 def test_options_default() -> None:
     assert Options() == Options(debug=False, native=True, std="c++17")
+
+
+def test_an_object_for_other_libraries_to_link() -> None:
+    made = build(Unit("relocatable", 'extern "C" int relocatable() { return 7; }'), Options(relocatable=True))
+    assert made.path.read_bytes()[16] == 1  # ET_REL
+    whole = build(
+        Unit("whole", 'extern "C" int relocatable();\nextern "C" int whole() { return relocatable(); }'),
+        Options(extra_ldflags=(str(made.path),)),
+    )
+    assert whole.path.read_bytes()[16] == 3  # ET_DYN; without the object the linker would miss a symbol

@@ -50,7 +50,7 @@ class Compilation(NamedTuple):
             ]
             in_parallel(compiles, self.processes)
             self._step("link", self.plan.link(self.work, output))
-        if complaint := what_is_wrong_with(output):
+        if complaint := what_is_wrong_with(output, relocatable="-r" in self.plan.link_flags):
             raise self._failed(f"{self._culprit()} {complaint}\n  likely fix: {_BY_HAND}", [])
         return output, self._keep_log(sorted(self.work.glob("*.log")))
 

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
 _HEADER_BYTES = 64
 _SEGMENT = "IIQQQQ"
-_SHARED_OBJECT = 3
+_RELOCATABLE, _SHARED_OBJECT = 1, 3
 
 
-def what_is_wrong_with(library: Path) -> str:
+def what_is_wrong_with(library: Path, *, relocatable: bool = False) -> str:
     """What keeps ``library`` from being loaded, as the end of a sentence; nothing where it seems whole.
+
+    `relocatable`: an object file is expected, for others to link (`Options.relocatable`).
 
     Where libraries aren't ELF files, only their absence is noticed.
     """
@@ -34,12 +36,12 @@ def what_is_wrong_with(library: Path) -> str:
                 return "wrote a library for another processor"
             order = "<" if head[5] == 1 else ">"
             kind, segments, sections, *counts = struct.unpack(f"{order}16xH14xQQ6xHHHH2x", head)
-            if kind != _SHARED_OBJECT:
+            if kind != (_RELOCATABLE if relocatable else _SHARED_OBJECT):
                 return "wrote an object that is no shared library"
             segment_size, segment_count, section_size, section_count = counts
             file.seek(segments)
             table = file.read(segment_size * segment_count)
-            ends = [sections + section_size * section_count, segments + segment_size * segment_count]
+            ends = [sections + section_size * section_count, segments + segment_size * segment_count]  # or none: 0
             for index in range(segment_count):
                 _, _, offset, _, _, length = struct.unpack_from(f"{order}{_SEGMENT}", table, index * segment_size)
                 ends.append(offset + length)
