@@ -214,6 +214,68 @@ print(json.dumps(torch.ops.bundle_c.bundle_axpy(2.0, torch.ones(2), torch.ones(2
     assert result(code, path) == [3.0, 3.0]
 
 
+_NOTATION = """
+OPWRIGHT("axpy_(alpha: float, x: f32[N], y: f32[N]!)")
+void axpy_(double alpha, Tensor<const float, 1> x, Tensor<float, 1> y) {
+  for (int64_t i = 0; i < x.size(0); ++i) y[i] += alpha * x[i];
+}
+OPWRIGHT("axpy__backward(grad_y: f32[N], alpha: float) -> (grad_x: f32[N], grad_y: f32[N])")
+void axpy__backward(Tensor<const float, 1> grad, double alpha, Tensor<float, 1> grad_x, Tensor<float, 1> grad_y) {
+  for (int64_t i = 0; i < grad.size(0); ++i) {
+    if (grad_x) grad_x[i] = alpha * grad[i];
+    if (grad_y) grad_y[i] = grad[i];
+  }
+}
+OPWRIGHT("take(x: f32[M, N], at: i64[K] in [0, M), m: int) -> (y: f32[?L<=K])")
+void take(Tensor<const float, 2> x, Tensor<const int64_t, 1> at, int64_t m, Resizable<float, 1> y) {
+  Tensor<float, 1> out = y.resize(m);
+  for (int64_t i = 0; i < m; ++i) out[i] = x(at[i], 0);
+}
+OPWRIGHT("eye(n: int) -> (y: T[n, n]) where T in (f32, f64)")
+template <class T>
+void eye(int64_t n, Tensor<T, 2> y) {
+  for (int64_t i = 0; i < y.size(0); ++i)
+    for (int64_t j = 0; j < y.size(1); ++j) y(i, j) = i == j;
+}
+OPWRIGHT("uniform(x: f32[N], rng: generator(1)) -> (y: f32[N])")
+void uniform(Tensor<const float, 1> x, Tensor<float, 1> y, Generator rng) {
+  for (int64_t i = 0; i < x.size(0); ++i) y[i] = rng[i].uniform<float>();
+}
+"""
+
+
+def test_the_rest_of_the_notation(write: Write, tmp_path: Path) -> None:
+    path = opwright.bundle(opwright.load(write(_NOTATION, "bundle_rest.cpp")), tmp_path / "bundle_rest.so")
+    code = """
+torch.ops.load_library(sys.argv[1])
+ops = torch.ops.bundle_rest
+x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+y = w * 1
+assert ops.axpy_(3.0, x, y) is None and y._version == 1
+y.sum().backward()
+rows = torch.arange(6.0).reshape(3, 2)
+try:
+    ops.take(rows, torch.tensor([0, 1, 5]), 2)
+except RuntimeError as error:
+    text = str(error)
+torch.manual_seed(0)
+first = ops.uniform(w)
+torch.manual_seed(0)
+again = torch.equal(first, ops.uniform(w))
+kept = ops.take(rows, torch.tensor([2, 1, 0]), 2).tolist()
+eye = ops.eye(2, dtype=torch.float64).tolist()
+print(json.dumps([y.tolist(), x.grad.tolist(), w.grad.tolist(), kept, eye, again, text]))
+"""
+    text = (
+        "take(): the arguments don't fit the operator's signature\n"
+        "  got:          x: Float[3, 2], at: Long[3]\n"
+        "  out of range: element 2 of at, 5\n"
+        "  signature:    take(x: f32[M, N], at: i64[K] in [0, M), m: int) -> (y: f32[?L<=K])"
+    )
+    numbers = [4.0, 4.0], [3.0, 3.0], [1.0, 1.0], [4.0, 2.0], [[1.0, 0.0], [0.0, 1.0]]
+    assert result(code, path) == [*numbers, True, text]
+
+
 _PROGRAM = """
 #include <ATen/ops/arange.h>
 #include <ATen/ops/mul.h>

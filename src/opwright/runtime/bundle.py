@@ -108,7 +108,8 @@ def _entries(ops: Operators, chosen: _Chosen) -> tuple[list[KernelEntry], list[O
             state = states[signature.name]
             table = _table(where[signature.name])
             instances = [Instance(state.key(t), instance_name(t), table) for t in chosen.kernels[signature.name]]
-            kernels.append(KernelEntry(signature, instances))
+            given = len(signature.sizes) + len(state.axes)
+            kernels.append(KernelEntry(signature, given, state.ellipsis, instances))
             backward = firsts[i + 1] if i + 1 < len(chain) else -1
             words = encode_derivative(check_chain(chain)[i]) if backward >= 0 else underivative(signature)
             wiring = firsts[i] + bool(signature.residuals), backward  # the form with residuals comes second

@@ -48,9 +48,11 @@ class Instance:
 
 @dataclass(frozen=True)
 class KernelEntry:
-    """A kernel with its instances."""
+    """A kernel with its instances, and how many sizes and whether the shape of ``...`` are handed to it."""
 
     signature: Signature
+    given: int
+    ellipsis: bool
     instances: Sequence[Instance]
 
 
@@ -107,7 +109,9 @@ def _names(index: int, kernel: KernelEntry) -> str:
 
 def _kernel(index: int, kernel: KernelEntry) -> str:
     signature = kernel.signature
-    words = _string(signature.name), _string(str(signature)), str(len(signature.tensors)), f"inputs_{index}"
+    given = kernel.given, kernel.ellipsis, signature.chosen_type is not None
+    names = _string(signature.name), _string(str(signature)), str(len(signature.tensors)), f"inputs_{index}"
+    words = *names, *(str(int(number)) for number in given)
     return f"  {{{', '.join(words)}}},"
 
 

@@ -53,8 +53,16 @@ void misfit(int64_t kernel, int64_t count, const int64_t* words) {
     for (int64_t d = 0; d < rank; ++d) got += (d ? ", " : "") + std::to_string(*words++);
     got += "]";
   }
+  // As runtime/native_runtime.py reads them: what was given beforehand, then the index that is out of its range.
+  words += k.given;
+  if (k.ellipsis && words < end) words += 1 + *words;
+  words += k.dtype;
+  std::string index;
+  if (end - words == 3)
+    index = std::string("\n  out of range: element ") + std::to_string(words[1]) + " of " + k.input_names[words[0]] + ", " +
+            std::to_string(words[2]);
   raise(Class::Argument, std::string(k.name) + "(): the arguments don't fit the operator's signature\n  got:          " + got +
-                             "\n  signature:    " + k.signature);
+                             index + "\n  signature:    " + k.signature);
 }
 
 const opw_kernel* row(const opw_bundle_instance& instance) {

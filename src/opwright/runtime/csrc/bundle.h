@@ -6,6 +6,8 @@ struct opw_bundle_kernel {
   const char *name, *signature;
   int32_t inputs;
   const char *const *input_names;
+  int32_t given;  // the sizes that come as arguments
+  int32_t ellipsis, dtype;  // whether the shape of `...` and an element type do
 };
 
 // A kernel for certain element types, and the table that has it.
