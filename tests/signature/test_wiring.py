@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from opwright.errors import SignatureError
@@ -215,6 +217,43 @@ def test_a_backward_without_a_forward() -> None:
         "f_backward is the backward of f, which isn't there\n  there are: g, f_backward\n"
         "  likely fix: add f, or give f_backward a name without _backward"
     )
+
+
+def test_the_gradient_of_what_is_overwritten() -> None:
+    forward = parse("f(x: T[N], y: T[N]!)")
+    backward = parse("f_backward(grad_y: T[N]) -> (grad_x: T[N])")
+    with pytest.raises(SignatureError) as caught:
+        derivative(forward, backward)
+    assert str(caught.value) == (
+        "f_backward doesn't return grad_y, the gradient of the value that f overwrites: it would be lost\n"
+        "  signature:  f_backward(grad_y: T[N]) -> (grad_x: T[N])\n"
+        "  likely fix: return grad_y: T[N] as well, zeros if f doesn't read the old value"
+    )
+
+
+def test_a_backward_reads_what_is_overwritten() -> None:
+    forward = parse("f(x: T[N], y: T[N]!)")
+    backward = parse("f_backward(grad_y: T[N], y: T[N]) -> (grad_x: T[N], grad_y: T[N])")
+    with pytest.raises(SignatureError) as caught:
+        derivative(forward, backward)
+    assert str(caught.value) == (
+        "f_backward takes y, which f overwrites: its old value is gone by then\n"
+        "  signature:  f(x: T[N], y: T[N]!)\n"
+        "  likely fix: keep what is needed as a residual of f: old_y: T[N]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("backward", "problem"),
+    [
+        ("f_backward(grad_y: T[N]!) -> (grad_x: T[N])", "overwrites grad_y"),
+        ("f_backward(grad_y: T[N], r: generator(1)) -> (grad_x: T[N])", "takes the generator r"),
+        ("f_backward(grad_y: T[N]) -> (grad_x: T[?K])", "decides the length ?K"),
+    ],
+)
+def test_a_backward_writes_draws_and_decides_nothing(backward: str, problem: str) -> None:
+    with pytest.raises(SignatureError, match=f"^f_backward {re.escape(problem)}, which a backward can't"):
+        derivative(parse("f(x: T[N]) -> (y: T[N])"), parse(backward))
 
 
 def test_a_gradient_that_would_be_lost() -> None:
