@@ -34,7 +34,7 @@ class Autocast:
             for i, param in pairs.items():
                 if _is_floating(values[i]) and not param.mutated:
                     values[i] = _cast(values[i], param, types)
-            return op.op(*values)
+            return op.call(*values)
 
 
 def _is_floating(value: torch.Tensor | None) -> bool:

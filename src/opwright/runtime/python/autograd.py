@@ -119,7 +119,7 @@ class Differentiable:
             return tuple(nothing)
         mask = [wanted[i] for i in self.inputs]
         each = dict(zip(self.outputs, gradients, strict=True))
-        answer = self.backward.op(*ctx.saved.arguments(ctx.saved_tensors, each, mask)) if any(mask) else None
+        answer = self.backward.call(*ctx.saved.arguments(ctx.saved_tensors, each, mask)) if any(mask) else None
         found = dict(zip(self.inputs, self.backward.results(answer), strict=True)) if any(mask) else {}
         for edge, i in enumerate(self.edges):
             if (

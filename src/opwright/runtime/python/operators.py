@@ -30,6 +30,9 @@ class Operator:
         self.returned = self.signature.results if residuals else self.signature.outputs
         self.places = [i for i, param in enumerate(self.signature.inputs) if isinstance(param, TensorParam)]
         self._build = build
+        # What `op(...)` calls. A graph goes on with the backward that it was recorded with, also where another source
+        # has been loaded since and `op` itself refuses to be called.
+        self.call: Callable[..., Any] = op._op  # noqa: SLF001
         arguments = op._schema.arguments  # noqa: SLF001 - what torch.library reads too
         self._names = [argument.name for argument in arguments]
         self._defaults = {a.name: a.default_value for a in arguments if a.has_default_value()}
