@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import opwright
-from opwright import CompileError, SourceError, UnsupportedError
+from opwright import CompileError, OpwrightError, SourceError
 
 TWICE = """
 OPWRIGHT("twice(x: T[N]) -> (y: T[N])")
@@ -32,8 +32,11 @@ def test_cpp_and_an_edit_of_it() -> None:
     assert ops.twice(x).tolist() == [2, 2]
     assert opwright.load_inline("inline_cpp", cpp=times("3")) is ops
     assert ops.twice(x).tolist() == [3, 3]
-    with pytest.raises(UnsupportedError, match="the signature of twice has changed"):
-        opwright.load_inline("inline_cpp", cpp=times("3").replace("(y: T[N])", "(y: T[1*N])"))
+    held = ops.twice
+    assert opwright.load_inline("inline_cpp", cpp=times("3").replace("(y: T[N])", "(y: T[1*N])")) is ops
+    assert ops.twice(x).tolist() == [3, 3]
+    with pytest.raises(OpwrightError, match="the signature has changed since this callable was taken"):
+        held(x)
     with pytest.raises(CompileError, match="nothing"):
         opwright.load_inline("inline_cpp", cpp=times("nothing"))
     assert ops.twice(x).tolist() == [3, 3]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,9 +34,6 @@ void times_backward(Tensor<const T, 1> g, Tensor<const T, 1> x, Tensor<const T, 
 """
 
 
-@pytest.mark.skipif(
-    os.environ.get("OPWRIGHT_RUNTIME") != "python", reason="the native node has an output for residuals"
-)
 @pytest.mark.parametrize("by_backward", [True, False])
 def test_a_view_and_a_residual(write: Write, by_backward: bool) -> None:
     ops = opwright.load(write(TIMES, f"times_view_{by_backward}.cpp"))

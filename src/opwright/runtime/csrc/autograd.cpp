@@ -149,9 +149,10 @@ void OperatorNode::unpack(const variable_list& gradients, c10::SmallVectorImpl<a
   size_t next = 0;
   for (const auto& wire : derivative_.wires) {
     if (wire.source == Source::Gradient || wire.source == Source::ZeroGradient) {
-      const auto& gradient = gradients[wire.index];
+      const auto slot = static_cast<size_t>(derivative_.slots[wire.index]);
+      const auto& gradient = gradients[slot];
       const bool zeros = wire.source == Source::ZeroGradient && !gradient.defined();
-      tensors.push_back(zeros ? input_metadata(wire.index).zeros_like() : gradient);
+      tensors.push_back(zeros ? input_metadata(slot).zeros_like() : gradient);
     }
     if (wire.source == Source::Input || wire.source == Source::Output)
       tensors.push_back(saved_[next++].unpack(pointer_to(this)));
@@ -216,7 +217,7 @@ variable_list OperatorNode::in_edge_order(variable_list&& results) const {
   for (size_t e = 0; e < gradients.size(); ++e) {
     const int64_t output = derivative_.edge_outputs[e];
     if (output >= 0) gradients[e] = std::move(results[output]);
-    else if (task_should_compute_output(e)) gradients[e] = input_metadata(derivative_.forward->returns() + e).zeros_like();
+    else if (task_should_compute_output(e)) gradients[e] = input_metadata(derivative_.slots[plan.outputs.size() + e]).zeros_like();
   }
   return gradients;
 }
@@ -336,7 +337,7 @@ void AutogradKernel::operator()(const c10::OperatorHandle&, c10::DispatchKeySet 
   const Derivative& d = *op->derivative;
   const bool recorded = requires_grad(d, arguments);
   const Mutated mutated(*op, *stack);
-  mutated.check(recorded, op->returns());
+  mutated.check(recorded, op->returns() + d.residuals_with_slots());
   if (!recorded) return below_autograd(*op, keys, stack);
   const NodePtr node = record(d, arguments);
   const Operator& forward = d.backward ? *d.forward : *op;
@@ -345,6 +346,7 @@ void AutogradKernel::operator()(const c10::OperatorHandle&, c10::DispatchKeySet 
   const auto outputs = torch::jit::last(*stack, forward.returns());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto& t = tensor_of(outputs[i]);
+    if (d.slots[i] < 0) continue;
     if (d.differentiable[i] && differentiable(t)) torch::autograd::set_history(t, node);
     else if (t.defined()) node->add_input_metadata(t);  // an integer: a backward that takes its gradient gets zeros
     else if (const auto like = absent.like(i); like.defined()) node->add_input_metadata(like);
@@ -381,6 +383,16 @@ Derivative* Derivative::decode(const Plan& plan, const int64_t* words, int64_t c
   }
   for (int64_t n = next(); n > 0; --n) d->inputs.push_back(next());
   for (int64_t n = next(); n > 0; --n) d->differentiable.push_back(next() != 0);
+  const size_t results = plan.outputs.size(), returned = results - plan.residuals;
+  int64_t slot = 0;
+  for (size_t i = 0; i < results + plan.mutated.size(); ++i) {
+    const bool taken = std::any_of(d->wires.begin(), d->wires.end(), [i](const Wire& wire) {
+      return wire.source <= Source::ZeroGradient && wire.index == static_cast<int64_t>(i);
+    });
+    const bool none = i >= returned && i < results && !taken;
+    d->slots.push_back(none ? -1 : slot++);
+  }
+  d->first_residual = returned, d->results = results;
   const auto add = [d](int64_t argument) {
     if (std::find(d->edges.begin(), d->edges.end(), argument) != d->edges.end()) return;
     const auto at = std::find(d->inputs.begin(), d->inputs.end(), argument);

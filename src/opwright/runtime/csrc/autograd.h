@@ -2,6 +2,7 @@
 #pragma once
 #include <torch/library.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,18 @@ struct Derivative {
   std::vector<Wire> wires;             // one per schema argument of the backward
   std::vector<int64_t> inputs;         // per output of the backward: the schema argument of foo that it is the gradient of
   std::vector<bool> differentiable;    // per result of foo, then per mutated input
+  // Per written tensor: which of the node's inputs its gradient is; -1 for a residual that has none, so that the node of an
+  // operator that only overwrites has the single input that autograd wants of one that overwrites a view.
+  std::vector<int64_t> slots;
   // Per edge of the node: the schema argument of foo, and the output of the backward (-1: its gradient is zero). What is
   // mutated comes first: autograd's CopySlices, which stands in for the node of a mutated view, takes it from there.
   std::vector<int64_t> edges, edge_outputs;
+  size_t first_residual = 0, results = 0;
+  size_t residuals_with_slots() const {
+    return backward ? static_cast<size_t>(std::count_if(slots.begin() + first_residual, slots.begin() + results,
+                                                        [](int64_t slot) { return slot >= 0; }))
+                    : 0;
+  }
   bool needs_axes = false;
   std::string node_name;  // "MyOpBackward"
   std::string missing;
