@@ -72,11 +72,11 @@ struct Row {
   }
 };
 
-/* grad_gates: three runs. grad_old_cell: one, or null. */
+/* grad_gates: three runs, or null. grad_old_cell: one, or null. */
 template <class T>
 void backward(const Row<T> row, T *grad_gates, T *grad_old_cell) {
   const int64_t S = row.S;
-  row.each([=](int64_t j, const auto &x) {
+  if (grad_gates) row.each([=](int64_t j, const auto &x) {
     grad_gates[j] = x.grad_i * x.slope_i;
     grad_gates[S + j] = x.grad_o * x.slope_o;
     grad_gates[2 * S + j] = x.grad_c * x.slope_c;

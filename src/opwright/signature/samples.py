@@ -72,7 +72,7 @@ def sample(
         UnsupportedError: the signature is pointwise or batched.
     """
     chosen = {name: rng.choice(sig.allowed(name)) for name in sig.type_variables} | dict(types or {})
-    absent = {tensor.name for tensor in sig.tensors if tensor.optional and rng.random() < _ABSENT}
+    absent = {t.name for t in sig.tensors if _may_be_absent(t, sig) and rng.random() < _ABSENT}
     for _ in range(_ATTEMPTS):
         binding = _draw(sig, rng, chosen, sizes)
         shapes = _shapes(sig, binding, absent, max_numel)
@@ -88,6 +88,11 @@ def sample(
         f"{sig.name}(): no sizes drawn from {tuple(sizes)} satisfy the signature with at most "
         f"{max_numel} elements a tensor\n  signature:    {sig}\n  likely fix:   other sizes="
     )
+
+
+def _may_be_absent(tensor: TensorParam, sig: Signature) -> bool:
+    """Whether it is optional, and not perhaps the only one to tell what its type variable stands for."""
+    return tensor.optional and (tensor.type.kind == "dtype" or tensor.type.name in sig.bound_types)
 
 
 def _draw(sig: Signature, rng: random.Random, types: Mapping[str, DType], sizes: Sequence[int]) -> Binding:

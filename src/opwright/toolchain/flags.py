@@ -92,6 +92,19 @@ def line_directive(path: Path, line: int = 1) -> str:
     return f'#line {line} "{name}"'
 
 
+def sanitizers() -> list[str]:
+    """The flags of ``OPWRIGHT_SANITIZE=address,undefined``, with which everything is compiled, the runtime too.
+
+    A process that loads what they made needs the sanitizer first, ``LD_PRELOAD=$(c++ -print-file-name=libasan.so)``,
+    and ``ASAN_OPTIONS=detect_leaks=0``, since Python and PyTorch free little of what they have at exit.
+    """
+    wanted = os.environ.get("OPWRIGHT_SANITIZE", "")
+    if not wanted:
+        return []
+    # vptr asks for type information that libtorch keeps to itself
+    return [f"-fsanitize={wanted}", "-fno-sanitize=vptr", "-fno-omit-frame-pointer", "-g"]
+
+
 def search_dirs(options: Options) -> list[str]:
     """The folders of ``-I``, absolute, in order, each once."""
     dirs = [os.path.abspath(folder) for folder in options.include_dirs]
@@ -108,7 +121,7 @@ def compile_flags(compiler: Compiler, options: Options, language: Language) -> l
     for folder in options.system_include_dirs:
         flags += ["-isystem", os.path.abspath(folder)]
     quiet = [] if any(flag.startswith("-W") for flag in options.extra_cflags) else ["-w"]
-    return [*flags, *quiet, *options.extra_cflags]
+    return [*flags, *quiet, *sanitizers(), *options.extra_cflags]
 
 
 def link_flags(compiler: Compiler, options: Options) -> list[str]:
@@ -118,9 +131,11 @@ def link_flags(compiler: Compiler, options: Options) -> list[str]:
     flags = ["-shared"]
     if "linux" in compiler.target:
         flags += ["-Wl,-z,now", "-Wl,--as-needed"]
-        if not any(flag.startswith("-fsanitize") for flag in (*options.extra_cflags, *options.extra_ldflags)):
+        if not any(
+            flag.startswith("-fsanitize") for flag in (*sanitizers(), *options.extra_cflags, *options.extra_ldflags)
+        ):
             flags.append("-Wl,-z,defs")  # a sanitizer's own symbols come from the program that is instrumented
-    return [*flags, *options.extra_ldflags]
+    return [*flags, *sanitizers(), *options.extra_ldflags]
 
 
 def _machine(compiler: Compiler, native: bool) -> str:

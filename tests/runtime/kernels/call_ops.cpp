@@ -18,7 +18,7 @@ void rank(Tensor<const T> x, Tensor<int64_t, 1> sizes, Tensor<int64_t, 1> stride
 OPWRIGHT("strided(x: T[M, N]) -> (address: i64[], strides: i64[2], y: T[M, N])")
 template <class T>
 void strided(Strided<const T, 2> x, Tensor<int64_t, 0> address, Tensor<int64_t, 1> strides, Tensor<T, 2> y) {
-  address() = reinterpret_cast<int64_t>(&x(0, 0));
+  address() = x.numel() ? reinterpret_cast<int64_t>(&x(0, 0)) : 0;
   strides[0] = x.stride(0), strides[1] = x.stride(-1);
   for (int64_t i = 0; i < x.size(0); ++i)
     for (int64_t j = 0; j < x.size(1); ++j) y(i, j) = x[i][j];

@@ -3,7 +3,8 @@
  *   Tensor<T>        dense and row-major, of any rank: x[i] is element i, x.size(d), x.numel(), x.data()
  *   Tensor<T, N>     dense and row-major, of rank N: also x(i, j, ...); x[i] is element i for N = 1, row i (a view of rank
  *                    N - 1) for N >= 2; x.flat(i) is element i whatever N is
- *   Strided<T, N>    any strides, rank N: x(i, j, ...) and x[i] as above; no data(), no linear index
+ *   Strided<T, N>    any strides, rank N: x(i, j, ...) and x[i] as above; no data(), no linear index (copied all the same
+ *                    where its elements aren't at multiples of their size)
  *
  * Inputs are views of `const T`. A view tests false (and `.needed()` is false) when its optional argument was not given,
  * or its gradient or residual is not wanted: then it must not be read or written. Its rows test false as well, and its data()

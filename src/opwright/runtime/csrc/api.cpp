@@ -163,6 +163,7 @@ OPW_EXPORT int32_t opw_operator_register(Operator* op, const Operator* forward, 
     };
     add(c10::DispatchKey::CPU, std::make_unique<CPUKernel>(op));
     add(c10::DispatchKey::CompositeExplicitAutograd, std::make_unique<RefuseKernel>(op));
+    add(c10::DispatchKey::NestedTensorCPU, std::make_unique<RefuseKernel>(op));  // not among the composite ones
     if (op->plan.factory) {
       add(c10::DispatchKey::BackendSelect, std::make_unique<FactoryKernel>(op));
       return 1;
@@ -170,7 +171,10 @@ OPW_EXPORT int32_t opw_operator_register(Operator* op, const Operator* forward, 
     add(c10::DispatchKey::Autograd, std::make_unique<AutogradKernel>(op));
     add(c10::DispatchKey::AutocastCPU, std::make_unique<AutocastKernel>(op));
     add(c10::DispatchKey::AutocastCUDA, std::make_unique<AutocastKernel>(op));
-    if (!op->plan.mutated.empty()) add(c10::DispatchKey::ADInplaceOrView, std::make_unique<InplaceKernel>(op));
+    if (op->plan.mutated.empty()) return 1;
+    add(c10::DispatchKey::ADInplaceOrView, std::make_unique<InplaceKernel>(op));
+    add(c10::DispatchKey::Negative, std::make_unique<LazyKernel>(op));
+    add(c10::DispatchKey::Conjugate, std::make_unique<LazyKernel>(op));
     return 1;
   });
 }

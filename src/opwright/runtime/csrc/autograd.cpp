@@ -1,6 +1,7 @@
 #include "autograd.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/clone.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 #include <c10/core/AutogradState.h>
@@ -245,7 +246,7 @@ void refuse_forward_mode(const Operator& op, c10::ArrayRef<c10::IValue> argument
 // The tensors that a call mutates, remembered before it takes its arguments off the stack.
 class Mutated {
  public:
-  Mutated(const Operator& op, const Stack& stack) {
+  Mutated(const Operator& op, const Stack& stack) : op_(op) {
     if (C10_LIKELY(op.plan.mutated.empty())) return;
     const auto arguments = torch::jit::last(stack, op.plan.arguments.size());
     size_t input = 0, next = 0;
@@ -261,8 +262,8 @@ class Mutated {
       if (!t.defined()) continue;
       torch::autograd::check_inplace(t, requires_grad);
       if (requires_grad && results + tensors_.size() > 1 && t.is_view() && differentiable(t))
-        raise(Class::Unsupported, "an operator with several results can't overwrite a view where gradients are recorded\n"
-                                  "  likely fix:   pass a clone() of it");
+        raise(Class::Unsupported, op_.kernel->name + "(): an operator with several results can't overwrite a view where "
+                                                     "gradients are recorded\n  likely fix:   pass a clone() of it");
     }
   }
   void bump() const {
@@ -279,6 +280,7 @@ class Mutated {
   }
 
  private:
+  const Operator& op_;
   c10::SmallVector<at::Tensor, 2> tensors_;
 };
 
@@ -361,6 +363,21 @@ void InplaceKernel::operator()(const c10::OperatorHandle& handle, c10::DispatchK
   const Mutated mutated(*op, *stack);
   handle.redispatchBoxed(keys & c10::after_ADInplaceOrView_keyset, stack);
   mutated.bump();
+}
+
+void LazyKernel::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack) {
+  const size_t count = op->plan.arguments.size(), first = stack->size() - count;
+  at::AutoDispatchBelowADInplaceOrView guard;
+  c10::SmallVector<std::pair<at::Tensor, at::Tensor>, 2> back;
+  for (size_t i = 0; i < count; ++i) {
+    const at::Tensor t = tensor_of((*stack)[first + i]);
+    if (!t.defined() || !(t.is_neg() || t.is_conj())) continue;
+    const at::Tensor plain = at::clone(t);
+    if (op->plan.inputs[op->plan.arguments[i].index].mutated) back.emplace_back(t, plain);
+    (*stack)[first + i] = plain;
+  }
+  handle.redispatchBoxed(keys - c10::DispatchKeySet({c10::DispatchKey::Negative, c10::DispatchKey::Conjugate}), stack);
+  for (const auto& [to, from] : back) to.copy_(from);
 }
 
 void FactoryKernel::operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet, Stack* stack) {

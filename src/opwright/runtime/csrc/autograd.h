@@ -63,6 +63,14 @@ struct InplaceKernel final : c10::OperatorKernel {
   const Operator* op;
 };
 
+// For operators that mutate, where an argument is lazily negated or conjugated: PyTorch's own fallback takes what is mutated
+// to be returned, and corrupts memory where it isn't.
+struct LazyKernel final : c10::OperatorKernel {
+  explicit LazyKernel(const Operator* op) : op(op) {}
+  void operator()(const c10::OperatorHandle&, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+  const Operator* op;
+};
+
 // For operators without input tensors: goes to the device that was asked for.
 struct FactoryKernel final : c10::OperatorKernel {
   explicit FactoryKernel(const Operator* op) : op(op) {}

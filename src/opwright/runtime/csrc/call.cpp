@@ -76,12 +76,15 @@ bool preset(const Plan& plan, const Call& call, Bound<int64_t>& bound) {
   return allows(plan, 0, *call.dtype);
 }
 
-void check_cpu(const Operator& op, const Call& call) {
+void check_memory(const Operator& op, const Call& call) {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const at::Tensor& t = *call.inputs[i];
-    if (C10_UNLIKELY(t.defined() && !t.is_cpu()))
+    if (!t.defined()) continue;
+    if (C10_UNLIKELY(!t.is_cpu()))
       raise(Class::Argument, named(op, i) + " is on " + t.device().str() + ", expected cpu: all tensors of a call must be on "
                              "one device");
+    if (C10_UNLIKELY(!t.unsafeGetTensorImpl()->storage_initialized()))
+      raise(Class::Argument, named(op, i) + " has no memory: its storage was freed (untyped_storage().resize_(0))");
   }
 }
 
@@ -116,7 +119,9 @@ void refuse_device(const Operator& op, c10::ArrayRef<c10::IValue> arguments) {
                                device.str() + ", but this operator has kernels for cpu only\n  likely fix:   " +
                                (given ? "device=\"cpu\", then .to(\"" + device.str() + "\")" : "call it with .cpu()"));
   }
-  raise(Class::Argument, op.kernel->name + "(): there is no kernel for these arguments; it has kernels for cpu only");
+  Call call;  // without a tensor
+  read(op, arguments, call);
+  explain(op, call);
 }
 
 void Call::read(Kind kind, const c10::IValue& value) {
@@ -143,9 +148,11 @@ void run(const Operator& op, const Call& call, at::Tensor* outputs) {
   Bound<int64_t> bound(op.plan);
   if (!call.axes.empty() || call.has_ellipsis || call.dtype)
     if (!preset(op.plan, call, bound)) explain(op, call);
-  check_cpu(op, call);
+  check_memory(op, call);
   if (C10_UNLIKELY(!bind(op.plan, call.inputs.data(), bound))) explain(op, call);
   if (C10_UNLIKELY(op.plan.indices || !op.plan.mutated.empty())) check_values(op, call, bound);
+  // A kernel with one gradient needn't ask whether it is wanted.
+  if (C10_UNLIKELY(op.plan.masked && !(call.wanted & ((uint64_t(2) << (op.plan.outputs.size() - 1)) - 1)))) return;
   const opw_kernel* kernel = op.kernel->find(bound.types);
   if (C10_UNLIKELY(!kernel)) kernel = op.kernel->get(bound.types);
   Frame frame(op, call, bound, outputs);

@@ -4,7 +4,7 @@
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/ops/contiguous.h>
+#include <ATen/ops/clone.h>
 #include <ATen/ops/fill.h>
 
 #include <limits>
@@ -25,11 +25,20 @@ opw_tensor absent() {
   return {nullptr, nullptr, nullptr, 0, 0, 0, 0, 0};
 }
 
-opw_tensor view(const at::Tensor& t) {
+// What the kernel writes is asked for as such: a lazy copy (torch._lazy_clone) becomes a real one by that.
+opw_tensor view(const at::Tensor& t, bool written) {
   auto* impl = t.unsafeGetTensorImpl();
   const auto sizes = impl->sizes();
-  return {impl->numel() ? const_cast<void*>(t.const_data_ptr()) : nullptr, sizes.data(), impl->strides().data(),
-          impl->numel(), static_cast<int32_t>(sizes.size()), static_cast<int32_t>(t.scalar_type()), 1, 0};
+  void* data = !impl->numel() ? nullptr : written ? t.mutable_data_ptr() : const_cast<void*>(t.const_data_ptr());
+  return {data, sizes.data(), impl->strides().data(), impl->numel(), static_cast<int32_t>(sizes.size()),
+          static_cast<int32_t>(t.scalar_type()), 1, 0};
+}
+
+// Whether a kernel may read `t` where it is: C++ takes every element to be at a multiple of its size (torch.frombuffer
+// doesn't care), and Tensor<T> takes them to be dense.
+bool is_usable(const at::Tensor& t, bool strided) {
+  const auto address = reinterpret_cast<uintptr_t>(t.const_data_ptr());
+  return (strided || t.is_contiguous()) && (address & (t.element_size() - 1)) == 0;
 }
 
 // What torch.empty does in deterministic mode: a kernel that leaves an element unwritten is then wrong in the same way every
@@ -67,14 +76,15 @@ void Frame::add_inputs(const opw_kernel& kernel) {
       tensors_.push_back(absent());
       continue;
     }
-    if (C10_UNLIKELY(!((kernel.strided >> i) & 1) && !t->is_contiguous())) {
+    const bool mutated = op_.plan.inputs[i].mutated;
+    if (C10_UNLIKELY(!is_usable(*t, (kernel.strided >> i) & 1))) {
       at::AutoDispatchBelowADInplaceOrView guard;
       held_.reserve(call_.inputs.size());  // no copy may move: `t` points at it
-      if (op_.plan.inputs[i].mutated) back_.push_back({t, held_.size()});
-      held_.push_back(t->contiguous());
+      if (mutated) back_.push_back({t, held_.size()});
+      held_.push_back(t->clone(at::MemoryFormat::Contiguous));
       t = &held_.back();
     }
-    tensors_.push_back(view(*t));
+    tensors_.push_back(view(*t, mutated));
   }
 }
 
@@ -93,7 +103,7 @@ void Frame::add_outputs() {
     } else {
       if (!output_sizes(plan(i), bound_, sizes)) explain(op_, call_);
       outputs_[i] = allocate(sizes, output_type(plan(i), bound_));
-      tensors_.push_back(view(outputs_[i]));
+      tensors_.push_back(view(outputs_[i], true));
     }
   }
 }
@@ -109,7 +119,7 @@ void Frame::add_decided(size_t output) {
                static_cast<int32_t>(output_type(plan(output), bound_)), 1, 0};
   if (kept.bounded) {
     outputs_[output] = allocate(kept.sizes, output_type(plan(output), bound_));
-    t = view(outputs_[output]);
+    t = view(outputs_[output], true);
   } else {
     t.sizes = kept.sizes.data(), t.strides = kept.strides.data();
   }
@@ -146,7 +156,7 @@ int32_t Frame::resize(int64_t index, const int64_t* lengths) {
     for (size_t k = 0; k < dims.size(); ++k)
       if (dims[k].is_decided()) d.sizes[d.sizes.size() - dims.size() + k] = lengths_[dims[k].decided];
     outputs_[output] = allocate(d.sizes, output_type(plan(output), bound_));
-    tensors_[index] = view(outputs_[output]);
+    tensors_[index] = view(outputs_[output], true);
     return 0;
   }
   return 0;  // a result that isn't wanted

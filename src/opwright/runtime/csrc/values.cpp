@@ -3,6 +3,8 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/contiguous.h>
 
+#include <cstring>
+
 #include "errors.h"
 #include "operator.h"
 
@@ -16,21 +18,29 @@ bool is_outside(T value, int64_t low, int64_t high) {
   return static_cast<int64_t>(value) < low || static_cast<int64_t>(value) >= high;
 }
 
+// Element i, wherever it lies: not every tensor is aligned.
+template <class T>
+T element(const void* data, int64_t i) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(data) + i * sizeof(T), sizeof(T));
+  return value;
+}
+
 // The position of the first element outside [low, high), or -1.
 template <class T>
 int64_t first_outside(const at::Tensor& t, int64_t low, int64_t high) {
-  const T* data = static_cast<const T*>(t.const_data_ptr());
+  const void* data = t.const_data_ptr();
   const int64_t n = t.numel();
   bool any = false;
-  for (int64_t i = 0; i < n; ++i) any |= is_outside(data[i], low, high);  // no branch: this is vectorised
+  for (int64_t i = 0; i < n; ++i) any |= is_outside(element<T>(data, i), low, high);  // no branch: this is vectorised
   for (int64_t i = 0; any && i < n; ++i)
-    if (is_outside(data[i], low, high)) return i;
+    if (is_outside(element<T>(data, i), low, high)) return i;
   return -1;
 }
 
 template <class T>
 int64_t value_at(const at::Tensor& t, int64_t position) {
-  return static_cast<int64_t>(static_cast<const T*>(t.const_data_ptr())[position]);
+  return static_cast<int64_t>(element<T>(t.const_data_ptr(), position));
 }
 
 template <class F>

@@ -72,7 +72,7 @@ class Differentiable:
         if not self._requires_grad(values):
             return _below(self.op, keys & _C._after_autograd_keyset, values)  # noqa: SLF001
         for i in self.mutated:
-            check_inplace(values[i], alone=len(self.outputs) == 1)
+            check_inplace(self.op.signature.name, values[i], alone=len(self.outputs) == 1)
         with _one_level():
             outputs = self.function.apply(Call(keys, values), *(values[i] for i in self.edges))
         return self.op.answer(outputs)

@@ -67,10 +67,10 @@ class Frame:
 
     def _add_inputs(self, strided: int) -> None:
         for i, (param, tensor) in enumerate(zip(self._signature.tensors, self._call.tensors, strict=True)):
-            if tensor is None or strided >> i & 1 or tensor.is_contiguous():
+            if tensor is None or _is_usable(tensor, strided >> i & 1):
                 self._inputs.append(tensor)
                 continue
-            dense = tensor.contiguous()
+            dense = tensor.clone(memory_format=torch.contiguous_format)
             self._inputs.append(dense)
             if param.mutated:
                 self._back.append((tensor, dense))
@@ -119,6 +119,11 @@ class Frame:
         for index, tensor in lengths.results().items() if self._decided else ():
             self._results[index - len(self._inputs)] = tensor
         return self._results
+
+
+def _is_usable(tensor: torch.Tensor, strided: int) -> bool:
+    """Whether a kernel may read it where it is: dense, if need be, and each element at a multiple of its size."""
+    return bool(strided or tensor.is_contiguous()) and tensor.data_ptr() % tensor.element_size() == 0
 
 
 def _taking(text: list[bytes]) -> Any:

@@ -25,12 +25,16 @@ def check_dense(signature: Signature, tensors: Sequence[torch.Tensor | None]) ->
 
 
 def check_cpu(signature: Signature, tensors: Sequence[torch.Tensor | None]) -> None:
-    """ArgumentError for a tensor that isn't on the CPU while another one is."""
+    """ArgumentError for a tensor that isn't on the CPU while another one is, or that has no memory."""
     for param, tensor in zip(signature.tensors, tensors, strict=True):
         if tensor is not None and tensor.device.type != "cpu":
             raise ArgumentError(
                 f"{signature.name}(): {param.name} is on {tensor.device}, expected cpu: "
                 "all tensors of a call must be on one device"
+            )
+        if tensor is not None and tensor.numel() and not tensor.untyped_storage().nbytes():
+            raise ArgumentError(
+                f"{signature.name}(): {param.name} has no memory: its storage was freed (untyped_storage().resize_(0))"
             )
 
 
@@ -42,6 +46,7 @@ def refuse(signature: Signature, call: Arguments) -> NoReturn:
     for param, tensor in zip(signature.tensors, call.tensors, strict=True):
         if tensor is not None and tensor.device.type != "cpu":
             raise _refused(f"{signature.name}(): {param.name} is on {tensor.device}", "call it with .cpu()")
+    call.bind()  # without a tensor: the error says which is missing
     raise ArgumentError(f"{signature.name}(): there is no kernel for these arguments; it has kernels for cpu only")
 
 

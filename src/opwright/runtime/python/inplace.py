@@ -10,8 +10,8 @@ from opwright.errors import UnsupportedError
 _META = _C._autograd.CreationMeta  # noqa: SLF001 - how a view came to be
 
 
-def check_inplace(tensor: torch.Tensor | None, *, alone: bool) -> None:
-    """PyTorch's own errors, and one of ours. `alone`: nothing else is written or returned.
+def check_inplace(name: str, tensor: torch.Tensor | None, *, alone: bool) -> None:
+    """PyTorch's own errors, and one of ours. `name`: the operator's. `alone`: nothing else is written or returned.
 
     Raises:
         RuntimeError: a leaf, a view of a leaf, or a view that can't be overwritten.
@@ -23,7 +23,7 @@ def check_inplace(tensor: torch.Tensor | None, *, alone: bool) -> None:
         tensor.mul_(torch.ones((), dtype=tensor.dtype, device=tensor.device, requires_grad=True))
     if not alone and tensor._is_view():  # noqa: SLF001 - Tensor has no other name for it
         raise UnsupportedError(
-            "an operator with several results can't overwrite a view where gradients are recorded\n"
+            f"{name}(): an operator with several results can't overwrite a view where gradients are recorded\n"
             "  likely fix:   pass a clone() of it"
         )
 

@@ -64,6 +64,8 @@ class Operator:
         check_cpu(signature, call.tensors)
         binding = call.bind()
         check_values(signature, call, binding)
+        if call.mask is not None and not any(call.mask):  # a kernel with one gradient needn't ask whether it is wanted
+            return self.answer([None] * len(self.returned))
         instance = self._instance(self.kernel.key({v: binding.types[v] for v in signature.type_variables}))
         return self.answer(Frame(signature, call, binding, len(self.returned)).run(instance))
 
@@ -83,6 +85,26 @@ class Operator:
         for tensor in self.arguments(self.filled(given, named)).mutated:
             if tensor is not None and not tensor.is_inference():
                 torch.autograd.graph.increment_version(tensor)
+        return answer
+
+    def resolving(self, keys: Any, *given: Any, **named: Any) -> Any:
+        """For operators that mutate, where an argument is lazily negated or conjugated.
+
+        PyTorch's own kernel for those takes what is mutated to be returned, and corrupts memory where it isn't.
+        """
+        values, back = self.filled(given, named), []
+        with _C._AutoDispatchBelowADInplaceOrView():  # noqa: SLF001 - as above
+            for place in self.places:
+                tensor = values[place]
+                if tensor is None or not (tensor.is_neg() or tensor.is_conj()):
+                    continue
+                values[place] = tensor.clone()
+                if self.signature.inputs[place] in self.signature.mutated:
+                    back.append((tensor, values[place]))
+            rest = keys.remove(_C.DispatchKey.Negative).remove(_C.DispatchKey.Conjugate)
+            answer = self.op.redispatch(rest, *values)
+            for tensor, plain in back:
+                tensor.copy_(plain)
         return answer
 
     def _instance(self, key: int) -> Instance:

@@ -70,6 +70,7 @@ class PythonRuntime:
         library, signature = self._library(op.op.namespace), kernel.signature
         library.impl(op.op, op.on_cpu, "CPU")
         library.impl(op.op, op.elsewhere, "CompositeExplicitAutograd")
+        library.impl(op.op, op.elsewhere, "NestedTensorCPU")  # not among the composite ones
         if signature.is_factory:
             library.impl(op.op, op.selecting, "BackendSelect", with_keyset=True)
             return
@@ -79,6 +80,8 @@ class PythonRuntime:
             library.impl(op.op, Autocast(op), key)
         if signature.mutated:
             library.impl(op.op, op.overwriting, "ADInplaceOrView", with_keyset=True)
+            library.impl(op.op, op.resolving, "Negative", with_keyset=True)
+            library.impl(op.op, op.resolving, "Conjugate", with_keyset=True)
 
     def _library(self, namespace: str) -> torch.library.Library:
         if namespace not in self._libraries:
