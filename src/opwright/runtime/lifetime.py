@@ -65,10 +65,28 @@ def _wait_for_builds() -> None:
     time.sleep(0.05)  # for the call itself to get back to Python
 
 
-def renew_in_forks(module: dict[str, Any], name: str) -> None:
-    """Give a forked child a lock of its own in `module[name]`: the thread that holds the old one isn't there."""
+def renew_in_forks(module: dict[str, Any], name: str, *, seconds: float = 2.0) -> None:
+    """Give a forked child a lock of its own in `module[name]`: the thread that holds the old one isn't there.
+
+    A fork waits up to `seconds` for that thread, so that the child finds nothing half done if that can be had.
+    """
+    held: list[Any] = []
+
+    def before() -> None:
+        lock = module[name]
+        if lock.acquire(timeout=seconds):
+            held.append(lock)
+
+    def after() -> None:
+        if held:
+            held.pop().release()
+
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: module.update({name: threading.RLock()}))
+        os.register_at_fork(
+            before=before,
+            after_in_parent=after,
+            after_in_child=lambda: (held.clear(), module.update({name: threading.RLock()}))[0],
+        )
 
 
 def _forget_builds() -> None:

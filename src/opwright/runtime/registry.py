@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from opwright.errors import OpwrightError, ToolchainError
 from opwright.runtime.interface import KernelState, Provider, Row, Runtime
-from opwright.runtime.lifetime import under_way
+from opwright.runtime.lifetime import renew_in_forks, under_way
 from opwright.runtime.selection import selected
 
 _LOCK = threading.RLock()
-# A child that is forked finds nothing half done.
-os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+renew_in_forks(globals(), "_LOCK")
 _STARTED: list[Runtime] = []  # none or one
 _OPENED: dict[str, Mapping[tuple[str, str], Row]] = {}
 
