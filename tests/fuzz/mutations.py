@@ -194,6 +194,8 @@ def _change_tensor(call: Call, rng: random.Random) -> None:
     name = rng.choice(names)
     odd = rng.random() < 0.3
     what, change = rng.choice(list((ODD if odd else WRONG).items()))
+    if what == "freed" and name not in {tensor.name for tensor in call.target.signature.tensors}:
+        return None  # PyTorch itself reads a number out of a tensor that is given for a scalar, without looking
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
