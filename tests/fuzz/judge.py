@@ -29,6 +29,7 @@ _PYTORCH = re.compile(
     r"a leaf Variable that requires grad is being used|a view of a leaf Variable that requires grad|[Ii]nference tensor"
     r"|can't allocate memory|failed to allocate|not enough memory|Storage size calculation overflowed"
     r"|Cannot access data pointer|unsupported (dtype|scalarType)|integer multiplication overflow"
+    r"|Cannot access storage of \w+TensorImpl"  # of a packed tensor that is given for a number
     r"|ZeroTensors? are immutable|CPU device index must be|Invalid device string"
 )
 
@@ -131,6 +132,8 @@ def _check_values(call: Call, given: Given, arguments: Mapping[str, Any], result
         with torch.inference_mode(mode=False), torch.no_grad():
             expected = compute(signature.name, wide, shapes)
     except (RuntimeError, IndexError, ValueError, ArithmeticError) as error:
+        if "integer multiplication overflow" in str(error):
+            return  # sizes that PyTorch can't make a tensor of, where the result has none of them
         raise Wrong(f"the call should have been refused: {type(error).__name__}: {error}") from error
     new = [given.arguments.get(t.name) for t in signature.mutated]
     epsilon = max((_epsilon(v) for v in given.before.values()), default=0)
@@ -179,6 +182,8 @@ def _check_shapes(call: Call, binding: Binding, arguments: Mapping[str, Any], re
     signature = call.target.signature
     mask = arguments.get("output_mask") or [True] * len(signature.outputs)
     mask = mask if isinstance(mask, list) else [mask] * len(signature.outputs)
+    if signature.outputs and not any(mask):
+        return  # nothing is made, so nothing can be too large or too small
     shapes, types = output_shapes(signature, binding), output_types(signature, binding)
     for shape, dtype, want, result, param in zip(shapes, types, mask, results, signature.outputs, strict=True):
         if (result is not None) != bool(want):
