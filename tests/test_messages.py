@@ -38,7 +38,6 @@ UNSUPPORTED = [
         "an operator whose tensors may all be absent",
         "give it one that is always there, such as x: T[...]",
     ),
-    ("f(x: T[N])", "an operator that neither returns nor overwrites anything", "return something: -> (y: T[...])"),
 ]
 
 
@@ -51,6 +50,26 @@ def test_notation_without_an_implementation(write: Write, signature: str, part: 
         f"{source}:2: f: {part} can be written, but isn't supported by this version\n"
         f"  signature:  {signature}\n  likely fix: {fix}"
     )
+
+
+def test_an_operator_without_an_effect(write: Write, tmp_path: Path) -> None:
+    source = write(f'OPWRIGHT("f(x: T[N])")\n{_BODY}', "idle.cpp")
+    assert failing(lambda: opwright.load(source), UnsupportedError) == (
+        f"{source}:2: f: an operator needs a result, or something that it overwrites; this one has neither\n"
+        "  signature:  f(x: T[N])\n"
+        "  likely fix: mark what it overwrites: `x: T[N]!`, or declare what it returns: `-> (y: T[...])`"
+    )
+    status = tmp_path / "status.c"
+    status.write_text("int check(int n, float *x) { x[0] = n; return 0; }\n")
+    assert failing(lambda: opwright.load(status, ops="check(x: f32[n])"), UnsupportedError) == (
+        f"{status}:1: check: an operator needs a result, or something that it overwrites; this one has neither\n"
+        "  signature:  check(x: f32[n])\n"
+        "  likely fix: mark what it overwrites: `x: f32[n]!`, or declare what it returns: `-> (status: i32[])`"
+    )
+    assert opwright.load(status, ops="check(x: f32[n]!) -> (status: i32[])").check(torch.zeros(2)).tolist() == 0
+    x = torch.zeros(2)
+    opwright.load(status, ops="check(x: f32[n]!)").check(x)
+    assert x.tolist() == [2, 0]
 
 
 def failing(run: Callable[[], object], error: type[Exception]) -> str:
@@ -118,10 +137,20 @@ def test_a_signature_that_changed(write: Write) -> None:
     write(f'OPWRIGHT("f(x: T[N]) -> (y: T[2*N])")\n{_BODY}\n{backward}', "changed.cpp")
     opwright.load(source)
     assert failing(lambda: f(x), OpwrightError) == (
-        "f(): the signature has changed since this callable was taken; its source was loaded again\n"
+        "f(): f_backward was added since this callable was taken; its source was loaded again\n"
         "  then:        no f_backward\n"
         "  now:         f_backward(grad_y: T[2*N]) -> (grad_x: T[N])\n"
         "  likely fix:  take it again, from what load() returned or as torch.ops.changed.f.default"
+    )
+    f_backward = ops.f_backward
+    body = _BODY.replace(" x,", " x, int64_t k,")
+    write(f'OPWRIGHT("f(x: T[N], k: int = 1) -> (y: T[2*N])")\n{body}\n{backward}', "changed.cpp")
+    opwright.load(source)
+    assert failing(lambda: f_backward(x), OpwrightError) == (
+        "f_backward(): f's signature has changed since this callable was taken; its source was loaded again\n"
+        "  then:        f(x: T[N]) -> (y: T[2*N])\n"
+        "  now:         f(x: T[N], k: int = 1) -> (y: T[2*N])\n"
+        "  likely fix:  take it again, from what load() returned or as torch.ops.changed.f_backward.default"
     )
 
 

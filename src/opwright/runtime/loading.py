@@ -270,7 +270,7 @@ def _signatures(sources: Sequence[KernelSource]) -> list[Signature]:
     """Every signature, each supported and each fitting its function."""
     kernels = [kernel for source in sources for kernel in source.source.kernels]
     for kernel in kernels:
-        check_supported(kernel.signature, f"{kernel.path}:{kernel.line}")
+        check_supported(kernel.signature, f"{kernel.path}:{kernel.line}", kernel.function.returns)
         match(kernel)
     names = [kernel.signature.name for kernel in kernels]
     for name in names:
