@@ -305,6 +305,44 @@ def test_wiring_is_judged_before_anything_is_registered(write: Write) -> None:
     assert list(opwright.load(source)) == ["f"]
 
 
+def test_cpp_in_the_place_of_c(tmp_path: Path) -> None:
+    function = "template <class T> void f(int n, const T *x, T *y)"
+    signature = "f(x: f32[n]) -> (y: f32[n])"
+    why = f"`{function}` is C++, and this is C; C++ is given in files `*.cpp`, or as `cpp=`"
+    source = tmp_path / "no_c.c"
+    source.write_text(f"{function} {{}}\n")
+    assert failing(lambda: opwright.load(source, ops=signature), SourceError) == (
+        f"{source}: f: the declaration can't be read: {why}\n  signature:  {signature}  (given in ops)"
+    )
+    source.write_text(f'OPWRIGHT("{signature}")\n{function} {{}}\n')
+    expected = (
+        f": f: what follows OPWRIGHT(...) can't be read as a function: {why}\n  expected `void name(...) {{ ... }}`"
+    )
+    assert failing(lambda: opwright.load(source), SourceError) == f"{source}:1{expected}"
+    text = source.read_text()
+    assert failing(lambda: opwright.load_inline("no_c", c=text), SourceError).endswith(f"no_c.c:1{expected}")
+    source.write_text(f'OPWRIGHT("{signature}")\nvoid f(Tensor<const float, 1> x, Tensor<float, 1> y) {{}}\n')
+    assert " is C++, and this is C; " in failing(lambda: opwright.load(source), SourceError)
+
+
+def test_outputs_without_a_parameter(tmp_path: Path) -> None:
+    source = tmp_path / "halves.c"
+    source.write_text("double halves(double x, int *__exponent) { *__exponent = 1; return x / 2; }\n")
+    signature = "halves(x: float) -> (exp: i32[], y: f64[])"
+    assert failing(lambda: opwright.load(source, ops=signature), SourceError) == (
+        f"{source}:1: halves: the function has no parameter named exp; it returns `double`, which y takes\n"
+        f"  signature:  {signature}  (given in ops)\n"
+        f"  function:   double halves(double x, int *__exponent)  ({source}:1)\n"
+        '  likely fix: name its parameters in order: "halves(x, exp)"'
+    )
+    exp, y = opwright.load(source, ops={"halves(x, exp)": signature}).halves(3.0)
+    assert (exp.tolist(), y.tolist()) == (1, 1.5)
+    with_axes = "halves(x: float, n: int) -> (y: f64[n])"
+    assert failing(lambda: opwright.load(source, ops=with_axes), SourceError).startswith(
+        f"{source}:1: halves: the function has no parameter named y; it returns `double`, which no output takes\n"
+    )
+
+
 def test_a_signature_that_does_not_fit_a_plain_c_function(tmp_path: Path) -> None:
     source = tmp_path / "plain.c"
     source.write_text(
