@@ -38,7 +38,6 @@ UNSUPPORTED = [
         "an operator whose tensors may all be absent",
         "give it one that is always there, such as x: T[...]",
     ),
-    ("f(x: T[N])", "an operator that neither returns nor overwrites anything", "return something: -> (y: T[...])"),
 ]
 
 
@@ -51,6 +50,26 @@ def test_notation_without_an_implementation(write: Write, signature: str, part: 
         f"{source}:2: f: {part} can be written, but isn't supported by this version\n"
         f"  signature:  {signature}\n  likely fix: {fix}"
     )
+
+
+def test_an_operator_without_an_effect(write: Write, tmp_path: Path) -> None:
+    source = write(f'OPWRIGHT("f(x: T[N])")\n{_BODY}', "idle.cpp")
+    assert failing(lambda: opwright.load(source), UnsupportedError) == (
+        f"{source}:2: f: an operator needs a result, or something that it overwrites; this one has neither\n"
+        "  signature:  f(x: T[N])\n"
+        "  likely fix: mark what it overwrites: `x: T[N]!`, or declare what it returns: `-> (y: T[...])`"
+    )
+    status = tmp_path / "status.c"
+    status.write_text("int check(int n, float *x) { x[0] = n; return 0; }\n")
+    assert failing(lambda: opwright.load(status, ops="check(x: f32[n])"), UnsupportedError) == (
+        f"{status}:1: check: an operator needs a result, or something that it overwrites; this one has neither\n"
+        "  signature:  check(x: f32[n])\n"
+        "  likely fix: mark what it overwrites: `x: f32[n]!`, or declare what it returns: `-> (status: i32[])`"
+    )
+    assert opwright.load(status, ops="check(x: f32[n]!) -> (status: i32[])").check(torch.zeros(2)).tolist() == 0
+    x = torch.zeros(2)
+    opwright.load(status, ops="check(x: f32[n]!)").check(x)
+    assert x.tolist() == [2, 0]
 
 
 def failing(run: Callable[[], object], error: type[Exception]) -> str:
@@ -118,10 +137,20 @@ def test_a_signature_that_changed(write: Write) -> None:
     write(f'OPWRIGHT("f(x: T[N]) -> (y: T[2*N])")\n{_BODY}\n{backward}', "changed.cpp")
     opwright.load(source)
     assert failing(lambda: f(x), OpwrightError) == (
-        "f(): the signature has changed since this callable was taken; its source was loaded again\n"
+        "f(): f_backward was added since this callable was taken; its source was loaded again\n"
         "  then:        no f_backward\n"
         "  now:         f_backward(grad_y: T[2*N]) -> (grad_x: T[N])\n"
         "  likely fix:  take it again, from what load() returned or as torch.ops.changed.f.default"
+    )
+    f_backward = ops.f_backward
+    body = _BODY.replace(" x,", " x, int64_t k,")
+    write(f'OPWRIGHT("f(x: T[N], k: int = 1) -> (y: T[2*N])")\n{body}\n{backward}', "changed.cpp")
+    opwright.load(source)
+    assert failing(lambda: f_backward(x), OpwrightError) == (
+        "f_backward(): f's signature has changed since this callable was taken; its source was loaded again\n"
+        "  then:        f(x: T[N]) -> (y: T[2*N])\n"
+        "  now:         f(x: T[N], k: int = 1) -> (y: T[2*N])\n"
+        "  likely fix:  take it again, from what load() returned or as torch.ops.changed.f_backward.default"
     )
 
 
@@ -257,6 +286,23 @@ def test_exceptions_of_the_kernels_own(write: Write) -> None:
     assert failing(lambda: ops.f(x, bad=False), KernelError) == ("f(): a C++ exception left the body of a parallel_for")
 
 
+@pytest.mark.parametrize("header", ["stdexcept", "vector"])
+def test_what_standard_exceptions_say(write: Write, header: str) -> None:
+    thrown = {"stdexcept": 'std::runtime_error("inside")', "vector": "std::bad_alloc()"}[header]
+    said = {"stdexcept": "inside", "vector": "std::bad_alloc"}[header]
+    body = f"{{ if (bad) throw {thrown}; parallel_for(4, 1, [&](int64_t) {{ throw {thrown}; }}); }}"
+    source = write(
+        f'#include <{header}>\nOPWRIGHT("f(x: f32[N], bad: bool) -> (y: f32[N])")\n'
+        f"void f(Tensor<const float, 1> x, bool bad, Tensor<float, 1> y) {body}",
+        f"throwing_{header}.cpp",
+    )
+    ops, x = opwright.load(source), torch.ones(3)
+    assert failing(lambda: ops.f(x, bad=True), KernelError) == f"f(): a C++ exception left the kernel: {said}"
+    assert failing(lambda: ops.f(x, bad=False), KernelError) == (
+        f"f(): a C++ exception left the body of a parallel_for: {said}"
+    )
+
+
 def test_wiring_is_judged_before_anything_is_registered(write: Write) -> None:
     good = f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{_BODY}\n'
     bad = (
@@ -274,6 +320,68 @@ def test_wiring_is_judged_before_anything_is_registered(write: Write) -> None:
     assert failing(lambda: opwright.load(source), SignatureError) == text
     write(good, "wires.cpp")
     assert list(opwright.load(source)) == ["f"]
+
+
+def test_tensors_that_are_too_large(write: Write) -> None:
+    source = write(
+        'OPWRIGHT("copied(x: f32[N]) -> (y: f32[])")\nvoid copied(Tensor<const float, 1> x, Tensor<float, 0> y) {}\n'
+        'OPWRIGHT("same(x: f32[N]) -> (s: f32[], y: f32[N])")\n'
+        "void same(Strided<const float, 1> x, Tensor<float, 0> s, Tensor<float, 1> y) {}\n"
+        'OPWRIGHT("square(n: int) -> (y: f32[n, n])")\nvoid square(int64_t n, Tensor<float, 2> y) {}\n'
+        'OPWRIGHT("checked(i: i64[N] in [0, 1)) -> (y: f32[])")\n'
+        "void checked(Strided<const int64_t, 1> i, Tensor<float, 0> y) {}\n"
+        'OPWRIGHT("some(x: f32[N]) -> (y: f32[?K<=N])")\n'
+        "void some(Strided<const float, 1> x, Resizable<float, 1> y) {}",
+        "large.cpp",
+    )
+    ops, n = opwright.load(source), 1 << 60
+    x, i = torch.ones(1).expand(n), torch.zeros(1, dtype=torch.int64).expand(n // 2)
+    for call, what in (
+        (lambda: ops.copied(x), f"copied(): no memory for a contiguous copy of x of shape [{n}]: 4.29e+09 GiB"),
+        (lambda: ops.same(x), f"same(): no memory for result number 2 of shape [{n}]: 4.29e+09 GiB"),
+        (lambda: ops.square(n), f"square(): no memory for result number 1 of shape [{n}, {n}]: 4.95e+27 GiB"),
+        (lambda: ops.some(x), f"some(): no memory for result number 1 of shape [{n}]: 4.29e+09 GiB"),
+        (lambda: ops.checked(i), f"checked(): no memory for a contiguous copy of i of shape [{n // 2}]: 4.29e+09 GiB"),
+    ):
+        assert failing(call, OpwrightError).startswith(f"{what}\n  PyTorch says: ")
+
+
+def test_cpp_in_the_place_of_c(tmp_path: Path) -> None:
+    function = "template <class T> void f(int n, const T *x, T *y)"
+    signature = "f(x: f32[n]) -> (y: f32[n])"
+    why = f"`{function}` is C++, and this is C; C++ is given in files `*.cpp`, or as `cpp=`"
+    source = tmp_path / "no_c.c"
+    source.write_text(f"{function} {{}}\n")
+    assert failing(lambda: opwright.load(source, ops=signature), SourceError) == (
+        f"{source}: f: the declaration can't be read: {why}\n  signature:  {signature}  (given in ops)"
+    )
+    source.write_text(f'OPWRIGHT("{signature}")\n{function} {{}}\n')
+    expected = (
+        f": f: what follows OPWRIGHT(...) can't be read as a function: {why}\n  expected `void name(...) {{ ... }}`"
+    )
+    assert failing(lambda: opwright.load(source), SourceError) == f"{source}:1{expected}"
+    text = source.read_text()
+    assert failing(lambda: opwright.load_inline("no_c", c=text), SourceError).endswith(f"no_c.c:1{expected}")
+    source.write_text(f'OPWRIGHT("{signature}")\nvoid f(Tensor<const float, 1> x, Tensor<float, 1> y) {{}}\n')
+    assert " is C++, and this is C; " in failing(lambda: opwright.load(source), SourceError)
+
+
+def test_outputs_without_a_parameter(tmp_path: Path) -> None:
+    source = tmp_path / "halves.c"
+    source.write_text("double halves(double __x, int *__exponent) { *__exponent = 1; return __x / 2; }\n")
+    signature = "halves(x: float) -> (exp: i32[], y: f64[])"
+    assert failing(lambda: opwright.load(source, ops=signature), SourceError) == (
+        f"{source}:1: halves: the function has no parameter named exp; it returns `double`, which y takes\n"
+        f"  signature:  {signature}  (given in ops)\n"
+        f"  function:   double halves(double __x, int *__exponent)  ({source}:1)\n"
+        '  likely fix: name its parameters in order: "halves(x, exp)"'
+    )
+    exp, y = opwright.load(source, ops={"halves(x, exp)": signature}).halves(3.0)
+    assert (exp.tolist(), y.tolist()) == (1, 1.5)
+    with_axes = "halves(x: float, n: int) -> (y: f64[n])"
+    assert failing(lambda: opwright.load(source, ops=with_axes), SourceError).startswith(
+        f"{source}:1: halves: the function has no parameter named y; it returns `double`, which no output takes\n"
+    )
 
 
 def test_a_signature_that_does_not_fit_a_plain_c_function(tmp_path: Path) -> None:

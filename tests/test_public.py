@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -43,6 +44,11 @@ def test_importing_imports_neither_torch_nor_the_compilers_side() -> None:
     heavy = {"torch", "numpy", "tree_sitter", "click", "rich", "filelock", "ctypes", "subprocess"}
     assert not heavy & set(loaded)
     assert not {name for name in loaded if name.startswith("opwright.")} - {"opwright._version", "opwright.errors"}
+
+
+def test_the_runtime_is_there_without_being_imported() -> None:
+    code = "import opwright; print(opwright.runtime.name())"
+    assert run(code) == os.environ.get("OPWRIGHT_RUNTIME", "native")
 
 
 _WITHOUT_TORCH = """

@@ -174,6 +174,23 @@ def test_flags_and_folders(write: Write, tmp_path: Path) -> None:
     assert ops.plus(torch.zeros(1)).tolist() == [5.0]
 
 
+def test_folders_with_headers_by_either_name(write: Write, tmp_path: Path) -> None:
+    for name, content in (("first", "constexpr int one = 1;"), ("second", "constexpr int one = 2, two = 2;")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.h").write_text(content)
+        (tmp_path / name / "both.h").write_text(f"#include <{name}.h>\n")
+    source = write("#include <both.h>\n" + KERNEL.format("one"), "both_names.cpp")
+    first, second = [tmp_path / "first"], [tmp_path / "second"]
+    x = torch.zeros(1)
+    assert opwright.load(source, include_dirs=second).plus(x).tolist() == [2.0]
+    assert opwright.load(source, extra_include_paths=first, include_dirs=second).plus(x).tolist() == [1.0]
+    text = source.read_text()
+    ops = opwright.load_inline("both_names_inline", cpp=text, extra_include_paths=first, include_dirs=second)
+    assert ops.plus(x).tolist() == [1.0]
+    with pytest.raises(TypeError, match=r"load\(\) got include_dirs='a b', expected a sequence of words"):
+        opwright.load(source, include_dirs="a b")
+
+
 def test_c_functions_by_name(tmp_path: Path) -> None:
     source = tmp_path / "blas1.c"
     source.write_text("""#include <opwright.h>

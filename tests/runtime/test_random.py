@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
+import opwright
 from opwright import Operators, UnsupportedError
 
 Leaf = Callable[..., torch.Tensor]
@@ -142,6 +144,83 @@ def test_vmap(notation: Operators) -> None:
     assert torch.equal(same[0], same[1])
     different = torch.vmap(notation.noise, randomness="different")(x)
     assert not torch.equal(different[0], different[1])
+
+
+@pytest.mark.parametrize("randomness", ["different", "same"])
+def test_vmap_over_what_is_not_its_argument(notation: Operators, randomness: str) -> None:
+    def own(z: torch.Tensor) -> torch.Tensor:
+        return torch.as_tensor(notation.noise(torch.zeros(8)) + z)
+
+    def own_again(z: torch.Tensor) -> torch.Tensor:
+        return torch.as_tensor(torch.vmap(own, randomness=randomness)(z))
+
+    def theirs(z: torch.Tensor) -> torch.Tensor:
+        return torch.rand(8) + z
+
+    def theirs_again(z: torch.Tensor) -> torch.Tensor:
+        return torch.as_tensor(torch.vmap(theirs, randomness=randomness)(z))
+
+    z = torch.zeros(3, 2, 8)
+    for f, g in ((own, theirs), (own_again, theirs_again)):
+        for outer in ("different", "same"):
+            ours, expected = (torch.vmap(each, randomness=outer)(z) for each in (f, g))
+            assert _who_is_equal(ours) == _who_is_equal(expected)
+    assert torch.vmap(own, randomness=randomness)(torch.zeros(0, 8)).shape == (0, 8)
+
+
+def _who_is_equal(batch: torch.Tensor) -> list[list[bool]]:
+    rows = batch.reshape(-1, batch.shape[-1])
+    return [[torch.equal(a, b) for b in rows] for a in rows]
+
+
+def test_vmap_over_a_random_factory(notation: Operators) -> None:
+    def draws(z: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return tuple(each.double() + z for each in notation.draws(1))
+
+    z = torch.zeros(3)
+    different = torch.vmap(draws, randomness="different")(z)
+    assert [each.unique().numel() for each in different] == [3 * each[0].numel() for each in different]
+    same = torch.vmap(draws, randomness="same")(z)
+    assert all(torch.equal(each[0], each[2]) for each in same)
+    own = torch.Generator().manual_seed(3)
+    expected = notation.noise(torch.zeros(4), rng=torch.Generator().manual_seed(3))
+    actual = torch.vmap(lambda x: notation.noise(x, rng=own), randomness="same")(torch.zeros(3, 4))
+    assert torch.equal(actual, expected.expand(3, 4))
+    with pytest.raises(UnsupportedError, match="vmap over a random operator has to be told what to draw"):
+        torch.vmap(draws)(z)
+    with pytest.raises(UnsupportedError, match="vmap over a random operator has to be told what to draw"):
+        torch.vmap(lambda z: notation.noise(torch.zeros(4)) + z)(z)
+
+
+@pytest.mark.parametrize("randomness", ["different", "same"])
+def test_vmap_and_gradients_of_an_operator_with_residuals(leaf: Leaf, randomness: str) -> None:
+    dropout = opwright.load(Path(__file__).parents[2] / "examples" / "dropout" / "dropout.cpp").dropout
+    w, scale = leaf(40), leaf(3, 40).detach()
+
+    def f(z: torch.Tensor, w: torch.Tensor = w) -> torch.Tensor:
+        return torch.as_tensor(z * dropout(w, 0.5))
+
+    y = torch.vmap(f, randomness=randomness)(scale)
+    y.sum().backward()
+    torch.testing.assert_close(w.grad, (y / w).sum(0).detach())
+    assert torch.equal(y[0] != 0, y[1] != 0) == (randomness == "same")
+    one = torch.func.grad(lambda w, z: f(z, w).sum())
+    inner = torch.vmap(lambda z: one(w.detach(), z), randomness=randomness)(scale)
+    torch.testing.assert_close(inner, torch.where(inner == 0, inner, 2 * scale))
+    assert torch.equal(inner[0] != 0, inner[1] != 0) == (randomness == "same")
+    outer = torch.func.grad(lambda w: torch.vmap(lambda z: f(z, w), randomness=randomness)(scale).sum())(w.detach())
+    subsets = torch.stack([2 * sum((scale[i] for i in range(3) if bits >> i & 1), 0 * w) for bits in range(8)])
+    reached = torch.isclose(outer, subsets.detach()).any(0)  # each element is kept in some of the calls
+    assert reached.all()
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_vmap_compiled(notation: Operators) -> None:
+    def f(z: torch.Tensor) -> torch.Tensor:
+        return torch.as_tensor(notation.noise(torch.zeros(8)) + z)
+
+    compiled = torch.compile(torch.vmap(f, randomness="different"), fullgraph=True)(torch.zeros(3, 8))
+    assert _who_is_equal(compiled) == torch.eye(3, dtype=torch.bool).tolist()
 
 
 def test_gradcheck_and_opcheck(notation: Operators, leaf: Leaf) -> None:

@@ -81,7 +81,7 @@ def test_the_whole_text_of_a_mismatch() -> None:
         (SAXPY, "void saxpy(int N, long double alpha, const float *x, float *y)", "it is a double or a float"),
         ("dot(x: f32[N]) -> (s: f32[])", "double dot(int N, const float *x)", "returns `double`, expected float for t"),
         ("dot(x: f32[N]) -> (s: f32[N])", "float dot(int N, const float *x)", "returns `float`, which no output takes"),
-        ("f(x: f32[N]) -> (s: f32[], t: f32[])", "float f(int N, const float *x)", "returns `float`, which no output"),
+        ("f(x: f32[N]) -> (s: f32[], t: f32[])", "float f(int N, const float *x)", "t; it returns `float`, which s t"),
         ("f(x: f32[N]) -> (s: f32[])", "void f(int N, const float *x)", "the function has no parameter named s"),
         ("f(x: f32[N]) -> (y: f32[N])", "void f(int N, const float *, float *y)", "is `const float *` and has no name"),
         ("f(x: T[N])", "void f(const float *x, int N)", "C has no templates for the type variables T"),

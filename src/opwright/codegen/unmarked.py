@@ -62,7 +62,7 @@ class _Finder:
     def _missing(self, given: Given, problem: str, names: Sequence[str]) -> SourceError:
         name, place = given.function, self._source.path
         if problem:
-            return _error(given, f"{place}: {given.signature.name}: `{problem}`", "")
+            return _error(given, f"{place}: {given.signature.name}: the declaration can't be read: `{problem}`", "")
         if self._is_macro(name):
             fix = f'write a function that uses it, and give that one\'s name: ops={{"my_{name}": "{name}(...)"}}'
             return _error(given, f"{place}: {given.signature.name}: {name} is a macro, not a function", fix)

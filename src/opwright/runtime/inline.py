@@ -26,6 +26,7 @@ def load_inline(
     extra_cflags: Sequence[str] = (),
     extra_ldflags: Sequence[str] = (),
     extra_include_paths: Sequence[str | os.PathLike[str]] = (),
+    include_dirs: Sequence[str | os.PathLike[str]] = (),
     debug: bool = False,
 ) -> Operators:
     """Make operators of kernels whose source is text.
@@ -46,6 +47,7 @@ def load_inline(
         extra_cflags: words for the compiler, after Opwright's own.
         extra_ldflags: words for the linker.
         extra_include_paths: folders in which headers are searched.
+        include_dirs: the same by setuptools' name; those given by both names are searched in this order.
         debug: compile with ``-g -O0``.
 
     Raises:
@@ -62,6 +64,7 @@ def load_inline(
         extra_cflags=extra_cflags,
         extra_ldflags=extra_ldflags,
         extra_include_paths=extra_include_paths,
+        include_dirs=include_dirs,
         debug=debug,
     )
     texts = _written(name, {".cpp": _joined(name, cpp), ".c": _joined(name, c)})

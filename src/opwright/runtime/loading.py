@@ -90,6 +90,7 @@ def load(
     extra_cflags: Sequence[str] = (),
     extra_ldflags: Sequence[str] = (),
     extra_include_paths: Sequence[str | os.PathLike[str]] = (),
+    include_dirs: Sequence[str | os.PathLike[str]] = (),
     debug: bool = False,
     watch: bool = False,
 ) -> Operators:
@@ -112,6 +113,7 @@ def load(
         extra_cflags: words for the compiler, after Opwright's own.
         extra_ldflags: words for the linker.
         extra_include_paths: folders in which headers are searched.
+        include_dirs: the same by setuptools' name; those given by both names are searched in this order.
         debug: compile with ``-g -O0``, so that a debugger stops at the source's lines.
         watch: load the files again, in the background, whenever they or headers that they include are saved; what
             happened is printed in one line, an error of the compiler once. `unwatch` ends it.
@@ -132,6 +134,7 @@ def load(
         extra_cflags=extra_cflags,
         extra_ldflags=extra_ldflags,
         extra_include_paths=extra_include_paths,
+        include_dirs=include_dirs,
         debug=debug,
     )
     paths = [Path(source).absolute() for source in sources]
@@ -152,6 +155,7 @@ def compile_options(
     extra_cflags: Sequence[str],
     extra_ldflags: Sequence[str],
     extra_include_paths: Sequence[str | os.PathLike[str]],
+    include_dirs: Sequence[str | os.PathLike[str]],
     debug: bool,
 ) -> Options:
     """How to compile and link, from the arguments of `function`.
@@ -165,6 +169,7 @@ def compile_options(
         "extra_cflags": extra_cflags,
         "extra_ldflags": extra_ldflags,
         "extra_include_paths": extra_include_paths,
+        "include_dirs": include_dirs,
     }
     for name, words in given.items():
         if isinstance(words, str):
@@ -172,7 +177,7 @@ def compile_options(
             raise TypeError(f"{function}() got {name}={words!r}, expected a sequence of words: {expected}")
     options = Options(
         debug=debug,
-        include_dirs=tuple(os.fspath(path) for path in extra_include_paths),
+        include_dirs=tuple(os.fspath(path) for path in (*extra_include_paths, *include_dirs)),
         extra_cflags=tuple(extra_cflags),
         extra_ldflags=tuple(extra_ldflags),
     )
@@ -265,7 +270,7 @@ def _signatures(sources: Sequence[KernelSource]) -> list[Signature]:
     """Every signature, each supported and each fitting its function."""
     kernels = [kernel for source in sources for kernel in source.source.kernels]
     for kernel in kernels:
-        check_supported(kernel.signature, f"{kernel.path}:{kernel.line}")
+        check_supported(kernel.signature, f"{kernel.path}:{kernel.line}", kernel.function.returns)
         match(kernel)
     names = [kernel.signature.name for kernel in kernels]
     for name in names:

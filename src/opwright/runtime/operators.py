@@ -15,7 +15,7 @@ from opwright.runtime.fake import fake
 from opwright.runtime.interface import KernelState, Operator, Provider
 from opwright.runtime.lifetime import keep_until_exit
 from opwright.runtime.registry import add, started
-from opwright.runtime.vmap import looped
+from opwright.runtime.vmap import drawing, looped
 from opwright.signature import Signature, schema
 from opwright.signature.wiring import BACKWARD, Derivative, derivative, overload_name, suggestion
 
@@ -104,6 +104,8 @@ class _Form:
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
         _register_fake(library, op, traced(op, _drawing(rule, packet) if signature.generator else rule))
         torch.library.register_vmap(op, looped(op, signature, rule), lib=library)
+        if signature.generator:
+            library.impl(op, drawing(op, signature, rule), "FuncTorchVmapMode", with_keyset=True)
         return op, started().define(self.kernel, op, residuals=residuals, mask=self.mask)
 
     def connect(self, wiring: Derivative | None, backward: _Form | None) -> None:

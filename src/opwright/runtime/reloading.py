@@ -127,20 +127,23 @@ def _farewell(namespace: str, old: Registered, current: Mapping[str, Registered]
             f"  it was:      {old.kernel.signature}\n"
             f"  now there:   {', '.join(new) or 'nothing'}"
         )
-    lines = [
-        f"  {label}{signature}"
-        for label, signature in zip(("then:        ", "now:         "), _difference(name, current, new), strict=True)
-    ]
-    return "\n".join(
-        [
-            f"{name}(): the signature has changed since this callable was taken; its source was loaded again",
-            *lines,
-            f"  likely fix:  take it again, from what load() returned or as torch.ops.{namespace}.{name}.default",
-        ]
+    each, then, now = _difference(name, current, new)
+    return (
+        f"{name}(): {_change(name, each, current, new)} since this callable was taken; its source was loaded again\n"
+        f"  then:        {then}\n"
+        f"  now:         {now}\n"
+        f"  likely fix:  take it again, from what load() returned or as torch.ops.{namespace}.{name}.default"
     )
 
 
-def _difference(name: str, current: Mapping[str, Registered], new: Mapping[str, Registered]) -> tuple[str, str]:
+def _change(name: str, each: str, current: Mapping[str, Registered], new: Mapping[str, Registered]) -> str:
+    """What became of `each`, which `name` is or is wired to."""
+    if each not in current or each not in new:
+        return f"{each} was {'removed' if each in current else 'added'}"
+    return "the signature has changed" if each == name else f"{each}'s signature has changed"
+
+
+def _difference(name: str, current: Mapping[str, Registered], new: Mapping[str, Registered]) -> tuple[str, str, str]:
     """The first of an operator's chain whose signature isn't what it was: itself, or a relative that it is wired to."""
     root = name.split("_backward", maxsplit=1)[0]
     related = [name, *sorted(n for n in {*current, *new} if n == root or n.startswith(f"{root}_backward"))]
@@ -148,5 +151,5 @@ def _difference(name: str, current: Mapping[str, Registered], new: Mapping[str, 
         then = str(current[each].kernel.signature) if each in current else f"no {each}"
         now = str(new[each].kernel.signature) if each in new else f"no {each}"
         if then != now:
-            return then, now
-    return str(current[name].kernel.signature), str(new[name].kernel.signature)
+            return each, then, now
+    return name, str(current[name].kernel.signature), str(new[name].kernel.signature)

@@ -8,8 +8,16 @@ from opwright.errors import UnsupportedError
 from opwright.signature import Signature
 
 
-def check_supported(signature: Signature, place: str) -> None:
-    """Raise UnsupportedError at the first part of the signature, found at `place`, that has no implementation."""
+def check_supported(signature: Signature, place: str, returns: str) -> None:
+    """Raise UnsupportedError at the first part of the signature, found at `place`, that has no implementation.
+
+    Or where there is nothing to implement: no result, nothing overwritten. `returns`: what its function returns.
+    """
+    if not signature.written:
+        raise UnsupportedError(
+            f"{place}: {signature.name}: an operator needs a result, or something that it overwrites; this one has "
+            f"neither\n  signature:  {signature}\n  likely fix: {_effect(signature, returns)}"
+        )
     for part, instead in _unsupported(signature):
         raise UnsupportedError(
             f"{place}: {signature.name}: {part} can be written, but isn't supported by this version\n"
@@ -31,8 +39,12 @@ def _of_the_whole(signature: Signature) -> Iterator[tuple[str, str]]:
         yield "batched", "take the leading axes in the kernel, with T[..., C]"
     if not (signature.is_backward or signature.is_factory) and all(tensor.optional for tensor in signature.tensors):
         yield "an operator whose tensors may all be absent", "give it one that is always there, such as x: T[...]"
-    if not signature.written:
-        yield "an operator that neither returns nor overwrites anything", "return something: -> (y: T[...])"
+
+
+def _effect(signature: Signature, returns: str) -> str:
+    """How to declare what the operator does."""
+    result = "-> (status: i32[])" if returns in ("int", "enum") else "-> (y: T[...])"
+    return f"mark what it overwrites: `{signature.tensors[0]}!`, or declare what it returns: `{result}`"
 
 
 def _of_its_types(signature: Signature) -> Iterator[tuple[str, str]]:

@@ -17,10 +17,12 @@ _PARAMETERS = {"parameter_declaration", "optional_parameter_declaration", "varia
 _VARIADIC = {"...", "variadic_parameter"}  # as C++ has it, as C has it
 _LAYERS = {f"{kind}_declarator" for kind in ("pointer", "reference", "array", "function", "variadic")}
 _TYPE_PARAMETERS = {"type_parameter_declaration", "optional_type_parameter_declaration"}
+_CPP = re.compile(rb"\btemplate\b|::|[<&]")
+_WHY_NOT_C = "` is C++, and this is C; C++ is given in files `*.cpp`, or as `cpp="
 
 
 class UnreadableError(Exception):
-    """The head can't be read as that of a function."""
+    """The head can't be read as that of a function; the text is shown between ` and `."""
 
 
 def read_function(head: bytes, language: Language, namespace: tuple[str, ...], line: int) -> Function:
@@ -35,7 +37,7 @@ def read_function(head: bytes, language: Language, namespace: tuple[str, ...], l
     name = declarator.child_by_field_name("declarator") if declarator else None
     parameters = declarator.child_by_field_name("parameters") if declarator else None
     if declarator is None or name is None or parameters is None or parameters.has_error:
-        raise UnreadableError(_line(head))
+        raise UnreadableError(f"{_line(head)}{_WHY_NOT_C if language == 'c' and _CPP.search(head) else ''}")
     return Function(
         name="::".join((*namespace, _text(name))),
         template=_template(root),

@@ -36,9 +36,7 @@ def returned(kernel: Kernel) -> TensorParam | None:
     """The output that takes what the function returns: the only one without a parameter, if it has no axes."""
     if kernel.function.returns == "void" or not kernel.by_name:
         return None
-    names = _names(kernel)
-    both = _ambiguous(kernel.signature)
-    without = [o for o in kernel.signature.outputs if o.name not in names and o.name not in both]
+    without = _without_parameter(kernel)
     return without[0] if len(without) == 1 and not without[0].dims and not without[0].has_ellipsis else None
 
 
@@ -52,7 +50,11 @@ def _names(kernel: Kernel) -> list[str]:
     if kernel.given and kernel.given.call is not None:
         return _in_order(kernel, kernel.given.call)
     # The headers of a C library keep to the names that are reserved for it: __x is x.
-    return [p.name.lstrip("_") if p.name.startswith("__") else p.name for p in kernel.function.parameters]
+    return [_unreserved(parameter) for parameter in kernel.function.parameters]
+
+
+def _unreserved(parameter: Parameter) -> str:
+    return parameter.name.lstrip("_") if parameter.name.startswith("__") else parameter.name
 
 
 def _in_order(kernel: Kernel, call: tuple[str, ...]) -> list[str]:
@@ -133,12 +135,39 @@ def _check_returns(kernel: Kernel) -> None:
                 _as_output(kernel, taken.name) or f"add a parameter for {taken.name}",
             )
     elif returns not in ("void", *_STATUS):
+        _check_outputs(kernel)
         value = _as_output(kernel, "result")
         raise mismatch(
             kernel,
             f"the function returns `{returns}`, which no output takes",
             value or "write a function around it that returns nothing, or an `int` that is 0 for success",
         )
+
+
+def _check_outputs(kernel: Kernel) -> None:
+    """Whether every output has a parameter, but for the one that can take what the function returns."""
+    returns, taking = kernel.function.returns, _taking(kernel)
+    missing = [output for output in _without_parameter(kernel) if output is not taking]
+    if not missing:
+        return
+    declared = ", ".join(f"`{_declaration(('output', output), output.name)}`" for output in missing)
+    raise mismatch(
+        kernel,
+        f"the function has no parameter named {', '.join(output.name for output in missing)}; it returns `{returns}`, "
+        f"which {taking.name if taking else 'no output'} takes",
+        f'name its parameters in order: "{_by_order(kernel)}"' if kernel.given else f"add {declared}",
+    )
+
+
+def _without_parameter(kernel: Kernel) -> list[TensorParam]:
+    names, both = _names(kernel), _ambiguous(kernel.signature)
+    return [o for o in kernel.signature.outputs if o.name not in names and o.name not in both]
+
+
+def _taking(kernel: Kernel) -> TensorParam | None:
+    """The output that was most likely meant to take what the function returns."""
+    scalars = (o for o in _without_parameter(kernel) if not o.dims and not o.has_ellipsis)
+    return next((o for o in scalars if kernel.function.returns in spellings(_dtype(o), "c")), None)
 
 
 def _as_output(kernel: Kernel, name: str) -> str | None:
@@ -158,8 +187,15 @@ def _by_order(kernel: Kernel) -> str:
     """The function, called with the signature's names as far as they can be guessed."""
     wanted = _wanted(kernel.signature)
     given = (kernel.given.call if kernel.given else None) or ()
-    names = [*given, *(p.name for p in kernel.function.parameters[len(given) :])][: len(kernel.function.parameters)]
+    names = [*given, *(_unreserved(p) for p in kernel.function.parameters[len(given) :])][
+        : len(kernel.function.parameters)
+    ]
     guessed = [name if name in wanted or is_number(name) else meant(name, wanted) for name in names]
+    left = [output for output in _without_parameter(kernel) if output is not _taking(kernel)]
+    for i, parameter in enumerate(kernel.function.parameters):
+        if not guessed[i] and parameter.name and parameter.view == "pointer" and not parameter.const:
+            fits = (o for o in left if o.name not in guessed and parameter.element in spellings(_dtype(o), "c"))
+            guessed[i] = next((output.name for output in fits), None)
     return f"{kernel.function.name}({', '.join(name or '?' for name in guessed)})"
 
 

@@ -72,9 +72,10 @@ def _kernel(path: pathlib.Path, language: Language, data: bytes, annotation: Ann
     try:
         function = read_function(annotation.head, language, annotation.namespace, head_line)
     except UnreadableError as error:
+        template = ", perhaps after `template <class T>`" if language == "c++" else ""
         raise SourceError(
             f"{path}:{line}: {signature.name}: what follows OPWRIGHT(...) can't be read as a function: `{error}`\n"
-            "  expected `void name(...) { ... }`, perhaps after `template <class T>`"
+            f"  expected `void name(...) {{ ... }}`{template}"
         ) from None
     if language == "c":
         from opwright.sources.c_types import spelled  # C++ doesn't need it
