@@ -30,6 +30,7 @@ class Operator:
         self.returned = self.signature.results if residuals else self.signature.outputs
         self.places = [i for i, param in enumerate(self.signature.inputs) if isinstance(param, TensorParam)]
         self._build = build
+        self.missing: str | None = None  # the error of differentiating it, where it has no backward
         # What `op(...)` calls. A graph goes on with the backward that it was recorded with, also where another source
         # has been loaded since and `op` itself refuses to be called.
         self.call: Callable[..., Any] = op._op  # noqa: SLF001

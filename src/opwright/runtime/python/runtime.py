@@ -68,6 +68,7 @@ class PythonRuntime:
     ) -> None:
         """See the interface."""
         library, signature = self._library(op.op.namespace), kernel.signature
+        op.missing = None if backward else missing
         library.impl(op.op, op.on_cpu, "CPU")
         library.impl(op.op, op.elsewhere, "CompositeExplicitAutograd")
         library.impl(op.op, op.elsewhere, "NestedTensorCPU")  # not among the composite ones
