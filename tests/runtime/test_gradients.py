@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch.autograd import grad, gradcheck, gradgradcheck
 
-from opwright import Operators
+import opwright
+from opwright import Operators, UnsupportedError
 
 Leaf = Callable[..., torch.Tensor]
 _TWICE: dict[str, list[tuple[int, ...]]] = {
@@ -146,3 +147,51 @@ def test_every_floating_type(grads: Operators, dtype: torch.dtype, leaf: Leaf) -
     z = grads.mul(x, y)
     assert torch.equal(z, x * y)
     assert all(map(torch.equal, grad(z.sum(), (x, y)), (y, x)))
+
+
+def test_no_second_derivative_is_an_error_also_through_a_residual(write: Callable[..., Any]) -> None:
+    ops = opwright.load(
+        write(
+            """
+OPWRIGHT("square(x: T[N]) -> (y: T[N]; h: T[N])")
+template <class T> void square(Tensor<const T, 1> x, Tensor<T, 1> y, Tensor<T, 1> h) {
+  for (int64_t i = 0; i < x.numel(); ++i) y[i] = x[i] * x[i];
+  for (int64_t i = 0; h && i < x.numel(); ++i) h[i] = 2 * x[i];
+}
+OPWRIGHT("square_backward(grad_y: T[N], h: T[N]) -> (grad_x: T[N])")
+template <class T> void square_backward(Tensor<const T, 1> g, Tensor<const T, 1> h, Tensor<T, 1> grad_x) {
+  for (int64_t i = 0; i < g.numel(); ++i) grad_x[i] = g[i] * h[i];
+}
+OPWRIGHT("square_(y: T[N]!) -> (; h: T[N])")
+template <class T> void square_(Tensor<T, 1> y, Tensor<T, 1> h) {
+  for (int64_t i = 0; i < y.numel(); ++i) {
+    if (h) h[i] = 2 * y[i];
+    y[i] = y[i] * y[i];
+  }
+}
+OPWRIGHT("square__backward(grad_y: T[N], h: T[N]) -> (grad_y: T[N])")
+template <class T> void square__backward(Tensor<const T, 1> g, Tensor<const T, 1> h, Tensor<T, 1> grad_y) {
+  for (int64_t i = 0; i < g.numel(); ++i) grad_y[i] = g[i] * h[i];
+}
+""",
+            "constant_residual.cpp",
+        )
+    )
+
+    def in_place(x: torch.Tensor) -> torch.Tensor:
+        y = x * 1
+        ops.square_(y[1:])
+        return y
+
+    for f, name in ((ops.square, "square_backward"), (in_place, "square__backward")):
+        x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        (g,) = grad(f(x).sum(), x)
+        torch.testing.assert_close(g, torch.tensor([1.0 if f is in_place else 2.0, 4.0, 6.0]))
+        (g,) = grad(f(x).sum(), x, create_graph=True)  # grad_y is a constant: only the residual depends on x
+        torch.testing.assert_close(g.detach(), torch.tensor([1.0 if f is in_place else 2.0, 4.0, 6.0]))
+        with pytest.raises(UnsupportedError, match=rf"{name}\(\) has no second derivative"):
+            g.sum().backward()
+    x = torch.tensor([1.0, 2.0, 3.0])
+    torch.testing.assert_close(torch.func.grad(lambda x: ops.square(x).sum())(x), 2 * x)
+    with pytest.raises(UnsupportedError, match="no second derivative"):
+        torch.func.grad(lambda x: torch.func.grad(lambda x: ops.square(x).sum())(x).sum())(x)

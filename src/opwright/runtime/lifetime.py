@@ -81,12 +81,12 @@ def renew_in_forks(module: dict[str, Any], name: str, *, seconds: float = 2.0) -
         if held:
             held.pop().release()
 
+    def in_child() -> None:
+        held.clear()
+        module[name] = threading.RLock()
+
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(
-            before=before,
-            after_in_parent=after,
-            after_in_child=lambda: (held.clear(), module.update({name: threading.RLock()}))[0],
-        )
+        os.register_at_fork(before=before, after_in_parent=after, after_in_child=in_child)
 
 
 def _forget_builds() -> None:

@@ -21,7 +21,7 @@ from opwright.runtime.abi import LibraryTable
 from opwright.toolchain import Built, Options, Unit, build, include_line
 
 CSRC = Path(__file__).parent / "csrc"
-_BUILD = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64)
+_BUILD = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_int32))
 _EXPLAIN = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 # As csrc/errors.h declares it again, so that no Python header is needed.
 _PYTORCH_ERROR = (
@@ -81,8 +81,8 @@ class Native:
     def start(self, build: Callable[[int, int], None], explain: Callable[[int, list[int]], None]) -> None:
         """Hand over what the native side asks Python for: building a kernel, and saying what is wrong with a call."""
 
-        def on_build(kernel: int, types: int) -> int:
-            return self._guarded(lambda: build(kernel, types))
+        def on_build(kernel: int, types: int, done: Any) -> None:
+            done[0] = self._guarded(lambda: build(kernel, types))
 
         def on_explain(kernel: int, count: int, words: Any) -> None:
             self._guarded(lambda: explain(kernel, words[:count]))

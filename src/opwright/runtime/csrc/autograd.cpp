@@ -2,6 +2,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/clone.h>
+#include <ATen/ops/alias.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 #include <c10/core/AutogradState.h>
@@ -86,6 +87,10 @@ void bind_arguments(const Plan& plan, c10::ArrayRef<c10::IValue> arguments, Boun
   bind(plan, inputs.data(), bound);
 }
 
+bool differentiable(const at::Tensor& t) {
+  return t.defined() && torch::autograd::isDifferentiableType(t.scalar_type());
+}
+
 class OperatorNode final : public Node {
  public:
   explicit OperatorNode(const Derivative& derivative) : derivative_(derivative) {}
@@ -144,6 +149,22 @@ bool OperatorNode::nothing_to_do(const variable_list& gradients) const {
   return true;
 }
 
+// A residual that has no gradient depends on the inputs all the same. Where a second derivative may be asked for, and there is
+// none, it gets a history that ends in the error that says so: a constant would make it a zero.
+at::Tensor dependent(const Derivative& d, const at::Tensor& residual, torch::autograd::edge_list edges) {
+  const Derivative* second = d.backward->derivative;
+  if (!second || second->backward || !differentiable(residual) || residual.requires_grad()) return residual;
+  const NodePtr refusal = make_node<OperatorNode>(*second);
+  refusal->set_next_edges(std::move(edges));
+  at::Tensor alias;
+  {
+    at::AutoDispatchBelowADInplaceOrView guard;
+    alias = at::alias(residual);  // detach() would take the history of torch.func's levels below, too
+  }
+  torch::autograd::set_history(alias, refusal);
+  return alias;
+}
+
 // The backward's tensors, in the order of its schema.
 void OperatorNode::unpack(const variable_list& gradients, c10::SmallVectorImpl<at::Tensor>& tensors) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -155,8 +176,10 @@ void OperatorNode::unpack(const variable_list& gradients, c10::SmallVectorImpl<a
       const bool zeros = wire.source == Source::ZeroGradient && !gradient.defined();
       tensors.push_back(zeros ? input_metadata(slot).zeros_like() : gradient);
     }
-    if (wire.source == Source::Input || wire.source == Source::Output)
-      tensors.push_back(saved_[next++].unpack(pointer_to(this)));
+    if (wire.source != Source::Input && wire.source != Source::Output) continue;
+    tensors.push_back(saved_[next++].unpack(pointer_to(this)));
+    if (wire.source == Source::Output && derivative_.slots[wire.index] < 0 && c10::GradMode::is_enabled())
+      tensors.back() = dependent(derivative_, tensors.back(), next_edges());
   }
 }
 
@@ -221,10 +244,6 @@ variable_list OperatorNode::in_edge_order(variable_list&& results) const {
     else if (task_should_compute_output(e)) gradients[e] = input_metadata(derivative_.slots[plan.outputs.size() + e]).zeros_like();
   }
   return gradients;
-}
-
-bool differentiable(const at::Tensor& t) {
-  return t.defined() && torch::autograd::isDifferentiableType(t.scalar_type());
 }
 
 bool requires_grad(const Derivative& d, c10::ArrayRef<c10::IValue> arguments) {
@@ -296,15 +315,19 @@ void below_autograd(const Operator& op, c10::DispatchKeySet keys, Stack* stack) 
   op.handle.redispatchBoxed(below, stack);
 }
 
-NodePtr record(const Derivative& d, c10::ArrayRef<c10::IValue> arguments) {
-  NodePtr node = make_node<OperatorNode>(d);
+torch::autograd::edge_list edges_of(const Derivative& d, c10::ArrayRef<c10::IValue> arguments) {
   torch::autograd::edge_list edges;
   edges.reserve(d.edges.size());
   for (const int64_t i : d.edges) {
     const auto& t = tensor_of(arguments[i]);
     edges.push_back(differentiable(t) ? torch::autograd::impl::gradient_edge(t) : torch::autograd::Edge());
   }
-  node->set_next_edges(std::move(edges));
+  return edges;
+}
+
+NodePtr record(const Derivative& d, c10::ArrayRef<c10::IValue> arguments) {
+  NodePtr node = make_node<OperatorNode>(d);
+  node->set_next_edges(edges_of(d, arguments));
   static_cast<OperatorNode&>(*node).save_inputs(arguments);
   return node;
 }
@@ -356,6 +379,9 @@ void AutogradKernel::operator()(const c10::OperatorHandle&, c10::DispatchKeySet 
   }
   mutated.rebase(d, node, forward.plan.outputs.size());
   if (d.backward) static_cast<OperatorNode&>(*node).save_outputs(outputs);
+  // Whoever asks for residuals, as torch.func does for a level above this one, computes with them.
+  for (size_t i = 0; d.backward && op->returns_residuals && i < outputs.size(); ++i)
+    if (d.slots[i] < 0) (*stack)[stack->size() - forward.returns() + i] = dependent(d, tensor_of(outputs[i]), node->next_edges());
   torch::jit::drop(*stack, forward.returns() - op->returns());
 }
 

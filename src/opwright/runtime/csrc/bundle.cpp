@@ -26,7 +26,7 @@ namespace {
 const opw_bundle* loaded = nullptr;
 
 // The callbacks that Python gives elsewhere. They throw: their callers are C++.
-int32_t lacks(int64_t kernel, uint64_t types) {
+void lacks(int64_t kernel, uint64_t types, int32_t*) {
   std::string has;
   for (int32_t i = 0; i < loaded->instance_count; ++i)
     if (loaded->instances[i].kernel == kernel) has += (has.empty() ? "" : "; ") + std::string(loaded->instances[i].name);

@@ -172,7 +172,9 @@ void run(const Operator& op, torch::jit::Stack& stack) {
 }
 
 const opw_kernel* Kernel::get(uint64_t types) {
-  if (!callbacks.build || callbacks.build(id, types) != 1) raise_pending(name + "(): its kernel could not be built");
+  int32_t done = 0;
+  if (callbacks.build) callbacks.build(id, types, &done);
+  if (done != 1) raise_pending(name + "(): its kernel could not be built");
   const opw_kernel* kernel = find(types);
   if (!kernel) raise(Class::Internal, name + "(): the library that was built lacks this kernel");
   return kernel;

@@ -117,7 +117,9 @@ inline int64_t int_of(const c10::IValue& value) {
 
 // Python's part, called through function pointers that it hands over once (see runtime/native.py).
 struct Callbacks {
-  int32_t (*build)(int64_t kernel, uint64_t types);  // 1 after publishing the instance; ctypes may return 0
+  // Sets `done` to 1 after publishing the instance. Not by returning it: what ctypes returns for a function that an
+  // exception ended is whatever was there before.
+  void (*build)(int64_t kernel, uint64_t types, int32_t* done);
   void (*explain)(int64_t kernel, int64_t count, const int64_t* words);  // sets the error of a call that doesn't fit
 };
 extern Callbacks callbacks;
