@@ -12,6 +12,7 @@ from opwright.runtime.interface import KernelState
 from opwright.runtime.python.arguments import Arguments
 from opwright.runtime.python.call import Frame, Instance
 from opwright.runtime.python.devices import check_cpu, keys_of, refuse
+from opwright.runtime.python.ending import keep_to_the_end
 from opwright.runtime.python.values import check_values
 from opwright.signature import TensorParam
 
@@ -49,6 +50,7 @@ class Operator:
 
     def answer(self, results: Sequence[Any]) -> Any:
         """Results as the schema has them: one alone, several as a tuple; what it doesn't return is left out."""
+        keep_to_the_end(results)
         if len(self.returned) == 1:
             return results[0]
         return tuple(results[: len(self.returned)]) if self.returned else None
