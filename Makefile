@@ -4,7 +4,7 @@ PYTEST_ARGS ?=
 
 # What is run a second time, on the runtime in Python.
 PYTHON_RUNTIME_TESTS := tests/runtime/test_*.py tests/runtime/python/test_memory.py tests/codegen \
-	tests/include/test_services.py tests/test_messages.py
+	tests/include/test_services.py tests/test_messages.py examples
 
 VENV := .venv
 BIN := $(VENV)/bin

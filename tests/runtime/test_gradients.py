@@ -195,3 +195,30 @@ template <class T> void square__backward(Tensor<const T, 1> g, Tensor<const T, 1
     torch.testing.assert_close(torch.func.grad(lambda x: ops.square(x).sum())(x), 2 * x)
     with pytest.raises(UnsupportedError, match="no second derivative"):
         torch.func.grad(lambda x: torch.func.grad(lambda x: ops.square(x).sum())(x).sum())(x)
+
+
+def test_an_axis_that_only_an_absent_tensor_binds(write: Callable[..., Any], leaf: Leaf) -> None:
+    ops = opwright.load(
+        write(
+            """
+OPWRIGHT("shifted(x: T[N], w: T[M]?) -> (y: T[N])")
+template <class T> void shifted(Tensor<const T, 1> x, Tensor<const T, 1> w, Tensor<T, 1> y) {
+  for (int64_t i = 0; i < x.size(0); ++i) y[i] = 2 * x[i] + (w ? w[w.size(0) - 1] : T(0));
+}
+OPWRIGHT("shifted_backward(grad_y: T[N], w: T[M]?) -> (grad_x: T[N], grad_w: T[M])")
+template <class T>
+void shifted_backward(Tensor<const T, 1> g, Tensor<const T, 1> w, Tensor<T, 1> grad_x, Tensor<T, 1> grad_w) {
+  for (int64_t i = 0; grad_x && i < g.size(0); ++i) grad_x[i] = 2 * g[i];
+  for (int64_t i = 0; grad_w && i < grad_w.size(0); ++i) grad_w[i] = 0;
+  for (int64_t i = 0; grad_w && i < g.size(0); ++i) grad_w[grad_w.size(0) - 1] += g[i];
+}
+""",
+            "shifted.cpp",
+        )
+    )
+    x, w = leaf(3), leaf(2)
+    assert gradcheck(lambda x: ops.shifted(x, None), x)
+    assert gradcheck(ops.shifted, (x, w))
+    assert gradcheck(lambda w: ops.shifted(x.detach(), w), w)
+    compiled = torch.compile(lambda x: ops.shifted(x, None).sum(), backend="aot_eager", fullgraph=True)
+    assert grad(compiled(x), x)[0].tolist() == [2, 2, 2]

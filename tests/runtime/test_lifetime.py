@@ -79,8 +79,20 @@ atexit.register(lambda: print(late.exit_inc(x).tolist()))
     assert (done.stdout, done.stderr) == ("[1.0, 1.0]\n", "")
 
 
-def test_del_when_modules_are_gone(tmp_path: Path) -> None:
-    check(run(tmp_path, "ops.inc(x, 1)\nlate = Late()\nsys.modules['kept'] = late"))
+@pytest.mark.parametrize("where", ["sys.modules['kept']", "__import__('builtins').kept"])
+def test_del_when_modules_are_gone(tmp_path: Path, where: str) -> None:
+    check(run(tmp_path, f"ops.inc(x, 1)\n{where} = Late()"))
+
+
+def test_an_element_type_that_is_new_when_modules_are_gone(tmp_path: Path) -> None:
+    code = "ops.inc(x, 1)\nx = torch.zeros(2, dtype=torch.float64)\nsys.modules['kept'] = Late()"
+    source = f"ops = opwright.load(sys.argv[1], extra_cflags=['-DRUN={tmp_path.name}'], namespace='new_type')\n"
+    done = run(tmp_path, source + code)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0] == (
+        "OpwrightError inc(): the interpreter is ending; nothing can be compiled any more, and there is no kernel for "
+        "T = f64 yet"
+    )
 
 
 # The compiler is slow in these: the process ends while it runs. (Threads that call operators all the time, PyTorch's

@@ -65,6 +65,14 @@ def test_a_lazily_negated_tensor_is_overwritten(ops: Operators, base: str) -> No
     assert y._version == version + 1
 
 
+def test_the_imaginary_part_of_a_conjugate_is_overwritten(ops: Operators) -> None:
+    z = torch.tensor([1 + 2j, 3 - 4j])
+    part = z.conj().imag
+    assert part.is_neg()
+    ops.twice(part)
+    assert (part.tolist(), z.tolist()) == ([-4, 8], [1 + 4j, 3 - 8j])
+
+
 def test_a_lazily_negated_tensor_beside_one_that_is_overwritten(ops: Operators) -> None:
     x, y = torch.zeros(3), torch._neg_view(torch.ones(3))
     s, _ = ops.add_to(x, y)

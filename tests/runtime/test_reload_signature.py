@@ -34,6 +34,12 @@ template <class T> void scale(Tensor<const T, 1> x, double k, Tensor<T, 1> y) {{
   for (int64_t i = 0; i < x.numel(); ++i) y[i] = {0} * x[i] + k;
 }}
 """
+BACKWARD_WITH_K = """
+OPWRIGHT("scale_backward(grad_y: T[N], k: float) -> (grad_x: T[N])")
+template <class T> void scale_backward(Tensor<const T, 1> grad_y, double, Tensor<T, 1> grad_x) {{
+  for (int64_t i = 0; i < grad_x.numel(); ++i) grad_x[i] = {0} * grad_y[i];
+}}
+"""
 RESIDUAL = """
 OPWRIGHT("scale(x: T[N]) -> (y: T[N]; f: T[])")
 template <class T> void scale(Tensor<const T, 1> x, Tensor<T, 1> y, Tensor<T, 0> f) {{
@@ -153,6 +159,20 @@ def test_residuals_that_come_and_go_and_graphs_recorded_before(edited: Edited) -
     assert gradient(ops.scale) == [3, 3]
     assert torch.autograd.grad(kept, x)[0].tolist() == [5, 5]  # a retired signature: its own code
     assert torch.autograd.grad(plain, x)[0].tolist() == [3, 3]  # the one that is current again: its new code
+
+
+@pytest.mark.parametrize("later", [WITH_K, SCALE, WITH_K + BACKWARD_WITH_K])
+def test_a_graph_goes_on_with_the_backward_it_was_recorded_with(edited: Edited, later: str) -> None:
+    """That backward is first called when it is current no more."""
+    ops = edited(SCALE.format(2) + SCALE_BACKWARD.format(2))
+    x = torch.ones(2, requires_grad=True)
+    first, second = ops.scale(x), ops.scale(x)
+    edited(later.format(7))
+    assert torch.autograd.grad(first.sum(), x)[0].tolist() == [2, 2]
+    batch = torch.autograd.grad(second, x, torch.eye(2), is_grads_batched=True)[0]
+    assert batch.tolist() == [[2, 0], [0, 2]]
+    held = ops.scale(x, 1.0) if "k: float" in later else ops.scale(x)
+    assert held.tolist() == ([8, 8] if "k: float" in later else [7, 7])
 
 
 def test_operators_that_come_and_go(edited: Edited) -> None:

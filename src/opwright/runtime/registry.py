@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 
@@ -31,6 +32,13 @@ def started() -> Runtime:
 
 
 def _build_for_call(state: KernelState, key: int) -> None:
+    if sys.is_finalizing():
+        types = ", ".join(f"{variable} = {dtype}" for variable, dtype in state.types(key).items())
+        raise OpwrightError(
+            f"{state.signature.name}(): the interpreter is ending; nothing can be compiled any more, and there is no "
+            f"kernel{types and ' for '}{types} yet\n"
+            "  likely fix:   call it with these element types before, or from a handler of atexit"
+        )
     with under_way():
         publish(state, key)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -24,10 +24,19 @@ from opwright.signature.wiring import Derivative, may_be_differentiable
 
 @dataclass(frozen=True)
 class Call:
-    """One call on its way through a node's making."""
+    """One call on its way through a node's making.
+
+    Attributes:
+        keys: those that the dispatcher sees.
+        values: all arguments.
+        outputs: which of what is written are outputs of the node, by their numbers.
+        others: the rest, once it is there.
+    """
 
     keys: Any
     values: list[Any]
+    outputs: Sequence[int]
+    others: dict[int, torch.Tensor | None] = field(default_factory=dict)
 
 
 class Differentiable:
@@ -55,9 +64,9 @@ class Differentiable:
             wiring.differentiable if wiring else [may_be_differentiable(r, signature) for r in signature.written]
         )
         self.differentiable = [*differentiable[: len(forward.returned)], *differentiable[len(signature.results) :]]
-        # Its outputs, by their numbers: no residuals that are constants, so that a mutated view may be the only one.
-        inside = range(len(signature.outputs), len(forward.returned))
-        self.outputs = [i for i, has in enumerate(self.differentiable) if has or i not in inside]
+        self.constants = {
+            i for i in range(len(signature.outputs), len(forward.returned)) if not self.differentiable[i]
+        }  # residuals whose gradient the backward doesn't take
         body = {
             "forward": staticmethod(self._forward),
             "backward": staticmethod(self._backward),
@@ -71,11 +80,20 @@ class Differentiable:
         self._refuse_forward_mode(values)
         if not self._requires_grad(values):
             return _below(self.op, keys & _C._after_autograd_keyset, values)  # noqa: SLF001
-        for i in self.mutated:
-            check_inplace(self.op.signature.name, values[i], alone=len(self.outputs) == 1)
+        call = Call(keys, values, self._outputs(values))
         with _one_level():
-            outputs = self.function.apply(Call(keys, values), *(values[i] for i in self.edges))
-        return self.op.answer(outputs)
+            outputs = self.function.apply(call, *(values[i] for i in self.edges))
+        written = call.others | dict(zip(call.outputs, outputs, strict=True))
+        return self.op.answer([written[i] for i in sorted(written)])
+
+    def _outputs(self, values: Sequence[Any]) -> list[int]:
+        """The node's outputs: all that is written, but that an overwritten view must be the only one."""
+        needed = [i for i in range(len(self.differentiable)) if i not in self.constants]
+        for i in self.mutated:
+            check_inplace(self.op.signature.name, values[i], alone=len(needed) == 1)
+        if any(values[i] is not None and values[i]._is_view() for i in self.mutated):  # noqa: SLF001 - as in inplace.py
+            return needed
+        return list(range(len(self.differentiable)))
 
     def _requires_grad(self, values: Sequence[Any]) -> bool:
         given = [values[i] for i in self.edges] if torch.is_grad_enabled() else []
@@ -101,13 +119,36 @@ class Differentiable:
         mutated = [call.values[i] for i in self.mutated]
         ctx.mark_dirty(*(t for t in mutated if t is not None))
         written = (*results, *mutated)
-        outputs = [(written[i], self.differentiable[i]) for i in self.outputs]
-        ctx.mark_non_differentiable(*(t for t, has in outputs if t is not None and not (has and _has_gradient(t))))
+        kept = [self._kept(i, t, call) for i, t in enumerate(written)]
+        call.others.update((i, t) for i, t in enumerate(kept) if i not in call.outputs)
+        outputs = [written[i] for i in call.outputs]
+        history = [self._has_history(i, written[i]) for i in call.outputs]
+        ctx.mark_non_differentiable(*(t for t, has in zip(outputs, history, strict=True) if t is not None and not has))
+        ctx.outputs = call.outputs
         ctx.edges = [like(call.values[i]) for i in self.edges]
         if self.wiring:
-            ctx.saved = Saved(self.forward, self.wiring, call.values, written)
+            ctx.saved = Saved(self.forward, self.wiring, call.values, kept)
             ctx.save_for_backward(*ctx.saved.take_tensors())
-        return tuple(t for t, _ in outputs)
+        return tuple(outputs)
+
+    def _has_history(self, number: int, tensor: torch.Tensor | None) -> bool:
+        """Whether the node is an output's `grad_fn`.
+
+        Nobody may ask for the gradient of a constant residual. Where the backward has no backward of its own that says
+        so, this node stands for what the residual depends on: a second derivative then finds that it is missing.
+        """
+        unjudged = self.backward is not None and self.backward.missing is not None and number in self.constants
+        return (self.differentiable[number] or unjudged) and tensor is not None and _has_gradient(tensor)
+
+    def _kept(self, number: int, tensor: torch.Tensor | None, call: Call) -> torch.Tensor | None:
+        """What is saved of a result. A residual that is no output of the node is given one of its own instead."""
+        if number in call.outputs or not self._has_history(number, tensor):
+            return tensor
+        known = next(t for i in self.edges if (t := call.values[i]) is not None and t.requires_grad)
+        with torch.enable_grad():
+            unjudged: Any = _Unjudged
+            kept: torch.Tensor = unjudged.apply(tensor, known, self.backward.missing if self.backward else "")
+        return kept
 
     def _backward(self, ctx: Any, *gradients: torch.Tensor | None) -> Any:
         """The node: for each argument of `_forward`, its gradient or None."""
@@ -118,15 +159,28 @@ class Differentiable:
         if all(g is None for g in gradients) or not any(wanted.values()):
             return tuple(nothing)
         mask = [wanted[i] for i in self.inputs]
-        each = dict(zip(self.outputs, gradients, strict=True))
+        each = dict(zip(ctx.outputs, gradients, strict=True))
+        if self.backward.missing is not None and any(each.get(i) is not None for i in self.constants):
+            raise UnsupportedError(self.backward.missing)
         answer = self.backward.call(*ctx.saved.arguments(ctx.saved_tensors, each, mask)) if any(mask) else None
         found = dict(zip(self.inputs, self.backward.results(answer), strict=True)) if any(mask) else {}
         for edge, i in enumerate(self.edges):
-            if (
-                wanted[i] and i not in self.inputs
-            ):  # overwritten without being read: CopySlices wants to be given the zero
+            if wanted[i] and i not in self.inputs:  # overwritten without being read: CopySlices wants the zero
                 found[i] = zeros(ctx.edges[edge])
         return (None, *(found.get(i) for i in self.edges))
+
+
+class _Unjudged(_SingleLevelFunction):
+    """Makes a tensor depend on another one, in a way that nobody knows."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor, _on: torch.Tensor, text: str) -> torch.Tensor:
+        ctx.text = text
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, *_gradients: torch.Tensor | None) -> Any:
+        raise UnsupportedError(ctx.text)
 
 
 def _differentiable_inputs(signature: Signature) -> list[int]:

@@ -12,6 +12,7 @@ from opwright.runtime.interface import KernelState
 from opwright.runtime.python.arguments import Arguments
 from opwright.runtime.python.call import Frame, Instance
 from opwright.runtime.python.devices import check_cpu, keys_of, refuse
+from opwright.runtime.python.ending import keep_to_the_end
 from opwright.runtime.python.values import check_values
 from opwright.signature import TensorParam
 
@@ -30,6 +31,7 @@ class Operator:
         self.returned = self.signature.results if residuals else self.signature.outputs
         self.places = [i for i, param in enumerate(self.signature.inputs) if isinstance(param, TensorParam)]
         self._build = build
+        self.missing: str | None = None  # the error of differentiating it, where it has no backward
         # What `op(...)` calls. A graph goes on with the backward that it was recorded with, also where another source
         # has been loaded since and `op` itself refuses to be called.
         self.call: Callable[..., Any] = op._op  # noqa: SLF001
@@ -48,6 +50,7 @@ class Operator:
 
     def answer(self, results: Sequence[Any]) -> Any:
         """Results as the schema has them: one alone, several as a tuple; what it doesn't return is left out."""
+        keep_to_the_end(results)
         if len(self.returned) == 1:
             return results[0]
         return tuple(results[: len(self.returned)]) if self.returned else None

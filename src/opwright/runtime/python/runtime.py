@@ -10,6 +10,7 @@ import torch
 from opwright.errors import OpwrightError
 from opwright.runtime import abi
 from opwright.runtime.interface import KernelState
+from opwright.runtime.lifetime import keep_until_exit
 from opwright.runtime.python.autocast import KEYS as AUTOCAST_KEYS
 from opwright.runtime.python.autocast import Autocast
 from opwright.runtime.python.autograd import Differentiable
@@ -68,6 +69,7 @@ class PythonRuntime:
     ) -> None:
         """See the interface."""
         library, signature = self._library(op.op.namespace), kernel.signature
+        op.missing = None if backward else missing
         library.impl(op.op, op.on_cpu, "CPU")
         library.impl(op.op, op.elsewhere, "CompositeExplicitAutograd")
         library.impl(op.op, op.elsewhere, "NestedTensorCPU")  # not among the composite ones
@@ -85,7 +87,8 @@ class PythonRuntime:
 
     def _library(self, namespace: str) -> torch.library.Library:
         if namespace not in self._libraries:
-            self._libraries[namespace] = torch.library.Library(namespace, "IMPL")
+            self._libraries[namespace] = library = torch.library.Library(namespace, "IMPL")
+            keep_until_exit(library)
         return self._libraries[namespace]
 
 

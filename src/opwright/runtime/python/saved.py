@@ -73,7 +73,7 @@ class Saved:
         if wire.source == "scalar":
             return values[wire.index]
         if wire.source == "axis":
-            return self._bound(values).axes[self._op.signature.axes[wire.index]]
+            return self._bound(values).axes.get(self._op.signature.axes[wire.index], 0)  # 0: nobody bound it
         if wire.source == "ellipsis":
             return self._bound(values).ellipsis
         return like(outputs[wire.index]) or self._absent(wire.index, values)
