@@ -286,6 +286,23 @@ def test_exceptions_of_the_kernels_own(write: Write) -> None:
     assert failing(lambda: ops.f(x, bad=False), KernelError) == ("f(): a C++ exception left the body of a parallel_for")
 
 
+@pytest.mark.parametrize("header", ["stdexcept", "vector"])
+def test_what_standard_exceptions_say(write: Write, header: str) -> None:
+    thrown = {"stdexcept": 'std::runtime_error("inside")', "vector": "std::bad_alloc()"}[header]
+    said = {"stdexcept": "inside", "vector": "std::bad_alloc"}[header]
+    body = f"{{ if (bad) throw {thrown}; parallel_for(4, 1, [&](int64_t) {{ throw {thrown}; }}); }}"
+    source = write(
+        f'#include <{header}>\nOPWRIGHT("f(x: f32[N], bad: bool) -> (y: f32[N])")\n'
+        f"void f(Tensor<const float, 1> x, bool bad, Tensor<float, 1> y) {body}",
+        f"throwing_{header}.cpp",
+    )
+    ops, x = opwright.load(source), torch.ones(3)
+    assert failing(lambda: ops.f(x, bad=True), KernelError) == f"f(): a C++ exception left the kernel: {said}"
+    assert failing(lambda: ops.f(x, bad=False), KernelError) == (
+        f"f(): a C++ exception left the body of a parallel_for: {said}"
+    )
+
+
 def test_wiring_is_judged_before_anything_is_registered(write: Write) -> None:
     good = f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{_BODY}\n'
     bad = (
@@ -327,12 +344,12 @@ def test_cpp_in_the_place_of_c(tmp_path: Path) -> None:
 
 def test_outputs_without_a_parameter(tmp_path: Path) -> None:
     source = tmp_path / "halves.c"
-    source.write_text("double halves(double x, int *__exponent) { *__exponent = 1; return x / 2; }\n")
+    source.write_text("double halves(double __x, int *__exponent) { *__exponent = 1; return __x / 2; }\n")
     signature = "halves(x: float) -> (exp: i32[], y: f64[])"
     assert failing(lambda: opwright.load(source, ops=signature), SourceError) == (
         f"{source}:1: halves: the function has no parameter named exp; it returns `double`, which y takes\n"
         f"  signature:  {signature}  (given in ops)\n"
-        f"  function:   double halves(double x, int *__exponent)  ({source}:1)\n"
+        f"  function:   double halves(double __x, int *__exponent)  ({source}:1)\n"
         '  likely fix: name its parameters in order: "halves(x, exp)"'
     )
     exp, y = opwright.load(source, ops={"halves(x, exp)": signature}).halves(3.0)

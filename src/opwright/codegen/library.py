@@ -17,6 +17,7 @@ _LIBRARY = Template("""\
 #include <opwright/library.h>
 #include <opwright/by_name.h>
 $user
+#include <opwright/thrown.h>
 namespace {
 $entries
 const opw_kernel opwright_generated_table[] = {

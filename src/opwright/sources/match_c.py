@@ -50,7 +50,11 @@ def _names(kernel: Kernel) -> list[str]:
     if kernel.given and kernel.given.call is not None:
         return _in_order(kernel, kernel.given.call)
     # The headers of a C library keep to the names that are reserved for it: __x is x.
-    return [p.name.lstrip("_") if p.name.startswith("__") else p.name for p in kernel.function.parameters]
+    return [_unreserved(parameter) for parameter in kernel.function.parameters]
+
+
+def _unreserved(parameter: Parameter) -> str:
+    return parameter.name.lstrip("_") if parameter.name.startswith("__") else parameter.name
 
 
 def _in_order(kernel: Kernel, call: tuple[str, ...]) -> list[str]:
@@ -183,7 +187,9 @@ def _by_order(kernel: Kernel) -> str:
     """The function, called with the signature's names as far as they can be guessed."""
     wanted = _wanted(kernel.signature)
     given = (kernel.given.call if kernel.given else None) or ()
-    names = [*given, *(p.name for p in kernel.function.parameters[len(given) :])][: len(kernel.function.parameters)]
+    names = [*given, *(_unreserved(p) for p in kernel.function.parameters[len(given) :])][
+        : len(kernel.function.parameters)
+    ]
     guessed = [name if name in wanted or is_number(name) else meant(name, wanted) for name in names]
     left = [output for output in _without_parameter(kernel) if output is not _taking(kernel)]
     for i, parameter in enumerate(kernel.function.parameters):

@@ -64,6 +64,19 @@ struct Failure {
 
 namespace detail {
 
+/* Adds what the exception that is being handled says; defined (thrown.h) where the author's text knows std::exception. */
+__attribute__((weak, visibility("hidden"))) void describe_thrown(Message &message);
+
+/* The message of an exception that isn't ours, inside the handler that caught it. */
+inline Message thrown(const char *what, const char *advice) {
+  Message message;
+  message << what;
+  const size_t length = message.length();
+  if (describe_thrown) describe_thrown(message);
+  if (message.length() == length) message << advice;
+  return message;
+}
+
 template <class... Parts>
 void write(Message &message, Parts... parts) {
   int each[] = {0, (message << parts, 0)...};

@@ -106,8 +106,9 @@ int32_t guarded(const opw_call *call, const F &body) noexcept {
   } catch (const Failure &failure) {
     call->fail(call->fail_context, failure.message.text(), failure.message.length());
   } catch (...) {
-    const char text[] = "a C++ exception left the kernel; use OPWRIGHT_CHECK(condition, message...) for errors";
-    call->fail(call->fail_context, text, sizeof(text) - 1);
+    const Message message =
+        thrown("a C++ exception left the kernel", "; use OPWRIGHT_CHECK(condition, message...) for errors");
+    call->fail(call->fail_context, message.text(), message.length());
   }
   return 1;
 }

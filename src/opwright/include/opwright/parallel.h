@@ -53,7 +53,7 @@ struct Shared {
     } catch (const Failure &failure) {
       self.keep(failure.message);
     } catch (...) {
-      self.keep(Message() << "a C++ exception left the body of a parallel_for");
+      self.keep(thrown("a C++ exception left the body of a parallel_for", ""));
     }
   }
 };
