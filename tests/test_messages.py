@@ -322,6 +322,27 @@ def test_wiring_is_judged_before_anything_is_registered(write: Write) -> None:
     assert list(opwright.load(source)) == ["f"]
 
 
+def test_tensors_that_are_too_large(write: Write) -> None:
+    source = write(
+        'OPWRIGHT("copied(x: f32[N]) -> (y: f32[])")\nvoid copied(Tensor<const float, 1> x, Tensor<float, 0> y) {}\n'
+        'OPWRIGHT("same(x: f32[N]) -> (s: f32[], y: f32[N])")\n'
+        "void same(Strided<const float, 1> x, Tensor<float, 0> s, Tensor<float, 1> y) {}\n"
+        'OPWRIGHT("square(n: int) -> (y: f32[n, n])")\nvoid square(int64_t n, Tensor<float, 2> y) {}\n'
+        'OPWRIGHT("checked(i: i64[N] in [0, 1)) -> (y: f32[])")\n'
+        "void checked(Strided<const int64_t, 1> i, Tensor<float, 0> y) {}",
+        "large.cpp",
+    )
+    ops, n = opwright.load(source), 1 << 60
+    x, i = torch.ones(1).expand(n), torch.zeros(1, dtype=torch.int64).expand(n // 2)
+    for call, what in (
+        (lambda: ops.copied(x), f"copied(): no memory for a contiguous copy of x of shape [{n}]: 4.29e+09 GiB"),
+        (lambda: ops.same(x), f"same(): no memory for result number 2 of shape [{n}]: 4.29e+09 GiB"),
+        (lambda: ops.square(n), f"square(): no memory for result number 1 of shape [{n}, {n}]: 4.95e+27 GiB"),
+        (lambda: ops.checked(i), f"checked(): no memory for a contiguous copy of i of shape [{n // 2}]: 4.29e+09 GiB"),
+    ):
+        assert failing(call, OpwrightError).startswith(f"{what}\n  PyTorch says: ")
+
+
 def test_cpp_in_the_place_of_c(tmp_path: Path) -> None:
     function = "template <class T> void f(int n, const T *x, T *y)"
     signature = "f(x: f32[n]) -> (y: f32[n])"

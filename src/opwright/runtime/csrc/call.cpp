@@ -2,6 +2,7 @@
 #include <c10/core/DefaultDtype.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "errors.h"
 #include "frame.h"
@@ -31,12 +32,31 @@ void explain(const Operator& op, const Call& call, const WrongIndex* index) {
   raise_pending(op.kernel->name + "(): the arguments don't fit the operator's signature");
 }
 
-std::string named(const Operator& op, size_t input) {
+const std::string& argument_name(const Operator& op, size_t input) {
   const auto& arguments = op.handle.schema().arguments();
   size_t i = 0;
   for (; op.plan.arguments[i].kind != Kind::Tensor || input-- > 0; ++i) {
   }
-  return op.kernel->name + "(): " + arguments[i].name();
+  return arguments[i].name();
+}
+
+std::string named(const Operator& op, size_t input) {
+  return op.kernel->name + "(): " + argument_name(op, input);
+}
+
+void refuse_memory(const Operator& op, const std::string& what, const c10::IntArrayRef& sizes, at::ScalarType type,
+                   const c10::Error& error) {
+  double size = static_cast<double>(c10::elementSize(type)) / (1 << 30);
+  std::string shape;
+  for (const int64_t n : sizes) {
+    size *= static_cast<double>(n);
+    shape += (shape.empty() ? "" : ", ") + std::to_string(n);
+  }
+  char gibibytes[32];
+  std::snprintf(gibibytes, sizeof(gibibytes), "%.3g", size);
+  const std::string theirs = error.what_without_backtrace();
+  raise(Class::Internal, op.kernel->name + "(): no memory for " + what + " of shape [" + shape + "]: " + gibibytes +
+                             " GiB\n  PyTorch says: " + theirs.substr(0, theirs.find('\n')));
 }
 
 namespace {

@@ -59,8 +59,14 @@ opw_rng draw(const Call& call) {
 
 }  // namespace
 
-at::Tensor Frame::allocate(c10::IntArrayRef sizes, at::ScalarType type) const {
-  at::Tensor t = at::detail::empty_cpu(sizes, type);
+at::Tensor Frame::allocate(size_t output, c10::IntArrayRef sizes) const {
+  const at::ScalarType type = output_type(plan(output), bound_);
+  at::Tensor t;
+  try {
+    t = at::detail::empty_cpu(sizes, type);
+  } catch (const c10::Error& error) {
+    refuse_memory(op_, "result number " + std::to_string(output + 1), sizes, type, error);
+  }
   const auto& context = at::globalContext();
   if (C10_UNLIKELY(context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory())) {
     at::AutoDispatchBelowADInplaceOrView guard;
@@ -81,7 +87,11 @@ void Frame::add_inputs(const opw_kernel& kernel) {
       at::AutoDispatchBelowADInplaceOrView guard;
       held_.reserve(call_.inputs.size());  // no copy may move: `t` points at it
       if (mutated) back_.push_back({t, held_.size()});
-      held_.push_back(t->clone(at::MemoryFormat::Contiguous));
+      try {
+        held_.push_back(t->clone(at::MemoryFormat::Contiguous));
+      } catch (const c10::Error& error) {
+        refuse_memory(op_, "a contiguous copy of " + argument_name(op_, i), t->sizes(), t->scalar_type(), error);
+      }
       t = &held_.back();
     }
     tensors_.push_back(view(*t, mutated));
@@ -102,7 +112,7 @@ void Frame::add_outputs() {
       tensors_.push_back(absent());
     } else {
       if (!output_sizes(plan(i), bound_, sizes)) explain(op_, call_);
-      outputs_[i] = allocate(sizes, output_type(plan(i), bound_));
+      outputs_[i] = allocate(i, sizes);
       tensors_.push_back(view(outputs_[i], true));
     }
   }
@@ -118,7 +128,7 @@ void Frame::add_decided(size_t output) {
   opw_tensor t{nullptr, nullptr, nullptr, 0, static_cast<int32_t>(kept.sizes.size()),
                static_cast<int32_t>(output_type(plan(output), bound_)), 1, 0};
   if (kept.bounded) {
-    outputs_[output] = allocate(kept.sizes, output_type(plan(output), bound_));
+    outputs_[output] = allocate(output, kept.sizes);
     t = view(outputs_[output], true);
   } else {
     t.sizes = kept.sizes.data(), t.strides = kept.strides.data();
@@ -155,7 +165,7 @@ int32_t Frame::resize(int64_t index, const int64_t* lengths) {
     const auto& dims = plan(output).dims;
     for (size_t k = 0; k < dims.size(); ++k)
       if (dims[k].is_decided()) d.sizes[d.sizes.size() - dims.size() + k] = lengths_[dims[k].decided];
-    outputs_[output] = allocate(d.sizes, output_type(plan(output), bound_));
+    outputs_[output] = allocate(output, d.sizes);
     tensors_[index] = view(outputs_[output], true);
     return 0;
   }

@@ -32,7 +32,7 @@ class Frame {
   int32_t resize(int64_t index, const int64_t* lengths);
   int32_t decide(const Decided& decided, const int64_t* lengths);
   void cut(const Decided& decided);
-  at::Tensor allocate(c10::IntArrayRef sizes, at::ScalarType type) const;
+  at::Tensor allocate(size_t output, c10::IntArrayRef sizes) const;
   const TensorPlan& plan(size_t output) const {
     return op_.plan.outputs[output];
   }

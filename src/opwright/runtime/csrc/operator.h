@@ -92,8 +92,14 @@ struct WrongIndex {
 // What the values of arguments have to obey: indices in range, nothing mutated that overlaps something.
 void check_values(const Operator& op, const Call& call, const Bound<int64_t>& bound);
 
+// The name of the input tensor of that number.
+const std::string& argument_name(const Operator& op, size_t input);
 // "op(): name", for the input tensor of that number.
 std::string named(const Operator& op, size_t input);
+
+// Raises what a tensor of a call's is too large for: `what` names it, `error` is PyTorch's own.
+[[noreturn]] void refuse_memory(const Operator& op, const std::string& what, const c10::IntArrayRef& sizes, at::ScalarType type,
+                                const c10::Error& error);
 
 // Checks the arguments, allocates op.returns() outputs (undefined where not wanted), and runs the CPU kernel.
 void run(const Operator& op, const Call& call, at::Tensor* outputs);

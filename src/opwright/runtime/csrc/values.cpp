@@ -57,13 +57,21 @@ int64_t with_integer(at::ScalarType type, F body) {
   }
 }
 
+at::Tensor contiguous(const Operator& op, const at::Tensor& t, size_t input) {
+  try {
+    return t.contiguous();
+  } catch (const c10::Error& error) {
+    refuse_memory(op, "a contiguous copy of " + argument_name(op, input), t.sizes(), t.scalar_type(), error);
+  }
+}
+
 void check_indices(const Operator& op, const Call& call, const Bound<int64_t>& bound, size_t input) {
   const auto& plan = op.plan.inputs[input];
   if (!call.inputs[input]->defined() || call.inputs[input]->numel() == 0) return;
   int64_t low = 0, high = 0;
   if (!value_of(plan.low, bound, low) || !value_of(plan.high, bound, high)) explain(op, call);
   at::AutoDispatchBelowADInplaceOrView guard;
-  const at::Tensor t = call.inputs[input]->contiguous();
+  const at::Tensor t = contiguous(op, *call.inputs[input], input);
   const auto type = t.scalar_type();
   const int64_t at = with_integer(type, [&](auto zero) { return first_outside<decltype(zero)>(t, low, high); });
   if (at < 0) return;

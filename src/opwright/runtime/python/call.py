@@ -17,7 +17,7 @@ from opwright.runtime.fake import DTYPES, TORCH_TYPES
 from opwright.runtime.python.arguments import Arguments
 from opwright.runtime.python.decided import RESIZE, Decided, Lengths
 from opwright.runtime.python.interrupts import Mark, note, signals_held, taken
-from opwright.runtime.python.values import too_large
+from opwright.runtime.python.values import memory_for, too_large
 from opwright.signature import Binding, DataAxis, Signature, output_shapes, output_types
 
 _LARGEST = 2**63 - 1
@@ -70,7 +70,8 @@ class Frame:
             if tensor is None or _is_usable(tensor, strided >> i & 1):
                 self._inputs.append(tensor)
                 continue
-            dense = tensor.clone(memory_format=torch.contiguous_format)
+            with memory_for(self._signature, f"a contiguous copy of {param.name}", tensor.shape, tensor.dtype):
+                dense = tensor.clone(memory_format=torch.contiguous_format)
             self._inputs.append(dense)
             if param.mutated:
                 self._back.append((tensor, dense))
@@ -86,7 +87,8 @@ class Frame:
             elif self._call.mask is None or self._call.mask[i]:
                 if max(shape, default=0) > _LARGEST:
                     raise too_large(signature)
-                tensor = torch.empty(shape, dtype=TORCH_TYPES[dtype], device="cpu")
+                with memory_for(signature, f"result number {i + 1}", shape, TORCH_TYPES[dtype]):
+                    tensor = torch.empty(shape, dtype=TORCH_TYPES[dtype], device="cpu")
             self._results.append(tensor)
 
     def _enter(self, entry: Any, rows: Any, lengths: Lengths) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+from collections.abc import Iterator, Sequence
+
 import torch
 
-from opwright.errors import ArgumentError
+from opwright.errors import ArgumentError, OpwrightError
 from opwright.runtime.python.arguments import Arguments
 from opwright.signature import Binding, Signature, TensorParam, index_error
 
@@ -25,6 +29,23 @@ def check_values(signature: Signature, call: Arguments, binding: Binding) -> Non
 def too_large(signature: Signature) -> ArgumentError:
     """The error for numbers that don't fit an int64."""
     return ArgumentError(f"{signature.name}(): its sizes are larger than a tensor can be\n  signature:    {signature}")
+
+
+@contextlib.contextmanager
+def memory_for(signature: Signature, what: str, shape: Sequence[int], dtype: torch.dtype) -> Iterator[None]:
+    """What PyTorch says of a tensor that is too large, with the names of the operator and of the tensor.
+
+    Raises:
+        OpwrightError: there is no memory for it.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        size = functools.reduce(lambda product, n: product * float(n), shape, dtype.itemsize / (1 << 30))
+        raise OpwrightError(
+            f"{signature.name}(): no memory for {what} of shape {list(shape)}: {size:.3g} GiB\n"
+            f"  PyTorch says: {str(error).partition(chr(10))[0]}"
+        ) from error
 
 
 def _check_overlap(
@@ -61,7 +82,8 @@ def _check_indices(
     signature: Signature, call: Arguments, binding: Binding, param: TensorParam, tensor: torch.Tensor
 ) -> None:
     low, high = _limits(signature, binding, param)
-    values = tensor.contiguous().reshape(-1)
+    with memory_for(signature, f"a contiguous copy of {param.name}", tensor.shape, tensor.dtype):
+        values = tensor.contiguous().reshape(-1)
     wide = values.view(torch.int64) if values.dtype is torch.uint64 else values.to(torch.int64)
     if values.dtype is torch.uint64:  # what is beyond int64 looks negative here
         low = max(low, 0)
