@@ -329,7 +329,9 @@ def test_tensors_that_are_too_large(write: Write) -> None:
         "void same(Strided<const float, 1> x, Tensor<float, 0> s, Tensor<float, 1> y) {}\n"
         'OPWRIGHT("square(n: int) -> (y: f32[n, n])")\nvoid square(int64_t n, Tensor<float, 2> y) {}\n'
         'OPWRIGHT("checked(i: i64[N] in [0, 1)) -> (y: f32[])")\n'
-        "void checked(Strided<const int64_t, 1> i, Tensor<float, 0> y) {}",
+        "void checked(Strided<const int64_t, 1> i, Tensor<float, 0> y) {}\n"
+        'OPWRIGHT("some(x: f32[N]) -> (y: f32[?K<=N])")\n'
+        "void some(Strided<const float, 1> x, Resizable<float, 1> y) {}",
         "large.cpp",
     )
     ops, n = opwright.load(source), 1 << 60
@@ -338,6 +340,7 @@ def test_tensors_that_are_too_large(write: Write) -> None:
         (lambda: ops.copied(x), f"copied(): no memory for a contiguous copy of x of shape [{n}]: 4.29e+09 GiB"),
         (lambda: ops.same(x), f"same(): no memory for result number 2 of shape [{n}]: 4.29e+09 GiB"),
         (lambda: ops.square(n), f"square(): no memory for result number 1 of shape [{n}, {n}]: 4.95e+27 GiB"),
+        (lambda: ops.some(x), f"some(): no memory for result number 1 of shape [{n}]: 4.29e+09 GiB"),
         (lambda: ops.checked(i), f"checked(): no memory for a contiguous copy of i of shape [{n // 2}]: 4.29e+09 GiB"),
     ):
         assert failing(call, OpwrightError).startswith(f"{what}\n  PyTorch says: ")

@@ -83,7 +83,7 @@ class Frame:
         for i, (shape, dtype) in enumerate(zip(shapes, types, strict=True)):
             tensor = None
             if any(isinstance(dim, DataAxis) for dim in shape):
-                self._decided[len(signature.tensors) + i] = Decided(signature, shape, dtype, self._binding)
+                self._decided[len(signature.tensors) + i] = Decided(signature, i, shape, dtype, self._binding)
             elif self._call.mask is None or self._call.mask[i]:
                 if max(shape, default=0) > _LARGEST:
                     raise too_large(signature)

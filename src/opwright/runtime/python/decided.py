@@ -11,7 +11,7 @@ import torch
 
 from opwright.errors import KernelError
 from opwright.runtime.fake import TORCH_TYPES
-from opwright.runtime.python.values import too_large
+from opwright.runtime.python.values import memory_for, too_large
 from opwright.signature import Binding, DataAxis, DType, Signature
 
 RESIZE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(ctypes.c_int64))
@@ -21,14 +21,19 @@ BAD_LENGTH, OTHER_LENGTH, NO_MEMORY = 1, 2, 3  # what opw_call.resize may answer
 class Decided:
     """One such result. Before the kernel has spoken its sizes are bounds, or -1."""
 
-    def __init__(self, signature: Signature, shape: Sequence[int | DataAxis], dtype: DType, binding: Binding) -> None:
-        """`shape`: as `output_shapes` gives it."""
+    def __init__(
+        self, signature: Signature, index: int, shape: Sequence[int | DataAxis], dtype: DType, binding: Binding
+    ) -> None:
+        """`index`: among the results; `shape`: as `output_shapes` gives it."""
         self.dtype, self.dims = TORCH_TYPES[dtype], list(shape)
         self.sizes = [_most(dim, binding) if isinstance(dim, DataAxis) else dim for dim in shape]
         if any(size < 0 and not _is_open(dim) for dim, size in zip(shape, self.sizes, strict=True)):
             raise too_large(signature)
         self.resized = False
-        self.tensor = None if -1 in self.sizes else _empty(self.sizes, self.dtype)
+        self.tensor = None
+        if -1 not in self.sizes:
+            with memory_for(signature, f"result number {index + 1}", self.sizes, self.dtype):
+                self.tensor = _empty(self.sizes, self.dtype)
         self.is_bounded = self.tensor is not None
 
     def decide(self, given: Sequence[int], known: dict[str, int]) -> int:
