@@ -63,6 +63,13 @@ def test_sizes(asked: str, limit: int | None, monkeypatch: pytest.MonkeyPatch) -
     assert size_limit() == limit
 
 
+def test_a_size_beyond_all_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPWRIGHT_CACHE_SIZE", "9" * 400)
+    limit = size_limit()
+    assert limit is not None
+    assert limit >= 1 << 59
+
+
 @pytest.mark.parametrize("asked", ["-1", "much", "2 X", "G", "1e9", "nan", "2GG"])
 def test_what_is_no_size(
     asked: str, monkeypatch: pytest.MonkeyPatch, compile_source: Compile, answering: Callable[..., Path]

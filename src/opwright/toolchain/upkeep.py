@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "OPWRIGHT_CACHE_SIZE"
 _DEFAULT = 5 << 30
+_MOST = 1e18  # digits enough make a float infinite
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _INTERVAL = 3600.0
@@ -62,7 +63,7 @@ def size_limit() -> int | None:
             f"{VARIABLE}={asked!r}: expected a size in bytes, or with K, M, G or T\n  likely fix: {VARIABLE}=2G "
             "(0 for no limit)"
         )
-    return int(float(match[1]) * (1 << _UNITS[match[2].upper()])) or None
+    return int(min(float(match[1]), _MOST) * (1 << _UNITS[match[2].upper()])) or None
 
 
 def entries(root: Path) -> list[Entry]:
