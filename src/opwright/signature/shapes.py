@@ -65,7 +65,7 @@ def _size(
         require(divisor.evaluate(binding.axes) != 0, f"division by zero in {dim}")
     size = dim.evaluate(binding.axes)
     require(size >= 0, f"{dim} is negative")
-    if isinstance(size, int) and size >= 2**63:
+    if check is None and size >= 2**63:
         require(condition=False, problem=f"{dim} is {size}, and its sizes are larger than a tensor can be")
     return size
 
