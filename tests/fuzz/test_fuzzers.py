@@ -45,7 +45,7 @@ def test_a_refusal_is_judged(tmp_path: Path) -> None:
 
 
 def test_calls_are_reproducible(tmp_path: Path) -> None:
-    square = target(tmp_path / "again.cpp", SOURCE % "x[i]")
+    square = target(tmp_path / "calls_again.cpp", SOURCE % "x[i]")
     one, other = (draw(square, random.Random("7")) for _ in range(2))
     assert infos(one) == infos(other)
     assert torch.equal(one.arguments["x"], other.arguments["x"])

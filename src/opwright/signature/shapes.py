@@ -65,8 +65,8 @@ def _size(
         require(divisor.evaluate(binding.axes) != 0, f"division by zero in {dim}")
     size = dim.evaluate(binding.axes)
     require(size >= 0, f"{dim} is negative")
-    if check is None and size >= 2**63:
-        require(condition=False, problem=f"{dim} is {size}, and its sizes are larger than a tensor can be")
+    if type(size) is int and size >= 2**63:  # not a symbolic one
+        raise _report(sig, binding).error(f"{tensor.name}: {dim} is {size}, its sizes are larger than a tensor can be")
     return size
 
 
