@@ -25,7 +25,7 @@ demo: compiler $(STAMP)
 	@$(BIN)/opwright demo
 
 test: compiler $(STAMP)
-	@$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -m "not slow" $(or $(PYTEST_ARGS),-n 2)
 	@OPWRIGHT_RUNTIME=python $(BIN)/python -m pytest -m "not slow" $(or $(PYTEST_ARGS),-n 2 $(PYTHON_RUNTIME_TESTS))
 
 test-all: compiler $(STAMP)

@@ -29,10 +29,13 @@ def unwound_by_signals() -> Iterator[None]:
         yield
         return
 
+    from opwright.toolchain.process import kill_running
+
     met: list[int] = []
 
     def unwind(number: int, _frame: Any) -> None:
         met.append(number)
+        kill_running()  # here, since the exception may be lost: then what waits for compilers goes on by itself
         raise _SignalledError(number)
 
     numbers = [number for name in _DEADLY if (number := getattr(signal, name, None)) is not None]

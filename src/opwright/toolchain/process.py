@@ -87,6 +87,12 @@ def stop_all() -> None:
         processes.stop()
 
 
+def kill_running() -> None:
+    """The same from a signal's handler, which may not wait for a lock."""
+    for processes in tuple(_ALL):
+        processes.kill()
+
+
 class Processes:
     """The compilers of one call: never more than `jobs` at once, and killed together."""
 
@@ -145,6 +151,12 @@ class Processes:
             return process.wait(self._limit)
         except TimeoutExpired as error:
             raise TimeoutKilledError(f"{self._limit:g} seconds") from error
+
+    def kill(self) -> None:
+        """Kill what runs, and start nothing more; without a lock."""
+        self._stopped = True
+        for process in tuple(self._running):
+            _kill(process)
 
     def stop(self) -> None:
         """Kill what runs, wait until it is gone, and start nothing more."""
