@@ -29,6 +29,7 @@ _PYTORCH = re.compile(
     r"a leaf Variable that requires grad is being used|a view of a leaf Variable that requires grad|[Ii]nference tensor"
     r"|can't allocate memory|failed to allocate|not enough memory|Storage size calculation overflowed"
     r"|Cannot access data pointer|unsupported (dtype|scalarType)|integer multiplication overflow"
+    r"|\"_local_scalar_dense_cpu\" not implemented"  # of a type that has no numbers
     r"|Cannot access storage of \w+TensorImpl"  # of a packed tensor that is given for a number
     r"|ZeroTensors? are immutable|CPU device index must be|Invalid device string"
 )
