@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +19,12 @@ CACHE = Path(tempfile.gettempdir()) / f"opwright-tests-{os.geteuid()}"
 os.environ["TORCH_EXTENSIONS_DIR"] = str(CACHE)
 
 KERNELS = Path(__file__).parent / "runtime" / "kernels"
+
+# A shell that starts us in the background ignores SIGINT, nohup SIGHUP; what tests start would inherit that.
+for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        with contextlib.suppress(ValueError):  # not the main thread
+            signal.signal(_number, _handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
