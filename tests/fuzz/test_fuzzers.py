@@ -29,7 +29,8 @@ def target(path: Path, text: str) -> Target:
 
 
 def test_a_wrong_result_is_found(tmp_path: Path) -> None:
-    wrong, right = target(tmp_path / "calls_wrong.cpp", SOURCE % "2"), target(tmp_path / "calls_right.cpp", SOURCE % "x[i]")
+    wrong = target(tmp_path / "calls_wrong.cpp", SOURCE % "2")
+    right = target(tmp_path / "calls_right.cpp", SOURCE % "x[i]")
     x = torch.tensor([1.0, 3.0])
     assert outcome(Call(right, {"x": x})) == "right"
     with pytest.raises(Wrong, match=r"y is .* expected"):

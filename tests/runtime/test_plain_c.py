@@ -180,7 +180,7 @@ def test_marks_and_ops_in_one_file(tmp_path: Path) -> None:
     )
     ops = opwright.load(source, ops="b(x: f32[n]) -> (y: i32[])")
     assert (ops.a(torch.zeros(3)).item(), ops.b(torch.zeros(3)).item()) == (3, -3)
-    text = failing(lambda: opwright.load(source, ops="a(x: f32[n]) -> (y: f32[])", namespace="marked_twice"), SourceError)
+    text = failing(lambda: opwright.load(source, ops="a(x: f32[n]) -> (y: f32[])", namespace="twice_c"), SourceError)
     assert text == f"a is defined more than once: {source}:2, {source}:3"
 
 
