@@ -58,17 +58,18 @@ class Report:
     def rank(self, tensor: TensorParam, shape: Sequence[int]) -> str:
         """The tensor has too few or too many axes."""
         count = len(tensor.dims)
-        least = "at least " if tensor.has_ellipsis else ""
+        least = "at least " if self.sig.has_leading(tensor) else ""
         axes = "1 axis" if count == 1 else f"{count} axes"
-        return f"{arrived(tensor, shape)}, expected {tensor.shape}: {least}{axes}, not {len(shape)}"
+        expected = f"{tensor.shape}{' batched' * self.sig.batched}"
+        return f"{arrived(tensor, shape)}, expected {expected}: {least}{axes}, not {len(shape)}"
 
     def mismatch(self, tensor: TensorParam, shape: Sequence[int]) -> str:
         """The tensor's sizes aren't those expected; an unknown size is written ``?``."""
         expected: list[object] = []
-        if tensor.has_ellipsis:
+        if self.sig.has_leading(tensor):
             expected += ["..."] if self.ellipsis is None else self.ellipsis
         expected += [self._size(dim) for dim in tensor.shape.exprs] if tensor.shape else []
-        return f"{arrived(tensor, shape)}, expected {tensor.shape} = {_tuple(expected)}"
+        return f"{arrived(tensor, shape)}, expected {tensor.shape} = {shown(expected)}"
 
     def _size(self, expr: Expr) -> object:
         try:
@@ -79,8 +80,9 @@ class Report:
 
 def arrived(tensor: TensorParam, shape: Sequence[int]) -> str:
     """What arrived for ``tensor``."""
-    return f"{tensor.name} has shape {_tuple(shape)}"
+    return f"{tensor.name} has shape {shown(shape)}"
 
 
-def _tuple(sizes: Sequence[object]) -> str:
+def shown(sizes: Sequence[object]) -> str:
+    """Sizes as Python writes a tuple."""
     return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"

@@ -87,8 +87,7 @@ def inherit(forward: Signature, backward: Signature) -> Signature:
     """The backward with its forward's element types, where it doesn't list its own."""
     given, own = dict(forward.where), dict(backward.where)
     where = {**{v: given[v] for v in backward.type_variables if v in given}, **own}
-    fields = ("name", "inputs", "outputs", "residuals", "batched", "autocast")
-    resolved = Signature(**{name: getattr(backward, name) for name in fields}, where=tuple(where.items()))
+    resolved = backward.replaced(where=tuple(where.items()))
     _check_index_types(forward, resolved)
     return resolved
 

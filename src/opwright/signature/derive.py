@@ -1,0 +1,155 @@
+"""The signatures of the derivatives that follow from a pointwise operator's body.
+
+Reverse mode: ``f(x: T, y: T) -> (z: T)`` gives ``f_backward(grad_z: T?, x: T, y: T) -> (grad_x: T, grad_y: T)``, whose
+own backward is derived in turn. Forward mode: ``_f_jvp(tangent_x: T?, tangent_y: T?, x: T, y: T) -> (tangent_z: T)``.
+All are pointwise operators like any other: they work at the shape and type that the arguments broadcast and promote to,
+and autograd reduces and casts what they return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from opwright.errors import SignatureError
+from opwright.signature.dtypes import DType
+from opwright.signature.model import Param, ScalarParam, Signature, TensorParam
+from opwright.signature.record import record
+from opwright.signature.wiring import BACKWARD, GRAD, chains, may_be_differentiable
+
+OLD = "old_"
+TANGENT = "tangent_"
+JVP = "_jvp"
+
+Rule = Literal["vjp", "jvp"]
+
+
+@record
+class Derived:
+    """An operator whose kernel is made of another one's body.
+
+    Attributes:
+        signature: its own signature.
+        body: the operator whose function is differentiated.
+        rules: how, from the inside out: ``("vjp", "jvp")`` is the forward mode of the backward.
+    """
+
+    signature: Signature
+    body: Signature
+    rules: tuple[Rule, ...]
+
+
+def active(signature: Signature, params: Iterable[Param]) -> tuple[TensorParam, ...]:
+    """Those of the parameters that derivatives flow through: tensors whose type is a floating type variable."""
+    tensors = (param for param in params if isinstance(param, TensorParam))
+    return tuple(t for t in tensors if t.type.kind != "dtype" and may_be_differentiable(t, signature))
+
+
+def obstacle(signature: Signature) -> str:
+    """Why no derivative follows from the body; empty where one does."""
+    if not signature.pointwise:
+        return "derivatives are derived for pointwise operators only (bare element types, as x: T)"
+    tensors = signature.tensors + signature.results
+    fixed = [t for t in tensors if t.type.kind == "dtype" and may_be_differentiable(t, signature)]
+    if fixed:
+        return f"{fixed[0]} has a fixed type, which can't carry a derivative; write {fixed[0].name}: T"
+    if signature.generator:
+        return f"it draws from the generator {signature.generator.name}"
+    if not active(signature, signature.tensors) or not active(signature, signature.written):
+        return "none of its arguments, or none of its results, has a derivative"
+    return ""
+
+
+def kept(signature: Signature) -> Signature:
+    """The operator with each value that it overwrites as a residual: the backward works on the old one."""
+    changed = active(signature, signature.mutated)
+    residuals = tuple(TensorParam(OLD + t.name, t.type, None) for t in changed)
+    return signature.replaced(residuals=signature.residuals + residuals)
+
+
+def vjp(signature: Signature) -> Signature:
+    """Reverse mode: the gradients of all active inputs, from those of what the operator writes."""
+    gradients = [_optional(GRAD, t) for t in active(signature, signature.written)]
+    results = tuple(TensorParam(GRAD + t.name, t.type, None) for t in active(signature, signature.tensors))
+    inputs = (*gradients, *(_saved(param) for param in signature.inputs))
+    return Signature(signature.name + BACKWARD, inputs, results, where=_where(signature, (*inputs, *results)))
+
+
+def jvp(signature: Signature) -> Signature:
+    """Forward mode: the tangents of what the operator returns and overwrites, from those of all active inputs."""
+    tangents = [_optional(TANGENT, t) for t in active(signature, signature.tensors)]
+    results = tuple(
+        TensorParam(TANGENT + t.name, t.type, None) for t in active(signature, signature.outputs + signature.mutated)
+    )
+    inputs = (*tangents, *(_plain(param) for param in signature.inputs))
+    name = f"_{signature.name.removeprefix('_')}{JVP}"
+    return Signature(name, inputs, results, where=_where(signature, (*inputs, *results)))
+
+
+def with_derived(written: Iterable[Signature]) -> tuple[list[Signature], dict[str, Derived]]:
+    """What is written, and what follows from it: all signatures, and by name those that are derived.
+
+    A backward that is written wins: nothing is derived from the forward then, in forward mode neither. A forward that
+    overwrites something comes back with its old values as residuals.
+    """
+    given = {signature.name: signature for signature in written}
+    signatures, derived = dict(given), dict[str, Derived]()
+    for signature in given.values():
+        if obstacle(signature) or signature.name + BACKWARD in given:
+            continue
+        if signature.is_backward:
+            _second_order(signature, signatures, derived)
+        else:
+            forward = signatures[signature.name] = kept(signature)
+            _all_orders(forward, signatures, derived)
+    return list(signatures.values()), derived
+
+
+def _all_orders(forward: Signature, signatures: dict[str, Signature], derived: dict[str, Derived]) -> None:
+    backward = vjp(forward)
+    found: list[tuple[Signature, tuple[Rule, ...]]] = [
+        (backward, ("vjp",)),
+        (vjp(backward), ("vjp", "vjp")),
+        (jvp(forward), ("jvp",)),
+        (vjp(jvp(forward)), ("jvp", "vjp")),
+        (jvp(backward), ("vjp", "jvp")),
+    ]
+    for signature, rules in found:
+        signatures[signature.name] = signature
+        derived[signature.name] = Derived(signature, forward, rules)
+
+
+def _second_order(backward: Signature, signatures: dict[str, Signature], derived: dict[str, Derived]) -> None:
+    """The derivative of a backward that is written; none where its author left out what it would need."""
+    second = vjp(backward)
+    family = [s for s in signatures.values() if second.name.startswith(s.name)]
+    try:
+        chains([*family, second])
+    except SignatureError:
+        return
+    signatures[second.name] = second
+    derived[second.name] = Derived(second, backward, ("vjp",))
+
+
+def _optional(prefix: str, tensor: TensorParam) -> TensorParam:
+    return TensorParam(prefix + tensor.name, tensor.type, None, optional=True)
+
+
+def _saved(param: Param) -> Param:
+    """An input as a derivative takes it: what was overwritten is there under another name."""
+    if isinstance(param, TensorParam) and param.mutated:
+        return TensorParam(OLD + param.name, param.type, None, param.optional, index_range=param.index_range)
+    return _plain(param)
+
+
+def _plain(param: Param) -> Param:
+    if isinstance(param, ScalarParam):
+        return ScalarParam(param.name, param.kind)
+    if isinstance(param, TensorParam):
+        return TensorParam(param.name, param.type, None, param.optional, index_range=param.index_range)
+    return param
+
+
+def _where(signature: Signature, params: Iterable[Param]) -> tuple[tuple[str, tuple[DType, ...]], ...]:
+    used = {param.type.name for param in params if isinstance(param, TensorParam)}
+    return tuple((name, types) for name, types in signature.where if name in used)
