@@ -50,9 +50,10 @@ class Instance:
     types: Mapping[str, DType]
 
 
-def instance_name(types: Mapping[str, DType]) -> str:
-    """The element types of an instance as its table row has them: ``T=f32,U=i64``."""
-    return ",".join(f"{variable}={dtype.value}" for variable, dtype in types.items())
+def instance_name(types: Mapping[str, DType], wanted: int = 0) -> str:
+    """An instance as its table row has it: ``T=f32,U=i64``, and the results that it computes: ``T=f32,wanted=3``."""
+    names = [f"{variable}={dtype.value}" for variable, dtype in types.items()]
+    return ",".join(names + [f"wanted={wanted:x}"] * (wanted != 0))
 
 
 def library_text(source: str, user: str, instances: Sequence[Instance]) -> str:

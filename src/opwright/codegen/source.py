@@ -65,8 +65,10 @@ class KernelSource:
                 found.setdefault(instance_name(dict(sorted(types.items()))), types)
         return list(found.values())
 
-    def library(self, types: Mapping[str, DType], *, rebuild: bool = False) -> str:
+    def library(self, types: Mapping[str, DType], wanted: int = 0, *, rebuild: bool = False) -> str:  # noqa: ARG002
         """The path of the library with every kernel that takes just these type variables and allows these types.
+
+        They compute whatever the caller wants (`wanted` is for what is derived).
 
         Raises:
             CompileError: the compiler refused the file.

@@ -13,6 +13,9 @@ from opwright.signature.wiring import Derivative
 
 BY_CODE = {dtype.code: dtype for dtype in DType}
 
+WANTED = 32
+"""Where the results that an instance computes begin in its key."""
+
 Row = Any
 """A row of a kernel library's table (``opw_kernel`` of abi.h), as the runtime that opened the library knows it."""
 
@@ -23,8 +26,11 @@ Operator = Any
 class Provider(Protocol):
     """Where a kernel's machine code comes from."""
 
-    def library(self, types: Mapping[str, DType], *, rebuild: bool = False) -> str:
-        """The path of a kernel library for these element types; built if need be, or in any case."""
+    def library(self, types: Mapping[str, DType], wanted: int = 0, *, rebuild: bool = False) -> str:
+        """The path of a kernel library for these element types; built if need be, or in any case.
+
+        `wanted`: the results that a derived kernel computes, bit by bit.
+        """
 
 
 @dataclass
@@ -35,12 +41,22 @@ class KernelState:
     axes: tuple[str, ...]
     ellipsis: bool
     provider: Provider
+    derived: bool = False  # whether there is an instance for each choice of results
     handle: Any = None  # what the runtime wants to find in it
     paths: dict[int, str] = field(default_factory=dict)
 
-    def key(self, types: Mapping[str, DType]) -> int:
-        """The key of an instance (csrc/plan.h: one byte for each variable)."""
-        return sum((types[variable].code + 1) << 8 * i for i, variable in enumerate(self.signature.type_variables))
+    def key(self, types: Mapping[str, DType], wanted: int = 0) -> int:
+        """The key of an instance (csrc/plan.h: one byte for each variable).
+
+        `wanted`: bit by bit, the results that it computes, above the bytes of four variables. Only what is derived has
+        an instance for each choice of them.
+        """
+        codes = sum((types[variable].code + 1) << 8 * i for i, variable in enumerate(self.signature.type_variables))
+        return codes | wanted << WANTED
+
+    def wanted(self, key: int) -> int:
+        """The results that an instance's key stands for; 0: all that the caller wants."""
+        return key >> WANTED if self.derived else 0
 
     def types(self, key: int) -> dict[str, DType]:
         """The element types that an instance's key stands for."""

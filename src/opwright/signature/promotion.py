@@ -8,7 +8,6 @@ all others.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
 
 from opwright.signature.dtypes import DType
 
@@ -55,19 +54,18 @@ def result_type(tensors: Iterable[tuple[DType, int]]) -> DType | None:
     by_rank: tuple[list[DType], list[DType]] = ([], [])
     for dtype, rank in tensors:
         by_rank[rank > 0].append(dtype)
+    scalars, others = map(_common, by_rank)
+    if None in (scalars, others) and all(by_rank):
+        return None
+    if others is None or scalars is None:
+        return others or scalars
+    return promote(others, scalars) if kind(scalars) > kind(others) else others
+
+
+def _common(types: list[DType]) -> DType | None:
     found: DType | None = None
-    for group in (by_rank[1], by_rank[0]):
-        if not group:
-            continue
-        both = reduce(_promoted, group[1:], group[0])
-        if both is None:
-            return None
+    for index, dtype in enumerate(types):
+        found = dtype if index == 0 else found and promote(found, dtype)
         if found is None:
-            found = both
-        elif kind(both) > kind(found):
-            found = promote(found, both)
+            break
     return found
-
-
-def _promoted(first: DType | None, second: DType) -> DType | None:
-    return None if first is None else promote(first, second)
