@@ -19,6 +19,7 @@
 #include "opwright/half.h"
 #include "opwright/math.h"
 #include "opwright/tensor.h"
+#include "opwright/optional.h"
 #include "opwright/random.h"
 #include "opwright/resizable.h"
 #include "opwright/parallel.h"
