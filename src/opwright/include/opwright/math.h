@@ -7,52 +7,7 @@
 #ifndef OPWRIGHT_MATH_H
 #define OPWRIGHT_MATH_H
 
-#include "floating.h"
-
-/* The C library's functions. A build for this machine (OPWRIGHT_LIBMVEC) declares those that glibc has a vector form of:
- * gcc then vectorises a loop that calls them, within 4 ulp of the exact value, NaN and infinities included. */
-#if defined(OPWRIGHT_LIBMVEC) && defined(__GLIBC__) && defined(__x86_64__) && !defined(__clang__) && \
-    (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35) && defined(__OPTIMIZE__)
-#define OPWRIGHT_VECTOR(name)                                                           \
-  extern "C" {                                                                          \
-  __attribute__((simd("notinbranch"))) float name##f(float) noexcept;                   \
-  __attribute__((simd("notinbranch"))) double name(double) noexcept;                    \
-  }                                                                                     \
-  namespace opwright { namespace detail {                                               \
-  inline float name##_(float x) { return ::name##f(x); }                                \
-  inline double name##_(double x) { return ::name(x); }                                 \
-  } }
-#else
-#define OPWRIGHT_VECTOR(name)                                                           \
-  namespace opwright { namespace detail {                                               \
-  inline float name##_(float x) { return __builtin_##name##f(x); }                      \
-  inline double name##_(double x) { return __builtin_##name(x); }                       \
-  } }
-#endif
-
-OPWRIGHT_VECTOR(exp)
-OPWRIGHT_VECTOR(exp2)
-OPWRIGHT_VECTOR(expm1)
-OPWRIGHT_VECTOR(log)
-OPWRIGHT_VECTOR(log2)
-OPWRIGHT_VECTOR(log10)
-OPWRIGHT_VECTOR(log1p)
-OPWRIGHT_VECTOR(cbrt)
-OPWRIGHT_VECTOR(sin)
-OPWRIGHT_VECTOR(cos)
-OPWRIGHT_VECTOR(tan)
-OPWRIGHT_VECTOR(asin)
-OPWRIGHT_VECTOR(acos)
-OPWRIGHT_VECTOR(atan)
-OPWRIGHT_VECTOR(sinh)
-OPWRIGHT_VECTOR(cosh)
-OPWRIGHT_VECTOR(tanh)
-OPWRIGHT_VECTOR(asinh)
-OPWRIGHT_VECTOR(acosh)
-OPWRIGHT_VECTOR(atanh)
-OPWRIGHT_VECTOR(erf)
-OPWRIGHT_VECTOR(erfc)
-#undef OPWRIGHT_VECTOR
+#include "vector.h"
 
 namespace opwright {
 
@@ -67,17 +22,19 @@ namespace opwright {
   inline double name##_(double x) { return __builtin_##name(x); }    \
   }                                                                  \
   OPWRIGHT_FLOATING(name)
-#define OPWRIGHT_BINARY(name)                                                          \
-  namespace detail {                                                                   \
-  inline float name##_(float x, float y) { return __builtin_##name##f(x, y); }         \
-  inline double name##_(double x, double y) { return __builtin_##name(x, y); }         \
-  }                                                                                    \
+#define OPWRIGHT_OF_TWO(name)                                                          \
   /* The empty pack makes std's templates the better match where a source brings them in. */ \
   template <class A, class B, class... None>                                           \
   inline detail::float_of_two<A, B> name(A x, B y, None...) {                          \
     using R = detail::float_of_two<A, B>;                                              \
     return detail::name##_(R(x), R(y));                                                \
   }
+#define OPWRIGHT_BINARY(name)                                                          \
+  namespace detail {                                                                   \
+  inline float name##_(float x, float y) { return __builtin_##name##f(x, y); }         \
+  inline double name##_(double x, double y) { return __builtin_##name(x, y); }         \
+  }                                                                                    \
+  OPWRIGHT_OF_TWO(name)
 
 OPWRIGHT_FLOATING(exp)
 OPWRIGHT_FLOATING(exp2)
@@ -110,16 +67,17 @@ OPWRIGHT_UNARY(trunc)
 OPWRIGHT_UNARY(rint)
 OPWRIGHT_UNARY(nearbyint)
 OPWRIGHT_UNARY(fabs)
-OPWRIGHT_BINARY(pow)
+OPWRIGHT_OF_TWO(pow)
 OPWRIGHT_BINARY(fmod)
-OPWRIGHT_BINARY(atan2)
-OPWRIGHT_BINARY(hypot)
+OPWRIGHT_OF_TWO(atan2)
+OPWRIGHT_OF_TWO(hypot)
 OPWRIGHT_BINARY(fmin)
 OPWRIGHT_BINARY(fmax)
 OPWRIGHT_BINARY(copysign)
 #undef OPWRIGHT_UNARY
 #undef OPWRIGHT_FLOATING
 #undef OPWRIGHT_BINARY
+#undef OPWRIGHT_OF_TWO
 
 /* a * b + c, rounded once. */
 template <class A, class B, class C, class... None>
