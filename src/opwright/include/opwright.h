@@ -18,6 +18,8 @@
 #include "opwright/check.h"
 #include "opwright/half.h"
 #include "opwright/math.h"
+#include "opwright/special.h"
+#include "opwright/activations.h"
 #include "opwright/tensor.h"
 #include "opwright/optional.h"
 #include "opwright/random.h"
