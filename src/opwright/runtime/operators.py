@@ -118,9 +118,10 @@ class _Form:
         op = getattr(packet, self.overload)
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
         _register_fake(library, op, traced(op, _drawing(rule, packet) if signature.generator else rule))
-        torch.library.register_vmap(op, looped(op, signature, rule), lib=library)
         if signature.generator:
             library.impl(op, drawing(op, signature, rule), "FuncTorchVmapMode", with_keyset=True)
+        else:
+            torch.library.register_vmap(op, looped(op, signature, rule), lib=library)
         return op, started().define(self.kernel, op, residuals=residuals, mask=self.mask)
 
     def connect(self, wiring: Derivative | None, backward: _Form | None, jvp: Registered | None) -> None:
