@@ -71,6 +71,13 @@ class Report:
         expected += [self._size(dim) for dim in tensor.shape.exprs] if tensor.shape else []
         return f"{arrived(tensor, shape)}, expected {tensor.shape} = {shown(expected)}"
 
+    def unbroadcast(self, tensor: TensorParam, shape: Sequence[int]) -> str:
+        """The tensor's leading axes don't broadcast with those of the tensors before."""
+        known = "" if self.ellipsis is None else shown(self.ellipsis)
+        return (
+            f"{arrived(tensor, shape)}, which doesn't broadcast with {known}: sizes, counted from the last, are equal or 1"
+        )
+
     def _size(self, expr: Expr) -> object:
         try:
             return expr.evaluate(self.sizes)
