@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +10,8 @@ from opwright.codegen.by_name import HONEST, caller
 from opwright.codegen.library import Instance, instance_name, library_text
 from opwright.errors import SourceError
 from opwright.signature import DType, Signature
-from opwright.signature.wiring import inherited
+from opwright.signature.derive import Derived, with_derived
+from opwright.signature.wiring import BACKWARD, inherited
 from opwright.sources import Given, Kernel, Source, scan
 from opwright.toolchain import Options, Unit, build, line_directive
 
@@ -34,7 +35,14 @@ class KernelSource:
     is_text: bool = field(init=False)
     """Whether the text isn't the file's."""
     source: Source = field(init=False)
-    _signatures: Mapping[str, Signature] = field(init=False)
+    signatures: Mapping[str, Signature] = field(init=False)
+    """All operators by name, those of other files too: each backward with its forward's types, and derivatives."""
+    derived: Mapping[str, Derived] = field(init=False)
+    """Those whose kernels are derived."""
+    _written: Mapping[str, Signature] = field(init=False)
+
+    masked = False
+    """What is written by hand computes whatever the caller wants."""
 
     def __post_init__(self) -> None:
         """Read the file where its text isn't there yet, and find its kernels."""
@@ -55,13 +63,15 @@ class KernelSource:
 
     def relate(self, signatures: Iterable[Signature]) -> None:
         """Make known what other files hold too: a backward has the element types of its forward."""
-        self._signatures = {signature.name: signature for signature in inherited(signatures)}
+        self._written = {signature.name: signature for signature in inherited(signatures)}
+        every, self.derived = with_derived(self._written.values())
+        self.signatures = {signature.name: signature for signature in every}
 
     def assignments(self) -> list[dict[str, DType]]:
         """Every choice of element types that a kernel of the file allows: each is a library of its own."""
         found: dict[str, dict[str, DType]] = {}
         for kernel in self.source.kernels:
-            for types in self._signatures[kernel.signature.name].instances():
+            for types in self._written[kernel.signature.name].instances():
                 found.setdefault(instance_name(dict(sorted(types.items()))), types)
         return list(found.values())
 
@@ -77,13 +87,22 @@ class KernelSource:
 
     def unit(self, *assignments: Mapping[str, DType]) -> Unit:
         """What becomes a library for all of these: C++ stands within the generated code, C is compiled beside it."""
-        path = self.path.resolve()
         instances = [
-            _instance(kernel, types)
+            self._instance(kernel, types)
             for types in assignments
             for kernel in self.source.kernels
             if self._fits(kernel, types)
         ]
+        return self._unit(instances)
+
+    def derived_unit(self, name: str, types: Mapping[str, DType], wanted: int) -> Unit:
+        """The same for one derived kernel alone."""
+        derived = self.derived[name]
+        kernel = next(k for k in self.source.kernels if k.signature.name == derived.body.name)
+        return self._unit([Instance(self._inheriting(kernel), types, derived.signature, derived, wanted)])
+
+    def _unit(self, instances: Sequence[Instance]) -> Unit:
+        path = self.path.resolve()
         if self.source.language == "c":
             callers = "\n".join(caller(instance.kernel) for instance in instances)
             code = Unit(path.stem, f"{self.user_text()}{HONEST}{callers}", path, language="c", embeds=True)
@@ -95,8 +114,18 @@ class KernelSource:
         marks = "#define OPWRIGHT(signature)\n" if self.source.language == "c" else ""
         return f"{marks}{line_directive(self.path.resolve())}\n{self.text}\n"
 
+    def _instance(self, kernel: Kernel, types: Mapping[str, DType]) -> Instance:
+        signature = self.signatures[kernel.signature.name]
+        chosen = {variable: types[variable] for variable in signature.type_variables}
+        return Instance(self._inheriting(kernel), chosen, signature, dual=signature.name + BACKWARD in self.derived)
+
+    def _inheriting(self, kernel: Kernel) -> Kernel:
+        """The kernel with the element types that its forward has."""
+        signature = self._written[kernel.signature.name]
+        return Kernel(signature, kernel.function, kernel.line, kernel.path, kernel.language, kernel.given)
+
     def _fits(self, kernel: Kernel, types: Mapping[str, DType]) -> bool:
-        signature = self._signatures[kernel.signature.name]
+        signature = self._written[kernel.signature.name]
         variables = signature.type_variables
         return set(variables) == set(types) and all(types[v] in signature.allowed(v) for v in variables)
 
@@ -113,5 +142,23 @@ def read_text(path: Path) -> str:
         raise SourceError(f"{path}: can't be read: {error.strerror or error}") from error
 
 
-def _instance(kernel: Kernel, types: Mapping[str, DType]) -> Instance:
-    return Instance(kernel, {variable: types[variable] for variable in kernel.signature.type_variables})
+@dataclass(frozen=True)
+class DerivedSource:
+    """Where the kernels of one derived operator come from."""
+
+    source: KernelSource
+    name: str
+
+    @property
+    def masked(self) -> bool:
+        """Whether it makes an instance for each choice of results."""
+        return self.source.derived[self.name].signature.is_backward
+
+    def library(self, types: Mapping[str, DType], wanted: int = 0, *, rebuild: bool = False) -> str:
+        """The path of the library with the kernel that computes those results for these element types.
+
+        Raises:
+            CompileError: the compiler refused it.
+        """
+        unit = self.source.derived_unit(self.name, types, wanted)
+        return str(build(unit, self.source.options, rebuild=rebuild).path)

@@ -24,7 +24,14 @@ Operator = Any
 
 
 class Provider(Protocol):
-    """Where a kernel's machine code comes from."""
+    """Where a kernel's machine code comes from.
+
+    Attributes:
+        masked: whether it makes an instance for each choice of results, as of a derivative.
+    """
+
+    @property
+    def masked(self) -> bool: ...  # noqa: D102 - an attribute
 
     def library(self, types: Mapping[str, DType], wanted: int = 0, *, rebuild: bool = False) -> str:
         """The path of a kernel library for these element types; built if need be, or in any case.

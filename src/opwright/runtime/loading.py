@@ -11,8 +11,9 @@ from pathlib import Path
 
 import torch
 
-from opwright.codegen import KernelSource
+from opwright.codegen import DerivedSource, KernelSource
 from opwright.errors import SignatureError, SourceError
+from opwright.runtime.interface import Provider
 from opwright.runtime.lifetime import renew_in_forks
 from opwright.runtime.operators import Registered
 from opwright.runtime.pickling import Restored, make_picklable, reduce_operators
@@ -254,7 +255,7 @@ def _renew(ops: Operators, sources: Sequence[KernelSource], dtypes: Sequence[tor
     providers = _providers(sources)
     found = chains(_signatures(sources))
     for name in providers:
-        if not is_ours(namespace, name):
+        if not is_ours(namespace, name) and name not in sources[0].derived:
             _check_name(name, namespace)
     for signature in (signature for chain in found for signature in chain):
         for types in _asked(signature, dtypes):  # before anything changes
@@ -262,12 +263,14 @@ def _renew(ops: Operators, sources: Sequence[KernelSource], dtypes: Sequence[tor
     renew(namespace, current, found, providers, lambda registered: ops._replace(sources, registered))
 
 
-def _providers(sources: Sequence[KernelSource]) -> dict[str, KernelSource]:
-    return {kernel.signature.name: source for source in sources for kernel in source.source.kernels}
+def _providers(sources: Sequence[KernelSource]) -> dict[str, Provider]:
+    written = {kernel.signature.name: source for source in sources for kernel in source.source.kernels}
+    derived = sources[0].derived.items()
+    return {**written, **{name: DerivedSource(written[each.body.name], name) for name, each in derived}}
 
 
 def _signatures(sources: Sequence[KernelSource]) -> list[Signature]:
-    """Every signature, each supported and each fitting its function."""
+    """Every signature, each supported and each fitting its function; then those of derivatives."""
     kernels = [kernel for source in sources for kernel in source.source.kernels]
     for kernel in kernels:
         check_supported(kernel.signature, f"{kernel.path}:{kernel.line}", kernel.function.returns)
@@ -277,7 +280,7 @@ def _signatures(sources: Sequence[KernelSource]) -> list[Signature]:
         if names.count(name) > 1:
             where = [f"{k.path}:{k.line}" for k in kernels if k.signature.name == name]
             raise SourceError(f"{name} is defined more than once: {', '.join(where)}")
-    return [kernel.signature for kernel in kernels]
+    return list(sources[0].signatures.values())
 
 
 def _compile_now(ops: Operators, dtypes: Sequence[torch.dtype]) -> None:

@@ -113,7 +113,8 @@ def _built(state: KernelState, key: int, provider: Provider, path: str) -> tuple
             raise ToolchainError(f"{state.signature.name}(): {problem}") from error
         path = provider.library(types, wanted, rebuild=True)
         rows = _open(path)
-    row = rows.get((state.signature.name, instance_name(types, wanted)))
+    name = state.signature.name  # what is written by hand, where it was derived before, computes all that is wanted
+    row = rows.get((name, instance_name(types, wanted))) or rows.get((name, instance_name(types)))
     if row is None:
         raise OpwrightError(f"{path} lacks {state.signature.name} for {instance_name(types) or 'no element type'}")
     return path, row

@@ -7,92 +7,7 @@
 #ifndef OPWRIGHT_MATH_H
 #define OPWRIGHT_MATH_H
 
-#include "half.h"
-
-namespace opwright {
-namespace detail {
-
-template <class T> struct floating {};
-template <> struct floating<float> { using type = float; };
-template <> struct floating<double> { using type = double; };
-template <> struct floating<half> { using type = float; };
-template <> struct floating<bfloat16> { using type = float; };
-template <class T> using float_of = typename floating<T>::type;
-
-template <class T> struct whole {};
-template <> struct whole<signed char> { using type = int; };
-template <> struct whole<short> { using type = int; };
-template <> struct whole<int> { using type = int; };
-template <> struct whole<long> { using type = long; };
-template <> struct whole<long long> { using type = long long; };
-
-/* The type that two arguments are computed in: the wider float; a whole number takes the other's type. */
-struct integer {};
-template <class T> struct number : floating<T> {};
-template <> struct number<signed char> { using type = integer; };
-template <> struct number<short> { using type = integer; };
-template <> struct number<int> { using type = integer; };
-template <> struct number<long> { using type = integer; };
-template <> struct number<long long> { using type = integer; };
-template <class A, class B> struct wider {};
-template <class A> struct wider<A, A> { using type = A; };
-template <> struct wider<integer, integer> {};
-template <> struct wider<float, double> { using type = double; };
-template <> struct wider<double, float> { using type = double; };
-template <> struct wider<float, integer> { using type = float; };
-template <> struct wider<double, integer> { using type = double; };
-template <> struct wider<integer, float> { using type = float; };
-template <> struct wider<integer, double> { using type = double; };
-template <class A, class B>
-using float_of_two = typename wider<typename number<A>::type, typename number<B>::type>::type;
-
-}  // namespace detail
-
-/* The C library's functions. A build for this machine (OPWRIGHT_LIBMVEC) declares those that glibc has a vector form of:
- * gcc then vectorises a loop that calls them, within 4 ulp of the exact value, NaN and infinities included. */
-#if defined(OPWRIGHT_LIBMVEC) && defined(__GLIBC__) && defined(__x86_64__) && !defined(__clang__) && \
-    (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35) && defined(__OPTIMIZE__)
-#define OPWRIGHT_VECTOR(name)                                                           \
-  extern "C" {                                                                          \
-  __attribute__((simd("notinbranch"))) float name##f(float) noexcept;                   \
-  __attribute__((simd("notinbranch"))) double name(double) noexcept;                    \
-  }                                                                                     \
-  namespace opwright { namespace detail {                                               \
-  inline float name##_(float x) { return ::name##f(x); }                                \
-  inline double name##_(double x) { return ::name(x); }                                 \
-  } }
-#else
-#define OPWRIGHT_VECTOR(name)                                                           \
-  namespace opwright { namespace detail {                                               \
-  inline float name##_(float x) { return __builtin_##name##f(x); }                      \
-  inline double name##_(double x) { return __builtin_##name(x); }                       \
-  } }
-#endif
-}  // namespace opwright
-
-OPWRIGHT_VECTOR(exp)
-OPWRIGHT_VECTOR(exp2)
-OPWRIGHT_VECTOR(expm1)
-OPWRIGHT_VECTOR(log)
-OPWRIGHT_VECTOR(log2)
-OPWRIGHT_VECTOR(log10)
-OPWRIGHT_VECTOR(log1p)
-OPWRIGHT_VECTOR(cbrt)
-OPWRIGHT_VECTOR(sin)
-OPWRIGHT_VECTOR(cos)
-OPWRIGHT_VECTOR(tan)
-OPWRIGHT_VECTOR(asin)
-OPWRIGHT_VECTOR(acos)
-OPWRIGHT_VECTOR(atan)
-OPWRIGHT_VECTOR(sinh)
-OPWRIGHT_VECTOR(cosh)
-OPWRIGHT_VECTOR(tanh)
-OPWRIGHT_VECTOR(asinh)
-OPWRIGHT_VECTOR(acosh)
-OPWRIGHT_VECTOR(atanh)
-OPWRIGHT_VECTOR(erf)
-OPWRIGHT_VECTOR(erfc)
-#undef OPWRIGHT_VECTOR
+#include "vector.h"
 
 namespace opwright {
 
@@ -107,17 +22,19 @@ namespace opwright {
   inline double name##_(double x) { return __builtin_##name(x); }    \
   }                                                                  \
   OPWRIGHT_FLOATING(name)
-#define OPWRIGHT_BINARY(name)                                                          \
-  namespace detail {                                                                   \
-  inline float name##_(float x, float y) { return __builtin_##name##f(x, y); }         \
-  inline double name##_(double x, double y) { return __builtin_##name(x, y); }         \
-  }                                                                                    \
+#define OPWRIGHT_OF_TWO(name)                                                          \
   /* The empty pack makes std's templates the better match where a source brings them in. */ \
   template <class A, class B, class... None>                                           \
   inline detail::float_of_two<A, B> name(A x, B y, None...) {                          \
     using R = detail::float_of_two<A, B>;                                              \
     return detail::name##_(R(x), R(y));                                                \
   }
+#define OPWRIGHT_BINARY(name)                                                          \
+  namespace detail {                                                                   \
+  inline float name##_(float x, float y) { return __builtin_##name##f(x, y); }         \
+  inline double name##_(double x, double y) { return __builtin_##name(x, y); }         \
+  }                                                                                    \
+  OPWRIGHT_OF_TWO(name)
 
 OPWRIGHT_FLOATING(exp)
 OPWRIGHT_FLOATING(exp2)
@@ -147,26 +64,27 @@ OPWRIGHT_UNARY(tgamma)
 OPWRIGHT_UNARY(floor)
 OPWRIGHT_UNARY(ceil)
 OPWRIGHT_UNARY(trunc)
-OPWRIGHT_UNARY(round)
 OPWRIGHT_UNARY(rint)
+OPWRIGHT_UNARY(nearbyint)
 OPWRIGHT_UNARY(fabs)
-OPWRIGHT_BINARY(pow)
+OPWRIGHT_OF_TWO(pow)
 OPWRIGHT_BINARY(fmod)
-OPWRIGHT_BINARY(atan2)
-OPWRIGHT_BINARY(hypot)
+OPWRIGHT_OF_TWO(atan2)
+OPWRIGHT_OF_TWO(hypot)
 OPWRIGHT_BINARY(fmin)
 OPWRIGHT_BINARY(fmax)
 OPWRIGHT_BINARY(copysign)
 #undef OPWRIGHT_UNARY
 #undef OPWRIGHT_FLOATING
 #undef OPWRIGHT_BINARY
+#undef OPWRIGHT_OF_TWO
 
 /* a * b + c, rounded once. */
-template <class T>
-inline detail::float_of<T> fma(T a, T b, T c) {
-  using R = detail::float_of<T>;
+template <class A, class B, class C, class... None>
+inline detail::float_of_three<A, B, C> fma(A a, B b, C c, None...) {
+  using R = detail::float_of_three<A, B, C>;
   if constexpr (sizeof(R) == sizeof(float)) return __builtin_fmaf(R(a), R(b), R(c));
-  else return __builtin_fma(a, b, c);
+  else return __builtin_fma(R(a), R(b), R(c));
 }
 
 template <class T>
@@ -211,24 +129,70 @@ inline typename detail::whole<A>::type max(const A &a, const typename detail::wh
   return a > b ? a : b;
 }
 
-/* What the standard library doesn't have, by PyTorch's names and definitions. */
+/* What the standard library doesn't have, or means otherwise, by PyTorch's names and definitions. */
+
+/* To the nearest whole number, halfway cases to the even one. C's own `round`, which a plain number gets where the source
+ * includes <cmath>, goes away from zero there; `rint` is half to even everywhere. */
+template <class T>
+inline detail::float_of<T> round(T x) {
+  return rint(x);
+}
+/* -1, 0 or 1; 0 of NaN. */
+template <class T>
+inline detail::float_of<T> sign(T x) {
+  using R = detail::float_of<T>;
+  const R v = x;
+  return (v > 0 ? R(1) : R(0)) - (v < 0 ? R(1) : R(0));
+}
+template <class T>
+inline bool signbit(T x, detail::float_of<T> * = nullptr) {
+  return __builtin_signbit(detail::float_of<T>(x));
+}
 template <class T>
 inline detail::float_of<T> rsqrt(T x) {
   return 1 / sqrt(x);
 }
+/* The exponential never overflows, and the tail on the left keeps its precision. */
 template <class T>
 inline detail::float_of<T> sigmoid(T x) {
-  return 1 / (1 + exp(-detail::float_of<T>(x)));
+  using R = detail::float_of<T>;
+  const R v = x, e = exp(-fabs(v));
+  return (v < 0 ? e : R(1)) / (1 + e);
 }
 template <class T>
-inline detail::float_of<T> relu(T x) {
-  const detail::float_of<T> v = x;
-  return v < 0 ? 0 : v;
+inline detail::float_of<T> logsigmoid(T x) {
+  using R = detail::float_of<T>;
+  const R v = x, tail = log1p(exp(-fabs(v)));
+  return (v > 0 ? R(0) : v) - tail;
 }
-template <class T>
-inline detail::float_of<T> elu(T x) {
-  const detail::float_of<T> v = x, below = expm1(v); /* computed first: a selection is vectorised, a branch isn't */
-  return v > 0 ? v : below;
+/* log(exp(a) + exp(b)) */
+template <class A, class B>
+inline detail::float_of_two<A, B> logaddexp(A a, B b) {
+  using R = detail::float_of_two<A, B>;
+  const R x = a, y = b, larger = x > y ? x : y, sum = larger + log1p(exp(-fabs(x - y)));
+  const R result = x == y && isinf(x) ? x : sum;
+  return x != x || y != y ? x + y : result;
+}
+/* x * log(y), and 0 where x is 0, whatever y is but NaN. */
+template <class A, class B>
+inline detail::float_of_two<A, B> xlogy(A a, B b) {
+  using R = detail::float_of_two<A, B>;
+  const R x = a, y = b, product = x * log(y);
+  return x == 0 && y == y ? R(0) : product;
+}
+template <class A, class B>
+inline detail::float_of_two<A, B> xlog1py(A a, B b) {
+  using R = detail::float_of_two<A, B>;
+  const R x = a, y = b, product = x * log1p(y);
+  return x == 0 && y == y ? R(0) : product;
+}
+/* What is left of a after whole multiples of b, with b's sign, as torch.remainder and Python's %; `fmod` has a's. C's own
+ * `remainder`, which plain numbers get where the source includes <cmath>, rounds the quotient to the nearest. */
+template <class A, class B>
+inline detail::float_of_two<A, B> remainder(A a, B b) {
+  using R = detail::float_of_two<A, B>;
+  const R left = fmod(R(a), R(b)), other = b;
+  return left != 0 && (left < 0) != (other < 0) ? left + other : left;
 }
 
 }  // namespace opwright

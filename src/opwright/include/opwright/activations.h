@@ -1,0 +1,151 @@
+/* Functions that are made of others, by PyTorch's names and definitions, its conventions at kinks included.
+ *
+ * Each is written once for plain and dual numbers, and so differentiated by being run. What isn't smooth is a selection,
+ * whose derivative is that of what it takes; all candidates are computed first, because a selection is vectorised, a
+ * branch isn't. B(...) keeps a constant in the numbers' own precision.
+ */
+#ifndef OPWRIGHT_ACTIVATIONS_H
+#define OPWRIGHT_ACTIVATIONS_H
+
+#include "math.h"
+
+namespace opwright {
+
+#define OPWRIGHT_OF_ONE(name)                       \
+  template <class T, class R = detail::real<T>, class B = detail::base<R>> \
+  OPWRIGHT_INLINE R name(T number)
+/* With parameters, which may be dual numbers themselves. */
+#define OPWRIGHT_OF_TWO class R = detail::real_of_two<T, A>, class B = detail::base<R>
+
+OPWRIGHT_OF_ONE(square) {
+  const R x = number;
+  return x * x;
+}
+OPWRIGHT_OF_ONE(reciprocal) { return B(1) / R(number); }
+OPWRIGHT_OF_ONE(deg2rad) { return R(number) * B(0.017453292519943295769); }
+OPWRIGHT_OF_ONE(rad2deg) { return R(number) * B(57.295779513082320877); }
+OPWRIGHT_OF_ONE(frac) {
+  const R x = number;
+  return x - trunc(x);
+}
+/* sin(pi * x) / (pi * x) */
+OPWRIGHT_OF_ONE(sinc) {
+  const R x = R(number) * B(3.14159265358979323846), ratio = sin(x) / x;
+  return where(x == 0, R(1), ratio);
+}
+
+/* relu, relu6, hardtanh, hardsigmoid and hardshrink are flat at their kinks, clamp isn't. */
+OPWRIGHT_OF_ONE(relu) {
+  const R x = number;
+  return where(x <= 0, R(0), x);
+}
+template <class T, class L, class H, class R = detail::real_of_two<detail::real_of_two<T, L>, H>>
+OPWRIGHT_INLINE R hardtanh(T number, L low, H high) {
+  const R x = number, lower = low, upper = high;
+  return where(x <= lower, lower, where(x >= upper, upper, x));
+}
+OPWRIGHT_OF_ONE(hardtanh) { return hardtanh(R(number), B(-1), B(1)); }
+OPWRIGHT_OF_ONE(relu6) { return hardtanh(R(number), B(0), B(6)); }
+OPWRIGHT_OF_ONE(hardsigmoid) {
+  const R x = number, inside = x / B(6) + B(0.5);
+  return where(x <= -3, R(0), where(x >= 3, R(1), inside));
+}
+OPWRIGHT_OF_ONE(hardswish) {
+  const R x = number, inside = x * (x + B(3)) / B(6);
+  return where(x <= -3, R(0), where(x >= 3, x, inside));
+}
+/* At a bound the derivative by x is 1; beyond it the bound has it. Of NaN it is 0. */
+template <class T, class L, class H, class R = detail::real_of_two<detail::real_of_two<T, L>, H>>
+OPWRIGHT_INLINE R clamp(T number, L low, H high) {
+  const R x = number, lower = low, upper = high, outside = where(x < lower, lower, stop_gradient(x));
+  return where(x >= lower && x <= upper, x, where(x > upper || lower > upper, upper, outside));
+}
+template <class T, class A, OPWRIGHT_OF_TWO>
+OPWRIGHT_INLINE R leaky_relu(T number, A slope) {
+  const R x = number, below = x * R(slope);
+  return where(x > 0, x, below);
+}
+OPWRIGHT_OF_ONE(leaky_relu) { return leaky_relu(R(number), B(0.01)); }
+template <class T, class A, OPWRIGHT_OF_TWO>
+OPWRIGHT_INLINE R hardshrink(T number, A lambda) {
+  const R x = number, bound = lambda;
+  return where(x >= -bound && x <= bound, R(0), x);
+}
+OPWRIGHT_OF_ONE(hardshrink) { return hardshrink(R(number), B(0.5)); }
+template <class T, class A, OPWRIGHT_OF_TWO>
+OPWRIGHT_INLINE R softshrink(T number, A lambda) {
+  const R x = number, bound = lambda, above = x - bound, below = x + bound;
+  return where(x > bound, above, where(x < -bound, below, x * B(0)));
+}
+OPWRIGHT_OF_ONE(softshrink) { return softshrink(R(number), B(0.5)); }
+
+/* At 0 the derivative of elu and selu is that of the left side. */
+template <class T, class A, OPWRIGHT_OF_TWO>
+OPWRIGHT_INLINE R elu(T number, A alpha) {
+  const R x = number, below = R(alpha) * expm1(x);
+  return where(x > 0, x, below);
+}
+OPWRIGHT_OF_ONE(elu) {
+  const R x = number, below = expm1(x);
+  return where(x > 0, x, below);
+}
+template <class T, class A, OPWRIGHT_OF_TWO>
+OPWRIGHT_INLINE R celu(T number, A alpha) {
+  const R x = number, scale = alpha, below = scale * expm1(x / scale);
+  return where(x > 0, x, below);
+}
+OPWRIGHT_OF_ONE(celu) { return elu(R(number)); }
+OPWRIGHT_OF_ONE(selu) { return elu(R(number), B(1.67326324235437728481704)) * B(1.05070098735548049341933); }
+
+OPWRIGHT_OF_ONE(silu) {
+  const R x = number;
+  return x * sigmoid(x);
+}
+/* log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold. */
+template <class T, class A = float, class C = float, OPWRIGHT_OF_TWO>
+OPWRIGHT_INLINE R softplus(T number, A beta = 1, C threshold = 20) {
+  const R x = number, scale = beta, scaled = x * scale, smooth = -logsigmoid(-scaled) / scale;
+  return where(scaled > threshold, x, smooth);
+}
+/* x * tanh(softplus(x)); with e = exp(x) the hyperbolic tangent is (e^2 + 2e) / (e^2 + 2e + 2), which is 1 above 20. */
+OPWRIGHT_OF_ONE(mish) {
+  const R x = number, e = exp(where(x > 20, R(20), x)), square = e * (e + B(2));
+  return x * (square / (square + B(2)));
+}
+/* x * (1 + erf(x / sqrt(2))) / 2, by the complement, which has the left tail's precision. */
+OPWRIGHT_OF_ONE(gelu) {
+  const R x = number;
+  return B(0.5) * x * erfc(x * B(-0.70710678118654752440));
+}
+/* gelu(approximate="tanh"): (1 + tanh(u)) / 2 is sigmoid(2 * u). */
+OPWRIGHT_OF_ONE(gelu_tanh) {
+  const R x = number, u = x * (x * x * B(0.044715 * 1.5957691216057307712) + B(1.5957691216057307712));
+  return x * sigmoid(u);
+}
+OPWRIGHT_OF_ONE(softsign) {
+  const R x = number;
+  return x / (abs(x) + B(1));
+}
+OPWRIGHT_OF_ONE(tanhshrink) {
+  const R x = number;
+  return x - tanh(x);
+}
+/* a + weight * (b - a) */
+template <class T, class E, class A, class R = detail::real_of_two<detail::real_of_two<T, E>, A>>
+OPWRIGHT_INLINE R lerp(T start, E end, A weight) {
+  const R a = start, b = end, w = weight, difference = b - a;
+  const R from_start = a + w * difference, from_end = b - difference * (detail::base<R>(1) - w);
+  return where(abs(w) < 0.5, from_start, from_end);
+}
+/* NaN becomes 0, the infinities the largest numbers. */
+OPWRIGHT_OF_ONE(nan_to_num) {
+  const R x = number;
+  const B largest = sizeof(B) == 4 ? B(3.40282346638528859812e+38) : B(1.79769313486231570815e+308);
+  return where(isnan(x), R(0), where(isinf(x), where(x > 0, R(largest), R(-largest)), x));
+}
+
+#undef OPWRIGHT_OF_ONE
+#undef OPWRIGHT_OF_TWO
+
+}  // namespace opwright
+#endif

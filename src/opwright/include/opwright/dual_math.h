@@ -1,0 +1,110 @@
+/* The derivatives of the functions in math.h and special.h.
+ *
+ * Each is a function's slope, written with x, the number, and y, the function's value there. x and y may be dual numbers
+ * themselves, so a slope must be made of functions that have derivatives; what it needs again is common to the
+ * compiler, too.
+ */
+#ifndef OPWRIGHT_DUAL_MATH_H
+#define OPWRIGHT_DUAL_MATH_H
+
+#include "dual_number.h"
+#include "math.h"
+#include "special.h"
+
+namespace opwright {
+
+#define OPWRIGHT_SLOPE(name, slope)                                   \
+  template <class S, int N>                                           \
+  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &number) {         \
+    using B = detail::base<S>;                                        \
+    const S x = number.value, y = name(x);                            \
+    (void)x, (void)sizeof(B);                                         \
+    return detail::chain(number, y, S(slope));                        \
+  }
+
+/* A slope may use a function that is defined further down: dual numbers' functions are found by their argument when the
+ * slope is instantiated. */
+OPWRIGHT_SLOPE(exp, y)
+OPWRIGHT_SLOPE(exp2, y * B(0.69314718055994530942))
+OPWRIGHT_SLOPE(expm1, exp(x))
+OPWRIGHT_SLOPE(log, B(1) / x)
+OPWRIGHT_SLOPE(log2, B(1) / (x * B(0.69314718055994530942)))
+OPWRIGHT_SLOPE(log10, B(1) / (x * B(2.30258509299404568402)))
+OPWRIGHT_SLOPE(log1p, B(1) / (x + B(1)))
+OPWRIGHT_SLOPE(sqrt, B(0.5) / y)
+OPWRIGHT_SLOPE(rsqrt, B(-0.5) * y * y * y)
+OPWRIGHT_SLOPE(cbrt, B(1) / (B(3) * y * y))
+OPWRIGHT_SLOPE(sin, cos(x))
+OPWRIGHT_SLOPE(cos, -sin(x))
+OPWRIGHT_SLOPE(tan, y * y + B(1))
+OPWRIGHT_SLOPE(asin, rsqrt((B(1) - x) * (B(1) + x)))
+OPWRIGHT_SLOPE(acos, -rsqrt((B(1) - x) * (B(1) + x)))
+OPWRIGHT_SLOPE(atan, B(1) / (x * x + B(1)))
+OPWRIGHT_SLOPE(sinh, cosh(x))
+OPWRIGHT_SLOPE(cosh, sinh(x))
+OPWRIGHT_SLOPE(tanh, (B(1) - y) * (B(1) + y))
+OPWRIGHT_SLOPE(asinh, rsqrt(x * x + B(1)))
+OPWRIGHT_SLOPE(acosh, rsqrt((x - B(1)) * (x + B(1))))
+OPWRIGHT_SLOPE(atanh, B(1) / ((B(1) - x) * (B(1) + x)))
+OPWRIGHT_SLOPE(erf, B(1.12837916709551257390) * exp(-(x * x)))
+OPWRIGHT_SLOPE(erfc, B(-1.12837916709551257390) * exp(-(x * x)))
+OPWRIGHT_SLOPE(erfinv, B(0.88622692545275801365) * exp(y * y))
+OPWRIGHT_SLOPE(tgamma, y * digamma(x))
+OPWRIGHT_SLOPE(lgamma, digamma(x))
+OPWRIGHT_SLOPE(digamma, trigamma(x))
+OPWRIGHT_SLOPE(trigamma, tetragamma(x))
+OPWRIGHT_SLOPE(sigmoid, y * sigmoid(-x))
+OPWRIGHT_SLOPE(logsigmoid, sigmoid(-x))
+OPWRIGHT_SLOPE(fabs, sign(x))
+OPWRIGHT_SLOPE(abs, sign(x))
+#undef OPWRIGHT_SLOPE
+
+/* Steps: no derivative, whatever that of the number is. */
+#define OPWRIGHT_STEP(name)                                                              \
+  template <class S, int N>                                                              \
+  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &x) {                                 \
+    Dual<S, N> result;                                                                   \
+    result.value = name(x.value);                                                        \
+    for (int i = 0; i < N; ++i) result.partial[i] = S(0);                                \
+    return result;                                                                       \
+  }
+OPWRIGHT_STEP(floor)
+OPWRIGHT_STEP(ceil)
+OPWRIGHT_STEP(trunc)
+OPWRIGHT_STEP(round)
+OPWRIGHT_STEP(rint)
+OPWRIGHT_STEP(nearbyint)
+OPWRIGHT_STEP(sign)
+#undef OPWRIGHT_STEP
+
+/* Functions of two numbers: slopes by a and b, with the value y. One of the two may be a plain number. */
+#define OPWRIGHT_SLOPES(name, slope_a, slope_b)                                                        \
+  template <class S, int N>                                                                            \
+  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &first, const Dual<S, N> &second) {                 \
+    using B = detail::base<S>;                                                                         \
+    const S a = first.value, b = second.value, y = name(a, b);                                         \
+    (void)a, (void)b, (void)sizeof(B);                                                                 \
+    return detail::chain(first, second, y, S(slope_a), S(slope_b));                                    \
+  }                                                                                                    \
+  template <class S, int N, class A, class = detail::if_number<A>>                                     \
+  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &first, A second) {                                 \
+    return name(first, Dual<S, N>(second));                                                            \
+  }                                                                                                    \
+  template <class S, int N, class A, class = detail::if_number<A>>                                     \
+  OPWRIGHT_INLINE Dual<S, N> name(A first, const Dual<S, N> &second) {                                 \
+    return name(Dual<S, N>(first), second);                                                            \
+  }
+
+OPWRIGHT_SLOPES(pow, detail::select(b == 0, S(0), S(b *pow(a, b - B(1)))),
+                detail::select(a == 0 && b >= 0, S(0), S(y *log(a))))
+OPWRIGHT_SLOPES(atan2, b / (a * a + b * b), -a / (a * a + b * b))
+OPWRIGHT_SLOPES(hypot, a / y, b / y)
+OPWRIGHT_SLOPES(fmod, B(1), -trunc(a / b))
+OPWRIGHT_SLOPES(remainder, B(1), -floor(a / b))
+OPWRIGHT_SLOPES(logaddexp, sigmoid(a - b), sigmoid(b - a))
+OPWRIGHT_SLOPES(xlogy, detail::select(a == 0 && b <= 0, S(0), S(log(b))), a / b)
+OPWRIGHT_SLOPES(xlog1py, detail::select(a == 0 && b <= -1, S(0), S(log1p(b))), a / (b + B(1)))
+#undef OPWRIGHT_SLOPES
+
+}  // namespace opwright
+#endif
