@@ -80,4 +80,4 @@ def _batch_first(tensor: torch.Tensor, operand: _Operand, rank: int) -> torch.Te
         return tensor
     moved = tensor.movedim(operand.dim, 0)
     missing = rank - len(leading(operand.param, operand.shape))
-    return moved[(slice(None), *(None,) * missing)] if missing else moved
+    return moved[(slice(None),) + (None,) * missing] if missing else moved

@@ -44,9 +44,7 @@ def leading(tensor: TensorParam, shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(shape[: len(shape) - len(tensor.dims)])
 
 
-def _broadcast(
-    signature: Signature, tensors: Mapping[str, TensorInfo | None], check: Check
-) -> tuple[int, ...] | None:
+def _broadcast(signature: Signature, tensors: Mapping[str, TensorInfo | None], check: Check) -> tuple[int, ...] | None:
     """What the leading axes broadcast to; None where `bind` finds that out, or what is wrong, by itself."""
     given = [(param, info) for param in signature.tensors if (info := tensors.get(param.name)) is not None]
     ranks_fit = all(len(info.shape) >= len(param.dims) for param, info in given)

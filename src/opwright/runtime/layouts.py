@@ -1,8 +1,8 @@
 """In which order a pointwise operator's elements lie and are gone through: as PyTorch's own operators do it.
 
-Source of the rules: ATen's TensorIterator (``compute_fast_setup_type``, ``reorder_dimensions``, ``coalesce_dimensions``),
-which PyTorch describes as "memory format is preserved". Sizes and strides may be ``torch.SymInt``: what can't be known of
-an unbacked one counts as false.
+Source of the rules: ATen's TensorIterator (``compute_fast_setup_type``, ``reorder_dimensions``,
+``coalesce_dimensions``), which PyTorch describes as "memory format is preserved". Sizes and strides may be
+``torch.SymInt``: what can't be known of an unbacked one counts as false.
 """
 
 from __future__ import annotations
@@ -39,6 +39,13 @@ def is_true(condition: Any) -> bool:
     return bool(guard_or_false(condition))
 
 
+def is_contiguous(tensor: Layout) -> bool:
+    """Whether it is row-major, without gaps."""
+    if any(is_true(size == 0) for size in tensor.sizes):
+        return True
+    return _lies(tensor, range(len(tensor.sizes))[::-1])
+
+
 def result_strides(shape: Sequence[int], tensors: Sequence[Layout]) -> tuple[int, ...]:
     """The strides of what a pointwise operator returns.
 
@@ -47,7 +54,7 @@ def result_strides(shape: Sequence[int], tensors: Sequence[Layout]) -> tuple[int
         tensors: those arguments, as they were given.
     """
     if all(_is_same(tensor.sizes, shape) for tensor in tensors):
-        if all(_is_contiguous(tensor) for tensor in tensors):
+        if all(is_contiguous(tensor) for tensor in tensors):
             return _packed(shape, range(len(shape))[::-1])
         if all(_is_channels_last(tensor) for tensor in tensors):
             return _packed(shape, _CHANNELS_LAST)
@@ -123,12 +130,6 @@ def _packed(shape: Sequence[int], order: Sequence[int], least: int = 1) -> tuple
 
 def _is_same(first: Sequence[int], second: Sequence[int]) -> bool:
     return len(first) == len(second) and all(is_true(a == b) for a, b in zip(first, second, strict=True))
-
-
-def _is_contiguous(tensor: Layout) -> bool:
-    if any(is_true(size == 0) for size in tensor.sizes):
-        return True
-    return _lies(tensor, range(len(tensor.sizes))[::-1])
 
 
 def _is_channels_last(tensor: Layout) -> bool:

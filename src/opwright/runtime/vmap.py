@@ -1,7 +1,7 @@
 """vmap for operators whose signature says nothing about independence: one call for each element of the batch.
 
-The same as torch's own fallback, without its warning: there is no faster rule that would be sound (rule 6). Pointwise and
-batched operators have one: :mod:`opwright.runtime.batching`.
+The same as torch's own fallback, without its warning: there is no faster rule that would be sound (rule 6).
+Pointwise and batched operators have one: :mod:`opwright.runtime.batching`.
 """
 
 from __future__ import annotations

@@ -74,9 +74,8 @@ class Report:
     def unbroadcast(self, tensor: TensorParam, shape: Sequence[int]) -> str:
         """The tensor's leading axes don't broadcast with those of the tensors before."""
         known = "" if self.ellipsis is None else shown(self.ellipsis)
-        return (
-            f"{arrived(tensor, shape)}, which doesn't broadcast with {known}: sizes, counted from the last, are equal or 1"
-        )
+        rule = "sizes, counted from the last, are equal or 1"
+        return f"{arrived(tensor, shape)}, which doesn't broadcast with {known}: {rule}"
 
     def _size(self, expr: Expr) -> object:
         try:
