@@ -120,7 +120,7 @@ class Loop:
         return element if dtype.accumulate is dtype or tensor.type.kind == "dtype" else f"float({element})"
 
     def _members(self) -> Iterator[str]:
-        """Scalars, and which optional inputs there are; for derivatives also an element of what isn't differentiated."""
+        """Scalars, which optional inputs there are; for derivatives also an element of what isn't differentiated."""
         for argument in self._scalars():
             yield f"  {argument.parameter.element} {argument.name};"
         for tensor in self._optional():

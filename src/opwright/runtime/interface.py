@@ -71,6 +71,22 @@ class KernelState:
         return {variable: BY_CODE[code] for variable, code in zip(self.signature.type_variables, codes, strict=True)}
 
 
+@dataclass(frozen=True)
+class ForwardMode:
+    """The forward-mode derivative of an operator.
+
+    Attributes:
+        operator: takes the tangents of `inputs`, each perhaps None, and then all arguments of the operator itself; gives
+            the tangents of `results`.
+        inputs: places in the schema.
+        results: which of `Signature.written`.
+    """
+
+    operator: Operator
+    inputs: tuple[int, ...]
+    results: tuple[int, ...]
+
+
 class Runtime(Protocol):
     """Calls kernels: checks, allocates, runs, differentiates."""
 
@@ -102,6 +118,7 @@ class Runtime(Protocol):
         backward: Operator | None,
         wiring: Derivative | None,
         *,
+        jvp: ForwardMode | None,
         node: str,
         missing: str,
     ) -> None:
@@ -113,6 +130,7 @@ class Runtime(Protocol):
             forward: the form that runs where a gradient will be needed: with residuals, if there are any.
             backward: the operator that its gradient comes from.
             wiring: how that one gets its arguments; None where there is no backward.
+            jvp: its forward-mode derivative; None where there is none, and forward mode is an error.
             node: the name of its nodes in autograd's graphs.
             missing: the UnsupportedError's text where there is no backward.
         """

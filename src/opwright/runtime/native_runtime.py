@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from opwright.errors import ArgumentError
-from opwright.runtime.interface import BY_CODE, KernelState
+from opwright.runtime.interface import BY_CODE, ForwardMode, KernelState
 from opwright.runtime.native import native
 from opwright.runtime.plan import encode, encode_derivative, encode_underivative
 from opwright.signature import Signature, TensorInfo, TensorParam, bind, chosen_type, index_error, output_shapes
@@ -71,6 +71,7 @@ class NativeRuntime:
         backward: int | None,
         wiring: Derivative | None,
         *,
+        jvp: ForwardMode | None,
         node: str,
         missing: str,
     ) -> None:

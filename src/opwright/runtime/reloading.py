@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from opwright.runtime.current import make_current, retire
 from opwright.runtime.interface import KernelState, Provider
 from opwright.runtime.operators import Registered, check_chain, overload_name, register
 from opwright.runtime.registry import switch
 from opwright.signature import DType, Signature
+from opwright.signature.derive import jvp_name
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,12 @@ def renew(
     for chain in found:  # all are judged before any is registered: what is registered stays
         check_chain(chain)
     for chain in found:
-        if _key(namespace, chain) not in _CHAINS:
+        if _key(namespace, chain, _forward_modes(chain, providers)) not in _CHAINS:
             _build_ahead(chain, current, providers)
-    kept = [_registered(namespace, chain, providers) for chain in found]
-    new = {each.kernel.signature.name: each for chain in kept for each in chain.registered}
+    new: dict[str, Registered] = {}
+    for chain in sorted(found, key=_forward_modes_first):
+        known = _registered(namespace, chain, providers, _forward_modes(chain, new))
+        new |= {each.kernel.signature.name: each for each in known.registered}
 
     def change_names() -> None:
         for each in new.values():
@@ -87,16 +91,33 @@ def changes(before: Mapping[str, Registered], after: Mapping[str, Registered]) -
     return "".join(f"; {what}: {', '.join(names)}" for what, names in said if names)
 
 
-def _key(namespace: str, chain: Sequence[Signature]) -> tuple[str, str, str]:
-    return namespace, chain[0].name, overload_name(chain)
+_Any = TypeVar("_Any")
 
 
-def _registered(namespace: str, chain: Sequence[Signature], providers: Mapping[str, Provider]) -> _Chain:
-    key = _key(namespace, chain)
+def _forward_modes_first(chain: Sequence[Signature]) -> bool:
+    """A sorting key: an operator is wired to its forward mode, which has to be there by then."""
+    return not chain[0].name.startswith("_")
+
+
+def _forward_modes(chain: Sequence[Signature], known: Mapping[str, _Any]) -> dict[str, _Any]:
+    """Of what is known, the forward modes of a chain, by whose they are."""
+    names = [signature.name for signature in chain]
+    return {name: known[jvp_name(name)] for name in names if jvp_name(name) in known}
+
+
+def _key(namespace: str, chain: Sequence[Signature], forward_modes: Container[str]) -> tuple[str, str, str]:
+    return namespace, chain[0].name, overload_name(chain, forward_modes)
+
+
+def _registered(
+    namespace: str,
+    chain: Sequence[Signature],
+    providers: Mapping[str, Provider],
+    forward_modes: Mapping[str, Registered],
+) -> _Chain:
+    key = _key(namespace, chain, forward_modes)
     if key not in _CHAINS:
-        registered = register(namespace, chain, providers[chain[0].name])
-        for each in registered:
-            each.kernel.provider = providers[each.kernel.signature.name]
+        registered = register(namespace, chain, providers, forward_modes)
         _CHAINS[key] = _Chain(tuple(chain), tuple(registered))
     return _CHAINS[key]
 
@@ -107,15 +128,15 @@ def _build_ahead(
     """Compile an operator with another signature for the element types that it was used with."""
     for signature in chain:
         before = current.get(signature.name)
-        for types in _in_use(before.kernel) if before else ():
+        for types, wanted in _in_use(before.kernel) if before else ():
             mine = {variable: types[variable] for variable in signature.type_variables if variable in types}
             allowed = all(dtype in signature.allowed(variable) for variable, dtype in mine.items())
             if allowed and len(mine) == len(signature.type_variables):
-                providers[signature.name].library(mine)
+                providers[signature.name].library(mine, wanted)
 
 
-def _in_use(kernel: KernelState) -> list[dict[str, DType]]:
-    return [kernel.types(key) for key in tuple(kernel.paths)]
+def _in_use(kernel: KernelState) -> list[tuple[dict[str, DType], int]]:
+    return [(kernel.types(key), kernel.wanted(key)) for key in tuple(kernel.paths)]
 
 
 def _farewell(namespace: str, old: Registered, current: Mapping[str, Registered], new: Mapping[str, Registered]) -> str:

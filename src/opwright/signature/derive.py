@@ -82,8 +82,21 @@ def jvp(signature: Signature) -> Signature:
         TensorParam(TANGENT + t.name, t.type, None) for t in active(signature, signature.outputs + signature.mutated)
     )
     inputs = (*tangents, *(_plain(param) for param in signature.inputs))
-    name = f"_{signature.name.removeprefix('_')}{JVP}"
-    return Signature(name, inputs, results, where=_where(signature, (*inputs, *results)))
+    return Signature(jvp_name(signature.name), inputs, results, where=_where(signature, (*inputs, *results)))
+
+
+def tangents(signature: Signature) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Forward mode: the inputs, by place, that have tangents; and which of :attr:`Signature.written` get one."""
+    inputs, results = active(signature, signature.tensors), active(signature, signature.outputs + signature.mutated)
+    return (
+        tuple(signature.inputs.index(tensor) for tensor in inputs),
+        tuple(i for i, tensor in enumerate(signature.written) if any(tensor is each for each in results)),
+    )
+
+
+def jvp_name(name: str) -> str:
+    """What the forward mode of an operator is called. No operator of an author's can have such a name."""
+    return f"_{name.removeprefix('_')}{JVP}"
 
 
 def with_derived(written: Iterable[Signature]) -> tuple[list[Signature], dict[str, Derived]]:

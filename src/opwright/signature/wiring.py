@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Literal
 
@@ -353,13 +353,16 @@ def _check_visible(forward: Signature, backward: Signature, axes: tuple[str, ...
         )
 
 
-def overload_name(chain: Sequence[Signature]) -> str:
+def overload_name(chain: Sequence[Signature], forward_modes: Container[str] = ()) -> str:
     """A name that stands for everything that follows from the chain's signatures.
+
+    `forward_modes`: those of them, by name, that have a forward-mode derivative.
 
     It is the operators' overload name, so that torch.compile's caches, which know operators by name alone, never
     give a graph that was traced under another signature (rule 9).
     """
-    text = "\n".join([str(FORMAT), *map(str, chain)])
+    modes = [f"jvp of {signature.name}" for signature in chain if signature.name in forward_modes]
+    text = "\n".join([str(FORMAT), *map(str, chain), *modes])
     return "sig_" + sha256(text.encode()).hexdigest()[:12]
 
 

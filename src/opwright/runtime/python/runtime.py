@@ -9,7 +9,7 @@ import torch
 
 from opwright.errors import OpwrightError
 from opwright.runtime import abi
-from opwright.runtime.interface import KernelState
+from opwright.runtime.interface import ForwardMode, KernelState
 from opwright.runtime.lifetime import keep_until_exit
 from opwright.runtime.python.autocast import KEYS as AUTOCAST_KEYS
 from opwright.runtime.python.autocast import Autocast
@@ -64,6 +64,7 @@ class PythonRuntime:
         backward: Operator | None,
         wiring: Derivative | None,
         *,
+        jvp: ForwardMode | None,
         node: str,
         missing: str,
     ) -> None:
