@@ -17,12 +17,12 @@ from opwright.codegen import KernelSource, instance_name
 from opwright.errors import ArgumentError, ToolchainError
 from opwright.runtime.bundle_text import Instance, KernelEntry, OperatorEntry, bundle_text
 from opwright.runtime.interface import KernelState
-from opwright.runtime.loading import Operators
+from opwright.runtime.namespace import Operators
 from opwright.runtime.native import CSRC, build_native
-from opwright.runtime.native_runtime import underivative
 from opwright.runtime.operators import check_chain, missing, node_name
-from opwright.runtime.plan import encode, encode_derivative
+from opwright.runtime.plan import encode, encode_node
 from opwright.signature import DType, Signature
+from opwright.signature.node import node_plan
 from opwright.signature.wiring import chains
 from opwright.toolchain import Options, Unit, build
 
@@ -111,7 +111,7 @@ def _entries(ops: Operators, chosen: _Chosen) -> tuple[list[KernelEntry], list[O
             given = len(signature.sizes) + len(state.axes)
             kernels.append(KernelEntry(signature, given, state.ellipsis, instances))
             backward = firsts[i + 1] if i + 1 < len(chain) else -1
-            words = encode_derivative(check_chain(chain)[i]) if backward >= 0 else underivative(signature)
+            words = encode_node(node_plan(signature, check_chain(chain)[i] if backward >= 0 else None))
             wiring = firsts[i] + bool(signature.residuals), backward  # the form with residuals comes second
             forms = _forms(ops, state, len(kernels) - 1, mask=i > 0)
             operators += [replace(form, wiring=wiring, words=words) for form in forms]

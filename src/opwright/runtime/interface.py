@@ -76,8 +76,8 @@ class ForwardMode:
     """The forward-mode derivative of an operator.
 
     Attributes:
-        operator: takes the tangents of `inputs`, each perhaps None, and then all arguments of the operator itself; gives
-            the tangents of `results`.
+        operator: takes the tangents of `inputs`, each perhaps None, and then all arguments of the operator itself;
+            gives the tangents of `results`.
         inputs: places in the schema.
         results: which of `Signature.written`.
     """

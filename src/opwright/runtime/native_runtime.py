@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,9 +12,10 @@ import torch
 from opwright.errors import ArgumentError
 from opwright.runtime.interface import BY_CODE, ForwardMode, KernelState
 from opwright.runtime.native import native
-from opwright.runtime.plan import encode, encode_derivative, encode_underivative
-from opwright.signature import Signature, TensorInfo, TensorParam, bind, chosen_type, index_error, output_shapes
-from opwright.signature.wiring import Derivative, may_be_differentiable
+from opwright.runtime.plan import encode, encode_node
+from opwright.signature import Signature, TensorInfo, bind, chosen_type, index_error, output_shapes
+from opwright.signature.node import node_plan
+from opwright.signature.wiring import Derivative
 
 
 class NativeRuntime:
@@ -76,19 +76,11 @@ class NativeRuntime:
         missing: str,
     ) -> None:
         """See the interface."""
-        words = encode_derivative(wiring) if wiring else underivative(kernel.signature)
+        words = encode_node(node_plan(kernel.signature, wiring))
         address, count = words.buffer_info()
         self._library.checked(
             self._library.operator_register(op, forward, backward, address, count, node.encode(), missing.encode())
         )
-
-
-def underivative(signature: Signature) -> array[int]:
-    """The wiring of an operator that has no backward."""
-    inputs = [
-        i for i, p in enumerate(signature.inputs) if isinstance(p, TensorParam) and may_be_differentiable(p, signature)
-    ]
-    return encode_underivative(inputs, [may_be_differentiable(result, signature) for result in signature.written])
 
 
 def _explain(state: KernelState, words: Sequence[int]) -> None:

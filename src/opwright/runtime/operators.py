@@ -119,16 +119,12 @@ class _Form:
         op = getattr(packet, self.overload)
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
         _register_fake(library, op, traced(op, _drawing(rule, packet) if signature.generator else rule))
-        torch.library.register_vmap(op, self._vmap(op, rule), lib=library)
         if signature.generator:
             library.impl(op, drawing(op, signature, rule), "FuncTorchVmapMode", with_keyset=True)
+        else:
+            exact = batched(op, signature, self.axes) if signature.broadcasts else looped(op, signature, rule)
+            torch.library.register_vmap(op, exact, lib=library)
         return op, started().define(self.kernel, op, residuals=residuals, mask=self.mask)
-
-    def _vmap(self, op: torch._ops.OpOverload, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """The batching rule: exact where the signature says that leading axes are independent (rule 6)."""
-        if self.signature.broadcasts and not self.signature.generator:  # whose draws `randomness=` rules
-            return batched(op, self.signature, self.axes)
-        return looped(op, self.signature, rule)
 
     def connect(self, wiring: Derivative | None, backward: _Form | None, jvp: Registered | None) -> None:
         """Register the kernels, with `backward` at the end of the wires."""

@@ -1,4 +1,4 @@
-"""A signature and a derivative as the integers that the native runtime decodes (csrc/plan.h, csrc/autograd.h)."""
+"""A signature and a node as the integers that the native runtime decodes (csrc/plan.h, csrc/derivative.h)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from opwright.signature import (
     TensorParam,
     TypeRef,
 )
-from opwright.signature.wiring import Derivative
+from opwright.signature.node import NodePlan
 
-VERSION = 3
+VERSION = 4
 KINDS = {"tensor": 0, "float": 1, "int": 2, "bool": 3, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8}
 KINDS |= {"dtype": 9, "device": 10}
 NONE = -1
@@ -44,18 +44,18 @@ def encode(signature: Signature, axes: Sequence[str] = (), *, ellipsis: bool = F
     return array("q", [*words, len(signature.residuals), len(signature.data_axes), autocast])
 
 
-def encode_derivative(derivative: Derivative) -> array[int]:
-    """The wiring of an operator to its backward."""
-    words = [len(derivative.wires)]
-    for wire in derivative.wires:
+def encode_node(node: NodePlan) -> array[int]:
+    """The node of an operator."""
+    words = [len(node.wires)]
+    for wire in node.wires:
         words += [SOURCES[wire.source], wire.index]
-    words += [len(derivative.inputs), *derivative.inputs]
-    return array("q", [*words, len(derivative.differentiable), *map(int, derivative.differentiable)])
-
-
-def encode_underivative(inputs: Sequence[int], differentiable: Sequence[bool]) -> array[int]:
-    """The same for an operator that has no backward: its differentiable inputs and results, no wires."""
-    return array("q", [0, len(inputs), *inputs, len(differentiable), *map(int, differentiable)])
+    words.append(len(node.edges))
+    for edge, gradient in zip(node.edges, node.gradients, strict=True):
+        words += [edge, gradient]
+    words.append(len(node.slots))
+    for differentiable, slot in zip(node.differentiable, node.slots, strict=True):
+        words += [differentiable, slot]
+    return array("q", words)
 
 
 def _argument(signature: Signature, param: Param) -> tuple[int, int]:

@@ -68,17 +68,19 @@ def renew(
         new |= {each.kernel.signature.name: each for each in known.registered}
 
     def change_names() -> None:
-        for each in new.values():
-            for op in each.forms:
-                make_current(op)
+        for op in (op for each in new.values() for op in each.forms):
+            make_current(op)
         then(new)
         for name, each in current.items():
             if new.get(name) is not each:
-                text = _farewell(namespace, each, current, new)
-                for op in each.forms:
-                    retire(op, text)
+                _retire(each, _farewell(namespace, each, current, new))
 
     switch({name: each.kernel for name, each in new.items()}, providers, change_names)
+
+
+def _retire(registered: Registered, text: str) -> None:
+    for op in registered.forms:
+        retire(op, text)
 
 
 def changes(before: Mapping[str, Registered], after: Mapping[str, Registered]) -> str:

@@ -7,8 +7,9 @@
 #include <deque>
 #include <mutex>
 
-#include "autograd.h"
+#include "derivative.h"
 #include "errors.h"
+#include "kernels.h"
 
 namespace opw {
 

@@ -2,7 +2,7 @@
 #include <ATen/ops/to.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "autograd.h"
+#include "kernels.h"
 
 namespace opw {
 namespace {

@@ -9,7 +9,7 @@
 
 namespace opw {
 
-constexpr int64_t kPlanVersion = 3;
+constexpr int64_t kPlanVersion = 4;
 
 // The kinds of an operator's schema arguments.
 enum class Kind : int64_t { Tensor, Float, Int, Bool, Axis, Ellipsis, Mask, Size, Generator, Dtype, Device };

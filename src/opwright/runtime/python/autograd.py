@@ -18,8 +18,9 @@ from opwright.runtime.python.devices import check_dense
 from opwright.runtime.python.inplace import check_inplace
 from opwright.runtime.python.operators import Operator
 from opwright.runtime.python.saved import Saved, like, zeros
-from opwright.signature import Signature, TensorParam
-from opwright.signature.wiring import Derivative, may_be_differentiable
+from opwright.signature import TensorParam
+from opwright.signature.node import node_plan
+from opwright.signature.wiring import Derivative
 
 
 @dataclass(frozen=True)
@@ -56,17 +57,12 @@ class Differentiable:
         self.op, self.forward, self.backward, self.wiring, self.missing = op, forward, backward, wiring, missing
         signature = op.signature
         self.mutated = [i for i, p in enumerate(signature.inputs) if isinstance(p, TensorParam) and p.mutated]
-        self.inputs = list(wiring.inputs) if wiring else _differentiable_inputs(signature)
-        # The arguments that the node has edges to. What is mutated comes first: autograd's CopySlices, which stands in
-        # for the node of a mutated view, takes it from there.
-        self.edges = list(dict.fromkeys([*self.mutated, *self.inputs]))
-        differentiable = (
-            wiring.differentiable if wiring else [may_be_differentiable(r, signature) for r in signature.written]
-        )
-        self.differentiable = [*differentiable[: len(forward.returned)], *differentiable[len(signature.results) :]]
-        self.constants = {
-            i for i in range(len(signature.outputs), len(forward.returned)) if not self.differentiable[i]
-        }  # residuals whose gradient the backward doesn't take
+        plan = node_plan(signature, wiring)
+        self.edges, self.gradients = plan.edges, plan.gradients
+        returned = [*range(len(forward.returned)), *range(len(signature.results), len(signature.written))]
+        self.differentiable = [plan.differentiable[i] for i in returned]
+        # Residuals without a gradient.
+        self.constants = {place for place, i in enumerate(returned) if plan.slots[i] < 0}
         body = {
             "forward": staticmethod(self._forward),
             "backward": staticmethod(self._backward),
@@ -158,14 +154,16 @@ class Differentiable:
         wanted = {i: _is_wanted(ctx, edge, i in self.mutated) for edge, i in enumerate(self.edges)}
         if all(g is None for g in gradients) or not any(wanted.values()):
             return tuple(nothing)
-        mask = [wanted[i] for i in self.inputs]
+        edges = dict(zip(self.gradients, self.edges, strict=True))  # by the backward's outputs
+        mask = [wanted[edges[i]] for i in range(len(self.backward.returned))]
         each = dict(zip(ctx.outputs, gradients, strict=True))
         if self.backward.missing is not None and any(each.get(i) is not None for i in self.constants):
             raise UnsupportedError(self.backward.missing)
         answer = self.backward.call(*ctx.saved.arguments(ctx.saved_tensors, each, mask)) if any(mask) else None
-        found = dict(zip(self.inputs, self.backward.results(answer), strict=True)) if any(mask) else {}
-        for edge, i in enumerate(self.edges):
-            if wanted[i] and i not in self.inputs:  # overwritten without being read: CopySlices wants the zero
+        results = self.backward.results(answer) if any(mask) else ()
+        found = {edges[i]: result for i, result in enumerate(results)}
+        for edge, (i, gradient) in enumerate(zip(self.edges, self.gradients, strict=True)):
+            if wanted[i] and gradient < 0:  # overwritten without being read: CopySlices wants the zero
                 found[i] = zeros(ctx.edges[edge])
         return (None, *(found.get(i) for i in self.edges))
 
@@ -181,12 +179,6 @@ class _Unjudged(_SingleLevelFunction):
     @staticmethod
     def backward(ctx: Any, *_gradients: torch.Tensor | None) -> Any:
         raise UnsupportedError(ctx.text)
-
-
-def _differentiable_inputs(signature: Signature) -> list[int]:
-    """Of an operator without a backward: what may be differentiable."""
-    parameters = enumerate(signature.inputs)
-    return [i for i, p in parameters if isinstance(p, TensorParam) and may_be_differentiable(p, signature)]
 
 
 def _has_gradient(tensor: torch.Tensor) -> bool:
