@@ -122,8 +122,8 @@ class _Form:
         if signature.generator:
             library.impl(op, drawing(op, signature, rule), "FuncTorchVmapMode", with_keyset=True)
         else:
-            exact = batched(op, signature, self.axes) if signature.broadcasts else looped(op, signature, rule)
-            torch.library.register_vmap(op, exact, lib=library)
+            over_batches = batched(op, signature, self.axes) if signature.broadcasts else looped(op, signature, rule)
+            torch.library.register_vmap(op, over_batches, lib=library)
         return op, started().define(self.kernel, op, residuals=residuals, mask=self.mask)
 
     def connect(self, wiring: Derivative | None, backward: _Form | None, jvp: Registered | None) -> None:

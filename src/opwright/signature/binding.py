@@ -66,8 +66,8 @@ class Report:
     def mismatch(self, tensor: TensorParam, shape: Sequence[int]) -> str:
         """The tensor's sizes aren't those expected; an unknown size is written ``?``."""
         expected: list[object] = []
-        if self.sig.has_leading(tensor):
-            expected += ["..."] if self.ellipsis is None else self.ellipsis
+        if self.sig.has_leading(tensor):  # of a batched one, any that broadcast
+            expected += ["..."] if self.ellipsis is None or self.sig.broadcasts else self.ellipsis
         expected += [self._size(dim) for dim in tensor.shape.exprs] if tensor.shape else []
         return f"{arrived(tensor, shape)}, expected {tensor.shape} = {shown(expected)}"
 
