@@ -54,7 +54,7 @@ def publish(state: KernelState, key: int) -> None:
     """Build the instance where need be, and let calls use it."""
     while True:
         provider = state.provider
-        path, row = _built(state, key, provider, provider.library(state.types(key)))
+        path, row = _built(state, key, provider, provider.library(state.types(key), state.wanted(key)))
         with _LOCK:
             if provider is not state.provider:  # loaded again meanwhile
                 continue
