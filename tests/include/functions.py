@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,7 +18,6 @@ class Function(NamedTuple):
         text: C++, for a type T.
         torch: the same in PyTorch.
         at: where to look besides everywhere: kinks and limits.
-        smooth: whether the second derivative is compared at special values, too.
     """
 
     text: str
@@ -86,3 +86,54 @@ TWO: dict[str, Function] = {
     "stopped": Function("x * stop_gradient(y * x)", lambda x, y: x * (y * x).detach()),
     "apart": Function("x + sqrt(y)", lambda x, y: x + y.sqrt()),
 }
+
+
+def _kernel(name: str, function: Function, variables: str, ctype: str) -> str:
+    """A C function that writes the value, then the first derivatives, then the rows of the second ones."""
+    count = len(variables)
+    outputs = ["z.value.value", *(f"z.partial[{a}].value" for a in range(count))]
+    outputs += [f"z.partial[{a}].partial[{b}]" for a in range(count) for b in range(count)]
+    seeds = (f"{v}.value.partial[{i}] = 1; {v}.partial[{i}] = 1;" for i, v in enumerate(variables))
+    return f"""
+template <class T> T {name}_body({", ".join(f"T {v}" for v in variables)}) {{ return {function.text}; }}
+extern "C" __attribute__((flatten)) void {name}_run(const {ctype} *const *in, {ctype} *out, long n) {{
+  using T = Dual<Dual<{ctype}, {count}>, {count}>;
+  for (long i = 0; i < n; ++i) {{
+    {" ".join(f"T {v}(in[{i}][i]);" for i, v in enumerate(variables))}
+    {" ".join(seeds)}
+    const T z = {name}_body({", ".join(variables)});
+    {" ".join(f"out[{i} * n + i] = {each};" for i, each in enumerate(outputs))}
+  }}
+}}"""
+
+
+def source(ctype: str) -> str:
+    """C++ that has ``<name>_run`` for every function, computed in ``ctype``."""
+    kernels = [_kernel(f"one_{name}", each, "x", ctype) for name, each in ONE.items()]
+    kernels += [_kernel(f"two_{name}", each, "xy", ctype) for name, each in TWO.items()]
+    return "\n".join(["#include <opwright.h>", "#include <opwright/dual.h>", *kernels])
+
+
+def run(library: ctypes.CDLL, name: str, *inputs: Tensor) -> Tensor:
+    """The rows that a kernel of ``source`` writes."""
+    count, size = len(inputs), inputs[0].numel()
+    out = torch.empty(1 + count + count**2, size, dtype=inputs[0].dtype)
+    pointers = (ctypes.c_void_p * count)(*(each.data_ptr() for each in inputs))
+    library[f"{name}_run"](pointers, ctypes.c_void_p(out.data_ptr()), ctypes.c_long(size))
+    return out
+
+
+def reference(function: Callable[..., Tensor], *inputs: Tensor, second: bool = True) -> Tensor:
+    """The same rows by PyTorch's autograd."""
+    leaves = [each.clone().requires_grad_() for each in inputs]
+    value = function(*leaves)
+    firsts = _gradients(value, leaves)
+    seconds = [row for first in firsts for row in _gradients(first, leaves)] if second else []
+    return torch.stack([value, *firsts, *seconds]).detach()
+
+
+def _gradients(value: Tensor, leaves: list[Tensor]) -> list[Tensor]:
+    if not value.requires_grad:
+        return [torch.zeros_like(each) for each in leaves]
+    found = torch.autograd.grad(value.sum(), leaves, create_graph=True, allow_unused=True)
+    return [torch.zeros_like(leaf) if each is None else each for each, leaf in zip(found, leaves, strict=True)]
