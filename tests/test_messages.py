@@ -29,8 +29,6 @@ _BODY = "template <class T>\nvoid f(Tensor<const T, 1> x, Tensor<T, 1> y) {}"
 _COMPLEX = "take real and imaginary parts apart (torch.view_as_real)"
 
 UNSUPPORTED = [
-    ("f(x: T) -> (y: T)", "a pointwise signature (a bare T)", "write the loop in the kernel, with x: T[...]"),
-    ("f(x: T[N]) -> (y: T[N]) batched", "batched", "take the leading axes in the kernel, with T[..., C]"),
     ("f(x: c64[N]) -> (y: f32[N])", "the complex tensor x: c64[N]", _COMPLEX),
     ("f(x: T[N]) -> (y: T[N]) where T in (f32, c64)", "complex element types for T", _COMPLEX),
     (

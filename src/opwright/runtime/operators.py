@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from opwright.errors import SignatureError
+from opwright.runtime.batching import batched
 from opwright.runtime.current import traced, unnoticed
 from opwright.runtime.fake import fake
 from opwright.runtime.interface import ForwardMode, KernelState, Operator, Provider
@@ -121,7 +122,8 @@ class _Form:
         if signature.generator:
             library.impl(op, drawing(op, signature, rule), "FuncTorchVmapMode", with_keyset=True)
         else:
-            torch.library.register_vmap(op, looped(op, signature, rule), lib=library)
+            over_batches = batched(op, signature, self.axes) if signature.broadcasts else looped(op, signature, rule)
+            torch.library.register_vmap(op, over_batches, lib=library)
         return op, started().define(self.kernel, op, residuals=residuals, mask=self.mask)
 
     def connect(self, wiring: Derivative | None, backward: _Form | None, jvp: Registered | None) -> None:

@@ -160,10 +160,7 @@ class _Solver:
         rank = max(len(known), len(lead))
         pairs = list(zip((1,) * (rank - len(known)) + known, (1,) * (rank - len(lead)) + lead, strict=True))
         if any(a != b and 1 not in (a, b) for a, b in pairs):
-            raise self.report.error(
-                f"{arrived(tensor, info.shape)}, which doesn't broadcast with {shown(known)}: sizes, counted from the "
-                "last, are equal or 1"
-            )
+            raise self.report.error(self.report.unbroadcast(tensor, info.shape))
         self.report.ellipsis = tuple(b if a == 1 else a for a, b in pairs)
         self.report.origins["..."] = f"{origin}, {tensor.name}"
 

@@ -66,10 +66,16 @@ class Report:
     def mismatch(self, tensor: TensorParam, shape: Sequence[int]) -> str:
         """The tensor's sizes aren't those expected; an unknown size is written ``?``."""
         expected: list[object] = []
-        if self.sig.has_leading(tensor):
-            expected += ["..."] if self.ellipsis is None else self.ellipsis
+        if self.sig.has_leading(tensor):  # of a batched one, any that broadcast
+            expected += ["..."] if self.ellipsis is None or self.sig.broadcasts else self.ellipsis
         expected += [self._size(dim) for dim in tensor.shape.exprs] if tensor.shape else []
         return f"{arrived(tensor, shape)}, expected {tensor.shape} = {shown(expected)}"
+
+    def unbroadcast(self, tensor: TensorParam, shape: Sequence[int]) -> str:
+        """The tensor's leading axes don't broadcast with those of the tensors before."""
+        known = "" if self.ellipsis is None else shown(self.ellipsis)
+        rule = "sizes, counted from the last, are equal or 1"
+        return f"{arrived(tensor, shape)}, which doesn't broadcast with {known}: {rule}"
 
     def _size(self, expr: Expr) -> object:
         try:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from opwright.errors import ArgumentError, OpwrightError
+from opwright.runtime.layouts import Layout
 from opwright.runtime.python.arguments import Arguments
 from opwright.signature import Binding, Signature, TensorParam, index_error
 
@@ -20,7 +21,7 @@ def check_values(signature: Signature, call: Arguments, binding: Binding) -> Non
     pairs = list(zip(signature.tensors, call.tensors, strict=True))
     for param, tensor in pairs:
         if param.mutated and tensor is not None:
-            _check_overlap(signature, param, tensor, [(p.name, t) for p, t in pairs if p is not param])
+            _check_overlap(signature, param, tensor, [(p, t) for p, t in pairs if p is not param])
     for param, tensor in pairs:
         if param.index_range and tensor is not None and tensor.numel():
             _check_indices(signature, call, binding, param, tensor)
@@ -49,19 +50,36 @@ def memory_for(signature: Signature, what: str, shape: Sequence[int], dtype: tor
 
 
 def _check_overlap(
-    signature: Signature, param: TensorParam, tensor: torch.Tensor, others: list[tuple[str, torch.Tensor | None]]
+    signature: Signature,
+    param: TensorParam,
+    tensor: torch.Tensor,
+    others: list[tuple[TensorParam, torch.Tensor | None]],
 ) -> None:
-    """Refuses what ATen refuses of its own in-place operators, and a full overlap too."""
+    """Refuses what ATen refuses of its own in-place operators, and a full overlap too.
+
+    That one is left to pointwise operators, which read each element before they write it: ``x.add_(x)``.
+    """
     start = f"{signature.name}(): {param.name} is overwritten, but"
     if not _is_dense(tensor) and any(s == 0 and n > 1 for s, n in zip(tensor.stride(), tensor.shape, strict=True)):
         raise ArgumentError(
             f"{start} several of its elements share one place in memory\n  likely fix:   clone() it before the call"
         )
-    for name, other in others:
-        if other is not None and _share_memory(tensor, other):
+    for read, other in others:
+        if other is None or not _share_memory(tensor, other):
+            continue
+        if not signature.pointwise or read.mutated or not _is_same(tensor, other):
             raise ArgumentError(
-                f"{start} it shares memory with {name}\n  likely fix:   clone() one of them before the call"
+                f"{start} it shares memory with {read.name}\n  likely fix:   clone() one of them before the call"
             )
+
+
+def _is_same(tensor: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether each element of the second, at its own place or at those that it is broadcast to, is the first's."""
+    own = Layout(tuple(tensor.shape), tensor.stride())
+    expanded = Layout(tuple(other.shape), other.stride()).expanded(own.sizes)
+    strides = zip(own.sizes, own.strides, expanded.strides, strict=True)
+    same = tensor.dtype == other.dtype and tensor.data_ptr() == other.data_ptr()
+    return same and all(size == 1 or a == b for size, a, b in strides)
 
 
 def _share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
