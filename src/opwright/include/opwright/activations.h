@@ -28,13 +28,8 @@ OPWRIGHT_OF_ONE(frac) {
   const R x = number;
   return x - trunc(x);
 }
-/* sin(pi * x) / (pi * x) */
-OPWRIGHT_OF_ONE(sinc) {
-  const R x = R(number) * B(3.14159265358979323846), ratio = sin(x) / x;
-  return where(x == 0, R(1), ratio);
-}
-
-/* relu, relu6, hardtanh, hardsigmoid and hardshrink are flat at their kinks, clamp isn't. */
+/* relu, relu6, hardtanh, hardsigmoid and hardshrink are flat at their kinks, clamp isn't. Of NaN the derivative is 0 but
+ * for relu. */
 OPWRIGHT_OF_ONE(relu) {
   const R x = number;
   return where(x <= 0, R(0), x);
@@ -42,23 +37,23 @@ OPWRIGHT_OF_ONE(relu) {
 template <class T, class L, class H, class R = detail::real_of_two<detail::real_of_two<T, L>, H>>
 OPWRIGHT_INLINE R hardtanh(T number, L low, H high) {
   const R x = number, lower = low, upper = high;
-  return where(x <= lower, lower, where(x >= upper, upper, x));
+  return where(x > lower && x < upper, x, where(x <= lower, lower, where(x >= upper, upper, stop_gradient(x))));
 }
 OPWRIGHT_OF_ONE(hardtanh) { return hardtanh(R(number), B(-1), B(1)); }
 OPWRIGHT_OF_ONE(relu6) { return hardtanh(R(number), B(0), B(6)); }
 OPWRIGHT_OF_ONE(hardsigmoid) {
-  const R x = number, inside = x / B(6) + B(0.5);
-  return where(x <= -3, R(0), where(x >= 3, R(1), inside));
+  return hardtanh(R(number), B(-3), B(3)) / B(6) + B(0.5);
 }
 OPWRIGHT_OF_ONE(hardswish) {
   const R x = number, inside = x * (x + B(3)) / B(6);
-  return where(x <= -3, R(0), where(x >= 3, x, inside));
+  return where(x <= -3, x * B(0), where(x >= 3, x, inside));
 }
-/* At a bound the derivative by x is 1; beyond it the bound has it. Of NaN it is 0. */
+/* At a bound the derivative by x is 1; beyond it the bound has it. NaN if one of the three is, without derivatives. */
 template <class T, class L, class H, class R = detail::real_of_two<detail::real_of_two<T, L>, H>>
 OPWRIGHT_INLINE R clamp(T number, L low, H high) {
-  const R x = number, lower = low, upper = high, outside = where(x < lower, lower, stop_gradient(x));
-  return where(x >= lower && x <= upper, x, where(x > upper || lower > upper, upper, outside));
+  const R x = number, lower = low, upper = high, raised = where(x < lower, lower, x);
+  const R result = where(x > upper || lower > upper, upper, raised);
+  return where(x != x || lower != lower || upper != upper, stop_gradient(x + lower + upper), result);
 }
 template <class T, class A, OPWRIGHT_OF_TWO>
 OPWRIGHT_INLINE R leaky_relu(T number, A slope) {
@@ -69,32 +64,29 @@ OPWRIGHT_OF_ONE(leaky_relu) { return leaky_relu(R(number), B(0.01)); }
 template <class T, class A, OPWRIGHT_OF_TWO>
 OPWRIGHT_INLINE R hardshrink(T number, A lambda) {
   const R x = number, bound = lambda;
-  return where(x >= -bound && x <= bound, R(0), x);
+  return where(x > bound || x < -bound, x, where(x == x, R(0), stop_gradient(x)));
 }
 OPWRIGHT_OF_ONE(hardshrink) { return hardshrink(R(number), B(0.5)); }
 template <class T, class A, OPWRIGHT_OF_TWO>
 OPWRIGHT_INLINE R softshrink(T number, A lambda) {
   const R x = number, bound = lambda, above = x - bound, below = x + bound;
-  return where(x > bound, above, where(x < -bound, below, x * B(0)));
+  return where(x > bound, above, where(x < -bound, below, where(x == x, R(0), stop_gradient(x))));
 }
 OPWRIGHT_OF_ONE(softshrink) { return softshrink(R(number), B(0.5)); }
 
-/* At 0 the derivative of elu and selu is that of the left side. */
+/* At 0 the first derivative of elu, celu and selu is that of the left side, the second one 0. */
 template <class T, class A, OPWRIGHT_OF_TWO>
 OPWRIGHT_INLINE R elu(T number, A alpha) {
-  const R x = number, below = R(alpha) * expm1(x);
-  return where(x > 0, x, below);
-}
-OPWRIGHT_OF_ONE(elu) {
-  const R x = number, below = expm1(x);
+  const R x = number, curve = expm1(x), below = R(alpha) * where(x < 0, curve, x);
   return where(x > 0, x, below);
 }
 template <class T, class A, OPWRIGHT_OF_TWO>
 OPWRIGHT_INLINE R celu(T number, A alpha) {
-  const R x = number, scale = alpha, below = scale * expm1(x / scale);
+  const R x = number, scale = alpha, scaled = x / scale, curve = expm1(scaled), below = scale * where(x < 0, curve, scaled);
   return where(x > 0, x, below);
 }
-OPWRIGHT_OF_ONE(celu) { return elu(R(number)); }
+OPWRIGHT_OF_ONE(elu) { return elu(R(number), B(1)); }
+OPWRIGHT_OF_ONE(celu) { return elu(R(number), B(1)); }
 OPWRIGHT_OF_ONE(selu) { return elu(R(number), B(1.67326324235437728481704)) * B(1.05070098735548049341933); }
 
 OPWRIGHT_OF_ONE(silu) {
@@ -104,7 +96,7 @@ OPWRIGHT_OF_ONE(silu) {
 /* log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold. */
 template <class T, class A = float, class C = float, OPWRIGHT_OF_TWO>
 OPWRIGHT_INLINE R softplus(T number, A beta = 1, C threshold = 20) {
-  const R x = number, scale = beta, scaled = x * scale, smooth = -logsigmoid(-scaled) / scale;
+  const R x = number, scale = beta, scaled = x * scale, smooth = (B(0) - logsigmoid(-scaled)) / scale;
   return where(scaled > threshold, x, smooth);
 }
 /* x * tanh(softplus(x)); with e = exp(x) the hyperbolic tangent is (e^2 + 2e) / (e^2 + 2e + 2), which is 1 above 20. */

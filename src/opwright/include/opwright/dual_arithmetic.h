@@ -34,7 +34,7 @@ OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> operator*(const Dual<S, N> &a, const D
 }
 OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> operator/(const Dual<S, N> &a, const Dual<S, N> &b) {
   const S quotient = a.value / b.value, inverse = detail::base<S>(1) / b.value;
-  return detail::chain(a, b, quotient, inverse, S(-(quotient * inverse)));
+  return detail::chain(a, b, quotient, inverse, S(-(quotient / b.value)));
 }
 
 /* With a plain number, which is rounded to the type at the bottom first. */

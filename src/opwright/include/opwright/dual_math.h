@@ -13,6 +13,34 @@
 
 namespace opwright {
 
+namespace detail {
+
+/* (cos(u) - sin(u) / u) / x with u = pi * x; up to 1 by its series, where the difference has no digits left. */
+template <class S>
+OPWRIGHT_INLINE S sinc_slope(const S &x, const S &y) {
+  using B = base<S>;
+  const S u = x * B(3.14159265358979323846), z = u * u, difference = (cos(u) - y) / x;
+  S series = B(-18. / 121645100408832000.); /* (-1)^n 2n / (2n + 1)! */
+  constexpr double terms[] = {16. / 355687428096000., -14. / 1307674368000., 12. / 6227020800., -10. / 39916800., 8. / 362880.,
+                            -6. / 5040., 4. / 120., -2. / 6.};
+  for (const double term : terms) series = series * z + B(term);
+  return select(z < 1, S(series * u * B(3.14159265358979323846)), difference);
+}
+
+template <class S>
+OPWRIGHT_INLINE S over_norm(const S &x, const S &norm) {
+  const S ratio = x / norm;
+  return select(norm == 0, S(0), ratio);
+}
+/* How many times b was taken from a to leave `rest`. */
+template <class B>
+OPWRIGHT_INLINE B multiples(B a, B b, B rest) {
+  const B whole = rint((a - rest) / b), without_end = rest == a ? B(0) : B(-1);
+  return isnan(rest) ? floor(a / b) : isinf(b) ? without_end : whole;
+}
+
+}  // namespace detail
+
 #define OPWRIGHT_SLOPE(name, slope)                                   \
   template <class S, int N>                                           \
   OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &number) {         \
@@ -37,15 +65,15 @@ OPWRIGHT_SLOPE(cbrt, B(1) / (B(3) * y * y))
 OPWRIGHT_SLOPE(sin, cos(x))
 OPWRIGHT_SLOPE(cos, -sin(x))
 OPWRIGHT_SLOPE(tan, y * y + B(1))
-OPWRIGHT_SLOPE(asin, rsqrt((B(1) - x) * (B(1) + x)))
-OPWRIGHT_SLOPE(acos, -rsqrt((B(1) - x) * (B(1) + x)))
+OPWRIGHT_SLOPE(asin, rsqrt(one_minus_square(x)))
+OPWRIGHT_SLOPE(acos, -rsqrt(one_minus_square(x)))
 OPWRIGHT_SLOPE(atan, B(1) / (x * x + B(1)))
 OPWRIGHT_SLOPE(sinh, cosh(x))
 OPWRIGHT_SLOPE(cosh, sinh(x))
-OPWRIGHT_SLOPE(tanh, (B(1) - y) * (B(1) + y))
+OPWRIGHT_SLOPE(tanh, one_minus_square(y))
 OPWRIGHT_SLOPE(asinh, rsqrt(x * x + B(1)))
-OPWRIGHT_SLOPE(acosh, rsqrt((x - B(1)) * (x + B(1))))
-OPWRIGHT_SLOPE(atanh, B(1) / ((B(1) - x) * (B(1) + x)))
+OPWRIGHT_SLOPE(acosh, rsqrt(square_minus_one(x)))
+OPWRIGHT_SLOPE(atanh, B(1) / one_minus_square(x))
 OPWRIGHT_SLOPE(erf, B(1.12837916709551257390) * exp(-(x * x)))
 OPWRIGHT_SLOPE(erfc, B(-1.12837916709551257390) * exp(-(x * x)))
 OPWRIGHT_SLOPE(erfinv, B(0.88622692545275801365) * exp(y * y))
@@ -53,8 +81,12 @@ OPWRIGHT_SLOPE(tgamma, y * digamma(x))
 OPWRIGHT_SLOPE(lgamma, digamma(x))
 OPWRIGHT_SLOPE(digamma, trigamma(x))
 OPWRIGHT_SLOPE(trigamma, tetragamma(x))
+OPWRIGHT_SLOPE(tetragamma, pentagamma(x))
 OPWRIGHT_SLOPE(sigmoid, y * sigmoid(-x))
 OPWRIGHT_SLOPE(logsigmoid, sigmoid(-x))
+OPWRIGHT_SLOPE(one_minus_square, B(-2) * x)
+OPWRIGHT_SLOPE(square_minus_one, B(2) * x)
+OPWRIGHT_SLOPE(sinc, detail::sinc_slope(x, y))
 OPWRIGHT_SLOPE(fabs, sign(x))
 OPWRIGHT_SLOPE(abs, sign(x))
 #undef OPWRIGHT_SLOPE
@@ -97,10 +129,10 @@ OPWRIGHT_STEP(sign)
 
 OPWRIGHT_SLOPES(pow, detail::select(b == 0, S(0), S(b *pow(a, b - B(1)))),
                 detail::select(a == 0 && b >= 0, S(0), S(y *log(a))))
-OPWRIGHT_SLOPES(atan2, b / (a * a + b * b), -a / (a * a + b * b))
+OPWRIGHT_SLOPES(atan2, detail::over_norm(b, a * a + b * b), detail::over_norm(S(-a), a * a + b * b))
 OPWRIGHT_SLOPES(hypot, a / y, b / y)
-OPWRIGHT_SLOPES(fmod, B(1), -trunc(a / b))
-OPWRIGHT_SLOPES(remainder, B(1), -floor(a / b))
+OPWRIGHT_SLOPES(fmod, B(1), -detail::multiples(value_of(a), value_of(b), value_of(y)))
+OPWRIGHT_SLOPES(remainder, B(1), -detail::multiples(value_of(a), value_of(b), value_of(y)))
 OPWRIGHT_SLOPES(logaddexp, sigmoid(a - b), sigmoid(b - a))
 OPWRIGHT_SLOPES(xlogy, detail::select(a == 0 && b <= 0, S(0), S(log(b))), a / b)
 OPWRIGHT_SLOPES(xlog1py, detail::select(a == 0 && b <= -1, S(0), S(log1p(b))), a / (b + B(1)))

@@ -137,6 +137,24 @@ template <class T>
 inline detail::float_of<T> round(T x) {
   return rint(x);
 }
+/* sin(pi * x) / (pi * x) */
+template <class T>
+inline detail::float_of<T> sinc(T x) {
+  using R = detail::float_of<T>;
+  const R u = R(x) * R(3.14159265358979323846), ratio = sin(u) / u;
+  return u == 0 ? R(1) : ratio;
+}
+/* 1 - x * x and its opposite by factors, which are exact near 1; of -1 and 1, 0 without a sign. */
+template <class T>
+inline detail::float_of<T> one_minus_square(T x) {
+  using R = detail::float_of<T>;
+  return (1 - R(x)) * (1 + R(x)) + 0;
+}
+template <class T>
+inline detail::float_of<T> square_minus_one(T x) {
+  using R = detail::float_of<T>;
+  return (R(x) - 1) * (R(x) + 1) + 0;
+}
 /* -1, 0 or 1; 0 of NaN. */
 template <class T>
 inline detail::float_of<T> sign(T x) {

@@ -13,7 +13,7 @@ constexpr double pi = 3.14159265358979323846;
 /* x - round(x), exact, which has the same trigonometric functions of pi * x but for a sign that none here has. */
 inline double beside(double x) { return x - __builtin_rint(x); }
 
-/* The polygammas of order 0, 1 and 2: steps up to 16 or more by the recurrence, there the asymptotic series (Abramowitz and
+/* The polygammas of order 0 to 3: steps up to 16 or more by the recurrence, there the asymptotic series (Abramowitz and
  * Stegun 6.4.11), whose terms up to z^-14 leave less than 1e-18. On the left, reflection (6.4.7). */
 inline double digamma_(double x) {
   if (x == 0) return __builtin_copysign(__builtin_inf(), -x);
@@ -43,8 +43,8 @@ inline double trigamma_(double x) {
 }
 inline double tetragamma_(double x) {
   if (x <= 0) {
-    const double t = pi * beside(x), s = __builtin_sin(t) / pi;
-    return x == -__builtin_inf() || s == 0 ? __builtin_nan("") : tetragamma_(1 - x) - 2 * __builtin_cos(t) / (s * s * s);
+    const double t = pi * beside(x), s = __builtin_sin(t) / pi, pole = 2 * __builtin_cos(t) / (s * s * s);
+    return x == -__builtin_inf() ? __builtin_nan("") : tetragamma_(1 - x) - __builtin_copysign(pole, s == 0 ? 1 : s);
   }
   double steps = 0;
   for (; x < 16; x += 1) steps += 2 / (x * x * x);
@@ -52,6 +52,17 @@ inline double tetragamma_(double x) {
   const double series =
       0.5 - z * (1. / 6 - z * (1. / 6 - z * (3. / 10 - z * (5. / 6 - z * (691. / 210 - z * (35. / 2))))));
   return -z - z / x - z * z * series - steps;
+}
+inline double pentagamma_(double x) {
+  if (x <= 0) {
+    const double t = pi * beside(x), s = __builtin_sin(t) / pi, c = __builtin_cos(t);
+    return x == -__builtin_inf() ? __builtin_nan("") : 2 * (1 + 2 * c * c) / (s * s * s * s) - pentagamma_(1 - x);
+  }
+  double steps = 0;
+  for (; x < 16; x += 1) steps += 6 / (x * x * x * x);
+  const double z = 1 / (x * x);
+  const double series = 2 - z * (1 - z * (4. / 3 - z * (3 - z * (10 - z * (691. / 15 - z * 280)))));
+  return z / x * (2 + 3 / x + z * series) + steps;
 }
 
 /* Halley's method on erfc(y) = 1 - |x|, which has the tail's precision, from Winitzki's approximation (relative error
@@ -80,6 +91,7 @@ inline double erfinv_(double x) {
 OPWRIGHT_SPECIAL(digamma)
 OPWRIGHT_SPECIAL(trigamma)
 OPWRIGHT_SPECIAL(tetragamma)
+OPWRIGHT_SPECIAL(pentagamma)
 OPWRIGHT_SPECIAL(erfinv)
 #undef OPWRIGHT_SPECIAL
 
