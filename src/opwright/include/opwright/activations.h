@@ -42,7 +42,7 @@ OPWRIGHT_INLINE R hardtanh(T number, L low, H high) {
 OPWRIGHT_OF_ONE(hardtanh) { return hardtanh(R(number), B(-1), B(1)); }
 OPWRIGHT_OF_ONE(relu6) { return hardtanh(R(number), B(0), B(6)); }
 OPWRIGHT_OF_ONE(hardsigmoid) {
-  return hardtanh(R(number), B(-3), B(3)) / B(6) + B(0.5);
+  return (hardtanh(R(number), B(-3), B(3)) + B(3)) / B(6);
 }
 OPWRIGHT_OF_ONE(hardswish) {
   const R x = number, inside = x * (x + B(3)) / B(6);
@@ -117,10 +117,6 @@ OPWRIGHT_OF_ONE(gelu_tanh) {
 OPWRIGHT_OF_ONE(softsign) {
   const R x = number;
   return x / (abs(x) + B(1));
-}
-OPWRIGHT_OF_ONE(tanhshrink) {
-  const R x = number;
-  return x - tanh(x);
 }
 /* a + weight * (b - a) */
 template <class T, class E, class A, class R = detail::real_of_two<detail::real_of_two<T, E>, A>>

@@ -7,6 +7,7 @@
 #ifndef OPWRIGHT_DUAL_MATH_H
 #define OPWRIGHT_DUAL_MATH_H
 
+#include "activations.h"
 #include "dual_number.h"
 #include "math.h"
 #include "special.h"
@@ -84,6 +85,7 @@ OPWRIGHT_SLOPE(trigamma, tetragamma(x))
 OPWRIGHT_SLOPE(tetragamma, pentagamma(x))
 OPWRIGHT_SLOPE(sigmoid, y * sigmoid(-x))
 OPWRIGHT_SLOPE(logsigmoid, sigmoid(-x))
+OPWRIGHT_SLOPE(tanhshrink, square(tanh(x)))
 OPWRIGHT_SLOPE(one_minus_square, B(-2) * x)
 OPWRIGHT_SLOPE(square_minus_one, B(2) * x)
 OPWRIGHT_SLOPE(sinc, detail::sinc_slope(x, y))
