@@ -42,13 +42,14 @@ OPWRIGHT_INLINE B multiples(B a, B b, B rest) {
 
 }  // namespace detail
 
-#define OPWRIGHT_SLOPE(name, slope)                                   \
-  template <class S, int N>                                           \
-  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &number) {         \
-    using B = detail::base<S>;                                        \
-    const S x = number.value, y = name(x);                            \
-    (void)x, (void)sizeof(B);                                         \
-    return detail::chain(number, y, S(slope));                        \
+#define OPWRIGHT_SLOPE(name, slope)                                                        \
+  template <class T, class... None, class R = detail::dual_of<T, None...>>                 \
+  OPWRIGHT_INLINE R name(const T &number, None...) {                                       \
+    using S = typename R::Scalar;                                                          \
+    using B = detail::base<S>;                                                             \
+    const S x = number.value, y = name(x);                                                 \
+    (void)x, (void)sizeof(B);                                                              \
+    return detail::chain(number, y, S(slope));                                             \
   }
 
 /* A slope may use a function that is defined further down: dual numbers' functions are found by their argument when the
@@ -94,13 +95,13 @@ OPWRIGHT_SLOPE(abs, sign(x))
 #undef OPWRIGHT_SLOPE
 
 /* Steps: no derivative, whatever that of the number is. */
-#define OPWRIGHT_STEP(name)                                                              \
-  template <class S, int N>                                                              \
-  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &x) {                                 \
-    Dual<S, N> result;                                                                   \
-    result.value = name(x.value);                                                        \
-    for (int i = 0; i < N; ++i) result.partial[i] = S(0);                                \
-    return result;                                                                       \
+#define OPWRIGHT_STEP(name)                                                                \
+  template <class T, class... None, class R = detail::dual_of<T, None...>>                 \
+  OPWRIGHT_INLINE R name(const T &x, None...) {                                            \
+    R result = x;                                                                          \
+    result.value = name(x.value);                                                          \
+    for (int i = 0; i < R::partials; ++i) result.partial[i] = typename R::Scalar(0);       \
+    return result;                                                                         \
   }
 OPWRIGHT_STEP(floor)
 OPWRIGHT_STEP(ceil)
@@ -112,21 +113,15 @@ OPWRIGHT_STEP(sign)
 #undef OPWRIGHT_STEP
 
 /* Functions of two numbers: slopes by a and b, with the value y. One of the two may be a plain number. */
-#define OPWRIGHT_SLOPES(name, slope_a, slope_b)                                                        \
-  template <class S, int N>                                                                            \
-  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &first, const Dual<S, N> &second) {                 \
-    using B = detail::base<S>;                                                                         \
-    const S a = first.value, b = second.value, y = name(a, b);                                         \
-    (void)a, (void)b, (void)sizeof(B);                                                                 \
-    return detail::chain(first, second, y, S(slope_a), S(slope_b));                                    \
-  }                                                                                                    \
-  template <class S, int N, class A, class = detail::if_number<A>>                                     \
-  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &first, A second) {                                 \
-    return name(first, Dual<S, N>(second));                                                            \
-  }                                                                                                    \
-  template <class S, int N, class A, class = detail::if_number<A>>                                     \
-  OPWRIGHT_INLINE Dual<S, N> name(A first, const Dual<S, N> &second) {                                 \
-    return name(Dual<S, N>(first), second);                                                            \
+#define OPWRIGHT_SLOPES(name, slope_a, slope_b)                                                          \
+  template <class T, class U, class... None, class R = detail::dual_of_two<T, U, None...>>               \
+  OPWRIGHT_INLINE R name(const T &one, const U &other, None...) {                                        \
+    using S = typename R::Scalar;                                                                        \
+    using B = detail::base<S>;                                                                           \
+    const R first = one, second = other;                                                                 \
+    const S a = first.value, b = second.value, y = name(a, b);                                           \
+    (void)sizeof(B);                                                                                     \
+    return detail::chain(first, second, y, S(slope_a), S(slope_b));                                      \
   }
 
 OPWRIGHT_SLOPES(pow, detail::select(b == 0, S(0), S(b *pow(a, b - B(1)))),

@@ -28,6 +28,9 @@ template <> struct is_floating<bfloat16> { static constexpr bool value = true; }
 
 template <class S, int N>
 struct Dual {
+  using Scalar = S;
+  static constexpr int partials = N;
+
   S value;
   S partial[N > 0 ? N : 1]; /* of none the compiler drops the one that is never read */
 
