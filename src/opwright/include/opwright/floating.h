@@ -120,6 +120,13 @@ template <class T, class = detail::if_number<T>>
 OPWRIGHT_INLINE T custom_derivative(T, detail::same<T> value, detail::same<T>) {
   return value;
 }
+template <class A, class B>
+A custom_derivative(const A &value, const B &) {
+  static_assert(sizeof(A) == 0,
+                "custom_derivative(x, value, slope) wants the variable first: a slope is by something; "
+                "straight_through(value, expression) takes the derivatives of an expression");
+  return value;
+}
 template <class T, class = detail::if_number<T>>
 OPWRIGHT_INLINE T straight_through(detail::same<T> value, T) {
   return value;
