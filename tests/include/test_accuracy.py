@@ -13,7 +13,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 Compile = Callable[..., ctypes.CDLL]
-_BUILDS = {"native": ("-march=native",)}
+_BUILDS: dict[str, tuple[str, ...]] = {"native": ("-march=native",)}
 if platform.machine() == "x86_64":
     _BUILDS = {"native, libmvec": ("-march=native", "-DOPWRIGHT_LIBMVEC"), "baseline": ("-march=x86-64-v2",)}
 _NUMPYS = {"cbrt": np.cbrt}
@@ -22,6 +22,9 @@ _ELEMENTARY = [
     *("acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid", "logsigmoid"),
     *("digamma", "erfinv"),
 ]
+_OF_TWO: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    name: getattr(torch, name) for name in ("pow", "atan2", "hypot", "fmod", "logaddexp", "xlogy", "copysign")
+}
 _COMPOSITE: dict[str, Callable[[Tensor], Tensor]] = {
     **{name: getattr(F, name) for name in ("softplus", "elu", "celu", "selu", "gelu", "silu", "mish", "hardswish")},
     **{name: getattr(F, name) for name in ("hardsigmoid", "softsign", "tanhshrink")},
@@ -37,6 +40,11 @@ def library(request: pytest.FixtureRequest, compile_once: Compile) -> ctypes.CDL
         f"  for (long i = 0; i < n; ++i) y[i] = {name}(x[i]);\n}}"
         for name in [*_ELEMENTARY, *_COMPOSITE]
         for ctype in ("float", "double")
+    )
+    text += "".join(
+        f'extern "C" void {name}_of_two(const float *x, const float *y, float *z, long n) {{\n'
+        f"  for (long i = 0; i < n; ++i) z[i] = {name}(x[i], y[i]);\n}}\n"
+        for name in _OF_TWO
     )
     flags = ("-O3", "-fno-math-errno", "-fno-trapping-math", *_BUILDS[request.param])
     return compile_once(f"#include <opwright.h>\n{text}", *flags)
@@ -100,6 +108,27 @@ def test_elementary_functions_of_doubles(library: ctypes.CDLL, name: str) -> Non
     error = ulps(got, expected)
     worst = int(error.argmax())
     assert error[worst] <= 5, (x[worst], got[worst], expected[worst])
+
+
+@pytest.mark.parametrize("name", _OF_TWO)
+def test_functions_of_two(library: ctypes.CDLL, name: str) -> None:
+    special = torch.tensor([0.0, -0.0, torch.inf, -torch.inf, torch.nan, 1, -1, 2, -2, 3, 0.5, 1e-40, 1e30])
+    a, b = torch.meshgrid(special, special, indexing="ij")
+    x = sweep(torch.float32)
+    x = x[~x.isnan()]  # among the patterns there are signalling ones
+    y = x.roll(4321) % 9 if name == "pow" else x.roll(4321)
+    x, y = torch.cat([a.flatten(), x]), torch.cat([b.flatten(), y])
+    z = torch.empty_like(x)
+    library[f"{name}_of_two"](*(ctypes.c_void_p(t.data_ptr()) for t in (x, y, z)), ctypes.c_long(x.numel()))
+    expected = _OF_TWO[name](x.double(), y.double())
+    error = ulps(z, expected)
+    if name == "logaddexp":  # a sum: exact to the larger part's last place
+        error /= torch.stack([x.double(), y.double(), torch.ones_like(expected)]).abs().amax(0) / expected.abs()
+    if name == "fmod":  # PyTorch's is NaN where the quotient overflows
+        error[(x / y).isinf()] = 0
+    worst = int(error.nan_to_num(0, torch.inf).argmax())
+    limit = 9 if name == "xlogy" else 4  # a product with a logarithm that is within 4
+    assert error[worst] <= limit, (x[worst], y[worst], z[worst], expected[worst])
 
 
 @pytest.mark.parametrize("name", _COMPOSITE)

@@ -78,7 +78,9 @@ static_assert(__is_same(decltype(pow(F(1), 0.1)), F) && __is_same(decltype(max(0
 static_assert(__is_same(decltype(value_of(F(1))), float) && __is_same(decltype(F(1) > 0.1), bool), "plain");
 static_assert(__is_same(decltype(gelu(F(1))), F) && __is_same(decltype(softplus(0.1f, 2, 3)), float), "as it came");
 static_assert(__is_trivially_copyable(F), "raw memory");
-template <class T> float body(T x) { return value_of(0.1 * x + 0.7 + x / 0.3 + pow(x, 1.1) + (x > 0.1 ? 2 : 1) * half(1)); }
+template <class T> float body(T x) {
+  return value_of(0.1 * x + 0.7 + x / 0.3 + pow(x, 1.1) + (x > 0.1 ? 2 : 1) * half(1));
+}
 extern "C" void run(const double *in, double *out) {
   const float x = in[0];
   out[0] = body(Dual<float, 0>(x)), out[1] = body(Dual<Dual<float, 3>, 2>(x));
@@ -156,7 +158,7 @@ def errors(tmp_path: Path, body: str) -> str:
     "statement",
     [
         *("float y = x; (void)y;", "double y = 0; y = x;", "helper(x);", "std::exp(x);", "exp(x, 1);", "round(x, 2);"),
-        *("pow(x, 1, 2);", "T y = \"text\"; (void)y;"),
+        *("pow(x, 1, 2);", 'T y = "text"; (void)y;'),
     ],
 )
 def test_what_would_lose_the_derivative_does_not_compile(tmp_path: Path, statement: str) -> None:

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from opwright.toolchain.diagnostics import Diagnostic
 
 _DUAL = re.compile(r"\bDual<")
-_NAME = re.compile(r"no matching function for call to ['‘](?:std::)?(\w+)")
+_NAME = re.compile(r"no matching function for call to '(?:std::)?(\w+)")
 _CONVERSION = re.compile(r"cannot convert|no viable conversion|no known conversion|from incompatible type")
-_ARGUMENT = re.compile(r"initializing argument \d+ of ['‘](?P<declared>[^'’]+)")
+_ARGUMENT = re.compile(r"initializing argument \d+ of '(?P<declared>[^']+)")
 
 
 def hint(error: Diagnostic) -> str:

@@ -1,8 +1,8 @@
 /* Functions that are made of others, by PyTorch's names and definitions, its conventions at kinks included.
  *
- * Each is written once for plain and dual numbers, and so differentiated by being run. What isn't smooth is a selection,
- * whose derivative is that of what it takes; all candidates are computed first, because a selection is vectorised, a
- * branch isn't. B(...) keeps a constant in the numbers' own precision.
+ * Each is written once for plain and dual numbers, and so differentiated by being run. What isn't smooth is a
+ * selection, whose derivative is that of what it takes; all candidates are computed first, because a selection is
+ * vectorised, a branch isn't. B(...) keeps a constant in the numbers' own precision.
  */
 #ifndef OPWRIGHT_ACTIVATIONS_H
 #define OPWRIGHT_ACTIVATIONS_H
@@ -34,8 +34,8 @@ OPWRIGHT_OF_ONE(frac) {
   const R x = number;
   return x - trunc(x);
 }
-/* relu, relu6, hardtanh, hardsigmoid and hardshrink are flat at their kinks, clamp isn't. Of NaN the derivative is 0 but
- * for relu. */
+/* relu, relu6, hardtanh, hardsigmoid and hardshrink are flat at their kinks, clamp isn't. Of NaN the derivative is 0
+ * but for relu. */
 OPWRIGHT_OF_ONE(relu) {
   const R x = number;
   return where(x <= 0, R(0), x);
@@ -87,7 +87,8 @@ OPWRIGHT_OF_TWO(elu, alpha) {
   return where(x > 0, x, below);
 }
 OPWRIGHT_OF_TWO(celu, alpha) {
-  const R x = number, scale = alpha, scaled = x / scale, curve = expm1(scaled), below = scale * where(x < 0, curve, scaled);
+  const R x = number, scale = alpha, scaled = x / scale, curve = expm1(scaled);
+  const R below = scale * where(x < 0, curve, scaled);
   return where(x > 0, x, below);
 }
 OPWRIGHT_OF_ONE(elu) { return elu(R(number), B(1)); }

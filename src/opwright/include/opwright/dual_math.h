@@ -1,7 +1,7 @@
 /* The derivatives of the functions in math.h and special.h.
  *
- * Each is a function's slope, written with x, the number, and y, the function's value there. x and y may be dual numbers
- * themselves, so a slope must be made of functions that have derivatives; what it needs again is common to the
+ * Each is a function's slope, written with x, the number, and y, the function's value there. x and y may be dual
+ * numbers themselves, so a slope must be made of functions that have derivatives; what it needs again is common to the
  * compiler, too.
  */
 #ifndef OPWRIGHT_DUAL_MATH_H
@@ -22,8 +22,8 @@ OPWRIGHT_INLINE S sinc_slope(const S &x, const S &y) {
   using B = base<S>;
   const S u = x * B(3.14159265358979323846), z = u * u, difference = (cos(u) - y) / x;
   S series = B(-18. / 121645100408832000.); /* (-1)^n 2n / (2n + 1)! */
-  constexpr double terms[] = {16. / 355687428096000., -14. / 1307674368000., 12. / 6227020800., -10. / 39916800., 8. / 362880.,
-                            -6. / 5040., 4. / 120., -2. / 6.};
+  constexpr double terms[] = {16. / 355687428096000., -14. / 1307674368000., 12. / 6227020800., -10. / 39916800.,
+                              8. / 362880., -6. / 5040., 4. / 120., -2. / 6.};
   for (const double term : terms) series = series * z + B(term);
   return select(z < 1, S(series * u * B(3.14159265358979323846)), difference);
 }

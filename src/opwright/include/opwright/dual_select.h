@@ -7,8 +7,8 @@
 namespace opwright {
 namespace detail {
 
-/* The partials of the smaller (or larger) of two: where they are equal each has half, where one is NaN both have all, as
- * the derivatives of torch.minimum and torch.maximum. */
+/* The partials of the smaller (or larger) of two: where they are equal each has half, where one is NaN both have all,
+ * as the derivatives of torch.minimum and torch.maximum. */
 template <class S>
 OPWRIGHT_INLINE S split(bool without_a, bool without_b, bool equal, const S &a, const S &b) {
   const S sum = select(without_a, S(0), a) + select(without_b, S(0), b);
@@ -17,7 +17,8 @@ OPWRIGHT_INLINE S split(bool without_a, bool without_b, bool equal, const S &a, 
 
 }  // namespace detail
 
-/* Two dual numbers have an overload of their own, which is a better match than std::min where a source uses namespace std. */
+/* Two dual numbers have an overload of their own, which is a better match than std::min where a source uses namespace
+ * std. */
 #define OPWRIGHT_EXTREMUM(name, op, opposite)                                                                     \
   template <class S, int N>                                                                                       \
   OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &a, const Dual<S, N> &b) {                                     \
@@ -90,8 +91,9 @@ OPWRIGHT_INLINE Dual<S, N> clamp(const Dual<S, N> &x, const Dual<S, N> &low, con
 template <class S, int N>
 OPWRIGHT_INLINE Dual<S, N> stop_gradient(const Dual<S, N> &x) { return Dual<S, N>(value_of(x)); }
 
-/* `value` with the derivative `slope` by x. The slope may depend on x: its derivative is the second one. That of `value`
- * is left out. What depends on several variables is a sum: custom_derivative(x, value, by_x) + custom_derivative(y, 0, by_y). */
+/* `value` with the derivative `slope` by x. The slope may depend on x: its derivative is the second one. That of
+ * `value` is left out. What depends on several variables is a sum: custom_derivative(x, value, by_x) +
+ * custom_derivative(y, 0, by_y). */
 template <class S, int N>
 OPWRIGHT_INLINE Dual<S, N> custom_derivative(const Dual<S, N> &x, const detail::same<Dual<S, N>> &value,
                                                             const detail::same<Dual<S, N>> &slope) {

@@ -1,14 +1,15 @@
 /* The types that mathematics is done in: float and double as they are, halves as float, whole numbers as the other
  * argument's type, and dual numbers (dual.h) as themselves, whatever plain number stands beside them.
  *
- * The functions end with an empty pack, `None...`: by it a function that the author (or std) has under the same name is the
- * better match. A pack that isn't empty has no type. */
+ * The functions end with an empty pack, `None...`: by it a function that the author (or std) has under the same name
+ * is the better match. A pack that isn't empty has no type. */
 #ifndef OPWRIGHT_FLOATING_H
 #define OPWRIGHT_FLOATING_H
 
 #include "half.h"
 
-#define OPWRIGHT_INLINE inline __attribute__((always_inline)) /* a call that stays keeps its loop from being vectorised */
+/* A call that stays keeps its loop from being vectorised. */
+#define OPWRIGHT_INLINE inline __attribute__((always_inline))
 
 namespace opwright {
 
@@ -54,7 +55,8 @@ template <> struct wider<float, integer> { using type = float; };
 template <> struct wider<double, integer> { using type = double; };
 template <> struct wider<integer, float> { using type = float; };
 template <> struct wider<integer, double> { using type = double; };
-template <class A, class B> using wider_number = typename wider<typename number<A>::type, typename number<B>::type>::type;
+template <class A, class B>
+using wider_number = typename wider<typename number<A>::type, typename number<B>::type>::type;
 template <class A, class B, class... None>
 using float_of_two = float_of<wider_number<A, B>, None...>;
 template <class A, class B, class C, class... None>
@@ -71,7 +73,8 @@ template <class S, int N> struct wider<double, Dual<S, N>> { using type = Dual<S
 template <class S, int N> struct wider<integer, Dual<S, N>> { using type = Dual<S, N>; };
 template <class T, class... None> struct real_scalar : floating<T, None...> {};
 template <class S, int N> struct real_scalar<Dual<S, N>> { using type = Dual<S, N>; };
-template <class A, class B> using wider_scalar = typename wider<typename scalar<A>::type, typename scalar<B>::type>::type;
+template <class A, class B>
+using wider_scalar = typename wider<typename scalar<A>::type, typename scalar<B>::type>::type;
 template <class T, class... None> using real = typename real_scalar<T, None...>::type;
 template <class A, class B, class... None> using real_of_two = real<wider_scalar<A, B>, None...>;
 template <class A, class B, class C, class... None>

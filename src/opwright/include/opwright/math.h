@@ -1,9 +1,10 @@
-/* Exact mathematics under unqualified names: exp(float) is float's, abs(-0.5f) is 0.5f, exp(half) is computed in float.
+/* Exact mathematics under unqualified names: exp(float) is float's, abs(-0.5f) is 0.5f, exp(half) is computed in
+ * float.
  *
- * Every function is a template over the floating types. A template wins over C's `double exp(double)` for a float (exact
- * match), and gives way to C's or std's own exact overload where the source includes <cmath> or <math.h>: the two never
- * clash, and both are exact. It gives way to a function of the author's with its name, too (the empty pack of
- * floating.h). Functions of halves take their argument as float and return float.
+ * Every function is a template over the floating types. A template wins over C's `double exp(double)` for a float
+ * (exact match), and gives way to C's or std's own exact overload where the source includes <cmath> or <math.h>: the
+ * two never clash, and both are exact. It gives way to a function of the author's with its name, too (the empty pack
+ * of floating.h). Functions of halves take their argument as float and return float.
  */
 #ifndef OPWRIGHT_MATH_H
 #define OPWRIGHT_MATH_H
@@ -130,8 +131,8 @@ inline typename detail::whole<A>::type max(const A &a, const typename detail::wh
 
 /* What the standard library doesn't have, or means otherwise, by PyTorch's names and definitions. */
 
-/* To the nearest whole number, halfway cases to the even one. C's own `round`, which a plain number gets where the source
- * includes <cmath>, goes away from zero there; `rint` is half to even everywhere. */
+/* To the nearest whole number, halfway cases to the even one. C's own `round`, which a plain number gets where the
+ * source includes <cmath>, goes away from zero there; `rint` is half to even everywhere. */
 template <class T, class... None>
 inline detail::float_of<T, None...> round(T x, None...) {
   return rint(x);
@@ -209,8 +210,8 @@ inline detail::float_of_two<A, B, None...> xlog1py(A a, B b, None...) {
   const R x = a, y = b, product = x * log1p(y);
   return x == 0 && y == y ? R(0) : product;
 }
-/* What is left of a after whole multiples of b, with b's sign, as torch.remainder and Python's %; `fmod` has a's. C's own
- * `remainder`, which plain numbers get where the source includes <cmath>, rounds the quotient to the nearest. */
+/* What is left of a after whole multiples of b, with b's sign, as torch.remainder and Python's %; `fmod` has a's. C's
+ * own `remainder`, which plain numbers get where the source includes <cmath>, rounds the quotient to the nearest. */
 template <class A, class B, class... None>
 inline detail::float_of_two<A, B, None...> remainder(A a, B b, None...) {
   using R = detail::float_of_two<A, B>;
