@@ -177,15 +177,11 @@ def test_an_argument_may_be_what_is_overwritten(pointwise: Operators) -> None:
         view(expected).mul_(3)
         pointwise.accumulate(view(x), view(x), 2.0)
         torch.testing.assert_close(x, expected)
-    x = torch.randn(1, 4)
-    expected = 3 * x
-    pointwise.accumulate(x, x[0], 2.0)
-    torch.testing.assert_close(x, expected)
 
 
 def test_overlaps_that_pytorch_refuses(pointwise: Operators) -> None:
     x = torch.ones(3, 3)
-    for y, other in ((x[0], x.view(-1)[1:4]), (x, x[0]), (x, x.t()), (x, x[0, 0])):
+    for y, other in ((x[0], x.view(-1)[1:4]), (x, x[0]), (x, x.t()), (x, x[0, 0]), (x[:1], x[0])):
         with pytest.raises(RuntimeError, match="refer to a single memory location"):
             y.add_(other)
         with pytest.raises(ArgumentError, match="y is overwritten, but it shares memory with x"):
