@@ -214,6 +214,7 @@ def test_a_type_that_nothing_tells() -> None:
 
 ADD = "f(x: T, y: T, w: T?) -> (z: T)"
 DOT = "f(x: T[N], y: T[N, M]) -> (z: T[M]) batched"
+RULE = "sizes, counted from the last, are equal or 1"
 INTO = "f(x: T!, y: T, i: i64) -> ()"
 
 
@@ -250,24 +251,18 @@ def test_only_leading_axes_broadcast() -> None:
         (
             ADD,
             {"x": info(2, 3), "y": info(4), "w": None},
-            (
-                "y has shape (4,), which doesn't broadcast with (2, 3): sizes, counted from the last, are equal or 1\n"
-                "  bound so far: ...=(2, 3) (x)"
-            ),
+            (f"y has shape (4,), which doesn't broadcast with (2, 3): {RULE}\n  bound so far: ...=(2, 3) (x)"),
         ),
         (
             ADD,
             {"x": info(2, 1), "y": info(4), "w": info(3, 4)},
-            (
-                "w has shape (3, 4), which doesn't broadcast with (2, 4): sizes, counted from the last, are equal or 1\n"
-                "  bound so far: ...=(2, 4) (x, y)"
-            ),
+            (f"w has shape (3, 4), which doesn't broadcast with (2, 4): {RULE}\n  bound so far: ...=(2, 4) (x, y)"),
         ),
         (
             DOT,
             {"x": info(2, 3), "y": info(4, 3, 2)},
             (
-                "y has shape (4, 3, 2), which doesn't broadcast with (2,): sizes, counted from the last, are equal or 1\n"
+                f"y has shape (4, 3, 2), which doesn't broadcast with (2,): {RULE}\n"
                 "  bound so far: ...=(2,) (x), N=3 (x)"
             ),
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -36,10 +37,6 @@ class KernelSource:
     is_text: bool = field(init=False)
     """Whether the text isn't the file's."""
     source: Source = field(init=False)
-    signatures: Mapping[str, Signature] = field(init=False)
-    """All operators by name, those of other files too: each backward with its forward's types, and derivatives."""
-    derived: Mapping[str, Derived] = field(init=False)
-    """Those whose kernels are derived."""
     _written: Mapping[str, Signature] = field(init=False)
 
     masked = False
@@ -67,8 +64,22 @@ class KernelSource:
     def relate(self, signatures: Iterable[Signature]) -> None:
         """Make known what other files hold too: a backward has the element types of its forward."""
         self._written = {signature.name: signature for signature in inherited(signatures)}
-        every, self.derived = with_derived(self._written.values())
-        self.signatures = {signature.name: signature for signature in every}
+        self.__dict__.pop("_family", None)
+
+    @property
+    def signatures(self) -> Mapping[str, Signature]:
+        """All operators by name, those of other files too: each backward with its forward's types, and derivatives."""
+        return self._family[0]
+
+    @property
+    def derived(self) -> Mapping[str, Derived]:
+        """Those whose kernels are derived."""
+        return self._family[1]
+
+    @cached_property
+    def _family(self) -> tuple[Mapping[str, Signature], Mapping[str, Derived]]:
+        every, derived = with_derived(self._written.values())
+        return {signature.name: signature for signature in every}, derived
 
     def assignments(self) -> list[dict[str, DType]]:
         """Every choice of element types that a kernel of the file allows: each is a library of its own."""

@@ -13,7 +13,7 @@ from opwright.errors import ArgumentError
 from opwright.runtime.interface import BY_CODE, ForwardMode, KernelState
 from opwright.runtime.native import native
 from opwright.runtime.plan import encode, encode_node
-from opwright.signature import Signature, TensorInfo, bind, chosen_type, index_error, output_shapes
+from opwright.signature import DType, Signature, TensorInfo, bind, chosen_type, index_error, output_shapes
 from opwright.signature.node import node_plan
 from opwright.signature.wiring import Derivative
 
@@ -57,7 +57,7 @@ class NativeRuntime:
 
     def define(self, kernel: KernelState, op: torch._ops.OpOverload, *, residuals: bool, mask: bool) -> int:
         """See the interface; an operator is an address."""
-        plan = encode(kernel.signature, kernel.axes, ellipsis=kernel.ellipsis, mask=mask)
+        plan = encode(kernel.signature, kernel.axes, ellipsis=kernel.ellipsis, mask=mask, derived=kernel.derived)
         address, count = plan.buffer_info()
         qualified, overload = op._schema.name.encode(), op._overloadname.encode()  # noqa: SLF001 - there is no other way
         made = self._library.operator_new(kernel.handle, qualified, overload, address, count, int(residuals))
@@ -91,7 +91,9 @@ def _explain(state: KernelState, words: Sequence[int]) -> None:
     axes = {axis: next(numbers) for axis in state.axes}
     ellipsis = [next(numbers) for _ in range(next(numbers))] if state.ellipsis else None
     types = chosen_type(signature, BY_CODE.get(next(numbers))) if signature.chosen_type else {}
-    binding = bind(signature, arguments, axes=axes, ellipsis=ellipsis, types=types, scalars=sizes)
+    default = DType.from_torch_name(str(torch.get_default_dtype()).removeprefix("torch."))
+    given = {"axes": axes, "ellipsis": ellipsis, "types": types, "scalars": sizes}
+    binding = bind(signature, arguments, **given, default=default)
     output_shapes(signature, binding, with_residuals=True)
     wrong = tuple(numbers)
     if wrong:

@@ -20,17 +20,28 @@ from opwright.signature import (
 )
 from opwright.signature.node import NodePlan
 
-VERSION = 4
+VERSION = 5
 KINDS = {"tensor": 0, "float": 1, "int": 2, "bool": 3, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8}
 KINDS |= {"dtype": 9, "device": 10}
 NONE = -1
 CODES = {"axis": 0, "constant": 1, "+": 2, "-": 3, "*": 4, "//": 5}
+BROADCAST = {"none": 0, "pointwise": 1, "batched": 2}
 TYPE_KINDS = {"dtype": 0, "var": 1, "acc": 2}
 SOURCES = {"gradient": 0, "zero_gradient": 1, "input": 2, "output": 3, "scalar": 4, "axis": 5, "ellipsis": 6, "mask": 7}
 
 
-def encode(signature: Signature, axes: Sequence[str] = (), *, ellipsis: bool = False, mask: bool = False) -> array[int]:
-    """The plan of one operator whose schema also takes `axes`, the shape of ``...``, and an output mask."""
+def encode(
+    signature: Signature,
+    axes: Sequence[str] = (),
+    *,
+    ellipsis: bool = False,
+    mask: bool = False,
+    derived: bool = False,
+) -> array[int]:
+    """The plan of one operator whose schema also takes `axes`, the shape of ``...``, and an output mask.
+
+    `derived`: whether its kernel has an instance for each choice of results.
+    """
     arguments = [_argument(signature, param) for param in signature.inputs]
     arguments += [(KINDS["dtype"], 0)] * (signature.chosen_type is not None)
     arguments += [(KINDS["device"], 0)] * signature.is_factory
@@ -41,7 +52,8 @@ def encode(signature: Signature, axes: Sequence[str] = (), *, ellipsis: bool = F
     words += [len(arguments), *(word for argument in arguments for word in argument)]
     words += _tensors(signature, signature.tensors) + _tensors(signature, signature.results)
     autocast = signature.autocast.code if signature.autocast else NONE
-    return array("q", [*words, len(signature.residuals), len(signature.data_axes), autocast])
+    broadcast = BROADCAST["pointwise" if signature.pointwise else "batched" if signature.batched else "none"]
+    return array("q", [*words, len(signature.residuals), len(signature.data_axes), autocast, broadcast, derived])
 
 
 def encode_node(node: NodePlan) -> array[int]:
@@ -71,7 +83,7 @@ def _argument(signature: Signature, param: Param) -> tuple[int, int]:
 def _tensors(signature: Signature, params: Sequence[TensorParam]) -> list[int]:
     words = [len(params)]
     for param in params:
-        words += [*_type(signature, param.type), param.optional, param.mutated, param.has_ellipsis]
+        words += [*_type(signature, param.type), param.optional, param.mutated, signature.has_leading(param)]
         words += [param.index_range is not None]
         for limit in param.index_range or ():
             words += _expression(signature, limit)

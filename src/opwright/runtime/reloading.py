@@ -90,7 +90,12 @@ def changes(before: Mapping[str, Registered], after: Mapping[str, Registered]) -
         ("new", [name for name in after if name not in before]),
         ("removed", [name for name in before if name not in after]),
     )
-    return "".join(f"; {what}: {', '.join(names)}" for what, names in said if names)
+    shown = [(what, list(filter(_is_public, names))) for what, names in said]
+    return "".join(f"; {what}: {', '.join(names)}" for what, names in shown if names)
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_")
 
 
 _Any = TypeVar("_Any")
@@ -148,7 +153,7 @@ def _farewell(namespace: str, old: Registered, current: Mapping[str, Registered]
         return (
             f"{name}() was removed from its source, which was loaded again since this callable was taken\n"
             f"  it was:      {old.kernel.signature}\n"
-            f"  now there:   {', '.join(new) or 'nothing'}"
+            f"  now there:   {', '.join(filter(_is_public, new)) or 'nothing'}"
         )
     each, then, now = _difference(name, current, new)
     return (

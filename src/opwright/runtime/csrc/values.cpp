@@ -91,6 +91,9 @@ void check_overlap(const Operator& op, const Call& call, size_t input) {
     if (other == input || !call.inputs[other]->defined()) continue;
     const auto status = at::get_overlap_status(t, *call.inputs[other]);
     if (status != at::MemOverlapStatus::Full && status != at::MemOverlapStatus::Partial) continue;
+    // Each element is read before its place is written.
+    const bool same = op.plan.broadcast == Broadcast::Pointwise && !op.plan.inputs[other].mutated;
+    if (same && status == at::MemOverlapStatus::Full) continue;
     const std::string name = named(op, other);
     raise(Class::Argument, named(op, input) + " is overwritten, but it shares memory with " +
                                name.substr(name.rfind(' ') + 1) + "\n  likely fix:   clone() one of them before the call");
