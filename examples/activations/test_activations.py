@@ -102,8 +102,10 @@ def test_smooth_l1_promotes() -> None:
 def test_smooth_l1_at_its_kinks() -> None:
     distance = torch.tensor([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
     zeros = torch.zeros_like(distance)
-    ours, theirs = (derivatives(form, [distance]) for form in (
-        lambda x: smooth_l1(x, zeros), lambda x: F.smooth_l1_loss(x, zeros, reduction="none")))
+    ours, theirs = (
+        derivatives(form, [distance])
+        for form in (lambda x: smooth_l1(x, zeros), lambda x: F.smooth_l1_loss(x, zeros, reduction="none"))
+    )
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other)
 

@@ -100,7 +100,7 @@ def test_opcheck(layout: str) -> None:
     assert list(torch.library.opcheck(ops.lltm, tuple(inputs)).values()) == ["SUCCESS"] * 4
     gates = torch.randn(3, 12, requires_grad=True, dtype=torch.float64)
     assert list(torch.library.opcheck(cell_ops.lltm_cell, (gates, inputs[4])).values()) == ["SUCCESS"] * 4
-    pointwise = (*gates.detach().requires_grad_().chunk(3, dim=1), inputs[4])
+    pointwise = (*(gate.detach().requires_grad_() for gate in gates.chunk(3, dim=1)), inputs[4])
     assert list(torch.library.opcheck(derived_ops.lltm_derived, pointwise).values()) == ["SUCCESS"] * 4
 
 

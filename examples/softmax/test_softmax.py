@@ -6,6 +6,7 @@ import pytest
 import torch
 from softmax import Softmax, ops, softmax
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import opwright
 
@@ -67,7 +68,7 @@ def test_vmap_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
         )
     calls: list[torch.Size] = []
 
-    class Counting(torch.utils._python_dispatch.TorchDispatchMode):
+    class Counting(TorchDispatchMode):
         def __torch_dispatch__(
             self, func: Callable[..., object], types: object, args: tuple[Tensor, ...] = (), kwargs: object = None
         ) -> object:

@@ -109,6 +109,11 @@ class KernelSource:
         ]
         return self._unit(instances)
 
+    def kernel_unit(self, name: str, types: Mapping[str, DType]) -> Unit:
+        """The same for one kernel alone."""
+        kernel = next(kernel for kernel in self.source.kernels if kernel.signature.name == name)
+        return self._unit([self._instance(kernel, types)])
+
     def derivatives(self) -> list[DerivedSource]:
         """The derived kernels that are made of this file's."""
         own = {kernel.signature.name for kernel in self.source.kernels}
