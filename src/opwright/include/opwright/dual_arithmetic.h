@@ -83,7 +83,9 @@ OPWRIGHT_COMPOUND(/)
 #undef OPWRIGHT_COMPOUND
 
 #define OPWRIGHT_COMPARISON(op)                                                                                    \
-  OPWRIGHT_DUALS OPWRIGHT_INLINE bool operator op(const Dual<S, N> &a, const Dual<S, N> &b) { return a.value op b.value; } \
+  OPWRIGHT_DUALS OPWRIGHT_INLINE bool operator op(const Dual<S, N> &a, const Dual<S, N> &b) {                      \
+    return a.value op b.value;                                                                                     \
+  }                                                                                                                \
   OPWRIGHT_DUAL_AND_NUMBER OPWRIGHT_INLINE bool operator op(const Dual<S, N> &a, A b) {                            \
     return a.value op static_cast<detail::base<S>>(b);                                                             \
   }                                                                                                                \
@@ -100,6 +102,9 @@ OPWRIGHT_COMPARISON(!=)
 
 OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> &operator++(Dual<S, N> &x) { return x += 1; }
 OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> &operator--(Dual<S, N> &x) { return x -= 1; }
+
+#undef OPWRIGHT_DUALS
+#undef OPWRIGHT_DUAL_AND_NUMBER
 
 }  // namespace opwright
 #endif

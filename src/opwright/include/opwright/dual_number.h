@@ -1,13 +1,14 @@
 /* Dual<S, N>: a number with N derivatives, for functions that are differentiated by being run.
  *
- * `value` is the number, `partial[i]` its derivative by the i-th variable; S is float, double, or a Dual for the second
- * order. A plain number is a constant: it converts without being asked, and is rounded to the type at the bottom, so
- * `0.5 * x` of a float is computed in float. Nothing converts back, which would lose the derivative, but to whole numbers
- * when asked (`int(x)`, whose derivative is zero); `value_of(x)` is the plain value. Comparisons compare values.
+ * `value` is the number, `partial[i]` its derivative by the i-th variable; S is float, double, or a Dual for the
+ * second order. A plain number is a constant: it converts without being asked, and is rounded to the type at the
+ * bottom, so `0.5 * x` of a float is computed in float. Nothing converts back, which would lose the derivative, but to
+ * whole numbers when asked (`int(x)`, whose derivative is zero); `value_of(x)` is the plain value. Comparisons compare
+ * values.
  *
  * A partial of exactly zero stays zero, whatever it is multiplied by. That is how variables that have no part in a
- * function stay out of it: the derivative of `x + sqrt(y)` by x is 1 at y = 0, as in PyTorch, where 0 * inf would make it
- * NaN. And the compiler drops products with a zero that it knows.
+ * function stay out of it: the derivative of `x + sqrt(y)` by x is 1 at y = 0, as in PyTorch, where 0 * inf would make
+ * it NaN. And the compiler drops products with a zero that it knows.
  */
 #ifndef OPWRIGHT_DUAL_NUMBER_H
 #define OPWRIGHT_DUAL_NUMBER_H
@@ -28,6 +29,9 @@ template <> struct is_floating<bfloat16> { static constexpr bool value = true; }
 
 template <class S, int N>
 struct Dual {
+  using Scalar = S;
+  static constexpr int partials = N;
+
   S value;
   S partial[N > 0 ? N : 1]; /* of none the compiler drops the one that is never read */
 
@@ -39,7 +43,8 @@ struct Dual {
   template <class W, class = detail::if_number<W>>
   explicit OPWRIGHT_INLINE operator W() const {
     static_assert(!detail::is_floating<W>::value,
-                  "this conversion would lose the derivative: write T(x) for the number itself, value_of(x) for its value");
+                  "this conversion would lose the derivative: "
+                  "write T(x) for the number itself, value_of(x) for its value");
     return static_cast<W>(value);
   }
 };
