@@ -1,4 +1,4 @@
-"""Forward-mode derivatives of pointwise operators, alone and with reverse mode, against finite differences and PyTorch."""
+"""Forward mode of pointwise operators, alone and with reverse mode, against finite differences and PyTorch."""
 
 from __future__ import annotations
 
