@@ -20,7 +20,9 @@ Leaf = Callable[..., torch.Tensor]
 class Counter(TorchDispatchMode):
     """Counts the calls of these operators."""
 
-    count = 0
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.count = 0
 
     def __torch_dispatch__(self, op: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.count += op.namespace in ("pointwise_ops", "batched_ops")
