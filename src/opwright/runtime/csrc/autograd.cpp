@@ -98,8 +98,12 @@ void AutogradKernel::operator()(const c10::OperatorHandle&, c10::DispatchKeySet 
   const Derivative& d = *op->derivative;
   const bool recorded = requires_grad(d, arguments);
   const Mutated mutated(*op, *stack);
-  mutated.check(recorded, d.result_slots);
+  mutated.check(recorded);
   if (!recorded) return below_autograd(*op, keys, stack);
+  if (C10_UNLIKELY(mutated.have_view_beside(d.result_slots))) {
+    if (is_plain_cpu(keys & c10::after_autograd_keyset)) check_overlap(*op, arguments);
+    return run_on_copies(*op, stack);
+  }
   const NodePtr node = record(d, arguments);
   const Operator& forward = d.backward ? *d.forward : *op;
   const Absent absent(forward, arguments);
