@@ -148,11 +148,11 @@ class Loop:
     def _members(self) -> Iterator[str]:
         """Scalars, which optional inputs there are; for derivatives also an element of what isn't differentiated."""
         for argument in self._scalars():
-            yield f"  {argument.parameter.element} {argument.name};"
+            yield f"  {argument.parameter.element} v_{argument.name};"
         for tensor in self._optional():
             yield f"  bool has_{tensor.name};"
         for tensor in self._passive() if self.derived else ():
-            yield f"  {self._stored(tensor)} {tensor.name};"
+            yield f"  {self._stored(tensor)} v_{tensor.name};"
 
     def _values(self, scalar: Scalar) -> Iterator[str]:
         yield from (scalar(argument) for argument in self._scalars())
@@ -192,9 +192,13 @@ class Loop:
                 yield f"    {self._pointer(tensor)}[i] = {self._rounded(tensor, value) if computes else value};"
 
     def _number(self, dtype: DType) -> str:
-        """The C++ type that a type variable's elements are computed in."""
+        """The C++ type that a type variable's elements are computed in.
+
+        Dual numbers of different types don't mix, as float and double do; there derivatives alone notice what lacks them.
+        """
         plain = dtype.accumulate.ctype
-        return f"opwright::Dual<{plain}, 0>" if self.dual and dtype.is_floating else plain
+        mixed = len({each.accumulate for each in self.types.values() if each.is_floating}) > 1
+        return f"opwright::Dual<{plain}, 0>" if self.dual and dtype.is_floating and not mixed else plain
 
     def _rounded(self, tensor: TensorParam, value: str) -> str:
         floating = tensor.type.resolve(self.types).is_floating
@@ -227,7 +231,7 @@ class Loop:
 
     def _word(self, argument: Argument, numbers: Mapping[str, str]) -> str:
         if argument.role == "scalar":
-            return f"c.{argument.name}"
+            return f"c.v_{argument.name}"
         if argument.role != "input":
             return f"y_{argument.name}"
         tensor = next(t for t in self._own.tensors if t.name == argument.name)
@@ -241,7 +245,7 @@ class Loop:
         inputs, written = active(own, own.tensors), self._written()
         numbers = {v: "S" if d.is_floating else d.ctype for v, d in self.types.items()}
         numbers |= {v: "S" for v in own.type_variables if v not in numbers}
-        lines = list(self._call(numbers, lambda t: f"x[{inputs.index(t)}]" if t in inputs else f"c.{t.name}"))
+        lines = list(self._call(numbers, lambda t: f"x[{inputs.index(t)}]" if t in inputs else f"c.v_{t.name}"))
         lines += [f"    y[{o}] = {value};" for o, value in enumerate(written)]
         return _BODY.substitute(index=self.index, given=len(inputs), results=len(written), statements="\n".join(lines))
 
@@ -267,7 +271,7 @@ class Loop:
         inputs, results = active(self.signature, self.signature.tensors), self._results()
         for tensor in self._passive():
             element = f"{self._pointer(self._seen(tensor))}[i]"
-            yield f"    c.{tensor.name} = {element}{' != 0' * (self._stored(tensor) == 'bool')};"
+            yield f"    c.v_{tensor.name} = {element}{' != 0' * (self._stored(tensor) == 'bool')};"
         loads = ", ".join(f"{number}({self._load(tensor)})" for tensor in inputs)
         yield f"    const {number} in[] = {{{loads}}};"
         yield f"    {number} out[{len(results)}];"

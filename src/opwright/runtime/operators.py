@@ -18,12 +18,11 @@ from opwright.runtime.lifetime import keep_until_exit
 from opwright.runtime.registry import add, started
 from opwright.runtime.vmap import drawing, looped
 from opwright.signature import Signature, schema
-from opwright.signature.derive import obstacle, tangents
+from opwright.signature.derive import MAX_TENSORS, obstacle, tangents
 from opwright.signature.wiring import BACKWARD, Derivative, derivative, overload_name, suggestion
 
 __all__ = ["Registered", "check_chain", "overload_name", "register"]
 
-MAX_TENSORS = 64  # the strided bits of abi.h
 MAX_VARIABLES = 8  # the bytes of an instance key
 
 _LIBRARIES: dict[str, torch.library.Library] = {}  # for ever: graphs may hold the operators

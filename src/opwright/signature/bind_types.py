@@ -48,7 +48,7 @@ def _promoted(given: Given, known: Mapping[str, DType], report: Report, default:
 
 def _variable(name: str, among: list[tuple[str, TensorInfo]], report: Report, default: DType) -> DType:
     found, allowed = result_type((info.dtype, len(info.shape)) for _, info in among), report.sig.allowed(name)
-    if found is not None and found not in allowed and kind(found) < kind(default):
+    if found is not None and not any(kind(dtype) < kind(default) for dtype in allowed) and kind(found) < kind(default):
         found = default
     if found in allowed and found is not None:
         return found

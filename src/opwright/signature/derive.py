@@ -20,6 +20,8 @@ from opwright.signature.wiring import BACKWARD, GRAD, chains, may_be_differentia
 OLD = "old_"
 TANGENT = "tangent_"
 JVP = "_jvp"
+MAX_TENSORS = 64
+"""How many tensors a kernel may have, results included: what the bits of ``strided`` in ``abi.h`` count."""
 
 Rule = Literal["vjp", "jvp"]
 
@@ -57,6 +59,13 @@ def obstacle(signature: Signature) -> str:
         return f"it draws from the generator {signature.generator.name}"
     if not active(signature, signature.tensors) or not active(signature, signature.written):
         return "none of its arguments, or none of its results, has a derivative"
+    names = {param.name for param in signature.inputs + signature.results}
+    taken = [t.name for t in signature.mutated if OLD + t.name in names]
+    if taken:
+        return f"{OLD}{taken[0]} is what the overwritten value of {taken[0]} would be called; rename that parameter"
+    derived = vjp(kept(signature))
+    if not _fits(derived):
+        return f"{derived.name} would have {_tensors(derived)} tensors; at most {MAX_TENSORS} are supported"
     return ""
 
 
@@ -103,7 +112,7 @@ def with_derived(written: Iterable[Signature]) -> tuple[list[Signature], dict[st
     """What is written, and what follows from it: all signatures, and by name those that are derived.
 
     A backward that is written wins: nothing is derived from the forward then, in forward mode neither. A forward that
-    overwrites something comes back with its old values as residuals.
+    overwrites something comes back with its old values as residuals. What would have too many tensors is left out.
     """
     given = {signature.name: signature for signature in written}
     signatures, derived = dict(given), dict[str, Derived]()
@@ -128,6 +137,8 @@ def _all_orders(forward: Signature, signatures: dict[str, Signature], derived: d
         (jvp(backward), ("vjp", "jvp")),
     ]
     for signature, rules in found:
+        if not _fits(signature):
+            continue
         signatures[signature.name] = signature
         derived[signature.name] = Derived(signature, forward, rules)
 
@@ -135,6 +146,8 @@ def _all_orders(forward: Signature, signatures: dict[str, Signature], derived: d
 def _second_order(backward: Signature, signatures: dict[str, Signature], derived: dict[str, Derived]) -> None:
     """The derivative of a backward that is written; none where its author left out what it would need."""
     second = vjp(backward)
+    if not _fits(second):
+        return
     family = [s for s in signatures.values() if second.name.startswith(s.name)]
     try:
         chains([*family, second])
@@ -142,6 +155,16 @@ def _second_order(backward: Signature, signatures: dict[str, Signature], derived
         return
     signatures[second.name] = second
     derived[second.name] = Derived(second, backward, ("vjp",))
+
+
+def _tensors(signature: Signature) -> int:
+    return len(signature.tensors + signature.results)
+
+
+def _fits(signature: Signature) -> bool:
+    """Whether it can be an operator: an author's `tangent_x` beside `x` leaves no name for the tangent."""
+    names = [param.name for param in signature.inputs]
+    return _tensors(signature) <= MAX_TENSORS and len(set(names)) == len(names)
 
 
 def _optional(prefix: str, tensor: TensorParam) -> TensorParam:

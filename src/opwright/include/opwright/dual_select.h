@@ -25,8 +25,7 @@ OPWRIGHT_INLINE S split(bool without_a, bool without_b, bool equal, const S &a, 
     Dual<S, N> result = a;                                                                                        \
     result.value = name(a.value, b.value);                                                                        \
     const bool first = a.value op b.value, second = a.value opposite b.value, equal = a.value == b.value;         \
-    for (int i = 0; i < N; ++i)                                                                                   \
-      result.partial[i] = detail::split(second, first, equal, a.partial[i], b.partial[i]);                        \
+    OPWRIGHT_EACH(result.partial[i] = detail::split(second, first, equal, a.partial[i], b.partial[i]);)               \
     return result;                                                                                                \
   }                                                                                                               \
   template <class A, class B, class... None, class R = detail::dual_of_two<A, B, None...>>                        \
