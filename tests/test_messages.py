@@ -446,26 +446,64 @@ template <class T> T k(T x, T y) { return x - y; }
 F = "f(x: T, y: T) -> (z: T)"
 LISTED = "x (input), y (input), z (output)"
 UNFIT = [
-    ("template <class T> void f(T x, T y, T z) {}", F, "parameter 3 is `T z`, expected `T &z` for the output `z: T`: the "
-     "function writes to it, so it is a reference, not const", "declare parameter 3 as `T &z`"),
-    ("template <class T> void f(T x, double y, T &z) {}", F, "parameter 2 is `double y`, expected `T y` for the input "
-     "`y: T`: it is T", "declare parameter 2 as `T y`"),
-    ("template <class T> void f(T x, T y) {}", F, f"the function takes 2 parameters, expected 3: {LISTED}",
-     "void f(T x, T y, T &z)"),
-    ("template <class T> double f(T x, T y) { return 0; }", F, "the function returns `double`, expected `T` for the output "
-     "`z: T`", "return `T`, or void with a last parameter `T &z`"),
-    ("template <class T> T f(T x, T y) { return x; }", "f(x: T, y: T) -> (z: T, w: T)", "the function returns `T`, but there "
-     "are 2 results", "return void, and take each result as a reference"),
-    ("void f(float x, float y, float &z) {}", F, "the function is no template, but the signature has the type variables T; "
-     "expected `template <class T>`", "write `template <class T>` before the function, or concrete types (f32) for T in the "
-     "signature"),
-    ("template <class T> void f(Tensor<const T> x, Tensor<const T> y, Tensor<T> z) {}", F, "parameter 1 is `Tensor<const T> "
-     "x`, expected `T x` for the input `x: T`: the function is written for one element, not for a tensor",
-     "declare parameter 1 as `T x`"),
-    ("template <class T> T f(T x, T y) { return x; }", "f(x: T, y: T?) -> (z: T)", "parameter 2 is `T y`, expected "
-     "`Optional<T> y` for the input `y: T?`: an optional argument is an Optional<...>", "declare parameter 2 as "
-     "`Optional<T> y`"),
-]  # fmt: skip
+    (
+        "template <class T> void f(T x, T y, T z) {}",
+        F,
+        (
+            "parameter 3 is `T z`, expected `T &z` for the output `z: T`: the "
+            "function writes to it, so it is a reference, not const"
+        ),
+        "declare parameter 3 as `T &z`",
+    ),
+    (
+        "template <class T> void f(T x, double y, T &z) {}",
+        F,
+        ("parameter 2 is `double y`, expected `T y` for the input `y: T`: it is T"),
+        "declare parameter 2 as `T y`",
+    ),
+    (
+        "template <class T> void f(T x, T y) {}",
+        F,
+        f"the function takes 2 parameters, expected 3: {LISTED}",
+        "void f(T x, T y, T &z)",
+    ),
+    (
+        "template <class T> double f(T x, T y) { return 0; }",
+        F,
+        ("the function returns `double`, expected `T` for the output `z: T`"),
+        "return `T`, or void with a last parameter `T &z`",
+    ),
+    (
+        "template <class T> T f(T x, T y) { return x; }",
+        "f(x: T, y: T) -> (z: T, w: T)",
+        ("the function returns `T`, but there are 2 results"),
+        "return void, and take each result as a reference",
+    ),
+    (
+        "void f(float x, float y, float &z) {}",
+        F,
+        ("the function is no template, but the signature has the type variables T; expected `template <class T>`"),
+        ("write `template <class T>` before the function, or concrete types (f32) for T in the signature"),
+    ),
+    (
+        "template <class T> void f(Tensor<const T> x, Tensor<const T> y, Tensor<T> z) {}",
+        F,
+        (
+            "parameter 1 is `Tensor<const T> "
+            "x`, expected `T x` for the input `x: T`: the function is written for one element, not for a tensor"
+        ),
+        "declare parameter 1 as `T x`",
+    ),
+    (
+        "template <class T> T f(T x, T y) { return x; }",
+        "f(x: T, y: T?) -> (z: T)",
+        (
+            "parameter 2 is `T y`, expected "
+            "`Optional<T> y` for the input `y: T?`: an optional argument is an Optional<...>"
+        ),
+        ("declare parameter 2 as `Optional<T> y`"),
+    ),
+]
 
 
 @pytest.mark.parametrize(("function", "signature", "problem", "fix"), UNFIT)
@@ -510,8 +548,8 @@ def test_derivatives_that_arent_derived(write: Write) -> None:
         "h() has no gradient: there is no h_backward\n"
         "  signature:  h(x: T, y: T) -> (z: f32)\n"
         "  not derived: z: f32 has a fixed type, which can't carry a derivative; write z: T\n"
-        '  likely fix: write OPWRIGHT("h_backward(grad_z: f32, x: T, y: T) -> (grad_x: T, grad_y: T)") and its function '
-        "beside it"
+        '  likely fix: write OPWRIGHT("h_backward(grad_z: f32, x: T, y: T) -> (grad_x: T, grad_y: T)") and its '
+        "function beside it"
     )
     first = torch.autograd.grad(ops.f(x, y).prod(), (x, y), create_graph=True)
     second = torch.autograd.grad(first[0].prod() + first[1].prod(), (x, y), create_graph=True)
