@@ -26,10 +26,9 @@ enum class Multiplier { Chosen, Blas, Baseline, Avx2, Avx512 };
 // False: `by` doesn't exist on this processor, or doesn't know the element type, or the sizes contradict each other.
 bool multiply(Multiplier by, int32_t dtype, const Gemm& g, const void* a, const void* b, void* c);
 
-// gemm_tiles.cpp: the widest that this processor has, Blas where it has none; whether they are faster than the BLAS; and
-// what they do, on PyTorch's threads where that pays.
+// gemm_tiles.cpp: the widest that this processor has, Blas where it has none; and what they do, on PyTorch's threads where
+// that pays.
 Multiplier widest_tiles();
-bool tiles_pay(const Gemm& g);
 bool multiply_by_tiles(Multiplier by, bool is_double, const Gemm& g, const void* a, const void* b, void* c);
 
 // On PyTorch's threads (host.cpp).

@@ -82,8 +82,7 @@ namespace baseline {
 }  // namespace baseline
 #endif
 
-// Multiply-adds. Beyond the first, the BLAS has caught up with us; with less than the second a thread has too little to do.
-constexpr int64_t most_work = int64_t(1) << 23, least_work = int64_t(1) << 20;
+constexpr int64_t least_work = int64_t(1) << 19;  // multiply-adds; with less a thread has too little to do
 constexpr int64_t unit = 48;  // rows or columns are dealt out to threads by these: a multiple of every tile's
 
 // The product or its transpose, whichever suits the tiles.
@@ -134,7 +133,7 @@ bool by_tiles(Multiplier by, const Gemm& g, const void* a, const void* b, void* 
   if (by == Multiplier::Baseline) piece = baseline::piece<T>;
 #endif
   if (!piece) return false;
-  if (g.k == 0 || g.alpha == 0) {
+  if (g.k == 0) {
     scale(g, out);
     return true;
   }
@@ -162,10 +161,6 @@ Multiplier found_tiles() {
 Multiplier widest_tiles() {
   static const Multiplier widest = found_tiles();
   return widest;
-}
-
-bool tiles_pay(const Gemm& g) {
-  return static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) <= most_work;
 }
 
 bool multiply_by_tiles(Multiplier by, bool is_double, const Gemm& g, const void* a, const void* b, void* c) {

@@ -23,6 +23,7 @@
 constexpr int tallest = OPW_REGISTERS == 32 ? 16 : 12;  // rows of a tile of one vector; so that sums fill the registers
 constexpr int taller = OPW_REGISTERS == 32 ? 8 : 6;      // of two
 constexpr int tall = OPW_REGISTERS == 32 ? 8 : 4;        // of three
+constexpr int64_t strip = 48;                            // rows that are finished together: a multiple of all these
 constexpr int64_t packed_bytes = 48 * 1024;  // of the right operand that are copied at a time
 constexpr int64_t few_rows = 4;  // of the left operand, for `dots`
 
@@ -155,15 +156,12 @@ __attribute__((noinline, noclone)) void add(int64_t rows, int64_t columns, const
   }
 }
 
-template <class T>
-constexpr int tile_elements = (tallest > 3 * tall ? tallest : 3 * tall) * Lanes<T>::count;
-
-// What a tile that can't be written in place leaves in `sums`: at C's last columns, or C's transpose.
+// Puts sums that couldn't be made in place where they belong: C's last columns, or C's transpose.
 template <class T>
 void finish(int64_t rows, int64_t columns, const T* sums, int64_t width, T beta, Matrix<T> out) {
   if (out.row != 1) return add(rows, columns, sums, width, beta, out);
   if (beta == 0) return transpose(rows, columns, sums, width, out.data, out.column);
-  alignas(64) T turned[tile_elements<T>];
+  alignas(64) T turned[strip * 3 * Lanes<T>::count];
   transpose(rows, columns, sums, width, turned, rows);
   add(columns, rows, turned, rows, beta, out.transposed());
 }
@@ -182,23 +180,30 @@ constexpr Shape<T> shapes[3][3] = {
     {{tall, tile<T, tall, 3>}, {2, tile<T, 2, 3>}, {1, tile<T, 1, 3>}},
 };
 
-// All rows of up to `vectors` vectors of columns. The last tile overlaps the one before.
+// All rows of C, of `vectors` vectors in place. The last tile overlaps the one before.
+template <class T>
+__attribute__((noinline, noclone)) void rows(const Product<T>& p, int vectors) {
+  const Shape<T>* shape = shapes<T>[vectors - 1];
+  while (shape->rows > p.rows) ++shape;
+  for (int64_t i = 0; i < p.rows; i += shape->rows) {
+    const int64_t first = i + shape->rows <= p.rows ? i : p.rows - shape->rows;
+    shape->tile(p.k, p.left.at(first, 0), p.left.row, p.left.column, p.right.data, p.right.row, p.out.at(first, 0), p.out.row,
+                p.alpha, p.beta, static_cast<int>(i - first));
+  }
+}
+
+// The same where C has fewer columns, or they aren't neighbours.
 template <class T>
 __attribute__((noinline, noclone)) void panel(const Product<T>& p, int vectors) {
   const int width = vectors * Lanes<T>::count;
-  const Shape<T>* shape = shapes<T>[vectors - 1];
-  while (shape->rows > p.rows) ++shape;
-  const bool in_place = p.out.column == 1 && p.columns == width;
-  alignas(64) T sums[tile_elements<T>];
-  for (int64_t i = 0; i < p.rows; i += shape->rows) {
-    const int64_t first = i + shape->rows <= p.rows ? i : p.rows - shape->rows;
-    const int skip = static_cast<int>(i - first);
-    const T* const left = p.left.at(first, 0);
-    T* const out = in_place ? p.out.at(first, 0) : sums;
-    shape->tile(p.k, left, p.left.row, p.left.column, p.right.data, p.right.row, out, in_place ? p.out.row : width, p.alpha,
-                in_place ? p.beta : T(0), in_place ? skip : 0);
-    if (!in_place)
-      finish<T>(shape->rows - skip, p.columns, sums + skip * width, width, p.beta, p.out.from(i, 0));
+  if (p.out.column == 1 && p.columns == width) return rows(p, vectors);
+  alignas(64) T sums[strip * 3 * Lanes<T>::count];
+  for (int64_t i = 0; i < p.rows; i += strip) {
+    Product<T> part = p;
+    part.rows = p.rows - i < strip ? p.rows - i : strip;
+    part.beta = 0, part.left = p.left.from(i, 0), part.out = {sums, width, 1};
+    rows(part, vectors);
+    finish<T>(part.rows, p.columns, sums, width, p.beta, p.out.from(i, 0));
   }
 }
 
@@ -215,7 +220,8 @@ __attribute__((noinline, noclone)) void pack(int64_t k, int64_t columns, Matrix<
 template <class T>
 void packed_panel(Product<T> p, int vectors) {
   const int width = vectors * Lanes<T>::count;
-  if (p.right.column == 1 && p.columns == width) return panel(p, vectors);
+  const bool is_read_often = p.rows >= 32 && p.k * width * int64_t{sizeof(T)} > packed_bytes / 2;
+  if (p.right.column == 1 && p.columns == width && !is_read_often) return panel(p, vectors);
   alignas(64) T packed[packed_bytes / sizeof(T)];
   const int64_t most = packed_bytes / sizeof(T) / width;
   for (int64_t done = 0; done < p.k; done += most, p.beta = 1) {
