@@ -350,7 +350,7 @@ def test_batched_operators_never_promote() -> None:
             "f(x: T, y: T) where T in (f32, i32)",
             {"x": info(2), "y": info(2, dtype=F64)},
             "the element types x float32, y float64 promote to float64, expected T in (float32, int32)",
-            "x.to(torch.float32)",
+            "y.to(torch.float32)",
         ),
         (
             "f(x: T, y: T)",
@@ -359,7 +359,13 @@ def test_batched_operators_never_promote() -> None:
                 "the element types x uint32, y int64 have no type in common, expected T in (float32, float64, float16, "
                 "bfloat16)"
             ),
-            "x.to(torch.float32)",
+            "y.to(torch.float32)",
+        ),
+        (
+            "f(x: T) where T in (f64)",
+            {"x": info(2)},
+            "x has element type float32, expected T in (float64)",
+            "x.to(torch.float64)",
         ),
         (
             "f(x: T!, y: T)",
