@@ -99,14 +99,22 @@ class KernelSource:
         """
         return str(build(self.unit(types), self.options, rebuild=rebuild).path)
 
-    def unit(self, *assignments: Mapping[str, DType]) -> Unit:
-        """What becomes a library for all of these: C++ stands within the generated code, C is compiled beside it."""
+    def unit(
+        self, *assignments: Mapping[str, DType], derived: Mapping[str, Iterable[Mapping[str, DType]]] | None = None
+    ) -> Unit:
+        """What becomes a library for all of these: C++ stands within the generated code, C is compiled beside it.
+
+        Args:
+            assignments: element types; each kernel is made for those that it takes.
+            derived: derived kernels by name, each with its element types; they compute all their results.
+        """
         instances = [
             self._instance(kernel, types)
             for types in assignments
             for kernel in self.source.kernels
             if self._fits(kernel, types)
         ]
+        instances += [self._derived_instance(name, t) for name, each in (derived or {}).items() for t in each]
         return self._unit(instances)
 
     def kernel_unit(self, name: str, types: Mapping[str, DType]) -> Unit:
@@ -121,9 +129,7 @@ class KernelSource:
 
     def derived_unit(self, name: str, types: Mapping[str, DType], wanted: int) -> Unit:
         """The same for one derived kernel alone."""
-        derived = self.derived[name]
-        kernel = next(k for k in self.source.kernels if k.signature.name == derived.body.name)
-        return self._unit([Instance(self._inheriting(kernel), types, derived.signature, derived, wanted)])
+        return self._unit([self._derived_instance(name, types, wanted)])
 
     def _unit(self, instances: Sequence[Instance]) -> Unit:
         path = self.path.resolve()
@@ -137,6 +143,11 @@ class KernelSource:
         """The text as it stands in a unit, with its place."""
         marks = "#define OPWRIGHT(signature)\n" if self.source.language == "c" else ""
         return f"{marks}{line_directive(self.path.resolve())}\n{self.text}\n"
+
+    def _derived_instance(self, name: str, types: Mapping[str, DType], wanted: int = 0) -> Instance:
+        derived = self.derived[name]
+        kernel = next(k for k in self.source.kernels if k.signature.name == derived.body.name)
+        return Instance(self._inheriting(kernel), types, derived.signature, derived, wanted)
 
     def _instance(self, kernel: Kernel, types: Mapping[str, DType]) -> Instance:
         signature = self.signatures[kernel.signature.name]

@@ -12,7 +12,7 @@ import torch
 from opwright.errors import ArgumentError
 from opwright.runtime.interface import BY_CODE, ForwardMode, KernelState
 from opwright.runtime.native import native
-from opwright.runtime.plan import encode, encode_node
+from opwright.runtime.plan import encode, encode_node, encode_tangents
 from opwright.signature import DType, Signature, TensorInfo, bind, chosen_type, index_error, output_shapes
 from opwright.signature.node import node_plan
 from opwright.signature.wiring import Derivative
@@ -76,10 +76,12 @@ class NativeRuntime:
         missing: str,
     ) -> None:
         """See the interface."""
-        words = encode_node(node_plan(kernel.signature, wiring))
+        words = encode_node(node_plan(kernel.signature, wiring)) + encode_tangents(kernel.signature if jvp else None)
         address, count = words.buffer_info()
         self._library.checked(
-            self._library.operator_register(op, forward, backward, address, count, node.encode(), missing.encode())
+            self._library.operator_register(
+                op, forward, backward, jvp and jvp.operator, address, count, node.encode(), missing.encode()
+            )
         )
 
 

@@ -103,6 +103,13 @@ def tangents(signature: Signature) -> tuple[tuple[int, ...], tuple[int, ...]]:
     )
 
 
+def old_values(signature: Signature) -> tuple[tuple[int, int], ...]:
+    """The residuals that :func:`kept` adds: their places in :attr:`Signature.written`, and those of the inputs."""
+    names = {residual.name: i for i, residual in enumerate(signature.results) if residual in signature.residuals}
+    changed = active(signature, signature.mutated)
+    return tuple((names[OLD + t.name], signature.inputs.index(t)) for t in changed if OLD + t.name in names)
+
+
 def jvp_name(name: str) -> str:
     """What the forward mode of an operator is called. No operator of an author's can have such a name."""
     return f"_{name.removeprefix('_')}{JVP}"

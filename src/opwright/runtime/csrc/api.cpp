@@ -142,13 +142,15 @@ OPW_EXPORT Operator* opw_operator_new(Kernel* kernel, const char* qualified, con
   });
 }
 
-// Gives `op` its kernels at the CPU and Autograd keys. `backward` may be null: then `missing` is the error of backward().
-OPW_EXPORT int32_t opw_operator_register(Operator* op, const Operator* forward, const Operator* backward,
+// Gives `op` its kernels at the CPU and Autograd keys. `backward` may be null: then `missing` is the error of backward(). So
+// may `jvp`, its forward mode.
+OPW_EXPORT int32_t opw_operator_register(Operator* op, const Operator* forward, const Operator* backward, const Operator* jvp,
                                          const int64_t* words, int64_t count, const char* node_name, const char* missing) {
   return guarded([&]() -> int32_t {
     auto* derivative = Derivative::decode(op->plan, words, count);
     derivative->forward = forward;
     derivative->backward = backward;
+    derivative->forward_mode.op = jvp;
     derivative->node_name = node_name;
     derivative->missing = missing;
     op->derivative = derivative;

@@ -45,6 +45,13 @@ void run_on_copies(const Operator& op, torch::jit::Stack* stack) {
   for (const auto& [to, from] : back) to.copy_(from);
 }
 
+void Mutated::set_tangent(size_t i, const at::Tensor& tangent) const {
+  const auto& t = tensors_[i];
+  if (!t.defined()) return;
+  const at::Tensor known = t._fw_grad(/*level=*/0);
+  t._set_fw_grad(known.defined() ? known.copy_(tangent) : tangent.to(t.scalar_type()), /*level=*/0, /*is_inplace_op=*/true);
+}
+
 void Mutated::bump() const {
   for (const auto& t : tensors_)
     if (t.defined() && !t.is_inference()) torch::autograd::impl::bump_version(t);

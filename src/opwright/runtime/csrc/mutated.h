@@ -15,6 +15,8 @@ class Mutated {
   // the node of a mutated view, wants one that has a single result.
   bool have_view_beside(size_t results) const;
   void bump() const;
+  // Gives the i-th one another tangent. One that it has is overwritten, as PyTorch wants it.
+  void set_tangent(size_t i, const at::Tensor& tangent) const;
   // Makes the node their history: for all of them it gets one input more.
   void rebase(const Derivative& d, const NodePtr& node) const;
 
