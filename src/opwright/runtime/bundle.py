@@ -124,7 +124,11 @@ def _entries(ops: Operators, chosen: _Chosen) -> tuple[list[KernelEntry], list[O
             backward, jvp = places.get(signature.name + BACKWARD, -1), places.get(jvp_name(signature.name), -1)
             words = encode_node(node_plan(signature, check_chain(chain)[i] if backward >= 0 else None))
             words += encode_tangents(signature if jvp >= 0 else None)
-            wiring = places[signature.name] + bool(signature.residuals), backward, jvp  # with residuals: the second form
+            wiring = (
+                places[signature.name] + bool(signature.residuals),
+                backward,
+                jvp,
+            )  # with residuals: the second form
             forms = _forms(ops, state, len(kernels) - 1, mask=i > 0)
             operators += [replace(form, wiring=wiring, words=words) for form in forms]
     return kernels, operators
