@@ -132,7 +132,7 @@ def test_whole_numbers_become_the_default_type() -> None:
 def test_forward_mode(ours: Form, theirs: Form) -> None:
     x, tangent = numbers(3, 4), numbers(3, 4, seed=1).detach()
     assert torch.autograd.gradcheck(ours, x, check_forward_ad=True, check_backward_ad=False)
-    assert torch.autograd.gradgradcheck(ours, x, check_fwd_over_rev=True, check_rev_over_rev=False)
+    assert torch.autograd.gradgradcheck(ours, x, check_fwd_over_rev=True)
     values = [torch.func.jvp(form, (x.detach(),), (tangent,)) for form in (ours, theirs)]
     torch.testing.assert_close(*values)
     seconds = [torch.func.hessian(lambda x, form=form: form(x).sum())(x.detach()) for form in (ours, theirs)]
@@ -157,7 +157,7 @@ def test_opcheck(layout: str) -> None:
     x = LAYOUTS[layout](numbers(3, 4).detach()).requires_grad_()
     assert list(torch.library.opcheck(ops.mish, (x,)).values()) == ["SUCCESS"] * 4
     assert list(torch.library.opcheck(ops.softplus, (x, 2.0)).values()) == ["SUCCESS"] * 4
-    assert list(torch.library.opcheck(ops.smooth_l1, (x, numbers(4))).values()) == ["SUCCESS"] * 4
+    assert list(torch.library.opcheck(ops.smooth_l1, (x, numbers(x.shape[-1]))).values()) == ["SUCCESS"] * 4
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
