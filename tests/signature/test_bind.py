@@ -308,7 +308,7 @@ def test_types_promote_as_in_torch(default: DType) -> None:
         itertools.product(signature.allowed("T"), repeat=2), ((1, 1), (0, 1), (1, 0))
     ):
         tensors = [torch.ones([1] * r, dtype=getattr(torch, t.torch_name)) for t, r in zip((x, y), ranks, strict=True)]
-        given = {"x": TensorInfo((1,) * ranks[0], x), "y": TensorInfo((1,) * ranks[1], y)}
+        given: dict[str, TensorInfo | None] = {"x": TensorInfo((1,) * ranks[0], x), "y": TensorInfo((1,) * ranks[1], y)}
         expected = torch.result_type(*tensors)
         allowed = [getattr(torch, t.torch_name) for t in signature.allowed("T")]
         if expected in allowed:

@@ -63,10 +63,7 @@ def obstacle(signature: Signature) -> str:
     taken = [t.name for t in signature.mutated if OLD + t.name in names]
     if taken:
         return f"{OLD}{taken[0]} is what the overwritten value of {taken[0]} would be called; rename that parameter"
-    derived = vjp(kept(signature))
-    if not _fits(derived):
-        return f"{derived.name} would have {_tensors(derived)} tensors; at most {MAX_TENSORS} are supported"
-    return ""
+    return _misfit(vjp(kept(signature)))
 
 
 def kept(signature: Signature) -> Signature:
@@ -144,7 +141,7 @@ def _all_orders(forward: Signature, signatures: dict[str, Signature], derived: d
         (jvp(backward), ("vjp", "jvp")),
     ]
     for signature, rules in found:
-        if not _fits(signature):
+        if _misfit(signature):
             continue
         signatures[signature.name] = signature
         derived[signature.name] = Derived(signature, forward, rules)
@@ -153,7 +150,7 @@ def _all_orders(forward: Signature, signatures: dict[str, Signature], derived: d
 def _second_order(backward: Signature, signatures: dict[str, Signature], derived: dict[str, Derived]) -> None:
     """The derivative of a backward that is written; none where its author left out what it would need."""
     second = vjp(backward)
-    if not _fits(second):
+    if _misfit(second):
         return
     family = [s for s in signatures.values() if second.name.startswith(s.name)]
     try:
@@ -164,14 +161,16 @@ def _second_order(backward: Signature, signatures: dict[str, Signature], derived
     derived[second.name] = Derived(second, backward, ("vjp",))
 
 
-def _tensors(signature: Signature) -> int:
-    return len(signature.tensors + signature.results)
-
-
-def _fits(signature: Signature) -> bool:
-    """Whether it can be an operator: an author's `tangent_x` beside `x` leaves no name for the tangent."""
-    names = [param.name for param in signature.inputs]
-    return _tensors(signature) <= MAX_TENSORS and len(set(names)) == len(names)
+def _misfit(signature: Signature) -> str:
+    """Why it can't be an operator, if it can't: an author's `tangent_x` beside `x` leaves no name for the tangent."""
+    names, tensors = [param.name for param in signature.inputs], len(signature.tensors + signature.results)
+    if twice := [name for name in names if names.count(name) > 1]:
+        return f"{signature.name} would have two arguments with the name {twice[0]}"
+    return (
+        f"{signature.name} would have {tensors} tensors; at most {MAX_TENSORS} are supported"
+        if tensors > MAX_TENSORS
+        else ""
+    )
 
 
 def _optional(prefix: str, tensor: TensorParam) -> TensorParam:
