@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
-from torch.autograd import gradcheck, gradgradcheck
-from torch.nn import functional
 
 import opwright
-from opwright import ArgumentError, Operators
+from opwright import Operators
 from opwright.codegen.source import KernelSource
 from opwright.signature import DType
 from opwright.toolchain import Options
@@ -21,7 +18,7 @@ from opwright.toolchain import Options
 Write = Callable[..., Path]
 _MANY = [f"v{i}" for i in range(30)]
 _RESULTS = [f"r{i}" for i in range(30)]
-_NAMES = "i n p c x a t0 x_y call".split()
+_NAMES = ["i", "n", "p", "c", "x", "a", "t0", "x_y", "call"]
 _SOURCE = f"""
 #include <math.h>
 OPWRIGHT("named({", ".join(f"{name}: T" for name in _NAMES)}) -> (z: T) where T in (f64)")

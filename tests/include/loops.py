@@ -136,7 +136,7 @@ def grow(ops: Operators, rng: random.Random) -> None:
     start, x = values(rng, sizes, torch.float64), values(rng, sizes, torch.float64)
     w, k = broadcast(rng, sizes, torch.float64), broadcast(rng, sizes, torch.int32)
     wanted = [t.requires_grad_() for t in (start, w) if rng.random() < 0.6]
-    x.copy_(start)
+    x = start.clone() if wanted else x.copy_(start)  # where gradients are recorded it can't be a view
     ops.grow(x, w, k)
     same(x, start * start * w + k)
     if wanted:
@@ -208,7 +208,7 @@ def check(kind: str, ops: Operators, seed: int, count: int) -> None:
         for run in CHECKS[kind][1]:
             try:
                 run(ops, random.Random(f"{seed} {call} {run.__name__}"))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - says which call it was
                 raise AssertionError(f"{run.__name__}, call {call} of seed {seed}: {error}") from error
 
 

@@ -22,6 +22,8 @@ TANGENT = "tangent_"
 JVP = "_jvp"
 MAX_TENSORS = 64
 """How many tensors a kernel may have, results included: what the bits of ``strided`` in ``abi.h`` count."""
+MAX_RESULTS, MAX_VARIABLES = 32, 4
+"""Of a derived kernel: what the key of its instance has room for."""
 
 Rule = Literal["vjp", "jvp"]
 
@@ -57,16 +59,22 @@ def obstacle(signature: Signature) -> str:
         return f"{fixed[0]} has a fixed type, which can't carry a derivative; write {fixed[0].name}: T"
     if signature.generator:
         return f"it draws from the generator {signature.generator.name}"
-    if not active(signature, signature.tensors) or not active(signature, signature.written):
+    inputs, written = active(signature, signature.tensors), active(signature, signature.written)
+    if not inputs or not written:
         return "none of its arguments, or none of its results, has a derivative"
     names = {param.name for param in signature.inputs + signature.results}
     taken = [t.name for t in signature.mutated if OLD + t.name in names]
     if taken:
         return f"{OLD}{taken[0]} is what the overwritten value of {taken[0]} would be called; rename that parameter"
-    derived = vjp(kept(signature))
-    if not _fits(derived):
-        return f"{derived.name} would have {_tensors(derived)} tensors; at most {MAX_TENSORS} are supported"
-    return ""
+    tensors = len(written) + len(active(signature, signature.mutated)) + len(signature.tensors) + len(inputs)
+    return _too_many(signature.name + BACKWARD, tensors, len(inputs), len(signature.type_variables))
+
+
+def _too_many(name: str, tensors: int, results: int, variables: int) -> str:
+    limits = [(tensors, MAX_TENSORS, "tensors"), (results, MAX_RESULTS, "results")]
+    limits += [(variables, MAX_VARIABLES, "type variables")]
+    over = (f"{name} would have {n} {what}; at most {most} are supported" for n, most, what in limits if n > most)
+    return next(over, "")
 
 
 def kept(signature: Signature) -> Signature:
@@ -157,14 +165,12 @@ def _second_order(backward: Signature, signatures: dict[str, Signature], derived
     derived[second.name] = Derived(second, backward, ("vjp",))
 
 
-def _tensors(signature: Signature) -> int:
-    return len(signature.tensors + signature.results)
-
-
 def _fits(signature: Signature) -> bool:
     """Whether it can be an operator: an author's `tangent_x` beside `x` leaves no name for the tangent."""
     names = [param.name for param in signature.inputs]
-    return _tensors(signature) <= MAX_TENSORS and len(set(names)) == len(names)
+    tensors, results = len(signature.tensors + signature.results), len(signature.results)
+    many = _too_many(signature.name, tensors, results, len(signature.type_variables))
+    return not many and len(set(names)) == len(names)
 
 
 def _optional(prefix: str, tensor: TensorParam) -> TensorParam:
