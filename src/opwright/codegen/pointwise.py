@@ -10,6 +10,7 @@ from opwright.signature import DType, Signature, TensorParam, TypeRef
 from opwright.signature.derive import OLD, Derived, active
 from opwright.sources import Argument, Kernel, match, template_variables
 from opwright.sources.match_pointwise import returns_result
+from opwright.toolchain import header_dir, line_directive
 
 _CONTEXT = Template("""\
 struct opwright_context_$index {
@@ -29,16 +30,29 @@ _BLOCK = Template("""\
 __attribute__((flatten)) void opwright_block_$index(char *const *p, int64_t n, const void *context) {
   opwright_context_$index c = *static_cast<const opwright_context_$index *>(context);
 $pointers
+$loop
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
 $statements
   }
+$after
 }
 """)
 _STATEMENT = Template("""\
 static const opwright::detail::Operand operands[] = {$operands};
     const opwright_context_$index context{$values};
     opwright::detail::pointwise(a.call, operands, $count, &opwright_block_$index, &context);""")
+
+LOOPS = header_dir() / "opwright" / "loops"
+"""The file, as the compiler is told, in which the loops of pointwise kernels stand; there is none."""
+GENERATED = header_dir() / "opwright" / "generated"
+"""What stands behind a loop, likewise."""
+
+
+def loop_line(index: int) -> int:
+    """The line of :data:`LOOPS` at which the loop of a library's kernel number `index` begins."""
+    return 1000 * (index + 1)
+
 
 _RULES = {"vjp": "opwright::detail::Vjp", "jvp": "opwright::detail::Jvp"}
 Scalar = Callable[[Argument], str]
@@ -70,7 +84,11 @@ class Loop:
         """The C++ that stands before the entry."""
         context = _CONTEXT.substitute(index=self.index, members="\n".join(self._members()))
         block = _BLOCK.substitute(
-            index=self.index, pointers="\n".join(self._pointers()), statements="\n".join(self._element())
+            index=self.index,
+            pointers="\n".join(self._pointers()),
+            loop=line_directive(LOOPS, loop_line(self.index) - 1),
+            statements="\n".join(self._element()),
+            after=line_directive(GENERATED),
         )
         return f"{context}{self._body() if self.derived else ''}{block}"
 
@@ -110,13 +128,21 @@ class Loop:
 
     def _pointers(self) -> Iterator[str]:
         for i, (tensor, access) in enumerate(self._operands()):
-            type_ = f"const {self._stored(tensor)}" if access == "reads" else self._stored(tensor)
+            stored = self._memory(tensor)
+            type_ = f"const {stored}" if access == "reads" else stored
             yield f"  {type_} *const {self._pointer(tensor)} = reinterpret_cast<{type_} *>(p[{i}]);"
+
+    def _memory(self, tensor: TensorParam) -> str:
+        """The element type as it is read and written: gcc doesn't vectorise a loop that reads bools as such."""
+        stored = self._stored(tensor)
+        return "unsigned char" if stored == "bool" else stored
 
     def _load(self, tensor: TensorParam) -> str:
         """The element as a number that computes: halves as float."""
         element = f"{self._pointer(tensor)}[i]"
         dtype = tensor.type.resolve(self.types)
+        if dtype is DType.BOOL:
+            return f"({element} != 0)"
         return element if dtype.accumulate is dtype or tensor.type.kind == "dtype" else f"float({element})"
 
     def _members(self) -> Iterator[str]:
@@ -168,7 +194,8 @@ class Loop:
     def _number(self, dtype: DType) -> str:
         """The C++ type that a type variable's elements are computed in.
 
-        Dual numbers of different types don't mix, as float and double do; there derivatives alone notice what lacks them.
+        Dual numbers of different types don't mix, as float and double do; there derivatives alone notice what lacks
+        them.
         """
         plain = dtype.accumulate.ctype
         mixed = len({each.accumulate for each in self.types.values() if each.is_floating}) > 1
@@ -244,7 +271,8 @@ class Loop:
         number = self._widest()
         inputs, results = active(self.signature, self.signature.tensors), self._results()
         for tensor in self._passive():
-            yield f"    c.v_{tensor.name} = {self._pointer(self._seen(tensor))}[i];"
+            element = f"{self._pointer(self._seen(tensor))}[i]"
+            yield f"    c.v_{tensor.name} = {element}{' != 0' * (self._stored(tensor) == 'bool')};"
         loads = ", ".join(f"{number}({self._load(tensor)})" for tensor in inputs)
         yield f"    const {number} in[] = {{{loads}}};"
         yield f"    {number} out[{len(results)}];"

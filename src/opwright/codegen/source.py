@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 from opwright.codegen.by_name import HONEST, caller
 from opwright.codegen.library import Instance, instance_name, library_text
@@ -40,6 +41,8 @@ class KernelSource:
 
     masked = False
     """What is written by hand computes whatever the caller wants."""
+    ahead: ClassVar[int | None] = 0
+    """All of it is compiled where something is asked for before it is called."""
 
     def __post_init__(self) -> None:
         """Read the file where its text isn't there yet, and find its kernels."""
@@ -96,21 +99,37 @@ class KernelSource:
         """
         return str(build(self.unit(types), self.options, rebuild=rebuild).path)
 
-    def unit(self, *assignments: Mapping[str, DType]) -> Unit:
-        """What becomes a library for all of these: C++ stands within the generated code, C is compiled beside it."""
+    def unit(
+        self, *assignments: Mapping[str, DType], derived: Mapping[str, Iterable[Mapping[str, DType]]] | None = None
+    ) -> Unit:
+        """What becomes a library for all of these: C++ stands within the generated code, C is compiled beside it.
+
+        Args:
+            assignments: element types; each kernel is made for those that it takes.
+            derived: derived kernels by name, each with its element types; they compute all their results.
+        """
         instances = [
             self._instance(kernel, types)
             for types in assignments
             for kernel in self.source.kernels
             if self._fits(kernel, types)
         ]
+        instances += [self._derived_instance(name, t) for name, each in (derived or {}).items() for t in each]
         return self._unit(instances)
+
+    def kernel_unit(self, name: str, types: Mapping[str, DType]) -> Unit:
+        """The same for one kernel alone."""
+        kernel = next(kernel for kernel in self.source.kernels if kernel.signature.name == name)
+        return self._unit([self._instance(kernel, types)])
+
+    def derivatives(self) -> list[DerivedSource]:
+        """The derived kernels that are made of this file's."""
+        own = {kernel.signature.name for kernel in self.source.kernels}
+        return [DerivedSource(self, name) for name, derived in self.derived.items() if derived.body.name in own]
 
     def derived_unit(self, name: str, types: Mapping[str, DType], wanted: int) -> Unit:
         """The same for one derived kernel alone."""
-        derived = self.derived[name]
-        kernel = next(k for k in self.source.kernels if k.signature.name == derived.body.name)
-        return self._unit([Instance(self._inheriting(kernel), types, derived.signature, derived, wanted)])
+        return self._unit([self._derived_instance(name, types, wanted)])
 
     def _unit(self, instances: Sequence[Instance]) -> Unit:
         path = self.path.resolve()
@@ -124,6 +143,11 @@ class KernelSource:
         """The text as it stands in a unit, with its place."""
         marks = "#define OPWRIGHT(signature)\n" if self.source.language == "c" else ""
         return f"{marks}{line_directive(self.path.resolve())}\n{self.text}\n"
+
+    def _derived_instance(self, name: str, types: Mapping[str, DType], wanted: int = 0) -> Instance:
+        derived = self.derived[name]
+        kernel = next(k for k in self.source.kernels if k.signature.name == derived.body.name)
+        return Instance(self._inheriting(kernel), types, derived.signature, derived, wanted)
 
     def _instance(self, kernel: Kernel, types: Mapping[str, DType]) -> Instance:
         signature = self.signatures[kernel.signature.name]
@@ -139,6 +163,12 @@ class KernelSource:
         signature = self._written[kernel.signature.name]
         variables = signature.type_variables
         return set(variables) == set(types) and all(types[v] in signature.allowed(v) for v in variables)
+
+
+def relate(sources: Sequence[KernelSource]) -> None:
+    """Make known to each source what the others hold."""
+    for source in sources:
+        source.relate(kernel.signature for other in sources for kernel in other.source.kernels)
 
 
 def read_text(path: Path) -> str:
@@ -163,7 +193,26 @@ class DerivedSource:
     @property
     def masked(self) -> bool:
         """Whether it makes an instance for each choice of results."""
-        return self.source.derived[self.name].signature.is_backward
+        return self.signature.is_backward
+
+    @property
+    def signature(self) -> Signature:
+        """The derived operator's."""
+        return self.source.derived[self.name].signature
+
+    @property
+    def ahead(self) -> int | None:
+        """The results of the instance that is compiled before it is asked for: all gradients of a first derivative.
+
+        None: of forward mode and of second derivatives, which few need, there is none.
+        """
+        derived = self.source.derived[self.name]
+        first = derived.rules == ("vjp",) and not derived.body.is_backward
+        return (1 << len(derived.signature.outputs)) - 1 if first else None
+
+    def unit(self, types: Mapping[str, DType], wanted: int) -> Unit:
+        """What becomes a library with the kernel that computes those results for these element types."""
+        return self.source.derived_unit(self.name, types, wanted)
 
     def library(self, types: Mapping[str, DType], wanted: int = 0, *, rebuild: bool = False) -> str:
         """The path of the library with the kernel that computes those results for these element types.
@@ -171,5 +220,4 @@ class DerivedSource:
         Raises:
             CompileError: the compiler refused it.
         """
-        unit = self.source.derived_unit(self.name, types, wanted)
-        return str(build(unit, self.source.options, rebuild=rebuild).path)
+        return str(build(self.unit(types, wanted), self.source.options, rebuild=rebuild).path)

@@ -28,10 +28,15 @@ class Provider(Protocol):
 
     Attributes:
         masked: whether it makes an instance for each choice of results, as of a derivative.
+        ahead: the results of the instance that is compiled where element types are asked for before a call; None: none
+            is.
     """
 
     @property
     def masked(self) -> bool: ...  # noqa: D102 - an attribute
+
+    @property
+    def ahead(self) -> int | None: ...  # noqa: D102 - an attribute
 
     def library(self, types: Mapping[str, DType], wanted: int = 0, *, rebuild: bool = False) -> str:
         """The path of a kernel library for these element types; built if need be, or in any case.

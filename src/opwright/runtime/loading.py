@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from opwright.codegen import DerivedSource, KernelSource
+from opwright.codegen.source import relate
 from opwright.errors import SourceError
 from opwright.runtime.interface import Provider
 from opwright.runtime.lifetime import renew_in_forks
@@ -137,7 +138,7 @@ def load_sources(
 ) -> Operators:
     """Make operators of sources that have been read, in the namespace that `name` stands for."""
     space = identifier(name)
-    _relate(found)
+    relate(found)
     with _LOCK:
         ops = _reload(_LOADED[space], found, dtypes) if space in _LOADED else _load(space, found, dtypes)
     _compile_now(ops, dtypes)
@@ -163,18 +164,13 @@ def _watch(ops: Operators) -> None:
         import dataclasses
 
         sources = [dataclasses.replace(source, text="") for source in ops._sources]  # reads the file  # noqa: SLF001
-        _relate(sources)
+        relate(sources)
         with _LOCK:
             before = ops._registered  # noqa: SLF001
             _reload(ops, sources)
             return changes(before, ops._registered)  # noqa: SLF001
 
     watching.watch(id(ops), watching.Watched(ops._namespace, lambda: ops._sources, again))  # noqa: SLF001
-
-
-def _relate(sources: Sequence[KernelSource]) -> None:
-    for source in sources:
-        source.relate(kernel.signature for other in sources for kernel in other.source.kernels)
 
 
 def _load(namespace: str, sources: Sequence[KernelSource], dtypes: Sequence[torch.dtype]) -> Operators:
@@ -205,8 +201,9 @@ def _renew(ops: Operators, sources: Sequence[KernelSource], dtypes: Sequence[tor
         if not is_ours(namespace, name) and name not in sources[0].derived:
             check_name(name, namespace)
     for signature in (signature for chain in found for signature in chain):
-        for types in _asked(signature, dtypes):  # before anything changes
-            providers[signature.name].library(types)
+        provider = providers[signature.name]
+        for types, wanted in _asked(signature, provider, dtypes):  # before anything changes
+            provider.library(types, wanted)
     renew(namespace, current, found, providers, lambda registered: ops._replace(sources, registered))
 
 
@@ -233,15 +230,19 @@ def _signatures(sources: Sequence[KernelSource]) -> list[Signature]:
 def _compile_now(ops: Operators, dtypes: Sequence[torch.dtype]) -> None:
     for registered in ops._registered.values() if dtypes else ():  # noqa: SLF001
         kernel = registered.kernel
-        for types in _asked(kernel.signature, dtypes):
-            publish(kernel, kernel.key(types))
+        for types, wanted in _asked(kernel.signature, kernel.provider, dtypes):
+            publish(kernel, kernel.key(types, wanted))
 
 
-def _asked(signature: Signature, dtypes: Sequence[torch.dtype]) -> list[dict[str, DType]]:
-    """The instances of which every element type is among `dtypes`."""
+def _asked(
+    signature: Signature, provider: Provider, dtypes: Sequence[torch.dtype]
+) -> list[tuple[dict[str, DType], int]]:
+    """The instances of which every element type is among `dtypes`, each with the results that it computes."""
+    if not dtypes or provider.ahead is None:
+        return []
     names = {str(dtype).removeprefix("torch.") for dtype in dtypes}
-    instances = signature.instances() if names else []
-    return [types for types in instances if all(dtype.torch_name in names for dtype in types.values())]
+    chosen = [types for types in signature.instances() if all(dtype.torch_name in names for dtype in types.values())]
+    return [(types, provider.ahead) for types in chosen]
 
 
 def _listed(paths: Sequence[Path]) -> str:

@@ -18,6 +18,7 @@ from opwright.signature import (
     TensorParam,
     TypeRef,
 )
+from opwright.signature.derive import old_values, tangents
 from opwright.signature.node import NodePlan
 
 VERSION = 5
@@ -57,7 +58,7 @@ def encode(
 
 
 def encode_node(node: NodePlan) -> array[int]:
-    """The node of an operator."""
+    """The node of an operator, but for its forward mode."""
     words = [len(node.wires)]
     for wire in node.wires:
         words += [SOURCES[wire.source], wire.index]
@@ -68,6 +69,19 @@ def encode_node(node: NodePlan) -> array[int]:
     for differentiable, slot in zip(node.differentiable, node.slots, strict=True):
         words += [differentiable, slot]
     return array("q", words)
+
+
+def encode_tangents(signature: Signature | None) -> array[int]:
+    """What follows a node's words: which inputs, and what of that which the operator writes, have tangents.
+
+    `signature`: None where the operator has no forward mode.
+    """
+    if signature is None:
+        return array("q", [0, 0, 0])
+    inputs, results = tangents(signature)
+    old = old_values(signature)
+    pairs = (word for pair in old for word in pair)
+    return array("q", [len(inputs), *inputs, len(results), *results, len(old), *pairs])
 
 
 def _argument(signature: Signature, param: Param) -> tuple[int, int]:

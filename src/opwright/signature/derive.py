@@ -66,15 +66,7 @@ def obstacle(signature: Signature) -> str:
     taken = [t.name for t in signature.mutated if OLD + t.name in names]
     if taken:
         return f"{OLD}{taken[0]} is what the overwritten value of {taken[0]} would be called; rename that parameter"
-    tensors = len(written) + len(active(signature, signature.mutated)) + len(signature.tensors) + len(inputs)
-    return _too_many(signature.name + BACKWARD, tensors, len(inputs), len(signature.type_variables))
-
-
-def _too_many(name: str, tensors: int, results: int, variables: int) -> str:
-    limits = [(tensors, MAX_TENSORS, "tensors"), (results, MAX_RESULTS, "results")]
-    limits += [(variables, MAX_VARIABLES, "type variables")]
-    over = (f"{name} would have {n} {what}; at most {most} are supported" for n, most, what in limits if n > most)
-    return next(over, "")
+    return _misfit(vjp(kept(signature)))
 
 
 def kept(signature: Signature) -> Signature:
@@ -111,6 +103,13 @@ def tangents(signature: Signature) -> tuple[tuple[int, ...], tuple[int, ...]]:
     )
 
 
+def old_values(signature: Signature) -> tuple[tuple[int, int], ...]:
+    """The residuals that :func:`kept` adds: their places in :attr:`Signature.written`, and those of the inputs."""
+    names = {residual.name: i for i, residual in enumerate(signature.results) if residual in signature.residuals}
+    changed = active(signature, signature.mutated)
+    return tuple((names[OLD + t.name], signature.inputs.index(t)) for t in changed if OLD + t.name in names)
+
+
 def jvp_name(name: str) -> str:
     """What the forward mode of an operator is called. No operator of an author's can have such a name."""
     return f"_{name.removeprefix('_')}{JVP}"
@@ -145,7 +144,7 @@ def _all_orders(forward: Signature, signatures: dict[str, Signature], derived: d
         (jvp(backward), ("vjp", "jvp")),
     ]
     for signature, rules in found:
-        if not _fits(signature):
+        if _misfit(signature):
             continue
         signatures[signature.name] = signature
         derived[signature.name] = Derived(signature, forward, rules)
@@ -154,7 +153,7 @@ def _all_orders(forward: Signature, signatures: dict[str, Signature], derived: d
 def _second_order(backward: Signature, signatures: dict[str, Signature], derived: dict[str, Derived]) -> None:
     """The derivative of a backward that is written; none where its author left out what it would need."""
     second = vjp(backward)
-    if not _fits(second):
+    if _misfit(second):
         return
     family = [s for s in signatures.values() if second.name.startswith(s.name)]
     try:
@@ -165,12 +164,20 @@ def _second_order(backward: Signature, signatures: dict[str, Signature], derived
     derived[second.name] = Derived(second, backward, ("vjp",))
 
 
-def _fits(signature: Signature) -> bool:
-    """Whether it can be an operator: an author's `tangent_x` beside `x` leaves no name for the tangent."""
+def _misfit(signature: Signature) -> str:
+    """Why it can't be an operator, if it can't: an author's `tangent_x` beside `x` leaves no name for the tangent."""
     names = [param.name for param in signature.inputs]
-    tensors, results = len(signature.tensors + signature.results), len(signature.results)
-    many = _too_many(signature.name, tensors, results, len(signature.type_variables))
-    return not many and len(set(names)) == len(names)
+    if twice := [name for name in names if names.count(name) > 1]:
+        return f"{signature.name} would have two arguments with the name {twice[0]}"
+    counts = [
+        (len(signature.tensors + signature.results), MAX_TENSORS, "tensors"),
+        (len(signature.results), MAX_RESULTS, "results"),
+        (len(signature.type_variables), MAX_VARIABLES, "type variables"),
+    ]
+    over = (
+        f"{signature.name} would have {n} {what}; at most {most} are supported" for n, most, what in counts if n > most
+    )
+    return next(over, "")
 
 
 def _optional(prefix: str, tensor: TensorParam) -> TensorParam:

@@ -21,7 +21,7 @@ template <class S, int N>
 OPWRIGHT_INLINE Dual<S, N> variable(const S &value, int k) {
   Dual<S, N> x;
   x.value = value;
-  for (int i = 0; i < N; ++i) x.partial[i] = S(i == k ? 1 : 0);
+  OPWRIGHT_EACH(x.partial[i] = S(i == k ? 1 : 0);)
   return x;
 }
 

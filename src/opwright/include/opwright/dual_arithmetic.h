@@ -13,20 +13,20 @@ OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> operator+(const Dual<S, N> &x) { retur
 OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> operator-(const Dual<S, N> &x) {
   Dual<S, N> result;
   result.value = -x.value;
-  for (int i = 0; i < N; ++i) result.partial[i] = -x.partial[i];
+  OPWRIGHT_EACH(result.partial[i] = -x.partial[i];)
   return result;
 }
 
 OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> operator+(const Dual<S, N> &a, const Dual<S, N> &b) {
   Dual<S, N> result;
   result.value = a.value + b.value;
-  for (int i = 0; i < N; ++i) result.partial[i] = a.partial[i] + b.partial[i];
+  OPWRIGHT_EACH(result.partial[i] = a.partial[i] + b.partial[i];)
   return result;
 }
 OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> operator-(const Dual<S, N> &a, const Dual<S, N> &b) {
   Dual<S, N> result;
   result.value = a.value - b.value;
-  for (int i = 0; i < N; ++i) result.partial[i] = a.partial[i] - b.partial[i];
+  OPWRIGHT_EACH(result.partial[i] = a.partial[i] - b.partial[i];)
   return result;
 }
 OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> operator*(const Dual<S, N> &a, const Dual<S, N> &b) {
@@ -56,7 +56,7 @@ OPWRIGHT_DUAL_AND_NUMBER OPWRIGHT_INLINE Dual<S, N> operator*(const Dual<S, N> &
   const detail::base<S> factor = static_cast<detail::base<S>>(number);
   Dual<S, N> result;
   result.value = x.value * factor;
-  for (int i = 0; i < N; ++i) result.partial[i] = detail::scaled(factor, x.partial[i]);
+  OPWRIGHT_EACH(result.partial[i] = detail::scaled(factor, x.partial[i]);)
   return result;
 }
 OPWRIGHT_DUAL_AND_NUMBER OPWRIGHT_INLINE Dual<S, N> operator*(A number, const Dual<S, N> &x) { return x * number; }
@@ -65,7 +65,7 @@ OPWRIGHT_DUAL_AND_NUMBER OPWRIGHT_INLINE Dual<S, N> operator/(const Dual<S, N> &
   const detail::base<S> inverse = 1 / divisor;
   Dual<S, N> result;
   result.value = x.value / divisor;
-  for (int i = 0; i < N; ++i) result.partial[i] = detail::scaled(inverse, x.partial[i]);
+  OPWRIGHT_EACH(result.partial[i] = detail::scaled(inverse, x.partial[i]);)
   return result;
 }
 OPWRIGHT_DUAL_AND_NUMBER OPWRIGHT_INLINE Dual<S, N> operator/(A number, const Dual<S, N> &x) {
@@ -83,7 +83,9 @@ OPWRIGHT_COMPOUND(/)
 #undef OPWRIGHT_COMPOUND
 
 #define OPWRIGHT_COMPARISON(op)                                                                                    \
-  OPWRIGHT_DUALS OPWRIGHT_INLINE bool operator op(const Dual<S, N> &a, const Dual<S, N> &b) { return a.value op b.value; } \
+  OPWRIGHT_DUALS OPWRIGHT_INLINE bool operator op(const Dual<S, N> &a, const Dual<S, N> &b) {                      \
+    return a.value op b.value;                                                                                     \
+  }                                                                                                                \
   OPWRIGHT_DUAL_AND_NUMBER OPWRIGHT_INLINE bool operator op(const Dual<S, N> &a, A b) {                            \
     return a.value op static_cast<detail::base<S>>(b);                                                             \
   }                                                                                                                \
@@ -100,6 +102,9 @@ OPWRIGHT_COMPARISON(!=)
 
 OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> &operator++(Dual<S, N> &x) { return x += 1; }
 OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> &operator--(Dual<S, N> &x) { return x -= 1; }
+
+#undef OPWRIGHT_DUALS
+#undef OPWRIGHT_DUAL_AND_NUMBER
 
 }  // namespace opwright
 #endif

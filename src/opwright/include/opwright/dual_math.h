@@ -1,12 +1,13 @@
 /* The derivatives of the functions in math.h and special.h.
  *
- * Each is a function's slope, written with x, the number, and y, the function's value there. x and y may be dual numbers
- * themselves, so a slope must be made of functions that have derivatives; what it needs again is common to the
+ * Each is a function's slope, written with x, the number, and y, the function's value there. x and y may be dual
+ * numbers themselves, so a slope must be made of functions that have derivatives; what it needs again is common to the
  * compiler, too.
  */
 #ifndef OPWRIGHT_DUAL_MATH_H
 #define OPWRIGHT_DUAL_MATH_H
 
+#include "activations.h"
 #include "dual_number.h"
 #include "math.h"
 #include "special.h"
@@ -21,8 +22,8 @@ OPWRIGHT_INLINE S sinc_slope(const S &x, const S &y) {
   using B = base<S>;
   const S u = x * B(3.14159265358979323846), z = u * u, difference = (cos(u) - y) / x;
   S series = B(-18. / 121645100408832000.); /* (-1)^n 2n / (2n + 1)! */
-  constexpr double terms[] = {16. / 355687428096000., -14. / 1307674368000., 12. / 6227020800., -10. / 39916800., 8. / 362880.,
-                            -6. / 5040., 4. / 120., -2. / 6.};
+  constexpr double terms[] = {16. / 355687428096000., -14. / 1307674368000., 12. / 6227020800., -10. / 39916800.,
+                              8. / 362880., -6. / 5040., 4. / 120., -2. / 6.};
   for (const double term : terms) series = series * z + B(term);
   return select(z < 1, S(series * u * B(3.14159265358979323846)), difference);
 }
@@ -41,13 +42,14 @@ OPWRIGHT_INLINE B multiples(B a, B b, B rest) {
 
 }  // namespace detail
 
-#define OPWRIGHT_SLOPE(name, slope)                                   \
-  template <class S, int N>                                           \
-  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &number) {         \
-    using B = detail::base<S>;                                        \
-    const S x = number.value, y = name(x);                            \
-    (void)x, (void)sizeof(B);                                         \
-    return detail::chain(number, y, S(slope));                        \
+#define OPWRIGHT_SLOPE(name, slope)                                                        \
+  template <class T, class... None, class R = detail::dual_of<T, None...>>                 \
+  OPWRIGHT_INLINE R name(const T &number, None...) {                                       \
+    using S = typename R::Scalar;                                                          \
+    using B = detail::base<S>;                                                             \
+    const S x = number.value, y = name(x);                                                 \
+    (void)x, (void)sizeof(B);                                                              \
+    return detail::chain(number, y, S(slope));                                             \
   }
 
 /* A slope may use a function that is defined further down: dual numbers' functions are found by their argument when the
@@ -84,6 +86,7 @@ OPWRIGHT_SLOPE(trigamma, tetragamma(x))
 OPWRIGHT_SLOPE(tetragamma, pentagamma(x))
 OPWRIGHT_SLOPE(sigmoid, y * sigmoid(-x))
 OPWRIGHT_SLOPE(logsigmoid, sigmoid(-x))
+OPWRIGHT_SLOPE(tanhshrink, square(tanh(x)))
 OPWRIGHT_SLOPE(one_minus_square, B(-2) * x)
 OPWRIGHT_SLOPE(square_minus_one, B(2) * x)
 OPWRIGHT_SLOPE(sinc, detail::sinc_slope(x, y))
@@ -92,13 +95,13 @@ OPWRIGHT_SLOPE(abs, sign(x))
 #undef OPWRIGHT_SLOPE
 
 /* Steps: no derivative, whatever that of the number is. */
-#define OPWRIGHT_STEP(name)                                                              \
-  template <class S, int N>                                                              \
-  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &x) {                                 \
-    Dual<S, N> result;                                                                   \
-    result.value = name(x.value);                                                        \
-    for (int i = 0; i < N; ++i) result.partial[i] = S(0);                                \
-    return result;                                                                       \
+#define OPWRIGHT_STEP(name)                                                                \
+  template <class T, class... None, class R = detail::dual_of<T, None...>>                 \
+  OPWRIGHT_INLINE R name(const T &x, None...) {                                            \
+    R result = x;                                                                          \
+    result.value = name(x.value);                                                          \
+    for (int i = 0; i < R::partials; ++i) result.partial[i] = typename R::Scalar(0);       \
+    return result;                                                                         \
   }
 OPWRIGHT_STEP(floor)
 OPWRIGHT_STEP(ceil)
@@ -110,21 +113,15 @@ OPWRIGHT_STEP(sign)
 #undef OPWRIGHT_STEP
 
 /* Functions of two numbers: slopes by a and b, with the value y. One of the two may be a plain number. */
-#define OPWRIGHT_SLOPES(name, slope_a, slope_b)                                                        \
-  template <class S, int N>                                                                            \
-  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &first, const Dual<S, N> &second) {                 \
-    using B = detail::base<S>;                                                                         \
-    const S a = first.value, b = second.value, y = name(a, b);                                         \
-    (void)a, (void)b, (void)sizeof(B);                                                                 \
-    return detail::chain(first, second, y, S(slope_a), S(slope_b));                                    \
-  }                                                                                                    \
-  template <class S, int N, class A, class = detail::if_number<A>>                                     \
-  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &first, A second) {                                 \
-    return name(first, Dual<S, N>(second));                                                            \
-  }                                                                                                    \
-  template <class S, int N, class A, class = detail::if_number<A>>                                     \
-  OPWRIGHT_INLINE Dual<S, N> name(A first, const Dual<S, N> &second) {                                 \
-    return name(Dual<S, N>(first), second);                                                            \
+#define OPWRIGHT_SLOPES(name, slope_a, slope_b)                                                          \
+  template <class T, class U, class... None, class R = detail::dual_of_two<T, U, None...>>               \
+  OPWRIGHT_INLINE R name(const T &one, const U &other, None...) {                                        \
+    using S = typename R::Scalar;                                                                        \
+    using B = detail::base<S>;                                                                           \
+    const R first = one, second = other;                                                                 \
+    const S a = first.value, b = second.value, y = name(a, b);                                           \
+    (void)sizeof(B);                                                                                     \
+    return detail::chain(first, second, y, S(slope_a), S(slope_b));                                      \
   }
 
 OPWRIGHT_SLOPES(pow, detail::select(b == 0, S(0), S(b *pow(a, b - B(1)))),

@@ -1,11 +1,15 @@
 /* The types that mathematics is done in: float and double as they are, halves as float, whole numbers as the other
- * argument's type, and dual numbers (dual.h) as themselves, whatever plain number stands beside them. */
+ * argument's type, and dual numbers (dual.h) as themselves, whatever plain number stands beside them.
+ *
+ * The functions end with an empty pack, `None...`: by it a function that the author (or std) has under the same name
+ * is the better match. A pack that isn't empty has no type. */
 #ifndef OPWRIGHT_FLOATING_H
 #define OPWRIGHT_FLOATING_H
 
 #include "half.h"
 
-#define OPWRIGHT_INLINE inline __attribute__((always_inline)) /* a call that stays keeps its loop from being vectorised */
+/* A call that stays keeps its loop from being vectorised. */
+#define OPWRIGHT_INLINE inline __attribute__((always_inline))
 
 namespace opwright {
 
@@ -14,14 +18,14 @@ struct Dual;
 
 namespace detail {
 
-template <class T> struct floating {};
+template <class T, class... None> struct floating {};
 template <> struct floating<float> { using type = float; };
 template <> struct floating<double> { using type = double; };
 template <> struct floating<half> { using type = float; };
 template <> struct floating<bfloat16> { using type = float; };
-template <class T> using float_of = typename floating<T>::type;
+template <class T, class... None> using float_of = typename floating<T, None...>::type;
 
-template <class T> struct whole {};
+template <class T, class... None> struct whole {};
 template <> struct whole<signed char> { using type = int; };
 template <> struct whole<short> { using type = int; };
 template <> struct whole<int> { using type = int; };
@@ -52,10 +56,11 @@ template <> struct wider<double, integer> { using type = double; };
 template <> struct wider<integer, float> { using type = float; };
 template <> struct wider<integer, double> { using type = double; };
 template <class A, class B>
-using float_of_two = float_of<typename wider<typename number<A>::type, typename number<B>::type>::type>;
-template <class A, class B, class C>
-using float_of_three = float_of<
-    typename wider<typename wider<typename number<A>::type, typename number<B>::type>::type, typename number<C>::type>::type>;
+using wider_number = typename wider<typename number<A>::type, typename number<B>::type>::type;
+template <class A, class B, class... None>
+using float_of_two = float_of<wider_number<A, B>, None...>;
+template <class A, class B, class C, class... None>
+using float_of_three = float_of<typename wider<wider_number<A, B>, typename number<C>::type>::type, None...>;
 
 /* The same with dual numbers: what a function that is written once for plain and dual numbers computes in. */
 template <class T> struct scalar : number<T> {};
@@ -66,18 +71,22 @@ template <class S, int N> struct wider<Dual<S, N>, integer> { using type = Dual<
 template <class S, int N> struct wider<float, Dual<S, N>> { using type = Dual<S, N>; };
 template <class S, int N> struct wider<double, Dual<S, N>> { using type = Dual<S, N>; };
 template <class S, int N> struct wider<integer, Dual<S, N>> { using type = Dual<S, N>; };
-template <class T> struct real_scalar : floating<T> {};
+template <class T, class... None> struct real_scalar : floating<T, None...> {};
 template <class S, int N> struct real_scalar<Dual<S, N>> { using type = Dual<S, N>; };
-template <class T> using real = typename real_scalar<T>::type;
 template <class A, class B>
-using real_of_two = real<typename wider<typename scalar<A>::type, typename scalar<B>::type>::type>;
+using wider_scalar = typename wider<typename scalar<A>::type, typename scalar<B>::type>::type;
+template <class T, class... None> using real = typename real_scalar<T, None...>::type;
+template <class A, class B, class... None> using real_of_two = real<wider_scalar<A, B>, None...>;
+template <class A, class B, class C, class... None>
+using real_of_three = real<typename wider<wider_scalar<A, B>, typename scalar<C>::type>::type, None...>;
 
 /* The same where the result is a dual number; otherwise nothing. */
-template <class R> struct only_dual {};
+template <class R, class... None> struct only_dual {};
 template <class S, int N> struct only_dual<Dual<S, N>> { using type = Dual<S, N>; };
-template <class A, class B, class C = int>
-using dual_of = typename only_dual<
-    typename wider<typename wider<typename scalar<A>::type, typename scalar<B>::type>::type, typename scalar<C>::type>::type>::type;
+template <class T, class... None> using dual_of = typename only_dual<T, None...>::type;
+template <class A, class B, class... None> using dual_of_two = dual_of<wider_scalar<A, B>, None...>;
+template <class A, class B, class C, class... None>
+using dual_of_three = dual_of<typename wider<wider_scalar<A, B>, typename scalar<C>::type>::type, None...>;
 
 /* The plain type at the bottom: float of Dual<Dual<float, 1>, 2>. */
 template <class T> struct bottom { using type = T; };
@@ -114,12 +123,19 @@ template <class T, class = detail::if_number<T>>
 OPWRIGHT_INLINE T custom_derivative(T, detail::same<T> value, detail::same<T>) {
   return value;
 }
+template <class A, class B>
+A custom_derivative(const A &value, const B &) {
+  static_assert(sizeof(A) == 0,
+                "custom_derivative(x, value, slope) wants the variable first: a slope is by something; "
+                "straight_through(value, expression) takes the derivatives of an expression");
+  return value;
+}
 template <class T, class = detail::if_number<T>>
 OPWRIGHT_INLINE T straight_through(detail::same<T> value, T) {
   return value;
 }
-template <class A, class B>
-OPWRIGHT_INLINE detail::float_of_two<A, B> where(bool condition, A a, B b) {
+template <class A, class B, class... None>
+OPWRIGHT_INLINE detail::float_of_two<A, B, None...> where(bool condition, A a, B b, None...) {
   using R = detail::float_of_two<A, B>;
   return detail::select(condition, R(a), R(b));
 }

@@ -1,9 +1,9 @@
 /* exp, expm1, log, log1p, tanh and float's erf and erfc without branches, tables or calls, so that the compiler
  * vectorises loops of them for any processor: for builds that can't count on glibc's vector functions (vector.h).
  *
- * Method: exp takes out a power of two, x = k * log(2) + r, and log one by the bits, x = 2^k * (1 + f), with log(2) in two
- * parts, of which the product of the first with k is exact; what is left is a polynomial (for log in s = f / (2 + f)).
- * tools/fit_polynomials.py makes the coefficients. Errors are below 4 ulp, subnormal results included
+ * Method: exp takes out a power of two, x = k * log(2) + r, and log one by the bits, x = 2^k * (1 + f), with log(2) in
+ * two parts, of which the product of the first with k is exact; what is left is a polynomial (for log in s = f / (2 +
+ * f)). tools/fit_polynomials.py makes the coefficients. Errors are below 4 ulp, subnormal results included
  * (tests/include/test_accuracy.py); infinities, NaN and the sign of zero are C's.
  */
 #ifndef OPWRIGHT_POLYNOMIALS_H
@@ -27,7 +27,7 @@ template <class T> struct format;
 template <> struct format<float> {
   using bits = int32_t;
   static constexpr int fraction = 23, bias = 127;
-  static constexpr bits root_half = 0x3f3504f3, one = 0x3f800000; /* of sqrt(1/2), whose upper neighbours begin an octave */
+  static constexpr bits root_half = 0x3f3504f3; /* of sqrt(1/2), with whose upper neighbours an octave begins */
   static constexpr float log2_high = 0.693359375f, log2_low = -2.12194440e-4f, smallest = 1.17549435e-38f;
   static constexpr float exp_low = -104, exp_high = 89, expm1_low = -30;
   static OPWRIGHT_INLINE float exp_tail(float r) {
@@ -40,7 +40,7 @@ template <> struct format<float> {
 template <> struct format<double> {
   using bits = int64_t;
   static constexpr int fraction = 52, bias = 1023;
-  static constexpr bits root_half = 0x3fe6a09e667f3bcd, one = 0x3ff0000000000000;
+  static constexpr bits root_half = 0x3fe6a09e667f3bcd;
   static constexpr double log2_high = 0x1.62e42fee00000p-1, log2_low = 0x1.a39ef35793c76p-33, smallest = 0x1p-1022;
   static constexpr double exp_low = -746, exp_high = 710, expm1_low = -60;
   static OPWRIGHT_INLINE double exp_tail(double r) {

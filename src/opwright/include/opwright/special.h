@@ -83,8 +83,8 @@ inline double erfinv_(double x) {
 }  // namespace detail
 
 #define OPWRIGHT_SPECIAL(name)                                        \
-  template <class T>                                                  \
-  inline detail::float_of<T> name(T x) {                              \
+  template <class T, class... None>                                   \
+  inline detail::float_of<T, None...> name(T x, None...) {            \
     using R = detail::float_of<T>;                                    \
     return R(detail::name##_(R(x)));                                  \
   }

@@ -1,8 +1,8 @@
 /* The elementary functions in a form that the compiler vectorises, as detail::exp_(float) and detail::exp_(double).
  *
- * A build for this machine (OPWRIGHT_LIBMVEC) declares those that glibc has a vector form of: gcc then vectorises a loop
- * that calls them, within 4 ulp of the exact value, NaN and infinities included. Other builds have polynomials for the
- * most common ones and the C library's for the others.
+ * A build for this machine (OPWRIGHT_LIBMVEC) declares those that glibc has a vector form of: gcc then vectorises a
+ * loop that calls them, within 4 ulp of the exact value, NaN and infinities included. Other builds have polynomials
+ * for the most common ones and the C library's for the others.
  */
 #ifndef OPWRIGHT_VECTOR_H
 #define OPWRIGHT_VECTOR_H

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/VariableTypeUtils.h>
 
 #include "errors.h"
+#include "forward_mode.h"
 #include "kernels.h"
 #include "mutated.h"
 #include "node.h"
@@ -18,13 +19,6 @@ bool requires_grad(const Derivative& d, c10::ArrayRef<c10::IValue> arguments) {
     if (t.defined() && t.requires_grad() && differentiable(t)) return true;
   }
   return false;
-}
-
-void refuse_forward_mode(const Operator& op, c10::ArrayRef<c10::IValue> arguments) {
-  for (const auto& value : arguments)
-    if (const auto& t = tensor_of(value); t.defined() && t._fw_grad(/*level=*/0).defined())
-      raise(Class::Unsupported, op.kernel->name + "(): there is no forward-mode derivative (jvp) of this operator; use "
-                                                  "reverse mode (torch.autograd.grad, torch.func.vjp)");
 }
 
 void below_autograd(const Operator& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
@@ -94,12 +88,19 @@ void connect(const Derivative& d, const NodePtr& node, c10::ArrayRef<c10::IValue
 
 void AutogradKernel::operator()(const c10::OperatorHandle&, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const auto arguments = torch::jit::last(*stack, op->plan.arguments.size());
-  refuse_forward_mode(*op, arguments);
   const Derivative& d = *op->derivative;
   const bool recorded = requires_grad(d, arguments);
   const Mutated mutated(*op, *stack);
-  mutated.check(recorded, d.result_slots);
-  if (!recorded) return below_autograd(*op, keys, stack);
+  mutated.check(recorded);
+  if (recorded && C10_UNLIKELY(mutated.have_view_beside(d.result_slots))) {
+    if (is_plain_cpu(keys & c10::after_autograd_keyset)) check_overlap(*op, arguments);
+    return run_on_copies(*op, stack);
+  }
+  const Tangents tangents(*op, arguments);
+  if (!recorded) {
+    below_autograd(*op, keys, stack);
+    return tangents.set(torch::jit::last(*stack, op->returns()), mutated);
+  }
   const NodePtr node = record(d, arguments);
   const Operator& forward = d.backward ? *d.forward : *op;
   const Absent absent(forward, arguments);
@@ -107,6 +108,7 @@ void AutogradKernel::operator()(const c10::OperatorHandle&, c10::DispatchKeySet 
   const auto outputs = torch::jit::last(*stack, forward.returns());
   connect(d, node, outputs, absent);
   mutated.rebase(d, node);
+  tangents.set(outputs, mutated);
   if (d.backward) static_cast<OperatorNode&>(*node).save_outputs(outputs);
   // Whoever asks for residuals, as torch.func does for a level above this one, computes with them.
   for (size_t i = 0; d.backward && op->returns_residuals && i < outputs.size(); ++i)

@@ -24,6 +24,12 @@ Derivative* Derivative::decode(const Plan& plan, const int64_t* words, int64_t c
     const bool differentiable = next() != 0;
     d->written.push_back({differentiable, next()});
   }
+  for (int64_t n = next(); n > 0; --n) d->forward_mode.inputs.push_back(next());
+  for (int64_t n = next(); n > 0; --n) d->forward_mode.results.push_back(next());
+  for (int64_t n = next(); n > 0; --n) {
+    const int64_t written = next();
+    d->forward_mode.old.push_back({written, next()});
+  }
   TORCH_CHECK(at == end && d->written.size() == plan.outputs.size() + plan.mutated.size(),
               "opwright: a derivative's plan is another operator's");
   for (size_t i = 0; i < plan.outputs.size(); ++i) d->result_slots += d->written[i].slot >= 0;

@@ -27,6 +27,17 @@ struct WrittenPlan {
   int64_t slot;  // which of the node's inputs its gradient is; -1 for a residual that has none
 };
 
+// The forward-mode derivative of foo: takes the tangents of these schema arguments of foo, each perhaps None, then all that
+// foo's signature has; gives the tangents of these of what foo writes.
+struct ForwardMode {
+  struct Old {
+    int64_t written, argument;
+  };
+  const Operator* op = nullptr;  // none: an error where there is a tangent
+  std::vector<int64_t> inputs, results;
+  std::vector<Old> old;  // the residuals that are old values of arguments, and have their tangents
+};
+
 // signature/node.py says what is in it.
 struct Derivative {
   const Operator* forward = nullptr;   // with residuals, where there are any
@@ -34,6 +45,7 @@ struct Derivative {
   std::vector<Wire> wires;             // one per schema argument of the backward
   std::vector<EdgePlan> edges;
   std::vector<WrittenPlan> written;
+  ForwardMode forward_mode;
   size_t result_slots = 0;  // how many results and residuals have a slot
   bool needs_axes = false;  // whether a wire's source is an axis or the ellipsis
   std::string node_name;    // "MyOpBackward"

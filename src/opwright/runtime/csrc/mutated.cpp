@@ -4,6 +4,7 @@
 #include <ATen/ops/clone.h>
 #include <torch/csrc/autograd/VariableTypeUtils.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "errors.h"
@@ -19,14 +20,36 @@ Mutated::Mutated(const Operator& op, const torch::jit::Stack& stack) : op_(op) {
       tensors_.push_back(tensor_of(arguments[i]));
 }
 
-void Mutated::check(bool requires_grad, size_t results) const {
-  for (const auto& t : tensors_) {
+void Mutated::check(bool requires_grad) const {
+  for (const auto& t : tensors_)
+    if (t.defined()) torch::autograd::check_inplace(t, requires_grad);
+}
+
+bool Mutated::have_view_beside(size_t results) const {
+  return results + tensors_.size() > 1 && std::any_of(tensors_.begin(), tensors_.end(), [](const at::Tensor& t) {
+           return t.defined() && t.is_view() && differentiable(t);
+         });
+}
+
+void run_on_copies(const Operator& op, torch::jit::Stack* stack) {
+  const size_t count = op.plan.arguments.size(), first = stack->size() - count;
+  c10::SmallVector<std::pair<at::Tensor, at::Tensor>, 2> back;
+  for (size_t i = 0; i < count; ++i) {
+    if (op.plan.arguments[i].kind != Kind::Tensor || !op.plan.inputs[op.plan.arguments[i].index].mutated) continue;
+    const at::Tensor t = tensor_of((*stack)[first + i]);
     if (!t.defined()) continue;
-    torch::autograd::check_inplace(t, requires_grad);
-    if (requires_grad && results + tensors_.size() > 1 && t.is_view() && differentiable(t))
-      raise(Class::Unsupported, op_.kernel->name + "(): an operator with several results can't overwrite a view where "
-                                                   "gradients are recorded\n  likely fix:   pass a clone() of it");
+    back.emplace_back(t, at::clone(t));
+    (*stack)[first + i] = back.back().second;
   }
+  op.handle.callBoxed(stack);
+  for (const auto& [to, from] : back) to.copy_(from);
+}
+
+void Mutated::set_tangent(size_t i, const at::Tensor& tangent) const {
+  const auto& t = tensors_[i];
+  if (!t.defined()) return;
+  const at::Tensor known = t._fw_grad(/*level=*/0);
+  t._set_fw_grad(known.defined() ? known.copy_(tangent) : tangent.to(t.scalar_type()), /*level=*/0, /*is_inplace_op=*/true);
 }
 
 void Mutated::bump() const {

@@ -10,9 +10,13 @@ namespace opw {
 class Mutated {
  public:
   Mutated(const Operator& op, const torch::jit::Stack& stack);
-  // PyTorch's own errors for what may not be overwritten: leaves, some views. `results`: how many the node has besides.
-  void check(bool requires_grad, size_t results) const;
+  void check(bool requires_grad) const;  // PyTorch's own errors for what may not be overwritten: leaves, some views
+  // Whether a view is overwritten beside other results (so many of the node's): autograd's CopySlices, which stands in for
+  // the node of a mutated view, wants one that has a single result.
+  bool have_view_beside(size_t results) const;
   void bump() const;
+  // Gives the i-th one another tangent. One that it has is overwritten, as PyTorch wants it.
+  void set_tangent(size_t i, const at::Tensor& tangent) const;
   // Makes the node their history: for all of them it gets one input more.
   void rebase(const Derivative& d, const NodePtr& node) const;
 
@@ -20,5 +24,8 @@ class Mutated {
   const Operator& op_;
   c10::SmallVector<at::Tensor, 2> tensors_;
 };
+
+// Runs the operator, from the Autograd key on, on copies of what it overwrites, and copies them back.
+void run_on_copies(const Operator& op, torch::jit::Stack* stack);
 
 }  // namespace opw

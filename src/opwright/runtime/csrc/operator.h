@@ -90,6 +90,9 @@ struct WrongIndex {
 // Raises Python's error for a call that doesn't fit.
 [[noreturn]] void explain(const Operator& op, const Call& call, const WrongIndex* index = nullptr);
 
+// Where arguments are plain CPU tensors: raises if something mutated overlaps another argument, as check_values does.
+void check_overlap(const Operator& op, c10::ArrayRef<c10::IValue> arguments);
+
 // What the values of arguments have to obey: indices in range, nothing mutated that overlaps something.
 void check_values(const Operator& op, const Call& call, const Bound<int64_t>& bound);
 

@@ -231,8 +231,14 @@ at::ScalarType promote(const Plan& plan, const at::Tensor* const* inputs, int64_
   }
 }
 
-// What a pointwise operator computes a variable in: what its tensors promote to or, where these are integers that it
-// isn't for, the default type. Undefined where no tensor tells.
+bool takes_integers(const Plan& plan, int64_t variable) {
+  constexpr at::ScalarType integers[] = {at::kBool, at::kByte,   at::kChar,   at::kShort, at::kInt,
+                                         at::kLong, at::kUInt16, at::kUInt32, at::kUInt64};
+  return std::any_of(std::begin(integers), std::end(integers), [&](auto type) { return allows(plan, variable, type); });
+}
+
+// What a pointwise operator computes a variable in: what its tensors promote to or, where these are integers and it isn't
+// for any, the default type. Undefined where no tensor tells.
 at::ScalarType promoted(const Plan& plan, const at::Tensor* const* inputs, int64_t variable) {
   auto type = at::ScalarType::Undefined;
   bool same = true;
@@ -243,7 +249,7 @@ at::ScalarType promoted(const Plan& plan, const at::Tensor* const* inputs, int64
     same &= own == type && !inputs[i]->unsafeGetTensorImpl()->is_wrapped_number();
   }
   if (C10_UNLIKELY(!same)) type = promote(plan, inputs, variable);
-  const bool floats = c10::isIntegralType(type, /*includeBool=*/true) && !allows(plan, variable, type);
+  const bool floats = c10::isIntegralType(type, /*includeBool=*/true) && !takes_integers(plan, variable);
   return C10_UNLIKELY(floats) ? c10::get_default_dtype_as_scalartype() : type;
 }
 

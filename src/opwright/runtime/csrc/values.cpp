@@ -102,6 +102,13 @@ void check_overlap(const Operator& op, const Call& call, size_t input) {
 
 }  // namespace
 
+void check_overlap(const Operator& op, c10::ArrayRef<c10::IValue> arguments) {
+  Call call;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (op.plan.arguments[i].kind == Kind::Tensor) call.inputs.push_back(&tensor_of(arguments[i]));
+  for (const int64_t input : op.plan.mutated) check_overlap(op, call, static_cast<size_t>(input));
+}
+
 void check_values(const Operator& op, const Call& call, const Bound<int64_t>& bound) {
   for (const int64_t input : op.plan.mutated) check_overlap(op, call, static_cast<size_t>(input));
   for (size_t i = 0; op.plan.indices && i < op.plan.inputs.size(); ++i)

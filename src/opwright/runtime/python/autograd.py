@@ -76,6 +76,8 @@ class Differentiable:
         self._refuse_forward_mode(values)
         if not self._requires_grad(values):
             return _below(self.op, keys & _C._after_autograd_keyset, values)  # noqa: SLF001
+        if self._has_view_beside(values):
+            return self._on_copies(values)
         call = Call(keys, values, self._outputs(values))
         with _one_level():
             outputs = self.function.apply(call, *(values[i] for i in self.edges))
@@ -85,11 +87,31 @@ class Differentiable:
     def _outputs(self, values: Sequence[Any]) -> list[int]:
         """The node's outputs: all that is written, but that an overwritten view must be the only one."""
         needed = [i for i in range(len(self.differentiable)) if i not in self.constants]
-        for i in self.mutated:
-            check_inplace(self.op.signature.name, values[i], alone=len(needed) == 1)
         if any(values[i] is not None and values[i]._is_view() for i in self.mutated):  # noqa: SLF001 - as in inplace.py
             return needed
         return list(range(len(self.differentiable)))
+
+    def _has_view_beside(self, values: Sequence[Any]) -> bool:
+        """Whether a view is overwritten beside other outputs of the node: CopySlices wants one that has a single one.
+
+        PyTorch's own errors are raised for what may not be overwritten.
+        """
+        mutated = [values[i] for i in self.mutated if values[i] is not None]
+        for tensor in mutated:
+            check_inplace(tensor)
+        several = len(self.differentiable) - len(self.constants) > 1
+        return several and any(t._is_view() and _has_gradient(t) for t in mutated)  # noqa: SLF001 - as in inplace.py
+
+    def _on_copies(self, values: Sequence[Any]) -> Any:
+        """Runs the operator, with its gradient, on copies of what it overwrites, and copies them back."""
+        given = list(values)
+        back = [(i, values[i].clone()) for i in self.mutated if values[i] is not None]
+        for i, copy in back:
+            given[i] = copy
+        answer = self.op.op(*given)
+        for i, copy in back:
+            values[i].copy_(copy)
+        return answer
 
     def _requires_grad(self, values: Sequence[Any]) -> bool:
         given = [values[i] for i in self.edges] if torch.is_grad_enabled() else []

@@ -39,6 +39,9 @@ class PointwiseFrame(BatchedFrame):
         return tensor.dtype == self._type(param) and super()._is_usable(param, tensor, strided)
 
     def _copy(self, param: TensorParam, tensor: torch.Tensor) -> torch.Tensor:
+        """Without copies of what is the same along an axis: that is broadcast again."""
+        for axis, stride in enumerate(tensor.stride()):
+            tensor = tensor.narrow(axis, 0, min(1, tensor.shape[axis])) if stride == 0 else tensor
         return tensor.to(self._type(param), copy=True)
 
     def _empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from opwright.errors import ArgumentError, OpwrightError
-from opwright.runtime.layouts import Layout
 from opwright.runtime.python.arguments import Arguments
 from opwright.signature import Binding, Signature, TensorParam, index_error
 
@@ -73,13 +72,9 @@ def _check_overlap(
             )
 
 
-def _is_same(tensor: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether each element of the second, at its own place or at those that it is broadcast to, is the first's."""
-    own = Layout(tuple(tensor.shape), tensor.stride())
-    expanded = Layout(tuple(other.shape), other.stride()).expanded(own.sizes)
-    strides = zip(own.sizes, own.strides, expanded.strides, strict=True)
-    same = tensor.dtype == other.dtype and tensor.data_ptr() == other.data_ptr()
-    return same and all(size == 1 or a == b for size, a, b in strides)
+def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether they have the same elements in the same places; ATen asks in the same words."""
+    return a.data_ptr() == b.data_ptr() and a.nbytes == b.nbytes and a.stride() == b.stride()
 
 
 def _share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
