@@ -280,7 +280,7 @@ def test_scalars_that_do_not_fit(typed: Operators) -> None:
     assert typed.shifted(x > 0, 0, True).tolist() == [False, True, True]
     with pytest.raises(opwright.OpwrightError, match="by is 2147483648, which doesn't fit the kernel's parameter of 4"):
         typed.shifted(x, 2**31, True)
-    with pytest.raises(opwright.OpwrightError, match="factor is 1.*e.300, which doesn't fit the kernel's parameter"):
+    with pytest.raises(opwright.OpwrightError, match=r"factor is 1.*e.300, which doesn't fit the kernel's parameter"):
         typed.scaled(torch.ones(2), torch.ones(2), 1e300)
 
 

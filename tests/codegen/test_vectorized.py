@@ -30,7 +30,16 @@ def vectorized() -> Callable[[str], set[int]]:
         numbers = re.findall(r"void opwright_block_(\d+)\(", text)
         for number in numbers:  # the messages name the place that they are told
             text = text.replace(_LOOP, f'#line 1 "block_{number}"\n{_LOOP.strip()} \n', 1)
-        command = [*compiler.command, "-x", "c++", *compile_flags(compiler, Options(), "c++"), "-S", "-o", "/dev/null", "-"]
+        command = [
+            *compiler.command,
+            "-x",
+            "c++",
+            *compile_flags(compiler, Options(), "c++"),
+            "-S",
+            "-o",
+            "/dev/null",
+            "-",
+        ]
         command.append("-fopt-info-vec-optimized")
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-3000:]

@@ -1,7 +1,7 @@
 """Functions of one element at random, and the same in PyTorch: values, derivatives, second ones, forward mode.
 
-``python -m tests.fuzz.scalars --seed 0 --count 24 --orders 8`` compiles them in one file and compares all values; of the
-first `orders` of them derivatives, too, each of which is a compilation. The source of what fails is printed.
+``python -m tests.fuzz.scalars --seed 0 --count 24 --orders 8`` compiles them in one file and compares all values; of
+the first `orders` of them derivatives, too, each of which is a compilation. The source of what fails is printed.
 """
 
 from __future__ import annotations
