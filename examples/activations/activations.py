@@ -12,7 +12,7 @@ ops = opwright.load(Path(__file__).with_name("activations.cpp"))
 
 
 def mish(x: Tensor) -> Tensor:
-    """x tanh(log(1 + exp(x))), elementwise.
+    """Mish: x tanh(log(1 + exp(x))), elementwise.
 
     Args:
         x: any shape; float32, float64, float16 or bfloat16. Whole numbers are taken as the default type.
@@ -25,19 +25,19 @@ def mish(x: Tensor) -> Tensor:
 
 
 def hard_swish(x: Tensor) -> Tensor:
-    """x clamp(x + 3, 0, 6) / 6, elementwise; `x` as in `mish`."""
+    """Hard swish: x clamp(x + 3, 0, 6) / 6, elementwise; `x` as in `mish`."""
     y: Tensor = ops.hard_swish(x)
     return y
 
 
 def gelu(x: Tensor) -> Tensor:
-    """x times the share of a standard normal distribution that lies below x, elementwise; `x` as in `mish`."""
+    """GELU: x times the share of a standard normal distribution that lies below x, elementwise; `x` as in `mish`."""
     y: Tensor = ops.gelu(x)
     return y
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """log(1 + exp(beta x)) / beta, and x itself where beta x is above the threshold; `x` as in `mish`."""
+    """Softplus: log(1 + exp(beta x)) / beta, and x itself where beta x is above the threshold; `x` as in `mish`."""
     y: Tensor = ops.softplus(x, beta, threshold)
     return y
 

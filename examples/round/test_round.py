@@ -47,7 +47,7 @@ def test_halves_go_to_the_even_number() -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_estimate_is_that_of_the_detached_form(layout: str) -> None:
-    """gradcheck is no judge of it: a straight-through gradient isn't the derivative, on purpose."""
+    """The judge is another form, not gradcheck: a straight-through gradient isn't the derivative, on purpose."""
     x = numbers(3, 4)
     ours, theirs = (
         torch.autograd.grad(form(LAYOUTS[layout](x)).square().sum(), x, create_graph=True)[0]
@@ -100,10 +100,11 @@ def test_layers_before_it_learn() -> None:
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    assert losses[-1] < 0.05 < 0.5 < losses[0]
+    assert losses[0] > 0.5
+    assert losses[-1] < 0.05
     torch.testing.assert_close(model(x) * 4, torch.round(model(x) * 4))
 
 
 def test_wrong_arguments_are_named() -> None:
-    with pytest.raises(opwright.ArgumentError, match=r"round\(\): .*x complex64"):
+    with pytest.raises(opwright.ArgumentError, match=r"round\(\): x .*complex64"):
         round_through(torch.ones(2, dtype=torch.complex64))

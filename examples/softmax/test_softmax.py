@@ -60,7 +60,7 @@ def test_opcheck(layout: str) -> None:
     assert list(torch.library.opcheck(ops.softmax, (x,)).values()) == ["SUCCESS"] * 4
 
 
-def test_vmap_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vmap_is_one_call() -> None:
     x = numbers(4, 5, 3).detach()
     for axis in (0, 1):
         torch.testing.assert_close(

@@ -24,7 +24,7 @@ def test_random_calls(batched: Operators, random_calls: Calls, sizes: tuple[int,
     ranks = set()
     for drawn, arguments in random_calls(batched, "affine", 100, sizes=sizes, max_numel=20000):
         dtype = getattr(torch, drawn.binding.types["T"].torch_name)
-        wide = {n: v.double() if isinstance(v, torch.Tensor) else v for n, v in arguments.items()}
+        wide: dict[str, Any] = {n: v.double() if isinstance(v, torch.Tensor) else v for n, v in arguments.items()}
         got = batched.affine(**arguments)
         assert got.is_contiguous()
         torch.testing.assert_close(got, affine(**wide).to(dtype))
@@ -68,7 +68,7 @@ def test_what_does_not_fit(batched: Operators) -> None:
 
 def test_gradients_are_summed_over_what_was_broadcast(batched: Operators, leaf: Leaf) -> None:
     x, w, b = leaf(5, 1, 3), leaf(2, 4, 3), leaf(4)
-    assert torch.autograd.gradcheck(batched.affine, (x, w, b, 0.5))
+    assert torch.autograd.gradcheck(lambda *tensors: batched.affine(*tensors, 0.5), (x, w, b))
     weights = torch.rand(5, 2, 4, dtype=torch.float64)
     torch.testing.assert_close(
         torch.autograd.grad(batched.affine(x, w, b, 0.5), (x, w, b), weights),

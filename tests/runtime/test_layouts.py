@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -46,7 +47,8 @@ def test_results_lie_as_those_of_pytorch(seed: int) -> None:
     rng, orders = random.Random(seed), set()
     for _ in range(1000):
         tensors = operands(rng)
-        theirs = {1: torch.neg, 2: torch.add, 3: torch.addcmul}[len(tensors)](*tensors)
+        like: dict[int, Callable[..., torch.Tensor]] = {1: torch.neg, 2: torch.add, 3: torch.addcmul}
+        theirs = like[len(tensors)](*tensors)
         mine = result_strides(tuple(theirs.shape), [layout(tensor) for tensor in tensors])
         assert mine == theirs.stride(), [(tensor.shape, tensor.stride()) for tensor in tensors]
         orders.add(theirs.is_contiguous())

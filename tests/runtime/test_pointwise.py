@@ -34,10 +34,8 @@ def wide(value: Any) -> Any:
 
 def strides_of(tensors: list[torch.Tensor]) -> tuple[int, ...]:
     """Those of what PyTorch's own operator of as many tensors returns."""
-    one, two, three = torch.neg, torch.mul, torch.addcmul
-    return {1: one, 2: two, 3: three}[len(tensors)](
-        *(t.float() if t.dtype is torch.bool else t for t in tensors)
-    ).stride()
+    like: dict[int, Callable[..., torch.Tensor]] = {1: torch.neg, 2: torch.mul, 3: torch.addcmul}
+    return like[len(tensors)](*tensors).stride()
 
 
 @pytest.mark.parametrize("name", REFERENCES)
@@ -171,7 +169,9 @@ def test_only_inputs_broadcast(pointwise: Operators) -> None:
 
 def test_an_argument_may_be_what_is_overwritten(pointwise: Operators) -> None:
     """As x.add_(x): the same elements in the same places."""
-    for view in (lambda t: t, lambda t: t[:, ::2], lambda t: t.t(), lambda t: t[1:2], lambda t: t[0, 0]):
+    views: list[Callable[[torch.Tensor], torch.Tensor]]
+    views = [lambda t: t, lambda t: t[:, ::2], lambda t: t.t(), lambda t: t[1:2], lambda t: t[0, 0]]
+    for view in views:
         x = torch.randn(4, 6)
         expected = x.clone()
         view(expected).mul_(3)

@@ -18,14 +18,14 @@ Leaf = Callable[..., torch.Tensor]
 
 
 class Counter(TorchDispatchMode):
-    """Counts the calls of operators in a namespace."""
+    """Counts the calls of these operators."""
 
-    def __init__(self, namespace: str) -> None:
-        super().__init__()
-        self.namespace, self.count = namespace, 0
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.count = 0
 
     def __torch_dispatch__(self, op: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.count += op.namespace == self.namespace
+        self.count += op.namespace in ("pointwise_ops", "batched_ops")
         return op(*args, **(kwargs or {}))
 
 
@@ -58,7 +58,7 @@ def test_one_call_is_the_same_as_a_loop(pointwise: Operators) -> None:
         if set(dims) == {None}:
             continue
         expected = looped(pointwise.blend, size, args, dims)
-        with Counter("pointwise_ops") as calls:
+        with Counter() as calls:
             got = vmap(pointwise.blend, dims)(*args)
         assert calls.count == 1
         assert got.dtype == expected.dtype
@@ -76,7 +76,7 @@ def test_batched_operators(batched: Operators) -> None:
         if set(dims) == {None}:
             continue
         expected = looped(batched.affine, size, args, dims)
-        with Counter("batched_ops") as calls:
+        with Counter() as calls:
             got = vmap(batched.affine, dims)(*args)
         assert calls.count == 1
         torch.testing.assert_close(got, expected)
@@ -141,7 +141,7 @@ def test_gradients(pointwise: Operators, batched: Operators, leaf: Leaf) -> None
     torch.testing.assert_close(ours, theirs)
     per_row = vmap(jacrev(lambda y, x: pointwise.polar(y, x)[0]), (None, 1))(y, x)
     torch.testing.assert_close(per_row, vmap(jacrev(torch.hypot), (None, 1))(y, x))
-    _, pull = vjp(vmap(pointwise.blend, (0, None)), x, x[0])
+    pull = vjp(vmap(pointwise.blend, (0, None)), x, x[0])[1]
     torch.testing.assert_close(pull(torch.ones_like(x)), (x[0].expand(3, 4), x.sum(0)))
     w = leaf(2, 4).detach()
     rows = vmap(grad(lambda x, w: batched.affine(x, w).sum(), argnums=(0, 1)), (0, None))(x, w)

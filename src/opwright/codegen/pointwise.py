@@ -194,7 +194,8 @@ class Loop:
     def _number(self, dtype: DType) -> str:
         """The C++ type that a type variable's elements are computed in.
 
-        Dual numbers of different types don't mix, as float and double do; there derivatives alone notice what lacks them.
+        Dual numbers of different types don't mix, as float and double do; there derivatives alone notice what lacks
+        them.
         """
         plain = dtype.accumulate.ctype
         mixed = len({each.accumulate for each in self.types.values() if each.is_floating}) > 1

@@ -10,10 +10,11 @@ from typing import Any
 import torch
 
 from opwright.errors import ArgumentError
+from opwright.runtime.broadcasting import bind_call
 from opwright.runtime.interface import BY_CODE, ForwardMode, KernelState
 from opwright.runtime.native import native
 from opwright.runtime.plan import encode, encode_node, encode_tangents
-from opwright.signature import DType, Signature, TensorInfo, bind, chosen_type, index_error, output_shapes
+from opwright.signature import Signature, TensorInfo, chosen_type, index_error, output_shapes
 from opwright.signature.node import node_plan
 from opwright.signature.wiring import Derivative
 
@@ -93,9 +94,7 @@ def _explain(state: KernelState, words: Sequence[int]) -> None:
     axes = {axis: next(numbers) for axis in state.axes}
     ellipsis = [next(numbers) for _ in range(next(numbers))] if state.ellipsis else None
     types = chosen_type(signature, BY_CODE.get(next(numbers))) if signature.chosen_type else {}
-    default = DType.from_torch_name(str(torch.get_default_dtype()).removeprefix("torch."))
-    given = {"axes": axes, "ellipsis": ellipsis, "types": types, "scalars": sizes}
-    binding = bind(signature, arguments, **given, default=default)
+    binding = bind_call(signature, arguments, axes=axes, ellipsis=ellipsis, types=types, scalars=sizes)
     output_shapes(signature, binding, with_residuals=True)
     wrong = tuple(numbers)
     if wrong:

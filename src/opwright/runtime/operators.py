@@ -159,7 +159,8 @@ def missing(signature: Signature) -> str:
         if written
         else "none: the names of its arguments would clash, so this order can't be written"
     )
-    why = f"\n  not derived: {obstacle(signature)}" if signature.pointwise and obstacle(signature) else ""
+    reason = signature.pointwise and ("first and second derivatives are" if order > 1 else obstacle(signature))
+    why = f"\n  not derived: {reason}" if reason else ""
     return (
         f"{signature.name}() has no {what}: there is no {signature.name}{BACKWARD}\n"
         f"  signature:  {signature}{why}\n"

@@ -52,12 +52,22 @@ def _variable(name: str, among: list[tuple[str, TensorInfo]], report: Report, de
         found = default
     if found in allowed and found is not None:
         return found
-    arrived = ", ".join(f"{tensor} {info.dtype.torch_name}" for tensor, info in among)
-    promoted = f"promote to {found.torch_name}" if found else "have no type in common"
     raise report.error(
-        f"the element types {arrived} {promoted}, expected {name} in ({', '.join(t.torch_name for t in allowed)})",
-        f"{among[0][0]}.to(torch.{allowed[0].torch_name})",
+        f"{_arrived(among, found)}, expected {name} in ({', '.join(t.torch_name for t in allowed)})",
+        f"{_culprit(among)}.to(torch.{allowed[0].torch_name})",
     )
+
+
+def _arrived(among: list[tuple[str, TensorInfo]], found: DType | None) -> str:
+    if len(among) == 1:
+        return f"{among[0][0]} has element type {among[0][1].dtype.torch_name}"
+    arrived = ", ".join(f"{tensor} {info.dtype.torch_name}" for tensor, info in among)
+    return f"the element types {arrived} {f'promote to {found.torch_name}' if found else 'have no type in common'}"
+
+
+def _culprit(among: list[tuple[str, TensorInfo]]) -> str:
+    """The tensor with the type that is most out of place: the first of the highest kind, and of those the widest."""
+    return max(among, key=lambda each: (kind(each[1].dtype), each[1].dtype.itemsize))[0]
 
 
 def _check_castable(tensor: TensorParam, dtype: DType, computed: DType, report: Report) -> None:

@@ -22,6 +22,8 @@ TANGENT = "tangent_"
 JVP = "_jvp"
 MAX_TENSORS = 64
 """How many tensors a kernel may have, results included: what the bits of ``strided`` in ``abi.h`` count."""
+MAX_RESULTS, MAX_VARIABLES = 32, 4
+"""Of a derived kernel: what the key of its instance has room for."""
 
 Rule = Literal["vjp", "jvp"]
 
@@ -57,16 +59,14 @@ def obstacle(signature: Signature) -> str:
         return f"{fixed[0]} has a fixed type, which can't carry a derivative; write {fixed[0].name}: T"
     if signature.generator:
         return f"it draws from the generator {signature.generator.name}"
-    if not active(signature, signature.tensors) or not active(signature, signature.written):
+    inputs, written = active(signature, signature.tensors), active(signature, signature.written)
+    if not inputs or not written:
         return "none of its arguments, or none of its results, has a derivative"
     names = {param.name for param in signature.inputs + signature.results}
     taken = [t.name for t in signature.mutated if OLD + t.name in names]
     if taken:
         return f"{OLD}{taken[0]} is what the overwritten value of {taken[0]} would be called; rename that parameter"
-    derived = vjp(kept(signature))
-    if not _fits(derived):
-        return f"{derived.name} would have {_tensors(derived)} tensors; at most {MAX_TENSORS} are supported"
-    return ""
+    return _misfit(vjp(kept(signature)))
 
 
 def kept(signature: Signature) -> Signature:
@@ -144,7 +144,7 @@ def _all_orders(forward: Signature, signatures: dict[str, Signature], derived: d
         (jvp(backward), ("vjp", "jvp")),
     ]
     for signature, rules in found:
-        if not _fits(signature):
+        if _misfit(signature):
             continue
         signatures[signature.name] = signature
         derived[signature.name] = Derived(signature, forward, rules)
@@ -153,7 +153,7 @@ def _all_orders(forward: Signature, signatures: dict[str, Signature], derived: d
 def _second_order(backward: Signature, signatures: dict[str, Signature], derived: dict[str, Derived]) -> None:
     """The derivative of a backward that is written; none where its author left out what it would need."""
     second = vjp(backward)
-    if not _fits(second):
+    if _misfit(second):
         return
     family = [s for s in signatures.values() if second.name.startswith(s.name)]
     try:
@@ -164,14 +164,20 @@ def _second_order(backward: Signature, signatures: dict[str, Signature], derived
     derived[second.name] = Derived(second, backward, ("vjp",))
 
 
-def _tensors(signature: Signature) -> int:
-    return len(signature.tensors + signature.results)
-
-
-def _fits(signature: Signature) -> bool:
-    """Whether it can be an operator: an author's `tangent_x` beside `x` leaves no name for the tangent."""
+def _misfit(signature: Signature) -> str:
+    """Why it can't be an operator, if it can't: an author's `tangent_x` beside `x` leaves no name for the tangent."""
     names = [param.name for param in signature.inputs]
-    return _tensors(signature) <= MAX_TENSORS and len(set(names)) == len(names)
+    if twice := [name for name in names if names.count(name) > 1]:
+        return f"{signature.name} would have two arguments with the name {twice[0]}"
+    counts = [
+        (len(signature.tensors + signature.results), MAX_TENSORS, "tensors"),
+        (len(signature.results), MAX_RESULTS, "results"),
+        (len(signature.type_variables), MAX_VARIABLES, "type variables"),
+    ]
+    over = (
+        f"{signature.name} would have {n} {what}; at most {most} are supported" for n, most, what in counts if n > most
+    )
+    return next(over, "")
 
 
 def _optional(prefix: str, tensor: TensorParam) -> TensorParam:

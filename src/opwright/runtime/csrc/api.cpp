@@ -9,6 +9,7 @@
 
 #include "derivative.h"
 #include "errors.h"
+#include "gemm.h"
 #include "kernels.h"
 
 namespace opw {
@@ -131,6 +132,14 @@ OPW_EXPORT const opw_library* opw_library_open(const char* path) {
                 "Opwright's ABI; this one is version ", OPWRIGHT_ABI_VERSION);
     return library;
   });
+}
+
+// opw_host.gemm by one Multiplier, for tests and benchmarks. 1, or 0 where that one can't.
+OPW_EXPORT int32_t opw_gemm_by(int32_t by, int32_t dtype, int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n,
+                               int64_t k, double alpha, const void* a, int64_t lda, const void* b, int64_t ldb, double beta,
+                               void* c, int64_t ldc) {
+  const Gemm g{transpose_a != 0, transpose_b != 0, m, n, k, alpha, beta, lda, ldb, ldc};
+  return guarded([&]() -> int32_t { return multiply(static_cast<Multiplier>(by), dtype, g, a, b, c); });
 }
 
 // The schema `qualified` ("ns::name", overload) must be defined already.

@@ -42,7 +42,12 @@ class Widest {
   void settle(int64_t variable) {
     auto& known = types_[variable];
     const auto asked = static_cast<at::ScalarType>(plan_.autocast);
-    if (known.type && !known.fixed && plan_.autocast >= 0 && allows(plan_, variable, asked)) known.type = asked;
+    const bool asks = plan_.autocast >= 0 && allows(plan_, variable, asked);
+    if (plan_.broadcast == Broadcast::Pointwise) {  // promotes by itself, so that only what its signature asks for remains
+      known.type = known.type && asks ? std::optional(asked) : std::nullopt;
+      return;
+    }
+    if (known.type && !known.fixed && asks) known.type = asked;
     if (known.type && !allows(plan_, variable, *known.type)) known.type.reset();
   }
   const Plan& plan_;
