@@ -1,4 +1,4 @@
-"""The loop of pointwise operators against brute force: any sizes and strides, every element size, all kinds of operands."""
+"""The loop of pointwise operators against brute force: any sizes, strides, element sizes and operands."""
 
 from __future__ import annotations
 

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 
 from opwright.errors import UnsupportedError
 from opwright.signature import Signature
-from opwright.signature.derive import obstacle
-
-MAX_VARIABLES, MAX_RESULTS = 4, 32  # of a derivative: what the key of its instance has room for
 
 
 def check_supported(signature: Signature, place: str, returns: str) -> None:
@@ -39,21 +36,8 @@ def _of_the_whole(signature: Signature) -> Iterator[tuple[str, str]]:
     if signature.broadcasts and signature.generator:
         which = "batched" if signature.batched else "a pointwise signature (a bare T)"
         yield f"{which} that draws random numbers", "take the leading axes in the kernel, with x: T[...]"
-    if signature.pointwise and not obstacle(signature):
-        yield from _of_its_derivatives(signature)
     if not (signature.is_backward or signature.is_factory) and all(tensor.optional for tensor in signature.tensors):
         yield "an operator whose tensors may all be absent", "give it one that is always there, such as x: T[...]"
-
-
-def _of_its_derivatives(signature: Signature) -> Iterator[tuple[str, str]]:
-    """What the derivatives have too many of: the second ones return the most."""
-    if len(signature.type_variables) > MAX_VARIABLES:
-        yield f"a pointwise signature with more than {MAX_VARIABLES} type variables", "write T for some of them"
-    if len(signature.tensors) + max(len(signature.tensors), len(signature.written)) > MAX_RESULTS:
-        yield (
-            f"a pointwise signature whose derivatives have more than {MAX_RESULTS} results",
-            "write several operators with fewer tensors",
-        )
 
 
 def _effect(signature: Signature, returns: str) -> str:

@@ -22,6 +22,8 @@ TANGENT = "tangent_"
 JVP = "_jvp"
 MAX_TENSORS = 64
 """How many tensors a kernel may have, results included: what the bits of ``strided`` in ``abi.h`` count."""
+MAX_RESULTS, MAX_VARIABLES = 32, 4
+"""Of a derived kernel: what the key of its instance has room for."""
 
 Rule = Literal["vjp", "jvp"]
 
@@ -57,7 +59,8 @@ def obstacle(signature: Signature) -> str:
         return f"{fixed[0]} has a fixed type, which can't carry a derivative; write {fixed[0].name}: T"
     if signature.generator:
         return f"it draws from the generator {signature.generator.name}"
-    if not active(signature, signature.tensors) or not active(signature, signature.written):
+    inputs, written = active(signature, signature.tensors), active(signature, signature.written)
+    if not inputs or not written:
         return "none of its arguments, or none of its results, has a derivative"
     names = {param.name for param in signature.inputs + signature.results}
     taken = [t.name for t in signature.mutated if OLD + t.name in names]
@@ -163,14 +166,18 @@ def _second_order(backward: Signature, signatures: dict[str, Signature], derived
 
 def _misfit(signature: Signature) -> str:
     """Why it can't be an operator, if it can't: an author's `tangent_x` beside `x` leaves no name for the tangent."""
-    names, tensors = [param.name for param in signature.inputs], len(signature.tensors + signature.results)
+    names = [param.name for param in signature.inputs]
     if twice := [name for name in names if names.count(name) > 1]:
         return f"{signature.name} would have two arguments with the name {twice[0]}"
-    return (
-        f"{signature.name} would have {tensors} tensors; at most {MAX_TENSORS} are supported"
-        if tensors > MAX_TENSORS
-        else ""
+    counts = [
+        (len(signature.tensors + signature.results), MAX_TENSORS, "tensors"),
+        (len(signature.results), MAX_RESULTS, "results"),
+        (len(signature.type_variables), MAX_VARIABLES, "type variables"),
+    ]
+    over = (
+        f"{signature.name} would have {n} {what}; at most {most} are supported" for n, most, what in counts if n > most
     )
+    return next(over, "")
 
 
 def _optional(prefix: str, tensor: TensorParam) -> TensorParam:

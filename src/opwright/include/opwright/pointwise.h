@@ -29,21 +29,20 @@ constexpr int64_t whole_rows = 64; /* from this length on, a block ends with its
 constexpr int64_t pointwise_grain = 16384;
 constexpr int max_axes = 64;
 
-/* Copies n elements from where strides lead to where they are side by side, or back. `at`: the first one's place in each
- * axis; axes count from the last. */
-template <bool gather, class Word>
+/* Copies n elements of `bytes` bytes from where strides lead to where they are side by side, or back, whatever type they
+ * have. `at`: the first one's place in each axis. */
+template <bool gather, int bytes>
 void copy(char *strided, const int64_t *strides, const int64_t *sizes, int ndim, const int64_t *at, char *dense, int64_t n) {
   int64_t place[max_axes], offset = 0;
   for (int d = 0; d < ndim; ++d) place[d] = at[d], offset += at[d] * strides[d];
-  Word *out = reinterpret_cast<Word *>(dense);
   const int last = ndim - 1;
   while (n > 0) {
     const int64_t left = sizes[last] - place[last], m = left < n ? left : n, step = strides[last];
-    Word *from = reinterpret_cast<Word *>(strided) + offset;
+    char *from = strided + offset * bytes;
     for (int64_t k = 0; k < m; ++k)
-      if constexpr (gather) out[k] = from[k * step];
-      else from[k * step] = out[k];
-    out += m, n -= m, offset -= place[last] * step;
+      if constexpr (gather) __builtin_memcpy(dense + k * bytes, from + k * step * bytes, bytes);
+      else __builtin_memcpy(from + k * step * bytes, dense + k * bytes, bytes);
+    dense += m * bytes, n -= m, offset -= place[last] * step;
     place[last] = 0;
     for (int d = last - 1; d >= 0; --d) {
       offset += strides[d];
@@ -97,10 +96,10 @@ struct Pointwise {
     char *data = static_cast<char *>(tensor(i).data);
     const int64_t *strides = tensor(i).strides;
     switch (operands[i].bytes) {
-      case 1: return copy<gather, uint8_t>(data, strides, sizes, ndim, at, dense, n);
-      case 2: return copy<gather, uint16_t>(data, strides, sizes, ndim, at, dense, n);
-      case 4: return copy<gather, uint32_t>(data, strides, sizes, ndim, at, dense, n);
-      default: return copy<gather, uint64_t>(data, strides, sizes, ndim, at, dense, n);
+      case 1: return copy<gather, 1>(data, strides, sizes, ndim, at, dense, n);
+      case 2: return copy<gather, 2>(data, strides, sizes, ndim, at, dense, n);
+      case 4: return copy<gather, 4>(data, strides, sizes, ndim, at, dense, n);
+      default: return copy<gather, 8>(data, strides, sizes, ndim, at, dense, n);
     }
   }
 
