@@ -186,6 +186,41 @@ def test_a_compile_error_at_the_first_call(write: Write) -> None:
     assert opwright.load(source).f(torch.ones(1)).item() == 2
 
 
+BLEND = "  signature:    blend(x: T, y: T, w: T?, alpha: float = 2.0) -> (z: T)"
+ACCUMULATE = "  signature:    accumulate(y: T!, x: T, a: float = 1.0) -> (; old_y: T)"  # which its backward needs
+
+
+def test_arguments_that_broadcast(pointwise: opwright.Operators, batched: opwright.Operators) -> None:
+    x = torch.ones(2, 3)
+    assert failing(lambda: pointwise.blend(x, x.t()), ArgumentError) == (
+        "blend(): y has shape (3, 2), which doesn't broadcast with (2, 3): sizes, counted from the last, are equal or "
+        f"1\n  bound so far: ...=(2, 3) (x)\n{BLEND}"
+    )
+    assert failing(lambda: pointwise.accumulate(x[0], x), ArgumentError) == (
+        "accumulate(): y has shape (3,) and is overwritten, but the arguments broadcast to (2, 3)\n"
+        f"  bound so far: ...=(2, 3) (y, x)\n{ACCUMULATE}"
+    )
+    assert failing(lambda: pointwise.accumulate(x.long(), x), ArgumentError) == (
+        "accumulate(): y has element type int64 and is overwritten, but the result is float32, which can't be cast to "
+        f"it\n{ACCUMULATE}\n  likely fix:   y.to(torch.float32)"
+    )
+    assert failing(lambda: pointwise.accumulate(x, x[0]), ArgumentError) == (
+        "accumulate(): y is overwritten, but it shares memory with x\n"
+        "  likely fix:   clone() one of them before the call"
+    )
+    assert failing(lambda: pointwise.total(*[x.short()] * 3), ArgumentError) == (
+        "total(): the element types x int16, y int16, z int16 promote to int16, expected T in (float32, float64, "
+        "float16, bfloat16, int32, int64)\n"
+        "  signature:    total(x: T, y: T, z: T) -> (s: T) where T in (f32, f64, f16, bf16, i32, i64)\n"
+        "  likely fix:   x.to(torch.float32)"
+    )
+    signature = "affine(x: T[N], w: T[M, N], b: T[M]?, alpha: float = 1.0) -> (y: T[M]) batched"
+    assert failing(lambda: batched.affine(x, torch.ones(5, 4, 3)), ArgumentError) == (
+        "affine(): w has shape (5, 4, 3), which doesn't broadcast with (2,): sizes, counted from the last, are equal "
+        f"or 1\n  bound so far: ...=(2,) (x), N=3 (x)\n  signature:    {signature}"
+    )
+
+
 MUL = "  signature:    mul(x: T[...], y: T[...]) -> (z: T[...])"
 
 

@@ -127,6 +127,25 @@ def test_whole_numbers_become_the_default_type() -> None:
     torch.testing.assert_close(gelu(x), F.gelu(x.float()))
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, in forward mode
+@unary
+def test_forward_mode(ours: Form, theirs: Form) -> None:
+    x, tangent = numbers(3, 4), numbers(3, 4, seed=1).detach()
+    assert torch.autograd.gradcheck(ours, x, check_forward_ad=True, check_backward_ad=False)
+    assert torch.autograd.gradgradcheck(ours, x, check_fwd_over_rev=True)
+    values = [torch.func.jvp(form, (x.detach(),), (tangent,)) for form in (ours, theirs)]
+    torch.testing.assert_close(*values)
+    seconds = [torch.func.hessian(lambda x, form=form: form(x).sum())(x.detach()) for form in (ours, theirs)]
+    torch.testing.assert_close(*seconds)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, in forward mode
+def test_smooth_l1_in_forward_mode() -> None:
+    inputs = numbers(4, 1, 5), numbers(3, 1, seed=2)
+    assert torch.autograd.gradcheck(smooth_l1, inputs, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(smooth_l1, inputs, check_fwd_over_rev=True)
+
+
 def test_the_memory_format_stays() -> None:
     x = numbers(2, 3, 4, 5).detach().to(memory_format=torch.channels_last)
     assert mish(x).is_contiguous(memory_format=torch.channels_last)
@@ -138,7 +157,7 @@ def test_opcheck(layout: str) -> None:
     x = LAYOUTS[layout](numbers(3, 4).detach()).requires_grad_()
     assert list(torch.library.opcheck(ops.mish, (x,)).values()) == ["SUCCESS"] * 4
     assert list(torch.library.opcheck(ops.softplus, (x, 2.0)).values()) == ["SUCCESS"] * 4
-    assert list(torch.library.opcheck(ops.smooth_l1, (x, numbers(4))).values()) == ["SUCCESS"] * 4
+    assert list(torch.library.opcheck(ops.smooth_l1, (x, numbers(x.shape[-1]))).values()) == ["SUCCESS"] * 4
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles

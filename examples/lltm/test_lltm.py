@@ -132,6 +132,14 @@ def test_the_derived_cell_broadcasts_and_promotes() -> None:
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, in forward mode
+def test_the_derived_cell_in_forward_mode() -> None:
+    torch.manual_seed(0)
+    inputs = [torch.randn(3, 2, dtype=torch.float64, requires_grad=True) for _ in range(4)]
+    assert torch.autograd.gradcheck(derived_ops.lltm_derived, inputs, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(derived_ops.lltm_derived, inputs, check_fwd_over_rev=True)
+
+
 def trained(kind: type[LLTM]) -> list[Tensor]:
     torch.manual_seed(0)
     model = kind(3, 5).double()

@@ -159,6 +159,25 @@ def test_info_of_pointwise_operators(write: Callable[..., Path]) -> None:
     assert "vectorised" not in {**said["total"], **said["curve_backward_backward"]}
 
 
+def test_files_with_operators_of_one_name_are_several_files(tmp_path: Path) -> None:
+    text = 'OPWRIGHT("{}")\ntemplate <class T> T {} {{ return x; }}\n'
+    first, second, third = (tmp_path / f"one_name_{letter}.cpp" for letter in "abc")
+    first.write_text(text.format("same(x: T, y: T) -> (z: T) where T in (f32)", "same(T x, T y)"))
+    second.write_text(text.format("same(x: T) -> (z: T) where T in (f64)", "same(T x)"))
+    third.write_text(
+        text.format("same_backward(grad_z: T) -> (grad_x: T)", "same_backward(T grad_z)").replace(" x;", " grad_z;")
+    )
+    apart = opwright("info", first, second).stdout
+    assert "Tensor x, Tensor y)" in apart
+    assert apart.count("derived from same") == 4
+    together = opwright("info", second, third).stdout
+    assert f"same_backward  {third}:1" in together
+    assert "derived from same_backward" in together
+    assert "T: f64" in together
+    built = opwright("build", first, second, without_torch=True).stdout
+    assert built.count("T=f32") == built.count("T=f64") == 2
+
+
 def test_info_without_a_compiler_says_so(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "/nonexistent/c++")
     done = opwright("info", write(POINTWISE, "no_compiler_for_info.cpp"))

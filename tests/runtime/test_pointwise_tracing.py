@@ -38,6 +38,19 @@ def test_fakes_are_as_the_real_ones(pointwise: Operators, random_calls: Calls, n
         assert found == facts(getattr(pointwise, name)(**arguments))
 
 
+def test_fakes_of_several_types(pointwise: Operators, random_calls: Calls) -> None:
+    """The order of the axes follows from the arguments as they are given, not from what they are cast to."""
+    for drawn, arguments in random_calls(pointwise, "blend", 100, sizes=(1, 2, 3)):
+        types = [torch.float32, torch.float64, torch.int64]
+        real, made = arguments.copy(), arguments.copy()
+        for name, dtype in zip("xyw", types, strict=True):
+            if (tensor := arguments[name]) is not None:
+                layout = tensor.shape, tensor.stride()
+                real[name] = torch.zeros(drawn.tensors[name].storage_size, dtype=dtype).as_strided(*layout)
+                made[name] = torch.empty_strided(*layout, dtype=dtype, device="meta")
+        assert facts(pointwise.blend(**made)) == facts(pointwise.blend(**real))
+
+
 @pytest.mark.parametrize("name", ["affine", "trace"])
 def test_fakes_of_batched_operators(batched: Operators, random_calls: Calls, name: str) -> None:
     for _, arguments in random_calls(batched, name, 40, sizes=(0, 1, 2, 3, 5)):

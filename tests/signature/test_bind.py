@@ -324,7 +324,7 @@ def test_integers_are_computed_in_the_default_type(default: DType) -> None:
     assert bind(parse(ADD), {"x": x, "y": y}, default=default).types == {"T": default}
     assert bind(parse(ADD), {"x": x, "y": info(dtype=F16)}, default=default).types == {"T": F16}
     some = "f(x: T) -> (y: T) where T in (f32, f64, i32)"
-    assert "x int64 promote to int64, expected T in (float32, float64, int32)" in refusal(some, {"x": x})
+    assert "x has element type int64, expected T in (float32, float64, int32)" in refusal(some, {"x": x})
 
 
 def test_variables_promote_apart_and_concrete_types_never() -> None:

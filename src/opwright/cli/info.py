@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from opwright.cli.loops import vectorized
+from opwright.codegen import KernelSource
 from opwright.codegen.collect import collect
 from opwright.signature import Signature, schema
 from opwright.signature.derive import Derived, jvp_name, obstacle
@@ -35,15 +36,21 @@ def command(files: tuple[Path, ...], ops: tuple[str, ...]) -> None:
     kernels = [kernel for source in sources for kernel in source.source.kernels]
     for kernel in kernels:
         match(kernel)
-    derived, signatures = sources[0].derived, sources[0].signatures
-    loops = vectorized(sources)
-    for chain in chains(signatures.values()):
-        if chain[0].name in derived:  # a forward mode, which its operator's own lines name
+    for source in sources:
+        _show_all(console, source, kernels)
+
+
+def _show_all(console: Console, source: KernelSource, others: Sequence[Kernel]) -> None:
+    """The operators whose forward is in `source`; `others`: kernels of all files."""
+    own, loops = source.source.kernels, vectorized(source)
+    names = [kernel.signature.name for kernel in own]
+    for chain in chains(source.signatures.values()):
+        if chain[0].name not in names:  # another file's; or a forward mode, which its operator's own lines name
             continue
-        for signature, facts in zip(chain, describe(chain, signatures, derived), strict=True):
+        for signature, facts in zip(chain, describe(chain, source.signatures, source.derived), strict=True):
             if signature.name in loops:
                 facts["vectorised"] = loops[signature.name]
-            _show(console, _place(kernels, derived, signature), facts)
+            _show(console, _place([*own, *others], source.derived, signature), facts)
 
 
 def _place(kernels: Sequence[Kernel], derived: Mapping[str, Derived], signature: Signature) -> str:

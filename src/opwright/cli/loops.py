@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from opwright.codegen import KernelSource
@@ -14,15 +14,15 @@ from opwright.toolchain.process import jobs
 from opwright.toolchain.remarks import loop_remark
 
 
-def vectorized(sources: Sequence[KernelSource]) -> Mapping[str, str]:
-    """Of each pointwise operator and each first derivative, by name, whether its loop over float32 is vectorised.
+def vectorized(source: KernelSource) -> Mapping[str, str]:
+    """Of a file's pointwise operators and their first derivatives, by name, whether loops over float32 are vectorised.
 
     They are compiled for it, several at a time; what doesn't compile, or can't be compiled here, says so.
     """
-    units = [(name, types, unit, source.options) for source in sources for name, types, unit in _loops(source)]
+    loops = list(_loops(source))
     with ThreadPoolExecutor(jobs()) as pool:
-        said = pool.map(lambda each: _said(each[2], each[3]), units)
-    return {name: f"{text} ({_types(types)})" for (name, types, *_), text in zip(units, said, strict=True)}
+        said = pool.map(lambda loop: _said(loop[2], source.options), loops)
+    return {name: f"{text} ({_types(types)})" for (name, types, _), text in zip(loops, said, strict=True)}
 
 
 def _loops(source: KernelSource) -> Iterator[tuple[str, dict[str, DType], Unit]]:

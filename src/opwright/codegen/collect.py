@@ -41,7 +41,9 @@ def collect(
     for given in asked:
         homes[_home(given, declared) if declared else paths[0]].append(given)
     sources = [KernelSource(path, options, known[path], tuple(homes[path])) for path in paths]
-    relate(sources)
+    names = [kernel.signature.name for source in sources for kernel in source.source.kernels]
+    if len(set(names)) == len(names):  # else they are several files' worth of operators, each by itself
+        relate(sources)
     return sources
 
 

@@ -22,8 +22,8 @@ from opwright.runtime.native import CSRC, build_native
 from opwright.runtime.operators import check_chain, missing, node_name
 from opwright.runtime.plan import encode, encode_node, encode_tangents
 from opwright.signature import DType, Signature
-from opwright.signature.node import node_plan
 from opwright.signature.derive import jvp_name
+from opwright.signature.node import node_plan
 from opwright.signature.wiring import BACKWARD, chains
 from opwright.toolchain import Options, Unit, build
 
@@ -124,7 +124,8 @@ def _entries(ops: Operators, chosen: _Chosen) -> tuple[list[KernelEntry], list[O
             backward, jvp = places.get(signature.name + BACKWARD, -1), places.get(jvp_name(signature.name), -1)
             words = encode_node(node_plan(signature, check_chain(chain)[i] if backward >= 0 else None))
             words += encode_tangents(signature if jvp >= 0 else None)
-            wiring = places[signature.name] + bool(signature.residuals), backward, jvp  # with residuals: the second form
+            # The form with residuals comes second.
+            wiring = places[signature.name] + bool(signature.residuals), backward, jvp
             forms = _forms(ops, state, len(kernels) - 1, mask=i > 0)
             operators += [replace(form, wiring=wiring, words=words) for form in forms]
     return kernels, operators

@@ -159,7 +159,7 @@ def missing(signature: Signature) -> str:
         if written
         else "none: the names of its arguments would clash, so this order can't be written"
     )
-    reason = signature.pointwise and (obstacle(signature) or ("first and second derivatives are" if order > 1 else ""))
+    reason = signature.pointwise and ("first and second derivatives are" if order > 1 else obstacle(signature))
     why = f"\n  not derived: {reason}" if reason else ""
     return (
         f"{signature.name}() has no {what}: there is no {signature.name}{BACKWARD}\n"

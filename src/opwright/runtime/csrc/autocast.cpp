@@ -11,7 +11,7 @@ namespace {
 class Widest {
  public:
   Widest(const Plan& plan, c10::ArrayRef<c10::IValue> arguments) : plan_(plan), types_(plan.variables.size()) {
-    for (size_t i = 0; i < arguments.size(); ++i) {
+    for (size_t i = 0; i < arguments.size() && !promotes(); ++i) {
       if (plan.arguments[i].kind != Kind::Tensor) continue;
       const auto& p = plan.inputs[plan.arguments[i].index];
       const at::Tensor& t = tensor_of(arguments[i]);
@@ -26,6 +26,10 @@ class Widest {
   }
 
  private:
+  // Whether the operator promotes its arguments itself, as PyTorch's own pointwise ones go on doing under autocast.
+  bool promotes() const {
+    return plan_.broadcast == Broadcast::Pointwise && plan_.autocast < 0;
+  }
   struct Type {
     std::optional<at::ScalarType> type;
     bool fixed = false;  // by what is mutated, which can't be a copy

@@ -14,7 +14,8 @@ def check_inplace(tensor: torch.Tensor) -> None:
     Raises:
         RuntimeError: a leaf, a view of a leaf, or a view that can't be overwritten.
     """
-    if tensor.is_floating_point() and _is_refused(tensor):  # PyTorch words the error, which comes before anything is written
+    # PyTorch words the error, which comes before anything is written.
+    if tensor.is_floating_point() and _is_refused(tensor):
         tensor.mul_(torch.ones((), dtype=tensor.dtype, device=tensor.device, requires_grad=True))
 
 

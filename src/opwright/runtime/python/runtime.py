@@ -77,7 +77,7 @@ class PythonRuntime:
         if signature.is_factory:
             library.impl(op.op, op.selecting, "BackendSelect", with_keyset=True)
             return
-        rule = Differentiable(op, forward if backward else op, backward, wiring, node=node, missing=missing)
+        rule = Differentiable(op, forward if backward else op, backward, wiring, jvp=jvp, node=node, missing=missing)
         library.impl(op.op, rule, "Autograd", with_keyset=True)
         for key in AUTOCAST_KEYS:
             library.impl(op.op, Autocast(op), key)

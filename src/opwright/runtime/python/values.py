@@ -17,13 +17,18 @@ _LARGEST = 2**63 - 1
 
 def check_values(signature: Signature, call: Arguments, binding: Binding) -> None:
     """ArgumentError where something that is overwritten overlaps, or an index is out of its range."""
-    pairs = list(zip(signature.tensors, call.tensors, strict=True))
+    check_overlaps(signature, call.tensors)
+    for param, tensor in zip(signature.tensors, call.tensors, strict=True):
+        if param.index_range and tensor is not None and tensor.numel():
+            _check_indices(signature, call, binding, param, tensor)
+
+
+def check_overlaps(signature: Signature, tensors: Sequence[torch.Tensor | None]) -> None:
+    """ArgumentError where something that is overwritten shares memory with another argument, or with itself."""
+    pairs = list(zip(signature.tensors, tensors, strict=True))
     for param, tensor in pairs:
         if param.mutated and tensor is not None:
             _check_overlap(signature, param, tensor, [(p, t) for p, t in pairs if p is not param])
-    for param, tensor in pairs:
-        if param.index_range and tensor is not None and tensor.numel():
-            _check_indices(signature, call, binding, param, tensor)
 
 
 def too_large(signature: Signature) -> ArgumentError:
