@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from opwright.bench import Result, write_result
@@ -121,7 +122,7 @@ def measure(rounds: int, folder: Path) -> dict[str, list[float]]:
         "bare c++ -O3, the same": bare(folder),
     }
     for count, unit in units.items():
-        variants[f"a library of {count} operators"] = lambda unit=unit: build(unit, rebuild=True)
+        variants[f"a library of {count} operators"] = partial(build, unit, rebuild=True)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for jobs in dict.fromkeys((1, cores)):
         variants[f"16 operators for 4 types, {jobs} at a time"] = all_types(sources[16], jobs)

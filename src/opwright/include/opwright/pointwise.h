@@ -29,25 +29,41 @@ constexpr int64_t whole_rows = 64; /* from this length on, a block ends with its
 constexpr int64_t pointwise_grain = 16384;
 constexpr int max_axes = 64;
 
-/* Copies n elements of `bytes` bytes from where strides lead to where they are side by side, or back, whatever type they
- * have. `at`: the first one's place in each axis. */
+/* Copies n elements of `bytes` bytes, which lie `step` bytes apart, to where they are side by side, or back; whatever type
+ * they have. The empty statement keeps the loops as small as they are written: there are eight in every library, and
+ * unrolled and vectorised they took the compiler longer than an operator. */
 template <bool gather, int bytes>
-void copy(char *strided, const int64_t *strides, const int64_t *sizes, int ndim, const int64_t *at, char *dense, int64_t n) {
+OPWRIGHT_INLINE void run(char *strided, int64_t step, char *dense, int64_t n) {
+  for (; n > 0; --n, strided += step, dense += bytes) {
+    __asm__ volatile("");
+    __builtin_memcpy(gather ? dense : strided, gather ? strided : dense, bytes);
+  }
+}
+template <bool gather>
+OPWRIGHT_INLINE void run(int bytes, char *strided, int64_t step, char *dense, int64_t n) {
+  if (step == bytes && n > 16) __builtin_memcpy(gather ? dense : strided, gather ? strided : dense, n * bytes);
+  else if (bytes == 4) run<gather, 4>(strided, step, dense, n);
+  else if (bytes == 8) run<gather, 8>(strided, step, dense, n);
+  else if (bytes == 2) run<gather, 2>(strided, step, dense, n);
+  else run<gather, 1>(strided, step, dense, n);
+}
+
+/* The same for n elements that begin in the middle of a tensor. `at`: the first one's place in each axis. */
+template <bool gather>
+__attribute__((noinline)) void copy(const opw_tensor &t, int bytes, const int64_t *at, char *dense, int64_t n) {
   int64_t place[max_axes], offset = 0;
-  for (int d = 0; d < ndim; ++d) place[d] = at[d], offset += at[d] * strides[d];
-  const int last = ndim - 1;
+  for (int d = 0; d < t.ndim; ++d) place[d] = at[d], offset += at[d] * t.strides[d];
+  const int last = t.ndim - 1;
+  const int64_t row = t.sizes[last], step = t.strides[last];
   while (n > 0) {
-    const int64_t left = sizes[last] - place[last], m = left < n ? left : n, step = strides[last];
-    char *from = strided + offset * bytes;
-    for (int64_t k = 0; k < m; ++k)
-      if constexpr (gather) __builtin_memcpy(dense + k * bytes, from + k * step * bytes, bytes);
-      else __builtin_memcpy(from + k * step * bytes, dense + k * bytes, bytes);
+    const int64_t left = row - place[last], m = left < n ? left : n;
+    run<gather>(bytes, static_cast<char *>(t.data) + offset * bytes, step * bytes, dense, m);
     dense += m * bytes, n -= m, offset -= place[last] * step;
     place[last] = 0;
     for (int d = last - 1; d >= 0; --d) {
-      offset += strides[d];
-      if (++place[d] < sizes[d]) break;
-      offset -= sizes[d] * strides[d], place[d] = 0;
+      offset += t.strides[d];
+      if (++place[d] < t.sizes[d]) break;
+      offset -= t.sizes[d] * t.strides[d], place[d] = 0;
     }
   }
 }
@@ -91,18 +107,6 @@ struct Pointwise {
     block(pointers, end - begin, context);
   }
 
-  template <bool gather>
-  void move(int i, const int64_t *at, char *dense, int64_t n) const {
-    char *data = static_cast<char *>(tensor(i).data);
-    const int64_t *strides = tensor(i).strides;
-    switch (operands[i].bytes) {
-      case 1: return copy<gather, 1>(data, strides, sizes, ndim, at, dense, n);
-      case 2: return copy<gather, 2>(data, strides, sizes, ndim, at, dense, n);
-      case 4: return copy<gather, 4>(data, strides, sizes, ndim, at, dense, n);
-      default: return copy<gather, 8>(data, strides, sizes, ndim, at, dense, n);
-    }
-  }
-
   /* Elements [begin, end) of those in row-major order, in blocks. What isn't there is zeros to read, and room to write. */
   void cut(int64_t begin, int64_t end) const {
     constexpr int64_t bytes = block_elements * 8;
@@ -132,12 +136,12 @@ struct Pointwise {
         continue;
       }
       pointers[o] = room + o * block_elements * 8;
-      if (operands[o].access & reads) move<true>(o, at, pointers[o], n);
+      if (operands[o].access & reads) copy<true>(t, operands[o].bytes, at, pointers[o], n);
     }
     block(pointers, n, context);
     for (int o = 0; o < count; ++o)
       if (ways[o] == packed && (operands[o].access & writes) && pointers[o] == room + o * block_elements * 8)
-        move<false>(o, at, pointers[o], n);
+        copy<false>(tensor(o), operands[o].bytes, at, pointers[o], n);
   }
 };
 
