@@ -111,8 +111,8 @@ def derivatives(results: tuple[Tensor, ...] | Tensor, leaves: list[Tensor]) -> l
     results = results if isinstance(results, tuple) else (results,)
     total = sum(((k + 1) * (r * r).sum() for k, r in enumerate(results)), torch.zeros((), dtype=torch.float64))
     first = torch.autograd.grad(total, leaves, create_graph=True, materialize_grads=True)
-    squares = torch.stack([(g * g).sum() for g in first])
-    second = torch.autograd.grad(squares.sum(), leaves, materialize_grads=True)
+    squares = torch.stack([(g * g).sum() for g in first]).sum()
+    second = torch.autograd.grad(squares, leaves, materialize_grads=True)
     return [*first, *second]
 
 

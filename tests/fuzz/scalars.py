@@ -312,8 +312,9 @@ def derivatives(values: list[Tensor], leaves: list[Tensor], seed: int) -> list[T
     """Of the values' sum with some weights."""
     generator = torch.Generator().manual_seed(seed)
     weights = [torch.randn(v.shape, generator=generator, dtype=v.dtype) for v in values]
-    weighted = [(v * w).sum() for v, w in zip(values, weights, strict=True)] + [leaf.sum() * 0 for leaf in leaves]
-    return list(torch.autograd.grad(torch.stack(weighted).sum(), leaves, create_graph=True, materialize_grads=True))
+    terms = [(v * w).sum() for v, w in zip(values, weights, strict=True)] + [leaf.sum() * 0 for leaf in leaves]
+    total = torch.stack([term.double() for term in terms]).sum()
+    return list(torch.autograd.grad(total, leaves, create_graph=True, materialize_grads=True))
 
 
 def forward_mode(function: Function, ops: Operators, seed: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -16,7 +17,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning") 
 
 
 def test_first_and_second_derivatives(pointwise: Operators, leaf: Leaf) -> None:
-    for inputs in [(leaf(2, 3), leaf(2, 3), leaf(2, 3)), (leaf(4, 1, 3), leaf(3), leaf(2, 1)), (leaf(2), leaf(), None)]:
+    cases: list[tuple[Any, ...]] = [
+        (leaf(2, 3), leaf(2, 3), leaf(2, 3)),
+        (leaf(4, 1, 3), leaf(3), leaf(2, 1)),
+        (leaf(2), leaf(), None),
+    ]
+    for inputs in cases:
         assert gradcheck(pointwise.blend, inputs)
         assert gradgradcheck(pointwise.blend, inputs)
     polar = lambda x, y: pointwise.polar(x, y)[:2]  # noqa: E731 - the third is an integer
@@ -109,7 +115,7 @@ def test_opcheck(pointwise: Operators, leaf: Leaf, name: str) -> None:
 
 def test_compiled(pointwise: Operators, leaf: Leaf) -> None:
     def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return pointwise.blend(x.sin(), y, None, 3.0).cos()
+        return torch.cos(pointwise.blend(x.sin(), y, None, 3.0))
 
     torch._dynamo.reset()
     compiled = torch.compile(f, fullgraph=True, dynamic=True, backend="aot_eager")

@@ -127,7 +127,7 @@ def test_failures_that_are_not_the_sources(
     output: str, status: int, advice: str, tmp_path: Path, gxx: str, monkeypatch: pytest.MonkeyPatch,
     make_script: Callable[[Path, str], Path],
 ) -> None:  # fmt: skip
-    body = f'case "$*" in *-v*) exec {gxx} "$@" ;; esac\necho \'{output}\'\nexit {status}'
+    body = f'case " $* " in *" -v "*) exec {gxx} "$@" ;; esac\necho \'{output}\'\nexit {status}'
     monkeypatch.setenv("CXX", str(make_script(tmp_path / "g++", body)))
     with pytest.raises(CompileError) as error:
         build(Unit("op", "int x;\n"))

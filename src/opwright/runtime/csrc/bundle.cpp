@@ -18,7 +18,8 @@ extern "C" void opw_kernel_publish(opw::Kernel*, uint64_t types, const opw_kerne
 extern "C" opw::Operator* opw_operator_new(opw::Kernel*, const char* qualified, const char* overload, const int64_t* plan,
                                            int64_t count, int32_t returns_residuals);
 extern "C" int32_t opw_operator_register(opw::Operator*, const opw::Operator* forward, const opw::Operator* backward,
-                                         const opw::Operator* jvp, const int64_t* words, int64_t count, const char* node_name, const char* missing);
+                                         const opw::Operator* jvp, const int64_t* words, int64_t count, const char* node_name,
+                                         const char* missing);
 
 namespace opw {
 namespace {

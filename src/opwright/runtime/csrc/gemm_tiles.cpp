@@ -28,6 +28,8 @@ struct Product {
   bool is_dots() const { return left.column == 1 && right.row == 1 && right.column != 1; }
 };
 
+constexpr int64_t few_rows = 4;  // of the left operand, for which sums along k are faster than tiles
+
 #ifdef __clang__
 template <int... I>
 struct Ints {};
@@ -88,9 +90,8 @@ constexpr int64_t unit = 48;  // rows or columns are dealt out to threads by the
 // The product or its transpose, whichever suits the tiles.
 template <class T>
 Product<T> arranged(const Product<T>& p) {
-  constexpr int64_t few = 4;
-  if (p.columns <= few && p.columns < p.rows) return p.transposed();
-  if (p.right.column == 1 || (p.rows <= few && p.is_dots())) return p;
+  if (p.columns <= few_rows && p.columns < p.rows) return p.transposed();
+  if (p.right.column == 1 || (p.rows <= few_rows && p.is_dots())) return p;
   return p.left.row == 1 || p.rows <= p.columns ? p.transposed() : p;
 }
 

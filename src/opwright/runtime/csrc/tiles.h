@@ -20,12 +20,11 @@
 #define OPW_UNROLL _Pragma("GCC unroll 32")
 #endif
 
-constexpr int tallest = OPW_REGISTERS == 32 ? 16 : 12;  // rows of a tile of one vector; so that sums fill the registers
-constexpr int taller = OPW_REGISTERS == 32 ? 8 : 6;      // of two
-constexpr int tall = OPW_REGISTERS == 32 ? 8 : 4;        // of three
-constexpr int64_t strip = 48;                            // rows that are finished together: a multiple of all these
+constexpr int tallest = OPW_REGISTERS == 32 ? 16 : 12;  // rows of a tile of one vector, so that sums fill the registers
+constexpr int taller = OPW_REGISTERS == 32 ? 8 : 6;     // of two
+constexpr int tall = OPW_REGISTERS == 32 ? 8 : 4;       // of three
+constexpr int64_t strip = 48;                // rows that are finished together: a multiple of all these
 constexpr int64_t packed_bytes = 48 * 1024;  // of the right operand that are copied at a time
-constexpr int64_t few_rows = 4;  // of the left operand, for `dots`
 
 template <class T>
 struct Lanes {
