@@ -10,6 +10,7 @@ from tests.fuzz.scalars import ONE, check, functions, load
 from tests.fuzz.test_calls import SEED, run
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own forward mode
 def test_some_functions(tmp_path: Path) -> None:
     drawn = functions(SEED, 20)
     ops = load(drawn, tmp_path)
