@@ -187,7 +187,7 @@ def test_a_compile_error_at_the_first_call(write: Write) -> None:
 
 
 BLEND = "  signature:    blend(x: T, y: T, w: T?, alpha: float = 2.0) -> (z: T)"
-ACCUMULATE = "  signature:    accumulate(y: T!, x: T, a: float = 1.0) -> (; old_y: T)"  # which its backward needs
+ACCUMULATE = "  signature:    accumulate(y: T!, x: T, a: float = 1.0)"
 
 
 def test_arguments_that_broadcast(pointwise: opwright.Operators, batched: opwright.Operators) -> None:

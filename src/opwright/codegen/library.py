@@ -19,7 +19,7 @@ _LIBRARY = Template("""\
 #include <opwright/library.h>
 #include <opwright/by_name.h>$headers
 $user
-#include <opwright/thrown.h>
+#include <opwright/thrown.h>$behind
 namespace {
 $entries
 const opw_kernel opwright_generated_table[] = {
@@ -99,6 +99,7 @@ def library_text(source: str, user: str, instances: Sequence[Instance]) -> str:
     return _LIBRARY.substitute(
         source=heading,
         headers="".join(f"\n#include <opwright/{header}>" for header in headers),
+        behind="\n#include <opwright/limits.h>" * ("derivatives.h" in headers),
         user="\n".join([user, honest, *declared]),
         entries="\n".join(entries),
         rows="\n".join(rows),

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from string import Template
 
 from opwright.signature import DType, Signature, TensorParam, TypeRef
-from opwright.signature.derive import OLD, Derived, active
+from opwright.signature.derive import Derived, active
+from opwright.signature.model import OLD
 from opwright.sources import Argument, Kernel, match, template_variables
 from opwright.sources.match_pointwise import returns_result
 from opwright.toolchain import header_dir, line_directive
@@ -220,7 +221,7 @@ class Loop:
             of = tensor.name.removeprefix(OLD)
             yield f"    {self._pointer(tensor)}[i] = {self._rounded(tensor, f'x_{of}')};"
         for tensor in own.results:
-            yield f"    {_element_type(tensor.type, numbers)} y_{tensor.name};"
+            yield f"    {_element_type(tensor.type, numbers)} y_{tensor.name}{{}};"  # so that `y += ...` is defined
         templates = ", ".join(numbers[variable] for variable in template_variables(self.kernel))
         words = ", ".join(self._word(argument, numbers) for argument in match(self.kernel))
         result = f"y_{own.results[0].name} = " if returns_result(self.kernel) else ""

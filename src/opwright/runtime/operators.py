@@ -163,7 +163,7 @@ def missing(signature: Signature) -> str:
     why = f"\n  not derived: {reason}" if reason else ""
     return (
         f"{signature.name}() has no {what}: there is no {signature.name}{BACKWARD}\n"
-        f"  signature:  {signature}{why}\n"
+        f"  signature:  {signature.as_written}{why}\n"
         f"  likely fix: {fix}"
     )
 

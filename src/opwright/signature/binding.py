@@ -48,7 +48,7 @@ class Report:
             sizes: dict[str, object] = {**self.sizes, "...": self.ellipsis}
             bound = [f"{name}={sizes[name]}" + (f" ({who})" if who else "") for name, who in self.origins.items()]
             lines.append(f"  bound so far: {', '.join(bound)}")
-        lines.append(f"  signature:    {self.sig}")
+        lines.append(f"  signature:    {self.sig.as_written}")
         return "\n".join([*lines, f"  likely fix:   {fix}"] if fix else lines)
 
     def error(self, message: str, fix: str = "") -> ArgumentError:

@@ -13,11 +13,10 @@ from typing import Literal
 
 from opwright.errors import SignatureError
 from opwright.signature.dtypes import DType
-from opwright.signature.model import Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import OLD, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.record import record
 from opwright.signature.wiring import BACKWARD, GRAD, chains, may_be_differentiable
 
-OLD = "old_"
 TANGENT = "tangent_"
 JVP = "_jvp"
 MAX_TENSORS = 64
@@ -71,8 +70,7 @@ def obstacle(signature: Signature) -> str:
 
 def kept(signature: Signature) -> Signature:
     """The operator with each value that it overwrites as a residual: the backward works on the old one."""
-    changed = active(signature, signature.mutated)
-    residuals = tuple(TensorParam(OLD + t.name, t.type, None) for t in changed)
+    residuals = tuple(TensorParam(OLD + t.name, t.type, None) for t in signature.mutated)
     return signature.replaced(residuals=signature.residuals + residuals)
 
 
@@ -106,7 +104,7 @@ def tangents(signature: Signature) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def old_values(signature: Signature) -> tuple[tuple[int, int], ...]:
     """The residuals that :func:`kept` adds: their places in :attr:`Signature.written`, and those of the inputs."""
     names = {residual.name: i for i, residual in enumerate(signature.results) if residual in signature.residuals}
-    changed = active(signature, signature.mutated)
+    changed = active(signature, signature.mutated)  # what else is kept has no tangent
     return tuple((names[OLD + t.name], signature.inputs.index(t)) for t in changed if OLD + t.name in names)
 
 

@@ -11,6 +11,9 @@ from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
 from opwright.signature.expr import Expr, determined
 from opwright.signature.record import record
 
+OLD = "old_"
+"""How the residual begins that keeps the value of an argument that a pointwise operator overwrites."""
+
 
 @record
 class TypeRef:
@@ -176,6 +179,12 @@ class Signature:
     def pointwise(self) -> bool:
         """Whether the kernel is written for one element (bare types)."""
         return any(tensor.shape is None for tensor in self.tensors + self.results)
+
+    @property
+    def as_written(self) -> Signature:
+        """As its author wrote it: without the residuals that keep what a pointwise operator overwrites."""
+        kept = {OLD + tensor.name for tensor in self.mutated} if self.pointwise else set()
+        return self.replaced(residuals=tuple(r for r in self.residuals if r.name not in kept)) if kept else self
 
     @property
     def broadcasts(self) -> bool:

@@ -379,7 +379,8 @@ def suggestion(forward: Signature) -> str:
     names = [text.partition(":")[0] for text in gradients + saved]
     if not gradients or not results or len(set(names)) < len(names):
         return ""
-    return f"{forward.name}{BACKWARD}({', '.join(gradients + saved)}) -> ({', '.join(results)})"
+    batched = " batched" * forward.batched
+    return f"{forward.name}{BACKWARD}({', '.join(gradients + saved)}) -> ({', '.join(results)}){batched}"
 
 
 def _type(param: TensorParam) -> str:

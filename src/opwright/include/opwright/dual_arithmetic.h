@@ -102,6 +102,14 @@ OPWRIGHT_COMPARISON(!=)
 
 OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> &operator++(Dual<S, N> &x) { return x += 1; }
 OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> &operator--(Dual<S, N> &x) { return x -= 1; }
+OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> operator++(Dual<S, N> &x, int) {
+  const Dual<S, N> before = x;
+  return x += 1, before;
+}
+OPWRIGHT_DUALS OPWRIGHT_INLINE Dual<S, N> operator--(Dual<S, N> &x, int) {
+  const Dual<S, N> before = x;
+  return x -= 1, before;
+}
 
 #undef OPWRIGHT_DUALS
 #undef OPWRIGHT_DUAL_AND_NUMBER

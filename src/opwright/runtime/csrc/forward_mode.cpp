@@ -31,10 +31,16 @@ Tangents::Tangents(const Operator& op, c10::ArrayRef<c10::IValue> arguments)
     compute(arguments);
 }
 
+// The tangent of what is overwritten gets another value in a moment: where a graph may hold it, a copy goes there.
+at::Tensor Tangents::kept(int64_t argument, const at::Tensor& tangent) const {
+  const bool changes = plan_.inputs[plan_.arguments[argument].index].mutated && c10::GradMode::is_enabled();
+  return changes ? at::clone(tangent) : tangent;
+}
+
 void Tangents::compute(c10::ArrayRef<c10::IValue> arguments) {
   torch::jit::Stack stack;
   for (const int64_t i : mode_.inputs)
-    stack.push_back(has_tangent(arguments[i]) ? c10::IValue(tangent(arguments[i].toTensor())) : c10::IValue());
+    stack.push_back(has_tangent(arguments[i]) ? c10::IValue(kept(i, tangent(arguments[i].toTensor()))) : c10::IValue());
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (plan_.arguments[i].kind == Kind::Mask) continue;
     const auto& t = tensor_of(arguments[i]);

@@ -41,10 +41,16 @@ class Tangents:
         plain = [dual.primal if dual else value for dual, value in zip(duals, values, strict=True)]
         takes = plain[: len(self.op.signature.inputs)]  # no output mask
         mode: ForwardMode = self.mode
-        results = mode.operator.results(mode.operator.call(*(given.get(i) for i in mode.inputs), *takes))
+        tangents = [self._kept(i, given.get(i)) for i in mode.inputs]
+        results = mode.operator.results(mode.operator.call(*tangents, *takes))
         found = dict(zip(mode.results, results, strict=True))
         old = {i: given[argument].clone() for i, argument in self.old.items() if argument in given}
         return found | old
+
+    def _kept(self, place: int, tangent: torch.Tensor | None) -> torch.Tensor | None:
+        """That of what is overwritten gets another value in a moment: where a graph may hold it, a copy goes there."""
+        changed = self.op.signature.inputs[place] in self.op.signature.mutated
+        return tangent.clone() if changed and tangent is not None and torch.is_grad_enabled() else tangent
 
 
 def overwritten(tensor: torch.Tensor, known: torch.Tensor | None, tangent: torch.Tensor | None) -> torch.Tensor | None:
