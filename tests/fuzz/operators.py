@@ -52,10 +52,11 @@ def targets() -> list[Target]:
             if (path.stem, name) == ("notation_ops", "pick_backward"):
                 continue
             kernel = registered.kernel
-            body = text[text.index(f" {name}(") :]
-            strided = "Strided<" in body[: body.index("{")]
+            derived = f" {name}(" not in text
+            body = "" if derived else text[text.index(f" {name}(") :]
+            strided = derived or kernel.signature.pointwise or "Strided<" in body[: body.index("{")]
             mask = any(argument.name == "output_mask" for argument in registered.op._schema.arguments)
-            known = path.stem not in UNREFERENCED
+            known = path.stem not in UNREFERENCED and not derived
             full = f"{path.stem}.{name}"
             made.append(
                 Target(full, registered.op, kernel.signature, kernel.axes, kernel.ellipsis, mask, strided, known)

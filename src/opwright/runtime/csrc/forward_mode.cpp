@@ -31,10 +31,10 @@ Tangents::Tangents(const Operator& op, c10::ArrayRef<c10::IValue> arguments)
     compute(arguments);
 }
 
-// The tangent of what is overwritten gets another value in a moment: where a graph may hold it, a copy goes there.
-at::Tensor Tangents::kept(int64_t argument, const at::Tensor& tangent) const {
+// What is overwritten has another value in a moment, and so has its tangent: where a graph may hold them, copies go there.
+at::Tensor Tangents::kept(int64_t argument, const at::Tensor& t) const {
   const bool changes = plan_.inputs[plan_.arguments[argument].index].mutated && c10::GradMode::is_enabled();
-  return changes ? at::clone(tangent) : tangent;
+  return changes ? at::clone(t) : t;
 }
 
 void Tangents::compute(c10::ArrayRef<c10::IValue> arguments) {
@@ -44,7 +44,7 @@ void Tangents::compute(c10::ArrayRef<c10::IValue> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (plan_.arguments[i].kind == Kind::Mask) continue;
     const auto& t = tensor_of(arguments[i]);
-    stack.push_back(t.defined() ? c10::IValue(t._fw_primal(/*level=*/0)) : arguments[i]);
+    stack.push_back(t.defined() ? c10::IValue(kept(static_cast<int64_t>(i), t._fw_primal(/*level=*/0))) : arguments[i]);
   }
   mode_.op->handle.callBoxed(stack);
   for (const auto& value : stack) results_.push_back(tensor_of(value));

@@ -12,7 +12,7 @@ class Tangents {
   void set(c10::ArrayRef<c10::IValue> outputs, const Mutated& mutated) const;
 
  private:
-  at::Tensor kept(int64_t argument, const at::Tensor& tangent) const;
+  at::Tensor kept(int64_t argument, const at::Tensor& t) const;
   void compute(c10::ArrayRef<c10::IValue> arguments);
 
   const Plan& plan_;

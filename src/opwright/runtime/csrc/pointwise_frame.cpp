@@ -1,4 +1,5 @@
 #include <ATen/TensorIterator.h>
+#include <ATen/ops/expand.h>
 #include <ATen/ops/narrow.h>
 #include <ATen/ops/to.h>
 
@@ -45,7 +46,9 @@ bool PointwiseFrame::copy_inputs() {
     const auto& p = op_.plan.inputs[i];
     const auto type = p.type_kind == TypeKind::Variable ? bound_.type(p.type) : t.scalar_type();
     if (t.scalar_type() == type && is_aligned(t)) continue;
-    const auto copy = [type](const at::Tensor& from) { return unexpanded(from).to(type, false, /*copy=*/true); };
+    const auto copy = [type](const at::Tensor& from) {  // all may be expanded along an axis: its size must not get lost
+      return unexpanded(from).to(type, false, /*copy=*/true).expand(from.sizes());
+    };
     inputs_[i] = hold(i, "a copy of ", copy);
     any = true;
   }

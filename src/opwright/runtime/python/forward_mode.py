@@ -38,7 +38,8 @@ class Tangents:
             )
         if self.mode is None or not any(i in given for i in self.mode.inputs):
             return {}
-        plain = [dual.primal if dual else value for dual, value in zip(duals, values, strict=True)]
+        pairs = enumerate(zip(duals, values, strict=True))
+        plain = [self._kept(i, dual.primal) if dual else value for i, (dual, value) in pairs]
         takes = plain[: len(self.op.signature.inputs)]  # no output mask
         mode: ForwardMode = self.mode
         tangents = [self._kept(i, given.get(i)) for i in mode.inputs]
@@ -47,10 +48,11 @@ class Tangents:
         old = {i: given[argument].clone() for i, argument in self.old.items() if argument in given}
         return found | old
 
-    def _kept(self, place: int, tangent: torch.Tensor | None) -> torch.Tensor | None:
-        """That of what is overwritten gets another value in a moment: where a graph may hold it, a copy goes there."""
-        changed = self.op.signature.inputs[place] in self.op.signature.mutated
-        return tangent.clone() if changed and tangent is not None and torch.is_grad_enabled() else tangent
+    def _kept(self, place: int, tensor: torch.Tensor | None) -> torch.Tensor | None:
+        """What is overwritten, and its tangent, change in a moment: where a graph may hold them, copies go there."""
+        inputs = self.op.signature.inputs
+        changes = place < len(inputs) and inputs[place] in self.op.signature.mutated and torch.is_grad_enabled()
+        return tensor.clone() if changes and tensor is not None else tensor
 
 
 def overwritten(tensor: torch.Tensor, known: torch.Tensor | None, tangent: torch.Tensor | None) -> torch.Tensor | None:
