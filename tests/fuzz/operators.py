@@ -52,11 +52,12 @@ def targets() -> list[Target]:
             if (path.stem, name) == ("notation_ops", "pick_backward"):
                 continue
             kernel = registered.kernel
-            derived = f" {name}(" not in text
-            body = "" if derived else text[text.index(f" {name}(") :]
-            strided = derived or kernel.signature.pointwise or "Strided<" in body[: body.index("{")]
+            if kernel.signature.broadcasts:  # scalars.py makes those, and include/loops.py
+                continue
+            body = text[text.index(f" {name}(") :]
+            strided = "Strided<" in body[: body.index("{")]
             mask = any(argument.name == "output_mask" for argument in registered.op._schema.arguments)
-            known = path.stem not in UNREFERENCED and not derived
+            known = path.stem not in UNREFERENCED
             full = f"{path.stem}.{name}"
             made.append(
                 Target(full, registered.op, kernel.signature, kernel.axes, kernel.ellipsis, mask, strided, known)

@@ -66,7 +66,8 @@ def test_reverse_over_forward_in_place(bodies: Operators) -> None:
                 changed.mul_((-rate).exp())
             return changed * changed
 
-        return torch.func.grad(lambda a: torch.func.jvp(squared, (a, a), (a, a))[1].sum())(x)
+        found: Tensor = torch.func.grad(lambda a: torch.func.jvp(squared, (a, a), (a, a))[1].sum())(x)
+        return found
 
     x = torch.randn(4, dtype=torch.float64)
     torch.testing.assert_close(of(bodies.decay, x), of(None, x))
