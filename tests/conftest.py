@@ -53,6 +53,18 @@ def notation() -> opwright.Operators:
     return opwright.load(KERNELS / "notation_ops.cpp")
 
 
+@pytest.fixture(scope="session")
+def pointwise() -> opwright.Operators:
+    """Pointwise operators."""
+    return opwright.load(KERNELS / "pointwise_ops.cpp")
+
+
+@pytest.fixture(scope="session")
+def batched() -> opwright.Operators:
+    """Batched operators."""
+    return opwright.load(KERNELS / "batched_ops.cpp")
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
     """Write a source file, with the author's header included: ``write(text, "name.cpp")``."""

@@ -29,8 +29,6 @@ _BODY = "template <class T>\nvoid f(Tensor<const T, 1> x, Tensor<T, 1> y) {}"
 _COMPLEX = "take real and imaginary parts apart (torch.view_as_real)"
 
 UNSUPPORTED = [
-    ("f(x: T) -> (y: T)", "a pointwise signature (a bare T)", "write the loop in the kernel, with x: T[...]"),
-    ("f(x: T[N]) -> (y: T[N]) batched", "batched", "take the leading axes in the kernel, with T[..., C]"),
     ("f(x: c64[N]) -> (y: f32[N])", "the complex tensor x: c64[N]", _COMPLEX),
     ("f(x: T[N]) -> (y: T[N]) where T in (f32, c64)", "complex element types for T", _COMPLEX),
     (
@@ -186,6 +184,41 @@ def test_a_compile_error_at_the_first_call(write: Write) -> None:
     assert failing(lambda: ops.f(torch.ones(3)), CompileError) == text  # and again: nothing is half made
     write(f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{body.replace("undefined_name", "1")}', "broken.cpp")
     assert opwright.load(source).f(torch.ones(1)).item() == 2
+
+
+BLEND = "  signature:    blend(x: T, y: T, w: T?, alpha: float = 2.0) -> (z: T)"
+ACCUMULATE = "  signature:    accumulate(y: T!, x: T, a: float = 1.0)"
+
+
+def test_arguments_that_broadcast(pointwise: opwright.Operators, batched: opwright.Operators) -> None:
+    x = torch.ones(2, 3)
+    assert failing(lambda: pointwise.blend(x, x.t()), ArgumentError) == (
+        "blend(): y has shape (3, 2), which doesn't broadcast with (2, 3): sizes, counted from the last, are equal or "
+        f"1\n  bound so far: ...=(2, 3) (x)\n{BLEND}"
+    )
+    assert failing(lambda: pointwise.accumulate(x[0], x), ArgumentError) == (
+        "accumulate(): y has shape (3,) and is overwritten, but the arguments broadcast to (2, 3)\n"
+        f"  bound so far: ...=(2, 3) (y, x)\n{ACCUMULATE}"
+    )
+    assert failing(lambda: pointwise.accumulate(x.long(), x), ArgumentError) == (
+        "accumulate(): y has element type int64 and is overwritten, but the result is float32, which can't be cast to "
+        f"it\n{ACCUMULATE}\n  likely fix:   y.to(torch.float32)"
+    )
+    assert failing(lambda: pointwise.accumulate(x, x[0]), ArgumentError) == (
+        "accumulate(): y is overwritten, but it shares memory with x\n"
+        "  likely fix:   clone() one of them before the call"
+    )
+    assert failing(lambda: pointwise.total(*[x.short()] * 3), ArgumentError) == (
+        "total(): the element types x int16, y int16, z int16 promote to int16, expected T in (float32, float64, "
+        "float16, bfloat16, int32, int64)\n"
+        "  signature:    total(x: T, y: T, z: T) -> (s: T) where T in (f32, f64, f16, bf16, i32, i64)\n"
+        "  likely fix:   x.to(torch.float32)"
+    )
+    signature = "affine(x: T[N], w: T[M, N], b: T[M]?, alpha: float = 1.0) -> (y: T[M]) batched"
+    assert failing(lambda: batched.affine(x, torch.ones(5, 4, 3)), ArgumentError) == (
+        "affine(): w has shape (5, 4, 3), which doesn't broadcast with (2,): sizes, counted from the last, are equal "
+        f"or 1\n  bound so far: ...=(2,) (x), N=3 (x)\n  signature:    {signature}"
+    )
 
 
 MUL = "  signature:    mul(x: T[...], y: T[...]) -> (z: T[...])"
@@ -433,3 +466,149 @@ def test_a_signature_that_does_not_fit_a_plain_c_function(tmp_path: Path) -> Non
         "  signature:  scale_all(x: f32[n]!)  (given in ops)\n"
         '  likely fix: write a function that uses it, and give that one\'s name: ops={"my_scale_all": "scale_all(...)"}'
     )
+
+
+POINTWISE = """
+OPWRIGHT("f(x: T, y: T) -> (z: T)")
+template <class T> T f(T x, T y) { return x * y; }
+OPWRIGHT("g(x: T!, y: T)")
+template <class T> void g(T &x, T y) { x = x * y; }
+OPWRIGHT("h(x: T, y: T) -> (z: f32)")
+template <class T> void h(T x, T y, float &z) { z = value_of(x * y); }
+OPWRIGHT("k(x: T, y: T) -> (z: T) where T in (f32)")
+template <class T> T k(T x, T y) { return x - y; }
+"""
+F = "f(x: T, y: T) -> (z: T)"
+LISTED = "x (input), y (input), z (output)"
+UNFIT = [
+    (
+        "template <class T> void f(T x, T y, T z) {}",
+        F,
+        (
+            "parameter 3 is `T z`, expected `T &z` for the output `z: T`: the "
+            "function writes to it, so it is a reference, not const"
+        ),
+        "declare parameter 3 as `T &z`",
+    ),
+    (
+        "template <class T> void f(T x, double y, T &z) {}",
+        F,
+        ("parameter 2 is `double y`, expected `T y` for the input `y: T`: it is T"),
+        "declare parameter 2 as `T y`",
+    ),
+    (
+        "template <class T> void f(T x, T y) {}",
+        F,
+        f"the function takes 2 parameters, expected 3: {LISTED}",
+        "void f(T x, T y, T &z)",
+    ),
+    (
+        "template <class T> double f(T x, T y) { return 0; }",
+        F,
+        ("the function returns `double`, expected `T` for the output `z: T`"),
+        "return `T`, or void with a last parameter `T &z`",
+    ),
+    (
+        "template <class T> T f(T x, T y) { return x; }",
+        "f(x: T, y: T) -> (z: T, w: T)",
+        ("the function returns `T`, but there are 2 results"),
+        "return void, and take each result as a reference",
+    ),
+    (
+        "void f(float x, float y, float &z) {}",
+        F,
+        ("the function is no template, but the signature has the type variables T; expected `template <class T>`"),
+        ("write `template <class T>` before the function, or concrete types (f32) for T in the signature"),
+    ),
+    (
+        "template <class T> void f(Tensor<const T> x, Tensor<const T> y, Tensor<T> z) {}",
+        F,
+        (
+            "parameter 1 is `Tensor<const T> "
+            "x`, expected `T x` for the input `x: T`: the function is written for one element, not for a tensor"
+        ),
+        "declare parameter 1 as `T x`",
+    ),
+    (
+        "template <class T> T f(T x, T y) { return x; }",
+        "f(x: T, y: T?) -> (z: T)",
+        (
+            "parameter 2 is `T y`, expected "
+            "`Optional<T> y` for the input `y: T?`: an optional argument is an Optional<...>"
+        ),
+        ("declare parameter 2 as `Optional<T> y`"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("function", "signature", "problem", "fix"), UNFIT)
+def test_functions_that_arent_the_pointwise_ones(
+    write: Write, function: str, signature: str, problem: str, fix: str
+) -> None:
+    source = write(f'OPWRIGHT("{signature}")\n{function}', "unfit.cpp")
+    declared = function.partition(" {")[0]
+    assert failing(lambda: opwright.load(source), SourceError) == (
+        f"{source}:3: f: {problem}\n"
+        f"  signature:  {signature}  ({source}:2)\n"
+        f"  function:   {declared}  ({source}:3)\n"
+        f"  likely fix: {fix}"
+    )
+
+
+def test_arguments_of_pointwise_operators(write: Write) -> None:
+    ops = opwright.load(write(POINTWISE, "elements.cpp"))
+    rows, pair = torch.ones(2, 3), torch.ones(4)
+    assert failing(lambda: ops.f(rows, pair), ArgumentError) == (
+        "f(): y has shape (4,), which doesn't broadcast with (2, 3): sizes, counted from the last, are equal or 1\n"
+        "  bound so far: ...=(2, 3) (x)\n"
+        f"  signature:    {F}"
+    )
+    assert failing(lambda: ops.k(rows, rows.double()), ArgumentError) == (
+        "k(): the element types x float32, y float64 promote to float64, expected T in (float32)\n"
+        "  signature:    k(x: T, y: T) -> (z: T) where T in (f32)\n"
+        "  likely fix:   y.to(torch.float32)"
+    )
+    text = failing(lambda: ops.g(torch.ones(3), rows), ArgumentError)
+    assert text.startswith("g(): x has shape (3,) and is overwritten, but the arguments broadcast to (2, 3)\n")
+    text = failing(lambda: ops.g(torch.ones(3, dtype=torch.int64), torch.ones(3)), ArgumentError)
+    assert text.startswith(
+        "g(): x has element type int64 and is overwritten, but the result is float32, which can't be cast to it\n"
+    )
+
+
+def test_derivatives_that_arent_derived(write: Write) -> None:
+    ops = opwright.load(write(POINTWISE, "underived.cpp"))
+    x, y = (torch.ones(3, requires_grad=True) for _ in range(2))
+    assert failing(lambda: ops.h(x, y).sum().backward(), UnsupportedError) == (
+        "h() has no gradient: there is no h_backward\n"
+        "  signature:  h(x: T, y: T) -> (z: f32)\n"
+        "  not derived: z: f32 has a fixed type, which can't carry a derivative; write z: T\n"
+        '  likely fix: write OPWRIGHT("h_backward(grad_z: f32, x: T, y: T) -> (grad_x: T, grad_y: T)") and its '
+        "function beside it"
+    )
+    first = torch.autograd.grad(ops.f(x, y).prod(), (x, y), create_graph=True)
+    second = torch.autograd.grad(first[0].prod() + first[1].prod(), (x, y), create_graph=True)
+    text = failing(lambda: torch.autograd.grad(second[0].prod(), x), UnsupportedError)
+    assert text.startswith("f_backward_backward() has no third derivative: there is no f_backward_backward_backward\n")
+    assert "\n  not derived: first and second derivatives are\n" in text
+
+
+BODIES = {
+    "return std::exp(x);": "write exp(x) without std::",
+    "return helper(x);": "template <class T> T f(T x)",
+    "float y = x; return y;": "declare it as T or auto; value_of(x) is the value alone",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_bodies_that_cant_be_differentiated(write: Write, body: str) -> None:
+    """The user's line first; then, below the compiler's words, what to write."""
+    source = write(
+        "#include <cmath>\nfloat helper(float x) { return x * x; }\n"
+        f'OPWRIGHT("f(x: T) -> (y: T)")\ntemplate <class T>\nT f(T x) {{\n  {body}\n}}\n',
+        f"undual_{list(BODIES).index(body)}.cpp",
+    )
+    text = failing(lambda: opwright.load(source).f(torch.ones(3)), CompileError)
+    assert re.match(rf"{re.escape(str(source))}:7:\d+: error: .*Dual<", text)
+    (fix,) = (line for line in text.splitlines() if line.startswith("  likely fix: "))
+    assert BODIES[body] in fix

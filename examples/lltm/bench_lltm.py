@@ -1,4 +1,4 @@
-"""The three forms of LLTM at batch 16, input 32, state 128, with one thread and with two.
+"""The four forms of LLTM at batch 16, input 32, state 128, with one thread and with two.
 
 The forms take turns, and the weights change in place after each round, as they do in training: nothing about them
 can be prepared once. The table has the median round of each.
@@ -10,11 +10,12 @@ import statistics
 from collections import defaultdict
 
 import torch
-from lltm import LLTM, CellLLTM, WholeLLTM
+from lltm import LLTM, CellLLTM, DerivedLLTM, WholeLLTM
 from torch.utils.benchmark import Timer
 
 BATCH, FEATURES, STATE = 16, 32, 128
 ROUNDS, CALLS = 60, 20
+KINDS = (LLTM, CellLLTM, DerivedLLTM, WholeLLTM)
 
 ROUND = """
 h, cell = model(x, state)
@@ -40,7 +41,7 @@ def timer(model: LLTM, threads: int) -> Timer:
 
 def compare(threads: int) -> dict[str, float]:
     """The median microseconds of a round of each form."""
-    timers = {kind.__name__: timer(kind(FEATURES, STATE), threads) for kind in (LLTM, CellLLTM, WholeLLTM)}
+    timers = {kind.__name__: timer(kind(FEATURES, STATE), threads) for kind in KINDS}
     times = defaultdict(list)
     for _ in range(ROUNDS):
         for name, each in timers.items():
@@ -49,8 +50,8 @@ def compare(threads: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(f"{'threads':>7}  {'form':<10} {'us':>7}  against LLTM in Python")
+    print(f"{'threads':>7}  {'form':<11} {'us':>7}  against LLTM in Python")
     for threads in (1, 2):
         medians = compare(threads)
         for name, median in medians.items():
-            print(f"{threads:>7}  {name:<10} {median:7.1f}  {medians['LLTM'] / median:.2f} times as fast")
+            print(f"{threads:>7}  {name:<11} {median:7.1f}  {medians['LLTM'] / median:.2f} times as fast")

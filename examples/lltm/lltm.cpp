@@ -1,28 +1,36 @@
 #include "lltm_cell.h"
 
-// [h, x] times weights, without putting h and x side by side in memory: each product is two, on columns of the weights.
-// A null h or x is zeros, or an output that isn't wanted; so are null weights.
+// [h, x] times weights. A null h or x is zeros, or an output that isn't wanted; so are null weights.
 template <class T>
 struct Linear {
   int64_t B, I, S;
   Linear(Tensor<const T, 2> input, Tensor<const T, 2> old_h) : B(input.size(0)), I(input.size(1)), S(old_h.size(1)) {}
 
+  // h and x side by side
+  void join(const T *h, const T *x, T *hx) const {
+    for (int64_t b = 0; b < B; ++b, hx += S + I) {
+      for (int64_t j = 0; j < S; ++j) hx[j] = h ? h[b * S + j] : T(0);
+      for (int64_t j = 0; j < I; ++j) hx[S + j] = x ? x[b * I + j] : T(0);
+    }
+  }
   // gates += [h, x] w^T; a row of gates every `ld` elements
   void gates(const T *h, const T *x, const T *w, T *gates, int64_t ld) const {
-    if (h) gemm<T>(false, true, B, 3 * S, S, 1, h, S, w, I + S, 1, gates, ld);
-    if (x) gemm<T>(false, true, B, 3 * S, I, 1, x, I, w + S, I + S, 1, gates, ld);
+    Workspace<T> hx(B * (S + I));
+    join(h, x, hx.data());
+    gemm<T>(false, true, B, 3 * S, S + I, 1, hx.data(), S + I, w, S + I, 1, gates, ld);
   }
   // [h, x] = p w
   void inputs(const T *p, const T *w, T *h, T *x) const {
     const int64_t K = w ? 3 * S : 0;
-    if (h) gemm<T>(false, false, B, S, K, 1, p, 3 * S, w, I + S, 0, h, S);
-    if (x) gemm<T>(false, false, B, I, K, 1, p, 3 * S, w + S, I + S, 0, x, I);
+    if (h) gemm<T>(false, false, B, S, K, 1, p, 3 * S, w, S + I, 0, h, S);
+    if (x) gemm<T>(false, false, B, I, K, 1, p, 3 * S, w + S, S + I, 0, x, I);
   }
   // w = p^T [h, x]
   void weights(const T *p, const T *h, const T *x, T *w) const {
     if (!w) return;
-    gemm<T>(true, false, 3 * S, S, h ? B : 0, 1, p, 3 * S, h, S, 0, w, I + S);
-    gemm<T>(true, false, 3 * S, I, x ? B : 0, 1, p, 3 * S, x, I, 0, w + S, I + S);
+    Workspace<T> hx(B * (S + I));
+    join(h, x, hx.data());
+    gemm<T>(true, false, 3 * S, S + I, B, 1, p, 3 * S, hx.data(), S + I, 0, w, S + I);
   }
 };
 

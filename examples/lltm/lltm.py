@@ -1,4 +1,4 @@
-"""LLTM, an LSTM without a forget gate, in three forms that compute the same."""
+"""LLTM, an LSTM without a forget gate, in four forms that compute the same."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import opwright
 HERE = Path(__file__).parent
 ops = opwright.load(HERE / "lltm.cpp")
 cell_ops = opwright.load(HERE / "lltm_cell.cpp")
+derived_ops = opwright.load(HERE / "lltm_derived.cpp")
 
 State = tuple[Tensor, Tensor]
 
@@ -48,6 +49,13 @@ def lltm_cell(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cell:
     return new_h, new_cell
 
 
+def lltm_derived(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cell: Tensor) -> State:
+    """`lltm_cell` with a pointwise kernel, whose derivatives are derived."""
+    gates = torch.addmm(bias, torch.cat([old_h, x], dim=1), weights.t())
+    new_h, new_cell = derived_ops.lltm_derived(*gates.chunk(3, dim=1), old_cell)
+    return new_h, new_cell
+
+
 def lltm(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cell: Tensor) -> State:
     """`lltm_python` as one operator, the matrix products inside.
 
@@ -59,7 +67,7 @@ def lltm(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cell: Tens
 
 
 class LLTM(nn.Module):
-    """A layer with LLTM's parameters; `step` is one of the three functions above."""
+    """A layer with LLTM's parameters; `step` is one of the functions above."""
 
     step = staticmethod(lltm_python)
 
@@ -79,6 +87,12 @@ class CellLLTM(LLTM):
     """`LLTM` through `lltm_cell`."""
 
     step = staticmethod(lltm_cell)
+
+
+class DerivedLLTM(LLTM):
+    """`LLTM` through `lltm_derived`."""
+
+    step = staticmethod(lltm_derived)
 
 
 class WholeLLTM(LLTM):

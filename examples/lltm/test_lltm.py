@@ -4,12 +4,25 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from lltm import LLTM, CellLLTM, WholeLLTM, cell_ops, lltm, lltm_cell, lltm_python, ops
+from lltm import (
+    LLTM,
+    CellLLTM,
+    DerivedLLTM,
+    WholeLLTM,
+    cell_ops,
+    cell_python,
+    derived_ops,
+    lltm,
+    lltm_cell,
+    lltm_derived,
+    lltm_python,
+    ops,
+)
 from torch import Tensor
 
 import opwright
 
-FORMS = [lltm_cell, lltm]
+FORMS = [lltm_cell, lltm_derived, lltm]
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 Sizes = tuple[int, int, int]
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -87,6 +100,8 @@ def test_opcheck(layout: str) -> None:
     assert list(torch.library.opcheck(ops.lltm, tuple(inputs)).values()) == ["SUCCESS"] * 4
     gates = torch.randn(3, 12, requires_grad=True, dtype=torch.float64)
     assert list(torch.library.opcheck(cell_ops.lltm_cell, (gates, inputs[4])).values()) == ["SUCCESS"] * 4
+    pointwise = (*(gate.detach().requires_grad_() for gate in gates.chunk(3, dim=1)), inputs[4])
+    assert list(torch.library.opcheck(derived_ops.lltm_derived, pointwise).values()) == ["SUCCESS"] * 4
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
@@ -98,6 +113,31 @@ def test_compiled_equals_eager(form: Callable[..., tuple[Tensor, ...]]) -> None:
         ours, theirs = values_and_gradients(compiled, inputs), values_and_gradients(form, inputs)
         for one, other in zip(ours, theirs, strict=True):
             torch.testing.assert_close(one, other)
+
+
+def test_the_derived_cell_broadcasts_and_promotes() -> None:
+    """Which the one by hand doesn't: a gate for the whole batch, a cell state in another type."""
+    torch.manual_seed(0)
+    gate, others = torch.randn(5, dtype=torch.float64), torch.randn(2, 3, 5, dtype=torch.float64)
+    cell = torch.randn(3, 1)
+    inputs = [tensor.requires_grad_() for tensor in (gate, *others, cell)]
+
+    def theirs(i: Tensor, o: Tensor, c: Tensor, old_cell: Tensor) -> tuple[Tensor, ...]:
+        gates = torch.cat(torch.broadcast_tensors(i, o, c), dim=1)
+        return cell_python(gates, old_cell.double().expand(3, 5))
+
+    ours = values_and_gradients(derived_ops.lltm_derived, inputs)
+    for one, other in zip(ours, values_and_gradients(theirs, inputs), strict=True):
+        assert one.dtype == other.dtype
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, in forward mode
+def test_the_derived_cell_in_forward_mode() -> None:
+    torch.manual_seed(0)
+    inputs = [torch.randn(3, 2, dtype=torch.float64, requires_grad=True) for _ in range(4)]
+    assert torch.autograd.gradcheck(derived_ops.lltm_derived, inputs, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(derived_ops.lltm_derived, inputs, check_fwd_over_rev=True)
 
 
 def trained(kind: type[LLTM]) -> list[Tensor]:
@@ -114,7 +154,7 @@ def trained(kind: type[LLTM]) -> list[Tensor]:
     return [parameter.detach() for parameter in model.parameters()]
 
 
-@pytest.mark.parametrize("kind", [CellLLTM, WholeLLTM])
+@pytest.mark.parametrize("kind", [CellLLTM, DerivedLLTM, WholeLLTM])
 def test_trains_like_python(kind: type[LLTM]) -> None:
     for ours, theirs in zip(trained(kind), trained(LLTM), strict=True):
         torch.testing.assert_close(ours, theirs)

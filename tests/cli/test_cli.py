@@ -111,6 +111,111 @@ def test_info_shows_the_schemas_that_are_registered(write: Callable[..., Path]) 
     assert [torch._C.parse_schema(f"schemas_of_info::{text}") for text in shown] == registered
 
 
+POINTWISE = """
+OPWRIGHT("curve(x: T, w: T?, m: M) -> (y: T) where M in (bool)")
+template <class T, class M> T curve(T x, Optional<T> w, M m) { return m ? tanh(x) * (w ? *w : T(1)) : x; }
+OPWRIGHT("steps(x: T) -> (y: T)")
+template <class T>
+T steps(T x) {
+  T y = x;
+  while (y < 100) y = y * y + 1;
+  return y;
+}
+OPWRIGHT("kept(x: T) -> (y: f32)")
+template <class T> void kept(T x, float &y) { y = value_of(x); }
+OPWRIGHT("total(x: T[N], y: T[]) -> (sum: T[]) batched")
+template <class T> void total(Tensor<const T, 1> x, Tensor<const T, 0> y, Tensor<T, 0> sum) { sum() = y(); }
+"""
+
+
+def shown(text: str) -> dict[str, dict[str, str]]:
+    """What `opwright info` printed, by operator, with where each stands as "place"."""
+    found: dict[str, dict[str, str]] = {}
+    for block in text.strip().split("\n\n"):
+        first, *rest = block.splitlines()
+        name, place = first.split(maxsplit=1)
+        rows = (row.strip().split(maxsplit=1) for row in rest if row.startswith("  ") and not row.startswith("   "))
+        found[name] = {"place": place.strip(), **{row[0]: row[1].strip() for row in rows if len(row) == 2}}
+    return found
+
+
+def test_info_of_pointwise_operators(write: Callable[..., Path]) -> None:
+    file = write(POINTWISE, "pointwise_info.cpp")
+    said = shown(opwright("info", file, without_torch=True).stdout)
+    orders = ("", "_backward", "_backward_backward")
+    assert list(said) == [*(f"{name}{order}" for name in ("curve", "steps") for order in orders), "kept", "total"]
+    assert said["curve"]["place"].endswith("pointwise_info.cpp:3")
+    assert said["curve_backward"]["place"] == "derived from curve"
+    assert said["curve"]["kind"] == "pointwise: arguments broadcast and promote"
+    assert said["total"]["kind"] == "batched: leading axes broadcast"
+    assert said["curve"]["gradient"] == said["curve_backward"]["gradient"] == "derived"
+    assert said["curve"]["forward"] == "mode      derived"
+    assert said["kept"]["differentiable"].startswith("no: y: f32 has a fixed type")
+    assert "gradient" not in said["total"]
+    assert said["curve"]["vectorised"] == said["curve_backward"]["vectorised"] == "yes (float32, bool)"
+    for name in ("steps", "steps_backward"):  # how often it goes round depends on the element
+        assert said[name]["vectorised"].startswith("no: ")
+        assert said[name]["vectorised"].endswith(" (float32)")
+    assert "vectorised" not in {**said["total"], **said["curve_backward_backward"]}
+
+
+def test_files_with_operators_of_one_name_are_several_files(tmp_path: Path) -> None:
+    text = 'OPWRIGHT("{}")\ntemplate <class T> T {} {{ return x; }}\n'
+    first, second, third = (tmp_path / f"one_name_{letter}.cpp" for letter in "abc")
+    first.write_text(text.format("same(x: T, y: T) -> (z: T) where T in (f32)", "same(T x, T y)"))
+    second.write_text(text.format("same(x: T) -> (z: T) where T in (f64)", "same(T x)"))
+    third.write_text(
+        text.format("same_backward(grad_z: T) -> (grad_x: T)", "same_backward(T grad_z)").replace(" x;", " grad_z;")
+    )
+    apart = opwright("info", first, second).stdout
+    assert "Tensor x, Tensor y)" in apart
+    assert apart.count("derived from same") == 4
+    together = opwright("info", second, third).stdout
+    assert f"same_backward  {third}:1" in together
+    assert "derived from same_backward" in together
+    assert "T: f64" in together
+    built = opwright("build", first, second, without_torch=True).stdout
+    assert built.count("T=f32") == built.count("T=f64") == 2
+
+
+def test_info_without_a_compiler_says_so(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "/nonexistent/c++")
+    done = opwright("info", write(POINTWISE, "no_compiler_for_info.cpp"))
+    assert done.returncode == 0
+    assert shown(done.stdout)["curve"]["vectorised"].startswith("not known: ")
+
+
+def test_info_shows_the_schemas_of_derived_operators_as_they_are_registered(write: Callable[..., Path]) -> None:
+    file = write(POINTWISE, "derived_schemas.cpp")
+    package.load(file)
+    source = KernelSource(file, Options())
+    for chain in chains(source.signatures.values()):
+        if chain[0].name in source.derived:
+            continue
+        for signature, facts in zip(chain, info.describe(chain, source.signatures, source.derived), strict=True):
+            packet = getattr(torch.ops.derived_schemas, signature.name)
+            assert torch._C.parse_schema(f"derived_schemas::{facts['schema']}") == packet.default._schema
+
+
+def test_build_compiles_derived_gradients_too(write: Callable[..., Path]) -> None:
+    source = write(f"{POINTWISE}// {os.urandom(8).hex()}", "built_with_gradients.cpp")
+    done = opwright("build", source, "--dtype", "f64", "--dtype", "bool", without_torch=True)
+    assert done.returncode == 0, done.stderr
+    labels = [line.split("│")[1].strip() for line in done.stdout.splitlines() if "built_with" in line]
+    own = ["built_with_gradients.cpp"] * 2  # those of T, and those of T and M
+    assert labels == [*own, *(f"{own[0]}: {name}_backward" for name in ("curve", "steps"))]
+    script = f"""
+import torch, opwright
+from opwright.toolchain import process
+process.Processes.run = None  # nothing may be compiled any more
+ops = opwright.load({str(source)!r})
+x, w = (torch.ones(2, dtype=torch.float64, requires_grad=True) for _ in range(2))
+ops.curve(x, w, torch.tensor(True)).sum().backward()
+torch.testing.assert_close(w.grad, x.detach().tanh())
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_build_compiles_every_element_type_and_load_finds_them(write: Callable[..., Path]) -> None:
     source = write(MY_OP.read_text().replace("#include <opwright.h>", ""), "built_by_cli.cpp")
     source.write_text(source.read_text() + f"// {source}\n")  # a text that is in no cache

@@ -168,8 +168,8 @@ def test_one_whose_version_changes(
 
     def install(version: str) -> None:
         path.write_text(
-            f'#!/bin/sh\ncase "$*" in\n'
-            f'*-v*) "{gxx}" "$@" 2>&1 | sed "s/^gcc version [0-9.]*/gcc version {version}/" >&2;;\n'
+            f'#!/bin/sh\ncase " $* " in\n'
+            f'*" -v "*) "{gxx}" "$@" 2>&1 | sed "s/^gcc version [0-9.]*/gcc version {version}/" >&2;;\n'
             f'*) exec "{gxx}" "$@";; esac\n'
         )
         path.chmod(0o755)

@@ -52,6 +52,8 @@ def targets() -> list[Target]:
             if (path.stem, name) == ("notation_ops", "pick_backward"):
                 continue
             kernel = registered.kernel
+            if kernel.signature.broadcasts:  # scalars.py makes those, and include/loops.py
+                continue
             body = text[text.index(f" {name}(") :]
             strided = "Strided<" in body[: body.index("{")]
             mask = any(argument.name == "output_mask" for argument in registered.op._schema.arguments)

@@ -90,3 +90,13 @@ def test_some_sanitized_calls(sanitized: dict[str, str], tmp_path: Path) -> None
 
 def test_many_sanitized_calls(sanitized: dict[str, str], tmp_path: Path) -> None:
     check_calls(20_000, tmp_path, sanitized)
+
+
+@pytest.mark.parametrize("kind", ["pointwise", "batched"])
+def test_sanitized_loops(kind: str, sanitized: dict[str, str]) -> None:
+    """Kernels alone: the runtime in Python has nothing to compile."""
+    environment = os.environ | sanitized | {"PYTHONPATH": str(ROOT / "src"), "OPWRIGHT_RUNTIME": "python"}
+    program = f"import os; del os.environ['LD_PRELOAD']; from tests.include import loops; loops.run({kind!r}, 0, 300)"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-6000:]

@@ -26,14 +26,12 @@ _FLAGS = (
 )
 
 
-@pytest.fixture
-def compile_text(tmp_path: Path) -> Compile:
-    """Compile text, warnings being errors, and open the library: ``compile_text(text, "-march=native")``."""
+def _compiler(folder: Path) -> Compile:
     count = itertools.count()
 
     def run(text: str, *flags: str) -> ctypes.CDLL:
         number = next(count)
-        source, library = tmp_path / f"{number}.cpp", tmp_path / f"{number}.so"
+        source, library = folder / f"{number}.cpp", folder / f"{number}.so"
         source.write_text(text)
         command = ["c++", *_FLAGS, *flags, f"-I{header_dir()}", str(source), "-o", str(library)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -41,3 +39,15 @@ def compile_text(tmp_path: Path) -> Compile:
         return ctypes.CDLL(str(library))
 
     return run
+
+
+@pytest.fixture
+def compile_text(tmp_path: Path) -> Compile:
+    """Compile text, warnings being errors, and open the library: ``compile_text(text, "-march=native")``."""
+    return _compiler(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def compile_once(tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """The same for libraries that a module's tests share."""
+    return _compiler(tmp_path_factory.mktemp("compiled"))

@@ -327,3 +327,28 @@ def test_a_cpp_program_without_python(ops: Operators, library: Path, tmp_path: P
     assert done.returncode == 0, done.stderr
     expected = model((torch.arange(28, dtype=torch.float32) * 0.1).reshape(7, 4)).detach()
     torch.testing.assert_close(torch.tensor(list(map(float, done.stdout.split()))), expected, rtol=1e-4, atol=1e-5)
+
+
+_POINTWISE = """
+torch.ops.load_library(sys.argv[1])
+ops = torch.ops.bundle_pointwise
+x = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
+w = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
+first = torch.autograd.grad(ops.wave(x, w).sum(), x)[0]
+assert torch.autograd.gradcheck(ops.wave, (x, w), check_forward_ad=True)
+assert torch.autograd.gradgradcheck(ops.wave, (x, w))
+single = ops.wave(x.detach().float(), w.detach().float())
+print(json.dumps([first.tolist(), single.tolist()]))
+"""
+
+
+def test_derived_kernels_without_opwright(write: Write, tmp_path: Path) -> None:
+    """A bundle has one instance of a derivative, which computes whatever is wanted."""
+    signature = "wave(x: T, w: T) -> (y: T) where T in (f32, f64)"
+    source = write(f'OPWRIGHT("{signature}")\ntemplate <class T> T wave(T x, T w) {{ return w * sin(x); }}')
+    ops = opwright.load(source, namespace="bundle_pointwise")
+    path = opwright.bundle(ops, tmp_path / "bundle_pointwise.so")
+    first, single = result(_POINTWISE, path)
+    x, w = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3), torch.tensor([1.0, 2.0, 3.0]).double()
+    torch.testing.assert_close(torch.tensor(first, dtype=torch.float64), w * x.cos())
+    torch.testing.assert_close(torch.tensor(single), (w * x.sin()).float())

@@ -69,6 +69,21 @@ def test_dtypes_are_compiled_at_once(write: Write, notes: Path) -> None:
         opwright.load(write(KERNEL.format("nothing"), "plus_broken.cpp"), dtypes=[torch.float32])
 
 
+def test_a_derived_gradient_is_compiled_with_the_types_that_are_asked_for(write: Write, notes: Path) -> None:
+    text = 'OPWRIGHT("plus(x: T, y: T) -> (z: T)")\ntemplate <class T> T plus(T x, T y) { return x * y; }'
+    x = torch.ones(3, requires_grad=True)
+    opwright.load(write(text, "plus_later.cpp"))
+    assert notes.read_text() == ""
+    ops = opwright.load(write(text, "plus_derived.cpp"), dtypes=[torch.float32])
+    assert notes.read_text().split() == [".", "."]  # forward, and all gradients
+    ops.plus(x, x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2, 2, 2]
+    assert notes.read_text().split() == [".", "."]
+    ops.plus(x, x.detach()).sum().backward()  # another choice of gradients is a loop of its own
+    assert notes.read_text().split() == [".", ".", "."]
+
+
 def test_many_threads_meet_a_type_at_once(write: Write, notes: Path) -> None:
     ops = opwright.load(write(KERNEL.format(1), "plus_threads.cpp"))
     results: list[list[float]] = []

@@ -146,3 +146,14 @@ def test_the_internal_form_returns_them_all(ops: Operators, leaf: Leaf) -> None:
     assert (y.requires_grad, h.requires_grad) == (True, False)
     old = torch.ops.residuals._square__with_residuals(base := x * 1)
     assert (old.tolist(), base.tolist()) == (x.tolist(), (x * x).tolist())
+
+
+def test_the_internal_form_may_overwrite_a_view_as_the_public_one_may(ops: Operators, leaf: Leaf) -> None:
+    x = leaf(6)
+    base = x * 1
+    old = torch.ops.residuals._square__with_residuals(base[::2])
+    assert (old.tolist(), base[::2].tolist()) == (x[::2].tolist(), (x[::2] * x[::2]).tolist())
+    (slope,) = torch.autograd.grad(base.sum(), x)
+    expected = torch.ones_like(x)
+    expected[::2] = 2 * x.detach()[::2]
+    torch.testing.assert_close(slope, expected)

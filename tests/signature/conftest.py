@@ -39,11 +39,11 @@ _SCALARS = {
 class _Draw:
     """Builds one valid signature: a required input binds every axis, each type variable and ``...``."""
 
-    def __init__(self, draw: Any, *, bindable: bool) -> None:
+    def __init__(self, draw: Any) -> None:
         self.draw = draw
         self.backward = draw(st.booleans())
-        self.pointwise = not bindable and draw(st.booleans())
-        self.batched = not bindable and not self.pointwise and draw(st.booleans())
+        self.pointwise = draw(st.booleans())
+        self.batched = not self.pointwise and draw(st.booleans())
         self.ellipsis = not self.pointwise and not self.batched and draw(st.booleans())
         self.axes = [] if self.pointwise else draw(st.lists(st.sampled_from("ABCD"), unique=True, max_size=3))
         self.variables = draw(st.lists(st.sampled_from("TUV"), unique=True, min_size=1, max_size=2))
@@ -144,17 +144,11 @@ class _Draw:
 
 
 @st.composite
-def _signatures(draw: Any, *, bindable: bool) -> Signature:
-    return _Draw(draw, bindable=bindable).signature()
+def _signatures(draw: Any) -> Signature:
+    return _Draw(draw).signature()
 
 
 @pytest.fixture(scope="session")
 def signatures() -> st.SearchStrategy[Signature]:
     """Any signature."""
-    return _signatures(bindable=False)
-
-
-@pytest.fixture(scope="session")
-def bindable() -> st.SearchStrategy[Signature]:
-    """Signatures that are neither pointwise nor batched."""
-    return _signatures(bindable=True)
+    return _signatures()

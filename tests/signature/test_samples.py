@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from opwright.errors import ArgumentError, UnsupportedError
+from opwright.errors import ArgumentError
 from opwright.signature import DType, Sample, Signature, TensorInfo, TensorSample, bind, parse, sample
 
 
@@ -25,8 +25,16 @@ def check(signature: Signature, drawn: Sample) -> None:
         if made is None:
             assert tensor.optional
             continue
-        lead = list(ellipsis or ()) if tensor.has_ellipsis else []
-        assert [*made.shape] == lead + [eval(str(dim), {}, dict(axes)) for dim in tensor.dims]  # noqa: S307
+        core = [eval(str(dim), {}, dict(axes)) for dim in tensor.dims]  # noqa: S307
+        lead = list(made.shape[: len(made.shape) - len(core)])
+        assert [*made.shape] == lead + core
+        if signature.broadcasts:
+            assert ellipsis is not None
+            widened = [1] * (len(ellipsis) - len(lead)) + lead
+            assert all(own in (1, size) for own, size in zip(widened, ellipsis, strict=True))
+            assert not tensor.mutated or lead == list(ellipsis)
+        else:
+            assert lead == (list(ellipsis or ()) if tensor.has_ellipsis else [])
         assert made.dtype is tensor.type.resolve(types)
         used = addresses(made)
         assert made.storage_size >= max(used, default=-1) + 1
@@ -39,8 +47,8 @@ def check(signature: Signature, drawn: Sample) -> None:
 
 @settings(max_examples=60)
 @given(data=st.data(), seed=st.integers(0, 2**32))
-def test_samples_fit(bindable: st.SearchStrategy[Signature], data: st.DataObject, seed: int) -> None:
-    signature = data.draw(bindable)
+def test_samples_fit(signatures: st.SearchStrategy[Signature], data: st.DataObject, seed: int) -> None:
+    signature = data.draw(signatures)
     try:
         drawn = sample(signature, random.Random(seed), max_numel=500)
     except ArgumentError:
@@ -125,9 +133,48 @@ def test_no_sizes() -> None:
     )
 
 
-def test_unsupported() -> None:
-    with pytest.raises(UnsupportedError):
-        sample(parse("f(x: T) -> (y: T)"), random.Random(0))
+KINDS = ("whole", "short", "one", "empty", "scalar")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(x: T, y: T, z: T?, w: T!) -> (v: T)",
+        "f(x: T, y: T) -> (z: T)",
+        "f(x: T[N], y: T[N, M]?, z: T[M]) -> (w: T[]) batched",
+    ],
+)
+def test_leading_axes_broadcast(text: str) -> None:
+    """Axes are left out or have size 1; nothing but what is overwritten always has all of them."""
+    signature, rng = parse(text), random.Random(5)
+    found = set()
+    for _ in range(400):
+        drawn = sample(signature, rng)
+        check(signature, drawn)
+        infos = {name: TensorInfo(made.shape, made.dtype) for name, made in drawn.tensors.items() if made}
+        bound = bind(signature, infos)
+        assert (bound.ellipsis, bound.types) == (drawn.binding.ellipsis, drawn.binding.types)
+        for tensor in signature.tensors:
+            made = drawn.tensors[tensor.name]
+            if made is None:
+                continue
+            lead = made.shape[: len(made.shape) - len(tensor.dims)]
+            whole = drawn.binding.ellipsis or ()
+            found |= {(tensor.name, kind) for kind in KINDS if is_(kind, lead, whole)}
+    expected = {(t.name, kind) for t in signature.tensors for kind in KINDS}
+    assert expected - found == {(t.name, kind) for t in signature.mutated for kind in ("short", "one")}
+
+
+def is_(kind: str, lead: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    """Whether a tensor's leading axes, of all of them, are an example of what is meant."""
+    narrowed = zip(lead[::-1], whole[::-1], strict=False)
+    return {
+        "whole": lead == whole and len(whole) > 1,
+        "short": 0 < len(lead) < len(whole),
+        "one": any(own == 1 != size for own, size in narrowed),
+        "empty": 0 in lead,
+        "scalar": not lead,
+    }[kind]
 
 
 def test_torch_accepts_the_layouts() -> None:

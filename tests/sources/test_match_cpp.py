@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from opwright.errors import SourceError, UnsupportedError
+from opwright.errors import SourceError
 from opwright.signature import parse
 from opwright.sources import Kernel, match, scan, template_variables
 
@@ -161,11 +161,6 @@ def test_what_does_not_fit(signature: str, function: str, problem: str) -> None:
     assert text.startswith("op.cpp:2: f: ")
     assert problem in text.split("\n")[0]
     assert [line.split(":")[0] for line in text.split("\n")[1:]] == ["  signature", "  function", "  likely fix"]
-
-
-def test_pointwise_operators_are_refused_by_name() -> None:
-    with pytest.raises(UnsupportedError, match=r"op\.cpp:1: f: pointwise operators \(bare `T`\) are not supported yet"):
-        match(kernel("f(x: T) -> (y: T)", "template <class T> T f(T x)"))
 
 
 def test_a_backward_may_take_and_return_the_same_name() -> None:

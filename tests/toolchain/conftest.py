@@ -60,7 +60,7 @@ def any_compiler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 def counting(tmp_path: Path, gxx: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """CXX becomes a g++ that notes each compilation; the result says how many there were so far."""
     notes = tmp_path / "compilations"
-    script(tmp_path / "counting-g++", f'case "$*" in *-v*) ;; *) echo . >>"{notes}" ;; esac\nexec "{gxx}" "$@"')
+    script(tmp_path / "counting-g++", f'case " $* " in *" -v "*) ;; *) echo . >>"{notes}" ;; esac\nexec "{gxx}" "$@"')
     monkeypatch.setenv("CXX", str(tmp_path / "counting-g++"))
     return lambda: len(notes.read_text().split()) if notes.exists() else 0
 

@@ -297,7 +297,7 @@ def test_a_source_edited_while_it_is_compiled_is_compiled_again(
     source = answering("1")
     newer = answering("2", path=project / "newer.txt")
     make_script(
-        tmp_path / "g++", f'"{gxx}" "$@"; s=$?; case "$*" in *-v*) ;; *) cp "{newer}" "{source}";; esac; exit $s'
+        tmp_path / "g++", f'"{gxx}" "$@"; s=$?; case " $* " in *" -v "*) ;; *) cp "{newer}" "{source}";; esac; exit $s'
     )
     monkeypatch.setenv("CXX", str(tmp_path / "g++"))
     assert answer(compile_source(source)) == 2
@@ -308,7 +308,9 @@ def test_files_that_never_rest_are_an_error(
     make_script: Callable[[Path, str], Path], compile_source: Compile,
 ) -> None:  # fmt: skip
     source = answering("1")
-    make_script(tmp_path / "g++", f'"{gxx}" "$@"; s=$?; case "$*" in *-v*) ;; *) echo // >>"{source}";; esac; exit $s')
+    make_script(
+        tmp_path / "g++", f'"{gxx}" "$@"; s=$?; case " $* " in *" -v "*) ;; *) echo // >>"{source}";; esac; exit $s'
+    )
     monkeypatch.setenv("CXX", str(tmp_path / "g++"))
     with pytest.raises(ToolchainError, match=r"op: its files change faster"):
         compile_source(source)

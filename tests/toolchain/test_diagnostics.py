@@ -127,7 +127,7 @@ def test_failures_that_are_not_the_sources(
     output: str, status: int, advice: str, tmp_path: Path, gxx: str, monkeypatch: pytest.MonkeyPatch,
     make_script: Callable[[Path, str], Path],
 ) -> None:  # fmt: skip
-    body = f'case "$*" in *-v*) exec {gxx} "$@" ;; esac\necho \'{output}\'\nexit {status}'
+    body = f'case " $* " in *" -v "*) exec {gxx} "$@" ;; esac\necho \'{output}\'\nexit {status}'
     monkeypatch.setenv("CXX", str(make_script(tmp_path / "g++", body)))
     with pytest.raises(CompileError) as error:
         build(Unit("op", "int x;\n"))
@@ -174,3 +174,25 @@ def test_long_messages_are_cut() -> None:
     shown = describe(split(text), lambda _: True).splitlines()
     assert len(shown) == EXCERPT_LINES + 1
     assert shown[-1] == "... (81 more lines in the log)"
+
+
+@pytest.mark.parametrize(
+    ("statement", "fix"),
+    [
+        ("x = std::exp(x);", "write exp(x) without std:: if it is one of opwright.h's"),
+        ("float y = x; (void)y;", "a plain number would lose the derivative: declare it as T or auto"),
+        ("x = helper(x);", "must "),
+    ],
+)
+def test_what_cannot_be_differentiated(
+    any_compiler: str, project: Path, package: Path, statement: str, fix: str
+) -> None:
+    source = project / "op.cpp"
+    source.write_text(
+        "#include <cmath>\n#include <opwright.h>\n#include <opwright/dual.h>\n"
+        f"float helper(float x) {{ return x; }}\ntemplate <class T> void f(T x) {{\n  {statement}\n}}\n"
+    )
+    text = error_of(source, package, "template void f(Dual<float, 1>);")
+    assert text.startswith(f"{source}:6:")
+    assert "\n  likely fix: " in text
+    assert fix in text

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -11,16 +12,33 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from opwright.codegen import KernelSource, instance_name
+from opwright.codegen import DerivedSource, KernelSource, instance_name
 from opwright.codegen.collect import collect
 from opwright.errors import CompileError
 from opwright.signature import DType
-from opwright.toolchain import Built, Options, build, linked
+from opwright.toolchain import Built, Options, Unit, build, linked
 from opwright.toolchain.interrupts import unwound_by_signals
 from opwright.toolchain.process import jobs as most_at_once
 from opwright.toolchain.process import stop_all
 
-Job = tuple[KernelSource, dict[str, DType]]
+
+@dataclass(frozen=True)
+class Job:
+    """A library: of the kernels that a file holds, or of one that is derived."""
+
+    source: KernelSource
+    types: dict[str, DType]
+    derived: DerivedSource | None = None
+
+    @property
+    def label(self) -> str:
+        """What it is, for the table."""
+        return f"{self.source.path.name}: {self.derived.name}" if self.derived else self.source.path.name
+
+    @property
+    def unit(self) -> Unit:
+        """What is compiled."""
+        return self.derived.unit(self.types, self.derived.ahead or 0) if self.derived else self.source.unit(self.types)
 
 
 @click.command("build")
@@ -46,7 +64,7 @@ def command(
     libraries: tuple[str, ...],
     ops: tuple[str, ...],
 ) -> None:
-    """Compile every kernel in FILES, for every element type that it allows.
+    """Compile every kernel in FILES, for every element type that it allows, with the gradients that are derived.
 
     What is built goes into the cache, so that a later `opwright.load` in any process compiles nothing. Needs no
     PyTorch.
@@ -56,14 +74,22 @@ def command(
         options = linked(options, libraries, folders)
     wanted = [d for d in DType if d.value in dtypes]
     sources = collect(files, options, ops or None)
-    jobs = [(source, types) for source in sources for types in source.assignments() if _wanted(types, wanted)]
+    jobs = [job for source in sources for job in _jobs(source) if _wanted(job.types, wanted)]
     console = Console()
     table = Table("source", "element types", "time", "library")
     with unwound_by_signals(), _progress(console) as progress:
         results = _build_all(jobs, progress)
-    for (source, types), built in zip(jobs, results, strict=True):
-        table.add_row(source.path.name, instance_name(types) or "as written", _time(built), built.path.name)
+    for job, built in zip(jobs, results, strict=True):
+        table.add_row(job.label, instance_name(job.types) or "as written", _time(built), built.path.name)
     console.print(table)
+
+
+def _jobs(source: KernelSource) -> Iterator[Job]:
+    for types in source.assignments():
+        yield Job(source, types)
+    for derived in source.derivatives():
+        for types in derived.signature.instances() if derived.ahead is not None else ():
+            yield Job(source, types, derived)
 
 
 def _build_all(jobs: Sequence[Job], progress: Progress) -> list[Built]:
@@ -71,9 +97,8 @@ def _build_all(jobs: Sequence[Job], progress: Progress) -> list[Built]:
     task = progress.add_task("", total=len(jobs))
 
     def one(job: Job) -> Built:
-        source, types = job
-        progress.update(task, description=f"{source.path.name} {instance_name(types)}")
-        built = _build(source, types)
+        progress.update(task, description=f"{job.label} {instance_name(job.types)}")
+        built = _build(job)
         progress.advance(task)
         return built
 
@@ -90,13 +115,13 @@ def _build_all(jobs: Sequence[Job], progress: Progress) -> list[Built]:
     return [future.result() for future in sorted(futures, key=Future.cancelled)]
 
 
-def _build(source: KernelSource, types: dict[str, DType]) -> Built:
+def _build(job: Job) -> Built:
     try:
-        return build(source.unit(types), source.options)
+        return build(job.unit, job.source.options)
     except CompileError as error:
-        if not types:
+        if not job.types:
             raise
-        chosen = instance_name(types)
+        chosen = instance_name(job.types)
         hint = f"\n  likely fix: if the kernel isn't meant for {chosen}, list its types: where T in (f32, f64)"
         raise CompileError(f"for {chosen}: {error}{hint}") from None
 

@@ -23,7 +23,7 @@ from opwright.bench.result import duration
 if TYPE_CHECKING:
     import torch
 
-EXAMPLES = ("my_op", "sigmoid", "lltm_cell", "lltm")
+EXAMPLES = ("my_op", "sigmoid", "lltm_derived", "lltm_cell", "lltm")
 
 
 @click.command("demo")
@@ -119,6 +119,10 @@ def _operator(name: str, modules: dict[str, ModuleType]) -> tuple[Any, Callable[
         "sigmoid": (modules["sigmoid"].ops.sigmoid, torch.sigmoid),
         "lltm": (lltm.ops.lltm, lltm.lltm_python),
         "lltm_cell": (lltm.cell_ops.lltm_cell, lltm.cell_python),
+        "lltm_derived": (
+            lltm.derived_ops.lltm_derived,
+            lambda *gates_and_cell: lltm.cell_python(torch.cat(gates_and_cell[:3], dim=1), gates_and_cell[3]),
+        ),
     }[name]
 
 
@@ -130,6 +134,7 @@ def _inputs(name: str, *, float64: bool) -> tuple[torch.Tensor, ...]:
         "sigmoid": ((3, 4),),
         "lltm": ((2, 3), (12, 7), (12,), (2, 4), (2, 4)),
         "lltm_cell": ((2, 12), (2, 4)),
+        "lltm_derived": ((2, 4),) * 4,
     }[name]
     dtype = torch.float64 if float64 else torch.float32
     return tuple(torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes)
@@ -142,7 +147,12 @@ def _timings(lltm: ModuleType, rounds: int) -> dict[str, dict[str, Timing]]:
     torch.set_num_threads(1)  # two would wait for each other wherever another process runs
     x = torch.randn(16, 32, requires_grad=True)
     state = (torch.randn(16, 128, requires_grad=True), torch.randn(16, 128, requires_grad=True))
-    forms = {"pure Python": lltm.LLTM, "fused cell": lltm.CellLLTM, "whole operator": lltm.WholeLLTM}
+    forms = {
+        "pure Python": lltm.LLTM,
+        "derived cell": lltm.DerivedLLTM,
+        "fused cell": lltm.CellLLTM,
+        "whole operator": lltm.WholeLLTM,
+    }
     layers = {name: form(32, 128) for name, form in forms.items()}
 
     def both(layer: torch.nn.Module) -> None:

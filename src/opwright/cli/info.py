@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -12,9 +12,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from opwright.cli.loops import vectorized
+from opwright.codegen import KernelSource
 from opwright.codegen.collect import collect
 from opwright.signature import Signature, schema
-from opwright.signature.wiring import Derivative, chains, derivative, overload_name, suggestion
+from opwright.signature.derive import Derived, jvp_name, obstacle
+from opwright.signature.wiring import BACKWARD, Derivative, chains, derivative, overload_name, suggestion
 from opwright.sources import Kernel, match
 from opwright.toolchain import Options
 
@@ -25,27 +28,57 @@ from opwright.toolchain import Options
 def command(files: tuple[Path, ...], ops: tuple[str, ...]) -> None:
     """Show the operators that FILES define: signature, schema, devices, what is differentiable and what is saved.
 
-    Needs no compiler and no PyTorch.
+    Needs no PyTorch. The loops of pointwise operators are compiled, to see whether the compiler vectorises them; where
+    there is no compiler, that is what is said of them.
     """
     console = Console()
-    for source in collect(files, Options(), ops or None):
-        kernels = source.source.kernels
-        for kernel in kernels:
-            match(kernel)
-        for chain in chains([kernel.signature for kernel in kernels]):
-            for signature, facts in zip(chain, describe(chain), strict=True):
-                _show(console, _place(kernels, signature), facts)
+    sources = collect(files, Options(), ops or None)
+    kernels = [kernel for source in sources for kernel in source.source.kernels]
+    for kernel in kernels:
+        match(kernel)
+    for source in sources:
+        _show_all(console, source, kernels)
 
 
-def _place(kernels: Sequence[Kernel], signature: Signature) -> str:
+def _show_all(console: Console, source: KernelSource, others: Sequence[Kernel]) -> None:
+    """The operators whose forward is in `source`; `others`: kernels of all files."""
+    own, loops = source.source.kernels, vectorized(source)
+    names = [kernel.signature.name for kernel in own]
+    for chain in chains(source.signatures.values()):
+        if chain[0].name not in names:  # another file's; or a forward mode, which its operator's own lines name
+            continue
+        for signature, facts in zip(chain, describe(chain, source.signatures, source.derived), strict=True):
+            if signature.name in loops:
+                facts["vectorised"] = loops[signature.name]
+            _show(console, _place([*own, *others], source.derived, signature), facts)
+
+
+def _place(kernels: Sequence[Kernel], derived: Mapping[str, Derived], signature: Signature) -> str:
+    if signature.name in derived:
+        return f"derived from {derived[signature.name].body.name}"
     return next(f"{kernel.path}:{kernel.line}" for kernel in kernels if kernel.signature.name == signature.name)
 
 
-def describe(chain: Sequence[Signature]) -> list[dict[str, str]]:
-    """Of each operator of a chain, what the signatures say."""
+def describe(
+    chain: Sequence[Signature], known: Container[str] = (), derived: Container[str] = ()
+) -> list[dict[str, str]]:
+    """Of each operator of a chain, what the signatures say.
+
+    Args:
+        chain: an operator, its backward, and so on.
+        known: the names of all operators that there are, forward modes too.
+        derived: the names of those that are derived.
+    """
     steps = [derivative(forward, backward) for forward, backward in pairwise(chain)]
-    overload = overload_name(chain)
-    return [_facts(s, overload, of, own) for s, of, own in zip(chain, [None, *steps], [*steps, None], strict=True)]
+    modes = {signature.name for signature in chain if jvp_name(signature.name) in known}
+    overload = overload_name(chain, modes)
+    found = [_facts(s, overload, of, own) for s, of, own in zip(chain, [None, *steps], [*steps, None], strict=True)]
+    for signature, facts in zip(chain, found, strict=True):
+        if signature.name + BACKWARD in derived:
+            facts["gradient"] = "derived"
+        if signature.broadcasts:
+            facts["forward mode"] = "derived" if signature.name in modes else "none"
+    return found
 
 
 def _facts(signature: Signature, overload: str, of: Derivative | None, own: Derivative | None) -> dict[str, str]:
@@ -57,10 +90,22 @@ def _facts(signature: Signature, overload: str, of: Derivative | None, own: Deri
         "element types": "; ".join(types) or "as written",
         "devices": "cpu",
     }
+    if signature.broadcasts:
+        facts["kind"] = _kind(signature)
     if own is None:
-        written = suggestion(signature)
-        return {**facts, "differentiable": f"no; a backward would be\n{written}" if written else "no"}
+        return {**facts, "differentiable": _not_differentiable(signature)}
     return {**facts, "differentiable": _differentiable(own), "saved": _saved(own) or "nothing"}
+
+
+def _kind(signature: Signature) -> str:
+    if signature.pointwise:
+        return "pointwise: arguments broadcast and promote"
+    return "batched: leading axes broadcast"
+
+
+def _not_differentiable(signature: Signature) -> str:
+    written, why = suggestion(signature), obstacle(signature) if signature.pointwise else ""
+    return "".join(["no", why and f": {why}", written and f"; a backward would be\n{written}"])
 
 
 def _schemas(signature: Signature, overload: str, of: Derivative | None) -> dict[str, str]:

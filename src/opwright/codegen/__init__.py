@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from opwright.codegen.library import Instance, instance_name, library_text
-from opwright.codegen.source import KernelSource
+from opwright.codegen.source import DerivedSource, KernelSource
 
-__all__ = ["Instance", "KernelSource", "instance_name", "library_text"]
+__all__ = ["DerivedSource", "Instance", "KernelSource", "instance_name", "library_text"]

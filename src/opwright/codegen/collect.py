@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from opwright.codegen.source import KernelSource, read_text
+from opwright.codegen.source import KernelSource, read_text, relate
 from opwright.errors import SourceError
 from opwright.sources import Given
 from opwright.sources.given import Ops, read_ops
@@ -40,7 +40,11 @@ def collect(
     declared = {path: Declarations(known[path], language_of(path)) for path in paths if asked and len(paths) > 1}
     for given in asked:
         homes[_home(given, declared) if declared else paths[0]].append(given)
-    return [KernelSource(path, options, known[path], tuple(homes[path])) for path in paths]
+    sources = [KernelSource(path, options, known[path], tuple(homes[path])) for path in paths]
+    names = [kernel.signature.name for source in sources for kernel in source.source.kernels]
+    if len(set(names)) == len(names):  # else they are several files' worth of operators, each by itself
+        relate(sources)
+    return sources
 
 
 def _home(given: Given, declared: Mapping[Path, Declarations]) -> Path:

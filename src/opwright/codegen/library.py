@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from string import Template
 
 from opwright.codegen import by_name
-from opwright.signature import DType
+from opwright.codegen.pointwise import Loop
+from opwright.signature import DType, Signature
+from opwright.signature.derive import Derived
 from opwright.sources import Argument, Kernel, match, template_variables
 
 _LIBRARY = Template("""\
 // Written by Opwright for $source
 #include <opwright.h>
 #include <opwright/library.h>
-#include <opwright/by_name.h>
+#include <opwright/by_name.h>$headers
 $user
-#include <opwright/thrown.h>
+#include <opwright/thrown.h>$behind
 namespace {
 $entries
 const opw_kernel opwright_generated_table[] = {
@@ -39,20 +41,44 @@ int32_t opwright_generated_entry_$index(const opw_call *call) {
   });
 }
 """)
+_BATCHED = Template("""\
+static const unsigned char ranks[] = {$ranks};
+    opwright::detail::batched(a.call, ranks, int(sizeof(ranks)), [](const opwright::detail::Arguments &a) {
+      $statement
+    });""")
 _ROW = Template('  {"$name", "$instance", "cpu", &opwright_generated_entry_$index, $strided},')
 
 
 @dataclass(frozen=True)
 class Instance:
-    """A kernel for certain element types."""
+    """A kernel for certain element types.
+
+    Attributes:
+        kernel: the author's function.
+        types: the element type of each type variable.
+        signature: the operator's, where it isn't the kernel's own: one with old values, or a derivative's.
+        derived: which derivative of the function it is, if any.
+        wanted: the results of a derivative that it computes, bit by bit; 0: all.
+        dual: whether derivatives of a pointwise function may be asked for.
+    """
 
     kernel: Kernel
     types: Mapping[str, DType]
+    signature: Signature
+    derived: Derived | None = None
+    wanted: int = 0
+    dual: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in the table."""
+        return instance_name(self.types, self.wanted)
 
 
-def instance_name(types: Mapping[str, DType]) -> str:
-    """The element types of an instance as its table row has them: ``T=f32,U=i64``."""
-    return ",".join(f"{variable}={dtype.value}" for variable, dtype in types.items())
+def instance_name(types: Mapping[str, DType], wanted: int = 0) -> str:
+    """An instance as its table row has it: ``T=f32,U=i64``, and the results that it computes: ``T=f32,wanted=3``."""
+    names = [f"{variable}={dtype.value}" for variable, dtype in types.items()]
+    return ",".join(names + [f"wanted={wanted:x}"] * (wanted != 0))
 
 
 def library_text(source: str, user: str, instances: Sequence[Instance]) -> str:
@@ -68,9 +94,12 @@ def library_text(source: str, user: str, instances: Sequence[Instance]) -> str:
     declared = [by_name.prototype(i.kernel) for i in instances if i.kernel.language == "c"]
     entries = [_entry(*pair, index) for index, pair in enumerate(zip(instances, matched, strict=True))]
     rows = [_row(*pair, index) for index, pair in enumerate(zip(instances, matched, strict=True))]
+    headers = dict.fromkeys(header for instance in instances for header in _headers(instance))
     heading = source.encode("unicode_escape").decode("ascii")
     return _LIBRARY.substitute(
         source=heading,
+        headers="".join(f"\n#include <opwright/{header}>" for header in headers),
+        behind="\n#include <opwright/limits.h>" * ("derivatives.h" in headers),
         user="\n".join([user, honest, *declared]),
         entries="\n".join(entries),
         rows="\n".join(rows),
@@ -79,14 +108,43 @@ def library_text(source: str, user: str, instances: Sequence[Instance]) -> str:
 
 
 def _entry(instance: Instance, arguments: Iterable[Argument], index: int) -> str:
-    return _ENTRY.substitute(
-        signature=str(instance.kernel.signature) + (f" with {instance_name(instance.types)}" if instance.types else ""),
+    before, statement = _statement(instance, tuple(arguments), index)
+    return before + _ENTRY.substitute(
+        signature=str(instance.signature) + (f" with {instance.name}" if instance.types else ""),
         index=index,
-        statement=_statement(instance, tuple(arguments)),
+        statement=statement,
     )
 
 
-def _statement(instance: Instance, arguments: Sequence[Argument]) -> str:
+def _headers(instance: Instance) -> Iterator[str]:
+    """What generated code of that kind needs beyond what every library has; before the author's text."""
+    if instance.signature.pointwise:
+        yield "pointwise.h"
+        if instance.dual or instance.derived:
+            yield "derivatives.h"
+    if instance.signature.batched:
+        yield "batched.h"
+
+
+def _statement(instance: Instance, arguments: Sequence[Argument], index: int) -> tuple[str, str]:
+    """What stands before the entry, and what the entry does with the call `a`."""
+    kernel = instance.kernel
+    if instance.signature.pointwise:
+        loop = Loop(
+            kernel, instance.signature, instance.types, index, instance.derived, instance.wanted, dual=instance.dual
+        )
+        return loop.definitions(), loop.statement(partial(_argument, kernel))
+    statement = _direct(instance, arguments)
+    return "", _over_leading(instance.signature, statement) if instance.signature.batched else statement
+
+
+def _over_leading(signature: Signature, statement: str) -> str:
+    """The statement for each place along the leading axes."""
+    ranks = ", ".join(str(len(tensor.dims)) for tensor in signature.tensors + signature.results)
+    return _BATCHED.substitute(ranks=ranks, statement=statement)
+
+
+def _direct(instance: Instance, arguments: Sequence[Argument]) -> str:
     kernel = instance.kernel
     if kernel.by_name:
         index, scalar = partial(_tensor_index, kernel), partial(_argument, kernel)
@@ -127,8 +185,8 @@ def _tensor_index(kernel: Kernel, argument: Argument) -> int:
 
 
 def _row(instance: Instance, arguments: Iterable[Argument], index: int) -> str:
-    kernel = instance.kernel
+    kernel, signature = instance.kernel, instance.signature
     strided = sum(1 << _tensor_index(kernel, a) for a in arguments if a.parameter.view == "Strided")
-    return _ROW.substitute(
-        name=kernel.signature.name, instance=instance_name(instance.types), index=index, strided=hex(strided)
-    )
+    if signature.pointwise:
+        strided = (1 << len(signature.tensors + signature.results)) - 1
+    return _ROW.substitute(name=signature.name, instance=instance.name, index=index, strided=hex(strided))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 from opwright.codegen.by_name import HONEST, caller
 from opwright.codegen.library import Instance, instance_name, library_text
 from opwright.errors import SourceError
 from opwright.signature import DType, Signature
-from opwright.signature.wiring import inherited
+from opwright.signature.derive import Derived, with_derived
+from opwright.signature.wiring import BACKWARD, inherited
 from opwright.sources import Given, Kernel, Source, scan
 from opwright.toolchain import Options, Unit, build, line_directive
 
@@ -34,7 +37,12 @@ class KernelSource:
     is_text: bool = field(init=False)
     """Whether the text isn't the file's."""
     source: Source = field(init=False)
-    _signatures: Mapping[str, Signature] = field(init=False)
+    _written: Mapping[str, Signature] = field(init=False)
+
+    masked = False
+    """What is written by hand computes whatever the caller wants."""
+    ahead: ClassVar[int | None] = 0
+    """All of it is compiled where something is asked for before it is called."""
 
     def __post_init__(self) -> None:
         """Read the file where its text isn't there yet, and find its kernels."""
@@ -55,33 +63,76 @@ class KernelSource:
 
     def relate(self, signatures: Iterable[Signature]) -> None:
         """Make known what other files hold too: a backward has the element types of its forward."""
-        self._signatures = {signature.name: signature for signature in inherited(signatures)}
+        self._written = {signature.name: signature for signature in inherited(signatures)}
+        self.__dict__.pop("_family", None)
+
+    @property
+    def signatures(self) -> Mapping[str, Signature]:
+        """All operators by name, those of other files too: each backward with its forward's types, and derivatives."""
+        return self._family[0]
+
+    @property
+    def derived(self) -> Mapping[str, Derived]:
+        """Those whose kernels are derived."""
+        return self._family[1]
+
+    @cached_property
+    def _family(self) -> tuple[Mapping[str, Signature], Mapping[str, Derived]]:
+        every, derived = with_derived(self._written.values())
+        return {signature.name: signature for signature in every}, derived
 
     def assignments(self) -> list[dict[str, DType]]:
         """Every choice of element types that a kernel of the file allows: each is a library of its own."""
         found: dict[str, dict[str, DType]] = {}
         for kernel in self.source.kernels:
-            for types in self._signatures[kernel.signature.name].instances():
+            for types in self._written[kernel.signature.name].instances():
                 found.setdefault(instance_name(dict(sorted(types.items()))), types)
         return list(found.values())
 
-    def library(self, types: Mapping[str, DType], *, rebuild: bool = False) -> str:
+    def library(self, types: Mapping[str, DType], wanted: int = 0, *, rebuild: bool = False) -> str:  # noqa: ARG002
         """The path of the library with every kernel that takes just these type variables and allows these types.
+
+        They compute whatever the caller wants (`wanted` is for what is derived).
 
         Raises:
             CompileError: the compiler refused the file.
         """
         return str(build(self.unit(types), self.options, rebuild=rebuild).path)
 
-    def unit(self, *assignments: Mapping[str, DType]) -> Unit:
-        """What becomes a library for all of these: C++ stands within the generated code, C is compiled beside it."""
-        path = self.path.resolve()
+    def unit(
+        self, *assignments: Mapping[str, DType], derived: Mapping[str, Iterable[Mapping[str, DType]]] | None = None
+    ) -> Unit:
+        """What becomes a library for all of these: C++ stands within the generated code, C is compiled beside it.
+
+        Args:
+            assignments: element types; each kernel is made for those that it takes.
+            derived: derived kernels by name, each with its element types; they compute all their results.
+        """
         instances = [
-            _instance(kernel, types)
+            self._instance(kernel, types)
             for types in assignments
             for kernel in self.source.kernels
             if self._fits(kernel, types)
         ]
+        instances += [self._derived_instance(name, t) for name, each in (derived or {}).items() for t in each]
+        return self._unit(instances)
+
+    def kernel_unit(self, name: str, types: Mapping[str, DType]) -> Unit:
+        """The same for one kernel alone."""
+        kernel = next(kernel for kernel in self.source.kernels if kernel.signature.name == name)
+        return self._unit([self._instance(kernel, types)])
+
+    def derivatives(self) -> list[DerivedSource]:
+        """The derived kernels that are made of this file's."""
+        own = {kernel.signature.name for kernel in self.source.kernels}
+        return [DerivedSource(self, name) for name, derived in self.derived.items() if derived.body.name in own]
+
+    def derived_unit(self, name: str, types: Mapping[str, DType], wanted: int) -> Unit:
+        """The same for one derived kernel alone."""
+        return self._unit([self._derived_instance(name, types, wanted)])
+
+    def _unit(self, instances: Sequence[Instance]) -> Unit:
+        path = self.path.resolve()
         if self.source.language == "c":
             callers = "\n".join(caller(instance.kernel) for instance in instances)
             code = Unit(path.stem, f"{self.user_text()}{HONEST}{callers}", path, language="c", embeds=True)
@@ -93,10 +144,31 @@ class KernelSource:
         marks = "#define OPWRIGHT(signature)\n" if self.source.language == "c" else ""
         return f"{marks}{line_directive(self.path.resolve())}\n{self.text}\n"
 
+    def _derived_instance(self, name: str, types: Mapping[str, DType], wanted: int = 0) -> Instance:
+        derived = self.derived[name]
+        kernel = next(k for k in self.source.kernels if k.signature.name == derived.body.name)
+        return Instance(self._inheriting(kernel), types, derived.signature, derived, wanted)
+
+    def _instance(self, kernel: Kernel, types: Mapping[str, DType]) -> Instance:
+        signature = self.signatures[kernel.signature.name]
+        chosen = {variable: types[variable] for variable in signature.type_variables}
+        return Instance(self._inheriting(kernel), chosen, signature, dual=signature.name + BACKWARD in self.derived)
+
+    def _inheriting(self, kernel: Kernel) -> Kernel:
+        """The kernel with the element types that its forward has."""
+        signature = self._written[kernel.signature.name]
+        return Kernel(signature, kernel.function, kernel.line, kernel.path, kernel.language, kernel.given)
+
     def _fits(self, kernel: Kernel, types: Mapping[str, DType]) -> bool:
-        signature = self._signatures[kernel.signature.name]
+        signature = self._written[kernel.signature.name]
         variables = signature.type_variables
         return set(variables) == set(types) and all(types[v] in signature.allowed(v) for v in variables)
+
+
+def relate(sources: Sequence[KernelSource]) -> None:
+    """Make known to each source what the others hold."""
+    for source in sources:
+        source.relate(kernel.signature for other in sources for kernel in other.source.kernels)
 
 
 def read_text(path: Path) -> str:
@@ -111,5 +183,41 @@ def read_text(path: Path) -> str:
         raise SourceError(f"{path}: can't be read: {error.strerror or error}") from error
 
 
-def _instance(kernel: Kernel, types: Mapping[str, DType]) -> Instance:
-    return Instance(kernel, {variable: types[variable] for variable in kernel.signature.type_variables})
+@dataclass(frozen=True)
+class DerivedSource:
+    """Where the kernels of one derived operator come from."""
+
+    source: KernelSource
+    name: str
+
+    @property
+    def masked(self) -> bool:
+        """Whether it makes an instance for each choice of results."""
+        return self.signature.is_backward
+
+    @property
+    def signature(self) -> Signature:
+        """The derived operator's."""
+        return self.source.derived[self.name].signature
+
+    @property
+    def ahead(self) -> int | None:
+        """The results of the instance that is compiled before it is asked for: all gradients of a first derivative.
+
+        None: of forward mode and of second derivatives, which few need, there is none.
+        """
+        derived = self.source.derived[self.name]
+        first = derived.rules == ("vjp",) and not derived.body.is_backward
+        return (1 << len(derived.signature.outputs)) - 1 if first else None
+
+    def unit(self, types: Mapping[str, DType], wanted: int) -> Unit:
+        """What becomes a library with the kernel that computes those results for these element types."""
+        return self.source.derived_unit(self.name, types, wanted)
+
+    def library(self, types: Mapping[str, DType], wanted: int = 0, *, rebuild: bool = False) -> str:
+        """The path of the library with the kernel that computes those results for these element types.
+
+        Raises:
+            CompileError: the compiler refused it.
+        """
+        return str(build(self.unit(types, wanted), self.source.options, rebuild=rebuild).path)

@@ -11,7 +11,8 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
-from opwright.runtime.loading import Operators, load, unwatch
+from opwright.runtime.loading import load, unwatch
+from opwright.runtime.namespace import Operators
 from opwright.runtime.registry import started
 
 __all__ = ["Operators", "load", "name", "unwatch"]

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,13 +17,14 @@ from opwright.codegen import KernelSource, instance_name
 from opwright.errors import ArgumentError, ToolchainError
 from opwright.runtime.bundle_text import Instance, KernelEntry, OperatorEntry, bundle_text
 from opwright.runtime.interface import KernelState
-from opwright.runtime.loading import Operators
+from opwright.runtime.namespace import Operators
 from opwright.runtime.native import CSRC, build_native
-from opwright.runtime.native_runtime import underivative
 from opwright.runtime.operators import check_chain, missing, node_name
-from opwright.runtime.plan import encode, encode_derivative
+from opwright.runtime.plan import encode, encode_node, encode_tangents
 from opwright.signature import DType, Signature
-from opwright.signature.wiring import chains
+from opwright.signature.derive import jvp_name
+from opwright.signature.node import node_plan
+from opwright.signature.wiring import BACKWARD, chains
 from opwright.toolchain import Options, Unit, build
 
 _TABLE = "opwright_library"
@@ -59,7 +60,7 @@ def bundle(
     """
     target = Path(path).absolute()
     chosen = _Chosen.of(ops, dtypes)
-    units = [_renamed(source.unit(*types), _table(i)) for i, (source, types) in enumerate(chosen.sources)]
+    units = [_renamed(unit, _table(i)) for i, unit in enumerate(chosen.units())]
     # C is compiled by itself, beside the C++ that calls it.
     parts = [part for unit in units for part in (replace(unit, extra=()), *unit.extra)]
     text = bundle_text(target.name, ops._namespace, torch_minor(), *_entries(ops, chosen))  # noqa: SLF001
@@ -70,10 +71,18 @@ def bundle(
 
 @dataclass(frozen=True)
 class _Chosen:
-    """What is compiled: per source its choices of element types, and per kernel its own."""
+    """What is compiled: per source its choices of element types, and per kernel, written or derived, its own."""
 
     sources: list[tuple[KernelSource, list[dict[str, DType]]]]
     kernels: dict[str, list[Mapping[str, DType]]]
+
+    def units(self) -> list[Unit]:
+        """One for each source."""
+        return [source.unit(*types, derived=self._derived(source)) for source, types in self.sources]
+
+    def _derived(self, source: KernelSource) -> dict[str, list[Mapping[str, DType]]]:
+        written = {kernel.signature.name for kernel in source.source.kernels}
+        return {name: self.kernels[name] for name, each in source.derived.items() if each.body.name in written}
 
     @classmethod
     def of(cls, ops: Operators, dtypes: Sequence[torch.dtype] | None) -> _Chosen:
@@ -100,36 +109,41 @@ def _entries(ops: Operators, chosen: _Chosen) -> tuple[list[KernelEntry], list[O
     """What the library registers, in the order in which `opwright.load` did."""
     states = {name: registered.kernel for name, registered in ops._registered.items()}  # noqa: SLF001
     where = {k.signature.name: i for i, (source, _) in enumerate(chosen.sources) for k in source.source.kernels}
+    where |= {name: where[each.body.name] for name, each in chosen.sources[0][0].derived.items()}
+    found = list(chains(state.signature for state in states.values()))
+    places = _places(found)
     kernels: list[KernelEntry] = []
     operators: list[OperatorEntry] = []
-    for chain in chains(state.signature for state in states.values()):
-        firsts = [len(operators) + offset for offset in _offsets(chain)]
+    for chain in found:
         for i, signature in enumerate(chain):
             state = states[signature.name]
             table = _table(where[signature.name])
             instances = [Instance(state.key(t), instance_name(t), table) for t in chosen.kernels[signature.name]]
             given = len(signature.sizes) + len(state.axes)
-            kernels.append(KernelEntry(signature, given, state.ellipsis, instances))
-            backward = firsts[i + 1] if i + 1 < len(chain) else -1
-            words = encode_derivative(check_chain(chain)[i]) if backward >= 0 else underivative(signature)
-            wiring = firsts[i] + bool(signature.residuals), backward  # the form with residuals comes second
+            kernels.append(KernelEntry(signature, given, state.ellipsis, state.derived, instances))
+            backward, jvp = places.get(signature.name + BACKWARD, -1), places.get(jvp_name(signature.name), -1)
+            words = encode_node(node_plan(signature, check_chain(chain)[i] if backward >= 0 else None))
+            words += encode_tangents(signature if jvp >= 0 else None)
+            # The form with residuals comes second.
+            wiring = places[signature.name] + bool(signature.residuals), backward, jvp
             forms = _forms(ops, state, len(kernels) - 1, mask=i > 0)
             operators += [replace(form, wiring=wiring, words=words) for form in forms]
     return kernels, operators
 
 
-def _offsets(chain: Sequence[Signature]) -> list[int]:
-    """Where each signature's public form stands among the operators of the chain."""
-    offsets = [0]
-    for signature in chain:
-        offsets.append(offsets[-1] + (2 if signature.residuals else 1))
-    return offsets[:-1]
+def _places(found: Iterable[Sequence[Signature]]) -> dict[str, int]:
+    """Where each signature's public form stands among the operators of all chains."""
+    places, next_place = {}, 0
+    for signature in (signature for chain in found for signature in chain):
+        places[signature.name] = next_place
+        next_place += 2 if signature.residuals else 1
+    return places
 
 
 def _forms(ops: Operators, state: KernelState, kernel: int, *, mask: bool) -> list[OperatorEntry]:
     """The public operator of a signature and, where there are residuals, the internal one: as they were registered."""
     signature = state.signature
-    plan = encode(signature, state.axes, ellipsis=state.ellipsis, mask=mask)
+    plan = encode(signature, state.axes, ellipsis=state.ellipsis, mask=mask, derived=state.derived)
     found = [(getattr(ops, signature.name), False)]
     if signature.residuals:
         space = getattr(torch.ops, ops._namespace)  # noqa: SLF001

@@ -48,11 +48,12 @@ class Instance:
 
 @dataclass(frozen=True)
 class KernelEntry:
-    """A kernel with its instances, and how many sizes and whether the shape of ``...`` are handed to it."""
+    """A kernel with its instances: how many sizes and whether the shape of ``...`` are handed to it; is it derived?"""
 
     signature: Signature
     given: int
     ellipsis: bool
+    derived: bool
     instances: Sequence[Instance]
 
 
@@ -66,7 +67,7 @@ class OperatorEntry:
     residuals: bool
     node: str
     missing: str
-    wiring: tuple[int, int] = (-1, -1)
+    wiring: tuple[int, int, int] = (-1, -1, -1)
     words: array[int] = field(default_factory=lambda: array("q"))
 
 
@@ -109,7 +110,7 @@ def _names(index: int, kernel: KernelEntry) -> str:
 
 def _kernel(index: int, kernel: KernelEntry) -> str:
     signature = kernel.signature
-    given = kernel.given, kernel.ellipsis, signature.chosen_type is not None
+    given = kernel.given, kernel.ellipsis, signature.chosen_type is not None, kernel.derived
     names = _string(signature.name), _string(str(signature)), str(len(signature.tensors)), f"inputs_{index}"
     words = *names, *(str(int(number)) for number in given)
     return f"  {{{', '.join(words)}}},"

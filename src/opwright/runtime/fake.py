@@ -8,13 +8,15 @@ from typing import Any, cast
 import torch
 
 from opwright.errors import ArgumentError
+from opwright.runtime.broadcasting import bind_call
+from opwright.runtime.layouts import Layout, result_strides
 from opwright.signature import (
     Binding,
     DataAxis,
     DType,
     Signature,
     TensorInfo,
-    bind,
+    TensorParam,
     chosen_type,
     output_shapes,
     output_types,
@@ -34,21 +36,22 @@ def fake(
         given = dict(zip(names, args, strict=False)) | kwargs
         extra = list(args[len(names) :])
         device = _device(signature, given)
-        tensors = {t.name: _info(signature, t.name, given.get(t.name)) for t in signature.tensors}
-        binding = bind(
+        tensors = {t.name: _present(signature, t.name, given.get(t.name)) for t in signature.tensors}
+        binding = bind_call(
             signature,
             tensors,
             axes={axis: extra.pop(0) for axis in axes},
             ellipsis=tuple(extra.pop(0)) if ellipsis else None,
             types=_chosen(signature, given),
             scalars=_with_defaults(signature, given),
-            check=_check,
+            check=check_sizes,
         )
-        shapes = _decided(output_shapes(signature, binding, with_residuals=residuals, check=_check), binding)
+        shapes = _decided(output_shapes(signature, binding, with_residuals=residuals, check=check_sizes), binding)
         types = output_types(signature, binding, with_residuals=residuals)
         wanted = extra.pop(0) if mask and extra else kwargs.get("output_mask", [True] * len(shapes))
+        empty = _empty(signature, binding, given, device)
         results = [
-            torch.empty(shape, dtype=TORCH_TYPES[dtype], device=device) if want else None
+            empty(shape, TORCH_TYPES[dtype]) if want else None
             for shape, dtype, want in zip(shapes, types, wanted, strict=True)
         ]
         return results[0] if len(results) == 1 else tuple(results) or None
@@ -65,6 +68,17 @@ def _chosen(signature: Signature, given: Mapping[str, Any]) -> Mapping[str, DTyp
 
 def _with_defaults(signature: Signature, given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {scalar.name: given.get(scalar.name, scalar.default) for scalar in signature.scalars}
+
+
+def _empty(
+    signature: Signature, binding: Binding, given: Mapping[str, Any], device: torch.device
+) -> Callable[[tuple[Any, ...], torch.dtype], torch.Tensor]:
+    """How a result is allocated: row-major, or as PyTorch's own pointwise operators do it."""
+    if not signature.pointwise or binding.ellipsis is None:
+        return lambda shape, dtype: torch.empty(shape, dtype=dtype, device=device)
+    tensors = [given[t.name] for t in signature.tensors if given.get(t.name) is not None]
+    strides = result_strides(binding.ellipsis, [Layout(tuple(t.shape), tuple(t.stride())) for t in tensors])
+    return lambda shape, dtype: torch.empty_strided(shape, strides, dtype=dtype, device=device)
 
 
 def _decided(shapes: Sequence[Sequence[Any]], binding: Binding) -> list[tuple[Any, ...]]:
@@ -87,8 +101,9 @@ def _device(signature: Signature, given: Mapping[str, Any]) -> torch.device:
     present = [(t.name, given[t.name].device) for t in signature.tensors if given.get(t.name) is not None]
     if not present:
         return torch.device(given.get("device") or "cpu")
-    first, device = present[0]
-    for name, other in present:
+    fixed = [(t.name, given[t.name].device) for t in signature.tensors if not _goes_anywhere(signature, t, given)]
+    first, device = (fixed or present)[0]
+    for name, other in fixed:
         if other != device:
             raise ArgumentError(
                 f"{signature.name}(): {name} is on {other}, {first} on {device}; "
@@ -97,15 +112,26 @@ def _device(signature: Signature, given: Mapping[str, Any]) -> torch.device:
     return cast("torch.device", device)
 
 
-def _info(signature: Signature, name: str, tensor: torch.Tensor | None) -> TensorInfo | None:
+def _goes_anywhere(signature: Signature, param: TensorParam, given: Mapping[str, Any]) -> bool:
+    """Whether it is absent, or a number that a pointwise operator takes beside tensors on another device (rule 10)."""
+    tensor = given.get(param.name)
     if tensor is None:
-        return None
+        return True
+    return signature.pointwise and not param.mutated and tensor.dim() == 0 and tensor.device.type == "cpu"
+
+
+def _present(signature: Signature, name: str, tensor: torch.Tensor | None) -> TensorInfo | None:
+    return None if tensor is None else tensor_info(signature, name, tensor, tuple(tensor.shape))
+
+
+def tensor_info(signature: Signature, name: str, tensor: torch.Tensor, shape: tuple[int, ...]) -> TensorInfo:
+    """What binding needs to know of the argument `name`, which counts as having `shape`."""
     if tensor.dtype not in DTYPES:
         raise ArgumentError(f"{signature.name}(): {name} has element type {tensor.dtype}, which no signature can name")
-    return TensorInfo(tuple(tensor.shape), DTYPES[tensor.dtype])
+    return TensorInfo(shape, DTYPES[tensor.dtype])
 
 
-def _check(condition: Any, message: Callable[[], str]) -> None:
+def check_sizes(condition: Any, message: Callable[[], str]) -> None:
     """torch._check for what only a later call can decide; our own error for what is known now."""
     if isinstance(condition, bool):
         if not condition:

@@ -10,7 +10,8 @@ import torch
 
 from opwright.codegen import KernelSource
 from opwright.errors import SourceError
-from opwright.runtime.loading import Operators, compile_options, load_sources
+from opwright.runtime.loading import compile_options, load_sources
+from opwright.runtime.namespace import Operators
 
 
 def load_inline(

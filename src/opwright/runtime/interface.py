@@ -13,6 +13,9 @@ from opwright.signature.wiring import Derivative
 
 BY_CODE = {dtype.code: dtype for dtype in DType}
 
+WANTED = 32
+"""Where the results that an instance computes begin in its key."""
+
 Row = Any
 """A row of a kernel library's table (``opw_kernel`` of abi.h), as the runtime that opened the library knows it."""
 
@@ -21,10 +24,25 @@ Operator = Any
 
 
 class Provider(Protocol):
-    """Where a kernel's machine code comes from."""
+    """Where a kernel's machine code comes from.
 
-    def library(self, types: Mapping[str, DType], *, rebuild: bool = False) -> str:
-        """The path of a kernel library for these element types; built if need be, or in any case."""
+    Attributes:
+        masked: whether it makes an instance for each choice of results, as of a derivative.
+        ahead: the results of the instance that is compiled where element types are asked for before a call; None: none
+            is.
+    """
+
+    @property
+    def masked(self) -> bool: ...  # noqa: D102 - an attribute
+
+    @property
+    def ahead(self) -> int | None: ...  # noqa: D102 - an attribute
+
+    def library(self, types: Mapping[str, DType], wanted: int = 0, *, rebuild: bool = False) -> str:
+        """The path of a kernel library for these element types; built if need be, or in any case.
+
+        `wanted`: the results that a derived kernel computes, bit by bit.
+        """
 
 
 @dataclass
@@ -35,17 +53,43 @@ class KernelState:
     axes: tuple[str, ...]
     ellipsis: bool
     provider: Provider
+    derived: bool = False  # whether there is an instance for each choice of results
     handle: Any = None  # what the runtime wants to find in it
     paths: dict[int, str] = field(default_factory=dict)
 
-    def key(self, types: Mapping[str, DType]) -> int:
-        """The key of an instance (csrc/plan.h: one byte for each variable)."""
-        return sum((types[variable].code + 1) << 8 * i for i, variable in enumerate(self.signature.type_variables))
+    def key(self, types: Mapping[str, DType], wanted: int = 0) -> int:
+        """The key of an instance (csrc/plan.h: one byte for each variable).
+
+        `wanted`: bit by bit, the results that it computes, above the bytes of four variables. Only what is derived has
+        an instance for each choice of them.
+        """
+        codes = sum((types[variable].code + 1) << 8 * i for i, variable in enumerate(self.signature.type_variables))
+        return codes | wanted << WANTED
+
+    def wanted(self, key: int) -> int:
+        """The results that an instance's key stands for; 0: all that the caller wants."""
+        return key >> WANTED if self.derived else 0
 
     def types(self, key: int) -> dict[str, DType]:
         """The element types that an instance's key stands for."""
         codes = ((key >> 8 * i & 0xFF) - 1 for i in range(len(self.signature.type_variables)))
         return {variable: BY_CODE[code] for variable, code in zip(self.signature.type_variables, codes, strict=True)}
+
+
+@dataclass(frozen=True)
+class ForwardMode:
+    """The forward-mode derivative of an operator.
+
+    Attributes:
+        operator: takes the tangents of `inputs`, each perhaps None, and then all arguments of the operator itself;
+            gives the tangents of `results`.
+        inputs: places in the schema.
+        results: which of `Signature.written`.
+    """
+
+    operator: Operator
+    inputs: tuple[int, ...]
+    results: tuple[int, ...]
 
 
 class Runtime(Protocol):
@@ -79,6 +123,7 @@ class Runtime(Protocol):
         backward: Operator | None,
         wiring: Derivative | None,
         *,
+        jvp: ForwardMode | None,
         node: str,
         missing: str,
     ) -> None:
@@ -90,6 +135,7 @@ class Runtime(Protocol):
             forward: the form that runs where a gradient will be needed: with residuals, if there are any.
             backward: the operator that its gradient comes from.
             wiring: how that one gets its arguments; None where there is no backward.
+            jvp: its forward-mode derivative; None where there is none, and forward mode is an error.
             node: the name of its nodes in autograd's graphs.
             missing: the UnsupportedError's text where there is no backward.
         """

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import keyword
 import os
-import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
 
-from opwright.codegen import KernelSource
-from opwright.errors import SignatureError, SourceError
+from opwright.codegen import DerivedSource, KernelSource
+from opwright.codegen.source import relate
+from opwright.errors import SourceError
+from opwright.runtime.interface import Provider
 from opwright.runtime.lifetime import renew_in_forks
-from opwright.runtime.operators import Registered
-from opwright.runtime.pickling import Restored, make_picklable, reduce_operators
-from opwright.runtime.registry import publish, started
+from opwright.runtime.namespace import Operators, check_free, check_name, identifier
+from opwright.runtime.registry import publish
 from opwright.runtime.reloading import changes, is_ours, renew
 from opwright.runtime.supported import check_supported
 from opwright.signature import DType, Signature
@@ -27,56 +26,6 @@ from opwright.toolchain import Options, linked
 _LOADED: dict[str, Operators] = {}
 _LOCK = threading.RLock()
 renew_in_forks(globals(), "_LOCK")
-
-
-class Operators:
-    """The operators of a namespace, as attributes: each is the ``OpOverload`` itself."""
-
-    def __init__(self, namespace: str, sources: Sequence[KernelSource] = ()) -> None:
-        self._namespace, self._sources = namespace, tuple(sources)
-        self._registered: dict[str, Registered] = {}
-        self._removed: set[str] = set()
-
-    def _replace(self, sources: Sequence[KernelSource], registered: dict[str, Registered]) -> None:
-        """Make each operator an attribute of the instance: the quickest to look up."""
-        gone = self._registered.keys() - registered.keys()
-        self._removed = (self._removed | gone) - registered.keys()
-        self._sources, self._registered = tuple(sources), registered
-        for name, each in registered.items():
-            setattr(self, name, each.op)
-            make_picklable(self, name)
-        for name in gone:
-            delattr(self, name)
-
-    def __getattr__(self, name: str) -> torch._ops.OpOverload:
-        """There is no operator of that name."""
-        known = ", ".join(self.__dict__.get("_registered", ()))
-        why = "" if name not in self.__dict__.get("_removed", ()) else " any more: it was removed from the source"
-        raise AttributeError(f"{self!r} has no operator {name!r}{why}; it has: {known}")
-
-    def __copy__(self) -> Operators:
-        """There is one of a namespace."""
-        return self
-
-    def __deepcopy__(self, memo: object) -> Operators:
-        """There is one of a namespace."""
-        return self
-
-    def __reduce__(self) -> Restored:
-        """By the sources: they are loaded where the pickle is read."""
-        return reduce_operators(self)
-
-    def __dir__(self) -> list[str]:
-        """The operators' names."""
-        return list(self._registered)
-
-    def __iter__(self) -> Iterator[str]:
-        """The operators' names."""
-        return iter(self._registered)
-
-    def __repr__(self) -> str:
-        space, sources = self.__dict__.get("_namespace"), self.__dict__.get("_sources", ())  # copy asks before they are
-        return f"<opwright operators {space!r} from {', '.join(str(s.path) for s in sources)}>"
 
 
 def load(
@@ -188,8 +137,8 @@ def load_sources(
     found: Sequence[KernelSource], name: str, dtypes: Sequence[torch.dtype], *, watch: bool = False
 ) -> Operators:
     """Make operators of sources that have been read, in the namespace that `name` stands for."""
-    space = _namespace(name)
-    _relate(found)
+    space = identifier(name)
+    relate(found)
     with _LOCK:
         ops = _reload(_LOADED[space], found, dtypes) if space in _LOADED else _load(space, found, dtypes)
     _compile_now(ops, dtypes)
@@ -215,7 +164,7 @@ def _watch(ops: Operators) -> None:
         import dataclasses
 
         sources = [dataclasses.replace(source, text="") for source in ops._sources]  # reads the file  # noqa: SLF001
-        _relate(sources)
+        relate(sources)
         with _LOCK:
             before = ops._registered  # noqa: SLF001
             _reload(ops, sources)
@@ -224,13 +173,8 @@ def _watch(ops: Operators) -> None:
     watching.watch(id(ops), watching.Watched(ops._namespace, lambda: ops._sources, again))  # noqa: SLF001
 
 
-def _relate(sources: Sequence[KernelSource]) -> None:
-    for source in sources:
-        source.relate(kernel.signature for other in sources for kernel in other.source.kernels)
-
-
 def _load(namespace: str, sources: Sequence[KernelSource], dtypes: Sequence[torch.dtype]) -> Operators:
-    _check_free(namespace)
+    check_free(namespace)
     ops = Operators(namespace, sources)
     _renew(ops, sources, dtypes)
     _LOADED[namespace] = ops
@@ -254,20 +198,23 @@ def _renew(ops: Operators, sources: Sequence[KernelSource], dtypes: Sequence[tor
     providers = _providers(sources)
     found = chains(_signatures(sources))
     for name in providers:
-        if not is_ours(namespace, name):
-            _check_name(name, namespace)
+        if not is_ours(namespace, name) and name not in sources[0].derived:
+            check_name(name, namespace)
     for signature in (signature for chain in found for signature in chain):
-        for types in _asked(signature, dtypes):  # before anything changes
-            providers[signature.name].library(types)
+        provider = providers[signature.name]
+        for types, wanted in _asked(signature, provider, dtypes):  # before anything changes
+            provider.library(types, wanted)
     renew(namespace, current, found, providers, lambda registered: ops._replace(sources, registered))
 
 
-def _providers(sources: Sequence[KernelSource]) -> dict[str, KernelSource]:
-    return {kernel.signature.name: source for source in sources for kernel in source.source.kernels}
+def _providers(sources: Sequence[KernelSource]) -> dict[str, Provider]:
+    written = {kernel.signature.name: source for source in sources for kernel in source.source.kernels}
+    derived = sources[0].derived.items()
+    return {**written, **{name: DerivedSource(written[each.body.name], name) for name, each in derived}}
 
 
 def _signatures(sources: Sequence[KernelSource]) -> list[Signature]:
-    """Every signature, each supported and each fitting its function."""
+    """Every signature, each supported and each fitting its function; then those of derivatives."""
     kernels = [kernel for source in sources for kernel in source.source.kernels]
     for kernel in kernels:
         check_supported(kernel.signature, f"{kernel.path}:{kernel.line}", kernel.function.returns)
@@ -277,48 +224,25 @@ def _signatures(sources: Sequence[KernelSource]) -> list[Signature]:
         if names.count(name) > 1:
             where = [f"{k.path}:{k.line}" for k in kernels if k.signature.name == name]
             raise SourceError(f"{name} is defined more than once: {', '.join(where)}")
-    return [kernel.signature for kernel in kernels]
+    return list(sources[0].signatures.values())
 
 
 def _compile_now(ops: Operators, dtypes: Sequence[torch.dtype]) -> None:
     for registered in ops._registered.values() if dtypes else ():  # noqa: SLF001
         kernel = registered.kernel
-        for types in _asked(kernel.signature, dtypes):
-            publish(kernel, kernel.key(types))
+        for types, wanted in _asked(kernel.signature, kernel.provider, dtypes):
+            publish(kernel, kernel.key(types, wanted))
 
 
-def _asked(signature: Signature, dtypes: Sequence[torch.dtype]) -> list[dict[str, DType]]:
-    """The instances of which every element type is among `dtypes`."""
+def _asked(
+    signature: Signature, provider: Provider, dtypes: Sequence[torch.dtype]
+) -> list[tuple[dict[str, DType], int]]:
+    """The instances of which every element type is among `dtypes`, each with the results that it computes."""
+    if not dtypes or provider.ahead is None:
+        return []
     names = {str(dtype).removeprefix("torch.") for dtype in dtypes}
-    instances = signature.instances() if names else []
-    return [types for types in instances if all(dtype.torch_name in names for dtype in types.values())]
-
-
-def _namespace(stem: str) -> str:
-    name = re.sub(r"\W", "_", stem, flags=re.ASCII)
-    return f"_{name}" if not name.isidentifier() or keyword.iskeyword(name) else name
-
-
-def _check_name(name: str, namespace: str) -> None:
-    """An operator is an attribute of its namespace, which has some of its own; ``_`` begins internal forms."""
-    if name.startswith("_") or hasattr(torch._ops._OpNamespace(namespace), name):  # noqa: SLF001
-        raise SignatureError(
-            f"no operator can be called {name}: torch.ops.{namespace}.{name} is something else\n"
-            f"  likely fix: call it {name.strip('_')}_op"
-        )
-
-
-def _check_free(namespace: str) -> None:
-    """A namespace that torch or another library has operators in is not ours to add to."""
-    if (
-        started().namespace_in_use(namespace)
-        or hasattr(type(torch.ops), namespace)
-        or type(vars(torch.ops).get(namespace)) not in {type(None), torch._ops._OpNamespace}  # noqa: SLF001
-    ):
-        raise SourceError(
-            f"the namespace torch.ops.{namespace} belongs to PyTorch or to another library\n"
-            '  likely fix: load(..., namespace="...") with another name, or rename the source'
-        )
+    chosen = [types for types in signature.instances() if all(dtype.torch_name in names for dtype in types.values())]
+    return [(types, provider.ahead) for types in chosen]
 
 
 def _listed(paths: Sequence[Path]) -> str:

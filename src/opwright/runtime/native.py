@@ -52,7 +52,19 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     ),
     "opw_operator_register": (
         ctypes.c_int32,
-        [*[ctypes.c_void_p] * 4, ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p],
+        [*[ctypes.c_void_p] * 5, ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p],
+    ),
+    "opw_gemm_by": (
+        ctypes.c_int32,
+        [
+            *[ctypes.c_int32] * 4,
+            *[ctypes.c_int64] * 3,
+            ctypes.c_double,
+            *[ctypes.c_void_p, ctypes.c_int64] * 2,
+            ctypes.c_double,
+            ctypes.c_void_p,
+            ctypes.c_int64,
+        ],
     ),
 }
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
-from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from opwright.errors import ArgumentError
-from opwright.runtime.interface import BY_CODE, KernelState
+from opwright.runtime.broadcasting import bind_call
+from opwright.runtime.interface import BY_CODE, ForwardMode, KernelState
 from opwright.runtime.native import native
-from opwright.runtime.plan import encode, encode_derivative, encode_underivative
-from opwright.signature import Signature, TensorInfo, TensorParam, bind, chosen_type, index_error, output_shapes
-from opwright.signature.wiring import Derivative, may_be_differentiable
+from opwright.runtime.plan import encode, encode_node, encode_tangents
+from opwright.signature import Signature, TensorInfo, chosen_type, index_error, output_shapes
+from opwright.signature.node import node_plan
+from opwright.signature.wiring import Derivative
 
 
 class NativeRuntime:
@@ -57,7 +58,7 @@ class NativeRuntime:
 
     def define(self, kernel: KernelState, op: torch._ops.OpOverload, *, residuals: bool, mask: bool) -> int:
         """See the interface; an operator is an address."""
-        plan = encode(kernel.signature, kernel.axes, ellipsis=kernel.ellipsis, mask=mask)
+        plan = encode(kernel.signature, kernel.axes, ellipsis=kernel.ellipsis, mask=mask, derived=kernel.derived)
         address, count = plan.buffer_info()
         qualified, overload = op._schema.name.encode(), op._overloadname.encode()  # noqa: SLF001 - there is no other way
         made = self._library.operator_new(kernel.handle, qualified, overload, address, count, int(residuals))
@@ -71,23 +72,18 @@ class NativeRuntime:
         backward: int | None,
         wiring: Derivative | None,
         *,
+        jvp: ForwardMode | None,
         node: str,
         missing: str,
     ) -> None:
         """See the interface."""
-        words = encode_derivative(wiring) if wiring else underivative(kernel.signature)
+        words = encode_node(node_plan(kernel.signature, wiring)) + encode_tangents(kernel.signature if jvp else None)
         address, count = words.buffer_info()
         self._library.checked(
-            self._library.operator_register(op, forward, backward, address, count, node.encode(), missing.encode())
+            self._library.operator_register(
+                op, forward, backward, jvp and jvp.operator, address, count, node.encode(), missing.encode()
+            )
         )
-
-
-def underivative(signature: Signature) -> array[int]:
-    """The wiring of an operator that has no backward."""
-    inputs = [
-        i for i, p in enumerate(signature.inputs) if isinstance(p, TensorParam) and may_be_differentiable(p, signature)
-    ]
-    return encode_underivative(inputs, [may_be_differentiable(result, signature) for result in signature.written])
 
 
 def _explain(state: KernelState, words: Sequence[int]) -> None:
@@ -98,7 +94,7 @@ def _explain(state: KernelState, words: Sequence[int]) -> None:
     axes = {axis: next(numbers) for axis in state.axes}
     ellipsis = [next(numbers) for _ in range(next(numbers))] if state.ellipsis else None
     types = chosen_type(signature, BY_CODE.get(next(numbers))) if signature.chosen_type else {}
-    binding = bind(signature, arguments, axes=axes, ellipsis=ellipsis, types=types, scalars=sizes)
+    binding = bind_call(signature, arguments, axes=axes, ellipsis=ellipsis, types=types, scalars=sizes)
     output_shapes(signature, binding, with_residuals=True)
     wrong = tuple(numbers)
     if wrong:

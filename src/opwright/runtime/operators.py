@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -10,18 +10,19 @@ from typing import Any
 import torch
 
 from opwright.errors import SignatureError
+from opwright.runtime.batching import batched
 from opwright.runtime.current import traced, unnoticed
 from opwright.runtime.fake import fake
-from opwright.runtime.interface import KernelState, Operator, Provider
+from opwright.runtime.interface import ForwardMode, KernelState, Operator, Provider
 from opwright.runtime.lifetime import keep_until_exit
 from opwright.runtime.registry import add, started
 from opwright.runtime.vmap import drawing, looped
 from opwright.signature import Signature, schema
+from opwright.signature.derive import MAX_TENSORS, obstacle, tangents
 from opwright.signature.wiring import BACKWARD, Derivative, derivative, overload_name, suggestion
 
 __all__ = ["Registered", "check_chain", "overload_name", "register"]
 
-MAX_TENSORS = 64  # the strided bits of abi.h
 MAX_VARIABLES = 8  # the bytes of an instance key
 
 _LIBRARIES: dict[str, torch.library.Library] = {}  # for ever: graphs may hold the operators
@@ -35,19 +36,33 @@ class Registered:
     op: torch._ops.OpOverload
     forms: tuple[torch._ops.OpOverload, ...]
     """`op` and, with residuals, the internal form beside it."""
+    run: Operator
+    """`op` as the runtime knows it."""
 
 
-def register(namespace: str, chain: Sequence[Signature], provider: Provider) -> list[Registered]:
+def register(
+    namespace: str,
+    chain: Sequence[Signature],
+    providers: Mapping[str, Provider],
+    forward_modes: Mapping[str, Registered],
+) -> list[Registered]:
     """Register an operator, its backward, the backward's backward, and so on; the last one's gradient is an error.
+
+    Args:
+        namespace: below ``torch.ops``.
+        chain: their signatures.
+        providers: where the machine code of each comes from, by its name.
+        forward_modes: the forward-mode derivative of each that has one, by its name.
 
     Raises:
         SignatureError: a backward doesn't fit its forward.
     """
-    derivatives, overload = check_chain(chain), overload_name(chain)
-    forms = [_Form(namespace, overload, s, d, provider) for s, d in zip(chain, [None, *derivatives], strict=True)]
+    derivatives, overload = check_chain(chain), overload_name(chain, forward_modes)
+    pairs = zip(chain, [None, *derivatives], strict=True)
+    forms = [_Form(namespace, overload, signature, of, providers[signature.name]) for signature, of in pairs]
     for form, wiring, backward in zip(forms, [*derivatives, None], [*forms[1:], None], strict=True):
-        form.connect(wiring, backward)
-    return [Registered(f.kernel, f.public, tuple(dict.fromkeys((f.public, f.internal)))) for f in forms]
+        form.connect(wiring, backward, forward_modes.get(form.signature.name))
+    return [Registered(f.kernel, f.public, tuple(dict.fromkeys((f.public, f.internal))), f.run_public) for f in forms]
 
 
 def check_chain(chain: Sequence[Signature]) -> list[Derivative]:
@@ -80,7 +95,7 @@ class _Form:
         self.namespace, self.overload, self.signature = namespace, overload, signature
         self.axes, self.ellipsis = (of.axes, of.ellipsis) if of else ((), False)
         self.mask = of is not None
-        self.kernel = add(KernelState(signature, self.axes, self.ellipsis, provider))
+        self.kernel = add(KernelState(signature, self.axes, self.ellipsis, provider, derived=provider.masked))
         self.public, self.run_public = self._define(signature.name, residuals=False)
         self.internal, self.run_internal = self.public, self.run_public
         if signature.residuals:
@@ -103,13 +118,16 @@ class _Form:
         op = getattr(packet, self.overload)
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
         _register_fake(library, op, traced(op, _drawing(rule, packet) if signature.generator else rule))
-        torch.library.register_vmap(op, looped(op, signature, rule), lib=library)
         if signature.generator:
             library.impl(op, drawing(op, signature, rule), "FuncTorchVmapMode", with_keyset=True)
+        else:
+            over_batches = batched(op, signature, self.axes) if signature.broadcasts else looped(op, signature, rule)
+            torch.library.register_vmap(op, over_batches, lib=library)
         return op, started().define(self.kernel, op, residuals=residuals, mask=self.mask)
 
-    def connect(self, wiring: Derivative | None, backward: _Form | None) -> None:
+    def connect(self, wiring: Derivative | None, backward: _Form | None, jvp: Registered | None) -> None:
         """Register the kernels, with `backward` at the end of the wires."""
+        forward_mode = ForwardMode(jvp.run, *tangents(self.signature)) if jvp else None
         for operator in dict.fromkeys((self.run_public, self.run_internal)):
             started().connect(
                 self.kernel,
@@ -117,6 +135,7 @@ class _Form:
                 self.run_internal,
                 backward.run_public if backward else None,
                 wiring,
+                jvp=forward_mode,
                 node=node_name(self.signature),
                 missing=missing(self.signature),
             )
@@ -140,9 +159,11 @@ def missing(signature: Signature) -> str:
         if written
         else "none: the names of its arguments would clash, so this order can't be written"
     )
+    reason = signature.pointwise and ("first and second derivatives are" if order > 1 else obstacle(signature))
+    why = f"\n  not derived: {reason}" if reason else ""
     return (
         f"{signature.name}() has no {what}: there is no {signature.name}{BACKWARD}\n"
-        f"  signature:  {signature}\n"
+        f"  signature:  {signature.as_written}{why}\n"
         f"  likely fix: {fix}"
     )
 

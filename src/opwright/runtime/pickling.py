@@ -18,7 +18,7 @@ from opwright.sources import Given
 from opwright.toolchain import Options
 
 if TYPE_CHECKING:
-    from opwright.runtime.loading import Operators
+    from opwright.runtime.namespace import Operators
 
 Restored = tuple[Callable[..., Any], tuple[Any, ...]]
 

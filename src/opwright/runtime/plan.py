@@ -1,4 +1,4 @@
-"""A signature and a derivative as the integers that the native runtime decodes (csrc/plan.h, csrc/autograd.h)."""
+"""A signature and a node as the integers that the native runtime decodes (csrc/plan.h, csrc/derivative.h)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,31 @@ from opwright.signature import (
     TensorParam,
     TypeRef,
 )
-from opwright.signature.wiring import Derivative
+from opwright.signature.derive import old_values, tangents
+from opwright.signature.node import NodePlan
 
-VERSION = 3
+VERSION = 5
 KINDS = {"tensor": 0, "float": 1, "int": 2, "bool": 3, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8}
 KINDS |= {"dtype": 9, "device": 10}
 NONE = -1
 CODES = {"axis": 0, "constant": 1, "+": 2, "-": 3, "*": 4, "//": 5}
+BROADCAST = {"none": 0, "pointwise": 1, "batched": 2}
 TYPE_KINDS = {"dtype": 0, "var": 1, "acc": 2}
 SOURCES = {"gradient": 0, "zero_gradient": 1, "input": 2, "output": 3, "scalar": 4, "axis": 5, "ellipsis": 6, "mask": 7}
 
 
-def encode(signature: Signature, axes: Sequence[str] = (), *, ellipsis: bool = False, mask: bool = False) -> array[int]:
-    """The plan of one operator whose schema also takes `axes`, the shape of ``...``, and an output mask."""
+def encode(
+    signature: Signature,
+    axes: Sequence[str] = (),
+    *,
+    ellipsis: bool = False,
+    mask: bool = False,
+    derived: bool = False,
+) -> array[int]:
+    """The plan of one operator whose schema also takes `axes`, the shape of ``...``, and an output mask.
+
+    `derived`: whether its kernel has an instance for each choice of results.
+    """
     arguments = [_argument(signature, param) for param in signature.inputs]
     arguments += [(KINDS["dtype"], 0)] * (signature.chosen_type is not None)
     arguments += [(KINDS["device"], 0)] * signature.is_factory
@@ -41,21 +53,35 @@ def encode(signature: Signature, axes: Sequence[str] = (), *, ellipsis: bool = F
     words += [len(arguments), *(word for argument in arguments for word in argument)]
     words += _tensors(signature, signature.tensors) + _tensors(signature, signature.results)
     autocast = signature.autocast.code if signature.autocast else NONE
-    return array("q", [*words, len(signature.residuals), len(signature.data_axes), autocast])
+    broadcast = BROADCAST["pointwise" if signature.pointwise else "batched" if signature.batched else "none"]
+    return array("q", [*words, len(signature.residuals), len(signature.data_axes), autocast, broadcast, derived])
 
 
-def encode_derivative(derivative: Derivative) -> array[int]:
-    """The wiring of an operator to its backward."""
-    words = [len(derivative.wires)]
-    for wire in derivative.wires:
+def encode_node(node: NodePlan) -> array[int]:
+    """The node of an operator, but for its forward mode."""
+    words = [len(node.wires)]
+    for wire in node.wires:
         words += [SOURCES[wire.source], wire.index]
-    words += [len(derivative.inputs), *derivative.inputs]
-    return array("q", [*words, len(derivative.differentiable), *map(int, derivative.differentiable)])
+    words.append(len(node.edges))
+    for edge, gradient in zip(node.edges, node.gradients, strict=True):
+        words += [edge, gradient]
+    words.append(len(node.slots))
+    for differentiable, slot in zip(node.differentiable, node.slots, strict=True):
+        words += [differentiable, slot]
+    return array("q", words)
 
 
-def encode_underivative(inputs: Sequence[int], differentiable: Sequence[bool]) -> array[int]:
-    """The same for an operator that has no backward: its differentiable inputs and results, no wires."""
-    return array("q", [0, len(inputs), *inputs, len(differentiable), *map(int, differentiable)])
+def encode_tangents(signature: Signature | None) -> array[int]:
+    """What follows a node's words: which inputs, and what of that which the operator writes, have tangents.
+
+    `signature`: None where the operator has no forward mode.
+    """
+    if signature is None:
+        return array("q", [0, 0, 0])
+    inputs, results = tangents(signature)
+    old = old_values(signature)
+    pairs = (word for pair in old for word in pair)
+    return array("q", [len(inputs), *inputs, len(results), *results, len(old), *pairs])
 
 
 def _argument(signature: Signature, param: Param) -> tuple[int, int]:
@@ -71,7 +97,7 @@ def _argument(signature: Signature, param: Param) -> tuple[int, int]:
 def _tensors(signature: Signature, params: Sequence[TensorParam]) -> list[int]:
     words = [len(params)]
     for param in params:
-        words += [*_type(signature, param.type), param.optional, param.mutated, param.has_ellipsis]
+        words += [*_type(signature, param.type), param.optional, param.mutated, signature.has_leading(param)]
         words += [param.index_range is not None]
         for limit in param.index_range or ():
             words += _expression(signature, limit)

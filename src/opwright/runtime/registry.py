@@ -54,7 +54,7 @@ def publish(state: KernelState, key: int) -> None:
     """Build the instance where need be, and let calls use it."""
     while True:
         provider = state.provider
-        path, row = _built(state, key, provider, provider.library(state.types(key)))
+        path, row = _built(state, key, provider, provider.library(state.types(key), state.wanted(key)))
         with _LOCK:
             if provider is not state.provider:  # loaded again meanwhile
                 continue
@@ -91,10 +91,10 @@ def _build(in_use: Iterable[tuple[KernelState, int, Provider]]) -> list[tuple[st
     libraries: dict[tuple[int, str], str] = {}
     built = []
     for state, key, provider in in_use:
-        types = state.types(key)
-        which = id(provider), repr(sorted(types.items()))
+        types, wanted = state.types(key), state.wanted(key)
+        which = id(provider), repr((sorted(types.items()), wanted))
         if which not in libraries:
-            libraries[which] = provider.library(types)
+            libraries[which] = provider.library(types, wanted)
         built.append(_built(state, key, provider, libraries[which]))
     return built
 
@@ -103,7 +103,7 @@ def _built(state: KernelState, key: int, provider: Provider, path: str) -> tuple
     """The instance's row in the library at `path`, and the path of the one that it was found in."""
     from opwright.codegen import instance_name
 
-    types = state.types(key)
+    types, wanted = state.types(key), state.wanted(key)
     try:
         rows = _open(path)
     except OpwrightError as error:  # a damaged file in the cache, or one that was removed just now
@@ -111,9 +111,10 @@ def _built(state: KernelState, key: int, provider: Provider, path: str) -> tuple
 
         if problem := loading_problem(str(error)):
             raise ToolchainError(f"{state.signature.name}(): {problem}") from error
-        path = provider.library(types, rebuild=True)
+        path = provider.library(types, wanted, rebuild=True)
         rows = _open(path)
-    row = rows.get((state.signature.name, instance_name(types)))
+    name = state.signature.name  # what is written by hand, where it was derived before, computes all that is wanted
+    row = rows.get((name, instance_name(types, wanted))) or rows.get((name, instance_name(types)))
     if row is None:
         raise OpwrightError(f"{path} lacks {state.signature.name} for {instance_name(types) or 'no element type'}")
     return path, row

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from opwright.runtime.current import make_current, retire
 from opwright.runtime.interface import KernelState, Provider
 from opwright.runtime.operators import Registered, check_chain, overload_name, register
 from opwright.runtime.registry import switch
 from opwright.signature import DType, Signature
+from opwright.signature.derive import jvp_name
 
 
 @dataclass(frozen=True)
@@ -58,23 +60,27 @@ def renew(
     for chain in found:  # all are judged before any is registered: what is registered stays
         check_chain(chain)
     for chain in found:
-        if _key(namespace, chain) not in _CHAINS:
+        if _key(namespace, chain, _forward_modes(chain, providers)) not in _CHAINS:
             _build_ahead(chain, current, providers)
-    kept = [_registered(namespace, chain, providers) for chain in found]
-    new = {each.kernel.signature.name: each for chain in kept for each in chain.registered}
+    new: dict[str, Registered] = {}
+    for chain in sorted(found, key=_forward_modes_first):
+        known = _registered(namespace, chain, providers, _forward_modes(chain, new))
+        new |= {each.kernel.signature.name: each for each in known.registered}
 
     def change_names() -> None:
-        for each in new.values():
-            for op in each.forms:
-                make_current(op)
+        for op in (op for each in new.values() for op in each.forms):
+            make_current(op)
         then(new)
         for name, each in current.items():
             if new.get(name) is not each:
-                text = _farewell(namespace, each, current, new)
-                for op in each.forms:
-                    retire(op, text)
+                _retire(each, _farewell(namespace, each, current, new))
 
     switch({name: each.kernel for name, each in new.items()}, providers, change_names)
+
+
+def _retire(registered: Registered, text: str) -> None:
+    for op in registered.forms:
+        retire(op, text)
 
 
 def changes(before: Mapping[str, Registered], after: Mapping[str, Registered]) -> str:
@@ -84,19 +90,41 @@ def changes(before: Mapping[str, Registered], after: Mapping[str, Registered]) -
         ("new", [name for name in after if name not in before]),
         ("removed", [name for name in before if name not in after]),
     )
-    return "".join(f"; {what}: {', '.join(names)}" for what, names in said if names)
+    shown = [(what, list(filter(_is_public, names))) for what, names in said]
+    return "".join(f"; {what}: {', '.join(names)}" for what, names in shown if names)
 
 
-def _key(namespace: str, chain: Sequence[Signature]) -> tuple[str, str, str]:
-    return namespace, chain[0].name, overload_name(chain)
+def _is_public(name: str) -> bool:
+    return not name.startswith("_")
 
 
-def _registered(namespace: str, chain: Sequence[Signature], providers: Mapping[str, Provider]) -> _Chain:
-    key = _key(namespace, chain)
+_Any = TypeVar("_Any")
+
+
+def _forward_modes_first(chain: Sequence[Signature]) -> bool:
+    """A sorting key: an operator is wired to its forward mode, which has to be there by then."""
+    return not chain[0].name.startswith("_")
+
+
+def _forward_modes(chain: Sequence[Signature], known: Mapping[str, _Any]) -> dict[str, _Any]:
+    """Of what is known, the forward modes of a chain, by whose they are."""
+    names = [signature.name for signature in chain]
+    return {name: known[jvp_name(name)] for name in names if jvp_name(name) in known}
+
+
+def _key(namespace: str, chain: Sequence[Signature], forward_modes: Container[str]) -> tuple[str, str, str]:
+    return namespace, chain[0].name, overload_name(chain, forward_modes)
+
+
+def _registered(
+    namespace: str,
+    chain: Sequence[Signature],
+    providers: Mapping[str, Provider],
+    forward_modes: Mapping[str, Registered],
+) -> _Chain:
+    key = _key(namespace, chain, forward_modes)
     if key not in _CHAINS:
-        registered = register(namespace, chain, providers[chain[0].name])
-        for each in registered:
-            each.kernel.provider = providers[each.kernel.signature.name]
+        registered = register(namespace, chain, providers, forward_modes)
         _CHAINS[key] = _Chain(tuple(chain), tuple(registered))
     return _CHAINS[key]
 
@@ -107,15 +135,15 @@ def _build_ahead(
     """Compile an operator with another signature for the element types that it was used with."""
     for signature in chain:
         before = current.get(signature.name)
-        for types in _in_use(before.kernel) if before else ():
+        for types, wanted in _in_use(before.kernel) if before else ():
             mine = {variable: types[variable] for variable in signature.type_variables if variable in types}
             allowed = all(dtype in signature.allowed(variable) for variable, dtype in mine.items())
             if allowed and len(mine) == len(signature.type_variables):
-                providers[signature.name].library(mine)
+                providers[signature.name].library(mine, wanted)
 
 
-def _in_use(kernel: KernelState) -> list[dict[str, DType]]:
-    return [kernel.types(key) for key in tuple(kernel.paths)]
+def _in_use(kernel: KernelState) -> list[tuple[dict[str, DType], int]]:
+    return [(kernel.types(key), kernel.wanted(key)) for key in tuple(kernel.paths)]
 
 
 def _farewell(namespace: str, old: Registered, current: Mapping[str, Registered], new: Mapping[str, Registered]) -> str:
@@ -125,7 +153,7 @@ def _farewell(namespace: str, old: Registered, current: Mapping[str, Registered]
         return (
             f"{name}() was removed from its source, which was loaded again since this callable was taken\n"
             f"  it was:      {old.kernel.signature}\n"
-            f"  now there:   {', '.join(new) or 'nothing'}"
+            f"  now there:   {', '.join(filter(_is_public, new)) or 'nothing'}"
         )
     each, then, now = _difference(name, current, new)
     return (

@@ -38,8 +38,8 @@ def _warning(error: ToolchainError) -> str:
     """One line: what is used instead, why, and what to do about it."""
     reason = str(error).partition("\n")[0]
     return (
-        "opwright: using the runtime in Python, whose calls take about 0.1 ms longer each, because the "
-        f"native one can't be built: {reason}; with a C++ compiler (g++ 11 or clang++ 15, or newer) it is built at the "
+        "opwright: using the runtime in Python, which is slower at each call, because the native one can't be "
+        f"built: {reason}; with a C++ compiler (g++ 11 or clang++ 15, or newer) it is built at the "
         f"next start, and {VARIABLE}=python leaves this line out\n"
     )
 

@@ -33,10 +33,15 @@ def _unsupported(signature: Signature) -> Iterator[tuple[str, str]]:
 
 
 def _of_the_whole(signature: Signature) -> Iterator[tuple[str, str]]:
-    if signature.pointwise:
-        yield "a pointwise signature (a bare T)", "write the loop in the kernel, with x: T[...]"
-    if signature.batched:
-        yield "batched", "take the leading axes in the kernel, with T[..., C]"
+    if signature.broadcasts and signature.generator:
+        which = "batched" if signature.batched else "a pointwise signature (a bare T)"
+        yield f"{which} that draws random numbers", "take the leading axes in the kernel, with x: T[...]"
+    for tensor in signature.mutated if signature.pointwise else ():
+        if tensor.optional:
+            yield (
+                f"an optional argument that a pointwise operator overwrites ({tensor})",
+                f"{tensor.name}: {tensor.type}!",
+            )
     if not (signature.is_backward or signature.is_factory) and all(tensor.optional for tensor in signature.tensors):
         yield "an operator whose tensors may all be absent", "give it one that is always there, such as x: T[...]"
 

@@ -1,6 +1,7 @@
 """vmap for operators whose signature says nothing about independence: one call for each element of the batch.
 
 The same as torch's own fallback, without its warning: there is no faster rule that would be sound (rule 6).
+Pointwise and batched operators have one: :mod:`opwright.runtime.batching`.
 """
 
 from __future__ import annotations
@@ -98,17 +99,21 @@ def _loop(
 
 def _check(signature: Signature, vmap: _Vmap, args: Sequence[Any]) -> None:
     """What torch.vmap refuses of its own operators, too."""
-    name = signature.name
     if signature.generator and vmap.randomness == "error":
         raise UnsupportedError(
-            f"{name}(): vmap over a random operator has to be told what to draw\n"
+            f"{signature.name}(): vmap over a random operator has to be told what to draw\n"
             "  likely fix: vmap(..., randomness='different'), or 'same'"
         )
-    for param, arg, dim in zip(signature.inputs, args, vmap.in_dims, strict=False):
+    check_overwritten(signature, vmap.in_dims, args)
+
+
+def check_overwritten(signature: Signature, in_dims: Sequence[int | None], args: Sequence[Any]) -> None:
+    """UnsupportedError where something is overwritten that has no batch axis."""
+    for param, arg, dim in zip(signature.inputs, args, in_dims, strict=False):
         if param in signature.mutated and arg is not None and dim is None:
             raise UnsupportedError(
-                f"{name}(): {param.name} is overwritten, but it isn't one of what vmap goes over: each call would "
-                f"overwrite the one before\n  likely fix: give vmap a {param.name} with the batch axis, too"
+                f"{signature.name}(): {param.name} is overwritten, but it isn't one of what vmap goes over: each call "
+                f"would overwrite the one before\n  likely fix: give vmap a {param.name} with the batch axis, too"
             )
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opwright.errors import UnsupportedError
 from opwright.signature.bind_types import Given, bind_types
-from opwright.signature.binding import FORWARD, Binding, Report, TensorInfo, arrived
+from opwright.signature.binding import FORWARD, Binding, Report, TensorInfo, arrived, shown
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import Axis, Expr
 from opwright.signature.model import Signature, TensorParam
@@ -30,35 +29,35 @@ def bind(
     types: Mapping[str, DType] | None = None,
     scalars: Mapping[str, Any] | None = None,
     check: Check | None = None,
+    default: DType = DType.F32,
 ) -> Binding:
     """Check the tensors of a call and say what the signature's names stand for.
 
+    For a pointwise or batched signature, ``ellipsis`` of the result is the shape to which leading axes broadcast.
+
     Args:
-        sig: a signature that is neither pointwise nor batched.
+        sig: the signature.
         arguments: every input tensor by name; None, or no entry, for an optional one that is absent.
         axes: sizes known beforehand (a backward sees those of its forward).
-        ellipsis: the shape of ``...``, where it is known beforehand.
+        ellipsis: the shape of ``...``, where it is known beforehand. What a pointwise or batched operator broadcasts
+            to isn't checked then: with symbolic sizes, only PyTorch can find it.
         types: element types known beforehand.
         scalars: the scalar arguments; only those that are sizes (:attr:`Signature.sizes`) are looked at.
         check: ``torch._check`` for symbolic sizes: every comparison of sizes goes through it, and no
             size decides what happens here. Without it, sizes are integers.
+        default: ``torch.get_default_dtype()``: what a pointwise operator without integer types computes integers in.
 
     Raises:
         ArgumentError: the call doesn't fit. With ``check``, a size that doesn't fit raises what ``check`` raises.
-        UnsupportedError: the signature is pointwise or batched.
     """
-    if sig.pointwise or sig.batched:
-        raise UnsupportedError(
-            f"{sig.name}(): {'pointwise' if sig.pointwise else 'batched'} operators "
-            f"can't be bound yet\n  signature:    {sig}"
-        )
     report = Report(sig)
     given = _given(sig, arguments, report)
-    bound_types = bind_types(given, types or {}, report)
+    bound_types = bind_types(given, types or {}, report, default)
     solver = _Solver(report, check)
     solver.preset(axes or {}, ellipsis)
     solver.scalars(scalars or {})
     solver.solve(solver.plain_axes(given))
+    solver.overwritten(given)
     return Binding(report.sizes, report.ellipsis, bound_types)
 
 
@@ -73,10 +72,10 @@ def _given(sig: Signature, arguments: Mapping[str, TensorInfo | None], report: R
         if info is not None:
             given.append((tensor, info))
         elif not tensor.optional:
-            raise report.error(f"{tensor.name} is missing, expected {tensor.type}{tensor.shape}")
+            raise report.error(f"{tensor.name} is missing, expected {tensor.type}{tensor.shape or ''}")
     for tensor, info in given:
         count = len(info.shape) - len(tensor.dims)
-        if count < 0 or (count and not tensor.has_ellipsis):
+        if count < 0 or (count and not sig.has_leading(tensor)):
             raise report.error(report.rank(tensor, info.shape))
     return given
 
@@ -128,7 +127,9 @@ class _Solver:
         equations: list[_Equation] = []
         for tensor, info in given:
             lead = len(info.shape) - len(tensor.dims)
-            if tensor.has_ellipsis:
+            if self.report.sig.broadcasts:
+                self.broadcast(tensor, info, tuple(info.shape[:lead]))
+            elif tensor.has_ellipsis:
                 self.leading(tensor, info, tuple(info.shape[:lead]))
             for expr, size in zip(tensor.shape.exprs if tensor.shape else (), info.shape[lead:], strict=True):
                 if isinstance(expr, Axis) and expr.name not in self.sizes:
@@ -147,6 +148,37 @@ class _Solver:
         else:
             for size, other in zip(lead, expected, strict=True):
                 self.require(size == other, lambda: self.report.mismatch(tensor, info.shape))
+
+    def broadcast(self, tensor: TensorParam, info: TensorInfo, lead: tuple[int, ...]) -> None:
+        """Widen ``...`` to what it and the tensor's leading axes broadcast to."""
+        known, origin = self.report.ellipsis, self.report.origins.get("...")
+        if origin == FORWARD:
+            return
+        if known is None:
+            self.report.ellipsis, self.report.origins["..."] = lead, tensor.name
+            return
+        rank = max(len(known), len(lead))
+        pairs = list(zip((1,) * (rank - len(known)) + known, (1,) * (rank - len(lead)) + lead, strict=True))
+        if any(a != b and 1 not in (a, b) for a, b in pairs):
+            raise self.report.error(self.report.unbroadcast(tensor, info.shape))
+        self.report.ellipsis = tuple(b if a == 1 else a for a, b in pairs)
+        self.report.origins["..."] = f"{origin}, {tensor.name}"
+
+    def overwritten(self, given: Given) -> None:
+        """What is overwritten has the shape that all broadcast to."""
+        lead = self.report.ellipsis
+        for tensor, info in given:
+            if not (self.report.sig.broadcasts and tensor.mutated and lead is not None):
+                continue
+            own = info.shape[: len(info.shape) - len(tensor.dims)]
+
+            def message(tensor: TensorParam = tensor, info: TensorInfo = info) -> str:
+                return f"{arrived(tensor, info.shape)} and is overwritten, but the arguments broadcast to {shown(lead)}"
+
+            if len(own) != len(lead):
+                raise self.report.error(message())
+            for size, other in zip(own, lead, strict=True):
+                self.require(size == other, message)
 
     def solve(self, equations: list[_Equation]) -> None:
         """Check the equations without an unknown, solve one of the others, and so on."""

@@ -48,7 +48,7 @@ class Report:
             sizes: dict[str, object] = {**self.sizes, "...": self.ellipsis}
             bound = [f"{name}={sizes[name]}" + (f" ({who})" if who else "") for name, who in self.origins.items()]
             lines.append(f"  bound so far: {', '.join(bound)}")
-        lines.append(f"  signature:    {self.sig}")
+        lines.append(f"  signature:    {self.sig.as_written}")
         return "\n".join([*lines, f"  likely fix:   {fix}"] if fix else lines)
 
     def error(self, message: str, fix: str = "") -> ArgumentError:
@@ -58,17 +58,24 @@ class Report:
     def rank(self, tensor: TensorParam, shape: Sequence[int]) -> str:
         """The tensor has too few or too many axes."""
         count = len(tensor.dims)
-        least = "at least " if tensor.has_ellipsis else ""
+        least = "at least " if self.sig.has_leading(tensor) else ""
         axes = "1 axis" if count == 1 else f"{count} axes"
-        return f"{arrived(tensor, shape)}, expected {tensor.shape}: {least}{axes}, not {len(shape)}"
+        expected = f"{tensor.shape}{' batched' * self.sig.batched}"
+        return f"{arrived(tensor, shape)}, expected {expected}: {least}{axes}, not {len(shape)}"
 
     def mismatch(self, tensor: TensorParam, shape: Sequence[int]) -> str:
         """The tensor's sizes aren't those expected; an unknown size is written ``?``."""
         expected: list[object] = []
-        if tensor.has_ellipsis:
-            expected += ["..."] if self.ellipsis is None else self.ellipsis
+        if self.sig.has_leading(tensor):  # of a batched one, any that broadcast
+            expected += ["..."] if self.ellipsis is None or self.sig.broadcasts else self.ellipsis
         expected += [self._size(dim) for dim in tensor.shape.exprs] if tensor.shape else []
-        return f"{arrived(tensor, shape)}, expected {tensor.shape} = {_tuple(expected)}"
+        return f"{arrived(tensor, shape)}, expected {tensor.shape} = {shown(expected)}"
+
+    def unbroadcast(self, tensor: TensorParam, shape: Sequence[int]) -> str:
+        """The tensor's leading axes don't broadcast with those of the tensors before."""
+        known = "" if self.ellipsis is None else shown(self.ellipsis)
+        rule = "sizes, counted from the last, are equal or 1"
+        return f"{arrived(tensor, shape)}, which doesn't broadcast with {known}: {rule}"
 
     def _size(self, expr: Expr) -> object:
         try:
@@ -79,8 +86,9 @@ class Report:
 
 def arrived(tensor: TensorParam, shape: Sequence[int]) -> str:
     """What arrived for ``tensor``."""
-    return f"{tensor.name} has shape {_tuple(shape)}"
+    return f"{tensor.name} has shape {shown(shape)}"
 
 
-def _tuple(sizes: Sequence[object]) -> str:
+def shown(sizes: Sequence[object]) -> str:
+    """Sizes as Python writes a tuple."""
     return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"

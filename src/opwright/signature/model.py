@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
 from opwright.signature.expr import Expr, determined
 from opwright.signature.record import record
+
+OLD = "old_"
+"""How the residual begins that keeps the value of an argument that a pointwise operator overwrites."""
 
 
 @record
@@ -177,6 +180,21 @@ class Signature:
         """Whether the kernel is written for one element (bare types)."""
         return any(tensor.shape is None for tensor in self.tensors + self.results)
 
+    @property
+    def as_written(self) -> Signature:
+        """As its author wrote it: without the residuals that keep what a pointwise operator overwrites."""
+        kept = {OLD + tensor.name for tensor in self.mutated} if self.pointwise else set()
+        return self.replaced(residuals=tuple(r for r in self.residuals if r.name not in kept)) if kept else self
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether Opwright loops over leading axes, which broadcast: it is pointwise, or batched."""
+        return self.pointwise or self.batched
+
+    def has_leading(self, tensor: TensorParam) -> bool:
+        """Whether the tensor has leading axes: ``...``, or those that Opwright loops over."""
+        return tensor.has_ellipsis or self.broadcasts
+
     @cached_property
     def has_ellipsis(self) -> bool:
         """Whether any tensor has leading axes ``...``."""
@@ -232,6 +250,11 @@ class Signature:
         """Every combination of element types that a kernel may be built for; one empty one without variables."""
         variables = self.type_variables
         return [dict(zip(variables, types, strict=True)) for types in itertools.product(*map(self.allowed, variables))]
+
+    def replaced(self, **fields: Any) -> Signature:
+        """The signature with other values for some of its fields."""
+        names = ("name", "inputs", "outputs", "residuals", "where", "batched", "autocast")
+        return Signature(**{**{name: getattr(self, name) for name in names}, **fields})
 
     def _exprs(self) -> Iterator[Expr]:
         for tensor in self.tensors + self.results:

@@ -19,6 +19,7 @@ _SIZES = (0, 1, 2, 3, 5, 8, 17)
 _ATTEMPTS = 1000
 _ABSENT = 0.25  # how often an optional tensor is left out
 _MAX_LEADING = 3
+_NARROWED = 0.4  # how often a tensor, and an axis of it, has to be broadcast
 _DEFAULT = 0.5  # how often a scalar has its default, and a flag is set
 _MAX_INTEGER = 8
 
@@ -60,7 +61,7 @@ def sample(
     """Draw inputs that satisfy the signature.
 
     Args:
-        sig: the signature; neither pointwise nor batched.
+        sig: the signature. The tensors of a pointwise one have the same element type for the same variable.
         rng: where every choice comes from.
         types: what type variables stand for; those that are left out are drawn.
         sizes: what axes are drawn from.
@@ -69,13 +70,12 @@ def sample(
 
     Raises:
         ArgumentError: no axes from ``sizes`` were found that satisfy the signature.
-        UnsupportedError: the signature is pointwise or batched.
     """
     chosen = {name: rng.choice(sig.allowed(name)) for name in sig.type_variables} | dict(types or {})
     absent = {t.name for t in sig.tensors if _may_be_absent(t, sig) and rng.random() < _ABSENT}
     for _ in range(_ATTEMPTS):
         binding = _draw(sig, rng, chosen, sizes)
-        shapes = _shapes(sig, binding, absent, max_numel)
+        shapes = _shapes(sig, binding, _leading(sig, binding, absent, rng), max_numel)
         if shapes is not None:
             tensors = {
                 tensor.name: _tensor(tensor, shapes[tensor.name], binding, rng, contiguous)
@@ -97,15 +97,33 @@ def _may_be_absent(tensor: TensorParam, sig: Signature) -> bool:
 
 def _draw(sig: Signature, rng: random.Random, types: Mapping[str, DType], sizes: Sequence[int]) -> Binding:
     axes = {axis: rng.choice(sizes) for axis in sig.axes}
-    ellipsis = tuple(rng.choice(sizes) for _ in range(rng.randint(0, _MAX_LEADING))) if sig.has_ellipsis else None
+    leads = sig.has_ellipsis or sig.broadcasts
+    ellipsis = tuple(rng.choice(sizes) for _ in range(rng.randint(0, _MAX_LEADING))) if leads else None
     return Binding(axes, ellipsis, types)
 
 
-def _shapes(sig: Signature, binding: Binding, absent: set[str], max_numel: int) -> dict[str, tuple[int, ...]] | None:
+def _leading(sig: Signature, binding: Binding, absent: set[str], rng: random.Random) -> dict[str, tuple[int, ...]]:
+    """The leading axes of the inputs that are present: all of ``...``, or what broadcasts to it."""
+    whole = binding.ellipsis or ()
+    present = [tensor for tensor in sig.tensors if tensor.name not in absent]
+    leads = {tensor.name: whole if sig.has_leading(tensor) else () for tensor in present}
+    others = [tensor.name for tensor in present if not tensor.mutated] if sig.broadcasts else []
+    if len(others) == len(present) and others:  # one has them all
+        others.remove(rng.choice(others))
+    for name in others:
+        if rng.random() < _NARROWED:
+            sizes = [1 if rng.random() < _NARROWED else size for size in whole]
+            leads[name] = tuple(sizes[rng.randint(0, len(sizes)) :] if rng.random() < _NARROWED else sizes)
+    return leads
+
+
+def _shapes(
+    sig: Signature, binding: Binding, leading: Mapping[str, tuple[int, ...]], max_numel: int
+) -> dict[str, tuple[int, ...]] | None:
     """The shapes of the inputs that are present, or None where the axes don't satisfy the signature."""
     known = binding if sig.is_backward else Binding({}, None, {})
     try:
-        inputs = {t.name: _shape(t, binding) for t in sig.tensors if t.name not in absent}
+        inputs = {t.name: _shape(t, binding, leading[t.name]) for t in sig.tensors if t.name in leading}
         infos = {
             t.name: TensorInfo(inputs[t.name], t.type.resolve(binding.types)) for t in sig.tensors if t.name in inputs
         }
@@ -124,9 +142,8 @@ def _counted(shape: Sequence[int | DataAxis]) -> tuple[int, ...]:
     return tuple(1 if isinstance(size, DataAxis) else size for size in shape)
 
 
-def _shape(tensor: TensorParam, binding: Binding) -> tuple[int, ...]:
-    lead = binding.ellipsis or () if tensor.has_ellipsis else ()
-    return (*lead, *(dim.evaluate(binding.axes) for dim in (tensor.shape.exprs if tensor.shape else ())))
+def _shape(tensor: TensorParam, binding: Binding, leading: tuple[int, ...]) -> tuple[int, ...]:
+    return (*leading, *(dim.evaluate(binding.axes) for dim in (tensor.shape.exprs if tensor.shape else ())))
 
 
 def _range(tensor: TensorParam, binding: Binding) -> tuple[float, float]:

@@ -38,7 +38,7 @@ def output_types(sig: Signature, binding: Binding, with_residuals: bool = False)
 
 def _shape(sig: Signature, tensor: TensorParam, binding: Binding, check: Check | None) -> tuple[int | DataAxis, ...]:
     lead: tuple[int, ...] = ()
-    if tensor.has_ellipsis:
+    if sig.has_leading(tensor):
         if binding.ellipsis is None:
             raise _report(sig, binding).error(f"{tensor.name}: no argument tells the shape of '...'")
         lead = binding.ellipsis

@@ -43,13 +43,13 @@ def bytes_moved(
 
     inputs = [tensor for tensor in sig.tensors if given(tensor)]
     results = sig.results if with_residuals else sig.outputs
-    read = sum(_bytes(tensor, binding) for tensor in inputs)
-    written = sum(_bytes(tensor, binding) for tensor in [*results, *(t for t in inputs if t.mutated)])
+    read = sum(_bytes(sig, tensor, binding) for tensor in inputs)
+    written = sum(_bytes(sig, tensor, binding) for tensor in [*results, *(t for t in inputs if t.mutated)])
     return Traffic(read, written)
 
 
-def _bytes(tensor: TensorParam, binding: Binding) -> int:
-    lead = binding.ellipsis or () if tensor.has_ellipsis else ()
+def _bytes(sig: Signature, tensor: TensorParam, binding: Binding) -> int:
+    lead = binding.ellipsis or () if sig.has_leading(tensor) else ()
     sizes = []
     for dim in tensor.dims:
         expr = dim if isinstance(dim, Expr) else dim.bound

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Literal
 
@@ -87,8 +87,7 @@ def inherit(forward: Signature, backward: Signature) -> Signature:
     """The backward with its forward's element types, where it doesn't list its own."""
     given, own = dict(forward.where), dict(backward.where)
     where = {**{v: given[v] for v in backward.type_variables if v in given}, **own}
-    fields = ("name", "inputs", "outputs", "residuals", "batched", "autocast")
-    resolved = Signature(**{name: getattr(backward, name) for name in fields}, where=tuple(where.items()))
+    resolved = backward.replaced(where=tuple(where.items()))
     _check_index_types(forward, resolved)
     return resolved
 
@@ -354,13 +353,16 @@ def _check_visible(forward: Signature, backward: Signature, axes: tuple[str, ...
         )
 
 
-def overload_name(chain: Sequence[Signature]) -> str:
+def overload_name(chain: Sequence[Signature], forward_modes: Container[str] = ()) -> str:
     """A name that stands for everything that follows from the chain's signatures.
+
+    `forward_modes`: those of them, by name, that have a forward-mode derivative.
 
     It is the operators' overload name, so that torch.compile's caches, which know operators by name alone, never
     give a graph that was traced under another signature (rule 9).
     """
-    text = "\n".join([str(FORMAT), *map(str, chain)])
+    modes = [f"jvp of {signature.name}" for signature in chain if signature.name in forward_modes]
+    text = "\n".join([str(FORMAT), *map(str, chain), *modes])
     return "sig_" + sha256(text.encode()).hexdigest()[:12]
 
 
@@ -377,7 +379,8 @@ def suggestion(forward: Signature) -> str:
     names = [text.partition(":")[0] for text in gradients + saved]
     if not gradients or not results or len(set(names)) < len(names):
         return ""
-    return f"{forward.name}{BACKWARD}({', '.join(gradients + saved)}) -> ({', '.join(results)})"
+    batched = " batched" * forward.batched
+    return f"{forward.name}{BACKWARD}({', '.join(gradients + saved)}) -> ({', '.join(results)}){batched}"
 
 
 def _type(param: TensorParam) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from opwright.errors import UnsupportedError
 from opwright.sources.match_c import match_c
 from opwright.sources.match_cpp import match_cpp
+from opwright.sources.match_pointwise import match_pointwise
 from opwright.sources.mismatch import mismatch
 from opwright.sources.model import Argument, Kernel
 
@@ -19,13 +20,16 @@ def match(kernel: Kernel) -> tuple[Argument, ...]:
 
     Raises:
         SourceError: the function doesn't fit; the text shows both and says which parameter it is.
-        UnsupportedError: the signature is pointwise.
+        UnsupportedError: the signature is pointwise, and the function C's.
     """
     if kernel.signature.pointwise:
-        raise UnsupportedError(
-            f"{kernel.path}:{kernel.line}: {kernel.signature.name}: pointwise operators (bare `T`) are not supported "
-            "yet; give the tensors brackets, as in `x: T[...]`"
-        )
+        if kernel.language == "c":
+            raise UnsupportedError(
+                f"{kernel.path}:{kernel.line}: {kernel.signature.name}: a pointwise operator (bare element types) is "
+                f"written in C++\n  signature:  {kernel.signature}\n"
+                "  likely fix: give the tensors brackets, as in `x: f32[N]`, and loop in C"
+            )
+        return match_pointwise(kernel)
     if kernel.by_name:
         return match_c(kernel)
     if kernel.function.returns != "void":

@@ -11,7 +11,7 @@ from opwright.sources.mismatch import mismatch
 from opwright.sources.model import Argument, Kernel, Parameter, Role
 from opwright.sources.types import SCALARS, USUAL, spellings
 
-__all__ = ["match_cpp", "template_variables"]
+__all__ = ["check_name", "element_fits", "expected_arguments", "match_cpp", "template_variables"]
 
 _STREAMS = {"Stream", "cudaStream_t"}
 _Expected = tuple[Role, Param]
@@ -20,13 +20,13 @@ _Expected = tuple[Role, Param]
 def match_cpp(kernel: Kernel) -> tuple[Argument, ...]:
     """See :func:`opwright.sources.match`."""
     variables = dict(zip(kernel.function.template, template_variables(kernel), strict=True))
-    expected, parameters = list(_expected(kernel.signature)), kernel.function.parameters
+    expected, parameters = list(expected_arguments(kernel.signature)), kernel.function.parameters
     stream = len(parameters) == len(expected) + 1 and parameters[-1].element in _STREAMS
     given = parameters[: len(parameters) - stream]
     if len(given) != len(expected):
         raise _miscounted(kernel, expected)
     for position, (parameter, (role, param)) in enumerate(zip(given, expected, strict=True), 1):
-        _check_name(kernel, position, parameter, param.name, [other.name for _, other in expected])
+        check_name(kernel, position, parameter, param.name, [other.name for _, other in expected])
         _check(kernel, position, parameter, role, param, variables)
     arguments = [
         Argument(parameter, role, param.name) for parameter, (role, param) in zip(given, expected, strict=True)
@@ -61,7 +61,8 @@ def template_variables(kernel: Kernel) -> tuple[str, ...]:
     raise mismatch(kernel, f"{arrived}: {', '.join(variables)}", f"write `{wanted}`")
 
 
-def _expected(signature: Signature) -> Iterator[_Expected]:
+def expected_arguments(signature: Signature) -> Iterator[_Expected]:
+    """What a C++ kernel takes, in its order (rule 1)."""
     for param in signature.inputs:
         if isinstance(param, TensorParam):
             yield "input", param
@@ -83,7 +84,7 @@ def _miscounted(kernel: Kernel, expected: list[_Expected]) -> Exception:
     )
 
 
-def _check_name(kernel: Kernel, position: int, parameter: Parameter, name: str, names: list[str]) -> None:
+def check_name(kernel: Kernel, position: int, parameter: Parameter, name: str, names: list[str]) -> None:
     """Names are free, but one that is another argument's means that two were swapped: that would compile."""
     if parameter.name != name and parameter.name in names:
         raise mismatch(
@@ -121,7 +122,7 @@ def _tensor_problem(parameter: Parameter, role: Role, param: TensorParam, variab
         return "the kernel decides a length, so it is a Resizable<...>"
     if not decided and parameter.view not in ("Tensor", "Strided"):
         return "a tensor is a Tensor<...> or a Strided<...>"
-    if not _element_fits(parameter.element, param.type, variables):
+    if not element_fits(parameter.element, param.type, variables):
         return f"its elements are {param.type}"
     if parameter.const and (role != "input" or param.mutated):
         return "the kernel writes to it, so its elements can't be const"
@@ -143,7 +144,8 @@ def _rank_problem(parameter: Parameter, param: TensorParam) -> str:
     return ""
 
 
-def _element_fits(element: str, type_ref: TypeRef, variables: dict[str, str]) -> bool:
+def element_fits(element: str, type_ref: TypeRef, variables: dict[str, str]) -> bool:
+    """Whether a C++ type holds such an element; `variables`: the type variable of each template parameter."""
     if type_ref.kind == "dtype":
         return element in spellings(BY_NAME[type_ref.name], "c++")
     inner = re.fullmatch(r"acc<(.*)>", element) if type_ref.kind == "acc" else None

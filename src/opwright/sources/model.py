@@ -37,6 +37,7 @@ class Parameter:
         element: the element type without ``const``, ``opwright::`` and ``std::``; for an "other" its whole type.
         const: whether the elements can't be written.
         rank: N of ``Tensor<T, N>``, where it is written as a number.
+        reference: whether it is an lvalue reference, ``T &y``.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Parameter:
     element: str
     const: bool = False
     rank: int | None = None
+    reference: bool = False
 
 
 @record
@@ -113,8 +115,8 @@ class Kernel:
     @property
     def by_name(self) -> bool:
         """Whether its arguments go by name: a C function, or one of C++ that takes pointers and no views."""
-        if self.language == "c":
-            return True
+        if self.language == "c" or self.signature.pointwise:
+            return self.language == "c"
         views = {parameter.view for parameter in self.function.parameters}
         return self.given is not None and not self.function.template and not views & {"Tensor", "Strided", "Resizable"}
 

@@ -72,9 +72,12 @@ def classified(*, name: str, text: str, written: str, const: bool, layers: tuple
     view = _VIEW.fullmatch(plain)
     if view:
         return _view(name, text, view)
+    if "&&" in text:
+        return Parameter(name, text, "other", text, const)
+    reference = layers == ("reference_declarator",)
     if set(plain.split()) <= _WORDS or _NAMED_INTEGER.fullmatch(plain):
-        return Parameter(name, text, "scalar", plain, const)
-    return Parameter(name, text, "other", plain, const)
+        return Parameter(name, text, "scalar", plain, const, reference=reference)
+    return Parameter(name, text, "other", plain, const, reference=reference)
 
 
 def _view(name: str, text: str, view: re.Match[str]) -> Parameter:

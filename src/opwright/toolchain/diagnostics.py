@@ -13,6 +13,7 @@ import signal
 from typing import TYPE_CHECKING, NamedTuple
 
 from opwright.toolchain.flags import header_dir
+from opwright.toolchain.hints import hint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -113,7 +114,7 @@ def describe(errors: list[Diagnostic], is_user: Callable[[str], bool]) -> str:
         lines += _excerpt(chosen.lines)
     if more := len(errors) - 1:
         lines.append(f"({more} more {'error' if more == 1 else 'errors'})")
-    return "\n".join(lines)
+    return "\n".join(lines) + hint(chosen)
 
 
 def user_place(error: Diagnostic, is_user: Callable[[str], bool]) -> Place | None:

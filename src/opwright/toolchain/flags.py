@@ -9,6 +9,8 @@ What is always said, and why:
 * ``-ffp-contract=off``: gcc would fuse ``a * b + c`` and clang would within an expression only, so one body
   would have two results; now it has the result that its operators have in PyTorch. A kernel that wants a fused
   multiply-add writes ``fma``; ``extra_cflags=("-ffp-contract=fast",)`` gives it everywhere.
+* ``-mprefer-vector-width=512`` for this machine's processor: gcc stops at 256 bits on most that have 512, and a loop of
+  ``exp`` or ``tanh`` then takes two to four times as long (docs/gemm.md).
 * ``-z defs``: what is missing is an error of this build instead of one at the first call.
 * ``-w``: a user's warnings are theirs to ask for (``extra_cflags=("-Wall",)`` brings them back).
 """
@@ -115,7 +117,7 @@ def compile_flags(compiler: Compiler, options: Options, language: Language) -> l
     """Everything between the compiler's name and the source, except what names a file."""
     flags = [f"-std={options.std if language == 'c++' else _C_STANDARD}"]
     flags += ["-g", "-O0"] if options.debug else ["-O3"]
-    flags += [_machine(compiler, options.native), "-fPIC", "-pipe", *_numerics(), *_isolation(compiler, language)]
+    flags += [*_machine(compiler, options.native), "-fPIC", "-pipe", *_numerics(), *_isolation(compiler, language)]
     flags += [f"-D{macro}" for macro in (*_libmvec(compiler, options), *options.define)]
     flags += [f"-I{folder}" for folder in search_dirs(options)]
     for folder in options.system_include_dirs:
@@ -138,12 +140,14 @@ def link_flags(compiler: Compiler, options: Options) -> list[str]:
     return [*flags, *sanitizers(), *options.extra_ldflags]
 
 
-def _machine(compiler: Compiler, native: bool) -> str:
+def _machine(compiler: Compiler, native: bool) -> list[str]:
     architecture = compiler.target.split("-", 1)[0]
     if not native:
-        return f"-march={BASELINE[architecture]}" if architecture in BASELINE else "-mtune=generic"
+        return [f"-march={BASELINE[architecture]}" if architecture in BASELINE else "-mtune=generic"]
+    if architecture == "x86_64":
+        return ["-march=native", "-mprefer-vector-width=512"]
     # -mcpu is the one that all compilers know for arm; on x86 it means something else
-    return "-mcpu=native" if architecture in ("aarch64", "arm64") else "-march=native"
+    return ["-mcpu=native" if architecture in ("aarch64", "arm64") else "-march=native"]
 
 
 def _numerics() -> list[str]:

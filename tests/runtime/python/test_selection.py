@@ -76,9 +76,9 @@ def test_where_the_native_one_does_not_compile(
     monkeypatch.delenv("OPWRIGHT_RUNTIME", raising=False)
     assert isinstance(selection.selected(), PythonRuntime)
     assert capfd.readouterr().err == (
-        "opwright: using the runtime in Python, whose calls take about 0.1 ms longer each, because the native one can't"
-        " be built: runtime.cpp:3:1: error: no such thing; with a C++ compiler (g++ 11 or clang++ 15, or newer) it is"
-        " built at the next start, and OPWRIGHT_RUNTIME=python leaves this line out\n"
+        "opwright: using the runtime in Python, which is slower at each call, because the native one can't be built: "
+        "runtime.cpp:3:1: error: no such thing; with a C++ compiler (g++ 11 or clang++ 15, or newer) it is built at "
+        "the next start, and OPWRIGHT_RUNTIME=python leaves this line out\n"
     )
     monkeypatch.setenv("OPWRIGHT_RUNTIME", "native")
     with pytest.raises(CompileError, match="no such thing"):
@@ -97,7 +97,7 @@ def test_a_process_without_a_compiler(built: str, script: Script) -> None:
     done = script(built, OPWRIGHT_RUNTIME=None, PATH="", CXX=None, CC=None)
     assert (done.returncode, done.stdout) == (0, "python [2.0, 2.0, 2.0]\n"), done.stderr
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("opwright: using the runtime in Python, whose calls take about 0.1 ms longer each, ")
+    assert done.stderr.startswith("opwright: using the runtime in Python, which is slower at each call, ")
     assert "no C++ compiler: none of c++, g++, clang++ is on the PATH, and CXX is not set" in done.stderr
 
 

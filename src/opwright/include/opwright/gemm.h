@@ -1,9 +1,10 @@
-/* gemm on the BLAS that PyTorch carries, row-major:
+/* gemm, row-major, by the runtime: tiles of its own up to some millions of multiply-adds, else PyTorch's BLAS (docs/gemm.md):
  *
  *   C = alpha * op(A) op(B) + beta * C     op(A): m x k, op(B): k x n, C: m x n
  *
  * op(X) is X, or its transpose where `transpose_x`. lda, ldb, ldc: elements from one stored row to the next.
- * T: float, double, half, bfloat16 (halves accumulate in float).
+ * T: float, double, half, bfloat16 (halves accumulate in float). A and B aren't read where alpha is 0, C where beta is 0.
+ * With enough to do it runs on PyTorch's threads; within a parallel_for, in the calling one.
  */
 #ifndef OPWRIGHT_GEMM_H
 #define OPWRIGHT_GEMM_H

@@ -1,104 +1,21 @@
-/* Exact mathematics under unqualified names: exp(float) is float's, abs(-0.5f) is 0.5f, exp(half) is computed in float.
+/* Exact mathematics under unqualified names: exp(float) is float's, abs(-0.5f) is 0.5f, exp(half) is computed in
+ * float.
  *
- * Every function is a template over the floating types. A template wins over C's `double exp(double)` for a float (exact
- * match), and gives way to C's or std's own exact overload where the source includes <cmath> or <math.h>: the two never
- * clash, and both are exact. Functions of halves take their argument as float and return float.
+ * Every function is a template over the floating types. A template wins over C's `double exp(double)` for a float
+ * (exact match), and gives way to C's or std's own exact overload where the source includes <cmath> or <math.h>: the
+ * two never clash, and both are exact. It gives way to a function of the author's with its name, too (the empty pack
+ * of floating.h). Functions of halves take their argument as float and return float.
  */
 #ifndef OPWRIGHT_MATH_H
 #define OPWRIGHT_MATH_H
 
-#include "half.h"
-
-namespace opwright {
-namespace detail {
-
-template <class T> struct floating {};
-template <> struct floating<float> { using type = float; };
-template <> struct floating<double> { using type = double; };
-template <> struct floating<half> { using type = float; };
-template <> struct floating<bfloat16> { using type = float; };
-template <class T> using float_of = typename floating<T>::type;
-
-template <class T> struct whole {};
-template <> struct whole<signed char> { using type = int; };
-template <> struct whole<short> { using type = int; };
-template <> struct whole<int> { using type = int; };
-template <> struct whole<long> { using type = long; };
-template <> struct whole<long long> { using type = long long; };
-
-/* The type that two arguments are computed in: the wider float; a whole number takes the other's type. */
-struct integer {};
-template <class T> struct number : floating<T> {};
-template <> struct number<signed char> { using type = integer; };
-template <> struct number<short> { using type = integer; };
-template <> struct number<int> { using type = integer; };
-template <> struct number<long> { using type = integer; };
-template <> struct number<long long> { using type = integer; };
-template <class A, class B> struct wider {};
-template <class A> struct wider<A, A> { using type = A; };
-template <> struct wider<integer, integer> {};
-template <> struct wider<float, double> { using type = double; };
-template <> struct wider<double, float> { using type = double; };
-template <> struct wider<float, integer> { using type = float; };
-template <> struct wider<double, integer> { using type = double; };
-template <> struct wider<integer, float> { using type = float; };
-template <> struct wider<integer, double> { using type = double; };
-template <class A, class B>
-using float_of_two = typename wider<typename number<A>::type, typename number<B>::type>::type;
-
-}  // namespace detail
-
-/* The C library's functions. A build for this machine (OPWRIGHT_LIBMVEC) declares those that glibc has a vector form of:
- * gcc then vectorises a loop that calls them, within 4 ulp of the exact value, NaN and infinities included. */
-#if defined(OPWRIGHT_LIBMVEC) && defined(__GLIBC__) && defined(__x86_64__) && !defined(__clang__) && \
-    (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35) && defined(__OPTIMIZE__)
-#define OPWRIGHT_VECTOR(name)                                                           \
-  extern "C" {                                                                          \
-  __attribute__((simd("notinbranch"))) float name##f(float) noexcept;                   \
-  __attribute__((simd("notinbranch"))) double name(double) noexcept;                    \
-  }                                                                                     \
-  namespace opwright { namespace detail {                                               \
-  inline float name##_(float x) { return ::name##f(x); }                                \
-  inline double name##_(double x) { return ::name(x); }                                 \
-  } }
-#else
-#define OPWRIGHT_VECTOR(name)                                                           \
-  namespace opwright { namespace detail {                                               \
-  inline float name##_(float x) { return __builtin_##name##f(x); }                      \
-  inline double name##_(double x) { return __builtin_##name(x); }                       \
-  } }
-#endif
-}  // namespace opwright
-
-OPWRIGHT_VECTOR(exp)
-OPWRIGHT_VECTOR(exp2)
-OPWRIGHT_VECTOR(expm1)
-OPWRIGHT_VECTOR(log)
-OPWRIGHT_VECTOR(log2)
-OPWRIGHT_VECTOR(log10)
-OPWRIGHT_VECTOR(log1p)
-OPWRIGHT_VECTOR(cbrt)
-OPWRIGHT_VECTOR(sin)
-OPWRIGHT_VECTOR(cos)
-OPWRIGHT_VECTOR(tan)
-OPWRIGHT_VECTOR(asin)
-OPWRIGHT_VECTOR(acos)
-OPWRIGHT_VECTOR(atan)
-OPWRIGHT_VECTOR(sinh)
-OPWRIGHT_VECTOR(cosh)
-OPWRIGHT_VECTOR(tanh)
-OPWRIGHT_VECTOR(asinh)
-OPWRIGHT_VECTOR(acosh)
-OPWRIGHT_VECTOR(atanh)
-OPWRIGHT_VECTOR(erf)
-OPWRIGHT_VECTOR(erfc)
-#undef OPWRIGHT_VECTOR
+#include "vector.h"
 
 namespace opwright {
 
 #define OPWRIGHT_FLOATING(name)                                      \
-  template <class T>                                                 \
-  inline detail::float_of<T> name(T x) {                             \
+  template <class T, class... None>                                  \
+  inline detail::float_of<T, None...> name(T x, None...) {           \
     return detail::name##_(detail::float_of<T>(x));                  \
   }
 #define OPWRIGHT_UNARY(name)                                         \
@@ -107,17 +24,18 @@ namespace opwright {
   inline double name##_(double x) { return __builtin_##name(x); }    \
   }                                                                  \
   OPWRIGHT_FLOATING(name)
+#define OPWRIGHT_OF_TWO(name)                                                          \
+  template <class A, class B, class... None>                                           \
+  inline detail::float_of_two<A, B, None...> name(A x, B y, None...) {                 \
+    using R = detail::float_of_two<A, B>;                                              \
+    return detail::name##_(R(x), R(y));                                                \
+  }
 #define OPWRIGHT_BINARY(name)                                                          \
   namespace detail {                                                                   \
   inline float name##_(float x, float y) { return __builtin_##name##f(x, y); }         \
   inline double name##_(double x, double y) { return __builtin_##name(x, y); }         \
   }                                                                                    \
-  /* The empty pack makes std's templates the better match where a source brings them in. */ \
-  template <class A, class B, class... None>                                           \
-  inline detail::float_of_two<A, B> name(A x, B y, None...) {                          \
-    using R = detail::float_of_two<A, B>;                                              \
-    return detail::name##_(R(x), R(y));                                                \
-  }
+  OPWRIGHT_OF_TWO(name)
 
 OPWRIGHT_FLOATING(exp)
 OPWRIGHT_FLOATING(exp2)
@@ -147,58 +65,58 @@ OPWRIGHT_UNARY(tgamma)
 OPWRIGHT_UNARY(floor)
 OPWRIGHT_UNARY(ceil)
 OPWRIGHT_UNARY(trunc)
-OPWRIGHT_UNARY(round)
 OPWRIGHT_UNARY(rint)
+OPWRIGHT_UNARY(nearbyint)
 OPWRIGHT_UNARY(fabs)
-OPWRIGHT_BINARY(pow)
+OPWRIGHT_OF_TWO(pow)
 OPWRIGHT_BINARY(fmod)
-OPWRIGHT_BINARY(atan2)
-OPWRIGHT_BINARY(hypot)
+OPWRIGHT_OF_TWO(atan2)
+OPWRIGHT_OF_TWO(hypot)
 OPWRIGHT_BINARY(fmin)
 OPWRIGHT_BINARY(fmax)
 OPWRIGHT_BINARY(copysign)
 #undef OPWRIGHT_UNARY
 #undef OPWRIGHT_FLOATING
 #undef OPWRIGHT_BINARY
+#undef OPWRIGHT_OF_TWO
 
 /* a * b + c, rounded once. */
-template <class T>
-inline detail::float_of<T> fma(T a, T b, T c) {
-  using R = detail::float_of<T>;
+template <class A, class B, class C, class... None>
+inline detail::float_of_three<A, B, C, None...> fma(A a, B b, C c, None...) {
+  using R = detail::float_of_three<A, B, C>;
   if constexpr (sizeof(R) == sizeof(float)) return __builtin_fmaf(R(a), R(b), R(c));
-  else return __builtin_fma(a, b, c);
+  else return __builtin_fma(R(a), R(b), R(c));
 }
 
-template <class T>
-inline detail::float_of<T> abs(T x) {
+template <class T, class... None>
+inline detail::float_of<T, None...> abs(T x, None...) {
   return fabs(x);
 }
-template <class T>
-inline typename detail::whole<T>::type abs(T x) {
+template <class T, class... None>
+inline typename detail::whole<T, None...>::type abs(T x, None...) {
   return x < 0 ? -x : x;
 }
-template <class T>
-inline bool isnan(T x, detail::float_of<T> * = nullptr) {
+template <class T, class... None, class = detail::float_of<T, None...>>
+inline bool isnan(T x, None...) {
   return __builtin_isnan(detail::float_of<T>(x));
 }
-template <class T>
-inline bool isinf(T x, detail::float_of<T> * = nullptr) {
+template <class T, class... None, class = detail::float_of<T, None...>>
+inline bool isinf(T x, None...) {
   return __builtin_isinf(detail::float_of<T>(x));
 }
-template <class T>
-inline bool isfinite(T x, detail::float_of<T> * = nullptr) {
+template <class T, class... None, class = detail::float_of<T, None...>>
+inline bool isfinite(T x, None...) {
   return __builtin_isfinite(detail::float_of<T>(x));
 }
 
-/* The smaller and the larger of two numbers of one type, NaN if either is (as torch.minimum and torch.maximum). Two
- * template parameters, so that std::min is the better match where a source uses namespace std. */
-template <class A, class B>
-inline detail::float_of_two<A, B> min(const A &a, const B &b) {
+/* The smaller and the larger of two numbers of one type, NaN if either is (as torch.minimum and torch.maximum). */
+template <class A, class B, class... None>
+inline detail::float_of_two<A, B, None...> min(const A &a, const B &b, None...) {
   const detail::float_of_two<A, B> x = a, y = b, smaller = x < y ? x : y; /* two selections, no branch to mispredict */
   return x != x ? x : smaller;
 }
-template <class A, class B>
-inline detail::float_of_two<A, B> max(const A &a, const B &b) {
+template <class A, class B, class... None>
+inline detail::float_of_two<A, B, None...> max(const A &a, const B &b, None...) {
   const detail::float_of_two<A, B> x = a, y = b, larger = x > y ? x : y;
   return x != x ? x : larger;
 }
@@ -211,24 +129,94 @@ inline typename detail::whole<A>::type max(const A &a, const typename detail::wh
   return a > b ? a : b;
 }
 
-/* What the standard library doesn't have, by PyTorch's names and definitions. */
-template <class T>
-inline detail::float_of<T> rsqrt(T x) {
+/* What the standard library doesn't have, or means otherwise, by PyTorch's names and definitions. */
+
+/* To the nearest whole number, halfway cases to the even one. C's own `round`, which a plain number gets where the
+ * source includes <cmath>, goes away from zero there; `rint` is half to even everywhere. */
+template <class T, class... None>
+inline detail::float_of<T, None...> round(T x, None...) {
+  return rint(x);
+}
+/* sin(pi * x) / (pi * x) */
+template <class T, class... None>
+inline detail::float_of<T, None...> sinc(T x, None...) {
+  using R = detail::float_of<T>;
+  const R u = R(x) * R(3.14159265358979323846), ratio = sin(u) / u;
+  return u == 0 ? R(1) : ratio;
+}
+/* 1 - x * x and its opposite by factors, which are exact near 1; of -1 and 1, 0 without a sign. */
+template <class T, class... None>
+inline detail::float_of<T, None...> one_minus_square(T x, None...) {
+  using R = detail::float_of<T>;
+  return (1 - R(x)) * (1 + R(x)) + 0;
+}
+template <class T, class... None>
+inline detail::float_of<T, None...> square_minus_one(T x, None...) {
+  using R = detail::float_of<T>;
+  return (R(x) - 1) * (R(x) + 1) + 0;
+}
+/* -1, 0 or 1; 0 of NaN. */
+template <class T, class... None>
+inline detail::float_of<T, None...> sign(T x, None...) {
+  using R = detail::float_of<T>;
+  const R v = x;
+  return (v > 0 ? R(1) : R(0)) - (v < 0 ? R(1) : R(0));
+}
+template <class T, class... None, class = detail::float_of<T, None...>>
+inline bool signbit(T x, None...) {
+  return __builtin_signbit(detail::float_of<T>(x));
+}
+template <class T, class... None>
+inline detail::float_of<T, None...> rsqrt(T x, None...) {
   return 1 / sqrt(x);
 }
-template <class T>
-inline detail::float_of<T> sigmoid(T x) {
-  return 1 / (1 + exp(-detail::float_of<T>(x)));
+/* The exponential never overflows, and the tail on the left keeps its precision. */
+template <class T, class... None>
+inline detail::float_of<T, None...> sigmoid(T x, None...) {
+  using R = detail::float_of<T>;
+  const R v = x, e = exp(-fabs(v));
+  return (v < 0 ? e : R(1)) / (1 + e);
 }
-template <class T>
-inline detail::float_of<T> relu(T x) {
-  const detail::float_of<T> v = x;
-  return v < 0 ? 0 : v;
+template <class T, class... None>
+inline detail::float_of<T, None...> logsigmoid(T x, None...) {
+  using R = detail::float_of<T>;
+  const R v = x, tail = log1p(exp(-fabs(v)));
+  return (v > 0 ? R(0) : v) - tail;
 }
-template <class T>
-inline detail::float_of<T> elu(T x) {
-  const detail::float_of<T> v = x, below = expm1(v); /* computed first: a selection is vectorised, a branch isn't */
-  return v > 0 ? v : below;
+/* x - tanh(x), of floats in double: their difference near 0 is as small as x^3. */
+template <class T, class... None>
+inline detail::float_of<T, None...> tanhshrink(T x, None...) {
+  const double v = detail::float_of<T>(x);
+  return detail::float_of<T>(v - tanh(v));
+}
+/* log(exp(a) + exp(b)) */
+template <class A, class B, class... None>
+inline detail::float_of_two<A, B, None...> logaddexp(A a, B b, None...) {
+  using R = detail::float_of_two<A, B>;
+  const R x = a, y = b, larger = x > y ? x : y, sum = larger + log1p(exp(-fabs(x - y)));
+  const R result = x == y && isinf(x) ? x : sum;
+  return x != x || y != y ? x + y : result;
+}
+/* x * log(y), and 0 where x is 0, whatever y is but NaN. */
+template <class A, class B, class... None>
+inline detail::float_of_two<A, B, None...> xlogy(A a, B b, None...) {
+  using R = detail::float_of_two<A, B>;
+  const R x = a, y = b, product = x * log(y);
+  return x == 0 && y == y ? R(0) : product;
+}
+template <class A, class B, class... None>
+inline detail::float_of_two<A, B, None...> xlog1py(A a, B b, None...) {
+  using R = detail::float_of_two<A, B>;
+  const R x = a, y = b, product = x * log1p(y);
+  return x == 0 && y == y ? R(0) : product;
+}
+/* What is left of a after whole multiples of b, with b's sign, as torch.remainder and Python's %; `fmod` has a's. C's
+ * own `remainder`, which plain numbers get where the source includes <cmath>, rounds the quotient to the nearest. */
+template <class A, class B, class... None>
+inline detail::float_of_two<A, B, None...> remainder(A a, B b, None...) {
+  using R = detail::float_of_two<A, B>;
+  const R left = fmod(R(a), R(b)), other = b;
+  return left != 0 && (left < 0) != (other < 0) ? left + other : left;
 }
 
 }  // namespace opwright

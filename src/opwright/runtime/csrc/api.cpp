@@ -7,8 +7,10 @@
 #include <deque>
 #include <mutex>
 
-#include "autograd.h"
+#include "derivative.h"
 #include "errors.h"
+#include "gemm.h"
+#include "kernels.h"
 
 namespace opw {
 
@@ -132,6 +134,14 @@ OPW_EXPORT const opw_library* opw_library_open(const char* path) {
   });
 }
 
+// opw_host.gemm by one Multiplier, for tests and benchmarks. 1, or 0 where that one can't.
+OPW_EXPORT int32_t opw_gemm_by(int32_t by, int32_t dtype, int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n,
+                               int64_t k, double alpha, const void* a, int64_t lda, const void* b, int64_t ldb, double beta,
+                               void* c, int64_t ldc) {
+  const Gemm g{transpose_a != 0, transpose_b != 0, m, n, k, alpha, beta, lda, ldb, ldc};
+  return guarded([&]() -> int32_t { return multiply(static_cast<Multiplier>(by), dtype, g, a, b, c); });
+}
+
 // The schema `qualified` ("ns::name", overload) must be defined already.
 OPW_EXPORT Operator* opw_operator_new(Kernel* kernel, const char* qualified, const char* overload, const int64_t* plan,
                                       int64_t count, int32_t returns_residuals) {
@@ -141,13 +151,15 @@ OPW_EXPORT Operator* opw_operator_new(Kernel* kernel, const char* qualified, con
   });
 }
 
-// Gives `op` its kernels at the CPU and Autograd keys. `backward` may be null: then `missing` is the error of backward().
-OPW_EXPORT int32_t opw_operator_register(Operator* op, const Operator* forward, const Operator* backward,
+// Gives `op` its kernels at the CPU and Autograd keys. `backward` may be null: then `missing` is the error of backward(). So
+// may `jvp`, its forward mode.
+OPW_EXPORT int32_t opw_operator_register(Operator* op, const Operator* forward, const Operator* backward, const Operator* jvp,
                                          const int64_t* words, int64_t count, const char* node_name, const char* missing) {
   return guarded([&]() -> int32_t {
     auto* derivative = Derivative::decode(op->plan, words, count);
     derivative->forward = forward;
     derivative->backward = backward;
+    derivative->forward_mode.op = jvp;
     derivative->node_name = node_name;
     derivative->missing = missing;
     op->derivative = derivative;

@@ -2,7 +2,7 @@
 #include <ATen/ops/to.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "autograd.h"
+#include "kernels.h"
 
 namespace opw {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 class Widest {
  public:
   Widest(const Plan& plan, c10::ArrayRef<c10::IValue> arguments) : plan_(plan), types_(plan.variables.size()) {
-    for (size_t i = 0; i < arguments.size(); ++i) {
+    for (size_t i = 0; i < arguments.size() && !promotes(); ++i) {
       if (plan.arguments[i].kind != Kind::Tensor) continue;
       const auto& p = plan.inputs[plan.arguments[i].index];
       const at::Tensor& t = tensor_of(arguments[i]);
@@ -26,6 +26,10 @@ class Widest {
   }
 
  private:
+  // Whether the operator promotes its arguments itself, as PyTorch's own pointwise ones go on doing under autocast.
+  bool promotes() const {
+    return plan_.broadcast == Broadcast::Pointwise && plan_.autocast < 0;
+  }
   struct Type {
     std::optional<at::ScalarType> type;
     bool fixed = false;  // by what is mutated, which can't be a copy
@@ -38,7 +42,12 @@ class Widest {
   void settle(int64_t variable) {
     auto& known = types_[variable];
     const auto asked = static_cast<at::ScalarType>(plan_.autocast);
-    if (known.type && !known.fixed && plan_.autocast >= 0 && allows(plan_, variable, asked)) known.type = asked;
+    const bool asks = plan_.autocast >= 0 && allows(plan_, variable, asked);
+    if (plan_.broadcast == Broadcast::Pointwise) {  // promotes by itself, so that only what its signature asks for remains
+      known.type = known.type && asks ? std::optional(asked) : std::nullopt;
+      return;
+    }
+    if (known.type && !known.fixed && asks) known.type = asked;
     if (known.type && !allows(plan_, variable, *known.type)) known.type.reset();
   }
   const Plan& plan_;

@@ -18,18 +18,39 @@ extern "C" void opw_kernel_publish(opw::Kernel*, uint64_t types, const opw_kerne
 extern "C" opw::Operator* opw_operator_new(opw::Kernel*, const char* qualified, const char* overload, const int64_t* plan,
                                            int64_t count, int32_t returns_residuals);
 extern "C" int32_t opw_operator_register(opw::Operator*, const opw::Operator* forward, const opw::Operator* backward,
-                                         const int64_t* words, int64_t count, const char* node_name, const char* missing);
+                                         const opw::Operator* jvp, const int64_t* words, int64_t count, const char* node_name,
+                                         const char* missing);
 
 namespace opw {
 namespace {
 
 const opw_bundle* loaded = nullptr;
+std::vector<Kernel*> kernels;
+
+const opw_kernel* row(const opw_bundle_instance& instance) {
+  const opw_library* table = instance.table(host());
+  const char* name = loaded->kernels[instance.kernel].name;
+  for (int32_t i = 0; table && i < table->count; ++i)
+    if (!std::strcmp(table->kernels[i].name, name) && !std::strcmp(table->kernels[i].instance, instance.name))
+      return &table->kernels[i];
+  TORCH_CHECK(false, name, " for ", instance.name, " is missing");
+}
 
 // The callbacks that Python gives elsewhere. They throw: their callers are C++.
-void lacks(int64_t kernel, uint64_t types, int32_t*) {
+// What is derived has, elsewhere, an instance for each choice of results; here it has one that computes all of them.
+void find(int64_t kernel, uint64_t key, int32_t* done) {
+  const bool derived = loaded->kernels[kernel].derived;
+  uint64_t types = derived ? key & 0xffffffff : key;
   std::string has;
-  for (int32_t i = 0; i < loaded->instance_count; ++i)
-    if (loaded->instances[i].kernel == kernel) has += (has.empty() ? "" : "; ") + std::string(loaded->instances[i].name);
+  for (int32_t i = 0; i < loaded->instance_count; ++i) {
+    const auto& instance = loaded->instances[i];
+    if (instance.kernel != kernel) continue;
+    has += (has.empty() ? "" : "; ") + std::string(instance.name);
+    if (!derived || instance.types != types) continue;
+    opw_kernel_publish(kernels[kernel], key, row(instance));
+    *done = 1;
+    return;
+  }
   std::string met;
   for (; types; types >>= 8)
     met += (met.empty() ? "" : ", ") + std::string(c10::toString(static_cast<at::ScalarType>((types & 0xff) - 1)));
@@ -65,15 +86,6 @@ void misfit(int64_t kernel, int64_t count, const int64_t* words) {
                              index + "\n  signature:    " + k.signature);
 }
 
-const opw_kernel* row(const opw_bundle_instance& instance) {
-  const opw_library* table = instance.table(host());
-  const char* name = loaded->kernels[instance.kernel].name;
-  for (int32_t i = 0; table && i < table->count; ++i)
-    if (!std::strcmp(table->kernels[i].name, name) && !std::strcmp(table->kernels[i].instance, instance.name))
-      return &table->kernels[i];
-  TORCH_CHECK(false, name, " for ", instance.name, " is missing");
-}
-
 template <class T>
 T checked(T result) {
   TORCH_CHECK(result, opw_last_error());
@@ -91,18 +103,16 @@ void define(torch::Library& library, const opw_bundle_operator& op) {
   library.def(op.schema, tags);
 }
 
-std::vector<Kernel*> make_kernels(const opw_bundle& bundle) {
-  std::vector<Kernel*> kernels;
+void make_kernels(const opw_bundle& bundle) {
   for (int32_t i = 0; i < bundle.kernel_count; ++i) kernels.push_back(opw_kernel_new(i, bundle.kernels[i].name));
   for (int32_t i = 0; i < bundle.instance_count; ++i) {
     const auto& instance = bundle.instances[i];
     opw_kernel_publish(kernels[instance.kernel], instance.types, row(instance));
   }
-  return kernels;
 }
 
 void register_all(const opw_bundle& bundle) {
-  const auto kernels = make_kernels(bundle);
+  make_kernels(bundle);
   auto* library = new torch::Library(torch::Library::FRAGMENT, bundle.ns, std::nullopt, __FILE__, __LINE__);  // for ever
   std::vector<Operator*> made(bundle.operator_count);
   for (int32_t i = 0; i < bundle.operator_count; ++i) {
@@ -115,8 +125,8 @@ void register_all(const opw_bundle& bundle) {
     const auto& op = bundle.operators[i];
     if (!made[i]) continue;
     checked(opw_operator_register(made[i], op.forward < 0 ? nullptr : made[op.forward],
-                                  op.backward < 0 ? nullptr : made[op.backward], op.wires, op.wires_size, op.node_name,
-                                  op.missing));
+                                  op.backward < 0 ? nullptr : made[op.backward], op.jvp < 0 ? nullptr : made[op.jvp], op.wires,
+                                  op.wires_size, op.node_name, op.missing));
   }
 }
 
@@ -128,7 +138,7 @@ extern "C" const char* opw_bundle_register(const opw_bundle* bundle) {
   try {
     opw::loaded = bundle;
     opw::Callbacks callbacks{};
-    callbacks.build = &opw::lacks;
+    callbacks.build = &opw::find;
     callbacks.explain = &opw::misfit;
     // There are no Python classes here, and errors are PyTorch's own; anything but null makes opw_last_error speak.
     auto* any = reinterpret_cast<_object*>(&opw::loaded);

@@ -8,6 +8,7 @@ struct opw_bundle_kernel {
   const char *const *input_names;
   int32_t given;  // the sizes that come as arguments
   int32_t ellipsis, dtype;  // whether the shape of `...` and an element type do
+  int32_t derived;          // from a pointwise operator
 };
 
 // A kernel for certain element types, and the table that has it.
@@ -25,7 +26,7 @@ struct opw_bundle_operator {
   int32_t kernel, returns_residuals;
   int64_t plan_size;
   const int64_t *plan;
-  int32_t forward, backward;  // operators of this bundle; -1: none
+  int32_t forward, backward, jvp;  // operators of this bundle; -1: none
   int64_t wires_size;
   const int64_t *wires;
   const char *node_name, *missing;

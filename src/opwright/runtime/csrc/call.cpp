@@ -6,6 +6,7 @@
 
 #include "errors.h"
 #include "frame.h"
+#include "loop_frame.h"
 #include "operator.h"
 
 namespace opw {
@@ -108,6 +109,14 @@ void check_memory(const Operator& op, const Call& call) {
   }
 }
 
+template <class F>
+void enter(const Operator& op, const opw_kernel& kernel, const Call& call, const Bound<int64_t>& bound, at::Tensor* outputs) {
+  F frame(op, call, bound, outputs);
+  frame.add_tensors(kernel);
+  frame.enter(kernel);
+  frame.finish();
+}
+
 }  // namespace
 
 void check_dense(const Operator& op, c10::ArrayRef<c10::IValue> arguments) {
@@ -171,15 +180,17 @@ void run(const Operator& op, const Call& call, at::Tensor* outputs) {
   check_memory(op, call);
   if (C10_UNLIKELY(!bind(op.plan, call.inputs.data(), bound))) explain(op, call);
   if (C10_UNLIKELY(op.plan.indices || !op.plan.mutated.empty())) check_values(op, call, bound);
+  const uint64_t wanted = call.wanted & ((uint64_t(2) << (op.plan.outputs.size() - 1)) - 1);
   // A kernel with one gradient needn't ask whether it is wanted.
-  if (C10_UNLIKELY(op.plan.masked && !(call.wanted & ((uint64_t(2) << (op.plan.outputs.size() - 1)) - 1)))) return;
-  const opw_kernel* kernel = op.kernel->find(bound.types);
-  if (C10_UNLIKELY(!kernel)) kernel = op.kernel->get(bound.types);
-  Frame frame(op, call, bound, outputs);
-  frame.add_inputs(*kernel);
-  frame.add_outputs();
-  frame.enter(*kernel);
-  frame.finish();
+  if (C10_UNLIKELY(op.plan.masked && !wanted)) return;
+  const uint64_t key = op.plan.derived ? bound.types | wanted << 32 : bound.types;
+  const opw_kernel* kernel = op.kernel->find(key);
+  if (C10_UNLIKELY(!kernel)) kernel = op.kernel->get(key);
+  switch (op.plan.broadcast) {
+    case Broadcast::None: return enter<Frame>(op, *kernel, call, bound, outputs);
+    case Broadcast::Pointwise: return enter<PointwiseFrame>(op, *kernel, call, bound, outputs);
+    case Broadcast::Batched: return enter<BatchedFrame>(op, *kernel, call, bound, outputs);
+  }
 }
 
 void run(const Operator& op, torch::jit::Stack& stack) {
@@ -191,22 +202,22 @@ void run(const Operator& op, torch::jit::Stack& stack) {
   for (auto& output : outputs) stack.emplace_back(std::move(output));
 }
 
-const opw_kernel* Kernel::get(uint64_t types) {
+const opw_kernel* Kernel::get(uint64_t key) {
   int32_t done = 0;
-  if (callbacks.build) callbacks.build(id, types, &done);
+  if (callbacks.build) callbacks.build(id, key, &done);
   if (done != 1) raise_pending(name + "(): its kernel could not be built");
-  const opw_kernel* kernel = find(types);
+  const opw_kernel* kernel = find(key);
   if (!kernel) raise(Class::Internal, name + "(): the library that was built lacks this kernel");
   return kernel;
 }
 
-void Kernel::publish(uint64_t types, const opw_kernel* kernel) {
+void Kernel::publish(uint64_t key, const opw_kernel* kernel) {
   std::lock_guard<std::mutex> lock(publishing_);
   Instances next;
-  next.list.push_back({types, kernel});
+  next.list.push_back({key, kernel});
   for (const auto& i : instances.load(std::memory_order_acquire)->list)
-    if (i.types != types) next.list.push_back(i);
-  std::sort(next.list.begin(), next.list.end(), [](auto& a, auto& b) { return a.types < b.types; });
+    if (i.key != key) next.list.push_back(i);
+  std::sort(next.list.begin(), next.list.end(), [](auto& a, auto& b) { return a.key < b.key; });
   const auto known = std::find_if(published_.begin(), published_.end(), [&](auto& old) { return *old == next; });
   if (known != published_.end()) return instances.store(known->get(), std::memory_order_release);
   published_.push_back(std::make_unique<const Instances>(std::move(next)));

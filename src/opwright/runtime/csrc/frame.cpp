@@ -21,26 +21,6 @@ struct Text {
   }
 };
 
-opw_tensor absent() {
-  return {nullptr, nullptr, nullptr, 0, 0, 0, 0, 0};
-}
-
-// What the kernel writes is asked for as such: a lazy copy (torch._lazy_clone) becomes a real one by that.
-opw_tensor view(const at::Tensor& t, bool written) {
-  auto* impl = t.unsafeGetTensorImpl();
-  const auto sizes = impl->sizes();
-  void* data = !impl->numel() ? nullptr : written ? t.mutable_data_ptr() : const_cast<void*>(t.const_data_ptr());
-  return {data, sizes.data(), impl->strides().data(), impl->numel(), static_cast<int32_t>(sizes.size()),
-          static_cast<int32_t>(t.scalar_type()), 1, 0};
-}
-
-// Whether a kernel may read `t` where it is: C++ takes every element to be at a multiple of its size (torch.frombuffer
-// doesn't care), and Tensor<T> takes them to be dense.
-bool is_usable(const at::Tensor& t, bool strided) {
-  const auto address = reinterpret_cast<uintptr_t>(t.const_data_ptr());
-  return (strided || t.is_contiguous()) && (address & (t.element_size() - 1)) == 0;
-}
-
 // What torch.empty does in deterministic mode: a kernel that leaves an element unwritten is then wrong in the same way every
 // time.
 void fill_deterministically(at::Tensor& t) {
@@ -59,13 +39,33 @@ opw_rng draw(const Call& call) {
 
 }  // namespace
 
-at::Tensor Frame::allocate(size_t output, c10::IntArrayRef sizes) const {
+opw_tensor absent() {
+  return {nullptr, nullptr, nullptr, 0, 0, 0, 0, 0};
+}
+
+opw_tensor view(const at::Tensor& t, bool written) {
+  auto* impl = t.unsafeGetTensorImpl();
+  const auto sizes = impl->sizes();
+  void* data = !impl->numel() ? nullptr : written ? t.mutable_data_ptr() : const_cast<void*>(t.const_data_ptr());
+  return {data, sizes.data(), impl->strides().data(), impl->numel(), static_cast<int32_t>(sizes.size()),
+          static_cast<int32_t>(t.scalar_type()), 1, 0};
+}
+
+bool is_aligned(const at::Tensor& t) {
+  return (reinterpret_cast<uintptr_t>(t.const_data_ptr()) & (t.element_size() - 1)) == 0;
+}
+
+void Frame::refuse_result(size_t output, c10::IntArrayRef sizes, const c10::Error& error) const {
+  refuse_memory(op_, "result number " + std::to_string(output + 1), sizes, output_type(plan(output), bound_), error);
+}
+
+at::Tensor Frame::allocate(size_t output, c10::IntArrayRef sizes, c10::OptionalIntArrayRef strides) const {
   const at::ScalarType type = output_type(plan(output), bound_);
   at::Tensor t;
   try {
-    t = at::detail::empty_cpu(sizes, type);
+    t = strides ? at::detail::empty_strided_cpu(sizes, *strides, type) : at::detail::empty_cpu(sizes, type);
   } catch (const c10::Error& error) {
-    refuse_memory(op_, "result number " + std::to_string(output + 1), sizes, type, error);
+    refuse_result(output, sizes, error);
   }
   const auto& context = at::globalContext();
   if (C10_UNLIKELY(context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory())) {
@@ -82,19 +82,9 @@ void Frame::add_inputs(const opw_kernel& kernel) {
       tensors_.push_back(absent());
       continue;
     }
-    const bool mutated = op_.plan.inputs[i].mutated;
-    if (C10_UNLIKELY(!is_usable(*t, (kernel.strided >> i) & 1))) {
-      at::AutoDispatchBelowADInplaceOrView guard;
-      held_.reserve(call_.inputs.size());  // no copy may move: `t` points at it
-      if (mutated) back_.push_back({t, held_.size()});
-      try {
-        held_.push_back(t->clone(at::MemoryFormat::Contiguous));
-      } catch (const c10::Error& error) {
-        refuse_memory(op_, "a contiguous copy of " + argument_name(op_, i), t->sizes(), t->scalar_type(), error);
-      }
-      t = &held_.back();
-    }
-    tensors_.push_back(view(*t, mutated));
+    if (C10_UNLIKELY(!(((kernel.strided >> i) & 1 || t->is_contiguous()) && is_aligned(*t))))
+      t = hold(i, "a contiguous copy of ", [](const at::Tensor& from) { return from.clone(at::MemoryFormat::Contiguous); });
+    tensors_.push_back(view(*t, op_.plan.inputs[i].mutated));
   }
 }
 
@@ -105,7 +95,7 @@ void Frame::add_outputs() {
     decided_.reserve(op_.plan.outputs.size());  // none may move: the kernel sees their sizes
   }
   for (size_t i = 0; i < op_.plan.outputs.size(); ++i) {
-    const bool wanted = i < op_.returns() && ((call_.wanted >> i) & 1);
+    const bool wanted = is_wanted(i);
     if (C10_UNLIKELY(plan(i).is_decided()) && wanted) {
       add_decided(i);
     } else if (!wanted) {

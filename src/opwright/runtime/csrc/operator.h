@@ -16,11 +16,12 @@
 
 namespace opw {
 
-// The instances of one kernel, by the key of Bound::types. Replaced as a whole by one atomic store, never freed: a call
+// The instances of one kernel, by their keys: Bound::types and, for derived ones, the outputs that they compute above
+// them, from bit 32 on. Replaced as a whole by one atomic store, never freed: a call
 // in flight may still read the old one. One that was there before is used again, so that going back and forth between
 // the same libraries costs no memory.
 struct Instance {
-  uint64_t types;
+  uint64_t key;
   const opw_kernel* kernel;
   bool operator==(const Instance&) const = default;
 };
@@ -34,14 +35,14 @@ struct Kernel {
   std::string name;
   std::atomic<const Instances*> instances{new Instances};
 
-  const opw_kernel* find(uint64_t types) const {
+  const opw_kernel* find(uint64_t key) const {
     for (const auto& i : instances.load(std::memory_order_acquire)->list)
-      if (i.types == types) return i.kernel;
+      if (i.key == key) return i.kernel;
     return nullptr;
   }
   // Has Python build the instance where it isn't there yet; raises what the build raises.
-  const opw_kernel* get(uint64_t types);
-  void publish(uint64_t types, const opw_kernel* kernel);  // in place of an older one
+  const opw_kernel* get(uint64_t key);
+  void publish(uint64_t key, const opw_kernel* kernel);  // in place of an older one
 
  private:
   std::mutex publishing_;
@@ -89,6 +90,9 @@ struct WrongIndex {
 // Raises Python's error for a call that doesn't fit.
 [[noreturn]] void explain(const Operator& op, const Call& call, const WrongIndex* index = nullptr);
 
+// Where arguments are plain CPU tensors: raises if something mutated overlaps another argument, as check_values does.
+void check_overlap(const Operator& op, c10::ArrayRef<c10::IValue> arguments);
+
 // What the values of arguments have to obey: indices in range, nothing mutated that overlaps something.
 void check_values(const Operator& op, const Call& call, const Bound<int64_t>& bound);
 
@@ -125,7 +129,7 @@ inline int64_t int_of(const c10::IValue& value) {
 struct Callbacks {
   // Sets `done` to 1 after publishing the instance. Not by returning it: what ctypes returns for a function that an
   // exception ended is whatever was there before.
-  void (*build)(int64_t kernel, uint64_t types, int32_t* done);
+  void (*build)(int64_t kernel, uint64_t key, int32_t* done);
   void (*explain)(int64_t kernel, int64_t count, const int64_t* words);  // sets the error of a call that doesn't fit
 };
 extern Callbacks callbacks;

@@ -1,10 +1,18 @@
 #include "plan.h"
 
+#include <ATen/ExpandUtils.h>
+#include <ATen/native/TypeProperties.h>
+#include <c10/core/DefaultDtype.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
 
 namespace opw {
+bool allows(const Plan& plan, int64_t variable, at::ScalarType type) {
+  const auto code = static_cast<uint64_t>(type);
+  return code < 64 && ((plan.variables[variable] >> code) & 1);
+}
+
 namespace {
 
 struct Reader {
@@ -71,6 +79,8 @@ Plan Plan::decode(const int64_t* words, int64_t count) {
   plan.residuals = in.next();
   plan.decided = in.next();
   plan.autocast = in.next();
+  plan.broadcast = static_cast<Broadcast>(in.next());
+  plan.derived = in.next();
   plan.factory = plan.inputs.empty();
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     plan.indices |= plan.inputs[i].indices;
@@ -208,9 +218,55 @@ Step bind_dim(const Expression& e, const I& size, Bound<I>& bound) {
   return evaluate(e, bound, value) && value == size ? Step::Done : Step::Wrong;
 }
 
+// By PyTorch's rules, which look at ranks; Undefined where it refuses.
+at::ScalarType promote(const Plan& plan, const at::Tensor* const* inputs, int64_t variable) {
+  at::native::ResultTypeState state;
+  try {
+    for (size_t i = 0; i < plan.inputs.size(); ++i)
+      if (plan.inputs[i].is_of(variable) && inputs[i]->defined())
+        state = at::native::update_result_type_state(*inputs[i], state);
+    return at::native::result_type(state);
+  } catch (const c10::Error&) {
+    return at::ScalarType::Undefined;
+  }
+}
+
+bool takes_integers(const Plan& plan, int64_t variable) {
+  constexpr at::ScalarType integers[] = {at::kBool, at::kByte,   at::kChar,   at::kShort, at::kInt,
+                                         at::kLong, at::kUInt16, at::kUInt32, at::kUInt64};
+  return std::any_of(std::begin(integers), std::end(integers), [&](auto type) { return allows(plan, variable, type); });
+}
+
+// What a pointwise operator computes a variable in: what its tensors promote to or, where these are integers and it isn't
+// for any, the default type. Undefined where no tensor tells.
+at::ScalarType promoted(const Plan& plan, const at::Tensor* const* inputs, int64_t variable) {
+  auto type = at::ScalarType::Undefined;
+  bool same = true;
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    if (!plan.inputs[i].is_of(variable) || !inputs[i]->defined()) continue;
+    const auto own = inputs[i]->scalar_type();
+    if (type == at::ScalarType::Undefined) type = own;
+    same &= own == type && !inputs[i]->unsafeGetTensorImpl()->is_wrapped_number();
+  }
+  if (C10_UNLIKELY(!same)) type = promote(plan, inputs, variable);
+  const bool floats = c10::isIntegralType(type, /*includeBool=*/true) && !takes_integers(plan, variable);
+  return C10_UNLIKELY(floats) ? c10::get_default_dtype_as_scalartype() : type;
+}
+
+// False where no tensor tells a variable, or it isn't for what its tensors promote to.
+bool promote_all(const Plan& plan, const at::Tensor* const* inputs, uint64_t& types) {
+  for (size_t v = 0; v < plan.variables.size(); ++v) {
+    const auto type = promoted(plan, inputs, static_cast<int64_t>(v));
+    if (!allows(plan, static_cast<int64_t>(v), type)) return false;
+    types |= (static_cast<uint64_t>(type) + 1) << (8 * v);
+  }
+  return true;
+}
+
 bool bind_type(const Plan& plan, const TensorPlan& t, at::ScalarType type, uint64_t& types) {
   if (t.type_kind == TypeKind::Concrete) return static_cast<int64_t>(type) == t.type;
   if (t.type_kind == TypeKind::Accumulate) return true;  // checked when every variable is known
+  if (plan.broadcast == Broadcast::Pointwise) return true;  // promote_all has seen to it
   const int shift = static_cast<int>(8 * t.type);
   const uint64_t code = static_cast<uint64_t>(type) + 1, known = (types >> shift) & 0xff;
   if (known) return known == code;
@@ -220,11 +276,6 @@ bool bind_type(const Plan& plan, const TensorPlan& t, at::ScalarType type, uint6
 }
 
 }  // namespace
-
-bool allows(const Plan& plan, int64_t variable, at::ScalarType type) {
-  const auto code = static_cast<uint64_t>(type);
-  return code < 64 && ((plan.variables[variable] >> code) & 1);
-}
 
 at::ScalarType accumulate(at::ScalarType type) {
   return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
@@ -250,6 +301,47 @@ bool bind_ellipsis(const at::Tensor& t, int64_t leading, Bound<I>& bound) {
   return true;
 }
 
+// Widens `...` to what it and the leading sizes of a tensor broadcast to.
+bool widen(const at::Tensor& t, int64_t leading, Bound<int64_t>& bound) {
+  const auto sizes = t.sizes().slice(0, leading);
+  auto& wide = bound.ellipsis;
+  if (!bound.has_ellipsis) wide.append(sizes.begin(), sizes.end());
+  bound.has_ellipsis = true;
+  if (C10_LIKELY(sizes == c10::IntArrayRef(wide))) return true;
+  if (sizes.size() > wide.size()) wide.insert(wide.begin(), sizes.size() - wide.size(), 1);
+  for (size_t d = wide.size(), s = sizes.size(); s > 0;) {
+    int64_t& size = wide[--d];
+    if (size == 1) size = sizes[--s];
+    else if (const int64_t own = sizes[--s]; own != size && own != 1) return false;
+  }
+  return true;
+}
+bool widen(const at::Tensor& t, int64_t leading, Bound<c10::SymInt>& bound) {
+  const auto sizes = t.sym_sizes().slice(0, leading);
+  const auto wide = bound.has_ellipsis ? at::infer_size_symdimvector(bound.ellipsis, sizes)
+                                       : at::SymDimVector(sizes.begin(), sizes.end());
+  bound.ellipsis.assign(wide.begin(), wide.end());
+  bound.has_ellipsis = true;
+  return true;
+}
+
+template <class I>
+bool bind_leading(const Plan& plan, const at::Tensor& t, int64_t leading, Bound<I>& bound) {
+  return plan.broadcast == Broadcast::None ? bind_ellipsis(t, leading, bound) : widen(t, leading, bound);
+}
+
+// What is overwritten has the shape that all broadcast to, and a type that the result may be cast to.
+bool fit_mutated(const Plan& plan, const at::Tensor* const* inputs, const Bound<int64_t>& bound) {
+  for (const int64_t i : plan.mutated) {
+    const auto& p = plan.inputs[i];
+    if (!inputs[i]->defined()) continue;
+    const auto leading = inputs[i]->sizes().slice(0, inputs[i]->dim() - p.dims.size());
+    if (leading != c10::IntArrayRef(bound.ellipsis)) return false;
+    if (p.type_kind == TypeKind::Variable && !c10::canCast(bound.type(p.type), inputs[i]->scalar_type())) return false;
+  }
+  return true;
+}
+
 // Dims with two unknowns wait until other dims have bound one of them.
 template <class I>
 bool bind_shapes(const Plan& plan, const at::Tensor* const* inputs, Bound<I>& bound) {
@@ -263,7 +355,7 @@ bool bind_shapes(const Plan& plan, const at::Tensor* const* inputs, Bound<I>& bo
     const at::Tensor& t = *inputs[i];
     if (!t.defined()) continue;
     const int64_t leading = t.dim() - static_cast<int64_t>(p.dims.size());
-    if (p.ellipsis ? leading < 0 || !bind_ellipsis(t, leading, bound) : leading != 0) return false;
+    if (p.ellipsis ? leading < 0 || !bind_leading(plan, t, leading, bound) : leading != 0) return false;
     for (size_t d = 0; d < p.dims.size(); ++d) {
       const I size = size_of(t, leading + static_cast<int64_t>(d), static_cast<I*>(nullptr));
       const Step step = bind_dim(p.dims[d], size, bound);
@@ -288,6 +380,8 @@ bool bind_shapes(const Plan& plan, const at::Tensor* const* inputs, Bound<I>& bo
 
 bool bind(const Plan& plan, const at::Tensor* const* inputs, Bound<int64_t>& bound) {
   bool accumulated = false;
+  const bool pointwise = plan.broadcast == Broadcast::Pointwise;
+  if (pointwise && !promote_all(plan, inputs, bound.types)) return false;
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     const at::Tensor& t = *inputs[i];
     const auto& p = plan.inputs[i];
@@ -306,10 +400,12 @@ bool bind(const Plan& plan, const at::Tensor* const* inputs, Bound<int64_t>& bou
       if (p.type_kind != TypeKind::Accumulate || !inputs[i]->defined()) continue;
       if (inputs[i]->scalar_type() != accumulate(bound.type(p.type))) return false;
     }
-  return bind_shapes(plan, inputs, bound);
+  if (!bind_shapes(plan, inputs, bound)) return false;
+  return plan.broadcast == Broadcast::None || fit_mutated(plan, inputs, bound);
 }
 
 void bind(const Plan& plan, const at::Tensor* const* inputs, Bound<c10::SymInt>& bound) {
+  if (plan.broadcast == Broadcast::Pointwise) promote_all(plan, inputs, bound.types);
   for (size_t i = 0; i < plan.inputs.size(); ++i)
     if (inputs[i]->defined()) bind_type(plan, plan.inputs[i], inputs[i]->scalar_type(), bound.types);
   bind_shapes(plan, inputs, bound);

@@ -9,7 +9,7 @@
 
 namespace opw {
 
-constexpr int64_t kPlanVersion = 3;
+constexpr int64_t kPlanVersion = 5;
 
 // The kinds of an operator's schema arguments.
 enum class Kind : int64_t { Tensor, Float, Int, Bool, Axis, Ellipsis, Mask, Size, Generator, Dtype, Device };
@@ -41,8 +41,14 @@ struct TensorPlan {
   Expression low, high;
   std::vector<Dim> dims;
 
+  bool is_of(int64_t variable) const {
+    return type_kind == TypeKind::Variable && type == variable;
+  }
   bool is_decided() const;  // whether the kernel decides the length of one of its axes
 };
+
+// Whether leading axes broadcast, over which the kernel loops; a pointwise one's element types promote, too.
+enum class Broadcast : int64_t { None, Pointwise, Batched };
 
 struct Argument {
   Kind kind;
@@ -57,6 +63,8 @@ struct Plan {
   int64_t residuals = 0;                    // how many of the outputs are residuals
   int64_t decided = 0;                      // how many axes the kernel decides
   int64_t autocast = -1;                    // the c10::ScalarType under autocast, where the signature says one
+  Broadcast broadcast = Broadcast::None;
+  bool derived = false;  // whether there is an instance of the kernel for each choice of outputs
   bool masked = false;
   bool random = false;           // whether it takes a generator
   bool indices = false;          // whether an input has an index range
@@ -73,7 +81,7 @@ struct Bound {
   c10::SmallVector<bool, 8> known;
   c10::SmallVector<I, 6> ellipsis;
   bool has_ellipsis = false;
-  uint64_t types = 0;  // byte v: 1 + the c10::ScalarType of variable v; the key of a kernel's instance
+  uint64_t types = 0;  // byte v: 1 + the c10::ScalarType of variable v
 
   explicit Bound(const Plan& plan) : axes(plan.axes, I(0)), known(plan.axes, false) {}
   at::ScalarType type(int64_t variable) const {

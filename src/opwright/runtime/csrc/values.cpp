@@ -91,6 +91,9 @@ void check_overlap(const Operator& op, const Call& call, size_t input) {
     if (other == input || !call.inputs[other]->defined()) continue;
     const auto status = at::get_overlap_status(t, *call.inputs[other]);
     if (status != at::MemOverlapStatus::Full && status != at::MemOverlapStatus::Partial) continue;
+    // Each element is read before its place is written.
+    const bool same = op.plan.broadcast == Broadcast::Pointwise && !op.plan.inputs[other].mutated;
+    if (same && status == at::MemOverlapStatus::Full) continue;
     const std::string name = named(op, other);
     raise(Class::Argument, named(op, input) + " is overwritten, but it shares memory with " +
                                name.substr(name.rfind(' ') + 1) + "\n  likely fix:   clone() one of them before the call");
@@ -98,6 +101,13 @@ void check_overlap(const Operator& op, const Call& call, size_t input) {
 }
 
 }  // namespace
+
+void check_overlap(const Operator& op, c10::ArrayRef<c10::IValue> arguments) {
+  Call call;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (op.plan.arguments[i].kind == Kind::Tensor) call.inputs.push_back(&tensor_of(arguments[i]));
+  for (const int64_t input : op.plan.mutated) check_overlap(op, call, static_cast<size_t>(input));
+}
 
 void check_values(const Operator& op, const Call& call, const Bound<int64_t>& bound) {
   for (const int64_t input : op.plan.mutated) check_overlap(op, call, static_cast<size_t>(input));

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from opwright.errors import ArgumentError
+from opwright.runtime.broadcasting import bind_call
 from opwright.runtime.fake import DTYPES
 from opwright.runtime.interface import KernelState
 from opwright.signature import (
@@ -18,7 +19,6 @@ from opwright.signature import (
     Signature,
     TensorInfo,
     TensorParam,
-    bind,
     chosen_type,
 )
 
@@ -54,7 +54,7 @@ class Arguments:
     def bind(self, *, check: Check | None = None) -> Binding:
         """What the signature's names stand for in this call; ArgumentError where it doesn't fit."""
         signature = self._signature
-        binding = bind(
+        binding = bind_call(
             signature,
             self.infos(),
             axes=self.axes,

@@ -42,7 +42,13 @@ def _is_floating(value: torch.Tensor | None) -> bool:
 
 
 def _widest(signature: Signature, floating: Given) -> dict[str, torch.dtype]:
-    """What each type variable is; nothing where no floating input tells."""
+    """What each type variable is; nothing where no floating input tells.
+
+    A pointwise operator promotes by itself, so that only what its signature asks for remains.
+    """
+    if signature.pointwise:
+        names = {param.type.name for param, _ in floating if param.type.kind == "var"}
+        return {n: TORCH_TYPES[a] for n in names if (a := signature.autocast) and a in signature.allowed(n)}
     types: dict[str, torch.dtype] = {}
     fixed: set[str] = set()  # by what is mutated, which can't be a copy
     for param, tensor in floating:

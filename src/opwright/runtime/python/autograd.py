@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,12 +14,16 @@ from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from opwright.errors import UnsupportedError
+from opwright.runtime.interface import ForwardMode
 from opwright.runtime.python.devices import check_dense
+from opwright.runtime.python.forward_mode import Tangents, overwritten
 from opwright.runtime.python.inplace import check_inplace
 from opwright.runtime.python.operators import Operator
 from opwright.runtime.python.saved import Saved, like, zeros
-from opwright.signature import Signature, TensorParam
-from opwright.signature.wiring import Derivative, may_be_differentiable
+from opwright.runtime.python.values import check_overlaps
+from opwright.signature import TensorParam
+from opwright.signature.node import node_plan
+from opwright.signature.wiring import Derivative
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,14 @@ class Call:
         keys: those that the dispatcher sees.
         values: all arguments.
         outputs: which of what is written are outputs of the node, by their numbers.
+        tangents: of what is written.
         others: the rest, once it is there.
     """
 
     keys: Any
     values: list[Any]
     outputs: Sequence[int]
+    tangents: dict[int, torch.Tensor]
     others: dict[int, torch.Tensor | None] = field(default_factory=dict)
 
 
@@ -49,6 +55,7 @@ class Differentiable:
         backward: Operator | None,
         wiring: Derivative | None,
         *,
+        jvp: ForwardMode | None,
         node: str,
         missing: str,
     ) -> None:
@@ -56,20 +63,17 @@ class Differentiable:
         self.op, self.forward, self.backward, self.wiring, self.missing = op, forward, backward, wiring, missing
         signature = op.signature
         self.mutated = [i for i, p in enumerate(signature.inputs) if isinstance(p, TensorParam) and p.mutated]
-        self.inputs = list(wiring.inputs) if wiring else _differentiable_inputs(signature)
-        # The arguments that the node has edges to. What is mutated comes first: autograd's CopySlices, which stands in
-        # for the node of a mutated view, takes it from there.
-        self.edges = list(dict.fromkeys([*self.mutated, *self.inputs]))
-        differentiable = (
-            wiring.differentiable if wiring else [may_be_differentiable(r, signature) for r in signature.written]
-        )
-        self.differentiable = [*differentiable[: len(forward.returned)], *differentiable[len(signature.results) :]]
-        self.constants = {
-            i for i in range(len(signature.outputs), len(forward.returned)) if not self.differentiable[i]
-        }  # residuals whose gradient the backward doesn't take
+        self.forward_mode = Tangents(op, jvp)
+        plan = node_plan(signature, wiring)
+        self.edges, self.gradients = plan.edges, plan.gradients
+        returned = [*range(len(forward.returned)), *range(len(signature.results), len(signature.written))]
+        self.differentiable = [plan.differentiable[i] for i in returned]
+        # Residuals without a gradient.
+        self.constants = {place for place, i in enumerate(returned) if plan.slots[i] < 0}
         body = {
             "forward": staticmethod(self._forward),
             "backward": staticmethod(self._backward),
+            "jvp": staticmethod(self._jvp),
             "_compiled_autograd_key": staticmethod(_refuse_compiled_autograd),
         }
         self.function: Any = type(node.removesuffix("Backward"), (_SingleLevelFunction,), body)
@@ -77,10 +81,13 @@ class Differentiable:
     def __call__(self, keys: Any, *given: Any, **named: Any) -> Any:
         """The Autograd kernel; `keys` are those that the dispatcher sees."""
         values = self.op.filled(given, named)
-        self._refuse_forward_mode(values)
-        if not self._requires_grad(values):
+        recorded = self._requires_grad(values)
+        if recorded and self._has_view_beside(values):
+            return self._on_copies(keys, values)
+        tangents = self.forward_mode.of(values)
+        if not recorded and not tangents:
             return _below(self.op, keys & _C._after_autograd_keyset, values)  # noqa: SLF001
-        call = Call(keys, values, self._outputs(values))
+        call = Call(keys, values, self._outputs(values), tangents)
         with _one_level():
             outputs = self.function.apply(call, *(values[i] for i in self.edges))
         written = call.others | dict(zip(call.outputs, outputs, strict=True))
@@ -89,25 +96,38 @@ class Differentiable:
     def _outputs(self, values: Sequence[Any]) -> list[int]:
         """The node's outputs: all that is written, but that an overwritten view must be the only one."""
         needed = [i for i in range(len(self.differentiable)) if i not in self.constants]
-        for i in self.mutated:
-            check_inplace(self.op.signature.name, values[i], alone=len(needed) == 1)
         if any(values[i] is not None and values[i]._is_view() for i in self.mutated):  # noqa: SLF001 - as in inplace.py
             return needed
         return list(range(len(self.differentiable)))
 
+    def _has_view_beside(self, values: Sequence[Any]) -> bool:
+        """Whether a view is overwritten beside other outputs of the node: CopySlices wants one that has a single one.
+
+        PyTorch's own errors are raised for what may not be overwritten.
+        """
+        mutated = [values[i] for i in self.mutated if values[i] is not None]
+        for tensor in mutated:
+            check_inplace(tensor)
+        several = len(self.differentiable) - len(self.constants) > 1
+        return several and any(t._is_view() and _has_gradient(t) for t in mutated)  # noqa: SLF001 - as in inplace.py
+
+    def _on_copies(self, keys: Any, values: Sequence[Any]) -> Any:
+        """Runs the operator, with its gradient, on copies of what it overwrites, and copies them back."""
+        below = (keys & _C._after_autograd_keyset).remove(_C.DispatchKey.ADInplaceOrView)  # noqa: SLF001
+        if below.highestPriorityTypeId() == _C.DispatchKey.CPU:
+            check_overlaps(self.op.signature, [values[i] for i in self.op.places])
+        given = list(values)
+        back = [(i, values[i].clone()) for i in self.mutated if values[i] is not None]
+        for i, copy in back:
+            given[i] = copy
+        answer = self.op.op(*given)
+        for i, copy in back:
+            values[i].copy_(copy)
+        return answer
+
     def _requires_grad(self, values: Sequence[Any]) -> bool:
         given = [values[i] for i in self.edges] if torch.is_grad_enabled() else []
         return any(t is not None and t.requires_grad and _has_gradient(t) for t in given)
-
-    def _refuse_forward_mode(self, values: Iterable[Any]) -> None:
-        if forward_ad._current_level < 0:  # noqa: SLF001 - nobody is in forward mode: the usual case
-            return
-        for value in values:
-            if isinstance(value, torch.Tensor) and forward_ad.unpack_dual(value).tangent is not None:
-                raise UnsupportedError(
-                    f"{self.op.signature.name}(): there is no forward-mode derivative (jvp) of this operator; "
-                    "use reverse mode (torch.autograd.grad, torch.func.vjp)"
-                )
 
     def _forward(self, ctx: Any, call: Call, *_edges: torch.Tensor | None) -> Any:
         """Runs the operator. Its outputs: results and residuals, then what was mutated."""
@@ -124,12 +144,26 @@ class Differentiable:
         outputs = [written[i] for i in call.outputs]
         history = [self._has_history(i, written[i]) for i in call.outputs]
         ctx.mark_non_differentiable(*(t for t, has in zip(outputs, history, strict=True) if t is not None and not has))
-        ctx.outputs = call.outputs
+        ctx.outputs, ctx.call = call.outputs, call if call.tangents else None
+        for i, has in zip(call.outputs if call.tangents else (), history, strict=False):
+            if has and i not in call.tangents:
+                call.tangents[i] = torch.zeros_like(written[i])
         ctx.edges = [like(call.values[i]) for i in self.edges]
         if self.wiring:
             ctx.saved = Saved(self.forward, self.wiring, call.values, kept)
             ctx.save_for_backward(*ctx.saved.take_tensors())
         return tuple(outputs)
+
+    def _jvp(self, ctx: Any, _call: None, *edges: torch.Tensor | None) -> Any:
+        """The tangents of the node's outputs, from those of the arguments at its edges."""
+        call, known = ctx.call, dict(zip(self.edges, edges, strict=True))
+        tangents = [call.tangents.get(i) for i in call.outputs]
+        first = len(self.differentiable) - len(self.mutated)
+        for place, number in enumerate(call.outputs):
+            if number >= first:
+                i = self.mutated[number - first]
+                tangents[place] = overwritten(call.values[i], known.get(i), tangents[place])
+        return tuple(tangents)
 
     def _has_history(self, number: int, tensor: torch.Tensor | None) -> bool:
         """Whether the node is an output's `grad_fn`.
@@ -158,14 +192,16 @@ class Differentiable:
         wanted = {i: _is_wanted(ctx, edge, i in self.mutated) for edge, i in enumerate(self.edges)}
         if all(g is None for g in gradients) or not any(wanted.values()):
             return tuple(nothing)
-        mask = [wanted[i] for i in self.inputs]
+        edges = dict(zip(self.gradients, self.edges, strict=True))  # by the backward's outputs
+        mask = [wanted[edges[i]] for i in range(len(self.backward.returned))]
         each = dict(zip(ctx.outputs, gradients, strict=True))
         if self.backward.missing is not None and any(each.get(i) is not None for i in self.constants):
             raise UnsupportedError(self.backward.missing)
         answer = self.backward.call(*ctx.saved.arguments(ctx.saved_tensors, each, mask)) if any(mask) else None
-        found = dict(zip(self.inputs, self.backward.results(answer), strict=True)) if any(mask) else {}
-        for edge, i in enumerate(self.edges):
-            if wanted[i] and i not in self.inputs:  # overwritten without being read: CopySlices wants the zero
+        results = self.backward.results(answer) if any(mask) else ()
+        found = {edges[i]: result for i, result in enumerate(results)}
+        for edge, (i, gradient) in enumerate(zip(self.edges, self.gradients, strict=True)):
+            if wanted[i] and gradient < 0:  # overwritten without being read: CopySlices wants the zero
                 found[i] = zeros(ctx.edges[edge])
         return (None, *(found.get(i) for i in self.edges))
 
@@ -181,12 +217,6 @@ class _Unjudged(_SingleLevelFunction):
     @staticmethod
     def backward(ctx: Any, *_gradients: torch.Tensor | None) -> Any:
         raise UnsupportedError(ctx.text)
-
-
-def _differentiable_inputs(signature: Signature) -> list[int]:
-    """Of an operator without a backward: what may be differentiable."""
-    parameters = enumerate(signature.inputs)
-    return [i for i, p in parameters if isinstance(p, TensorParam) and may_be_differentiable(p, signature)]
 
 
 def _has_gradient(tensor: torch.Tensor) -> bool:

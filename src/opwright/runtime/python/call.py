@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +15,12 @@ import torch
 from opwright.errors import KernelError
 from opwright.runtime import abi
 from opwright.runtime.fake import DTYPES, TORCH_TYPES
+from opwright.runtime.layouts import Layout
 from opwright.runtime.python.arguments import Arguments
 from opwright.runtime.python.decided import RESIZE, Decided, Lengths
 from opwright.runtime.python.interrupts import Mark, note, signals_held, taken
 from opwright.runtime.python.values import memory_for, too_large
-from opwright.signature import Binding, DataAxis, Signature, output_shapes, output_types
+from opwright.signature import Binding, DataAxis, Signature, TensorParam, output_shapes, output_types
 
 _LARGEST = 2**63 - 1
 _FULL_RANGE = -(2**63)
@@ -35,6 +37,8 @@ class Instance:
 
 class Frame:
     """The tensors of one call as a kernel sees them, and what is done to them before and after it."""
+
+    _copied = "a contiguous copy"
 
     def __init__(self, signature: Signature, call: Arguments, binding: Binding, returned: int) -> None:
         """`returned`: how many of the results the operator returns."""
@@ -55,8 +59,9 @@ class Frame:
         self._add_results()
         absent = [None] * (len(self._signature.results) - self._returned)
         tensors = [*self._inputs, *self._results, *absent]
-        sizes = array("q", (n for t in tensors if t is not None for n in (*t.shape, *t.stride())))
-        rows = _rows(tensors, sizes)
+        layouts = self._layouts(tensors)
+        sizes = array("q", (n for layout in layouts if layout for n in (*layout.sizes, *layout.strides)))
+        rows = _rows(tensors, layouts, sizes)
         lengths = Lengths(self._signature, self._decided, rows)
         for index, decided in self._decided.items():
             rows[index].present, rows[index].dtype = 1, DTYPES[decided.dtype].code
@@ -67,14 +72,30 @@ class Frame:
 
     def _add_inputs(self, strided: int) -> None:
         for i, (param, tensor) in enumerate(zip(self._signature.tensors, self._call.tensors, strict=True)):
-            if tensor is None or _is_usable(tensor, strided >> i & 1):
+            if tensor is None or self._is_usable(param, tensor, bool(strided >> i & 1)):
                 self._inputs.append(tensor)
                 continue
-            with memory_for(self._signature, f"a contiguous copy of {param.name}", tensor.shape, tensor.dtype):
-                dense = tensor.clone(memory_format=torch.contiguous_format)
-            self._inputs.append(dense)
+            with memory_for(self._signature, f"{self._copied} of {param.name}", tensor.shape, tensor.dtype):
+                copy = self._copy(param, tensor)
+            self._inputs.append(copy)
             if param.mutated:
-                self._back.append((tensor, dense))
+                self._back.append((tensor, copy))
+
+    def _is_usable(self, _param: TensorParam, tensor: torch.Tensor, strided: bool) -> bool:
+        """Whether a kernel may read it where it is: dense, if need be, and each element at a multiple of its size."""
+        return (strided or tensor.is_contiguous()) and is_aligned(tensor)
+
+    def _copy(self, _param: TensorParam, tensor: torch.Tensor) -> torch.Tensor:
+        """What the kernel gets instead."""
+        return tensor.clone(memory_format=torch.contiguous_format)
+
+    def _empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """Memory for a result."""
+        return torch.empty(shape, dtype=dtype, device="cpu")
+
+    def _layouts(self, tensors: Sequence[torch.Tensor | None]) -> list[Layout | None]:
+        """The axes of the inputs and results as the kernel sees them."""
+        return [t if t is None else Layout(tuple(t.shape), t.stride()) for t in tensors]
 
     def _add_results(self) -> None:
         signature, everything = self._signature, self._returned > len(self._signature.outputs)
@@ -88,7 +109,7 @@ class Frame:
                 if max(shape, default=0) > _LARGEST:
                     raise too_large(signature)
                 with memory_for(signature, f"result number {i + 1}", shape, TORCH_TYPES[dtype]):
-                    tensor = torch.empty(shape, dtype=TORCH_TYPES[dtype], device="cpu")
+                    tensor = self._empty(shape, TORCH_TYPES[dtype])
             self._results.append(tensor)
 
     def _enter(self, entry: Any, rows: Any, lengths: Lengths) -> None:
@@ -116,16 +137,16 @@ class Frame:
             raise KernelError(f"{signature.name}(): {b''.join(text).decode('utf-8', 'replace')}")
 
     def _finish(self, lengths: Lengths) -> list[torch.Tensor | None]:
-        for tensor, dense in self._back:
-            tensor.copy_(dense)
+        for tensor, copy in self._back:
+            tensor.copy_(copy)
         for index, tensor in lengths.results().items() if self._decided else ():
             self._results[index - len(self._inputs)] = tensor
         return self._results
 
 
-def _is_usable(tensor: torch.Tensor, strided: int) -> bool:
-    """Whether a kernel may read it where it is: dense, if need be, and each element at a multiple of its size."""
-    return bool(strided or tensor.is_contiguous()) and tensor.data_ptr() % tensor.element_size() == 0
+def is_aligned(tensor: torch.Tensor) -> bool:
+    """Whether each element is at a multiple of its size, as C++ takes for granted."""
+    return tensor.data_ptr() % tensor.element_size() == 0
 
 
 def _taking(text: list[bytes]) -> Any:
@@ -142,14 +163,14 @@ def _taking(text: list[bytes]) -> Any:
     return _FAIL(fail)
 
 
-def _rows(tensors: Sequence[torch.Tensor | None], sizes: array[int]) -> Any:
+def _rows(tensors: Sequence[torch.Tensor | None], layouts: Sequence[Layout | None], sizes: array[int]) -> Any:
     """The tensors, whose sizes and strides stand in `sizes` one after another."""
     rows, (at, _) = [], sizes.buffer_info()
-    for tensor in tensors:
-        if tensor is None:
+    for tensor, layout in zip(tensors, layouts, strict=True):
+        if tensor is None or layout is None:
             rows.append(abi.TensorRow())
             continue
-        numel, rank = tensor.numel(), tensor.dim()
+        numel, rank = math.prod(layout.sizes), len(layout.sizes)
         data = tensor.data_ptr() if numel else None
         rows.append(abi.TensorRow(data, at, at + 8 * rank, numel, rank, DTYPES[tensor.dtype].code, present=1))
         at += 16 * rank

@@ -64,7 +64,7 @@ def gemm(dtype: int, transpose_a: int, transpose_b: int, m: int, n: int, k: int,
         g = Gemm(transpose_a != 0, transpose_b != 0, m, n, k, alpha, a, lda, b, ldb, beta, c.value, ldc)
         if dtype in _TYPES and g.is_possible:
             if m and n:
-                _multiply(_TYPES[dtype], g)
+                _multiply(_TYPES[dtype], g if g.alpha else g._replace(k=0))  # then A and B aren't read
             status = 0
     except (RuntimeError, MemoryError):
         status = 1

@@ -5,27 +5,18 @@ from __future__ import annotations
 import torch
 from torch import _C
 
-from opwright.errors import UnsupportedError
-
 _META = _C._autograd.CreationMeta  # noqa: SLF001 - how a view came to be
 
 
-def check_inplace(name: str, tensor: torch.Tensor | None, *, alone: bool) -> None:
-    """PyTorch's own errors, and one of ours. `name`: the operator's. `alone`: nothing else is written or returned.
+def check_inplace(tensor: torch.Tensor) -> None:
+    """PyTorch's own errors.
 
     Raises:
         RuntimeError: a leaf, a view of a leaf, or a view that can't be overwritten.
-        UnsupportedError: a view beside other results.
     """
-    if tensor is None or not tensor.is_floating_point():
-        return
-    if _is_refused(tensor):  # PyTorch words the error, which comes before anything is written
+    # PyTorch words the error, which comes before anything is written.
+    if tensor.is_floating_point() and _is_refused(tensor):
         tensor.mul_(torch.ones((), dtype=tensor.dtype, device=tensor.device, requires_grad=True))
-    if not alone and tensor._is_view():  # noqa: SLF001 - Tensor has no other name for it
-        raise UnsupportedError(
-            f"{name}(): an operator with several results can't overwrite a view where gradients are recorded\n"
-            "  likely fix:   pass a clone() of it"
-        )
 
 
 def _is_refused(tensor: torch.Tensor) -> bool:

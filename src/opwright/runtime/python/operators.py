@@ -13,6 +13,7 @@ from opwright.runtime.python.arguments import Arguments
 from opwright.runtime.python.call import Frame, Instance
 from opwright.runtime.python.devices import check_cpu, keys_of, refuse
 from opwright.runtime.python.ending import keep_to_the_end
+from opwright.runtime.python.loops import BatchedFrame, PointwiseFrame
 from opwright.runtime.python.values import check_values
 from opwright.signature import TensorParam
 
@@ -31,6 +32,7 @@ class Operator:
         self.returned = self.signature.results if residuals else self.signature.outputs
         self.places = [i for i, param in enumerate(self.signature.inputs) if isinstance(param, TensorParam)]
         self._build = build
+        self._frame = PointwiseFrame if self.signature.pointwise else BatchedFrame if self.signature.batched else Frame
         self.missing: str | None = None  # the error of differentiating it, where it has no backward
         # What `op(...)` calls. A graph goes on with the backward that it was recorded with, also where another source
         # has been loaded since and `op` itself refuses to be called.
@@ -69,8 +71,14 @@ class Operator:
         check_values(signature, call, binding)
         if call.mask is not None and not any(call.mask):  # a kernel with one gradient needn't ask whether it is wanted
             return self.answer([None] * len(self.returned))
-        instance = self._instance(self.kernel.key({v: binding.types[v] for v in signature.type_variables}))
-        return self.answer(Frame(signature, call, binding, len(self.returned)).run(instance))
+        instance = self._instance(self.kernel.key(binding.types, self._wanted(call)))
+        return self.answer(self._frame(signature, call, binding, len(self.returned)).run(instance))
+
+    def _wanted(self, call: Arguments) -> int:
+        """Which results an instance of its own computes, bit by bit; 0: all that the caller wants."""
+        if not self.kernel.derived or call.mask is None:
+            return 0
+        return sum(1 << i for i, wanted in enumerate(call.mask) if wanted)
 
     def elsewhere(self, *given: Any, **named: Any) -> Any:
         """The kernel on every other device: an error."""

@@ -9,7 +9,7 @@ import torch
 
 from opwright.errors import OpwrightError
 from opwright.runtime import abi
-from opwright.runtime.interface import KernelState
+from opwright.runtime.interface import ForwardMode, KernelState
 from opwright.runtime.lifetime import keep_until_exit
 from opwright.runtime.python.autocast import KEYS as AUTOCAST_KEYS
 from opwright.runtime.python.autocast import Autocast
@@ -64,6 +64,7 @@ class PythonRuntime:
         backward: Operator | None,
         wiring: Derivative | None,
         *,
+        jvp: ForwardMode | None,
         node: str,
         missing: str,
     ) -> None:
@@ -76,7 +77,7 @@ class PythonRuntime:
         if signature.is_factory:
             library.impl(op.op, op.selecting, "BackendSelect", with_keyset=True)
             return
-        rule = Differentiable(op, forward if backward else op, backward, wiring, node=node, missing=missing)
+        rule = Differentiable(op, forward if backward else op, backward, wiring, jvp=jvp, node=node, missing=missing)
         library.impl(op.op, rule, "Autograd", with_keyset=True)
         for key in AUTOCAST_KEYS:
             library.impl(op.op, Autocast(op), key)

@@ -17,13 +17,18 @@ _LARGEST = 2**63 - 1
 
 def check_values(signature: Signature, call: Arguments, binding: Binding) -> None:
     """ArgumentError where something that is overwritten overlaps, or an index is out of its range."""
-    pairs = list(zip(signature.tensors, call.tensors, strict=True))
-    for param, tensor in pairs:
-        if param.mutated and tensor is not None:
-            _check_overlap(signature, param, tensor, [(p.name, t) for p, t in pairs if p is not param])
-    for param, tensor in pairs:
+    check_overlaps(signature, call.tensors)
+    for param, tensor in zip(signature.tensors, call.tensors, strict=True):
         if param.index_range and tensor is not None and tensor.numel():
             _check_indices(signature, call, binding, param, tensor)
+
+
+def check_overlaps(signature: Signature, tensors: Sequence[torch.Tensor | None]) -> None:
+    """ArgumentError where something that is overwritten shares memory with another argument, or with itself."""
+    pairs = list(zip(signature.tensors, tensors, strict=True))
+    for param, tensor in pairs:
+        if param.mutated and tensor is not None:
+            _check_overlap(signature, param, tensor, [(p, t) for p, t in pairs if p is not param])
 
 
 def too_large(signature: Signature) -> ArgumentError:
@@ -49,19 +54,32 @@ def memory_for(signature: Signature, what: str, shape: Sequence[int], dtype: tor
 
 
 def _check_overlap(
-    signature: Signature, param: TensorParam, tensor: torch.Tensor, others: list[tuple[str, torch.Tensor | None]]
+    signature: Signature,
+    param: TensorParam,
+    tensor: torch.Tensor,
+    others: list[tuple[TensorParam, torch.Tensor | None]],
 ) -> None:
-    """Refuses what ATen refuses of its own in-place operators, and a full overlap too."""
+    """Refuses what ATen refuses of its own in-place operators, and a full overlap too.
+
+    That one is left to pointwise operators, which read each element before they write it: ``x.add_(x)``.
+    """
     start = f"{signature.name}(): {param.name} is overwritten, but"
     if not _is_dense(tensor) and any(s == 0 and n > 1 for s, n in zip(tensor.stride(), tensor.shape, strict=True)):
         raise ArgumentError(
             f"{start} several of its elements share one place in memory\n  likely fix:   clone() it before the call"
         )
-    for name, other in others:
-        if other is not None and _share_memory(tensor, other):
+    for read, other in others:
+        if other is None or not _share_memory(tensor, other):
+            continue
+        if not signature.pointwise or read.mutated or not _is_same(tensor, other):
             raise ArgumentError(
-                f"{start} it shares memory with {name}\n  likely fix:   clone() one of them before the call"
+                f"{start} it shares memory with {read.name}\n  likely fix:   clone() one of them before the call"
             )
+
+
+def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether they have the same elements in the same places; ATen asks in the same words."""
+    return a.data_ptr() == b.data_ptr() and a.nbytes == b.nbytes and a.stride() == b.stride()
 
 
 def _share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:

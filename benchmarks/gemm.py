@@ -1,0 +1,93 @@
+"""Products of matrices as LLTM needs them: PyTorch's BLAS, the runtime's tiles, and oneDNN as PyTorch carries it.
+
+BLAS and tiles are called directly, with ctypes; ``torch.mm`` and oneDNN through PyTorch, whose own work is in their
+time. ``python benchmarks/gemm.py [--rounds 31] [--sizes 16x32x128 ...]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from opwright.bench import Result, interleaved, ratio, write_result
+from opwright.runtime.native import native
+
+HERE = Path(__file__).parent
+SIZES = ("16x32x128", "1x32x128", "64x128x256", "64x256x512")
+BLAS, AVX2, AVX512 = 1, 3, 4  # csrc/gemm.h: Multiplier
+FLOAT = 6
+
+
+def parse(text: str) -> tuple[int, int, int]:
+    """``batch x input features x state``."""
+    batch, features, state = map(int, text.split("x"))
+    return batch, features, state
+
+
+def products(batch: int, features: int, state: int) -> dict[str, tuple[bool, bool, torch.Tensor, torch.Tensor]]:
+    """What a step multiplies, by name: transpose A, transpose B, A, B."""
+    hx, p = torch.randn(batch, state + features), torch.randn(batch, 3 * state)
+    weights = torch.randn(3 * state, state + features)
+    return {
+        "gates = hx W'": (False, True, hx, weights),
+        "dhx = p W": (False, False, p, weights),
+        "dW = p' hx": (True, False, p, hx),
+    }
+
+
+def ways(ta: bool, tb: bool, a: torch.Tensor, b: torch.Tensor) -> dict[str, Callable[[], object]]:
+    """Calls that all write the same product, in memory that is there already where the interface has a place for it."""
+    left, right = a.t() if ta else a, b.t() if tb else b
+    (m, k), n = left.shape, right.shape[1]
+    expected, c = left @ right, torch.empty(m, n)
+
+    def direct(by: int) -> Callable[[], object]:
+        gemm = native().gemm_by
+        where = (a.data_ptr(), a.stride(0), b.data_ptr(), b.stride(0), 0.0, c.data_ptr(), c.stride(0))
+        return lambda: gemm(by, FLOAT, int(ta), int(tb), m, n, k, 1.0, *where)
+
+    found: dict[str, Callable[[], object]] = {"BLAS": direct(BLAS)}
+    for name, by in (("tiles, AVX2", AVX2), ("tiles, AVX-512", AVX512)):
+        if direct(by)():
+            torch.testing.assert_close(c, expected, rtol=1e-4, atol=1e-3)
+            found[name] = direct(by)
+    found["torch.mm"] = lambda: torch.mm(left, right, out=c)
+    if torch.backends.mkldnn.is_available() and not ta:
+        weight = right.t().contiguous()  # oneDNN's linear takes (n, k)
+        linear = torch.ops.mkldnn._linear_pointwise  # noqa: SLF001 - what torch.compile calls
+        found["oneDNN"] = lambda: linear(a, weight, None, "none", [], "")
+    return found
+
+
+def measure(result: Result, size: str, threads: int, rounds: int) -> None:
+    """All products of a size."""
+    torch.set_num_threads(threads)
+    for name, operands in products(*parse(size)).items():
+        label = f"{name}, {size}, {threads} thread{'s' * (threads > 1)}"
+        timings = interleaved(ways(*operands), rounds=rounds, seconds=0.005)
+        result.timings.update({f"{way}, {label}": timing for way, timing in timings.items()})
+        for way in timings:
+            if way != "BLAS":
+                result.ratios[f"BLAS / {way}, {label}"] = ratio(timings["BLAS"], timings[way])
+
+
+def main() -> None:
+    """Measure, show, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=31)
+    parser.add_argument("--sizes", nargs="+", default=SIZES, help="batch x input features x state")
+    options = parser.parse_args()
+    result = Result("gemm", "the products of an LLTM step in float32, batch x input features x state")
+    with torch.no_grad():
+        for size in options.sizes:
+            for threads in (1, 2):
+                measure(result, size, threads, options.rounds)
+    result.show()
+    print(write_result(result, HERE / "results"))
+
+
+if __name__ == "__main__":
+    main()

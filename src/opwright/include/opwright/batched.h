@@ -1,0 +1,78 @@
+/* The loop over the leading axes of a `batched` operator, for generated code: each kernel sees the core axes alone. */
+#ifndef OPWRIGHT_BATCHED_H
+#define OPWRIGHT_BATCHED_H
+
+#include "library.h"
+#include "parallel.h"
+
+namespace opwright {
+namespace detail {
+
+constexpr int64_t bytes_of(int32_t dtype) {
+  switch (dtype) {
+    case OPW_U8: case OPW_I8: case OPW_BOOL: return 1;
+    case OPW_I16: case OPW_U16: case OPW_F16: case OPW_BF16: return 2;
+    case OPW_I32: case OPW_U32: case OPW_F32: return 4;
+    case OPW_C128: return 16;
+    default: return 8;
+  }
+}
+
+/* The tensors of a call at one place along its leading axes. */
+struct Batched {
+  const opw_call *call;
+  const unsigned char *ranks; /* of each tensor's core */
+  int count;
+  const int64_t *sizes = nullptr; /* of the leading axes */
+  int leading = 0;
+  int64_t places = 1, largest = 1; /* how many places; the elements of the largest core */
+
+  void look() {
+    for (int i = 0; i < count; ++i) {
+      const opw_tensor &t = call->tensors[i];
+      if (!t.present) continue;
+      sizes = t.sizes, leading = t.ndim - ranks[i];
+      const int64_t core = elements(t);
+      largest = core > largest ? core : largest;
+    }
+    for (int d = 0; d < leading; ++d) places *= sizes[d];
+  }
+  int64_t elements(const opw_tensor &t) const {
+    int64_t n = 1;
+    for (int d = leading; d < t.ndim; ++d) n *= t.sizes[d];
+    return n;
+  }
+  void at(int64_t place, opw_tensor *tensors) const {
+    for (int i = 0; i < count; ++i) {
+      opw_tensor t = call->tensors[i];
+      if (t.present) {
+        int64_t rest = place, offset = 0;
+        for (int d = leading - 1; d >= 0; --d) offset += rest % sizes[d] * t.strides[d], rest /= sizes[d];
+        if (t.data) t.data = static_cast<char *>(t.data) + offset * bytes_of(t.dtype);
+        t.numel = elements(t), t.ndim -= leading, t.sizes += leading, t.strides += leading;
+      }
+      tensors[i] = t;
+    }
+  }
+};
+
+/* Runs `body` at every place along the leading axes, on PyTorch's threads where there is enough to do. */
+template <class F>
+void batched(const opw_call *call, const unsigned char *ranks, int count, const F &body) {
+  Batched loop{call, ranks, count};
+  loop.look();
+  const int64_t grain = default_grain / loop.largest;
+  parallel_for(loop.places, grain, [&](int64_t begin, int64_t end) {
+    opw_tensor tensors[64];
+    opw_call one = *call;
+    one.tensors = tensors;
+    for (int64_t place = begin; place < end; ++place) {
+      loop.at(place, tensors);
+      body(Arguments{&one});
+    }
+  });
+}
+
+}  // namespace detail
+}  // namespace opwright
+#endif
