@@ -9,7 +9,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- measured: begin (tools/readme_table.py) -->", "<!-- measured: end -->"
-SCRIPTS = ("edit_to_call", "call_overhead", "lltm")
+SCRIPTS = ("edit_to_call", "call_overhead", "lltm", "pointwise", "compile_pointwise")
 
 
 def table() -> str:
@@ -18,8 +18,16 @@ def table() -> str:
     lines = ["| what | measured | target | script |", "|---|--:|--:|---|"]
     for result in results:
         lines += [_row(result, name, value) for name, value in result["ratios"].items() if result["targets"].get(name)]
-    facts = ", ".join(f"{key} {value}" for key, value in results[0]["machine"].items())
-    return "\n".join([*lines, "", f"Medians, side by side in one run each. Machine: {facts}."])
+    return "\n".join([*lines, "", "Medians, side by side in one run each.", *_machines(results)])
+
+
+def _machines(results: list[dict[str, Any]]) -> list[str]:
+    """What the results were measured on; not all on the same machine."""
+    scripts: dict[str, list[str]] = {}
+    for result in results:
+        facts = ", ".join(f"{key} {value}" for key, value in result["machine"].items())
+        scripts.setdefault(facts, []).append(f"`{result['name']}`")
+    return [f"Machine of {', '.join(names)}: {facts}." for facts, names in scripts.items()]
 
 
 def _row(result: dict[str, Any], name: str, value: float) -> str:
