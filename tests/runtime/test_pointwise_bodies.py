@@ -29,9 +29,11 @@ def test_limits_are_those_of_the_type(bodies: Operators, dtype: torch.dtype) -> 
 
 
 def test_sizes_are_those_of_the_type(bodies: Operators) -> None:
-    assert bodies.sized(torch.ones(1)).item() == 4
-    assert bodies.sized(torch.ones(1).double()).item() == 8
-    assert bodies.sized(torch.ones(1).half()).item() == 4  # halves are computed as float
+    for dtype, size in ((torch.float32, 4), (torch.float64, 8), (torch.float16, 4)):  # halves are computed as float
+        x = torch.ones(1, dtype=dtype, requires_grad=True)
+        y = bodies.sized(x)
+        assert y.item() == size
+        assert torch.autograd.grad(y, x)[0].item() == size
 
 
 def test_overwritten_integers_are_kept_for_the_gradient(bodies: Operators) -> None:

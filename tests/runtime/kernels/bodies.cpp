@@ -12,7 +12,7 @@ T limited(T x) {
 OPWRIGHT("sized(x: T) -> (y: T)")
 template <class T>
 T sized(T x) {
-  return x * int(sizeof(T));
+  return x * int(sizeof(decltype(value_of(x))));
 }
 
 OPWRIGHT("counted(x: T, n: i64!, m: M!) -> (y: T) where M in (bool)")

@@ -46,7 +46,7 @@ struct Dual {
   static constexpr int partials = N;
 
   S value;
-  S partial[N]; /* of none it takes no room: sizeof(T) is then that of the number itself */
+  S partial[N]; /* of none it takes no room */
 
   Dual() = default;
   template <class A, class = detail::if_number<A>>
