@@ -118,7 +118,7 @@ def test_names_of_forward_modes_are_no_authors() -> None:
     assert jvp_name("_f_jvp_backward") == "_f_jvp_backward_jvp"
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_whatever_is_derived_fits(signatures: st.SearchStrategy[Signature], data: st.DataObject) -> None:
     """Every derived signature can be read again, is pointwise, and is wired to what it is the derivative of."""
