@@ -149,7 +149,7 @@ def test_c_elements_of_every_type(tmp_path: Path) -> None:
             for name, ctype in types.items()
         )
     )
-    ops = opwright.load(source)
+    ops = opwright.load(source, namespace="c_elements")
     for name in types:
         x = torch.tensor([0, 1, 1, 0]).to(getattr(torch, BY_NAME[name].torch_name))
         assert torch.equal(getattr(ops, f"copy_{name}")(x), x)
