@@ -1,0 +1,138 @@
+"""What PyTorch's engine asks of the node of an instance-style Function."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd import Function
+
+from opwright.errors import OpwrightError, UnsupportedError
+from opwright.legacy.autograd.state import own_attributes
+
+__all__ = ["is_instance_style", "prepare"]
+
+_prepared: weakref.WeakSet[type] = weakref.WeakSet()
+
+
+def is_instance_style(cls: type) -> bool:
+    """Whether the class has a ``forward`` of its own that is an ordinary method."""
+    for base in cls.__mro__:
+        if "forward" in vars(base):
+            return not isinstance(vars(base)["forward"], (staticmethod, classmethod))
+    return False
+
+
+def prepare(cls: type) -> None:
+    """Give the user's class what the engine looks for in a node.
+
+    Nothing of it is seen by who uses the class. It stays after ``uninstall()``: graphs that were made before are
+    differentiated as they would have been.
+    """
+    if cls in _prepared:
+        return
+    theirs: Any = cls
+    theirs.apply = _Apply(inspect.getattr_static(cls, "apply"))
+    theirs._forward_cls = _ForwardClass()  # noqa: SLF001
+    theirs.apply_jvp = _no_forward_mode
+    theirs._compiled_autograd_key = staticmethod(_no_compiled_autograd)  # noqa: SLF001
+    if inspect.getattr_static(cls, "saved_variables") is inspect.getattr_static(Function, "saved_variables"):
+        theirs.saved_variables = property(lambda node: node.saved_tensors)  # PyTorch's warns
+    _prepared.add(cls)
+
+
+class _Apply:
+    """``apply``: of the class, what it was; of a node, its backward, for that is what the engine calls by this name."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner: Any = inner.inner if isinstance(inner, _Apply) else inner
+
+    def __get__(self, node: Any, cls: type) -> Any:
+        if node is None or node.needs_input_grad is None:
+            return self.inner.__get__(node, cls)
+        return lambda *grads: _backward(node, grads)
+
+
+class _ForwardClass:
+    """``_forward_cls``: the class itself; PyTorch's own nodes name theirs by this attribute."""
+
+    def __get__(self, node: Any, cls: type) -> type:
+        return cls
+
+
+def _backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Run the user's ``backward`` with grad mode off, and check what it returns."""
+    owner = own_attributes(node)
+    backward: Callable[..., Any] = owner.backward
+    if isinstance(inspect.getattr_static(owner, "backward"), staticmethod):
+        grads = (owner, *grads)
+    with torch.no_grad():
+        result = backward(*grads)
+    results = _checked(node, result if isinstance(result, tuple) else (result,))
+    return _not_twice(node, results) if torch.is_grad_enabled() else results
+
+
+def _checked(node: Any, results: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One gradient for each input; more of them may only be None."""
+    name, inputs = type(node).__name__, len(node.needs_input_grad)
+    if len(results) < inputs or any(extra is not None for extra in results[inputs:]):
+        raise OpwrightError(
+            f"{name}.backward returned {_count(len(results))}\n"
+            f"  expected: {inputs}, one for each input of forward\n"
+            "  fix: return None for an input that has none; more than there are inputs may only be None"
+        )
+    for place, grad in enumerate(results[:inputs], 1):
+        if grad is not None and not isinstance(grad, torch.Tensor):
+            raise OpwrightError(
+                f"{name}.backward returned a {type(grad).__name__} as gradient {place}\n"
+                "  expected: a tensor or None\n"
+                "  fix: return one value for each input, several of them as a tuple"
+            )
+    return results[:inputs]
+
+
+def _count(number: int) -> str:
+    return f"{number} gradient" if number == 1 else f"{number} gradients"
+
+
+def _not_twice(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same gradients, which raise when somebody differentiates them.
+
+    Also where no gradient that came in requires grad: backward may have used what was saved, and nothing would say
+    that a part of the second derivative is missing.
+    """
+    text = (
+        f"{type(node).__name__} is not differentiable twice\n"
+        "  its backward is an instance's, and such a one runs with grad mode off\n"
+        "  fix: make forward and backward static methods with a ctx argument"
+    )
+    places = [place for place, grad in enumerate(grads) if grad is not None and _has_gradient(grad)]
+    if not places:
+        return grads
+    error = torch._C._functions.DelayedError(text.encode(), len(places))  # noqa: SLF001
+    raised: Any = error(*(grads[place].detach().requires_grad_() for place in places))
+    wrapped = dict(zip(places, raised if len(places) > 1 else (raised,), strict=True))
+    return tuple(wrapped.get(place, grad) for place, grad in enumerate(grads))
+
+
+def _has_gradient(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def _no_forward_mode(node: Any, *_: Any) -> Any:
+    """Forward-mode AD asks for this."""
+    raise UnsupportedError(
+        f"{type(node).__name__}: an instance-style Function has no forward-mode derivative\n"
+        "  fix: make forward and backward static methods with a ctx argument, and add jvp"
+    )
+
+
+def _no_compiled_autograd(*_: Any) -> Any:
+    """Compiled autograd asks for this: it would trace a method that it can't know."""
+    raise UnsupportedError(
+        "compiled autograd can't run the backward of an instance-style Function\n"
+        "  fix: leave torch._dynamo.config.compiled_autograd off, or make its methods static with a ctx argument"
+    )
