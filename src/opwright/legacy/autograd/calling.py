@@ -96,8 +96,10 @@ def _in_python(self: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any
     _check(cls, inputs, named)
     prepare(cls)
     if any(getattr(type(x), "is_volatile", False) for x in inputs):
+        from opwright.legacy.idioms.volatile_tensor import make_volatile
+
         with torch.no_grad():
-            return _marked(_run(self, inputs))
+            return make_volatile(_run(self, inputs), inputs)
     return _run(self, inputs)
 
 
@@ -164,10 +166,3 @@ def _forward(node: Any, *inputs: torch.Tensor) -> Any:
                 "  fix: keep everything else as an attribute of self; return several tensors as a tuple"
             )
     return output
-
-
-def _marked(outputs: Any) -> Any:
-    """What a volatile input has touched is volatile."""
-    from opwright.legacy.idioms.volatile_tensor import volatile
-
-    return tuple(map(volatile, outputs)) if isinstance(outputs, tuple) else volatile(outputs)

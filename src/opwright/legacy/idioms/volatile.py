@@ -10,7 +10,7 @@ from torch.autograd.variable import Variable
 
 from opwright.errors import ArgumentError
 from opwright.legacy.idioms.attributes import replace
-from opwright.legacy.idioms.volatile_tensor import VolatileTensor, volatile
+from opwright.legacy.idioms.volatile_tensor import VolatileTensor, make_volatile
 
 __all__ = ["apply"]
 
@@ -40,10 +40,7 @@ def _make(
     if data is not None:
         named["data"] = data
     tensor = type.__call__(cls, *rest, requires_grad=bool(requires_grad), **named)
-    return _volatile(tensor) if volatile else tensor
-
-
-_volatile = volatile
+    return make_volatile(tensor) if volatile else tensor
 
 
 def _get(tensor: torch.Tensor) -> bool:
