@@ -12,7 +12,7 @@ import torch
 from torch.autograd import Function
 
 from opwright.errors import ArgumentError, UnsupportedError
-from opwright.legacy.autograd.nodes import is_instance_style, prepare
+from opwright.legacy.autograd.nodes import is_instance_style, link_to, prepare, set_link
 from opwright.legacy.autograd.state import finish, start
 
 __all__ = ["change_function"]
@@ -132,11 +132,14 @@ def _run(instance: Any, inputs: tuple[torch.Tensor, ...]) -> Any:
     """Hand the call to PyTorch, with the instance or a twin of it as context."""
     differentiable = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)
     driver = _driver(type(instance))
+    link = link_to(inputs) if differentiable else None
     node = _pending.node = start(instance, differentiable=differentiable)
     succeeded = False
     try:
         # What Function.apply ends in; Function.apply itself is for classes.
         outputs = super(Function, driver).apply(*inputs)
+        if link is not None:
+            set_link(node, link)
         succeeded = True
     finally:
         _pending.node = None

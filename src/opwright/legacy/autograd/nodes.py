@@ -13,7 +13,7 @@ from torch.autograd import Function
 from opwright.errors import OpwrightError, UnsupportedError
 from opwright.legacy.autograd.state import own_attributes
 
-__all__ = ["is_instance_style", "prepare"]
+__all__ = ["is_instance_style", "link_to", "prepare", "set_link"]
 
 _prepared: weakref.WeakSet[type] = weakref.WeakSet()
 
@@ -67,12 +67,11 @@ def _backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     """Run the user's ``backward`` with grad mode off, and check what it returns."""
     owner = own_attributes(node)
     backward: Callable[..., Any] = owner.backward
-    if isinstance(inspect.getattr_static(owner, "backward"), staticmethod):
-        grads = (owner, *grads)
+    first = (owner,) if isinstance(inspect.getattr_static(owner, "backward"), staticmethod) else ()
     with torch.no_grad():
-        result = backward(*grads)
+        result = backward(*first, *grads)
     results = _checked(node, result if isinstance(result, tuple) else (result,))
-    return _not_twice(node, results) if torch.is_grad_enabled() else results
+    return _not_twice(node, grads, results) if torch.is_grad_enabled() else results
 
 
 def _checked(node: Any, results: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -98,23 +97,51 @@ def _count(number: int) -> str:
     return f"{number} gradient" if number == 1 else f"{number} gradients"
 
 
-def _not_twice(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+class _Link(Function):
+    """Nothing, computed from a call's inputs: what depends on it depends on them."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: torch.Tensor) -> torch.Tensor:
+        return inputs[0].new_empty(0)
+
+    @staticmethod
+    def backward(ctx: Any, *_: torch.Tensor) -> Any:
+        raise OpwrightError("an instance-style Function is not differentiable twice")
+
+
+# Free after forward, as the slot in state.py is.
+_SLOT = "non_differentiable"
+
+
+def link_to(inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """What a second derivative goes through; it holds none of the inputs' memory."""
+    link: torch.Tensor = _Link.apply(*(x for x in inputs if x.requires_grad))
+    return link
+
+
+def set_link(node: Any, link: torch.Tensor) -> None:
+    """Keep it with the node."""
+    setattr(node, _SLOT, link)
+
+
+def _not_twice(node: Any, came_in: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...]:
     """The same gradients, which raise when somebody differentiates them.
 
-    Also where no gradient that came in requires grad: backward may have used what was saved, and nothing would say
-    that a part of the second derivative is missing.
+    They depend on what came in, and may depend on the inputs by whatever backward took from the instance; were they not
+    linked to both, a part of the second derivative could be missing in silence.
     """
+    places = [place for place, grad in enumerate(grads) if grad is not None and _has_gradient(grad)]
+    if not places:
+        return grads
     text = (
         f"{type(node).__name__} is not differentiable twice\n"
         "  its backward is an instance's, and such a one runs with grad mode off\n"
         "  fix: make forward and backward static methods with a ctx argument"
     )
-    places = [place for place, grad in enumerate(grads) if grad is not None and _has_gradient(grad)]
-    if not places:
-        return grads
-    error = torch._C._functions.DelayedError(text.encode(), len(places))  # noqa: SLF001
-    raised: Any = error(*(grads[place].detach().requires_grad_() for place in places))
-    wrapped = dict(zip(places, raised if len(places) > 1 else (raised,), strict=True))
+    links = [getattr(node, _SLOT), *(grad for grad in came_in if grad.requires_grad)]
+    error = torch._C._functions.DelayedError(text.encode(), len(places) + len(links))  # noqa: SLF001
+    raised: Any = error(*(grads[place].detach() for place in places), *links)
+    wrapped = dict(zip(places, raised, strict=False))
     return tuple(wrapped.get(place, grad) for place, grad in enumerate(grads))
 
 
