@@ -1,5 +1,8 @@
 """Instance-style Functions: the semantics of PyTorch 1.0, against the same formula in PyTorch's own operators."""
 
+# mypy: disable-error-code="override,no-untyped-call,attr-defined"
+# What PyTorch annotates are static methods and contexts; an instance-style Function fits neither.
+
 from __future__ import annotations
 
 import copy
@@ -52,7 +55,7 @@ class Product(Function):
 
     def backward(self, grad: Any) -> Any:
         assert not torch.is_grad_enabled()
-        x, y = self.saved_tensors
+        x, y = tuple(self.saved_tensors)
         assert x.shape == self.shape
         return grad * y * self.by, grad * x * self.by
 
@@ -124,10 +127,10 @@ def test_the_formula_in_pytorchs_own_operators(pair: Tensors) -> None:
 
 
 def test_numerical_gradients(pair: Tensors) -> None:
-    assert gradcheck(lambda x, y: Product(2.5)(x, y), pair)
+    assert gradcheck(lambda *inputs: Product(2.5)(*inputs) * 2, pair)
     assert gradcheck(Product(2.5), pair)  # one instance, called many times
-    assert gradcheck(lambda x: Bare(3)(x), pair[:1])
-    assert gradcheck(lambda x: Split()(x), pair[:1])
+    assert gradcheck(Bare(3), pair[:1])
+    assert gradcheck(Split(), pair[:1])
 
 
 def test_the_result_has_the_instance_as_its_grad_fn(pair: Tensors) -> None:
@@ -142,7 +145,8 @@ def test_the_result_has_the_instance_as_its_grad_fn(pair: Tensors) -> None:
 def test_only_what_requires_grad_gets_one(pair: Tensors) -> None:
     function = Product(2.0)
     result = function(pair[0], pair[1].detach())
-    assert function.needs_input_grad == (True, False)
+    needs: Any = function.needs_input_grad
+    assert needs == (True, False)
     same(gradients(result, [pair[0]]), gradients(pair[0] * pair[1].detach() * 2, [pair[0]]))
 
 
@@ -251,7 +255,12 @@ def test_hooks_of_node_and_tensor(pair: Tensors) -> None:
 
 def test_saved_tensors_hooks_see_what_is_saved(pair: Tensors) -> None:
     packed = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda x: packed.append(x) or x, lambda x: x):
+
+    def pack(x: torch.Tensor) -> torch.Tensor:
+        packed.append(x)
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
         result = Product()(*pair)
     assert len(packed) == 2
     same(gradients(result, pair), gradients(pair[0] * pair[1], pair))
@@ -527,8 +536,8 @@ def test_a_wrong_number_of_inputs(pair: Tensors) -> None:
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 def test_what_other_machinery_of_pytorch_says(pair: Tensors) -> None:
     x = pair[0].detach()
-    with pytest.raises(RuntimeError, match="functorch|vmap|setup_context"):
-        torch.func.vmap(lambda z: Plain()(z))(x)
+    with pytest.raises(RuntimeError, match="functorch"):
+        torch.func.vmap(Plain())(x)
     with pytest.raises(RuntimeError):
         torch.func.grad(lambda z: Plain()(z).sum())(x)
     with torch.autograd.forward_ad.dual_level():
@@ -536,7 +545,7 @@ def test_what_other_machinery_of_pytorch_says(pair: Tensors) -> None:
         with pytest.raises(NotImplementedError, match="no forward-mode derivative"):
             Plain()(dual)
     with pytest.raises(RuntimeError, match=r"torch\.jit\.trace"):
-        torch.jit.trace(lambda z: Plain()(z), x)
+        torch.jit.trace(lambda z: Plain()(z) * 2, x)
 
 
 def test_a_static_backward_beside_an_ordinary_forward(pair: Tensors) -> None:
@@ -572,7 +581,7 @@ def test_old_forms_of_init(pair: Tensors) -> None:
             Function.__init__(self)
             self.more = more
 
-    assert ByName(1)(pair[0]).grad_fn.more == 1  # type: ignore[union-attr]
+    assert ByName(1)(pair[0]).grad_fn.more == 1
     Plain()
 
 
@@ -691,7 +700,7 @@ def test_a_modern_function_is_what_it_was(pair: Tensors) -> None:
     x = pair[0]
     result = Modern.apply(x, 3.0)
     assert type(result.grad_fn).__name__ == "ModernBackward"
-    assert type(result.grad_fn) is Modern._backward_cls  # type: ignore[attr-defined]
+    assert type(result.grad_fn) is Modern._backward_cls
     same(gradients(result, [x]), gradients(x * 3, [x]))
     (first,) = torch.autograd.grad((Modern.apply(x, 3.0) ** 2).sum(), x, create_graph=True)
     same(torch.autograd.grad(first.sum(), x), [torch.full_like(x, 18)])
@@ -731,7 +740,7 @@ def test_compiled_code_leaves_the_call_to_python(pair: Tensors) -> None:
         result = compiled(*pair)
         same(gradients(result, pair), gradients(pair[0] * pair[1] * 4 + 1, pair))
         with pytest.raises(Exception, match="Dynamo"):
-            torch.compile(lambda x, y: Product(2.0)(x, y), backend="eager", fullgraph=True)(*pair)
+            torch.compile(lambda *inputs: Product(2.0)(*inputs) * 2, backend="eager", fullgraph=True)(*pair)
 
 
 def test_the_profiler_knows_it_by_its_name(pair: Tensors) -> None:
@@ -780,7 +789,7 @@ def test_after_it_is_taken_back(pair: Tensors, undo: list[Callable[[], None]]) -
     undo.pop()()
     with pytest.raises(RuntimeError, match="Legacy autograd function"):
         function(pair[0])
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
         Product(2.0)
     same(Plain.apply(pair[0]).unbind(), pair[0].unbind())
     # What was computed before is differentiated as it would have been.

@@ -101,11 +101,11 @@ class _Link(Function):
     """Nothing, computed from a call's inputs: what depends on it depends on them."""
 
     @staticmethod
-    def forward(ctx: Any, *inputs: torch.Tensor) -> torch.Tensor:
+    def forward(_: Any, *inputs: torch.Tensor) -> torch.Tensor:
         return inputs[0].new_empty(0)
 
     @staticmethod
-    def backward(ctx: Any, *_: torch.Tensor) -> Any:
+    def backward(*_: Any) -> Any:
         raise OpwrightError("an instance-style Function is not differentiable twice")
 
 
@@ -115,7 +115,8 @@ _SLOT = "non_differentiable"
 
 def link_to(inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
     """What a second derivative goes through; it holds none of the inputs' memory."""
-    link: torch.Tensor = _Link.apply(*(x for x in inputs if x.requires_grad))
+    connect: Any = _Link.apply
+    link: torch.Tensor = connect(*(x for x in inputs if x.requires_grad))
     return link
 
 
