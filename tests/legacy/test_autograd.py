@@ -485,7 +485,7 @@ def test_results_are_tensors(pair: Tensors, returned: Any) -> None:
         def forward(self, x: Any) -> Any:
             return returned
 
-    with pytest.raises(TypeError, match="expected: a tensor or a tuple of tensors"):
+    with pytest.raises(TypeError, match="expected:   a tensor or a tuple of tensors"):
         Wrong()(pair[0])
 
 

@@ -112,19 +112,19 @@ def _check(cls: type, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         if not isinstance(value, torch.Tensor):
             raise ArgumentError(
                 f"{cls.__name__}()(...): argument {place} is a {type(value).__name__}, not a tensor\n"
-                "  expected: tensors only; an instance-style Function takes everything else in __init__\n"
-                f"  fix: {cls.__name__}(value)(x), or a static forward(ctx, ...) and {cls.__name__}.apply(...)"
+                "  expected:   tensors only; an instance-style Function takes everything else in __init__\n"
+                f"  likely fix: {cls.__name__}(value)(x), or a static forward(ctx, ...) and {cls.__name__}.apply(...)"
             )
     if named:
         raise ArgumentError(
             f"{cls.__name__}()(...): arguments by name: {', '.join(named)}\n"
-            "  expected: tensors by position\n"
-            "  fix: give them without their names, in the order of forward"
+            "  expected:   tensors by position\n"
+            "  likely fix: give them without their names, in the order of forward"
         )
     if torch._C._get_tracing_state() is not None:  # noqa: SLF001
         raise UnsupportedError(
             f"{cls.__name__}: torch.jit.trace can't record an instance-style Function\n"
-            "  fix: make forward and backward static methods with a ctx argument"
+            "  likely fix: make forward and backward static methods with a ctx argument"
         )
 
 
@@ -165,7 +165,7 @@ def _forward(node: Any, *inputs: torch.Tensor) -> Any:
         if not isinstance(value, torch.Tensor):
             raise TypeError(
                 f"{type(node).__name__}.forward returned a {type(value).__name__} as value {place}\n"
-                "  expected: a tensor or a tuple of tensors\n"
-                "  fix: keep everything else as an attribute of self; return several tensors as a tuple"
+                "  expected:   a tensor or a tuple of tensors\n"
+                "  likely fix: keep everything else as an attribute of self; return several tensors as a tuple"
             )
     return output

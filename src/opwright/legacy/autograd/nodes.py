@@ -20,10 +20,13 @@ _prepared: weakref.WeakSet[type] = weakref.WeakSet()
 
 def is_instance_style(cls: type) -> bool:
     """Whether the class has a ``forward`` of its own that is an ordinary method."""
-    for base in cls.__mro__:
-        if "forward" in vars(base):
-            return not isinstance(vars(base)["forward"], (staticmethod, classmethod))
-    return False
+    return not _is_static(cls, "forward")
+
+
+def _is_static(cls: type, name: str) -> bool:
+    """Whether the method is called without an instance; ``inspect.getattr_static`` would be slow here."""
+    method = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+    return isinstance(method, (staticmethod, classmethod))
 
 
 def prepare(cls: type) -> None:
@@ -67,7 +70,7 @@ def _backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     """Run the user's ``backward`` with grad mode off, and check what it returns."""
     owner = own_attributes(node)
     backward: Callable[..., Any] = owner.backward
-    first = (owner,) if isinstance(inspect.getattr_static(owner, "backward"), staticmethod) else ()
+    first = (owner,) if "backward" not in vars(owner) and _is_static(type(owner), "backward") else ()
     with torch.no_grad():
         result = backward(*first, *grads)
     results = _checked(node, result if isinstance(result, tuple) else (result,))
@@ -80,15 +83,15 @@ def _checked(node: Any, results: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(results) < inputs or any(extra is not None for extra in results[inputs:]):
         raise OpwrightError(
             f"{name}.backward returned {_count(len(results))}\n"
-            f"  expected: {inputs}, one for each input of forward\n"
-            "  fix: return None for an input that has none; more than there are inputs may only be None"
+            f"  expected:   {inputs}, one for each input of forward\n"
+            "  likely fix: return None for an input that has none; more than there are inputs may only be None"
         )
     for place, grad in enumerate(results[:inputs], 1):
         if grad is not None and not isinstance(grad, torch.Tensor):
             raise OpwrightError(
                 f"{name}.backward returned a {type(grad).__name__} as gradient {place}\n"
-                "  expected: a tensor or None\n"
-                "  fix: return one value for each input, several of them as a tuple"
+                "  expected:   a tensor or None\n"
+                "  likely fix: return one value for each input, several of them as a tuple"
             )
     return results[:inputs]
 
@@ -137,7 +140,7 @@ def _not_twice(node: Any, came_in: tuple[Any, ...], grads: tuple[Any, ...]) -> t
     text = (
         f"{type(node).__name__} is not differentiable twice\n"
         "  its backward is an instance's, and such a one runs with grad mode off\n"
-        "  fix: make forward and backward static methods with a ctx argument"
+        "  likely fix: make forward and backward static methods with a ctx argument"
     )
     links = [getattr(node, _SLOT), *(grad for grad in came_in if grad.requires_grad)]
     error = torch._C._functions.DelayedError(text.encode(), len(places) + len(links))  # noqa: SLF001
@@ -154,7 +157,7 @@ def _no_forward_mode(node: Any, *_: Any) -> Any:
     """Forward-mode AD asks for this."""
     raise UnsupportedError(
         f"{type(node).__name__}: an instance-style Function has no forward-mode derivative\n"
-        "  fix: make forward and backward static methods with a ctx argument, and add jvp"
+        "  likely fix: make forward and backward static methods with a ctx argument, and add jvp"
     )
 
 
@@ -162,5 +165,5 @@ def _no_compiled_autograd(*_: Any) -> Any:
     """Compiled autograd asks for this: it would trace a method that it can't know."""
     raise UnsupportedError(
         "compiled autograd can't run the backward of an instance-style Function\n"
-        "  fix: leave torch._dynamo.config.compiled_autograd off, or make its methods static with a ctx argument"
+        "  likely fix: leave torch._dynamo.config.compiled_autograd off, or make its methods static with a ctx argument"
     )

@@ -71,8 +71,9 @@ def _explain(error: SyntaxError) -> None:
     """Say so if it is Python 2."""
     if error.msg.startswith(_PYTHON_2):
         error.msg += (
-            "\n  this is Python 2, which Opwright doesn't run; expected: Python 3 of any year"
-            "\n  fix: convert the file once, for example with `2to3 -w` or `futurize`"
+            "\n  this is Python 2, which Opwright doesn't run"
+            "\n  expected:   Python 3 of any year"
+            "\n  likely fix: convert the file once, for example with `2to3 -w` or `futurize`"
         )
 
 

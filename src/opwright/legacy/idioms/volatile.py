@@ -33,8 +33,8 @@ def _make(
     if requires_grad and volatile:
         raise ArgumentError(
             "Variable(..., requires_grad=True, volatile=True)\n"
-            "  expected: one of the two: nothing that is computed from a volatile Variable requires grad\n"
-            "  fix: leave out volatile, or requires_grad"
+            "  expected:   one of the two: nothing that is computed from a volatile Variable requires grad\n"
+            "  likely fix: leave out volatile, or requires_grad"
         )
     # What the class was before: its C constructor. By name, for what is left out is not the same as None.
     if data is not None:
@@ -57,7 +57,7 @@ def _set(tensor: torch.Tensor, value: Any) -> None:
     if type(tensor) is not torch.Tensor or tensor.requires_grad:
         raise ArgumentError(
             f"volatile = True for a {type(tensor).__name__}{' that requires grad' * tensor.requires_grad}\n"
-            "  expected: a plain tensor that requires no grad\n"
-            "  fix: x = x.detach() first, or compute under torch.no_grad()"
+            "  expected:   a plain tensor that requires no grad\n"
+            "  likely fix: x = x.detach() first, or compute under torch.no_grad()"
         )
     tensor.__class__ = VolatileTensor
