@@ -752,7 +752,7 @@ def state() -> dict[str, Any]:
     return {**vars(Function), "meta": dict(vars(type(Function))), "apply of its base": Function.__mro__[1].apply}
 
 
-# That it takes the same time was measured, too: 9.99 us without and 10.26 with, medians of 20.5 and 20.4 on a busy machine.
+# That it takes the same time was measured, too: 9.99 us without, 10.26 with; medians 20.5 and 20.4 (a busy machine).
 def test_the_path_of_a_modern_call_is_untouched(undo: list[Callable[[], None]]) -> None:
     with_us = state()
     undo.pop()()
