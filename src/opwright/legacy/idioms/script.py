@@ -1,6 +1,6 @@
-"""``python -m opwright.legacy.idioms.script train.py args``: a script that has ``async`` as a name, as the main program.
+"""Run a script that has ``async`` as a name as the main program: ``python -m opwright.legacy.idioms.script train.py``.
 
-Python reads its main program itself, where no import hook sees it; so whoever starts a script asks :func:`needed` first.
+Python reads its main program itself, where no import hook sees it. Whoever starts a script asks :func:`needed` first.
 """
 
 from __future__ import annotations
