@@ -603,6 +603,10 @@ def test_inplace_and_nested_io_function(pair: Tensors) -> None:
             first, rest = self.saved_tensors
             return product * rest[0] + total[0], product * first + total[0]
 
+    before = dict(vars(NestedIOFunction))
+    with pytest.raises(NotImplementedError):
+        NestedIOFunction()(pair[0])
+    assert dict(vars(NestedIOFunction)) == before
     same(gradients(MaybeInplace(inplace=True)(pair[0]), pair[:1]), gradients(pair[0] * 2, pair[:1]))
     x, y = pair
     product, (total,) = Nested()(x, (y,))
