@@ -13,6 +13,7 @@ from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 from opwright.errors import ToolchainError
@@ -69,7 +70,19 @@ def wrap(function: Callable[..., Any], ffi: Any) -> Callable[..., Any]:
     kind, number = _result_of(function, ffi)
     wrapped = native.function(function, _types(ffi), kind, number)
     functools.update_wrapper(wrapped, function)
+    wrapped.__module__ = _caller()
     return wrapped  # type: ignore[no-any-return]
+
+
+def _caller() -> str:
+    """The module that wraps a function and makes it its own: where pickle finds it again."""
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if not name.startswith(("opwright.legacy", "torch.utils.ffi")):
+            return name
+        frame = frame.f_back
+    return __name__
 
 
 def _result_of(function: Callable[..., Any], ffi: Any) -> tuple[int, int]:

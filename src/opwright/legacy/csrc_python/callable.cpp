@@ -146,6 +146,16 @@ PyObject *show_function(PyObject *self) {
   return PyUnicode_FromFormat("<C function %s of an extension>", name_of(reinterpret_cast<Function *>(self)));
 }
 
+// Its name: copy.deepcopy keeps it as it is, as it does with Python's functions, and pickle looks it up.
+PyObject *reduce_function(PyObject *self, PyObject *) {
+  return PyObject_GetAttrString(self, "__name__");
+}
+
+PyMethodDef function_methods[] = {
+    {"__reduce__", &reduce_function, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 PyMemberDef function_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, vectorcall), READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(Function, dict), READONLY, nullptr},
@@ -163,6 +173,7 @@ PyType_Slot function_slots[] = {
     {Py_tp_call, reinterpret_cast<void *>(&PyVectorcall_Call)},
     {Py_tp_members, function_members},
     {Py_tp_getset, function_attributes},
+    {Py_tp_methods, function_methods},
     {Py_tp_getattro, reinterpret_cast<void *>(&PyObject_GenericGetAttr)},
     {Py_tp_setattro, reinterpret_cast<void *>(&PyObject_GenericSetAttr)},
     {0, nullptr},
