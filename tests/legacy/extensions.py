@@ -14,17 +14,17 @@ from types import ModuleType
 from typing import Any
 
 import cffi
+import torch
 
 from opwright.legacy.calls import wrap
 from opwright.legacy.library import header_dirs, load_library
 from opwright.toolchain import Options, Unit, build, find_compiler
 
+FatalError: type[Exception] = vars(torch)["FatalError"]
 TYPES = ("Double", "Float", "Long", "Int", "Short", "Char", "Byte")
 _NAMES = [f"TH{name}" for name in TYPES] + [f"THCuda{name}".replace("THCudaFloat", "THCuda") for name in TYPES]
 STRUCTS = "".join(f"typedef struct {name}{kind} {name}{kind};\n" for name in _NAMES for kind in ("Tensor", "Storage"))
-_PROTOTYPE = re.compile(
-    r"^extern\s+((?:struct\s+)?\w[\w ]*?[\s*]+)(TH\w+)\s*\(([^()]*)\)\s*;", re.MULTILINE | re.DOTALL
-)
+_PROTOTYPE = re.compile(r"^extern\s+((?:struct\s+)?\w[\w ]*?[\s*]+)(TH\w+)\s*\((.*?)\)\s*;", re.MULTILINE | re.DOTALL)
 
 
 class Extension:
@@ -40,14 +40,16 @@ class Extension:
         return self._wrapped[name]
 
 
-def extension(prototypes: str, source: str = "", *, structs: str = "", optimize: str = "-O1") -> Extension:
+def extension(
+    prototypes: str, source: str = "", *, structs: str = "", optimize: str = "-O1", include_dirs: tuple[Path, ...] = ()
+) -> Extension:
     """The C in ``source``, which may use TH, and cffi's wrapper for its ``prototypes``."""
     load_library()
     name = f"_th_{sha256((prototypes + source + structs).encode()).hexdigest()[:12]}"
     ffi = cffi.FFI()
     ffi.cdef(STRUCTS + structs + prototypes)
     ffi.set_source(name, f"#include <TH/TH.h>\n{source}")
-    return Extension(_import(name, _compiled(name, _generated(ffi, name), optimize)))
+    return Extension(_import(name, _compiled(name, _generated(ffi, name), optimize, include_dirs)))
 
 
 def _generated(ffi: cffi.FFI, name: str) -> str:
@@ -62,13 +64,13 @@ def _generated(ffi: cffi.FFI, name: str) -> str:
     return text.getvalue()
 
 
-def _compiled(name: str, text: str, optimize: str) -> Path:
+def _compiled(name: str, text: str, optimize: str, include_dirs: tuple[Path, ...]) -> Path:
     return build(
         Unit(name, text, language="c"),
         Options(
             native=False,
             system_include_dirs=(sysconfig.get_paths()["include"],),
-            include_dirs=header_dirs(),
+            include_dirs=(*header_dirs(), *include_dirs),
             extra_cflags=(optimize,),
             extra_ldflags=("-Wl,-z,undefs",),
         ),
@@ -105,7 +107,7 @@ def prototypes() -> dict[str, str]:
 
 def everything() -> Extension:
     """Every function of TH.h as a function of an extension; only those that Python can call."""
-    callable_ones = [text for text in prototypes().values() if "..." not in text and "Handler" not in text]
+    callable_ones = [text for text in prototypes().values() if not re.search(r"\.\.\.|Handler", text)]
     known = set(re.findall(r"typedef struct (\w+) (?:\{|\w)", STRUCTS))
     others = dict.fromkeys(re.findall(r"\bTH(?!D?esc)[A-Z]\w*\b", " ".join(callable_ones)))
     opaque = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import re
 import sys
 import threading
 import time
@@ -17,7 +18,7 @@ import torch
 
 from opwright.legacy.calls import wrap
 from opwright.legacy.library import load_library
-from tests.legacy.extensions import Extension
+from tests.legacy.extensions import Extension, FatalError
 from tests.legacy.tensors import DTYPES, elements, typed
 
 pytestmark = pytest.mark.native
@@ -45,6 +46,15 @@ def test_other_arguments_pass_untouched(probe: Extension) -> None:
     assert probe.lib.PROBE_ANSWER == 42
 
 
+def test_variadic_functions(probe: Extension) -> None:
+    """cffi makes no Python function of these."""
+    assert probe.sum_of(3, *(probe.ffi.cast("int", n) for n in (1, 2, 3))) == 6
+    for _ in range(2000):
+        with pytest.raises(FatalError, match="error 3 at"):
+            probe.made_or_error(3)
+    assert probe.made_or_error(0).tolist() == [4, 4]
+
+
 def test_python_sees_shapes_that_c_made(probe: Extension, th: Extension) -> None:
     t = torch.arange(6.0).reshape(2, 3)
     twin = t.view(-1)
@@ -66,10 +76,9 @@ def test_python_sees_shapes_that_c_made(probe: Extension, th: Extension) -> None
 def test_a_tensor_without_dimensions_stays_one(probe: Extension, th: Extension) -> None:
     t = torch.tensor(3.0)
     th.THFloatTensor_set1d(t, 0, 4.0)
-    assert t.shape == ()
-    assert t.item() == 4
+    assert (t.dim(), t.item()) == (0, 4)
     th.THFloatTensor_resize1d(t, 1)
-    assert t.shape == ()
+    assert t.dim() == 0
     th.THFloatTensor_resize2d(t, 1, 1)
     assert t.shape == (1, 1)
 
@@ -168,13 +177,13 @@ def test_what_c_writes_into_a_struct(probe: Extension) -> None:
     probe.lie(t, 2)
     assert t.tolist() == [0, 1]
     for size in (5, -1, 1 << 62):
-        with pytest.raises(torch.FatalError, match="reach beyond its memory"):
+        with pytest.raises(FatalError, match="reach beyond its memory"):
             probe.lie(t, size)
         assert t.tolist() == [0, 1]
     probe.lie_about_offset(t, 2)
     assert t.tolist() == [2, 3]
     for offset in (3, -1, 1 << 62):
-        with pytest.raises(torch.FatalError, match="reach beyond its memory"):
+        with pytest.raises(FatalError, match="reach beyond its memory"):
             probe.lie_about_offset(t, offset)
 
 
@@ -182,8 +191,8 @@ def test_types(probe: Extension) -> None:
     for name, dtype in DTYPES.items():
         if name == "Float":
             continue
-        expected = rf"initializer for ctype 'struct THFloatTensor \*' must be a pointer to same type, not cdata 'struct TH{name}Te"
-        with pytest.raises(TypeError, match=expected):
+        expected = "initializer for ctype 'struct THFloatTensor *' must be a pointer to same type, "
+        with pytest.raises(TypeError, match=re.escape(f"{expected}not cdata 'struct TH{name}Tensor *'")):
             probe.mean(torch.ones(2, dtype=dtype))
     assert probe.bytes(torch.ones(3, dtype=torch.bool)) == 3
     assert probe.bytes(torch.ones(2, 2, dtype=torch.uint8)) == 4
@@ -194,7 +203,7 @@ def test_wrong_calls(probe: Extension) -> None:
     for call in (
         lambda: probe.add_forward(t, t),
         lambda: probe.add_forward(t, t, t, t),
-        lambda: probe.mean(),
+        probe.mean,
         lambda: probe.mean(t, t),
         lambda: probe.nothing(t),
         lambda: probe.mean(t=t),
@@ -207,7 +216,7 @@ def test_wrong_calls(probe: Extension) -> None:
             call()  # type: ignore[no-untyped-call]
     with pytest.raises(OverflowError):
         probe.made(1 << 70, 1.0)
-    with pytest.raises(TypeError, match="expected a function of an extension|PyCFunction|builtin_function"):
+    with pytest.raises(TypeError, match="is no function of an extension"):
         wrap(lambda: None, probe.ffi)
 
 
@@ -215,7 +224,7 @@ class Lying(torch.Tensor):
     """A subclass that answers as it likes."""
 
     @classmethod
-    def __torch_function__(cls, *_arguments: Any, **_keywords: Any) -> Any:  # type: ignore[override]
+    def __torch_function__(cls, *_arguments: Any, **_keywords: Any) -> Any:
         return "nothing"
 
 
@@ -249,9 +258,9 @@ def test_unusual_tensors(probe: Extension) -> None:
         "an integer is required": torch.ones(3).as_subclass(Lying),
     }
     for text, tensor in refused.items():
-        with pytest.raises(TypeError, match=text):
+        with pytest.raises(TypeError, match=re.escape(text)):
             probe.mean(tensor)
-    with pytest.raises(TypeError, match="one of torch.func's"):
+    with pytest.raises(TypeError, match=r"one of torch\.func's"):
         torch.vmap(probe.mean)(torch.ones(2, 3))
     del mode
 
@@ -268,7 +277,8 @@ def test_inside_other_transforms(probe: Extension) -> None:
             return func(*args, **(kwargs or {}))
 
     a, out = torch.ones(2, 3).t(), torch.empty(6)
-    with Mode(), torch.autocast("cpu"):
+    mode: Any = Mode
+    with mode(), torch.autocast("cpu"):
         probe.add_forward(a, a, out)
     assert not seen
     assert torch.equal(out, torch.full((3, 2), 2.0))
@@ -287,22 +297,22 @@ def test_inside_other_transforms(probe: Extension) -> None:
 
 def test_errors_of_c(probe: Extension) -> None:
     t = torch.ones(3)
-    with pytest.raises(torch.FatalError, match=r"^wrong \d at \S*:\d+$"):
+    with pytest.raises(FatalError, match=r"^wrong \d at \S*:\d+$"):
         probe.error(b"wrong 1")
-    with pytest.raises(torch.FatalError, match="\ufffd at"):
+    with pytest.raises(FatalError, match="\ufffd at"):
         probe.error(b"\xff")
-    with pytest.raises(torch.FatalError, match=r"^invalid argument 1: expected 2D tensor at \S*:\d+$"):
+    with pytest.raises(FatalError, match=r"^invalid argument 1: expected 2D tensor at \S*:\d+$"):
         probe.check_dimensions(t)
-    with pytest.raises(torch.FatalError, match=r"^Assertion `value == 1' failed\. value is 3 at \S*:\d+$"):
+    with pytest.raises(FatalError, match=r"^Assertion `value == 1' failed\. value is 3 at \S*:\d+$"):
         probe.assertion(3)
-    with pytest.raises(torch.FatalError, match=r"^shape '\[1000\]' is invalid for input of size 3$"):
+    with pytest.raises(FatalError, match=r"^shape '\[1000\]' is invalid for input of size 3$"):
         probe.error_in_aten(t)
-    with pytest.raises(torch.FatalError, match="after 3 elements"):
+    with pytest.raises(FatalError, match="after 3 elements"):
         probe.error_in_place(small := torch.ones(1))
     assert small.tolist() == [5, 5, 5]
-    assert not issubclass(torch.FatalError, RuntimeError)
+    assert not issubclass(FatalError, RuntimeError)
     long = "x" * 100_000
-    with pytest.raises(torch.FatalError, match=long):
+    with pytest.raises(FatalError, match=long):
         probe.error(long.encode())
 
 
@@ -311,9 +321,9 @@ def test_thousands_of_errors(probe: Extension) -> None:
     text, t = b"again and again", torch.ones(3)
     before = sys.getrefcount(text), sys.getrefcount(t)
     for _ in range(3000):
-        with pytest.raises(torch.FatalError):
+        with pytest.raises(FatalError):
             probe.error(text)
-        with pytest.raises(torch.FatalError):
+        with pytest.raises(FatalError):
             probe.check_dimensions(t)
         with pytest.raises(TypeError):
             probe.add_forward(t, t, t.double())
@@ -329,13 +339,13 @@ def test_calls_within_calls(probe: Extension) -> None:
     t = torch.arange(3.0)
 
     def inner(n: int) -> int:
-        with pytest.raises(torch.FatalError):
+        with pytest.raises(FatalError):
             probe.check_dimensions(t)
         return int(probe.mean(t)) + n
 
     callback = probe.ffi.callback("int(int)", inner)
     assert probe.calls_back(callback, 3) == 4
-    with pytest.raises(torch.FatalError, match="after the callback"):
+    with pytest.raises(FatalError, match="after the callback"):
         probe.error_after_callback(callback)
 
 
@@ -366,7 +376,7 @@ def test_threads(probe: Extension) -> None:
             probe.add_forward(a, a, out)
             assert torch.equal(out, 2 * a)
             assert probe.mean(shared) == 1
-            with pytest.raises(torch.FatalError, match=f"of {number}/{turn}"):
+            with pytest.raises(FatalError, match=f"of {number}/{turn}"):
                 probe.error(f"of {number}/{turn}".encode())
 
     in_threads(8, body)
@@ -378,7 +388,7 @@ def test_the_gil_is_released(probe: Extension) -> None:
     assert time.monotonic() - started < 0.9
 
 
-def test_functions_look_like_functions(probe: Extension) -> None:
+def test_functions_look_like_functions(probe: Extension, monkeypatch: pytest.MonkeyPatch) -> None:
     function = probe.add_forward
     assert function.__name__ == "add_forward"
     assert "add_forward(" in str(function.__doc__)
@@ -393,14 +403,12 @@ def test_functions_look_like_functions(probe: Extension) -> None:
             self.call = function
 
     assert copy.deepcopy(Module()).call is function
+    kind: Any = type(function)
     with pytest.raises(TypeError, match="cannot create"):
-        type(function)()
+        kind()
     module = sys.modules["tests.legacy.extensions"]
-    module.add_forward = function  # type: ignore[attr-defined]
-    try:
-        assert pickle.loads(pickle.dumps(function)) is function
-    finally:
-        del module.add_forward  # type: ignore[attr-defined]
+    monkeypatch.setattr(module, "add_forward", function, raising=False)
+    assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301
 
 
 def rounds(probe: Extension, th: Extension) -> None:
@@ -422,18 +430,18 @@ def rounds(probe: Extension, th: Extension) -> None:
     probe.unkeep()
     probe.swap_contents(t, torch.ones(3))
     probe.free_too_often(t, 2)
-    for call in (
-        lambda: probe.error_in_place(t),
-        lambda: probe.mean(t.double()),
-        lambda: probe.lie(t, 99),
-        lambda: probe.mean(3),
+    for function, *arguments in (
+        (probe.error_in_place, t),
+        (probe.mean, t.double()),
+        (probe.lie, t, 99),
+        (probe.mean, 3),
     ):
-        with pytest.raises((torch.FatalError, TypeError)):
-            call()
+        with pytest.raises((FatalError, TypeError)):
+            function(*arguments)
     th.THFloatTensor_newUnfold(t, 0, 1, 1)
-    with pytest.raises(torch.FatalError):
+    with pytest.raises(FatalError):
         th.THFloatTensor_newWithSize2d(-1, 2)
-    with pytest.raises(torch.FatalError):
+    with pytest.raises(FatalError):
         th.THFloatTensor_newNarrow(t, 0, 9, 9)
 
 

@@ -169,3 +169,17 @@ THDoubleTensor *doubled(THDoubleTensor *t) {
 int first_byte(const char *text) { return text[0]; }
 
 void *pointer(void *p) { return p; }
+
+int sum_of(int count, ...) {
+  va_list values;
+  va_start(values, count);
+  int sum = 0;
+  while (count--) sum += va_arg(values, int);
+  va_end(values);
+  return sum;
+}
+
+THFloatTensor *made_or_error(int error, ...) {
+  if (error) THError("error %d", error);
+  return made(2, 4);
+}

@@ -44,3 +44,5 @@ void sleep_ms(int milliseconds);
 THDoubleTensor *doubled(THDoubleTensor *t);
 int first_byte(const char *text);
 void *pointer(void *p);
+int sum_of(int count, ...);
+THFloatTensor *made_or_error(int error, ...);
