@@ -1,6 +1,7 @@
 #ifndef TH_TENSOR_MATH_INC
 #define TH_TENSOR_MATH_INC
 
+<<<<<<< HEAD
 #include "THGeneral.h"
 #include "THRandom.h"
 #include "THTensor.h"
@@ -8,4 +9,8 @@
 #include "generic/THTensorMath.h"
 #include "THGenerateAllTypes.h"
 
+=======
+#include "THTensor.h"
+
+>>>>>>> core
 #endif
