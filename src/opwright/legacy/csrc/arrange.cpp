@@ -89,13 +89,13 @@ void joined(Tensor *r, Tensor *a, Tensor *b, int dimension) {
 }
 
 void sorted(Tensor *values, Tensor *indices, Tensor *t, int dimension, int descending) {
-  check_dimension(t, dimension, 4);
+  check_along(t, dimension, 4);
   in_pairs(values, indices, t, t->sizes(), [](const at::Tensor &out) { return out; },
            [&](at::Tensor &v, at::Tensor &i, const at::Tensor &x) { at::sort_out(v, i, x, true, dimension, descending != 0); });
 }
 
 void top(Tensor *values, Tensor *indices, Tensor *t, int64_t k, int dimension, int largest, int sorted) {
-  check_dimension(t, dimension, 5);
+  check_along(t, dimension, 5);
   CHECK_ARG(k >= 0 && k <= t->size[dimension], 4, "k is %lld, the dimension has %lld elements", static_cast<long long>(k),
             static_cast<long long>(t->size[dimension]));
   Extents sizes(t->sizes().begin(), t->sizes().end());

@@ -81,7 +81,7 @@ at::Tensor slices(const at::Tensor &self, int dimension, int64_t count, const Te
 }
 
 void index_select(Tensor *r, Tensor *src, int dimension, Tensor *index) {
-  check_dimension(src, dimension, 3);
+  check_along(src, dimension, 3);
   const at::Tensor x = view(src), places = index_along(src, dimension, index, 4);
   Extents sizes(x.sizes().begin(), x.sizes().end());
   sizes[static_cast<size_t>(dimension)] = places.numel();
@@ -89,21 +89,21 @@ void index_select(Tensor *r, Tensor *src, int dimension, Tensor *index) {
 }
 
 void index_copy(Tensor *self, int dimension, Tensor *index, Tensor *src) {
-  check_dimension(self, dimension, 2);
+  check_along(self, dimension, 2);
   at::Tensor x = view(self);
   const at::Tensor places = index_along(self, dimension, index, 3);
   x.index_copy_(dimension, apart_from(x, places), slices(x, dimension, places.numel(), src, 4));
 }
 
 void index_add(Tensor *self, int dimension, Tensor *index, Tensor *src) {
-  check_dimension(self, dimension, 2);
+  check_along(self, dimension, 2);
   at::Tensor x = view(self);
   const at::Tensor places = index_along(self, dimension, index, 3);
   x.index_add_(dimension, apart_from(x, places), slices(x, dimension, places.numel(), src, 4));
 }
 
 void index_fill(Tensor *self, int dimension, Tensor *index, const Scalar &value) {
-  check_dimension(self, dimension, 2);
+  check_along(self, dimension, 2);
   at::Tensor x = view(self);
   x.index_fill_(dimension, apart_from(x, index_along(self, dimension, index, 3)), value);
 }
@@ -126,7 +126,7 @@ void check_ranks(const at::Tensor &self, const at::Tensor &index, int argument) 
 
 // A result that is longer than the index along the dimension keeps the rest, as it did in TH.
 void gather(Tensor *r, Tensor *src, int dimension, Tensor *index) {
-  check_dimension(src, dimension, 3);
+  check_along(src, dimension, 3);
   const at::Tensor x = view(src), places = index_of(index, x.size(dimension), 4);
   check_ranks(x, places, 4);
   if (r->nDimension == x.dim() && places.dim() == x.dim() && r->size[dimension] > places.size(dimension)) {
@@ -140,7 +140,7 @@ void gather(Tensor *r, Tensor *src, int dimension, Tensor *index) {
 }
 
 at::Tensor places_in(const at::Tensor &x, Tensor *self, int dimension, Tensor *index) {
-  check_dimension(self, dimension, 2);
+  check_along(self, dimension, 2);
   const at::Tensor places = apart_from(x, index_of(index, x.size(dimension), 3));
   check_ranks(x, places, 3);
   return places;

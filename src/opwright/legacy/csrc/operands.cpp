@@ -45,7 +45,7 @@ at::ScalarType sum_type(const Tensor *t) {
   return c10::isFloatingType(t->type().scalar) ? at::kDouble : at::kLong;
 }
 
-void check_dimension(const Tensor *t, int dimension, int argument) {
+void check_along(const Tensor *t, int dimension, int argument) {
   CHECK_ARG(dimension >= 0 && dimension < t->nDimension, argument, "dimension %d out of range of %dD tensor", dimension,
             t->nDimension);
 }

@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 
 #include <initializer_list>
+#include <type_traits>
 
 #include "tensor.h"
 
@@ -24,7 +25,7 @@ at::Tensor operand(const Scalar &value);
 // Types in which sums are kept.
 at::ScalarType sum_type(const Tensor *t);
 
-void check_dimension(const Tensor *t, int dimension, int argument);
+void check_along(const Tensor *t, int dimension, int argument);
 void check_not_empty(const Tensor *t, int argument);
 // `sizes` with `dimension` made one, or left out where there are others.
 Extents reduced(const Tensor *t, int dimension, bool keepdim);
@@ -43,6 +44,41 @@ void into(Tensor *r, IntArrayRef sizes, Operands pointwise, Operands others, Wri
     resize(r, wanted);
     at::Tensor out = view(r);
     write(out);
+  }
+}
+
+// Two results of one size: f(values, indices, x). `full` is how ATen sees a result that lacks a dimension.
+template <class Full, class F>
+void in_pairs(Tensor *values, Tensor *indices, Tensor *t, IntArrayRef sizes, Full full, F f) {
+  const at::Tensor x = view(t);
+  into(indices, sizes, {}, {x, view(values)}, [&](at::Tensor &places) {
+    into(values, sizes, {}, {x}, [&](at::Tensor &out) {
+      at::Tensor full_values = full(out), full_places = full(places);
+      f(full_values, full_places, x);
+    });
+  });
+}
+
+// In an integer type what doesn't fit is cut off, as the processor does it.
+template <class T>
+T times(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    T product;
+    __builtin_mul_overflow(a, b, &product);
+    return product;
+  } else {
+    return static_cast<T>(a * b);
+  }
+}
+
+template <class T>
+T plus(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    T sum;
+    __builtin_add_overflow(a, b, &sum);
+    return sum;
+  } else {
+    return static_cast<T>(a + b);
   }
 }
 

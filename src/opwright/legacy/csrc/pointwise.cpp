@@ -68,18 +68,6 @@
 namespace opw::th {
 namespace {
 
-// In an integer type: what doesn't fit is cut off, as the processor does it.
-template <class T>
-T times(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    T product;
-    __builtin_mul_overflow(a, b, &product);
-    return product;
-  } else {
-    return static_cast<T>(a * b);
-  }
-}
-
 void unary(Tensor *r, Tensor *t, Unary f) {
   const at::Tensor x = view(t);
   into(r, x.sizes(), {x}, {}, [&](at::Tensor &out) { f(out, x); });

@@ -88,7 +88,7 @@ int dimension_of_three(const Tensor *t) {
 void cross_product(Tensor *r, Tensor *a, Tensor *b, int dimension) {
   CHECK_ARG(same_size(a, b), 3, "expected tensors of one size");
   if (dimension < 0) dimension = dimension_of_three(a);
-  check_dimension(a, dimension, 4);
+  check_along(a, dimension, 4);
   CHECK_ARG(a->size[dimension] == 3, 4, "dimension %d does not have size 3, but %lld", dimension, static_cast<long long>(a->size[dimension]));
   const at::Tensor x = view(a), y = view(b);
   into(r, x.sizes(), {}, {x, y}, [&](at::Tensor &out) { at::cross_out(out, x, y, dimension); });

@@ -3,12 +3,14 @@
 #include <ATen/core/DistributionsHelper.h>
 #include <ATen/ops/_dirichlet_grad.h>
 #include <ATen/ops/_standard_gamma.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/multinomial.h>
 #include <ATen/ops/normal.h>
 #include <ATen/ops/poisson.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randperm.h>
+#include <ATen/ops/where.h>
 
 #include <cmath>
 #include <mutex>
@@ -127,7 +129,7 @@ void alias_table(Tensor *weights, Tensor *aliases, Tensor *kept_with) {
   const double total = given.sum().item<double>();
   CHECK_ARG(total > 0 && std::isfinite(total) && given.min().item<double>() >= 0, 1,
             "expected weights of at least 0, and a finite sum above it");
-  at::Tensor q = given * (static_cast<double>(n) / total), alias = at::empty({n}, at::kLong);
+  at::Tensor q = given.mul(static_cast<double>(n) / total), alias = at::empty({n}, at::kLong);
   auto *share = q.mutable_data_ptr<double>();
   auto *other = alias.mutable_data_ptr<int64_t>();
   std::vector<int64_t> small, large;
@@ -162,6 +164,8 @@ void alias_draw(Tensor *self, THGenerator *generator, Tensor *aliases, Tensor *k
 
 #define OPW_LIST "random.list"
 #include "every_type.h"
+
+using namespace opw::th;
 
 OPW_EXPORT_C THGenerator *THGenerator_new() {
   return new THGenerator{at::detail::createCPUGenerator()};

@@ -75,7 +75,7 @@ bool are_equal(Tensor *a, Tensor *b) {
 // f(out, x, dimension), where `out` has all of x's dimensions, this one of size 1.
 template <class F>
 void along(Tensor *r, Tensor *t, int dimension, int keepdim, F f) {
-  check_dimension(t, dimension, 3);
+  check_along(t, dimension, 3);
   const at::Tensor x = view(t);
   into(r, reduced(t, dimension, keepdim), {}, {x}, [&](at::Tensor &out) {
     at::Tensor full = kept(out, t, dimension);
@@ -116,21 +116,9 @@ void all_or_any(Tensor *r, Tensor *t, int dimension, int keepdim, bool all) {
   });
 }
 
-// f(values, indices, x), of which both results get `sizes`; `full` is how ATen sees one that lacks the dimension.
-template <class Full, class F>
-void in_pairs(Tensor *values, Tensor *indices, Tensor *t, IntArrayRef sizes, Full full, F f) {
-  const at::Tensor x = view(t);
-  into(indices, sizes, {}, {x, view(values)}, [&](at::Tensor &places) {
-    into(values, sizes, {}, {x}, [&](at::Tensor &out) {
-      at::Tensor full_values = full(out), full_places = full(places);
-      f(full_values, full_places, x);
-    });
-  });
-}
-
 template <class F>
 void chosen(Tensor *values, Tensor *indices, Tensor *t, int dimension, int keepdim, F f) {
-  check_dimension(t, dimension, 4);
+  check_along(t, dimension, 4);
   in_pairs(values, indices, t, reduced(t, dimension, keepdim), [&](const at::Tensor &out) { return kept(out, t, dimension); }, f);
 }
 
@@ -156,7 +144,7 @@ void kth_value(Tensor *values, Tensor *indices, Tensor *t, int64_t k, int d, int
 }
 
 void running(Tensor *r, Tensor *t, int dimension, bool products) {
-  check_dimension(t, dimension, 3);
+  check_along(t, dimension, 3);
   const at::Tensor x = view(t);
   into(r, x.sizes(), {}, {x}, [&](at::Tensor &out) {
     products ? at::cumprod_out(out, x, dimension, x.scalar_type()) : at::cumsum_out(out, x, dimension, x.scalar_type());
@@ -164,7 +152,7 @@ void running(Tensor *r, Tensor *t, int dimension, bool products) {
 }
 
 void renorm(Tensor *r, Tensor *t, const Scalar &p, int dimension, const Scalar &maximum) {
-  check_dimension(t, dimension, 4);
+  check_along(t, dimension, 4);
   const at::Tensor x = view(t);
   into(r, x.sizes(), {}, {x}, [&](at::Tensor &out) { at::renorm_out(out, x, p, dimension, maximum); });
 }
@@ -191,6 +179,8 @@ void histograms(Tensor *r, Tensor *t, int64_t bins, Scalar low, Scalar high) {
 
 #define OPW_LIST "reduce.list"
 #include "every_type.h"
+
+using namespace opw::th;
 
 // Of bytes only.
 namespace {

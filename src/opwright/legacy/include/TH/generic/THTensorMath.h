@@ -32,7 +32,6 @@ TH_API real THTensor_(medianall)(THTensor *t);
 TH_API accreal THTensor_(sumall)(THTensor *t);
 TH_API accreal THTensor_(prodall)(THTensor *t);
 TH_API accreal THTensor_(trace)(THTensor *t);
-TH_API ptrdiff_t THTensor_(numel)(THTensor *t);
 TH_API int THTensor_(equal)(THTensor *a, THTensor *b);
 
 /* a tensor and a number; fmod has the sign of t, remainder that of the number */
