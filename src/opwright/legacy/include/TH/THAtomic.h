@@ -1,7 +1,6 @@
 #ifndef TH_ATOMIC_INC
 #define TH_ATOMIC_INC
 
-<<<<<<< HEAD
 #include "THGeneral.h"
 
 /* Each is sequentially consistent. Add, Increment: what was there before. Decrement: whether nothing is left, as a count
@@ -23,8 +22,5 @@ TH_API void THAtomicSetPtrdiff(ptrdiff_t volatile *a, ptrdiff_t value);
 TH_API ptrdiff_t THAtomicGetPtrdiff(ptrdiff_t volatile *a);
 TH_API ptrdiff_t THAtomicAddPtrdiff(ptrdiff_t volatile *a, ptrdiff_t value);
 TH_API ptrdiff_t THAtomicCompareAndSwapPtrdiff(ptrdiff_t volatile *a, ptrdiff_t expected, ptrdiff_t desired);
-=======
-#include "THTensor.h"
->>>>>>> core
 
 #endif

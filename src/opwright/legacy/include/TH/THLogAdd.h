@@ -1,7 +1,6 @@
 #ifndef TH_LOG_ADD_INC
 #define TH_LOG_ADD_INC
 
-<<<<<<< HEAD
 #include "THGeneral.h"
 
 TH_API const double THLog2Pi;
@@ -13,8 +12,5 @@ TH_API double THLogAdd(double log_a, double log_b);
 TH_API double THLogSub(double log_a, double log_b);
 /* exp(-x), for x >= 0 */
 TH_API double THExpMinusApprox(const double x);
-=======
-#include "THTensor.h"
->>>>>>> core
 
 #endif

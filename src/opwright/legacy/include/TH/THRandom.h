@@ -1,7 +1,6 @@
 #ifndef TH_RANDOM_INC
 #define TH_RANDOM_INC
 
-<<<<<<< HEAD
 #include "THGeneral.h"
 
 /* A stream of random numbers: a generator of PyTorch's (a Mersenne Twister). Wherever one is asked for, a null pointer
@@ -38,8 +37,5 @@ TH_API int THRandom_poisson(THGenerator *generator, double lambda);
 TH_API int THRandom_geometric(THGenerator *generator, double p);
 /* 1 with probability p, otherwise 0. */
 TH_API int THRandom_bernoulli(THGenerator *generator, double p);
-=======
-#include "THTensor.h"
->>>>>>> core
 
 #endif

@@ -1,7 +1,6 @@
 #ifndef TH_TENSOR_MATH_INC
 #define TH_TENSOR_MATH_INC
 
-<<<<<<< HEAD
 #include "THGeneral.h"
 #include "THRandom.h"
 #include "THTensor.h"
@@ -9,8 +8,4 @@
 #include "generic/THTensorMath.h"
 #include "THGenerateAllTypes.h"
 
-=======
-#include "THTensor.h"
-
->>>>>>> core
 #endif
