@@ -79,7 +79,8 @@ void retain(Storage *s) {
 }
 
 void release(Storage *s) {
-  if (s && (s->flag & REFCOUNTED) && __atomic_sub_fetch(&s->refcount, 1, __ATOMIC_ACQ_REL) == 0) delete s;
+  if (!s || !(s->flag & REFCOUNTED)) return;
+  if (__atomic_sub_fetch(&s->refcount, 1, __ATOMIC_ACQ_REL) == 0 && !s->pooled) delete s;
 }
 
 void resize(Storage *s, ptrdiff_t elements) {
