@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,7 +23,7 @@ void apply_{t}_count(void *, void *);
 void apply_{t}_scale(void *, void *, int);
 void apply_{t}_plus_product(void *, void *, void *);
 void apply_{t}_first_zero(void *, void *);
-void apply_{t}_leave(void *, int);
+void apply_{t}_leave(void *, void *, int);
 void apply_{t}_largest(void *, void *, void *, int);
 void apply_{t}_running_sum(void *, void *, int);
 void apply_{t}_scatter_add(void *, void *, void *, int);
@@ -41,7 +42,8 @@ LANGUAGES = {
 def compile_as(language: str, to: Path) -> Path:
     compiler, *words = LANGUAGES[language]
     includes = [f"-I{folder}" for folder in (*header_dirs(), SOURCE.parent)]
-    command = [shutil.which(compiler) or compiler, *words, *STRICT, "-O1", "-fPIC", "-shared", "-fexceptions", *includes]
+    sanitizers = [f"-fsanitize={each}" for each in [os.environ.get("OPWRIGHT_SANITIZE")] if each]
+    command = [shutil.which(compiler) or compiler, *words, *STRICT, *sanitizers, "-O1", "-fPIC", "-shared", "-fexceptions", *includes]
     done = subprocess.run([*command, str(SOURCE), "-o", str(to)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return to
@@ -121,11 +123,11 @@ def test_apply_can_be_left(applied: Applied, dtype: torch.dtype) -> None:
 @DTYPE
 def test_apply_can_be_left_by_return_and_error(applied: Applied, dtype: torch.dtype) -> None:
     t = applied.tensor(torch.tensor([[0, 0], [7, 0]], dtype=dtype).t())
-    applied(f"{DTYPES[dtype]}_leave", t, 0)
+    applied(f"{DTYPES[dtype]}_leave", t, None, 0)
     with pytest.raises(THError, match=r"^not zero: 7 at .*apply\.c:\d+$"):
-        applied(f"{DTYPES[dtype]}_leave", t, 1)
+        applied(f"{DTYPES[dtype]}_leave", t, None, 1)
     with pytest.raises(THError, match="^all zeros at"):
-        applied(f"{DTYPES[dtype]}_leave", applied.tensor(torch.zeros(0, dtype=dtype)), 1)
+        applied(f"{DTYPES[dtype]}_leave", applied.tensor(torch.zeros(0, dtype=dtype)), None, 1)
 
 
 @DTYPE

@@ -73,7 +73,7 @@ def test_level_1(memory: Memory, dtype: torch.dtype, incx: int, incy: int) -> No
             memory.call(name, n, *((a,) if name == "axpy" else ()), gx, incx, gy, incy)
             assert_same(gy, value, dtype)
             assert_same(gx, put(x, n, incx, vy) if name == "swap" else x, dtype)
-        assert_same(torch.tensor(memory.call("dot", n, x, incx, y, incy)), (vx * vy).sum(dtype=dtype), dtype)
+        assert_same(torch.tensor(memory.call("dot", n, x, incx, y, incy), dtype=dtype), (vx * vy).sum(dtype=dtype), dtype)
 
 
 @DTYPE

@@ -31,7 +31,8 @@ void apply_(first_zero)(THLongTensor *result, THTensor *t) {
 }
 
 /* Leaves the macro's loops by return, and by an error. */
-void apply_(leave)(THTensor *t, int fails) {
+void apply_(leave)(THTensor *t, THTensor *unused, int fails) {
+  (void)unused;
   TH_TENSOR_APPLY(
       real, t, if (*t_data != 0) {
         if (fails) THError("not zero: %d", (int)*t_data);
@@ -42,10 +43,9 @@ void apply_(leave)(THTensor *t, int fails) {
 
 /* The largest along a dimension; the results are looked at as if they were as long as t. */
 void apply_(largest)(THTensor *values, THLongTensor *indices, THTensor *t, int dim) {
-  THTensor *value = THTensor_(newSelect)(t, dim, 0);
+  THTensor *value = THTensor_(newNarrow)(t, dim, 0, 1);
   THLongTensor *index;
   int d;
-  THTensor_(unsqueeze1d)(value, value, dim);
   THTensor_(resizeAs)(values, value);
   THTensor_(copy)(values, value);
   THTensor_(free)(value);
