@@ -1,0 +1,36 @@
+"""What the headers declare is what the library exports; and every function of mathematics has a test."""
+
+from __future__ import annotations
+
+import pytest
+
+from opwright.legacy.library import exported
+from tests.legacy import test_blas, test_random
+from tests.legacy.cases import CASES
+from tests.legacy.headers import TYPES, declared, operations
+from tests.legacy.th import DTYPES
+
+# Functions of the structs themselves: tests/legacy/test_structure.py and its neighbours.
+_GENERIC = "THTensorMath.h", "THTensorCopy.h", "THTensorRandom.h"
+
+
+def test_all_that_is_declared_is_exported() -> None:
+    assert sorted(declared() - exported()) == []
+
+
+def test_all_that_is_exported_is_declared() -> None:
+    names = {name for name in exported() if name.startswith(("TH", "_TH")) and not name.startswith("THC")}
+    assert sorted(names - declared()) == []
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_function_of_mathematics_is_tested(kind: str) -> None:
+    dtype = next(dtype for dtype, name in DTYPES.items() if name == kind)
+    tested = {case.name for case in CASES if dtype in case.dtypes} | test_random.FUNCTIONS
+    assert sorted(operations(of=kind, headers=_GENERIC) - tested) == []
+
+
+def test_every_function_of_blas_is_tested() -> None:
+    names = {name.partition("Blas_")[2] for name in declared() if "Blas_" in name}
+    assert names == test_blas.FUNCTIONS
+    assert {f"TH{kind}Blas_{name}" for kind in TYPES for name in names} <= declared()
