@@ -129,8 +129,8 @@ def _and_links(made: Options, words: list[str]) -> Options:
 def _macros(request: Request) -> list[str]:
     return [
         str(name) if value is None else f"{name}={value}"
-        for name, value in (each if isinstance(each, tuple | list) else (each, None))
         for each in request.words.get("define_macros", ())
+        for name, value in [each if isinstance(each, tuple | list) else (each, None)]
     ]
 
 
