@@ -1,0 +1,6 @@
+#ifndef TH_ATOMIC_INC
+#define TH_ATOMIC_INC
+
+#include "THTensor.h"
+
+#endif
