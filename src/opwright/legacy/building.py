@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from opwright.errors import CompileError
 from opwright.legacy.flags import compile_words, options
-from opwright.legacy.missing import stand_ins, unresolved
+from opwright.legacy.missing import stand_ins, unresolved, waiting
 from opwright.legacy.package import unwritable
 from opwright.legacy.request import Request, is_cpp
 from opwright.toolchain import Built, Options, Unit, build, find_compiler, include_line
@@ -42,15 +42,18 @@ def compiled(request: Request, ffi: cffi.FFI) -> Built:
     """The library of ``request``, with stand-ins for the functions of objects that aren't there; errors as above."""
     unit, how = make_unit(request, ffi)
     built = _build(request, unit, how)
-    if not (names := unresolved(built.path)):
+    if not (names := unresolved(request, built.path)):
         return built
-        return _build(request, dataclasses.replace(unit, extra=(*unit.extra, stand_ins(request, names))), how)
+    made = stand_ins(request, names)
+    if request.verbose:
+        sys.stderr.write(f"opwright: {request.name}: {waiting(request, names)}\n")
+    return _build(request, dataclasses.replace(unit, extra=(*unit.extra, made)), how)
 
 
 def stand_in_object(request: Request, ffi: cffi.FFI) -> str | None:
     """An object with stand-ins for what ``request`` lacks, for setuptools to link; None where it lacks nothing."""
     unit, how = make_unit(request, ffi)
-    names = unresolved(_build(request, unit, how).path)
+    names = unresolved(request, _build(request, unit, how).path)
     if not names:
         return None
     alone = dataclasses.replace(how, relocatable=True, extra_ldflags=())

@@ -19,12 +19,10 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-from opwright.legacy import cuda
+from opwright.legacy import cuda, library
 from opwright.legacy.request import Request, is_cpp
 from opwright.toolchain import Compiler, Options, linked
 from opwright.toolchain.compiler import Language
-
-INCLUDE = Path(__file__).parent / "include"
 
 _BECAME_ERRORS = ("implicit-function-declaration", "incompatible-pointer-types", "int-conversion", "implicit-int")
 _SINCE_GCC_14 = ("return-mismatch", "declaration-missing-parameter-type")
@@ -36,8 +34,7 @@ _OF_CPP = re.compile(r"-std=(?:c|gnu)\+\+[0-9a-z]+")
 
 def header_dirs(request: Request) -> list[str]:
     """Where headers are searched: TH's folders, CUDA's where that is wanted, then the caller's."""
-    own = [str(INCLUDE), str(INCLUDE / "TH"), str(INCLUDE / "THC")]
-    return [*own, *map(request.find, request.words.get("include_dirs", ()))]
+    return [*map(str, library.header_dirs()), *map(request.find, request.words.get("include_dirs", ()))]
 
 
 def tolerances(compiler: Compiler | None) -> list[str]:

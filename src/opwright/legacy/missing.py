@@ -6,18 +6,20 @@ Most CUDA extensions name objects that nvcc was to make. Without them, what rema
 from __future__ import annotations
 
 import ctypes
-import json
+import functools
+import importlib.util
 import os
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 from opwright.errors import SourceError
 from opwright.legacy.request import Request
 from opwright.toolchain import Unit
+from opwright.toolchain.symbols import symbols
 
 _UNRESOLVED = re.compile(r"^(?:undefined symbol: (\S+)|Error relocating \S+ (\S+): symbol not found)", re.MULTILINE)
 _OF_PYTHON = re.compile(r"_?Py[A-Z_]\w*")
@@ -25,35 +27,53 @@ _OF_TH = re.compile(r"_?THC?\w*|state")
 _SANITIZER = re.compile(r"__(?:a|ub|t|l|m)san_\w*")
 
 
-def unresolved(library: Path) -> list[str]:
-    """The symbols that ``library`` needs and that neither its libraries, TH, Python nor this process will give it.
-
-    Asked of the loader itself, which only looks (nothing is run). Where it has no such mode, nothing is known.
-    """
+def unresolved(request: Request, library: Path) -> list[str]:
+    """The symbols that ``library`` needs and that neither its libraries, TH, Python nor this process will give it."""
     if not sys.platform.startswith("linux"):
         return []
+    known = functools.partial(_is_given, of_th=_names_of_th(request), here=ctypes.CDLL(None))
+    unsure = {name for name in symbols(library).undefined if not known(name)}
+    return sorted(unsure & _unknown_to_the_loader(library)) if unsure else []
+
+
+def _names_of_th(request: Request) -> Container[str]:
+    """What TH and THC define: taken on trust by their look, but where an object is missing that may define such names.
+
+    To know them, the library has to be there, and the first build would wait for it.
+    """
+    if missing_objects(request) and importlib.util.find_spec("torch"):
+        from opwright.legacy.library import exported
+
+        return exported()
+    return _LooksLikeTH()
+
+
+class _LooksLikeTH:
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and bool(_OF_TH.fullmatch(name))
+
+
+def _is_given(name: str, of_th: Container[str], here: ctypes.CDLL) -> bool:
+    if _OF_PYTHON.fullmatch(name) or _SANITIZER.fullmatch(name) or name in of_th:
+        return True
+    return hasattr(here, name)
+
+
+def _unknown_to_the_loader(library: Path) -> set[str]:
+    """What the loader, which is only asked and runs nothing, doesn't find in all that ``library`` is linked to."""
     try:
         done = subprocess.run(
             ["ldd", "-r", str(library)], capture_output=True, text=True, errors="replace", check=False,
             env={**os.environ, "LC_ALL": "C"},
         )  # fmt: skip
     except OSError:
-        return []
-    names = sorted({first or second for first, second in _UNRESOLVED.findall(done.stdout + done.stderr)})
-    return [name for name in names if not _is_given(name)]
+        return set()
+    return {first or second for first, second in _UNRESOLVED.findall(done.stdout + done.stderr)}
 
 
-def _is_given(name: str) -> bool:
-    if _OF_PYTHON.fullmatch(name) or _SANITIZER.fullmatch(name):
-        return True
-    if _OF_TH.fullmatch(name):
-        return _is_of_th(name)
-    return hasattr(ctypes.CDLL(None), name)
-
-
-def _is_of_th(name: str) -> bool:
-    """Whether TH or THC exports `name`; taken on trust as long as the library hasn't been built."""
-    return True
+def missing_objects(request: Request) -> list[str]:
+    """The objects to link that aren't there."""
+    return [path for path in request.objects if not os.path.exists(path)]
 
 
 def stand_ins(request: Request, names: Sequence[str]) -> Unit:
@@ -62,25 +82,41 @@ def stand_ins(request: Request, names: Sequence[str]) -> Unit:
     Raises:
         SourceError: no object is missing, so that nothing says where they were to come from.
     """
-    missing = [path for path in request.objects if not os.path.exists(path)]
+    missing = missing_objects(request)
     if not missing:
         raise _undefined(request, names)
     lines = ["#include <TH/TH.h>"]
     for index, name in enumerate(names):
-        text = json.dumps(_message(request, name, _likely(name, missing)), ensure_ascii=True)
+        objects = _likely(name, missing)
+        text, place = map(_quoted, (_message(request, name, objects), os.path.relpath(objects[0], request.base)))
         lines += [
-            f"void opwright_missing_{index}(void) __asm__({json.dumps(name)});",
-            f'void opwright_missing_{index}(void) {{ THError("%s", {text}); }}',
+            f"void opwright_missing_{index}(void) __asm__({_quoted(name)});",
+            f'void opwright_missing_{index}(void) {{ _THError({place}, 0, "%s", {text}); }}',
         ]
     return Unit(f"{request.name}.missing", "\n".join([*lines, ""]), language="c", cflags=("-fexceptions",))
 
 
+def _quoted(text: str) -> str:
+    """A C string."""
+    plain = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n", ord("?"): "\\?"}
+    return f'"{text.translate(plain)}"'
+
+
+def waiting(request: Request, names: Sequence[str]) -> str:
+    """What a build without some of its objects says of itself."""
+    objects = ", ".join(os.path.relpath(path, request.base) for path in missing_objects(request))
+    return f"without {objects}, which does not exist; until it does, these raise: {_listed(names)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(readable, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
 def _undefined(request: Request, names: Sequence[str]) -> SourceError:
-    shown = ", ".join(map(readable, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     users = [f"{path} mentions {readable(names[0])}" for path in _mentioning(names[0], request)]
     where = f"\n  {users[0]}" if users else ""
     return SourceError(
-        f"create_extension({request.name!r}): nothing defines {shown}{where}\n"
+        f"create_extension({request.name!r}): nothing defines {_listed(names)}{where}\n"
         f"  likely fix: name the file that defines it in sources=, its object in extra_objects=, "
         f"or its library in libraries="
     )

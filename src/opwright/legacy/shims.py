@@ -32,6 +32,8 @@ def environment() -> dict[str, str]:
     home, real = cuda_home(), _real_nvcc()
     folder = _folder(home, real)
     added["PATH"] = _before("PATH", str(folder / "bin"))
+    # What a script of that time builds imports torch while it is built.
+    added |= {"PIP_NO_BUILD_ISOLATION": "0"} if "PIP_NO_BUILD_ISOLATION" not in os.environ else {}  # 0: it is off
     if real:
         added |= {nvcc.REAL: real, "BASH_ENV": str(folder / "bash_env")}
         added |= {name: str(folder) for name in ("CUDA_HOME", "CUDA_PATH") if home and name in os.environ}
