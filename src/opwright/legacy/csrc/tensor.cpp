@@ -122,7 +122,7 @@ void retain(Tensor *t) {
 void release(Tensor *t) {
   if (!t || !(t->flag & REFCOUNTED)) return;
   // One that Python lends outlives the call, even where C code frees what it didn't retain.
-  if (__atomic_sub_fetch(&t->refcount, 1, __ATOMIC_ACQ_REL) == 0 && !t->lent) delete t;
+  if (__atomic_sub_fetch(&t->refcount, 1, __ATOMIC_ACQ_REL) == 0 && !t->loan) delete t;
 }
 
 int64_t elements(const Tensor *t) {

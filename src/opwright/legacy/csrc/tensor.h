@@ -71,13 +71,13 @@ struct Tensor {
   int64_t *size = nullptr;
   int64_t *stride = nullptr;
   int nDimension = 0;
-  Storage *storage = nullptr;  // never null
+  Storage *storage = nullptr;  // never null but in the pool of those that Python may lend
   ptrdiff_t storageOffset = 0;
   int refcount = 1;
   char flag = REFCOUNTED;
-  // What it doesn't see: where `size` and `stride` point to, and whether Python lends it (bridge.cpp).
+  // What it doesn't see: where `size` and `stride` point to, and what is known of it while Python lends it (bridge.cpp).
   Extents extents;
-  bool lent = false;
+  struct Loan *loan = nullptr;
 
   explicit Tensor(Storage *storage);  // takes over the caller's reference
   ~Tensor();
