@@ -87,7 +87,7 @@ def test_every_struct_is_declared(project: Project) -> None:
         for kind in ("Tensor", "Storage")
     }
     assert len(names) == 28
-    assert {ffi.typeof(f"{name} *").item.cname for name in names} == {f"struct {name}" for name in names}
+    assert all(ffi.typeof(f"struct {name} *") is ffi.typeof(f"{name} *") for name in names)
     with pytest.raises(cffi.CDefError):
         ffi.typeof("THCudaFloatTensor")
 
@@ -403,6 +403,12 @@ def test_a_folder_that_cannot_be_written(project: Project) -> None:
     with pytest.raises(opwright.ToolchainError, match=r"can't be written: Permission denied"):
         project.create("other.my")
     project.folder.chmod(stat.S_IRWXU)
+
+
+def test_a_file_in_the_place_of_a_folder(project: Project) -> None:
+    in_the_way = project.write("_ext", "no folder")
+    with pytest.raises(opwright.ToolchainError, match=rf"create_extension\('_ext.my'\): {in_the_way}/__init__.py can't"):
+        project.create()
 
 
 @pytest.mark.parametrize("name", ["with space", "dots.and.more", "ünïcödé-漢字", "quo'te", 'dou"ble', "dollar$HOME"])

@@ -26,10 +26,10 @@ def _is_toolkit(home: str) -> bool:
 
 def include_dirs(home: str | None) -> list[str]:
     """The toolkit's folder of headers, as a list of one or none."""
-    return [os.path.join(home, "include")] if home else []
+    return [os.path.realpath(os.path.join(home, "include"))] if home else []
 
 
 def library_dirs(home: str | None) -> list[str]:
     """The toolkit's folders of libraries."""
-    folders = [os.path.join(home, name) for name in ("lib64", "lib")] if home else []
+    folders = [os.path.realpath(os.path.join(home, name)) for name in ("lib64", "lib")] if home else []
     return [folder for folder in folders if os.path.isdir(folder)][:1]

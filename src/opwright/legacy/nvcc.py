@@ -44,7 +44,7 @@ def mapped(words: Sequence[str], known: Iterable[int]) -> tuple[list[str], list[
     for option, value in _options(words):
         asked = _ASKED.fullmatch(value or "") if option in _GENCODE else None
         if asked:
-            fresh = [pair for pair in _pairs(asked, newer, oldest) if pair not in pairs]
+            fresh = [pair for pair in dict.fromkeys(_pairs(asked, newer, oldest)) if pair not in pairs]
             pairs.update(dict.fromkeys(fresh))
             result += [word for arch, code in fresh for word in ("-gencode", f"arch={arch},code={code}")]
         else:
