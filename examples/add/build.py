@@ -18,7 +18,9 @@ if with_cuda:
     sources += ["src/my_lib_cuda.c"]
     objects += [os.path.join(here, "src/my_lib_cuda_kernel.cu.o")]
     macros += [("WITH_CUDA", None)]
-    os.system(f'cd "{here}/src" && nvcc -c my_lib_cuda_kernel.cu -o my_lib_cuda_kernel.cu.o -Xcompiler -fPIC -arch=sm_52')
+    os.system(
+        f'cd "{here}/src" && nvcc -c my_lib_cuda_kernel.cu -o my_lib_cuda_kernel.cu.o -Xcompiler -fPIC -arch=sm_52'
+    )
 
 ffi = create_extension(
     "_ext.my_lib",

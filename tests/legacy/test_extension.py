@@ -23,6 +23,8 @@ import opwright
 from opwright.legacy import create_extension
 from opwright.legacy.library import load_library
 
+CC = shutil.which("cc") or "gcc"
+FatalError: type[Exception] = vars(torch)["FatalError"]
 HEADER = "int counted(THFloatTensor *x);\n#define X 32\n"
 SOURCE = "#include <TH/TH.h>\nint counted(THFloatTensor *x) { return (int)THFloatTensor_nElement(x); }\n"
 
@@ -109,7 +111,11 @@ def test_relative_to(project: Project, shape: str, monkeypatch: pytest.MonkeyPat
         monkeypatch.chdir(project.folder)
         create_extension("_ext.my", ["src/my.h"], ["src/my.c"], False)
     else:
-        given = {"file": str(project.folder / "x.py"), "folder": f"{project.folder}/", "path": project.folder / "x.py"}
+        given: dict[str, Any] = {
+            "file": str(project.folder / "x.py"),
+            "folder": f"{project.folder}/",
+            "path": project.folder / "x.py",
+        }
         create_extension("_ext.my", ["src/my.h"], ["src/my.c"], relative_to=given[shape])
     assert (project.folder / "_ext/my/__init__.py").exists()
 
@@ -267,7 +273,7 @@ def test_a_wrapper_in_cpp(project: Project) -> None:
 def test_flags_macros_folders_and_libraries(project: Project, tmp_path: Path) -> None:
     project.write("include/mine.h", "#define MINE 5\n")
     project.write("lib/other.c", "int other(void) { return 100; }")
-    subprocess.run(["cc", "-shared", "-fPIC", "other.c", "-o", "libother.so"], cwd=project.folder / "lib", check=True)
+    subprocess.run([CC, "-shared", "-fPIC", "other.c", "-o", "libother.so"], cwd=project.folder / "lib", check=True)
     project.write(
         "src/my.c",
         "#include <mine.h>\n#include <math.h>\n#include <omp.h>\n"
@@ -338,7 +344,7 @@ def test_an_edited_header_or_object_compiles_again(project: Project) -> None:
 
     def compile_object(number: int) -> None:
         code = project.write("src/more.c", f"int more(void) {{ return {number}; }}")
-        subprocess.run(["cc", "-c", "-fPIC", str(code), "-o", str(code.with_suffix(".o"))], check=True)
+        subprocess.run([CC, "-c", "-fPIC", str(code), "-o", str(code.with_suffix(".o"))], check=True)
 
     def built() -> int:
         project.create(extra_objects=["src/more.o"]).build()
@@ -407,7 +413,9 @@ def test_a_folder_that_cannot_be_written(project: Project) -> None:
 
 def test_a_file_in_the_place_of_a_folder(project: Project) -> None:
     in_the_way = project.write("_ext", "no folder")
-    with pytest.raises(opwright.ToolchainError, match=rf"create_extension\('_ext.my'\): {in_the_way}/__init__.py can't"):
+    with pytest.raises(
+        opwright.ToolchainError, match=rf"create_extension\('_ext.my'\): {in_the_way}/__init__.py can't"
+    ):
         project.create()
 
 
@@ -447,7 +455,7 @@ def test_functions_of_missing_objects_say_so(without_objects: Project) -> None:
         (lambda: my.on_gpu(torch.zeros(3)), "launch", "kernel", "kernel.cu.o"),
         (my.other, "on_stream", "second", "second.o"),
     ):
-        with pytest.raises(torch.FatalError) as raised:
+        with pytest.raises(FatalError) as raised:
             call()
         text = str(raised.value)
         assert text.startswith(f"{name}() isn't in _ext.my: it was to come from {project.folder}/src/{result}, which")
@@ -458,25 +466,28 @@ def test_an_object_that_comes_later_is_linked(without_objects: Project) -> None:
     project = without_objects
     project.create(extra_objects=["src/kernel.cu.o", "src/second.o"]).build()
     project.write("kernel.c", "int launch(float *x) { return 17; }")
-    subprocess.run(["cc", "-c", "-fPIC", "kernel.c", "-o", "src/kernel.cu.o"], cwd=project.folder, check=True)
+    subprocess.run([CC, "-c", "-fPIC", "kernel.c", "-o", "src/kernel.cu.o"], cwd=project.folder, check=True)
     project.create(extra_objects=["src/kernel.cu.o", "src/second.o"]).build()
     my = project.load()
     assert my.on_gpu(torch.zeros(3)) == 17
-    with pytest.raises(torch.FatalError, match=r"on_stream\(\) isn't in _ext.my"):
+    with pytest.raises(FatalError, match=r"on_stream\(\) isn't in _ext.my"):
         my.other()
 
 
 def test_all_of_it_in_missing_objects(project: Project) -> None:
     """39 of 160 extensions had no sources: all was in what nvcc made."""
     project.create(sources=[], extra_objects=["/nowhere/kernels.cu.o"]).build()
-    with pytest.raises(torch.FatalError, match=r"counted\(\) isn't in _ext.my: it was to come from /nowhere/kernels"):
+    with pytest.raises(FatalError, match=r"counted\(\) isn't in _ext.my: it was to come from /nowhere/kernels"):
         project.load().counted(torch.zeros(1))
 
 
 def test_cpp_names_are_shown_as_written(project: Project) -> None:
-    project.write("src/my.cpp", '#include <TH/TH.h>\nvoid go(int, float *);\nextern "C" int counted(THFloatTensor *x) { go(1, 0); return 1; }')
+    project.write(
+        "src/my.cpp",
+        '#include <TH/TH.h>\nvoid go(int, float *);\nextern "C" int counted(THFloatTensor *x) { go(1, 0); return 1; }',
+    )
     project.create(sources=["src/my.cpp"], extra_objects=["gone.o"]).build()
-    with pytest.raises(torch.FatalError, match=r"go\(int, float\*\)\(?\)? isn't in"):
+    with pytest.raises(FatalError, match=r"go\(int, float\*\)\(?\)? isn't in"):
         project.load().counted(torch.zeros(1))
 
 
@@ -488,7 +499,9 @@ def test_setuptools_links_the_same_stand_ins(without_objects: Project) -> None:
         "ffi = create_extension('mine.ext', 'src/my.h', ['src/my.c'], package=True, relative_to=__file__,"
         " extra_objects=['src/kernel.cu.o', 'src/second.o'])\n",
     )
-    setup = "from setuptools import setup\nsetup(name='x', packages=[], ext_package='', cffi_modules=['build.py:ffi'])\n"
+    setup = (
+        "from setuptools import setup\nsetup(name='x', packages=[], ext_package='', cffi_modules=['build.py:ffi'])\n"
+    )
     project.write("setup.py", setup)
     done = subprocess.run(
         [sys.executable, "setup.py", "build_ext", "--inplace"],
@@ -498,7 +511,7 @@ def test_setuptools_links_the_same_stand_ins(without_objects: Project) -> None:
     assert (project.folder / "mine/ext/_ext.abi3.so").exists()
     my = project.load("mine.ext")
     assert my.counted(torch.zeros(3)) == 3
-    with pytest.raises(torch.FatalError, match=r"launch\(\) isn't in mine.ext: it was to come from \S+kernel.cu.o"):
+    with pytest.raises(FatalError, match=r"launch\(\) isn't in mine.ext: it was to come from \S+kernel.cu.o"):
         my.on_gpu(torch.zeros(1))
 
 

@@ -95,7 +95,8 @@ def test_the_toolkit_is_found_from_where_nvcc_is(toolkit: Path, tmp_path: Path) 
     path = os.pathsep.join([str(toolkit / "bin"), os.environ["PATH"]])
     code = (
         "import os, shutil; home = os.path.dirname(os.path.dirname(shutil.which('nvcc')))\n"
-        "print(os.path.realpath(home + '/include'), os.path.realpath(home + '/bin/ptxas'), os.environ['CUDA_HOME'] == home)"
+        "print(os.path.realpath(home + '/include'), os.path.realpath(home + '/bin/ptxas'))\n"
+        "print(os.environ['CUDA_HOME'] == home)"
     )
     done = run("-c", code, folder=tmp_path, PATH=path, CUDA_HOME=str(toolkit))
     assert done.stdout.split() == [str(toolkit / "include"), str(toolkit / "bin/ptxas"), "True"]

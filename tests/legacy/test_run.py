@@ -14,7 +14,9 @@ import opwright
 from opwright.cli.run import program
 
 SOURCE = str(Path(opwright.__file__).parent.parent)
-SHOW = "import json, sys; print(json.dumps([sys.argv, sys.path[0], __name__, __file__, sys.modules['__main__'].__file__]))"
+SHOW = (
+    "import json, sys; print(json.dumps([sys.argv, sys.path[0], __name__, __file__, sys.modules['__main__'].__file__]))"
+)
 
 
 def run(

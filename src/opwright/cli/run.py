@@ -20,9 +20,11 @@ _PYTHON_SUFFIXES = (".py", ".pyc", ".pyz", ".zip", ".whl")
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     options_metavar="",
 )
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT|-m MODULE|PROGRAM [ARGS]...")
+@click.argument(
+    "command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT|-m MODULE|PROGRAM [ARGS]..."
+)
 def command(command: tuple[str, ...]) -> None:
-    """Run what was written for PyTorch 0.1 to 0.4, unmodified.
+    r"""Run what was written for PyTorch 0.1 to 0.4, unmodified.
 
     \b
     opwright run build.py
@@ -39,7 +41,7 @@ def command(command: tuple[str, ...]) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execvp(words[0], words)
+        os.execvp(words[0], words)  # noqa: S606 - no shell stands in between
     except OSError as error:
         raise OpwrightError(
             f"{words[0]} can't be run: {error.strerror or error}\n  likely fix: name a Python script, -m and a module, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -81,6 +82,7 @@ def make_unit(request: Request, ffi: cffi.FFI) -> tuple[Unit, Options]:
     return unit, options(request, tuple(filter(os.path.exists, request.objects)))
 
 
+_NO_PYTHON_H = re.compile(r"\b(?:Python|pyconfig)\.h\b.*(?:No such file|not found)")
 _CPP_LINKS = Unit("links", "// language='c++': an object may need the C++ library\n", language="c++")
 
 
@@ -100,15 +102,18 @@ def _wrapper_text(ffi: cffi.FFI) -> str:
 
 
 def _build(request: Request, unit: Unit, how: Options) -> Built:
-    say = (lambda line: sys.stderr.write(f"opwright: {line}\n") and None) if request.verbose else None
     try:
-        return build(unit, how, on_progress=say)
+        return build(unit, how, on_progress=_say if request.verbose else None)
     except CompileError as error:
         raise CompileError(f"{error}{_hint(str(error))}") from None
 
 
+def _say(line: str) -> None:
+    sys.stderr.write(f"opwright: {line}\n")
+
+
 def _hint(text: str) -> str:
-    if "Python.h" in text:
+    if _NO_PYTHON_H.search(text):
         return "\n  likely fix: apt install python3-dev (Debian, Ubuntu), dnf install python3-devel (Fedora, RHEL)"
     return ""
 

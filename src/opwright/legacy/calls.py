@@ -144,7 +144,16 @@ def _scalar_types() -> dict[Any, int]:
     """c10::ScalarType's numbers, which are part of its ABI and never change."""
     import torch
 
-    order = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64)
+    order = (
+        torch.uint8,
+        torch.int8,
+        torch.int16,
+        torch.int32,
+        torch.int64,
+        torch.float16,
+        torch.float32,
+        torch.float64,
+    )
     return {**{dtype: number for number, dtype in enumerate(order)}, torch.bool: 11}
 
 

@@ -63,7 +63,8 @@ def _unknown_to_the_loader(library: Path) -> set[str]:
     """What the loader, which is only asked and runs nothing, doesn't find in all that ``library`` is linked to."""
     try:
         done = subprocess.run(
-            ["ldd", "-r", str(library)], capture_output=True, text=True, errors="replace", check=False,
+            ["ldd", "-r", str(library)],  # noqa: S607 - the system's
+            capture_output=True, text=True, errors="replace", check=False,
             env={**os.environ, "LC_ALL": "C"},
         )  # fmt: skip
     except OSError:
@@ -179,9 +180,7 @@ def readable(name: str) -> str:
     if not name.startswith("_Z"):
         return name
     try:
-        done = subprocess.run(["c++filt", name], capture_output=True, text=True, check=False)
+        done = subprocess.run(["c++filt", name], capture_output=True, text=True, check=False)  # noqa: S607 - the system's
     except OSError:
         return name
     return done.stdout.strip() or name
-
-

@@ -84,7 +84,9 @@ def main() -> None:
     """Become the real nvcc."""
     nvcc = os.environ.get(REAL, "")
     if not os.access(nvcc, os.X_OK):
-        sys.stderr.write(f"opwright: there is no nvcc at {nvcc!r} any more\n  likely fix: begin again with opwright run\n")
+        sys.stderr.write(
+            f"opwright: there is no nvcc at {nvcc!r} any more\n  likely fix: begin again with opwright run\n"
+        )
         sys.exit(127)
     words = sys.argv[1:]
     if words and not any(word in _ASKS_ONLY for word in words):
@@ -96,7 +98,7 @@ def main() -> None:
                 f"and, by way of PTX, everything newer\n"
             )
         words += [word for folder in ("", "TH", "THC") for word in ("-I", os.path.join(_INCLUDE, folder))]
-    os.execv(nvcc, [nvcc, *words])
+    os.execv(nvcc, [nvcc, *words])  # noqa: S606 - no shell stands in between
 
 
 if __name__ == "__main__":

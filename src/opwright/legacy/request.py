@@ -131,7 +131,7 @@ def make_request(
 
 
 def _check_name(name: str) -> None:
-    if not isinstance(name, str) or not all(part.isidentifier() and part.isascii() for part in name.split(".")):
+    if not all(part.isidentifier() and part.isascii() for part in str(name).split(".")) or str(name) != name:
         raise ArgumentError(
             f"create_extension(): name is {name!r}, expected a dotted name such as '_ext.my_lib'\n"
             f"  likely fix: letters, digits and underscores between the dots; folders become packages of these names"

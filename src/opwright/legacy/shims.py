@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from opwright.errors import ToolchainError
 from opwright.legacy import nvcc
 from opwright.legacy.cuda import cuda_home
 from opwright.toolchain.cache import cache_root, private_folder, unwritable
@@ -90,7 +89,7 @@ def _rename(work: Path, folder: Path) -> None:
 
 def _files(home: str | None, real: str | None) -> Mapping[str, str]:
     python = shlex.quote(sys.executable)
-    files = {}
+    files: dict[str, str] = {}
     found = shutil.which("python")
     if not found or os.path.dirname(found) != os.path.dirname(sys.executable):
         files |= {f"bin/{name}": f'#!/bin/sh\nexec {python} "$@"\n' for name in ("python", "python3")}
