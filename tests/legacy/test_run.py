@@ -52,6 +52,20 @@ def test_a_module_and_code(tmp_path: Path) -> None:
     assert run("-c", code, "x", folder=tmp_path).stdout == "['-c', 'x'] True False\n"
 
 
+def test_a_script_that_python_cannot_parse_any_more(tmp_path: Path) -> None:
+    """async was a name until Python 3.7."""
+    (tmp_path / "helper.py").write_text("def f(async=False):\n    return async\n")
+    (tmp_path / "old.py").write_text(f"from helper import f\n{SHOW}\nprint(f(async=3), __name__)\n")
+    shown, old = run("old.py", "a", folder=tmp_path).stdout.splitlines()
+    (tmp_path / "old.py").write_text(SHOW)
+    assert f"{shown}\n" == run("old.py", "a", folder=tmp_path, python=("-B",)).stdout
+    assert old == "3 __main__"
+    (tmp_path / "wrong.py").write_text("x = = 1\n")
+    assert run("wrong.py", folder=tmp_path, status=1).stderr == (
+        run("wrong.py", folder=tmp_path, python=("-B",), status=1).stderr
+    )
+
+
 def test_exit_codes_and_signals_are_passed(tmp_path: Path) -> None:
     (tmp_path / "leave.py").write_text("import sys; sys.exit(int(sys.argv[1]))")
     (tmp_path / "fail.py").write_text("raise ValueError('on purpose')")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -58,10 +59,26 @@ def program(command: tuple[str, ...]) -> list[str]:
     if os.path.isfile(first):
         interpreter = _interpreter(first)
         if interpreter is None:
-            return python
+            return python if _parses(first) else [sys.executable, "-m", "opwright.legacy.script", *command]
         path = first if os.path.dirname(first) else os.path.join(os.curdir, first)
         return [path, *rest] if os.access(first, os.X_OK) else [*interpreter, path, *rest]
     return [*command] if shutil.which(first) else python
+
+
+def _parses(path: str) -> bool:
+    """Whether Python itself can run the file: its errors are its own, unless it is about ``async`` as a name."""
+    from opwright.legacy.idioms.async_keyword import compile_source
+
+    data = Path(path).read_bytes()
+    try:
+        compile(data, path, "exec", dont_inherit=True)
+    except SyntaxError:
+        with contextlib.suppress(SyntaxError):
+            compile_source(data, path)
+            return False
+    except ValueError:  # no text: a .pyc, a zip file
+        pass
+    return True
 
 
 def _interpreter(path: str) -> list[str] | None:

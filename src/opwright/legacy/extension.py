@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opwright.errors import ToolchainError
 from opwright.legacy.building import build_extension, stand_in_object
 from opwright.legacy.declarations import header_text, preamble, typedefs
+from opwright.legacy.ffi_module import NO_CFFI
 from opwright.legacy.flags import setuptools_words
 from opwright.legacy.package import make_package
 from opwright.legacy.request import PathLike, Request, make_request
@@ -17,8 +18,6 @@ from opwright.toolchain import Compiler, find_compiler
 
 if TYPE_CHECKING:
     import cffi
-
-NO_CFFI = "torch.utils.ffi requires the cffi package"
 
 
 def create_extension(
@@ -65,7 +64,7 @@ def create_extension(
     try:
         import cffi
     except ImportError as error:
-        raise ImportError(f"{NO_CFFI}\n  likely fix: pip install cffi, or opwright[legacy]") from error
+        raise ImportError(NO_CFFI) from error
     request = make_request(
         name,
         headers,

@@ -7,26 +7,32 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from opwright.legacy.changes import Change, set_attribute
-from opwright.legacy.extension import NO_CFFI, create_extension
+from opwright.legacy.change import Change
+
+if TYPE_CHECKING:
+    from opwright.legacy.extension import create_extension
 
 NAME = "torch.utils.ffi"
+NO_CFFI = "torch.utils.ffi requires the cffi package\n  likely fix: pip install cffi, or opwright[legacy]"
 
 __all__ = ["create_extension"]
 
 
 def __getattr__(name: str) -> Any:
-    """``_wrap_function``, which every generated package imports before the module that needs TH: so TH is loaded."""
-    if name != "_wrap_function":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from opwright.legacy.calls import wrap
-    from opwright.legacy.library import load_library
+    """What old code imports from here, when it does."""
+    if name == "create_extension":
+        from opwright.legacy.extension import create_extension as value
+    elif name == "_wrap_function":  # every generated package imports it before its module, which needs TH
+        from opwright.legacy.calls import wrap as value
+        from opwright.legacy.library import load_library
 
-    load_library()
-    globals()[name] = wrap
-    return wrap
+        load_library()
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
 
 class _Finder:
@@ -37,7 +43,7 @@ class _Finder:
     ) -> ModuleSpec | None:
         del path, target
         if fullname == NAME:
-            raise ImportError(f"{NO_CFFI}\n  likely fix: pip install cffi, or opwright[legacy]", name=fullname)
+            raise ImportError(NO_CFFI, name=fullname)
         return None
 
 
@@ -50,10 +56,14 @@ def _importable() -> Callable[[], None]:
 
     before = sys.modules.get(NAME)
     sys.modules[NAME] = sys.modules[__name__]
-    undo = set_attribute(torch.utils, "ffi", sys.modules[__name__])
+    attribute = vars(torch.utils).get("ffi")
+    vars(torch.utils)["ffi"] = sys.modules[__name__]
 
     def restore() -> None:
-        undo()
+        if attribute is None:
+            vars(torch.utils).pop("ffi", None)
+        else:
+            vars(torch.utils)["ffi"] = attribute
         if before is None:
             sys.modules.pop(NAME, None)
         else:

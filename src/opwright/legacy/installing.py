@@ -9,11 +9,11 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-from opwright.legacy.changes import Change
+from opwright.legacy.change import Change
 from opwright.legacy.importing import after_import, is_imported
 
-_OFFERS = ("opwright.legacy.ffi_module",)
-"""The modules with a tuple ``CHANGES``; imported when torch has been."""
+_OFFERS = ("opwright.legacy.ffi_module", "opwright.legacy.autograd", "opwright.legacy.idioms")
+"""The modules with a tuple ``CHANGES``. Interpreters start with them: they import next to nothing themselves."""
 
 _LOCK = threading.RLock()
 
@@ -36,11 +36,11 @@ class Status(NamedTuple):
         if not self.installed:
             return "opwright.legacy is not installed"
         if self.waiting:
-            return "opwright.legacy is installed; torch, which isn't imported yet, is as it was"
+            head = "opwright.legacy is installed; torch, which isn't imported yet, is as it was"
+        else:
+            head = "opwright.legacy is installed"
         width = max((len(change.name) for change in self.changes), default=0)
-        return "\n".join(
-            ["opwright.legacy is installed", *(f"  {each.name:{width}}  {each.does}" for each in self.changes)]
-        )
+        return "\n".join([head, *(f"  {each.name:{width}}  {each.does}" for each in self.changes)])
 
 
 class _Installation:
@@ -51,13 +51,12 @@ class _Installation:
         self.made: list[tuple[Change, Callable[[], None]]] = []
         self.call_off: Callable[[], None] | None = None
 
-    def make(self) -> None:
-        """Make every change, or none."""
-        self.call_off = None
+    def make(self, *, with_torch: bool) -> None:
+        """Make the changes that need torch, or those that don't; or none."""
         try:
             for name in _OFFERS:
                 changes: tuple[Change, ...] = importlib.import_module(name).CHANGES
-                self.made += ((change, change.apply()) for change in changes)
+                self.made += ((each, each.apply()) for each in changes if each.needs_torch is with_torch)
         except BaseException:
             self.undo()
             raise
@@ -83,8 +82,9 @@ def install() -> None:
     with _LOCK:
         if _installation.installed:
             return
+        _installation.make(with_torch=False)
         if is_imported("torch"):
-            _installation.make()
+            _installation.make(with_torch=True)
         else:
             _installation.call_off = after_import("torch", _make_quietly)
         _installation.installed = True
@@ -93,8 +93,9 @@ def install() -> None:
 def _make_quietly() -> None:
     """At the end of ``import torch``, which must go well all the same."""
     with _LOCK:
+        _installation.call_off = None
         try:
-            _installation.make()
+            _installation.make(with_torch=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, torch itself is all right
             with contextlib.suppress(Exception):
                 sys.stderr.write(f"opwright: legacy support is not installed: {type(error).__name__}: {error}\n")
