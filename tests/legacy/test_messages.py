@@ -29,8 +29,10 @@ def create(folder: Path, name: Any = "_ext.my", headers: Any = "src/my.h", sourc
         (
             {"name": "my-lib"},
             opwright.ArgumentError,
-            "create_extension(): name is 'my-lib', expected a dotted name such as '_ext.my_lib'\n"
-            "  likely fix: letters, digits and underscores between the dots; folders become packages of these names",
+            (
+                "create_extension(): name is 'my-lib', expected a dotted name such as '_ext.my_lib'\n"
+                "  likely fix: letters, digits and underscores between the dots; folders become packages of these names"
+            ),
         ),
         ({"name": None}, opwright.ArgumentError, "create_extension(): name is None, expected a dotted name such as"),
         ({"name": "a..b"}, opwright.ArgumentError, "create_extension(): name is 'a..b', expected a dotted name such"),
@@ -52,27 +54,35 @@ def create(folder: Path, name: Any = "_ext.my", headers: Any = "src/my.h", sourc
         (
             {"headers": "src/my_.h"},
             opwright.SourceError,
-            "create_extension('_ext.my'): there is no header {folder}/src/my_.h\n"
-            "  likely fix: {folder}/src/my.h is there: is that the one?",
+            (
+                "create_extension('_ext.my'): there is no header {folder}/src/my_.h\n"
+                "  likely fix: {folder}/src/my.h is there: is that the one?"
+            ),
         ),
         (
             {"sources": "other/my.c"},
             opwright.SourceError,
-            "create_extension('_ext.my'): there is no source {folder}/other/my.c\n"
-            "  likely fix: there is no folder {folder}/other, either; relative paths start from relative_to's folder, "
-            "{folder}",
+            (
+                "create_extension('_ext.my'): there is no source {folder}/other/my.c\n"
+                "  likely fix: there is no folder {folder}/other, either; relative paths start from relative_to's folder, "
+                "{folder}"
+            ),
         ),
         (
             {"sources": "quite_another.cpp"},
             opwright.SourceError,
-            "create_extension('_ext.my'): there is no source {folder}/quite_another.cpp\n"
-            "  likely fix: correct sources=; relative paths start from relative_to's folder, {folder}",
+            (
+                "create_extension('_ext.my'): there is no source {folder}/quite_another.cpp\n"
+                "  likely fix: correct sources=; relative paths start from relative_to's folder, {folder}"
+            ),
         ),
         (
             {"sources": "src/my.cu"},
             opwright.SourceError,
-            "create_extension('_ext.my'): {folder}/src/my.cu is a CUDA source, which a C compiler can't read\n"
-            "  likely fix: compile it with nvcc -c -Xcompiler -fPIC, and put its object into extra_objects",
+            (
+                "create_extension('_ext.my'): {folder}/src/my.cu is a CUDA source, which a C compiler can't read\n"
+                "  likely fix: compile it with nvcc -c -Xcompiler -fPIC, and put its object into extra_objects"
+            ),
         ),
     ],
 )
@@ -87,7 +97,7 @@ def test_an_argument_that_setuptools_does_not_know(folder: Path) -> None:
         "create_extension('_ext.my'): include_dir is no argument of a setuptools Extension, and is left out; "
         "include_dirs is one"
     )
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="include_dir ") as caught:
         create(folder, include_dir=["src"])
     assert str(caught[0].message) == expected
     assert caught[0].filename == __file__

@@ -23,16 +23,16 @@ __all__ = ["create_extension"]
 def __getattr__(name: str) -> Any:
     """What old code imports from here, when it does."""
     if name == "create_extension":
-        from opwright.legacy.extension import create_extension as value
-    elif name == "_wrap_function":  # every generated package imports it before its module, which needs TH
-        from opwright.legacy.calls import wrap as value
+        from opwright.legacy.extension import create_extension
+
+        return create_extension
+    if name == "_wrap_function":  # every generated package imports it before its module, which needs TH
+        from opwright.legacy.calls import wrap
         from opwright.legacy.library import load_library
 
         load_library()
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+        return wrap
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _Finder:

@@ -1,4 +1,4 @@
-"""Run a script that Python can't parse because ``async`` is a name in it: ``python -m opwright.legacy.script FILE ...``.
+"""``python -m opwright.legacy.script FILE ...`` runs a script that Python can't parse since ``async`` is a name in it.
 
 Only for those: any other script is Python's own affair (`opwright run`).
 """
