@@ -170,6 +170,14 @@ def test_distutils_extension(project: Project, monkeypatch: pytest.MonkeyPatch) 
     assert extension.sources == ["build/mine/ext/_ext.c", str(project.folder / "src/my.c")]
 
 
+def test_a_header_from_another_system(project: Project) -> None:
+    project.write(
+        "src/my.h", b"\xef\xbb\xbf// \xb1\xea\xca\xb6 in GBK\r\n#define X 32\r\nint counted(THFloatTensor *x);\r\n"
+    )
+    project.create().build()
+    assert project.load().counted(torch.zeros(3)) == 3
+
+
 # What build() leaves
 
 
@@ -388,7 +396,7 @@ def test_four_processes_at_once(project: Project) -> None:
 
 
 def test_killed_and_built_again(project: Project) -> None:
-    slow = "".join(f"int f{i}(int x) {{ return x * {i} + f{i - 1}(x); }}\n" for i in range(1, 4000))
+    slow = "".join(f"int f{i}(int x) {{ return x * {i} + f{i - 1}(x); }}\n" for i in range(1, 2500))
     project.write("src/my.c", f"{SOURCE}static int f0(int x) {{ return x; }}\n{slow}/* {os.urandom(8).hex()} */")
     victim = start(project)
     deadline = time.monotonic() + 60

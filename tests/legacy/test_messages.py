@@ -77,6 +77,14 @@ def create(folder: Path, name: Any = "_ext.my", headers: Any = "src/my.h", sourc
             ),
         ),
         (
+            {"sources": ["src/my.c", "src/k.o"]},
+            opwright.SourceError,
+            (
+                "create_extension('_ext.my'): {folder}/src/k.o is no source\n"
+                "  likely fix: objects and libraries go into extra_objects"
+            ),
+        ),
+        (
             {"sources": "src/my.cu"},
             opwright.SourceError,
             (

@@ -37,8 +37,8 @@ def command(command: tuple[str, ...]) -> None:
     In the process that is started, and in all that it starts, torch.utils.ffi is back, instance-style Functions work,
     and nvcc takes architectures that it no longer knows for the oldest that it does.
     """
-    words = program(command)
     os.environ.update(environment())
+    words = program(command)
     sys.stdout.flush()
     sys.stderr.flush()
     try:

@@ -15,6 +15,7 @@ from opwright.errors import ArgumentError, SourceError
 PathLike = str | os.PathLike[str]
 
 _CPP_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C")
+_OBJECT_SUFFIXES = (".o", ".a", ".so", ".obj")
 _LISTS = (
     *("define_macros", "undef_macros", "include_dirs", "libraries", "library_dirs", "runtime_library_dirs"),
     *("extra_objects", "extra_compile_args", "extra_link_args", "export_symbols", "swig_opts", "depends"),
@@ -184,6 +185,11 @@ def _check_file(request: Request, kind: str, path: str) -> None:
         raise SourceError(
             f"create_extension({request.name!r}): {path} is a CUDA source, which a C compiler can't read\n"
             f"  likely fix: compile it with nvcc -c -Xcompiler -fPIC, and put its object into extra_objects"
+        )
+    if path.endswith(_OBJECT_SUFFIXES) and kind == "source":
+        raise SourceError(
+            f"create_extension({request.name!r}): {path} is no source\n"
+            f"  likely fix: objects and libraries go into extra_objects"
         )
     if os.path.isfile(path):
         return

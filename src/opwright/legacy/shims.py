@@ -62,6 +62,8 @@ def _folder(home: str | None, real: str | None) -> Path:
     root = private_folder(cache_root() / "run")
     folder = root / key[:24]
     if folder.is_dir():
+        with contextlib.suppress(OSError):
+            os.utime(folder)  # in use: what clears the cache up looks at dates
         return folder
     try:
         work = root / f".{key[:24]}.{os.getpid()}"
