@@ -1,7 +1,7 @@
 """Calls from Python to an extension: tensors go in as TH structs, and come out of them.
 
-The work is done in C++ (``csrc_python/``), built once for each Python. Without a compiler there is no extension either, so
-there is no second way in Python.
+The work is done in C++ (``csrc_python/``), built once for each Python. Without a compiler there is no extension
+either, so there is no second way in Python.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import BuiltinFunctionType, FrameType
 from typing import Any, NamedTuple
 
 from opwright.errors import ToolchainError
@@ -65,19 +66,33 @@ def wrap(function: Callable[..., Any], ffi: Any) -> Callable[..., Any]:
 
     The function itself raises TypeError for what doesn't fit its C type, and torch.FatalError for what C raised.
     """
-    native = _native()
+    if not isinstance(function, BuiltinFunctionType | ffi.CData):
+        raise TypeError(
+            f"{function!r} is no function of an extension\n"
+            f"  expected:   a function of cffi's `lib`, as `from ._ext import lib, ffi` gives it"
+        )
     kind, number = _result_of(function, ffi)
-    wrapped = native.function(function, _types(ffi), kind, number)
+    wrapped = _native().function(function, _types(ffi), kind, number)
     functools.update_wrapper(wrapped, function)
+    wrapped.__module__ = _caller()
     return wrapped  # type: ignore[no-any-return]
+
+
+def _caller() -> str:
+    """The module that wraps a function and makes it its own: where pickle finds it again."""
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if not name.startswith(("opwright.legacy", "torch.utils.ffi")):
+            return name
+        frame = frame.f_back
+    return __name__
 
 
 def _result_of(function: Callable[..., Any], ffi: Any) -> tuple[int, int]:
     """What becomes of the function's result, and the number of its element type."""
-    try:
-        result = ffi.typeof(function).result
-    except TypeError:
-        return _OTHER, 0  # the native side says what it thinks of it
+    ctype = ffi.typeof(function)
+    result = (ctype.item if ctype.kind == "pointer" else ctype).result
     if result.kind != "pointer" or result.item.kind != "struct":
         return _OTHER, 0
     name = result.item.cname.removeprefix("struct ")
@@ -103,13 +118,14 @@ def _types(ffi: Any) -> Any:
 
 
 def _ctypes(ffi: Any, kind: str) -> tuple[Any, ...]:
-    found = []
-    for element in ELEMENTS:
-        try:
-            found.append(ffi.typeof(f"struct {element.name}{kind} *"))
-        except ffi.error:
-            found.append(None)
-    return tuple(found)
+    return tuple(_ctype(ffi, f"struct {element.name}{kind} *") for element in ELEMENTS)
+
+
+def _ctype(ffi: Any, name: str) -> Any:
+    try:
+        return ffi.typeof(name)
+    except ffi.error:
+        return None
 
 
 def _address(ffi: Any, pointer: Any) -> int:
@@ -185,7 +201,7 @@ def _start(module: Any) -> None:
         torch.Tensor,
         torch.UntypedStorage,
         torch.storage.TypedStorage,
-        torch.FatalError,
+        vars(torch)["FatalError"],  # only its annotations have forgotten it
         _storage_facts,
         torch._C.TensorBase.__dict__["_cdata"],  # noqa: SLF001
     )

@@ -15,7 +15,22 @@ struct Loan {
   Extents sizes, strides;
 
   ~Loan() {
-    release(own);
+    drop_own();
+  }
+  void drop_own() {
+    if (!own) return;
+    own->pooled = false;
+    if (own->refcount > 0) release(own);
+    else delete own;
+    own = nullptr;
+  }
+  // After the call: back into the pool, unless C code keeps it.
+  void settle_own() {
+    if (!own) return;
+    if (own->refcount > 1) return drop_own();
+    own->refcount = 1;  // even if C code has freed what it hadn't retained
+    own->impl.reset();
+    own->data = nullptr, own->size = 0;
   }
   bool is_as_lent(const Tensor *t) const {
     return t->storage->impl.get() == memory && t->storageOffset == offset && t->sizes() == IntArrayRef(sizes) &&
@@ -66,7 +81,10 @@ Storage *shared(const c10::StorageImpl *memory, Type type, const Given *earlier,
 
 // The loan's own storage, looking at `memory`.
 Storage *own_storage(Loan &loan, Type type, c10::StorageImpl *memory) {
-  if (!loan.own) loan.own = new Storage(type);
+  if (!loan.own) {
+    loan.own = new Storage(type);
+    loan.own->pooled = true;
+  }
   Storage *s = loan.own;
   s->impl = c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(memory);
   try {
@@ -109,6 +127,8 @@ void check_place(const Tensor *t) {
 void follow(c10::TensorImpl *impl, const Tensor *t) {
   static const int64_t none[] = {0}, one[] = {1};
   check_place(t);
+  const int number = number_of(c10::typeMetaToScalarType(impl->dtype()), impl->device().type());
+  if (number < 0 || !(type_numbered(number) == t->type())) FAIL("the C code gave a tensor memory of another element type or device");
   if (impl->storage().unsafeGetStorageImpl() != t->storage->impl.get())
     impl->set_storage_keep_dtype(c10::Storage(t->storage->impl));
   const bool empty = t->nDimension == 0;
@@ -189,8 +209,7 @@ OPW_EXPORT_C void opw_th_settle(void *lent, void *tensor, int *reusable) {
   } else {
     release(t->storage);
     t->storage = nullptr;
-    if (loan->own && loan->own->refcount != 1) release(std::exchange(loan->own, nullptr));
-    else if (loan->own) loan->own->impl.reset(), loan->own->data = nullptr, loan->own->size = 0;
+    loan->settle_own();
   }
   if (problem) std::rethrow_exception(problem);
 }

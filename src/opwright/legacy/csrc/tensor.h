@@ -52,9 +52,10 @@ struct Storage {
   void *allocatorContext = nullptr;
   Storage *view = nullptr;
   int device = -1;
-  // What it doesn't see.
+  // What it doesn't see. A pooled one outlives its references (bridge.cpp).
   Type type;
   c10::intrusive_ptr<c10::StorageImpl> impl;
+  bool pooled = false;
 
   explicit Storage(Type type, c10::intrusive_ptr<c10::StorageImpl> impl = {});
   ~Storage();

@@ -102,11 +102,18 @@ class Loans {
   }
 
   PyObject *refuse(PyObject *argument, size_t i, const char *why) {
+    PyObject *dtype = PyObject_GetAttrString(argument, "dtype"), *device = dtype ? PyObject_GetAttrString(argument, "device") : nullptr;
+    PyErr_Clear();  // an untyped storage has no dtype
+    PyObject *of = dtype && device ? PyUnicode_FromFormat(" of %S on %S", dtype, device) : PyUnicode_FromString("");
+    Py_XDECREF(dtype);
+    Py_XDECREF(device);
+    if (!of) return nullptr;
     PyErr_Format(PyExc_TypeError,
-                 "argument %zu (%.200s) %s\n"
-                 "  expected:   a dense tensor or storage of double, float, int64, int32, int16, int8, uint8 or bool elements (on "
-                 "CUDA also half)",
-                 i + 1, Py_TYPE(argument)->tp_name, why);
+                 "argument %zu, %.200s%U, %s\n"
+                 "  expected:   a dense tensor or a storage of float64, float32, int64, int32, int16, int8, uint8 or bool, on CUDA "
+                 "also float16",
+                 i + 1, Py_TYPE(argument)->tp_name, of, why);
+    Py_DECREF(of);
     return nullptr;
   }
 
