@@ -24,6 +24,7 @@ from torch.autograd import Function, Variable
 from opwright.errors import ArgumentError
 from opwright.legacy import autograd, idioms
 from opwright.legacy.idioms.async_keyword import compile_source, modern_source
+from opwright.legacy.idioms.script import needed
 
 Undo = list[Callable[[], None]]
 
@@ -324,6 +325,35 @@ def test_async_in_a_script() -> None:
     exec(compile_source(SOURCE.encode(), "script.py"), names)  # noqa: S102
     assert names["move"].__code__.co_varnames == ("x", "non_blocking")
     assert names["move"].__code__.co_filename == "script.py"
+
+
+def test_async_in_the_main_program(tmp_path: Path) -> None:
+    script, neighbour = tmp_path / "train.py", tmp_path / "neighbour.py"
+    neighbour.write_text("value = 7\n")
+    script.write_text(
+        "import sys, __main__, neighbour\n"
+        "def move(async=False): return async\n"
+        "if __name__ == '__main__':\n"
+        "    print(move(async=neighbour.value), sys.argv[1:], __file__, __main__.move is move)\n"
+        "    sys.exit(3)\n"
+    )
+    assert needed(str(script))
+    assert not needed(str(neighbour))
+    (tmp_path / "binary.py").write_bytes(b"\x00")
+    assert not needed(str(tmp_path / "binary.py"))
+    words = [sys.executable, "-m", "opwright.legacy.idioms.script", "train.py", "-a", "b"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "7 ['-a', 'b'] train.py True\n", "")
+
+
+def test_changes_that_need_no_torch() -> None:
+    script = (
+        "import sys; from opwright.legacy.idioms import WITHOUT_TORCH\n"
+        "for each in WITHOUT_TORCH: each.apply()()\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert set(idioms.WITHOUT_TORCH) < set(idioms.CHANGES)
 
 
 def test_a_module_that_python_can_read_is_left_to_it(modules: Callable[[str, str], Any], tmp_path: Path) -> None:

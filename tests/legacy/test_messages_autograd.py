@@ -123,8 +123,13 @@ def test_traced() -> None:
 
 
 def test_compiled_autograd() -> None:
-    node = Add()(*leaves()).grad_fn
-    assert failing(lambda: node._compiled_autograd_key(), UnsupportedError) == (
+    from torch._dynamo.compiled_autograd import _enable
+
+    def backward() -> None:
+        with _enable(lambda graph: graph):
+            Add()(*leaves()).sum().backward()
+
+    assert failing(backward, UnsupportedError) == (
         "compiled autograd can't run the backward of an instance-style Function\n"
         "  likely fix: leave torch._dynamo.config.compiled_autograd off, or make its methods static with a ctx argument"
     )

@@ -12,6 +12,7 @@ import torch
 from torch.autograd import Function
 
 from opwright.errors import ArgumentError, UnsupportedError
+from opwright.legacy.attributes import replace
 from opwright.legacy.autograd.nodes import is_instance_style, link_to, prepare, set_link
 from opwright.legacy.autograd.state import finish, start
 
@@ -43,19 +44,7 @@ _drivers: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
 
 def change_function() -> Callable[[], None]:
     """Let instances be made and called; returns what takes that back."""
-    changed: dict[str, Any] = {"__call__": _call, "__init__": _Init(), "_do_forward": _call}
-    before = {name: vars(Function)[name] for name in changed if name in vars(Function)}
-    for name, value in changed.items():
-        setattr(Function, name, value)
-
-    def undo() -> None:
-        for name in changed:
-            if name in before:
-                setattr(Function, name, before[name])
-            else:
-                delattr(Function, name)
-
-    return undo
+    return replace(Function, {"__call__": _call, "__init__": _Init(), "_do_forward": _call})
 
 
 class _Init:

@@ -35,7 +35,7 @@ def prepare(cls: type) -> None:
     Nothing of it is seen by who uses the class. It stays after ``uninstall()``: graphs that were made before are
     differentiated as they would have been.
     """
-    if cls in _prepared:
+    if cls in _prepared or cls.__module__ == Function.__module__:  # PyTorch's own (NestedIOFunction) are only bases
         return
     theirs: Any = cls
     theirs.apply = _Apply(inspect.getattr_static(cls, "apply"))

@@ -14,7 +14,7 @@ from itertools import pairwise
 from types import CodeType
 from typing import Any
 
-from opwright.legacy.idioms.attributes import replace
+from opwright.legacy.attributes import replace
 
 __all__ = ["apply", "compile_source", "modern_source"]
 

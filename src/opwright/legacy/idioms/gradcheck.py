@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from opwright.legacy.idioms.attributes import add
+from opwright.legacy.attributes import add
 
 __all__ = ["apply"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from opwright.legacy.idioms.attributes import replace
+from opwright.legacy.attributes import replace
 
 __all__ = ["apply"]
 

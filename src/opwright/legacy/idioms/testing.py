@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from opwright.legacy.idioms.attributes import add
+from opwright.legacy.attributes import add
 
 __all__ = ["apply"]
 

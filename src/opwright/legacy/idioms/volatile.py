@@ -9,7 +9,7 @@ import torch
 from torch.autograd.variable import Variable
 
 from opwright.errors import ArgumentError
-from opwright.legacy.idioms.attributes import replace
+from opwright.legacy.attributes import replace
 from opwright.legacy.idioms.volatile_tensor import VolatileTensor, make_volatile
 
 __all__ = ["apply"]
