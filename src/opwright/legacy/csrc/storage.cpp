@@ -278,6 +278,10 @@ OPW_EXPORT_C Description THLongStorage_sizeDesc(const Storage *sizes) {
   return described("[", longs(sizes), " x ", "]");
 }
 
+OPW_EXPORT_C Description _THSizeDesc(const int64_t *sizes, const int64_t rank) {
+  return described("[", IntArrayRef(sizes, static_cast<size_t>(rank)), " x ", "]");
+}
+
 OPW_EXPORT_C Storage *THLongStorage_newInferSize(Storage *sizes, ptrdiff_t count) {
   return inferred_size(sizes, count);
 }
