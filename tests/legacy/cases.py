@@ -22,12 +22,14 @@ class Case(NamedTuple):
     Attributes:
         make: all of its arguments, results included.
         expect: what the results (and what it returns) must be, from the arguments without `Out`s.
+        flat: whether a result that has as many elements already keeps its shape.
     """
 
     name: str
     make: Callable[[Draw], list[Any]]
     expect: Callable[..., Any]
     dtypes: tuple[torch.dtype, ...] = ALL
+    flat: bool = False
 
 
 def in_shape(x: Tensor, y: Tensor) -> Tensor:
@@ -384,16 +386,20 @@ def _steps(d: Draw) -> list[Any]:
     return [Out(), first, first + step * count, step]
 
 
+def _in_double(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    return lambda *arguments: f(*arguments, dtype=torch.float64)
+
+
 ARRANGED = [
     Case("zeros", lambda d: [Out(), _shape_of(d)], lambda s: torch.zeros(s)),
     Case("ones", lambda d: [Out(), _shape_of(d)], lambda s: torch.ones(s)),
     Case("zerosLike", lambda d: [Out(), d.tensor()], torch.zeros_like),
     Case("onesLike", lambda d: [Out(), d.tensor()], torch.ones_like),
     Case("eye", lambda d: [Out(), d.random.randint(1, 4), d.random.randint(0, 4)], lambda n, m: torch.eye(n, m or n)),
-    Case("arange", _steps, lambda a, b, s: torch.arange(a, b, s)),
-    Case("range", _steps, lambda a, b, s: torch.arange(a, b + 1, s)),
-    Case("linspace", lambda d: [Out(), d.value(), d.value() + 1, d.random.randint(2, 7)], torch.linspace, FLOATING),
-    Case("logspace", lambda d: [Out(), d.value(), d.value() + 1, d.random.randint(2, 7)], torch.logspace, FLOATING),
+    Case("arange", _steps, lambda a, b, s: torch.arange(a, b, s), flat=True),
+    Case("range", _steps, lambda a, b, s: torch.arange(a, b + 1, s), flat=True),
+    Case("linspace", lambda d: [Out(), d.value(), d.value() + 1, d.random.randint(2, 7)], _in_double(torch.linspace), FLOATING, flat=True),
+    Case("logspace", lambda d: [Out(), d.value(), d.value() + 1, d.random.randint(2, 7)], _in_double(torch.logspace), FLOATING, flat=True),
     Case("diag", lambda d: [Out(), d.tensor(d.shape(1, 2, empty=False)), d.random.randint(-2, 2)], torch.diag),
     Case("tril", lambda d: [Out(), d.tensor(d.shape(2, 2)), d.random.randint(-2, 2)], torch.tril),
     Case("triu", lambda d: [Out(), d.tensor(d.shape(2, 2)), d.random.randint(-2, 2)], torch.triu),

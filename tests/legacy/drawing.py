@@ -52,7 +52,7 @@ class Draw:
         sizes = [self.random.choice((1, 2, 3, 4, 5)) for _ in range(rank)]
         while math.prod(sizes) > _MOST:
             sizes[self.random.randrange(rank)] = 1
-        if empty and rank and self.random.random() < 0.07:
+        if empty and rank > (low > 0) and self.random.random() < 0.07:
             sizes[self.random.randrange(rank)] = 0
         return tuple(sizes) or (0,)
 
@@ -76,7 +76,7 @@ class Draw:
         if layout == "permuted":
             order = list(range(value.dim()))
             self.random.shuffle(order)
-            return value.permute(order).clone(memory_format=torch.contiguous_format).permute([order.index(d) for d in order_range(order)])
+            return value.permute(order).clone(memory_format=torch.contiguous_format).permute([order.index(d) for d in range(len(order))])
         if layout == "gaps" and value.numel():
             room = self.values([2 * size + 1 for size in value.shape], value.dtype)
             return room[tuple(slice(1, 1 + 2 * size, 2) for size in value.shape)].copy_(value)
@@ -115,11 +115,6 @@ class Draw:
 
     def mask(self, shape: Sequence[int]) -> Tensor:
         return self.laid_out(torch.randint(0, 2, tuple(shape), dtype=torch.uint8, generator=self.generator))
-
-
-def order_range(order: list[int]) -> range:
-    """0, 1, ... as many as there are dimensions."""
-    return range(len(order))
 
 
 def not_zero(value: Tensor) -> Tensor:

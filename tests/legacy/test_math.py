@@ -12,6 +12,7 @@ from tests.legacy.cases import CASES, Case
 from tests.legacy.th import TH, th
 from tests.legacy.twins import check_call
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom")  # PyTorch's own, of one value
 QUICK, WIDE = 6, 200
 
 

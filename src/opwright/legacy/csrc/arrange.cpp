@@ -61,7 +61,7 @@ void reshaped(Tensor *r, Tensor *t, const Storage *sizes) {
   const at::Tensor x = view(t);
   CHECK_ARG(c10::multiply_integers(longs(sizes)) == x.numel(), 3, "sizes do not match: %lld elements can't be had from %lld",
             static_cast<long long>(c10::multiply_integers(longs(sizes))), static_cast<long long>(x.numel()));
-  assign(r, x.reshape(longs(sizes)));
+  into(r, longs(sizes), {}, {x}, [&](at::Tensor &out) { out.copy_(x.reshape(out.sizes())); });
 }
 
 void triangle(Tensor *r, Tensor *t, int64_t k, bool lower) {

@@ -124,18 +124,10 @@ void check_ranks(const at::Tensor &self, const at::Tensor &index, int argument) 
             static_cast<long long>(self.dim()), static_cast<long long>(index.dim()));
 }
 
-// A result that is longer than the index along the dimension keeps the rest, as it did in TH.
 void gather(Tensor *r, Tensor *src, int dimension, Tensor *index) {
   check_along(src, dimension, 3);
   const at::Tensor x = view(src), places = index_of(index, x.size(dimension), 4);
   check_ranks(x, places, 4);
-  if (r->nDimension == x.dim() && places.dim() == x.dim() && r->size[dimension] > places.size(dimension)) {
-    at::Tensor begun = view(r).narrow(dimension, 0, places.size(dimension));
-    if (begun.sizes() == places.sizes()) {
-      begun.copy_(at::gather(x, dimension, places));
-      return;
-    }
-  }
   into(r, places.sizes(), {}, {x, places}, [&](at::Tensor &out) { at::gather_out(out, x, dimension, places); });
 }
 

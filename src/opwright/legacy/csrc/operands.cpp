@@ -61,8 +61,8 @@ Extents reduced(const Tensor *t, int dimension, bool keepdim) {
   return sizes;
 }
 
-at::Tensor kept(const at::Tensor &out, const Tensor *t, int dimension) {
-  return out.dim() == t->nDimension ? out : out.unsqueeze(dimension);
+at::Tensor kept(const at::Tensor &out, int64_t rank, int dimension) {
+  return out.dim() == rank ? out : out.unsqueeze(dimension);
 }
 
 }  // namespace opw::th

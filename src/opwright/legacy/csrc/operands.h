@@ -29,8 +29,8 @@ void check_along(const Tensor *t, int dimension, int argument);
 void check_not_empty(const Tensor *t, int argument);
 // `sizes` with `dimension` made one, or left out where there are others.
 Extents reduced(const Tensor *t, int dimension, bool keepdim);
-// `out` with the dimension that it lacks.
-at::Tensor kept(const at::Tensor &out, const Tensor *t, int dimension);
+// `out` with the dimension that it lacks of `rank`.
+at::Tensor kept(const at::Tensor &out, int64_t rank, int dimension);
 
 // Resizes `r`, and has `write` fill it: in place, or by way of a copy where that isn't safe.
 template <class Write>

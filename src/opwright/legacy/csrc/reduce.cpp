@@ -78,7 +78,7 @@ void along(Tensor *r, Tensor *t, int dimension, int keepdim, F f) {
   check_along(t, dimension, 3);
   const at::Tensor x = view(t);
   into(r, reduced(t, dimension, keepdim), {}, {x}, [&](at::Tensor &out) {
-    at::Tensor full = kept(out, t, dimension);
+    at::Tensor full = kept(out, x.dim(), dimension);
     f(full, x, dimension);
   });
 }
@@ -119,7 +119,8 @@ void all_or_any(Tensor *r, Tensor *t, int dimension, int keepdim, bool all) {
 template <class F>
 void chosen(Tensor *values, Tensor *indices, Tensor *t, int dimension, int keepdim, F f) {
   check_along(t, dimension, 4);
-  in_pairs(values, indices, t, reduced(t, dimension, keepdim), [&](const at::Tensor &out) { return kept(out, t, dimension); }, f);
+  const int64_t rank = t->nDimension;  // t may be `values`
+  in_pairs(values, indices, t, reduced(t, dimension, keepdim), [&](const at::Tensor &out) { return kept(out, rank, dimension); }, f);
 }
 
 void largest(Tensor *values, Tensor *indices, Tensor *t, int d, int keepdim) {
