@@ -1,6 +1,7 @@
 // Storages: TH's view of c10::StorageImpl.
 #include <ATen/MapAllocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/DeviceGuard.h>
 
 #include <atomic>
 #include <cstring>
@@ -90,6 +91,7 @@ void resize(Storage *s, ptrdiff_t elements) {
   const size_t bytes = bytes_of(s->type, elements);
   if (bytes != s->impl->nbytes()) {
     Below below;
+    const c10::OptionalDeviceGuard there(s->impl->device());
     Storage grown(s->type, new_memory(s->type, elements));
     const auto kept = std::min(grown.size, s->size);
     if (kept && s->type.device == at::kCPU) std::memcpy(grown.data, s->data, kept * c10::elementSize(s->type.scalar));
