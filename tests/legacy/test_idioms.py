@@ -343,7 +343,7 @@ def test_async_in_the_main_program(tmp_path: Path) -> None:
     assert not needed(str(tmp_path / "binary.py"))
     words = [sys.executable, "-m", "opwright.legacy.idioms.script", "train.py", "-a", "b"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (3, "7 ['-a', 'b'] train.py True\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (3, f"7 ['-a', 'b'] {script} True\n", "")
 
 
 def test_changes_that_need_no_torch() -> None:
