@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tensor.h"
+#include "thc.h"
 
 namespace opw::th {
 
@@ -45,12 +46,12 @@ constexpr at::ScalarType kScalars[kTypes] = {
 constexpr int kCuda = 7;
 
 Type type_numbered(int number) {
-  return {kScalars[number], number < kCuda ? at::kCPU : at::kCUDA};
+  return {kScalars[number], number < kCuda ? at::kCPU : cuda_device};
 }
 
 int number_of(at::ScalarType scalar, at::DeviceType device) {
   if (scalar == at::kBool) scalar = at::kByte;
-  const bool cuda = device == at::kCUDA;
+  const bool cuda = device == cuda_device;
   if (!cuda && device != at::kCPU) return -1;
   for (int i = cuda ? kCuda : 0; i < (cuda ? kTypes : kCuda); ++i)
     if (kScalars[i] == scalar) return i;

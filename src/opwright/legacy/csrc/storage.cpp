@@ -1,6 +1,7 @@
 // Storages: TH's view of c10::StorageImpl.
 #include <ATen/MapAllocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/DeviceGuard.h>
 
 #include <cstring>
 #include <filesystem>
@@ -140,6 +141,7 @@ void resize(Storage *s, ptrdiff_t elements) {
   const size_t bytes = bytes_of(s->type, elements);
   if (bytes != s->impl->nbytes()) {
     Below below;
+    const c10::OptionalDeviceGuard there(s->impl->device());
     Storage grown(s->type, new_memory(s->type, elements));
     const auto kept = std::min(grown.size, s->size);
     if (kept && s->type.device == at::kCPU) std::memcpy(grown.data, s->data, kept * c10::elementSize(s->type.scalar));
@@ -329,6 +331,10 @@ namespace opw::th {
 
 OPW_EXPORT_C Description THLongStorage_sizeDesc(const Storage *sizes) {
   return described("[", longs(sizes), " x ", "]");
+}
+
+OPW_EXPORT_C Description _THSizeDesc(const int64_t *sizes, const int64_t rank) {
+  return described("[", IntArrayRef(sizes, static_cast<size_t>(rank)), " x ", "]");
 }
 
 OPW_EXPORT_C Storage *THLongStorage_newInferSize(Storage *sizes, ptrdiff_t count) {

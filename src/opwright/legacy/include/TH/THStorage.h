@@ -26,6 +26,7 @@ typedef struct {
 #include "THGenerateAllTypes.h"
 
 TH_API THDescBuff THLongStorage_sizeDesc(const THLongStorage *size);
+TH_API THDescBuff _THSizeDesc(const int64_t *size, const int64_t rank);
 /* Sizes of which one may be -1: that one becomes what nElement elements need. */
 TH_API THLongStorage *THLongStorage_newInferSize(THLongStorage *size, ptrdiff_t nElement);
 
