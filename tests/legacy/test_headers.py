@@ -1,10 +1,9 @@
-"""What the headers declare is what the library exports; and every function of mathematics has a test."""
+"""Every function of mathematics that the headers declare has a test."""
 
 from __future__ import annotations
 
 import pytest
 
-from opwright.legacy.library import exported
 from tests.legacy import test_blas, test_random
 from tests.legacy.cases import CASES
 from tests.legacy.headers import TYPES, declared, operations
@@ -12,15 +11,6 @@ from tests.legacy.th import DTYPES
 
 # Functions of the structs themselves: tests/legacy/test_structure.py and its neighbours.
 _GENERIC = "THTensorMath.h", "THTensorCopy.h", "THTensorRandom.h"
-
-
-def test_all_that_is_declared_is_exported() -> None:
-    assert sorted(declared() - exported()) == []
-
-
-def test_all_that_is_exported_is_declared() -> None:
-    names = {name for name in exported() if name.startswith(("TH", "_TH")) and not name.startswith("THC")}
-    assert sorted(names - declared()) == []
 
 
 @pytest.mark.parametrize("kind", TYPES)

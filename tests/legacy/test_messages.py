@@ -64,8 +64,8 @@ def create(folder: Path, name: Any = "_ext.my", headers: Any = "src/my.h", sourc
             opwright.SourceError,
             (
                 "create_extension('_ext.my'): there is no source {folder}/other/my.c\n"
-                "  likely fix: there is no folder {folder}/other, either; relative paths start from relative_to's folder, "
-                "{folder}"
+                "  likely fix: there is no folder {folder}/other, either; relative paths start from "
+                "relative_to's folder, {folder}"
             ),
         ),
         (

@@ -17,7 +17,7 @@ from tests.fuzz.test_sanitized import sanitized
 pytestmark = pytest.mark.slow
 __all__ = ["sanitized"]  # a fixture
 
-FILES = ("test_math.py", "test_blas.py", "test_random.py", "test_apply.py", "test_sequences.py", "test_refused.py")
+FILES = ("test_math.py", "test_blas.py", "test_random.py", "test_apply.py", "test_math_sequences.py", "test_refused.py")
 _PROGRAM = """
 import os, sys
 os.environ.pop("LD_PRELOAD")  # the compilers are none of ours

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 import click
 
 from opwright.errors import OpwrightError
+from opwright.legacy.idioms.script import needed
 from opwright.legacy.shims import environment
 
 _PYTHON_SUFFIXES = (".py", ".pyc", ".pyz", ".zip", ".whl")
@@ -59,26 +59,10 @@ def program(command: tuple[str, ...]) -> list[str]:
     if os.path.isfile(first):
         interpreter = _interpreter(first)
         if interpreter is None:
-            return python if _parses(first) else [sys.executable, "-m", "opwright.legacy.script", *command]
+            return [sys.executable, "-m", "opwright.legacy.idioms.script", *command] if needed(first) else python
         path = first if os.path.dirname(first) else os.path.join(os.curdir, first)
         return [path, *rest] if os.access(first, os.X_OK) else [*interpreter, path, *rest]
     return [*command] if shutil.which(first) else python
-
-
-def _parses(path: str) -> bool:
-    """Whether Python itself can run the file: its errors are its own, unless it is about ``async`` as a name."""
-    from opwright.legacy.idioms.async_keyword import compile_source
-
-    data = Path(path).read_bytes()
-    try:
-        compile(data, path, "exec", dont_inherit=True)
-    except SyntaxError:
-        with contextlib.suppress(SyntaxError):
-            compile_source(data, path)
-            return False
-    except ValueError:  # no text: a .pyc, a zip file
-        pass
-    return True
 
 
 def _interpreter(path: str) -> list[str] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from opwright.errors import CompileError
 from opwright.legacy.flags import compile_words, options
-from opwright.legacy.missing import stand_ins, unresolved, waiting
+from opwright.legacy.missing import missing_objects, stand_ins, unresolved, waiting
 from opwright.legacy.package import unwritable
 from opwright.legacy.request import Request, is_cpp
 from opwright.toolchain import Built, Options, Unit, build, find_compiler, include_line
@@ -35,7 +35,7 @@ def build_extension(request: Request, ffi: cffi.FFI) -> str:
     placed = _place(request, built.path)
     if request.verbose:
         how = "nothing to compile" if built.cached else f"compiled in {built.seconds:.1f} s"
-        sys.stderr.write(f"opwright: {request.name}: {how}; {placed}\n")
+        _say(f"{request.name}: {how}; {placed}")
     return placed
 
 
@@ -43,11 +43,12 @@ def compiled(request: Request, ffi: cffi.FFI) -> Built:
     """The library of ``request``, with stand-ins for the functions of objects that aren't there; errors as above."""
     unit, how = make_unit(request, ffi)
     built = _build(request, unit, how)
-    if not (names := unresolved(request, built.path)):
+    names = unresolved(request, built.path)
+    if request.verbose and missing_objects(request):
+        _say(f"{request.name}: {waiting(request, names)}")
+    if not names:
         return built
     made = stand_ins(request, names)
-    if request.verbose:
-        sys.stderr.write(f"opwright: {request.name}: {waiting(request, names)}\n")
     return _build(request, dataclasses.replace(unit, extra=(*unit.extra, made)), how)
 
 

@@ -16,10 +16,8 @@ class Change(NamedTuple):
         does: What it changes, in one line, for ``status()``.
         apply: Makes the change, and returns the function that takes it back. Everything is as before after that,
             also where ``apply`` found something already there. Called at most once before its undo.
-        needs_torch: Whether it has to wait until torch has been imported.
     """
 
     name: str
     does: str
     apply: Callable[[], Callable[[], None]]
-    needs_torch: bool = True

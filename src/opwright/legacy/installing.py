@@ -13,7 +13,10 @@ from opwright.legacy.change import Change
 from opwright.legacy.importing import after_import, is_imported
 
 _OFFERS = ("opwright.legacy.ffi_module", "opwright.legacy.autograd", "opwright.legacy.idioms")
-"""The modules with a tuple ``CHANGES``. Interpreters start with them: they import next to nothing themselves."""
+"""The modules with a tuple ``CHANGES`` and, of those that need not wait for torch, ``WITHOUT_TORCH``.
+
+Interpreters start with them: they import next to nothing themselves.
+"""
 
 _LOCK = threading.RLock()
 
@@ -55,8 +58,10 @@ class _Installation:
         """Make the changes that need torch, or those that don't; or none."""
         try:
             for name in _OFFERS:
-                changes: tuple[Change, ...] = importlib.import_module(name).CHANGES
-                self.made += ((each, each.apply()) for each in changes if each.needs_torch is with_torch)
+                module = importlib.import_module(name)
+                without: tuple[Change, ...] = getattr(module, "WITHOUT_TORCH", ())
+                changes = [each for each in module.CHANGES if each not in without] if with_torch else without
+                self.made += ((change, change.apply()) for change in changes)
         except BaseException:
             self.undo()
             raise

@@ -106,7 +106,8 @@ def _quoted(text: str) -> str:
 def waiting(request: Request, names: Sequence[str]) -> str:
     """What a build without some of its objects says of itself."""
     objects = ", ".join(os.path.relpath(path, request.base) for path in missing_objects(request))
-    return f"without {objects}, which does not exist; until it does, these raise: {_listed(names)}"
+    waits = f"until it does, these raise: {_listed(names)}" if names else "nothing needs it"
+    return f"without {objects}, which does not exist; {waits}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -37,9 +37,10 @@ def main() -> None:
     path = sys.argv[0]
     with open(path, "rb") as file:
         code = compile_source(file.read(), path)
-    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    if not getattr(sys.flags, "safe_path", False):  # Python 3.11's -P
+        sys.path[0] = os.path.dirname(os.path.realpath(path))
     module = types.ModuleType("__main__")
-    vars(module).update(__file__=path, __cached__=None)
+    vars(module).update(__file__=os.path.abspath(path), __cached__=None)
     sys.modules["__main__"] = module
     exec(code, vars(module))  # noqa: S102 - that is what running a script is
 
