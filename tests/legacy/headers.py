@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from opwright.legacy.library import header_dirs
@@ -48,7 +49,11 @@ def declared() -> frozenset[str]:
     return frozenset(found)
 
 
-def operations(*, of: str) -> frozenset[str]:
-    """The names of the tensor functions of one element type, without ``TH<T>Tensor_``."""
+def operations(*, of: str, headers: Iterable[str]) -> frozenset[str]:
+    """The names of one element type's tensor functions in these generic headers, without ``TH<T>Tensor_``."""
     prefix = f"TH{of}Tensor_"
-    return frozenset(name.removeprefix(prefix) for name in declared() if name.startswith(prefix))
+    folder = header_dirs()[0] / "TH" / "generic"
+    text = "".join((folder / header).read_text() for header in headers)
+    names = (name.removeprefix(prefix) for name in declared() if name.startswith(prefix))
+    return frozenset(name for name in names if f"({name})" in text)
+

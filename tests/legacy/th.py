@@ -93,15 +93,25 @@ class TH:
         Raises:
             THError: it threw.
         """
-        kind = self._types[name]
-        assert len(arguments) == len(kind.args), f"{name} takes {len(kind.args)} arguments, not {len(arguments)}"
+        return self._call(self.ffi, getattr(self.functions, name), self._types[name], arguments)
+
+    def call_pointer(self, ffi: Any, function: Any, *arguments: Any) -> Any:
+        """Call a function of another library; one of TH's must have a prototype like its own.
+
+        Raises:
+            THError: it threw.
+        """
+        return self._call(ffi, function, ffi.typeof(function), arguments)
+
+    def _call(self, ffi: Any, function: Any, kind: Any, arguments: tuple[Any, ...]) -> Any:
+        assert len(arguments) == len(kind.args), f"{kind} doesn't take {len(arguments)} arguments"
         cells = [self._cell(wanted, value) for wanted, value in zip(kind.args, arguments, strict=True)]
         result = None if kind.result.kind == "void" else self.ffi.new(f"{kind.result.cname}[1]")
         text = self.ffi.new("char[1000]")
         pointers = self.ffi.new("void *[]", cells or 1)
         attempt = getattr(self._shim, self._index[_signature(kind)])
-        function = self.ffi.cast("void *", getattr(self.functions, name))
-        if attempt(function, pointers, result if result is not None else self.ffi.NULL, text):
+        address = self.ffi.cast("void *", int(ffi.cast("uintptr_t", function)))
+        if attempt(address, pointers, result if result is not None else self.ffi.NULL, text):
             raise THError(self.ffi.string(text).decode())
         return None if result is None else result[0]
 

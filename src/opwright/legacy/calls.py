@@ -1,7 +1,7 @@
 """Calls from Python to an extension: tensors go in as TH structs, and come out of them.
 
-The work is done in C++ (``csrc_python/``), built once for each Python. Without a compiler there is no extension either, so
-there is no second way in Python.
+The work is done in C++ (``csrc_python/``), built once for each Python. Without a compiler there is no extension
+either, so there is no second way in Python.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import FrameType
+from types import BuiltinFunctionType, FrameType
 from typing import Any, NamedTuple
 
 from opwright.errors import ToolchainError
@@ -66,9 +66,13 @@ def wrap(function: Callable[..., Any], ffi: Any) -> Callable[..., Any]:
 
     The function itself raises TypeError for what doesn't fit its C type, and torch.FatalError for what C raised.
     """
-    native = _native()
+    if not isinstance(function, BuiltinFunctionType | ffi.CData):
+        raise TypeError(
+            f"{function!r} is no function of an extension\n"
+            f"  expected:   a function of cffi's `lib`, as `from ._ext import lib, ffi` gives it"
+        )
     kind, number = _result_of(function, ffi)
-    wrapped = native.function(function, _types(ffi), kind, number)
+    wrapped = _native().function(function, _types(ffi), kind, number)
     functools.update_wrapper(wrapped, function)
     wrapped.__module__ = _caller()
     return wrapped  # type: ignore[no-any-return]
@@ -87,10 +91,8 @@ def _caller() -> str:
 
 def _result_of(function: Callable[..., Any], ffi: Any) -> tuple[int, int]:
     """What becomes of the function's result, and the number of its element type."""
-    try:
-        result = ffi.typeof(function).result
-    except TypeError:
-        return _OTHER, 0  # the native side says what it thinks of it
+    ctype = ffi.typeof(function)
+    result = (ctype.item if ctype.kind == "pointer" else ctype).result
     if result.kind != "pointer" or result.item.kind != "struct":
         return _OTHER, 0
     name = result.item.cname.removeprefix("struct ")
@@ -116,13 +118,14 @@ def _types(ffi: Any) -> Any:
 
 
 def _ctypes(ffi: Any, kind: str) -> tuple[Any, ...]:
-    found = []
-    for element in ELEMENTS:
-        try:
-            found.append(ffi.typeof(f"struct {element.name}{kind} *"))
-        except ffi.error:
-            found.append(None)
-    return tuple(found)
+    return tuple(_ctype(ffi, f"struct {element.name}{kind} *") for element in ELEMENTS)
+
+
+def _ctype(ffi: Any, name: str) -> Any:
+    try:
+        return ffi.typeof(name)
+    except ffi.error:
+        return None
 
 
 def _address(ffi: Any, pointer: Any) -> int:
@@ -157,7 +160,16 @@ def _scalar_types() -> dict[Any, int]:
     """c10::ScalarType's numbers, which are part of its ABI and never change."""
     import torch
 
-    order = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64)
+    order = (
+        torch.uint8,
+        torch.int8,
+        torch.int16,
+        torch.int32,
+        torch.int64,
+        torch.float16,
+        torch.float32,
+        torch.float64,
+    )
     return {**{dtype: number for number, dtype in enumerate(order)}, torch.bool: 11}
 
 
@@ -189,7 +201,7 @@ def _start(module: Any) -> None:
         torch.Tensor,
         torch.UntypedStorage,
         torch.storage.TypedStorage,
-        torch.FatalError,
+        vars(torch)["FatalError"],  # only its annotations have forgotten it
         _storage_facts,
         torch._C.TensorBase.__dict__["_cdata"],  # noqa: SLF001
     )

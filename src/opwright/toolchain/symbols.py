@@ -46,11 +46,13 @@ def _names(data: bytes) -> Iterator[tuple[str, bool]]:
     (start,) = struct.unpack_from(f"{order}Q", data, 40)
     size, count = struct.unpack_from(f"{order}HH", data, 58)
     sections = [struct.unpack_from(f"{order}IIQQQQIIQQ", data, start + index * size) for index in range(count)]
-    for _, kind, _, _, offset, length, link, *_ in sections:
+    for _, kind, _, _, offset, length, link, *_rest in sections:
         if kind != (_DYNAMIC_SYMBOL_TABLE if dynamic else _SYMBOL_TABLE):
             continue
         strings = sections[link][4]
-        for name, info, other, section, *_ in struct.iter_unpack(f"{order}IBBHQQ", data[offset : offset + length]):
+        for name, info, other, section, _value, _size in struct.iter_unpack(
+            f"{order}IBBHQQ", data[offset : offset + length]
+        ):
             if name and info >> 4 != _LOCAL and not (section and other & 3 in _HIDDEN):
                 begin = strings + name
                 yield data[begin : data.index(b"\0", begin)].decode("utf-8", "replace"), bool(section)

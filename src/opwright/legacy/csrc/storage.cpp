@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
 #include "tensor.h"
@@ -213,9 +214,11 @@ Storage *storage_by(Type type, ptrdiff_t elements, const Allocator *allocator, v
 // A file's content; a size below 1 is the file's own. Flags are TH's and at::MapAllocator's alike.
 Storage *storage_mapped(Type type, const char *file, ptrdiff_t elements, int flags) {
   if (type.device != at::kCPU) FAIL("a CUDA storage can't be a file");
-  size_t bytes = 0;
-  auto data = at::MapAllocator::makeDataPtr(file, flags, elements > 0 ? bytes_of(type, elements) : 0, &bytes);
-  if (elements > 0) bytes = bytes_of(type, elements);
+  std::error_code missing;
+  if (elements <= 0) elements = static_cast<ptrdiff_t>(std::filesystem::file_size(file, missing) / c10::elementSize(type.scalar));
+  if (missing) FAIL("can't map the file %s: %s", file, missing.message().c_str());
+  const size_t bytes = bytes_of(type, elements);
+  auto data = at::MapAllocator::makeDataPtr(file, flags, bytes, nullptr);
   auto *made = new Storage(type, c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(),
                                                                        static_cast<int64_t>(bytes), std::move(data),
                                                                        nullptr, /*resizable=*/false));

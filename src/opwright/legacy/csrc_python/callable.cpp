@@ -24,7 +24,11 @@ struct Function {
   PyObject *dict;
 };
 
+// The convention of what isn't one of Python's functions but a cdata: of a function with "..." in its prototype.
+constexpr int kCData = -1;
+
 const char *name_of(const Function *f) {
+  if (f->convention == kCData) return "the function";
   return reinterpret_cast<PyCFunctionObject *>(f->function)->m_ml->ml_name;
 }
 
@@ -40,6 +44,8 @@ PyThreadState *current_thread_state() {
 PyObject *enter(const Function *f, PyObject *argument) {
   PyThreadState *state = PyThreadState_Get();
   try {
+    // The slot, and not PyObject_Call, which counts calls and wouldn't count this one back
+    if (f->convention == kCData) return Py_TYPE(f->function)->tp_call(f->function, argument, nullptr);
     return f->code(f->self, argument);
   } catch (abi::__forced_unwind &) {
     throw;  // the thread is being cancelled
@@ -57,7 +63,7 @@ PyObject *wrong_count(const Function *f, const char *expected, Py_ssize_t count)
 
 // As the interpreter would, with new references to the arguments, which it takes.
 PyObject *call_code(const Function *f, PyObject **arguments, Py_ssize_t count) {
-  if (f->convention == METH_VARARGS) {
+  if (f->convention == METH_VARARGS || f->convention == kCData) {
     PyObject *tuple = PyTuple_New(count);
     for (Py_ssize_t i = 0; i < count; ++i)
       if (tuple) PyTuple_SET_ITEM(tuple, i, arguments[i]);
@@ -218,19 +224,19 @@ PyObject *new_types(PyObject *, PyObject *arguments) {
 PyObject *new_function(PyObject *, PyObject *arguments) {
   PyObject *function, *types;
   int result, result_type;
-  if (!PyArg_ParseTuple(arguments, "O!O!ii", &PyCFunction_Type, &function, types_type, &types, &result, &result_type))
-    return nullptr;
-  const int convention = PyCFunction_GetFlags(function) & ~(METH_CLASS | METH_STATIC | METH_COEXIST);
-  if (convention != METH_VARARGS && convention != METH_O && convention != METH_NOARGS) {
-    PyErr_SetString(PyExc_TypeError, "expected a function of an extension that cffi made");
+  if (!PyArg_ParseTuple(arguments, "OO!ii", &function, types_type, &types, &result, &result_type)) return nullptr;
+  const bool cdata = !PyCFunction_Check(function);
+  const int convention = cdata ? kCData : PyCFunction_GetFlags(function) & ~(METH_CLASS | METH_STATIC | METH_COEXIST);
+  if (!cdata && convention != METH_VARARGS && convention != METH_O && convention != METH_NOARGS) {
+    PyErr_Format(PyExc_TypeError, "%R is called in a way that cffi's functions aren't", function);
     return nullptr;
   }
   auto *made = reinterpret_cast<Function *>(function_type->tp_alloc(function_type, 0));
   if (!made) return nullptr;
   made->vectorcall = &call;
   made->function = new_reference(function);
-  made->code = PyCFunction_GetFunction(function);
-  made->self = PyCFunction_GetSelf(function);
+  made->code = cdata ? nullptr : PyCFunction_GetFunction(function);
+  made->self = cdata ? nullptr : PyCFunction_GetSelf(function);
   made->convention = convention;
   made->result = result, made->result_type = result_type;
   made->types = reinterpret_cast<Types *>(new_reference(types));

@@ -59,11 +59,8 @@ TH_API void _THArgCheck(const char *file, int line, int condition, int argument,
 /* "<text> at <file>:<line>" */
 #define THError(...) _THError(__FILE__, __LINE__, __VA_ARGS__)
 /* "invalid argument <argument>: <text> at <file>:<line>" */
-#define THArgCheck(condition, argument, ...)                                    \
-  do {                                                                          \
-    if (TH_UNLIKELY(!(condition)))                                              \
-      _THArgCheck(__FILE__, __LINE__, 0, (argument), __VA_ARGS__);              \
-  } while (0)
+#define THArgCheck(condition, argument, ...) \
+  (TH_UNLIKELY(!(condition)) ? _THArgCheck(__FILE__, __LINE__, 0, (argument), __VA_ARGS__) : (void)0)
 #define THArgCheckWithCleanup(condition, cleanup, argument, ...)                \
   do {                                                                          \
     if (TH_UNLIKELY(!(condition))) {                                            \
@@ -72,11 +69,8 @@ TH_API void _THArgCheck(const char *file, int line, int condition, int argument,
   } while (0)
 #define THCleanup(...) __VA_ARGS__
 /* "Assertion `<condition>' failed. <text> at <file>:<line>" */
-#define THAssertMsg(condition, ...)                                             \
-  do {                                                                          \
-    if (TH_UNLIKELY(!(condition)))                                              \
-      _THAssertionFailed(__FILE__, __LINE__, #condition, __VA_ARGS__);          \
-  } while (0)
+#define THAssertMsg(condition, ...) \
+  (TH_UNLIKELY(!(condition)) ? _THAssertionFailed(__FILE__, __LINE__, #condition, __VA_ARGS__) : (void)0)
 #define THAssert(condition) THAssertMsg(condition, "%s", "")
 
 /* Called before an error is thrown, for one thread or for all that have none of their own. */
