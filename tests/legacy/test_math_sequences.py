@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from tests.legacy.extensions import Extension
+from tests.legacy.extensions import Extension, extension, prototypes
 
 KINDS = {torch.float64: "THDoubleTensor", torch.int64: "THLongTensor", torch.uint8: "THByteTensor"}
 MOST = 400
@@ -190,6 +190,13 @@ STEPS = st.lists(
 )
 
 
+@pytest.fixture(scope="module")
+def functions() -> Extension:
+    """Only what the sequences are made of: it is to be compiled."""
+    wanted = prototypes()
+    return extension("\n".join(wanted[f"{kind}_{name}"] for kind in KINDS.values() for name in NAMES))
+
+
 def _property(th: Extension, dtype: torch.dtype, examples: int) -> None:
     @settings(
         max_examples=examples,
@@ -210,11 +217,11 @@ def _property(th: Extension, dtype: torch.dtype, examples: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", KINDS, ids=str)
-def test_sequences(th: Extension, dtype: torch.dtype) -> None:
-    _property(th, dtype, 120)
+def test_sequences(functions: Extension, dtype: torch.dtype) -> None:
+    _property(functions, dtype, 120)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", KINDS, ids=str)
-def test_many_sequences(th: Extension, dtype: torch.dtype) -> None:
-    _property(th, dtype, 3000)
+def test_many_sequences(functions: Extension, dtype: torch.dtype) -> None:
+    _property(functions, dtype, 3000)

@@ -3,17 +3,22 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/DeviceGuard.h>
 
-#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <mutex>
 
 #include "tensor.h"
+#include "thc.h"
 
 namespace opw::th {
 namespace {
 
-std::atomic<int64_t> live_storages{0};
+std::atomic<int64_t> live_storages{0}, pooled_storages{0};
+
+// All storages, so that those that look at one memory agree on where it is.
+std::mutex every_mutex;
+Storage *every = nullptr;
 
 size_t bytes_of(Type type, int64_t elements) {
   const auto each = static_cast<int64_t>(c10::elementSize(type.scalar));
@@ -37,10 +42,11 @@ struct Foreign {
   }
 };
 
-c10::intrusive_ptr<c10::StorageImpl> foreign_memory(size_t bytes, void *memory, const Allocator *allocator, void *context) {
-  at::DataPtr data(memory, new Foreign{memory, allocator, context}, &Foreign::release, at::kCPU);
+c10::intrusive_ptr<c10::StorageImpl> foreign_memory(Type type, size_t bytes, void *memory, const Allocator *allocator, void *context) {
+  const c10::Device device(type.device, static_cast<c10::DeviceIndex>(type.device == at::kCPU ? -1 : current_gpu()));
+  at::DataPtr data(memory, new Foreign{memory, allocator, context}, &Foreign::release, device);
   return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), static_cast<int64_t>(bytes), std::move(data),
-                                               c10::GetCPUAllocator(), /*resizable=*/true);
+                                               c10::GetAllocator(type.device), /*resizable=*/true);
 }
 
 // The one behind `s`, where C code made its memory.
@@ -51,19 +57,65 @@ Foreign *foreign_of(Storage *s) {
 
 }  // namespace
 
-Storage::Storage(Type type, c10::intrusive_ptr<c10::StorageImpl> memory) : type(type), impl(std::move(memory)) {
+Storage::Storage(Type type, c10::intrusive_ptr<c10::StorageImpl> memory, bool pooled) : type(type), pooled(pooled) {
   ++live_storages;
-  if (impl) refresh();
+  pooled_storages += pooled;
+  {
+    const std::lock_guard lock(every_mutex);
+    if ((next = every)) next->previous = this;
+    every = this;
+  }
+  if (memory) look_at(std::move(memory));
 }
 
 Storage::~Storage() {
   --live_storages;
+  pooled_storages -= pooled;
+  const std::lock_guard lock(every_mutex);
+  (previous ? previous->next : every) = next;
+  if (next) next->previous = previous;
 }
 
+void Storage::leave_pool() {
+  pooled_storages -= pooled;
+  pooled = false;
+}
+
+void Storage::look_at(c10::intrusive_ptr<c10::StorageImpl> other) {
+  data = nullptr, size = 0;
+  memory = other.get();
+  impl = std::move(other);
+  if (impl) refresh();
+}
+
+namespace {
+
+ptrdiff_t size_in(const c10::StorageImpl &memory, Type type) {
+  return static_cast<ptrdiff_t>(memory.nbytes() / c10::elementSize(type.scalar));
+}
+
+void tell_others(const Storage *changed) {
+  const std::lock_guard lock(every_mutex);
+  for (Storage *s = every; s; s = s->next)
+    if (s != changed && s->memory == changed->memory) s->data = changed->data, s->size = size_in(*changed->impl, s->type);
+}
+
+}  // namespace
+
 void Storage::refresh() {
-  data = impl->mutable_data();
-  size = static_cast<ptrdiff_t>(impl->nbytes() / c10::elementSize(type.scalar));
+  void *const now = impl->mutable_data();
+  const ptrdiff_t count = size_in(*impl, type);
+  const bool moved = data && (now != data || count != size);
+  data = now, size = count;
   device = impl->device().is_cpu() ? -1 : impl->device().index();
+  if (moved) tell_others(this);
+}
+
+void refresh_kept() {
+  if (live_storages == pooled_storages) return;
+  const std::lock_guard lock(every_mutex);
+  for (Storage *s = every; s; s = s->next)
+    if (!s->pooled && s->impl && s->data != s->impl->data()) s->data = s->impl->mutable_data(), s->size = size_in(*s->impl, s->type);
 }
 
 c10::intrusive_ptr<c10::StorageImpl> new_memory(Type type, int64_t elements) {
@@ -187,12 +239,19 @@ void default_release(void *, void *memory) {
   THFree(memory);
 }
 
+// What THCudaMalloc gave; only to release.
+const Allocator gpu_allocator = {nullptr, nullptr,
+                                 [](void *, void *memory) { c10::GetAllocator(cuda_device)->raw_deallocate(memory); }};
+
 Storage *storage_around(Type type, void *memory, ptrdiff_t elements, const Allocator *allocator, void *context) {
-  if (type.device != at::kCPU) FAIL("a CUDA storage can't be made around memory of the program's own");
+  if (type.device != at::kCPU) {
+    if (allocator) FAIL("a CUDA storage can't have an allocator of the program's own: its memory is PyTorch's");
+    allocator = &gpu_allocator;
+  }
   CHECK_ARG(memory || !elements, 1, "there are no %td elements at a null pointer", elements);
   allocator = allocator ? allocator : &THDefaultAllocator;
-  auto *made = new Storage(type, foreign_memory(bytes_of(type, elements), memory, allocator, context));
-  made->allocator = allocator, made->allocatorContext = context;
+  auto *made = new Storage(type, foreign_memory(type, bytes_of(type, elements), memory, allocator, context));
+  if (type.device == at::kCPU) made->allocator = allocator, made->allocatorContext = context;
   return made;
 }
 
@@ -225,11 +284,11 @@ void set_flags(Storage *s, char added, char removed) {
 
 void storage_swap(Storage *a, Storage *b) {
   CHECK_ARG(a->type == b->type, 2, "storages of different types can't change places");
-  std::swap(a->impl, b->impl);
+  auto first = a->impl, second = b->impl;
+  a->look_at(second), b->look_at(first);
   std::swap(a->flag, b->flag);
   std::swap(a->allocator, b->allocator);
   std::swap(a->allocatorContext, b->allocatorContext);
-  a->refresh(), b->refresh();
 }
 
 // Sizes with at most one -1, which is found from the number of elements.
