@@ -179,7 +179,9 @@ class Pool:
     def check(self) -> None:
         for number, (ours, theirs) in enumerate(zip(self.ours, self.theirs, strict=True)):
             text = f"tensor {number}"
-            torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9, equal_nan=True, msg=lambda m, t=text: f"{t}: {m}")
+            torch.testing.assert_close(
+                ours, theirs, rtol=1e-9, atol=1e-9, equal_nan=True, msg=lambda m, t=text: f"{t}: {m}"
+            )
 
 
 NAMES = (*RESULTS, *VIEWS, *IN_PLACE)
