@@ -126,7 +126,6 @@ def test_signals_end_the_compilers_too(
     assert not compiled(source).cached
 
 
-@pytest.mark.slow  # about one run in six takes until the compiler ends: a race that isn't understood yet
 @pytest.mark.parametrize(("how", "status"), [(signal.SIGINT, 1), (signal.SIGTERM, -signal.SIGTERM)])
 def test_signals_end_the_command_that_builds(
     how: signal.Signals, status: int, hanging: Path, strays: Callable[[], list[str]], tmp_path: Path,

@@ -163,6 +163,21 @@ def test_what_c_keeps(probe: Extension) -> None:
     probe.unkeep_storage()
 
 
+def test_memory_that_moves_under_c(probe: Extension) -> None:
+    """What C code keeps follows its memory, whoever resizes it; so do views of other types within one call."""
+    t = torch.ones(3)
+    probe.keep(t)
+    t.resize_(1 << 20)
+    t[:3] = 2
+    assert probe.kept_sum() == 6
+    probe.resize_storage(typed(t.untyped_storage(), torch.float32), 1 << 21)
+    t[:3] = 3
+    assert probe.kept_sum() == 9
+    probe.unkeep()
+    floats = torch.zeros(4)
+    assert probe.resize_and_read(floats, floats.view(torch.int32), 1 << 20, 7) == 7
+
+
 def test_what_c_frees_too_often(probe: Extension) -> None:
     t = torch.arange(3.0)
     for times in (1, 2, 5):
@@ -456,7 +471,7 @@ def test_nothing_is_left_behind(probe: Extension, th: Extension) -> None:
 
 
 def test_memory_comes_back(probe: Extension) -> None:
-    """A hundred tensors of 64 MB, one after the other."""
+    """Dozens of tensors of 8 and 16 MB, one after the other."""
     import resource
 
     def peak() -> int:
@@ -466,8 +481,8 @@ def test_memory_comes_back(probe: Extension) -> None:
     a = torch.ones(1 << 22)
     probe.add_forward(a, a, out)
     before = peak()
-    for _ in range(100):
+    for _ in range(40):
         probe.doubled(torch.ones(1 << 20, dtype=torch.float64))
         probe.row(torch.ones(1, 1 << 22), 0)
         probe.add_forward(a, a, torch.empty(0))
-    assert peak() - before < 400
+    assert peak() - before < 200

@@ -16,6 +16,7 @@ _COMMANDS = {
     "cache": "Show the build cache, or empty it.",
     "demo": "Build, check and time the example operators.",
     "info": "Show what operators source files define.",
+    "run": "Run a script written for PyTorch 0.1 to 0.4, with the C FFI.",
 }
 
 

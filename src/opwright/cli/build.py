@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from opwright.signature import DType
 from opwright.toolchain import Built, Options, Unit, build, linked
 from opwright.toolchain.interrupts import unwound_by_signals
 from opwright.toolchain.process import jobs as most_at_once
-from opwright.toolchain.process import stop_all
+from opwright.toolchain.process import settled, stop_all
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _build_all(jobs: Sequence[Job], progress: Progress) -> list[Built]:
     with ThreadPoolExecutor(most_at_once()) as pool:
         try:
             futures = [pool.submit(one, job) for job in jobs]
-            wait(futures, return_when=FIRST_EXCEPTION)
+            settled(futures)
         except BaseException:  # Ctrl-C: nobody waits for compilers then
             pool.shutdown(wait=False, cancel_futures=True)
             stop_all()

@@ -22,6 +22,7 @@ _MEMORY_PER_COMPILER = 1 << 30
 _DEFAULT_SECONDS = 900.0
 _THREADS = 64
 _SECONDS_TO_DIE = 5.0
+_SECONDS_ASLEEP = 0.2
 
 Result = TypeVar("Result")
 
@@ -183,6 +184,8 @@ class Processes:
                     if not self._stopped:
                         started.append(_popen(command, log, environment))
                         self._running.add(started[0])
+                if started and self._stopped:  # `kill` came meanwhile: it waits for no lock
+                    _kill(started[0])
             except BaseException as error:  # noqa: BLE001 - raised again below
                 problems.append(error)
 
@@ -237,11 +240,24 @@ def _kill(process: subprocess.Popen[bytes], told: threading.Event | None = None)
         os.killpg(process.pid, signal.SIGKILL)
 
 
+def settled(futures: Sequence[Future[Result]]) -> set[Future[Result]]:
+    """Wait until all of ``futures`` are done or one has failed; those that are done.
+
+    Awake now and then: a signal that strikes just before the main thread falls asleep is only seen when it wakes up.
+    """
+    from concurrent.futures import FIRST_EXCEPTION, wait
+
+    while True:
+        done, pending = wait(futures, _SECONDS_ASLEEP, FIRST_EXCEPTION)
+        if not pending or any(future.exception() for future in done if not future.cancelled()):
+            return done
+
+
 def in_parallel(tasks: Sequence[Callable[[], Result]], processes: Processes) -> list[Result]:
     """The results of ``tasks``; the first error stops all compilers, and so does Ctrl-C."""
     if len(tasks) <= 1:
         return [task() for task in tasks]
-    from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+    from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(min(len(tasks), _THREADS)) as pool:
         futures: list[Future[Result]] = []
@@ -250,7 +266,7 @@ def in_parallel(tasks: Sequence[Callable[[], Result]], processes: Processes) -> 
                 futures += [pool.submit(task) for task in tasks]
             except RuntimeError:  # the interpreter shuts down: no new threads
                 return [task() for task in tasks]
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            done = settled(futures)
             for future in futures:
                 if future in done and (error := future.exception()) is not None:
                     raise error  # noqa: TRY301 - the handler below stops the others

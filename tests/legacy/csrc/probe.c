@@ -183,3 +183,9 @@ THFloatTensor *made_or_error(int error, ...) {
   if (error) THError("error %d", error);
   return made(2, 4);
 }
+
+int resize_and_read(THFloatTensor *a, THIntTensor *b, int64_t n, int value) {
+  THFloatTensor_resize1d(a, n);
+  memcpy(a->storage->data, &value, sizeof value);
+  return THIntStorage_size(b->storage) == n ? b->storage->data[0] : -1;
+}

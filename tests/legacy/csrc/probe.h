@@ -46,3 +46,4 @@ int first_byte(const char *text);
 void *pointer(void *p);
 int sum_of(int count, ...);
 THFloatTensor *made_or_error(int error, ...);
+int resize_and_read(THFloatTensor *a, THIntTensor *b, int64_t n, int value);

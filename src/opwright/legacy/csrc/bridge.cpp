@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tensor.h"
+#include "thc.h"
 
 namespace opw::th {
 
@@ -19,7 +20,7 @@ struct Loan {
   }
   void drop_own() {
     if (!own) return;
-    own->pooled = false;
+    own->leave_pool();
     if (own->refcount > 0) release(own);
     else delete own;
     own = nullptr;
@@ -29,8 +30,7 @@ struct Loan {
     if (!own) return;
     if (own->refcount > 1) return drop_own();
     own->refcount = 1;  // even if C code has freed what it hadn't retained
-    own->impl.reset();
-    own->data = nullptr, own->size = 0;
+    own->look_at({});
   }
   bool is_as_lent(const Tensor *t) const {
     return t->storage->impl.get() == memory && t->storageOffset == offset && t->sizes() == IntArrayRef(sizes) &&
@@ -46,12 +46,12 @@ constexpr at::ScalarType kScalars[kTypes] = {
 constexpr int kCuda = 7;
 
 Type type_numbered(int number) {
-  return {kScalars[number], number < kCuda ? at::kCPU : at::kCUDA};
+  return {kScalars[number], number < kCuda ? at::kCPU : cuda_device};
 }
 
 int number_of(at::ScalarType scalar, at::DeviceType device) {
   if (scalar == at::kBool) scalar = at::kByte;
-  const bool cuda = device == at::kCUDA;
+  const bool cuda = device == cuda_device;
   if (!cuda && device != at::kCPU) return -1;
   for (int i = cuda ? kCuda : 0; i < (cuda ? kTypes : kCuda); ++i)
     if (kScalars[i] == scalar) return i;
@@ -81,18 +81,9 @@ Storage *shared(const c10::StorageImpl *memory, Type type, const Given *earlier,
 
 // The loan's own storage, looking at `memory`.
 Storage *own_storage(Loan &loan, Type type, c10::StorageImpl *memory) {
-  if (!loan.own) {
-    loan.own = new Storage(type);
-    loan.own->pooled = true;
-  }
+  if (!loan.own) loan.own = new Storage(type, {}, /*pooled=*/true);
   Storage *s = loan.own;
-  s->impl = c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(memory);
-  try {
-    s->refresh();
-  } catch (...) {
-    s->impl.reset();
-    throw;
-  }
+  s->look_at(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(memory));
   s->flag = memory->resizable() ? REFCOUNTED | RESIZABLE | FREEMEM : REFCOUNTED | FREEMEM;
   return s;
 }
@@ -137,6 +128,10 @@ void follow(c10::TensorImpl *impl, const Tensor *t) {
 }
 
 }  // namespace
+
+OPW_EXPORT_C void opw_th_begin() {
+  refresh_kept();
+}
 
 OPW_EXPORT_C int opw_th_type_of(void *tensor, const char **why) {
   const auto *impl = static_cast<const c10::TensorImpl *>(tensor);

@@ -20,7 +20,8 @@ struct Given {
   int is_storage;
 };
 
-// Each may throw.
+// Each may throw. A call begins with this.
+OPW_EXPORT_C void opw_th_begin();
 OPW_EXPORT_C int opw_th_type_of(void *tensor, const char **why);  // -1: none, and why
 OPW_EXPORT_C int opw_th_type_of_storage(void *storage, int wanted, const char **why);
 

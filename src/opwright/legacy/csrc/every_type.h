@@ -3,23 +3,27 @@
 // A list says OP(result, name, (parameters), expression): TH<T>Tensor_<name> returns the expression. STORAGE_OP is the same
 // for TH<T>Storage_<name>; QUICK_OP and QUICK_STORAGE_OP are for what doesn't touch ATen. In all of them `real` is the
 // element type, `accreal` what its sums are kept in, and TYPE its opw::th::Type. IF_FLOATING(...) holds what only
-// floating types have. Where OPW_CUDA is defined the names are THCuda<T>Tensor_..., each with a THCState * in front.
+// floating types have. Where OPW_CUDA is defined the names are THCuda<T>Tensor_..., each with a THCState * in front, and each
+// says so where there is no GPU.
 #define OPW_JOIN_(a, b, c, d) a##b##c##d
 #define OPW_JOIN(a, b, c, d) OPW_JOIN_(a, b, c, d)
 #ifdef OPW_CUDA
 #define OPW_TH THCuda
-#define OPW_DEVICE at::kCUDA
-#define OPW_PARAMETERS(...) (THCState *state __VA_OPT__(, ) __VA_ARGS__)
+#define OPW_DEVICE cuda_device
+#define OPW_PARAMETERS(...) (THCState * __VA_OPT__(, ) __VA_ARGS__)
+#define OPW_BEGIN needs_cuda(__func__)
 #else
 #define OPW_TH TH
 #define OPW_DEVICE at::kCPU
 #define OPW_PARAMETERS(...) (__VA_ARGS__)
+#define OPW_BEGIN
 #endif
 #define OPW_VISIBLE __attribute__((visibility("default")))
 #define TENSOR_(name) OPW_JOIN(OPW_TH, Real, Tensor_, name)
 #define STORAGE_(name) OPW_JOIN(OPW_TH, Real, Storage_, name)
 #define OPW_EXPORT(result, function, parameters, setup, ...)               \
   extern "C" OPW_VISIBLE result function OPW_PARAMETERS parameters {       \
+    OPW_BEGIN;                                                             \
     setup;                                                                 \
     return __VA_ARGS__;                                                    \
   }
@@ -125,6 +129,7 @@ namespace opw::th {
 #undef STORAGE_
 #undef OPW_VISIBLE
 #undef OPW_PARAMETERS
+#undef OPW_BEGIN
 #undef OPW_DEVICE
 #undef OPW_TH
 #undef OPW_JOIN

@@ -14,6 +14,7 @@
 
 #include <cmath>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,9 +26,9 @@ struct THGenerator {
 
 namespace opw::th {
 
-// Null: PyTorch's default one.
-at::Generator generator_of(const THGenerator *self) {
-  return self ? self->generator : at::detail::getDefaultCPUGenerator();
+// Null: PyTorch's default one, that of the device where the numbers are wanted.
+std::optional<at::Generator> generator_of(const THGenerator *self) {
+  return self ? std::optional(self->generator) : std::nullopt;
 }
 
 namespace {
@@ -35,7 +36,7 @@ namespace {
 // A generator while nobody else may use it.
 struct Held {
   explicit Held(const THGenerator *self)
-      : kept(generator_of(self)), impl(kept.get<at::CPUGeneratorImpl>()), lock(impl->mutex_) {}
+      : kept(generator_of(self).value_or(at::detail::getDefaultCPUGenerator())), impl(kept.get<at::CPUGeneratorImpl>()), lock(impl->mutex_) {}
   at::Generator kept;
   at::CPUGeneratorImpl *impl;
   std::lock_guard<std::mutex> lock;
@@ -124,7 +125,7 @@ void dirichlet_gradient(Tensor *r, Tensor *x, Tensor *alpha, Tensor *total) {
 // The alias method: each place keeps itself with probability q, otherwise it gives its alias.
 void alias_table(Tensor *weights, Tensor *aliases, Tensor *kept_with) {
   check_not_empty(weights, 1);
-  const at::Tensor given = view(weights).reshape(-1).to(at::kDouble);
+  const at::Tensor given = view(weights).reshape(-1).to(at::kCPU, at::kDouble);
   const int64_t n = given.numel();
   const double total = given.sum().item<double>();
   CHECK_ARG(total > 0 && std::isfinite(total) && given.min().item<double>() >= 0, 1,
@@ -183,7 +184,7 @@ OPW_EXPORT_C void THGenerator_free(THGenerator *self) {
 }
 
 OPW_EXPORT_C int THGenerator_isValid(THGenerator *self) {
-  return generator_of(self).defined();
+  return !self || self->generator.defined();
 }
 
 OPW_EXPORT_C uint64_t THRandom_seed(THGenerator *self) {

@@ -1,18 +1,23 @@
 // Storages: TH's view of c10::StorageImpl.
 #include <ATen/MapAllocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/DeviceGuard.h>
 
-#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <mutex>
 
 #include "tensor.h"
 
 namespace opw::th {
 namespace {
 
-std::atomic<int64_t> live_storages{0};
+std::atomic<int64_t> live_storages{0}, pooled_storages{0};
+
+// All storages, so that those that look at one memory agree on where it is.
+std::mutex every_mutex;
+Storage *every = nullptr;
 
 size_t bytes_of(Type type, int64_t elements) {
   const auto each = static_cast<int64_t>(c10::elementSize(type.scalar));
@@ -50,19 +55,65 @@ Foreign *foreign_of(Storage *s) {
 
 }  // namespace
 
-Storage::Storage(Type type, c10::intrusive_ptr<c10::StorageImpl> memory) : type(type), impl(std::move(memory)) {
+Storage::Storage(Type type, c10::intrusive_ptr<c10::StorageImpl> memory, bool pooled) : type(type), pooled(pooled) {
   ++live_storages;
-  if (impl) refresh();
+  pooled_storages += pooled;
+  {
+    const std::lock_guard lock(every_mutex);
+    if ((next = every)) next->previous = this;
+    every = this;
+  }
+  if (memory) look_at(std::move(memory));
 }
 
 Storage::~Storage() {
   --live_storages;
+  pooled_storages -= pooled;
+  const std::lock_guard lock(every_mutex);
+  (previous ? previous->next : every) = next;
+  if (next) next->previous = previous;
 }
 
+void Storage::leave_pool() {
+  pooled_storages -= pooled;
+  pooled = false;
+}
+
+void Storage::look_at(c10::intrusive_ptr<c10::StorageImpl> other) {
+  data = nullptr, size = 0;
+  memory = other.get();
+  impl = std::move(other);
+  if (impl) refresh();
+}
+
+namespace {
+
+ptrdiff_t size_in(const c10::StorageImpl &memory, Type type) {
+  return static_cast<ptrdiff_t>(memory.nbytes() / c10::elementSize(type.scalar));
+}
+
+void tell_others(const Storage *changed) {
+  const std::lock_guard lock(every_mutex);
+  for (Storage *s = every; s; s = s->next)
+    if (s != changed && s->memory == changed->memory) s->data = changed->data, s->size = size_in(*changed->impl, s->type);
+}
+
+}  // namespace
+
 void Storage::refresh() {
-  data = impl->mutable_data();
-  size = static_cast<ptrdiff_t>(impl->nbytes() / c10::elementSize(type.scalar));
+  void *const now = impl->mutable_data();
+  const ptrdiff_t count = size_in(*impl, type);
+  const bool moved = data && (now != data || count != size);
+  data = now, size = count;
   device = impl->device().is_cpu() ? -1 : impl->device().index();
+  if (moved) tell_others(this);
+}
+
+void refresh_kept() {
+  if (live_storages == pooled_storages) return;
+  const std::lock_guard lock(every_mutex);
+  for (Storage *s = every; s; s = s->next)
+    if (!s->pooled && s->impl && s->data != s->impl->data()) s->data = s->impl->mutable_data(), s->size = size_in(*s->impl, s->type);
 }
 
 c10::intrusive_ptr<c10::StorageImpl> new_memory(Type type, int64_t elements) {
@@ -90,6 +141,7 @@ void resize(Storage *s, ptrdiff_t elements) {
   const size_t bytes = bytes_of(s->type, elements);
   if (bytes != s->impl->nbytes()) {
     Below below;
+    const c10::OptionalDeviceGuard there(s->impl->device());
     Storage grown(s->type, new_memory(s->type, elements));
     const auto kept = std::min(grown.size, s->size);
     if (kept && s->type.device == at::kCPU) std::memcpy(grown.data, s->data, kept * c10::elementSize(s->type.scalar));
@@ -223,11 +275,11 @@ void set_flags(Storage *s, char added, char removed) {
 
 void storage_swap(Storage *a, Storage *b) {
   CHECK_ARG(a->type == b->type, 2, "storages of different types can't change places");
-  std::swap(a->impl, b->impl);
+  auto first = a->impl, second = b->impl;
+  a->look_at(second), b->look_at(first);
   std::swap(a->flag, b->flag);
   std::swap(a->allocator, b->allocator);
   std::swap(a->allocatorContext, b->allocatorContext);
-  a->refresh(), b->refresh();
 }
 
 // Sizes with at most one -1, which is found from the number of elements.

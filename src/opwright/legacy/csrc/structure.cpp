@@ -142,13 +142,13 @@ void expand(Tensor *self, Tensor *from, const Storage *size) {
   CHECK_ARG(from->nDimension > 0, 1, "can't expand an empty tensor");
   CHECK_ARG(longs(size).size() >= from->sizes().size(), 2,
             "the number of sizes provided must be greater or equal to the number of dimensions in the tensor");
-  adopt(self, view(from).expand(longs(size)));
+  adopt(self, view(from).expand(longs(size)), from);
 }
 
 // `view` in its newer sense: other sizes for the same elements, which must lie so that it needs no copy.
 Tensor *reshaped(Tensor *t, Storage *size) {
   const auto seen = view(t);
-  return new_from(seen.view(longs(size)));
+  return new_from(seen.view(longs(size)), t);
 }
 
 Tensor *clone(const Tensor *t) {
@@ -178,7 +178,7 @@ Tensor *fold_batch(Tensor *t) {
   Extents sizes(t->size + 1, t->size + t->nDimension);
   sizes[0] *= t->size[0];
   const auto seen = view(t);
-  return new_from(seen.view(sizes));
+  return new_from(seen.view(sizes), t);
 }
 
 // All of them expanded to the one shape that fits them all.
@@ -195,7 +195,7 @@ void expand_all(Tensor **results, Tensor **tensors, int count) {
       if (sizes[d] != 1) wanted = sizes[d];
     }
   }
-  for (int i = 0; i < count; ++i) adopt(results[i], view(tensors[i]).expand(shape));
+  for (int i = 0; i < count; ++i) adopt(results[i], view(tensors[i]).expand(shape), tensors[i]);
 }
 
 int64_t extent(const Tensor *t, const int64_t *of, int dimension) {

@@ -1,8 +1,6 @@
 // Tensors: shapes, memory, references, and the way to ATen and back.
 #include "tensor.h"
 
-#include <atomic>
-
 namespace opw::th {
 namespace {
 
@@ -101,9 +99,9 @@ Tensor *new_tensor(Type type, IntArrayRef sizes, IntArrayRef strides) {
   return made;
 }
 
-Tensor *new_from(const at::Tensor &value) {
+Tensor *new_from(const at::Tensor &value, const Tensor *of) {
   auto *made = new_tensor({value.scalar_type(), value.device().type()});
-  adopt(made, value);
+  adopt(made, value, of);
   return made;
 }
 
@@ -185,11 +183,13 @@ at::Tensor view(const Tensor *t) {
   return made;
 }
 
-void adopt(Tensor *t, const at::Tensor &value) {
+void adopt(Tensor *t, const at::Tensor &value, const Tensor *of) {
   auto *memory = value.storage().unsafeGetStorageImpl();
   if (memory != t->storage->impl.get()) {
-    auto *storage = new Storage({value.scalar_type(), value.device().type()},
-                                c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(memory));
+    Storage *storage = of && of->storage->impl.get() == memory ? of->storage : nullptr;
+    if (storage) retain(storage);
+    else storage = new Storage({value.scalar_type(), value.device().type()},
+                               c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(memory));
     std::swap(t->storage, storage);
     release(storage);
   } else {

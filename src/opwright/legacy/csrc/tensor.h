@@ -19,6 +19,8 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/SmallVector.h>
 
+#include <atomic>
+
 #include "errors.h"
 
 namespace opw::th {
@@ -55,14 +57,18 @@ struct Storage {
   // What it doesn't see. A pooled one outlives its references (bridge.cpp).
   Type type;
   c10::intrusive_ptr<c10::StorageImpl> impl;
+  std::atomic<const c10::StorageImpl *> memory = nullptr;  // impl's address, for other threads
   bool pooled = false;
+  Storage *previous = nullptr, *next = nullptr;  // of all there are: several may look at one memory
 
-  explicit Storage(Type type, c10::intrusive_ptr<c10::StorageImpl> impl = {});
+  explicit Storage(Type type, c10::intrusive_ptr<c10::StorageImpl> impl = {}, bool pooled = false);
   ~Storage();
   Storage(const Storage &) = delete;
   Storage &operator=(const Storage &) = delete;
-  // After the memory behind it has changed.
+  void look_at(c10::intrusive_ptr<c10::StorageImpl> other);  // null: at nothing
+  // After the memory has changed: `data` and `size` follow, also those of other storages that look at it.
   void refresh();
+  void leave_pool();
 };
 
 using Extents = c10::SmallVector<int64_t, 16>;
@@ -111,11 +117,12 @@ void release(Storage *s);
 void resize(Storage *s, ptrdiff_t elements);  // keeps what fits
 at::Tensor view(const Storage *s);            // all of it, one dimension
 int64_t storages_alive();
+void refresh_kept();  // what C code has kept from earlier calls follows what Python did to its memory since
 
 // tensor.cpp
 Tensor *new_tensor(Type type);
 Tensor *new_tensor(Type type, IntArrayRef sizes, IntArrayRef strides = {});
-Tensor *new_from(const at::Tensor &value);  // shares its memory
+Tensor *new_from(const at::Tensor &value, const Tensor *of = nullptr);  // shares its memory, as `adopt`
 Tensor *new_alias(const Tensor *t);
 void retain(Tensor *t);
 void release(Tensor *t);
@@ -133,8 +140,9 @@ void set_storage(Tensor *t, Storage *storage, ptrdiff_t offset, IntArrayRef size
 
 // The tensor as ATen has it, on the same memory.
 at::Tensor view(const Tensor *t);
-// `t` follows `value`, a view of it that ATen has resized, or any tensor of its type: it shares value's memory then.
-void adopt(Tensor *t, const at::Tensor &value);
+// `t` follows `value`, a view of it that ATen has resized, or any tensor of its type: it shares value's memory then, and
+// where `value` is a view of the tensor `of`, its storage.
+void adopt(Tensor *t, const at::Tensor &value, const Tensor *of = nullptr);
 // Resizes `r` to value's shape and copies it there, converted.
 void assign(Tensor *r, const at::Tensor &value);
 

@@ -125,6 +125,7 @@ PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObjec
     PyErr_Format(PyExc_TypeError, "%s() takes no keyword arguments", name_of(f));
     return nullptr;
   }
+  if (!guarded([] { opw_th_begin(); })) return nullptr;
   Loans loans(f->types, arguments, static_cast<size_t>(count));
   Room<PyObject *> given(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
