@@ -24,7 +24,16 @@ def declarations() -> str:
         for header in (root / "TH").rglob("*.h"):
             for name in re.findall(r"#include <([^>/]+)>", header.read_text()):
                 Path(empty, name).touch()
-        command = [shutil.which("cc") or "cc", "-E", "-P", "-nostdinc", "-isystem", empty, "-D__attribute__(x)=", f"-I{root}"]
+        command = [
+            shutil.which("cc") or "cc",
+            "-E",
+            "-P",
+            "-nostdinc",
+            "-isystem",
+            empty,
+            "-D__attribute__(x)=",
+            f"-I{root}",
+        ]
         done = subprocess.run([*command, "-"], input="#include <TH/TH.h>\n", capture_output=True, text=True, check=True)
     return _without_bodies(done.stdout)
 
@@ -56,4 +65,3 @@ def operations(*, of: str, headers: Iterable[str]) -> frozenset[str]:
     text = "".join((folder / header).read_text() for header in headers)
     names = (name.removeprefix(prefix) for name in declared() if name.startswith(prefix))
     return frozenset(name for name in names if f"({name})" in text)
-

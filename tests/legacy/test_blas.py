@@ -58,7 +58,7 @@ def put(x: Tensor, count: int, step: int, values: Tensor) -> Tensor:
 
 @DTYPE
 @pytest.mark.parametrize("incx", INCREMENTS)
-@pytest.mark.parametrize("incy", (1, 2, -3))
+@pytest.mark.parametrize("incy", [1, 2, -3])
 def test_level_1(memory: Memory, dtype: torch.dtype, incx: int, incy: int) -> None:
     for n in (0, 1, 5):
         x, y, a = memory.new(20), memory.new(20), 2
@@ -93,8 +93,8 @@ def matrix(a: Tensor, rows: int, columns: int, ld: int) -> Tensor:
 
 
 @DTYPE
-@pytest.mark.parametrize("trans", ("n", "T"))
-@pytest.mark.parametrize(("incx", "incy"), ((1, 1), (2, 3), (-1, 2), (1, -2)))
+@pytest.mark.parametrize("trans", ["n", "T"])
+@pytest.mark.parametrize(("incx", "incy"), [(1, 1), (2, 3), (-1, 2), (1, -2)])
 def test_gemv(memory: Memory, dtype: torch.dtype, trans: str, incx: int, incy: int) -> None:
     for m, n, lda, alpha, beta in ((3, 4, 3, 2, 1), (4, 2, 6, 1, 0), (1, 1, 1, 3, 2), (3, 0, 3, 1, 2), (0, 3, 1, 1, 2)):
         a, x, y = memory.new(60), memory.new(30), memory.new(30)
@@ -121,8 +121,8 @@ def test_ger(memory: Memory, dtype: torch.dtype) -> None:
 
 
 @DTYPE
-@pytest.mark.parametrize("transa", ("n", "t"))
-@pytest.mark.parametrize("transb", ("N", "C"))
+@pytest.mark.parametrize("transa", ["n", "t"])
+@pytest.mark.parametrize("transb", ["N", "C"])
 def test_gemm(memory: Memory, dtype: torch.dtype, transa: str, transb: str) -> None:
     for m, n, k, more, alpha, beta in (
         (3, 4, 2, 0, 2, 1),
@@ -143,7 +143,7 @@ def test_gemm(memory: Memory, dtype: torch.dtype, transa: str, transb: str) -> N
         assert_same(c, expected, dtype)
 
 
-@pytest.mark.parametrize("dtype", (torch.float32, torch.int32), ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int32], ids=str)
 @pytest.mark.parametrize(
     ("name", "arguments", "text"),
     [
@@ -160,7 +160,7 @@ def test_bad_sizes(memory: Memory, name: str, arguments: tuple[Any, ...], text: 
         memory.call(name, ta, tb, m, n, k, alpha, x, lda, x.clone(), ldb, beta, x.clone(), ldc)
 
 
-@pytest.mark.parametrize("dtype", (torch.float64, torch.int64), ids=str)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64], ids=str)
 def test_bad_vectors(memory: Memory) -> None:
     x = memory.new(64)
     for arguments, text in (

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.legacy.cases import FLOATING
+from tests.legacy.case import FLOATING
 from tests.legacy.th import DTYPES, TH, Held, THError, th
 
 # fills a tensor: arguments after the generator, and PyTorch's function
@@ -129,14 +129,15 @@ def test_a_probability_for_each(lib: TH, generator: Any, dtype: torch.dtype, kin
 def test_a_parameter_for_each(lib: TH, generator: Any, dtype: torch.dtype) -> None:
     a = torch.rand(4, 6, generator=twin(), dtype=dtype) + 0.5
     b = a.flatten().flip(0)
-    for name, arguments, expected in (
+    cases: list[tuple[str, tuple[Any, ...], Callable[[torch.Generator], Tensor]]] = [
         ("bernoulli_Tensor", (a / 2,), lambda g: torch.zeros_like(a).bernoulli_(a / 2, generator=g)),
         ("normal_means", (a, 2.0), lambda g: torch.normal(a, 2.0, generator=g)),
         ("normal_stddevs", (1.0, a), lambda g: torch.normal(1.0, a, generator=g)),
         ("normal_means_stddevs", (a, b), lambda g: torch.normal(a, b.reshape(4, 6), generator=g)),
         ("standard_gamma", (a,), lambda g: torch._standard_gamma(a, generator=g)),
         ("poisson", (a * 4,), lambda g: torch.poisson(a * 4, generator=g)),
-    ):
+    ]
+    for name, arguments, expected in cases:
         tensor = held(lib, dtype, 4, 6)
         lib.call("THRandom_manualSeed", generator, SEED)
         call(
@@ -150,7 +151,7 @@ def test_a_parameter_for_each(lib: TH, generator: Any, dtype: torch.dtype) -> No
 
 
 @FLOAT
-@pytest.mark.parametrize("replacement", (0, 1))
+@pytest.mark.parametrize("replacement", [0, 1])
 def test_samples(lib: TH, generator: Any, dtype: torch.dtype, replacement: int) -> None:
     weights = torch.rand(3, 6, generator=twin(), dtype=dtype)
     tensor = Held(lib, None, dtype=torch.int64)
