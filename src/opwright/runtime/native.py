@@ -50,6 +50,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
         ctypes.c_void_p,
         [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32],
     ),
+    "opw_operator_bind": (None, [ctypes.c_void_p]),
     "opw_operator_register": (
         ctypes.c_int32,
         [*[ctypes.c_void_p] * 5, ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p],
