@@ -451,7 +451,7 @@ def test_tensors_on_two_devices(glu: Callable[..., torch.Tensor]) -> None:
             (torch.mul, torch.mul),
             MUL[0],
             TypeError,
-            r"add the signature of its backward, such as\n  mul_backward\(grad_z: T\[...\], x: T\[...\], y: T\[...\]\) -> ",
+            r"add the signature of its backward, such as\n  mul_backward\(grad_z: T\[...\], ",
         ),
         ((torch.mul, torch.mul), [*MUL, SECOND], TypeError, "got 3 signatures for 2 functions"),
         ((torch.mul, torch.mul), MUL[::-1], SignatureError, "expected one of mul_backward_backward"),
