@@ -70,14 +70,13 @@ def ask(
         )
     except (OSError, ValueError) as error:
         return Answer(None, "", f"it can't be started: {getattr(error, 'strerror', None) or error}")
-    try:
-        output, _ = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return Answer(None, "", f"it didn't answer within {seconds:g} seconds")
-    finally:  # also what it left running
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.poll()
+    with process:
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            return Answer(None, "", f"it didn't answer within {seconds:g} seconds")
     return Answer(process.returncode, output[:_OUTPUT].decode("utf-8", "replace"))
 
 

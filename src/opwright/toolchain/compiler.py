@@ -230,28 +230,47 @@ _SEARCH = re.compile(r"^#include <\.\.\.>.*?$\n(?P<dirs>(?:^ .*$\n)*)", re.MULTI
 
 def _probe(language: Language, path: str, arguments: tuple[str, ...], seconds: float) -> _Facts:
     """Let the compiler say its version, target and header folders (one process, no file)."""
-    import subprocess
+    from subprocess import TimeoutExpired
 
     command = [path, *arguments, "-v", "-E", "-x", language, os.devnull]
     hidden = {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"}  # folders of the user's, not of the compiler's
     environment = {name: value for name, value in os.environ.items() if name not in hidden} | {"LC_ALL": "C"}
     try:
-        answer = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            timeout=seconds, env=environment, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
+        status, text = _answer(command, environment, seconds)
+    except TimeoutExpired as error:
+        raise ToolchainError(
+            f"{path} can't be run: it didn't say what it is within {seconds:g} seconds\n"
+            f"  likely fix: set {_VARIABLE[language]}"
+        ) from error
+    except OSError as error:
         raise ToolchainError(f"{path} can't be run: {error}\n  likely fix: set {_VARIABLE[language]}") from error
-    text = answer.stderr.decode("utf-8", "surrogateescape")
     version = _VERSION.search(text)
     target = re.search(r"^Target: (\S+)$", text, re.MULTILINE)
-    if answer.returncode or version is None or target is None:
+    if status or version is None or target is None:
         raise ToolchainError(
             f"{shlex.join(command)} failed or is neither gcc nor clang; it answered:\n{text[:1000].rstrip()}\n"
             f"  likely fix: set {_VARIABLE[language]} to gcc or clang, and check that it compiles an empty file"
         )
     numbers = tuple(int(part) for part in version["number"].split("."))
     return _Facts(version["kind"], numbers, target[1], version["line"].strip(), _system_dirs(text))
+
+
+def _answer(command: list[str], environment: dict[str, str], seconds: float) -> tuple[int, str]:
+    """A compiler's exit status and what it wrote; one that takes longer is killed, with all that it started."""
+    import signal
+    import subprocess
+
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            _, text = process.communicate(timeout=seconds)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, text.decode("utf-8", "surrogateescape")
 
 
 def _system_dirs(text: str) -> tuple[str, ...]:
