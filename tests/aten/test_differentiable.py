@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -488,37 +489,14 @@ def test_names_that_are_taken() -> None:
         make(torch.mul, torch.mul, MUL, contiguous="gradient")
 
 
-CPP = """
-#include <torch/extension.h>
-#include <vector>
-
-std::vector<at::Tensor> glu_forward(at::Tensor x, at::Tensor w, double scale) {
-  auto halves = at::mm(x, w.t()).chunk(2, 1);
-  auto gate = at::sigmoid(halves[1]);
-  return {scale * halves[0] * gate, halves[0], gate};
-}
-
-std::vector<at::Tensor> glu_backward(at::Tensor grad, at::Tensor x, at::Tensor w, at::Tensor value, at::Tensor gate,
-                                     double scale) {
-  TORCH_CHECK(grad.is_contiguous(), "grad must be contiguous");
-  auto both = at::cat({scale * grad * gate, scale * grad * value * gate * (1 - gate)}, 1);
-  return {at::mm(both, w), at::mm(both.t(), x)};
-}
-
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
-  m.def("forward", &glu_forward);
-  m.def("backward", &glu_backward);
-}
-"""
-
-
 @pytest.mark.slow
 def test_functions_that_pybind11_bound(tmp_path: Path) -> None:
-    (tmp_path / "glu.cpp").write_text(CPP)
+    document = Path(__file__).parents[2] / "docs" / "differentiable.md"
+    (source,) = re.findall(r"^```cpp\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "glu.cpp").write_text(source)
     code = f"""
-import sys, torch, opwright
+import torch, opwright
 from torch.utils.cpp_extension import load
-sys.path.insert(0, {str(Path(__file__).parent)!r})
 glu = load("glu_cpp", [{str(tmp_path / "glu.cpp")!r}], build_directory={str(tmp_path)!r}, extra_cflags=["-O1"])
 op = opwright.differentiable(glu.forward, glu.backward, signature={GLU!r})
 x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
