@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch.autograd import forward_ad
 
 import opwright
 from opwright import ArgumentError, KernelError, SignatureError, SourceError, UnsupportedError
@@ -350,6 +354,64 @@ def test_several_operators_share_a_namespace() -> None:
     opwright.differentiable(torch.mul, lambda g, x, y: (g * y, g * x), signature=MUL, namespace=space)
     names = getattr(torch.ops, space)
     assert names.twice(torch.ones(1)).item() == names.mul(torch.ones(1), torch.full((1,), 2.0)).item() == 2
+
+
+def test_copies_and_pickles_hold_it_by_name(glu: Any) -> None:
+    assert copy.copy(glu) is copy.deepcopy(glu) is glu
+    pickled = pickle.dumps(glu)
+    assert pickle.loads(pickled) is glu  # noqa: S301 - our own
+    with pytest.raises(opwright.OpwrightError) as caught:
+        pickle.loads(pickled.replace(b"differentiable_glu", b"differentiable_not"))  # noqa: S301 - our own
+    assert str(caught.value) == (
+        "the pickle holds the operator torch.ops.differentiable_not.glu by its name, and there is none in this "
+        "process\n"
+        "  likely fix: import the module that makes it with opwright.differentiable before unpickling"
+    )
+
+
+def test_export(glu: Any) -> None:
+    class Layer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(10, 4))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return glu(x, self.weight)
+
+    rows = torch.export.Dim("rows")
+    layer = Layer()
+    exported = torch.export.export(layer, (torch.ones(3, 4),), dynamic_shapes={"x": {0: rows}})
+    x = torch.randn(7, 4)
+    torch.testing.assert_close(exported.module()(x), layer(x))
+
+
+def test_it_works_in_threads(glu: Callable[..., torch.Tensor]) -> None:
+    x, w = inputs((3, 4), (10, 4))
+    expected = gradients(glu_reference, (x, w))
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: gradients(glu, (x, w)), range(40)):
+            torch.testing.assert_close(found, expected)
+
+
+def test_integer_outputs_have_no_gradient() -> None:
+    signature = ["top(x: T[..., N]) -> (v: T[..., 1], at: i64[..., 1])"]
+    signature += ["top_backward(grad_v: T[..., 1], at: i64[..., 1], x: T[..., N]) -> (grad_x: T[..., N])"]
+    op = make(lambda x: torch.topk(x, 1, -1), lambda g, at, x: torch.zeros_like(x).scatter(-1, at, g), signature)
+    x = inputs((2, 3))[0]
+    assert torch.autograd.gradcheck(lambda x: op(x)[0], (x,))
+    assert not op(x)[1].requires_grad
+
+
+def test_forward_mode_is_an_error(glu: Callable[..., torch.Tensor]) -> None:
+    x, w = inputs((3, 4), (10, 4))
+    with forward_ad.dual_level(), pytest.raises(UnsupportedError, match="no forward-mode derivative"):
+        glu(forward_ad.make_dual(x, torch.ones_like(x)), w)
+
+
+def test_opcheck_finds_a_function_that_changes_its_argument() -> None:
+    op: Any = make(lambda x: x.add_(1), lambda g: g, DOUBLE)
+    with pytest.raises(Exception, match="mutat"):
+        torch.library.opcheck(op, (torch.ones(3),))
 
 
 def test_functions_in_torch_autograd_function_go_on_working(glu: Callable[..., torch.Tensor]) -> None:

@@ -7,13 +7,14 @@ from the signature, as for kernels (:mod:`opwright.runtime`).
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import torch
 
-from opwright.errors import SignatureError, UnsupportedError
+from opwright.errors import OpwrightError, SignatureError, UnsupportedError
 from opwright.runtime.bound import Bound
 from opwright.runtime.lifetime import renew_in_forks
 from opwright.runtime.namespace import check_free, check_name, identifier
@@ -82,7 +83,28 @@ def differentiable(
         if not current:
             _check_names(space, chain)
         renew(space, current, [chain], providers, lambda new: _DEFINED.update({(space, name): new}))
-        return _DEFINED[space, name][name].op
+        op = _DEFINED[space, name][name].op
+    op.__reduce_ex__ = functools.partial(_reduce, space, name)  # type: ignore[method-assign] # on the instance alone
+    return op
+
+
+def _reduce(space: str, name: str, _protocol: int) -> tuple[Callable[..., Any], tuple[str, str]]:
+    """In a pickle and a copy: by its name, since functions that pybind11 has bound can't be written down."""
+    return restore, (space, name)
+
+
+def restore(space: str, name: str) -> torch._ops.OpOverload:
+    """The operator of a pickle.
+
+    Raises:
+        OpwrightError: this process hasn't made it.
+    """
+    if (space, name) not in _DEFINED:
+        raise OpwrightError(
+            f"the pickle holds the operator torch.ops.{space}.{name} by its name, and there is none in this process\n"
+            "  likely fix: import the module that makes it with opwright.differentiable before unpickling"
+        )
+    return _DEFINED[space, name][name].op
 
 
 def _chain(functions: Sequence[Function], texts: Sequence[str], contiguous: str) -> tuple[Signature, ...]:
