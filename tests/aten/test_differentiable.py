@@ -402,6 +402,7 @@ def test_integer_outputs_have_no_gradient() -> None:
     assert not op(x)[1].requires_grad
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # PyTorch's own
 def test_forward_mode_is_an_error(glu: Callable[..., torch.Tensor]) -> None:
     x, w = inputs((3, 4), (10, 4))
     with forward_ad.dual_level(), pytest.raises(UnsupportedError, match="no forward-mode derivative"):
