@@ -575,4 +575,4 @@ except opwright.ArgumentError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "glu(): w has shape (9, 4), expected [2*M, K] : no M gives 2*M = 9\n"
+    assert done.stdout == "glu(): w has shape (9, 4), expected [2*M, K]: no M gives 2*M = 9\n"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from opwright.doctor.asking import ask_python
-from opwright.doctor.model import Finding, State, note, ok
+from opwright.doctor.model import Finding, State, note, ok, wrong
 from opwright.doctor.pytorch_facts import TorchFacts
 
 _SECONDS = 10.0
@@ -27,12 +27,13 @@ def ask():
     count = ctypes.c_int()
     if status == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0:
         for number in range(count.value):
-            name = ctypes.create_string_buffer(256)
+            name, device = ctypes.create_string_buffer(256), ctypes.c_int()
             memory, major, minor = ctypes.c_size_t(), ctypes.c_int(), ctypes.c_int()
-            cuda.cuDeviceGetName(name, 256, number)
-            cuda.cuDeviceTotalMem_v2(ctypes.byref(memory), number)
-            cuda.cuDeviceGetAttribute(ctypes.byref(major), 75, number)
-            cuda.cuDeviceGetAttribute(ctypes.byref(minor), 76, number)
+            cuda.cuDeviceGet(ctypes.byref(device), number)
+            cuda.cuDeviceGetName(name, 255, device)
+            cuda.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
+            cuda.cuDeviceGetAttribute(ctypes.byref(major), 75, device)
+            cuda.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)
             facts["devices"].append([name.value.decode("utf-8", "replace"), major.value, minor.value, memory.value])
     return facts
 print(json.dumps(ask()))
@@ -91,9 +92,8 @@ def examine(gpus: Gpus, torch: TorchFacts) -> Iterator[Finding]:
         return
     yield ok("driver", f"for CUDA {gpus.driver}")
     if torch.cuda and _numbers(torch.cuda)[0] > _numbers(gpus.driver)[0]:
-        yield Finding(
+        yield wrong(
             "driver against PyTorch",
-            "wrong",
             f"the driver speaks CUDA {gpus.driver}, but PyTorch was built with {torch.cuda}",
             f"update the driver, or install a PyTorch for CUDA {gpus.driver}",
         )
@@ -104,23 +104,26 @@ def examine(gpus: Gpus, torch: TorchFacts) -> Iterator[Finding]:
 
 
 def _device(gpu: Gpu, torch: TorchFacts) -> Iterator[Finding]:
-    yield ok("device", f"{gpu.name}, compute capability {gpu.major}.{gpu.minor}, {gpu.memory / (1 << 30):.0f} GiB")
+    capability = f"{gpu.major}.{gpu.minor}"
+    yield ok("device", f"{gpu.name}, compute capability {capability}, {gpu.memory / (1 << 30):.0f} GiB")
+    if torch.missing or torch.problem or torch.hip:
+        return
     if not torch.cuda:
-        if not torch.missing and not torch.problem:
-            yield note(
-                "device", "this PyTorch is a build for the CPU", "choose one for CUDA on pytorch.org to use the GPU"
-            )
-    elif torch.architectures and f"sm_{gpu.major}0" > max(torch.architectures, key=_sm) and not _covers(gpu, torch):
-        yield note("device", f"PyTorch has no code for sm_{gpu.major}{gpu.minor}", "install a newer PyTorch")
+        yield note("device", "this PyTorch is a build for the CPU", "choose one for CUDA on pytorch.org to use the GPU")
+    elif torch.architectures and not any(_serves(name, gpu) for name in torch.architectures):
+        yield wrong(
+            "device",
+            f"PyTorch has no code for {gpu.name} ({capability}), only for {', '.join(torch.architectures)}",
+            "install a PyTorch that has, see pytorch.org; or hide it: CUDA_VISIBLE_DEVICES=",
+        )
 
 
-def _covers(gpu: Gpu, torch: TorchFacts) -> bool:
-    return any(_sm(name) // 10 == gpu.major and _sm(name) % 10 <= gpu.minor for name in torch.architectures)
-
-
-def _sm(name: str) -> int:
-    digits = "".join(letter for letter in name if letter.isdigit())
-    return int(digits or 0)
+def _serves(name: str, gpu: Gpu) -> bool:
+    """Whether code such as ``sm_86`` runs there, or PTX such as ``compute_86`` is translated for it."""
+    kind, _, digits = name.partition("_")
+    number = int("".join(letter for letter in digits if letter.isdigit()) or 0)
+    is_older = number <= 10 * gpu.major + gpu.minor
+    return is_older and (kind == "compute" or number // 10 == gpu.major)
 
 
 def _numbers(version: str) -> list[int]:
