@@ -76,6 +76,58 @@ def gradients(function: Callable[..., Any], given: Sequence[torch.Tensor]) -> tu
     return torch.autograd.grad((y * weights).sum(), given)
 
 
+LLTM = (
+    (
+        "lltm(input: T[B, I], weights: T[3*S, I+S], bias: T[1, 3*S], old_h: T[B, S], old_cell: T[B, S]) -> "
+        "(new_h: T[B, S], new_cell: T[B, S]; input_gate: T[B, S], output_gate: T[B, S], candidate: T[B, S], "
+        "x: T[B, I+S], gates: T[B, 3*S])"
+    ),
+    (
+        "lltm_backward(grad_new_h: T[B, S], grad_new_cell: T[B, S], new_cell: T[B, S], input_gate: T[B, S], "
+        "output_gate: T[B, S], candidate: T[B, S], x: T[B, I+S], gates: T[B, 3*S], weights: T[3*S, I+S]) -> "
+        "(grad_old_h: T[B, S], grad_input: T[B, I], grad_weights: T[3*S, I+S], grad_bias: T[1, 3*S], "
+        "grad_old_cell: T[B, S])"
+    ),
+)
+
+
+def lltm_forward(
+    given: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor, old_h: torch.Tensor, old_cell: torch.Tensor
+) -> list[torch.Tensor]:
+    x = torch.cat([old_h, given], dim=1)
+    gates = torch.addmm(bias, x, weights.t())
+    first, second, third = gates.chunk(3, dim=1)
+    input_gate, output_gate, candidate = torch.sigmoid(first), torch.sigmoid(second), torch.nn.functional.elu(third)
+    new_cell = old_cell + candidate * input_gate
+    return [torch.tanh(new_cell) * output_gate, new_cell, input_gate, output_gate, candidate, x, gates]
+
+
+def lltm_backward(
+    grad_h: torch.Tensor, grad_cell: torch.Tensor, new_cell: torch.Tensor, input_gate: torch.Tensor,
+    output_gate: torch.Tensor, candidate: torch.Tensor, x: torch.Tensor, gates: torch.Tensor, weights: torch.Tensor,
+) -> list[torch.Tensor]:  # fmt: skip
+    """Gradients that are slices of one tensor, and in an order of their own, as extensions return them."""
+    first, second, third = gates.chunk(3, dim=1)
+    tanh = torch.tanh(new_cell)
+    of_cell = grad_cell + grad_h * output_gate * (1 - tanh**2)
+    of_candidate = of_cell * input_gate * torch.where(third > 0, torch.ones_like(third), third.exp())
+    of_input = of_cell * candidate * torch.sigmoid(first) * (1 - torch.sigmoid(first))
+    of_output = grad_h * tanh * torch.sigmoid(second) * (1 - torch.sigmoid(second))
+    of_gates = torch.cat([of_input, of_output, of_candidate], dim=1)
+    of_x, size = of_gates @ weights, grad_h.shape[1]
+    return [of_x[:, :size], of_x[:, size:], of_gates.t() @ x, of_gates.sum(dim=0, keepdim=True), of_cell]
+
+
+def test_lltm_as_the_tutorials_have_it() -> None:
+    lltm = make(lltm_forward, lltm_backward, LLTM)
+    given = inputs((2, 3), (12, 7), (1, 12), (2, 4), (2, 4))
+    for found, expected in zip(lltm(*given), lltm_forward(*given)[:2], strict=True):
+        torch.testing.assert_close(found, expected)
+    assert torch.autograd.gradcheck(lltm, given)
+    assert torch.library.opcheck(lltm, tuple(given)) == dict.fromkeys(_ALL, "SUCCESS")  # type: ignore[arg-type]
+    assert torch.autograd.gradcheck(lambda *given: lltm(*given)[1], given)  # nobody asks for the other gradient
+
+
 def test_it_is_an_operator_of_pytorch(glu: torch._ops.OpOverload) -> None:
     assert glu is torch.ops.differentiable_glu.glu.default
     assert str(glu._schema).endswith("(Tensor x, Tensor w, float scale=1.) -> Tensor")
