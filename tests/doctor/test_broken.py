@@ -304,6 +304,7 @@ def test_variables_that_are_fine_are_told_with_what_they_do(look: Look, monkeypa
     assert the(found, "MAX_JOBS").text == "3: 3 compilers at once"
     assert the(found, "CUDA_VISIBLE_DEVICES").text == "0 (the GPUs that are seen)"
     assert the(found, "CPATH").state == "note"
+    assert the(found, "TORCH_EXTENSIONS_DIR").text.endswith("(where the build cache is; judged in the section cache)")
 
 
 def test_a_variable_that_nothing_reads(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,14 @@ OTHERS = {
 }
 """Those of others."""
 
+_JUDGED_IN = {
+    "CC": "compilers",
+    "CXX": "compilers",
+    "CUDA_HOME": "cuda",
+    "CUDA_PATH": "cuda",
+    "TORCH_CUDA_ARCH_LIST": "architectures",
+    "TORCH_EXTENSIONS_DIR": "cache",
+}
 _FOLDERS = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH")
 _LAUNCHERS = ("OPWRIGHT_LAUNCHER", "CMAKE_C_COMPILER_LAUNCHER", "CMAKE_CXX_COMPILER_LAUNCHER")
 _RUNTIMES = ("native", "python")
@@ -74,7 +82,9 @@ def examine() -> Iterator[Finding]:
     known = OURS | OTHERS
     names = [name for name in known if os.environ.get(name)]
     for name in names:
-        yield judges[name](name) if name in judges else ok(name, f"{os.environ[name]} ({known[name]})")
+        elsewhere = f"; judged in the section {_JUDGED_IN[name]}" if name in _JUDGED_IN else ""
+        told = f"{os.environ[name]} ({known[name]}{elsewhere})"
+        yield judges[name](name) if name in judges else ok(name, told)
     unknown = sorted(name for name in os.environ if name.startswith("OPWRIGHT_") and name not in known)
     for name in unknown:
         yield _unknown(name)
