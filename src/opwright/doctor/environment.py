@@ -17,6 +17,7 @@ OURS = {
     "OPWRIGHT_COMPILE_COMMANDS": "where compile_commands.json is written",
     "OPWRIGHT_COMPILE_TIMEOUT": "seconds that one compiler may take",
     "OPWRIGHT_LAUNCHER": "a program that starts compilers, such as ccache",
+    "OPWRIGHT_LEGACY": "1: what PyTorch had up to 0.4 is installed in every interpreter",
     "OPWRIGHT_RUNTIME": "native or python",
     "OPWRIGHT_SANITIZE": "sanitizers that everything is compiled with",
 }
