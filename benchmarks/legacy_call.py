@@ -2,8 +2,8 @@
 
 ``call``: `my_lib_add_forward` of examples/add on three tensors of 4 elements, beside cffi's own function on pointers
 to TH tensors that look at the same memory. ``build``: `python build.py` on sources that nobody has compiled yet, beside
-one `cc` with the same words on the same C and cffi's code for the same header; the clock starts after `import torch`,
-which is shown by itself. ``python benchmarks/legacy_call.py [--rounds 101] [--builds 7]``.
+one `cc` with the same words on the same C and cffi's code for the same header; the clock starts after
+`import torch`, which is shown by itself. ``python benchmarks/legacy_call.py [--rounds 101] [--builds 7]``.
 """
 
 from __future__ import annotations
