@@ -55,9 +55,5 @@ def operations(*, of: str, headers: Iterable[str]) -> frozenset[str]:
     folder = header_dirs()[0] / "TH" / "generic"
     text = "".join((folder / header).read_text() for header in headers)
     names = (name.removeprefix(prefix) for name in declared() if name.startswith(prefix))
-    return frozenset(name for name in names if f"({name})" in text or _made_by_macro(name))
+    return frozenset(name for name in names if f"({name})" in text)
 
-
-def _made_by_macro(name: str) -> bool:
-    """One of the comparisons, which their header makes of six words."""
-    return bool(re.fullmatch(r"(lt|le|gt|ge|ne|eq)(Value|Tensor)T?", name))

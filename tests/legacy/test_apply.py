@@ -43,7 +43,17 @@ def compile_as(language: str, to: Path) -> Path:
     compiler, *words = LANGUAGES[language]
     includes = [f"-I{folder}" for folder in (*header_dirs(), SOURCE.parent)]
     sanitizers = [f"-fsanitize={each}" for each in [os.environ.get("OPWRIGHT_SANITIZE")] if each]
-    command = [shutil.which(compiler) or compiler, *words, *STRICT, *sanitizers, "-O1", "-fPIC", "-shared", "-fexceptions", *includes]
+    command = [
+        shutil.which(compiler) or compiler,
+        *words,
+        *STRICT,
+        *sanitizers,
+        "-O1",
+        "-fPIC",
+        "-shared",
+        "-fexceptions",
+        *includes,
+    ]
     done = subprocess.run([*command, str(SOURCE), "-o", str(to)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return to
@@ -187,7 +197,10 @@ def test_sizes_that_do_not_fit(applied: Applied, dtype: torch.dtype) -> None:
         with pytest.raises(THError, match=rf"invalid dimension {dim} \(expected to be 0 <= dim < 2\)"):
             applied(f"{name}_running_sum", Held(applied.th, None, dtype=dtype), a, dim)
     index = applied.tensor(torch.zeros(3, 2, dtype=torch.int64))
-    with pytest.raises(THError, match=r"Expected result \[2 x 2\], index \[3 x 2\] and t \[2 x 2\] to have the same size apart from dimension 1"):
+    with pytest.raises(
+        THError,
+        match=r"Expected result \[2 x 2\], index \[3 x 2\] and t \[2 x 2\] to have the same size apart from dimension 1",
+    ):
         applied(f"{name}_scatter_add", b, index, b, 1)
     row = applied.tensor(torch.zeros(4, dtype=torch.int64))
     with pytest.raises(THError, match="to have the same number of dimensions"):

@@ -73,7 +73,9 @@ def test_level_1(memory: Memory, dtype: torch.dtype, incx: int, incy: int) -> No
             memory.call(name, n, *((a,) if name == "axpy" else ()), gx, incx, gy, incy)
             assert_same(gy, value, dtype)
             assert_same(gx, put(x, n, incx, vy) if name == "swap" else x, dtype)
-        assert_same(torch.tensor(memory.call("dot", n, x, incx, y, incy), dtype=dtype), (vx * vy).sum(dtype=dtype), dtype)
+        assert_same(
+            torch.tensor(memory.call("dot", n, x, incx, y, incy), dtype=dtype), (vx * vy).sum(dtype=dtype), dtype
+        )
 
 
 @DTYPE
@@ -98,7 +100,9 @@ def test_gemv(memory: Memory, dtype: torch.dtype, trans: str, incx: int, incy: i
         a, x, y = memory.new(60), memory.new(30), memory.new(30)
         op = matrix(a, m, n, lda).t() if trans == "T" else matrix(a, m, n, lda)
         vx, vy = vector(x, op.shape[1], incx), vector(y, op.shape[0], incy)
-        product = (op.double() @ vx.double() * alpha + vy.double() * beta).to(torch.int64 if not dtype.is_floating_point else dtype)
+        product = (op.double() @ vx.double() * alpha + vy.double() * beta).to(
+            torch.int64 if not dtype.is_floating_point else dtype
+        )
         expected = put(y, op.shape[0], incy, product.to(dtype))
         if n == 0:
             expected = y * 1 if op.shape[0] == 0 else put(y, op.shape[0], incy, vy * beta)
@@ -120,7 +124,13 @@ def test_ger(memory: Memory, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("transa", ("n", "t"))
 @pytest.mark.parametrize("transb", ("N", "C"))
 def test_gemm(memory: Memory, dtype: torch.dtype, transa: str, transb: str) -> None:
-    for m, n, k, more, alpha, beta in ((3, 4, 2, 0, 2, 1), (2, 2, 5, 3, 1, 0), (1, 1, 1, 0, 3, 2), (3, 2, 0, 0, 1, 2), (0, 2, 2, 0, 1, 1)):
+    for m, n, k, more, alpha, beta in (
+        (3, 4, 2, 0, 2, 1),
+        (2, 2, 5, 3, 1, 0),
+        (1, 1, 1, 0, 3, 2),
+        (3, 2, 0, 0, 1, 2),
+        (0, 2, 2, 0, 1, 1),
+    ):
         rows_a, rows_b = (k if transa == "t" else m), (n if transb == "C" else k)
         lda, ldb, ldc = (max(rows, 1) + more for rows in (rows_a, rows_b, m))
         a, b, c = (memory.new(64) for _ in range(3))

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from tests.legacy.extensions import Extension
+from tests.legacy.extensions import Extension, extension, prototypes
 
 KINDS = {torch.float64: "THDoubleTensor", torch.int64: "THLongTensor", torch.uint8: "THByteTensor"}
 MOST = 400
@@ -179,13 +179,22 @@ class Pool:
     def check(self) -> None:
         for number, (ours, theirs) in enumerate(zip(self.ours, self.theirs, strict=True)):
             text = f"tensor {number}"
-            torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9, equal_nan=True, msg=lambda m, t=text: f"{t}: {m}")
+            torch.testing.assert_close(
+                ours, theirs, rtol=1e-9, atol=1e-9, equal_nan=True, msg=lambda m, t=text: f"{t}: {m}"
+            )
 
 
 NAMES = (*RESULTS, *VIEWS, *IN_PLACE)
 STEPS = st.lists(
     st.builds(Step, st.sampled_from(NAMES), *[st.integers(0, 6)] * 3, st.integers(0, 1000)), min_size=1, max_size=14
 )
+
+
+@pytest.fixture(scope="module")
+def functions() -> Extension:
+    """Only what the sequences are made of: it is to be compiled."""
+    wanted = prototypes()
+    return extension("\n".join(wanted[f"{kind}_{name}"] for kind in KINDS.values() for name in NAMES))
 
 
 def _property(th: Extension, dtype: torch.dtype, examples: int) -> None:
@@ -208,11 +217,11 @@ def _property(th: Extension, dtype: torch.dtype, examples: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", KINDS, ids=str)
-def test_sequences(th: Extension, dtype: torch.dtype) -> None:
-    _property(th, dtype, 120)
+def test_sequences(functions: Extension, dtype: torch.dtype) -> None:
+    _property(functions, dtype, 120)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", KINDS, ids=str)
-def test_many_sequences(th: Extension, dtype: torch.dtype) -> None:
-    _property(th, dtype, 3000)
+def test_many_sequences(functions: Extension, dtype: torch.dtype) -> None:
+    _property(functions, dtype, 3000)

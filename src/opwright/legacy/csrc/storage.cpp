@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "tensor.h"
+#include "thc.h"
 
 namespace opw::th {
 namespace {
@@ -41,10 +42,11 @@ struct Foreign {
   }
 };
 
-c10::intrusive_ptr<c10::StorageImpl> foreign_memory(size_t bytes, void *memory, const Allocator *allocator, void *context) {
-  at::DataPtr data(memory, new Foreign{memory, allocator, context}, &Foreign::release, at::kCPU);
+c10::intrusive_ptr<c10::StorageImpl> foreign_memory(Type type, size_t bytes, void *memory, const Allocator *allocator, void *context) {
+  const c10::Device device(type.device, static_cast<c10::DeviceIndex>(type.device == at::kCPU ? -1 : current_gpu()));
+  at::DataPtr data(memory, new Foreign{memory, allocator, context}, &Foreign::release, device);
   return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), static_cast<int64_t>(bytes), std::move(data),
-                                               c10::GetCPUAllocator(), /*resizable=*/true);
+                                               c10::GetAllocator(type.device), /*resizable=*/true);
 }
 
 // The one behind `s`, where C code made its memory.
@@ -237,12 +239,19 @@ void default_release(void *, void *memory) {
   THFree(memory);
 }
 
+// What THCudaMalloc gave; only to release.
+const Allocator gpu_allocator = {nullptr, nullptr,
+                                 [](void *, void *memory) { c10::GetAllocator(cuda_device)->raw_deallocate(memory); }};
+
 Storage *storage_around(Type type, void *memory, ptrdiff_t elements, const Allocator *allocator, void *context) {
-  if (type.device != at::kCPU) FAIL("a CUDA storage can't be made around memory of the program's own");
+  if (type.device != at::kCPU) {
+    if (allocator) FAIL("a CUDA storage can't have an allocator of the program's own: its memory is PyTorch's");
+    allocator = &gpu_allocator;
+  }
   CHECK_ARG(memory || !elements, 1, "there are no %td elements at a null pointer", elements);
   allocator = allocator ? allocator : &THDefaultAllocator;
-  auto *made = new Storage(type, foreign_memory(bytes_of(type, elements), memory, allocator, context));
-  made->allocator = allocator, made->allocatorContext = context;
+  auto *made = new Storage(type, foreign_memory(type, bytes_of(type, elements), memory, allocator, context));
+  if (type.device == at::kCPU) made->allocator = allocator, made->allocatorContext = context;
   return made;
 }
 

@@ -119,19 +119,30 @@ TH_API void THTensor_(cat)(THTensor *result, THTensor *a, THTensor *b, int dim);
 TH_API void THTensor_(catArray)(THTensor *result, THTensor **inputs, int count, int dim);
 
 /* comparisons: as bytes, or (with a T) as numbers of the same type */
-#define TH_COMPARISON(NAME)                                                                  \
-  TH_API void THTensor_(NAME##Value)(struct THByteTensor *result, THTensor *t, real value);  \
-  TH_API void THTensor_(NAME##ValueT)(THTensor *result, THTensor *t, real value);            \
-  TH_API void THTensor_(NAME##Tensor)(struct THByteTensor *result, THTensor *a, THTensor *b); \
-  TH_API void THTensor_(NAME##TensorT)(THTensor *result, THTensor *a, THTensor *b);
-
-TH_COMPARISON(lt)
-TH_COMPARISON(le)
-TH_COMPARISON(gt)
-TH_COMPARISON(ge)
-TH_COMPARISON(ne)
-TH_COMPARISON(eq)
-#undef TH_COMPARISON
+TH_API void THTensor_(ltValue)(struct THByteTensor *result, THTensor *t, real value);
+TH_API void THTensor_(leValue)(struct THByteTensor *result, THTensor *t, real value);
+TH_API void THTensor_(gtValue)(struct THByteTensor *result, THTensor *t, real value);
+TH_API void THTensor_(geValue)(struct THByteTensor *result, THTensor *t, real value);
+TH_API void THTensor_(neValue)(struct THByteTensor *result, THTensor *t, real value);
+TH_API void THTensor_(eqValue)(struct THByteTensor *result, THTensor *t, real value);
+TH_API void THTensor_(ltValueT)(THTensor *result, THTensor *t, real value);
+TH_API void THTensor_(leValueT)(THTensor *result, THTensor *t, real value);
+TH_API void THTensor_(gtValueT)(THTensor *result, THTensor *t, real value);
+TH_API void THTensor_(geValueT)(THTensor *result, THTensor *t, real value);
+TH_API void THTensor_(neValueT)(THTensor *result, THTensor *t, real value);
+TH_API void THTensor_(eqValueT)(THTensor *result, THTensor *t, real value);
+TH_API void THTensor_(ltTensor)(struct THByteTensor *result, THTensor *a, THTensor *b);
+TH_API void THTensor_(leTensor)(struct THByteTensor *result, THTensor *a, THTensor *b);
+TH_API void THTensor_(gtTensor)(struct THByteTensor *result, THTensor *a, THTensor *b);
+TH_API void THTensor_(geTensor)(struct THByteTensor *result, THTensor *a, THTensor *b);
+TH_API void THTensor_(neTensor)(struct THByteTensor *result, THTensor *a, THTensor *b);
+TH_API void THTensor_(eqTensor)(struct THByteTensor *result, THTensor *a, THTensor *b);
+TH_API void THTensor_(ltTensorT)(THTensor *result, THTensor *a, THTensor *b);
+TH_API void THTensor_(leTensorT)(THTensor *result, THTensor *a, THTensor *b);
+TH_API void THTensor_(gtTensorT)(THTensor *result, THTensor *a, THTensor *b);
+TH_API void THTensor_(geTensorT)(THTensor *result, THTensor *a, THTensor *b);
+TH_API void THTensor_(neTensorT)(THTensor *result, THTensor *a, THTensor *b);
+TH_API void THTensor_(eqTensorT)(THTensor *result, THTensor *a, THTensor *b);
 
 #if defined(TH_REAL_IS_FLOAT) || defined(TH_REAL_IS_DOUBLE)
 
