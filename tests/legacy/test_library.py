@@ -17,7 +17,7 @@ from opwright.legacy import calls
 from opwright.legacy.library import exported, header_dirs, load_library
 from opwright.toolchain import Options, Unit, build, find_compiler
 from tests.legacy.conftest import CSRC
-from tests.legacy.extensions import TYPES, Extension, FatalError, extension, prototypes
+from tests.legacy.extensions import CUDA_TYPES, TYPES, Extension, FatalError, extension, prototypes
 from tests.legacy.tensors import DTYPES, numbered, typed
 
 pytestmark = pytest.mark.native
@@ -30,7 +30,7 @@ def test_what_is_declared_is_there() -> None:
 
 
 def test_what_is_there_is_declared() -> None:
-    ours = {name for name in exported() if re.match(r"TH(?!C)", name) and not name.startswith("THDefault")}
+    ours = {name for name in exported() if re.match(r"TH(?!C)(?!.*Cuda)", name) and not name.startswith("THDefault")}
     assert ours - set(prototypes()) == set()
 
 
@@ -289,12 +289,17 @@ def test_layouts_of_structs() -> None:
     """The library's structs against what a compiler makes of the headers."""
     fields = {"Tensor": ["size", "stride", "nDimension", "storage", "storageOffset", "refcount", "flag"]}
     fields["Storage"] = ["data", "size", "refcount", "flag", "allocator", "allocatorContext", "view"]
-    lines = ["#include <TH/TH.h>", "#include <cstddef>", '#include "tensor.h"']
+    lines = ["#include <THC/THC.h>", "#include <cstddef>", '#include "tensor.h"']
+    types = (*TYPES, *CUDA_TYPES)
     for kind, names in fields.items():
         for name in names:
             theirs, ours = f"offsetof(TH{{}}{kind}, {name})", f"offsetof(opw::th::{kind}, {name})"
-            lines += [f"static_assert({theirs.format(each)} == {ours});" for each in TYPES]
-    lines += [f"static_assert(sizeof(TH{each}Tensor) <= sizeof(opw::th::Tensor));" for each in TYPES]
+            lines += [f"static_assert({theirs.format(each)} == {ours});" for each in types]
+    lines += [f"static_assert(sizeof(TH{each}Tensor) <= sizeof(opw::th::Tensor));" for each in types]
+    lines += [
+        f"static_assert(offsetof(TH{each}Storage, device) == offsetof(opw::th::Storage, device));"
+        for each in CUDA_TYPES
+    ]
     from opwright.legacy.library import torch_options
 
     options = torch_options()
