@@ -54,8 +54,8 @@ class THC(TH):
 
 def _wanted(function: re.Match[str]) -> str:
     """cffi takes long to read: four element types are enough for code that is the same for all."""
-    name = function[1]
-    return function[0] if _OF_CUDA.fullmatch(name) or name.startswith("THFloatTensor_copy") else ""
+    name, text = function[1], function[0].replace("cudaError_t ", "int ")
+    return text if _OF_CUDA.fullmatch(name) or name.startswith("THFloatTensor_copy") else ""
 
 
 @functools.cache
