@@ -3,192 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from tests.legacy.drawing import Array, Draw, InOut, Out, Sizes, not_zero
+from tests.legacy.case import ALL, FLOATING, Case, in_shape
+from tests.legacy.drawing import Array, Draw, InOut, Out, Sizes
+from tests.legacy.pointwise_cases import POINTWISE
 from tests.legacy.th import DTYPES
-
-FLOATING = (torch.float64, torch.float32)
-ALL = tuple(DTYPES)
-UNSIGNED = {torch.int64: torch.uint64, torch.int32: torch.uint32, torch.int16: torch.uint16, torch.int8: torch.uint8}
-
-
-class Case(NamedTuple):
-    """One function.
-
-    Attributes:
-        make: all of its arguments, results included.
-        expect: what the results (and what it returns) must be, from the arguments without `Out`s.
-        flat: whether a result that has as many elements already keeps its shape.
-    """
-
-    name: str
-    make: Callable[[Draw], list[Any]]
-    expect: Callable[..., Any]
-    dtypes: tuple[torch.dtype, ...] = ALL
-    flat: bool = False
-
-
-def in_shape(x: Tensor, y: Tensor) -> Tensor:
-    return y.reshape(x.shape)
-
-
-def wrapped(value: Tensor, dtype: torch.dtype) -> Tensor:
-    return value.to(dtype)
-
-
-# Pointwise, of one tensor.
-def _unary(name: str, f: Callable[[Tensor], Tensor], inside: Callable[[Tensor], Tensor] = lambda x: x, dtypes: Any = FLOATING) -> Case:
-    return Case(name, lambda d: [Out(), d.laid_out(inside(d.values(d.shape())))], f, dtypes)
-
-
-def _positive(x: Tensor) -> Tensor:
-    return x.abs() + 0.25
-
-
-UNARY = [
-    _unary("neg", torch.neg, dtypes=ALL),
-    _unary("sign", torch.sign, dtypes=ALL),
-    _unary("abs", torch.abs, dtypes=ALL),
-    _unary("cinv", lambda x: torch.div(torch.ones_like(x), x, rounding_mode=None if x.is_floating_point() else "trunc"), not_zero, ALL),
-    *(_unary(name, getattr(torch, name), _positive) for name in ("log", "log10", "log1p", "log2", "lgamma", "digamma", "sqrt", "rsqrt")),
-    *(_unary(name, getattr(torch, name), torch.tanh) for name in ("acos", "asin", "erfinv")),
-    *(
-        _unary(name, getattr(torch, name))
-        for name in (
-            *("sigmoid", "exp", "expm1", "cos", "cosh", "sin", "sinh", "tan", "atan", "tanh", "erf", "erfc"),
-            *("ceil", "floor", "round", "trunc", "frac"),
-        )
-    ),
-    _unary("trigamma", lambda x: torch.polygamma(1, x), _positive),
-    Case("polygamma", lambda d: [Out(), d.random.randrange(4), d.laid_out(_positive(d.values(d.shape())))], torch.polygamma, FLOATING),
-]
-
-
-# Pointwise, of a tensor and a number.
-def _number(name: str, f: Callable[[Tensor, Any], Tensor], value: Callable[[Draw], Any] = Draw.value, dtypes: Any = ALL) -> Case:
-    return Case(name, lambda d: [Out(), d.tensor(), value(d)], f, dtypes)
-
-
-def _quotient(x: Tensor, y: Any) -> Tensor:
-    return torch.div(x, y, rounding_mode=None if x.is_floating_point() else "trunc")
-
-
-def _left(x: Tensor, y: Any) -> Tensor:
-    return x * 2.0**y if x.is_floating_point() else x << y
-
-
-def _right(x: Tensor, y: Any) -> Tensor:
-    if x.is_floating_point():
-        return x / 2.0**y
-    unsigned = x.numpy().view(f"u{x.element_size()}")
-    shift = y.numpy().astype(unsigned.dtype) if isinstance(y, Tensor) else unsigned.dtype.type(y)
-    return torch.from_numpy((unsigned >> shift).view(x.numpy().dtype))
-
-
-def _few_bits(d: Draw) -> int:
-    return d.random.randrange(8)
-
-
-def _largest(x: Tensor, y: Any) -> Tensor:
-    return torch.maximum(x, torch.tensor(y, dtype=x.dtype))
-
-
-def _smallest(x: Tensor, y: Any) -> Tensor:
-    return torch.minimum(x, torch.tensor(y, dtype=x.dtype))
-
-
-NUMBER = [
-    _number("add", torch.add),
-    _number("sub", torch.sub),
-    _number("mul", torch.mul),
-    _number("div", _quotient, Draw.divisor),
-    _number("fmod", torch.fmod, Draw.divisor),
-    _number("remainder", torch.remainder, Draw.divisor),
-    _number("lshift", _left, _few_bits),
-    _number("rshift", _right, _few_bits),
-    _number("bitand", torch.bitwise_and),
-    _number("bitor", torch.bitwise_or),
-    _number("bitxor", torch.bitwise_xor),
-    _number("cmaxValue", _largest),
-    _number("cminValue", _smallest),
-    Case("add_scaled", lambda d: [Out(), d.tensor(), d.value(), d.value()], lambda x, v, a: x + torch.tensor(v * a).to(x.dtype)),
-    Case("sub_scaled", lambda d: [Out(), d.tensor(), d.value(), d.value()], lambda x, v, a: x - torch.tensor(v * a).to(x.dtype)),
-    Case("clamp", lambda d: [Out(), d.tensor(), *sorted((d.value(), d.value()))], lambda x, low, high: x.clamp(low, high)),
-    Case("pow", lambda d: [Out(), d.laid_out(_positive(d.values(d.shape()))), d.value()], torch.pow, FLOATING),
-    Case("tpow", lambda d: [Out(), abs(d.value()) + 0.5, d.tensor()], torch.pow, FLOATING),
-]
-
-
-# Pointwise, of two tensors and three.
-def _binary(name: str, f: Callable[[Tensor, Tensor], Tensor], second: Callable[[Tensor], Tensor] = lambda y: y, dtypes: Any = ALL) -> Case:
-    return Case(name, lambda d: [Out(), x := d.tensor(), d.like(x, second)], lambda x, y: f(x, in_shape(x, y)), dtypes)
-
-
-def _shifts(y: Tensor) -> Tensor:
-    return y.abs().round()
-
-
-def _integer_power(x: Tensor, y: Tensor) -> Tensor:
-    return torch.pow(x, y)
-
-
-def _add_quotient(t: Tensor, value: Any, a: Tensor, b: Tensor) -> Tensor:
-    a, b = in_shape(t, a), in_shape(t, b)
-    if t.is_floating_point():
-        return t + value * (a / b)
-    return wrapped(t.long() + torch.div(a.long() * value, b.long(), rounding_mode="trunc"), t.dtype)
-
-
-BINARY = [
-    *(_binary(name, getattr(torch, f)) for name, f in (("cmul", "mul"), ("cmax", "maximum"), ("cmin", "minimum"))),
-    *(_binary(name, getattr(torch, f)) for name, f in (("cbitand", "bitwise_and"), ("cbitor", "bitwise_or"), ("cbitxor", "bitwise_xor"))),
-    _binary("cdiv", _quotient, not_zero),
-    _binary("cfmod", torch.fmod, not_zero),
-    _binary("cremainder", torch.remainder, not_zero),
-    _binary("clshift", _left, _shifts),
-    _binary("crshift", _right, _shifts),
-    _binary("cpow", torch.pow, torch.abs, ALL[2:]),
-    Case(
-        "cpow",
-        lambda d: [Out(), x := d.laid_out(_positive(d.values(d.shape()))), d.like(x)],
-        lambda x, y: torch.pow(x, in_shape(x, y)),
-        FLOATING,
-    ),
-    _binary("atan2", torch.atan2, dtypes=FLOATING),
-    Case("cadd", lambda d: [Out(), x := d.tensor(), d.value(), d.like(x)], lambda x, v, y: torch.add(x, in_shape(x, y), alpha=v)),
-    Case("csub", lambda d: [Out(), x := d.tensor(), d.value(), d.like(x)], lambda x, v, y: torch.sub(x, in_shape(x, y), alpha=v)),
-    Case(
-        "lerp",
-        lambda d: [Out(), x := d.tensor(), d.like(x), d.value()],
-        lambda x, y, w: torch.lerp(x, in_shape(x, y), w),
-        FLOATING,
-    ),
-    Case(
-        "addcmul",
-        lambda d: [Out(), x := d.tensor(), d.value(), d.like(x), d.like(x)],
-        lambda t, v, x, y: torch.addcmul(t, in_shape(t, x), in_shape(t, y), value=v),
-    ),
-    Case("addcdiv", lambda d: [Out(), x := d.tensor(), d.value(), d.like(x), d.like(x, not_zero)], _add_quotient),
-]
-
-
-def _comparisons(name: str) -> list[Case]:
-    f = getattr(torch, name)
-    number = lambda r: lambda d: [Out(r), d.tensor(), d.value()]  # noqa: E731
-    tensors = lambda r: lambda d: [Out(r), x := d.tensor(), d.like(x)]  # noqa: E731
-    return [
-        Case(f"{name}Value", number(torch.uint8), lambda x, y: f(x, y).byte()),
-        Case(f"{name}ValueT", number(None), lambda x, y: f(x, y).to(x.dtype)),
-        Case(f"{name}Tensor", tensors(torch.uint8), lambda x, y: f(x, in_shape(x, y)).byte()),
-        Case(f"{name}TensorT", tensors(None), lambda x, y: f(x, in_shape(x, y)).to(x.dtype)),
-    ]
-
-
-COMPARISONS = [case for name in ("lt", "le", "gt", "ge", "ne", "eq") for case in _comparisons(name)]
 
 
 # Of all elements.
@@ -211,16 +34,35 @@ NUMBERS = [
     _all("logicalany", lambda x: x.bool().any(), (torch.uint8,), empty=True),
     _all("logicalAndAll", lambda x: x.bool().all(), (torch.uint8,), empty=True),
     _all("logicalAnyAll", lambda x: x.bool().any(), (torch.uint8,), empty=True),
-    Case("varall", lambda d: [d.tensor((3, *d.shape(1, 3, empty=False))), d.flag()], lambda x, b: x.double().var(correction=1 - b), FLOATING),
-    Case("stdall", lambda d: [d.tensor((3, *d.shape(1, 3, empty=False))), d.flag()], lambda x, b: x.double().std(correction=1 - b), FLOATING),
-    Case("normall", lambda d: [d.tensor(), d.random.choice((0, 1, 2, 3))], lambda x, p: torch.linalg.vector_norm(x.double(), p), FLOATING),
+    Case(
+        "varall",
+        lambda d: [d.tensor((3, *d.shape(1, 3, empty=False))), d.flag()],
+        lambda x, b: x.double().var(correction=1 - b),
+        FLOATING,
+    ),
+    Case(
+        "stdall",
+        lambda d: [d.tensor((3, *d.shape(1, 3, empty=False))), d.flag()],
+        lambda x, b: x.double().std(correction=1 - b),
+        FLOATING,
+    ),
+    Case(
+        "normall",
+        lambda d: [d.tensor(), d.random.choice((0, 1, 2, 3))],
+        lambda x, p: torch.linalg.vector_norm(x.double(), p),
+        FLOATING,
+    ),
     Case(
         "dist",
         lambda d: [x := d.tensor(), d.like(x), d.random.choice((1, 2, 3))],
         lambda x, y, p: torch.linalg.vector_norm((x - in_shape(x, y)).double(), p),
         FLOATING,
     ),
-    Case("dot", lambda d: [x := d.tensor(), d.like(x)], lambda x, y: (x.to(s := _sum_type(x)) * in_shape(x, y).to(s)).sum()),
+    Case(
+        "dot",
+        lambda d: [x := d.tensor(), d.like(x)],
+        lambda x, y: (x.to(s := _sum_type(x)) * in_shape(x, y).to(s)).sum(),
+    ),
     Case("trace", lambda d: [d.tensor(d.shape(2, 2))], lambda x: x.diagonal().sum(dtype=_sum_type(x))),
     Case(
         "equal",
@@ -231,7 +73,9 @@ NUMBERS = [
 
 
 # Along a dimension.
-def _along(name: str, f: Callable[..., Tensor], dtypes: Any = ALL, *extra: Callable[[Draw], Any], empty: bool = True) -> Case:
+def _along(
+    name: str, f: Callable[..., Tensor], dtypes: Any = ALL, *extra: Callable[[Draw], Any], empty: bool = True
+) -> Case:
     """`extra` arguments stand between the dimension and keepdim."""
 
     def make(d: Draw) -> list[Any]:
@@ -278,8 +122,14 @@ DIMENSION = [
     ),
     Case(
         "renorm",
-        lambda d: [Out(), x := d.tensor(d.shape(2, empty=False)), d.random.choice((1, 2, 3)), d.dim(x), d.random.choice((0.5, 2.0))],
-        lambda x, p, d, m: torch.renorm(x, p, d, m),
+        lambda d: [
+            Out(),
+            x := d.tensor(d.shape(2, empty=False)),
+            d.random.choice((1, 2, 3)),
+            d.dim(x),
+            d.random.choice((0.5, 2.0)),
+        ],
+        torch.renorm,
         FLOATING,
     ),
     _pair("max", lambda x, d, k: x.max(d, bool(k))),
@@ -307,13 +157,25 @@ def _range(d: Draw) -> tuple[float, float]:
 
 
 HISTOGRAMS = [
-    Case("histc", lambda d: [Out(), d.tensor(d.shape(1, empty=False)), d.random.randint(1, 6), *_range(d)], torch.histc, FLOATING),
-    Case("bhistc", lambda d: [Out(), d.tensor(d.shape(1, 2, empty=False)), d.random.randint(1, 6), *_range(d)], _rows, FLOATING),
+    Case(
+        "histc",
+        lambda d: [Out(), d.tensor(d.shape(1, empty=False)), d.random.randint(1, 6), *_range(d)],
+        torch.histc,
+        FLOATING,
+    ),
+    Case(
+        "bhistc",
+        lambda d: [Out(), d.tensor(d.shape(1, 2, empty=False)), d.random.randint(1, 6), *_range(d)],
+        _rows,
+        FLOATING,
+    ),
 ]
 
 
 # Products.
-def _product(name: str, f: Callable[..., Tensor], shapes: Callable[[int, int, int, int], list[tuple[int, ...]]]) -> Case:
+def _product(
+    name: str, f: Callable[..., Tensor], shapes: Callable[[int, int, int, int], list[tuple[int, ...]]]
+) -> Case:
     def make(d: Draw) -> list[Any]:
         t, a, b = (d.tensor(shape) for shape in shapes(*(d.random.randint(1, 4) for _ in range(4))))
         return [Out(), d.value(), t, d.value(), a, b]
@@ -321,7 +183,7 @@ def _product(name: str, f: Callable[..., Tensor], shapes: Callable[[int, int, in
     return Case(name, make, lambda beta, t, alpha, a, b: f(t, a, b, beta=beta, alpha=alpha))
 
 
-def _match(a: Tensor, b: Tensor, gain: Any) -> Tensor:
+def _match(a: Tensor, b: Tensor, gain: float) -> Tensor:
     a, b = a.reshape(a.shape[0], -1), b.reshape(b.shape[0], -1)
     return ((a[:, None] - b[None]) ** 2).sum(2, dtype=a.dtype) * gain
 
@@ -391,15 +253,27 @@ def _in_double(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 ARRANGED = [
-    Case("zeros", lambda d: [Out(), _shape_of(d)], lambda s: torch.zeros(s)),
-    Case("ones", lambda d: [Out(), _shape_of(d)], lambda s: torch.ones(s)),
+    Case("zeros", lambda d: [Out(), _shape_of(d)], torch.zeros),
+    Case("ones", lambda d: [Out(), _shape_of(d)], torch.ones),
     Case("zerosLike", lambda d: [Out(), d.tensor()], torch.zeros_like),
     Case("onesLike", lambda d: [Out(), d.tensor()], torch.ones_like),
     Case("eye", lambda d: [Out(), d.random.randint(1, 4), d.random.randint(0, 4)], lambda n, m: torch.eye(n, m or n)),
-    Case("arange", _steps, lambda a, b, s: torch.arange(a, b, s), flat=True),
+    Case("arange", _steps, torch.arange, flat=True),
     Case("range", _steps, lambda a, b, s: torch.arange(a, b + 1, s), flat=True),
-    Case("linspace", lambda d: [Out(), d.value(), d.value() + 1, d.random.randint(2, 7)], _in_double(torch.linspace), FLOATING, flat=True),
-    Case("logspace", lambda d: [Out(), d.value(), d.value() + 1, d.random.randint(2, 7)], _in_double(torch.logspace), FLOATING, flat=True),
+    Case(
+        "linspace",
+        lambda d: [Out(), d.value(), d.value() + 1, d.random.randint(2, 7)],
+        _in_double(torch.linspace),
+        FLOATING,
+        flat=True,
+    ),
+    Case(
+        "logspace",
+        lambda d: [Out(), d.value(), d.value() + 1, d.random.randint(2, 7)],
+        _in_double(torch.logspace),
+        FLOATING,
+        flat=True,
+    ),
     Case("diag", lambda d: [Out(), d.tensor(d.shape(1, 2, empty=False)), d.random.randint(-2, 2)], torch.diag),
     Case("tril", lambda d: [Out(), d.tensor(d.shape(2, 2)), d.random.randint(-2, 2)], torch.tril),
     Case("triu", lambda d: [Out(), d.tensor(d.shape(2, 2)), d.random.randint(-2, 2)], torch.triu),
@@ -419,7 +293,11 @@ def _along_index(d: Draw, *, unique: bool = False) -> tuple[Tensor, int, Tensor]
     x = d.tensor(d.shape(1, empty=False))
     dim = d.dim(x)
     size = x.shape[dim]
-    index = d.laid_out(torch.randperm(size, generator=d.generator)[: d.random.randint(1, size)]) if unique else d.index(size, (4,))
+    index = (
+        d.laid_out(torch.randperm(size, generator=d.generator)[: d.random.randint(1, size)])
+        if unique
+        else d.index(size, (4,))
+    )
     return x, dim, index
 
 
@@ -435,7 +313,9 @@ def _places(d: Draw, *, unique: bool = False) -> tuple[Tensor, int, Tensor]:
     dim = d.dim(x)
     shape = list(x.shape)
     if unique:
-        order = torch.stack([torch.randperm(x.shape[dim], generator=d.generator) for _ in range(x.numel() // x.shape[dim])])
+        order = torch.stack(
+            [torch.randperm(x.shape[dim], generator=d.generator) for _ in range(x.numel() // x.shape[dim])]
+        )
         rest = shape[:dim] + shape[dim + 1 :]
         return x, dim, d.laid_out(order.reshape(*rest, shape[dim]).movedim(-1, dim))
     shape[dim] = d.random.randint(1, 4)
@@ -472,22 +352,25 @@ ELEMENTS = [
     _copy("copy", None),
     *(_copy(f"copy{name}", dtype) for dtype, name in DTYPES.items()),
     Case("maskedFill", lambda d: [*_masked(d), d.value()], lambda x, m, v: x.masked_fill_(m.bool(), v)),
-    Case("maskedCopy", lambda d: [*(a := _masked(d)), d.like(a[0].value)], lambda x, m, y: x.masked_scatter_(m.bool(), y)),
+    Case(
+        "maskedCopy", lambda d: [*(a := _masked(d)), d.like(a[0].value)], lambda x, m, y: x.masked_scatter_(m.bool(), y)
+    ),
     Case("maskedSelect", lambda d: [Out(), x := d.tensor(), d.mask(x.shape)], lambda x, m: x.masked_select(m.bool())),
     Case("nonzero", lambda d: [Out(torch.int64), d.tensor(d.shape(1))], torch.nonzero),
     Case("indexSelect", lambda d: [Out(), *_along_index(d)], torch.index_select),
     Case("indexCopy", lambda d: _slices(d, unique=True), lambda x, d, i, y: x.index_copy_(d, i, y)),
     Case("indexAdd", lambda d: _slices(d, unique=False), lambda x, d, i, y: x.index_add_(d, i, y)),
     Case("indexFill", lambda d: [*_slices(d, unique=False)[:3], d.value()], lambda x, d, i, v: x.index_fill_(d, i, v)),
-    Case("take", lambda d: [Out(), x := d.tensor(d.shape(1, empty=False)), d.index(x.numel(), d.shape(1, 3))], torch.take),
+    Case(
+        "take", lambda d: [Out(), x := d.tensor(d.shape(1, empty=False)), d.index(x.numel(), d.shape(1, 3))], torch.take
+    ),
     Case("put", _put, lambda x, i, y, a: x.put_(i, y, accumulate=bool(a))),
     Case("gather", _gathered, torch.gather),
     Case("scatter", lambda d: _scattered(d, unique=True), lambda x, d, i, y: x.scatter_(d, i, y)),
     Case("scatterAdd", lambda d: _scattered(d, unique=False), lambda x, d, i, y: x.scatter_add_(d, i, y)),
-    Case("scatterFill", lambda d: [*_scattered(d, unique=False)[:3], d.value()], lambda x, d, i, v: x.scatter_(d, i, v)),
+    Case(
+        "scatterFill", lambda d: [*_scattered(d, unique=False)[:3], d.value()], lambda x, d, i, v: x.scatter_(d, i, v)
+    ),
 ]
 
-CASES = [
-    *(*UNARY, *NUMBER, *BINARY, *COMPARISONS, *NUMBERS, *DIMENSION),
-    *(*HISTOGRAMS, *PRODUCTS, *ARRANGED, *ELEMENTS),
-]
+CASES = [*POINTWISE, *NUMBERS, *DIMENSION, *HISTOGRAMS, *PRODUCTS, *ARRANGED, *ELEMENTS]

@@ -76,7 +76,11 @@ class Draw:
         if layout == "permuted":
             order = list(range(value.dim()))
             self.random.shuffle(order)
-            return value.permute(order).clone(memory_format=torch.contiguous_format).permute([order.index(d) for d in range(len(order))])
+            return (
+                value.permute(order)
+                .clone(memory_format=torch.contiguous_format)
+                .permute([order.index(d) for d in range(len(order))])
+            )
         if layout == "gaps" and value.numel():
             room = self.values([2 * size + 1 for size in value.shape], value.dtype)
             return room[tuple(slice(1, 1 + 2 * size, 2) for size in value.shape)].copy_(value)

@@ -25,8 +25,10 @@ def declarations(header: str = "TH/TH.h") -> str:
             for name in re.findall(r"#include <([^>/]+)>", path.read_text()):
                 if not name.startswith("cu"):  # CUDA's aren't there
                     Path(empty, name).touch()
-        command = [shutil.which("cc") or "cc", "-E", "-P", "-nostdinc", "-isystem", empty, "-D__attribute__(x)=", f"-I{root}"]
-        done = subprocess.run([*command, "-"], input=f"#include <{header}>\n", capture_output=True, text=True, check=True)
+        words = ["-E", "-P", "-nostdinc", "-isystem", empty, "-D__attribute__(x)=", f"-I{root}", "-"]
+        command = [shutil.which("cc") or "cc", *words]
+        done = subprocess.run(command, input=f"#include <{header}>
+", capture_output=True, text=True, check=True)
     return _without_bodies(done.stdout)
 
 
@@ -57,4 +59,3 @@ def operations(*, of: str, headers: Iterable[str]) -> frozenset[str]:
     text = "".join((folder / header).read_text() for header in headers)
     names = (name.removeprefix(prefix) for name in declared() if name.startswith(prefix))
     return frozenset(name for name in names if f"({name})" in text)
-

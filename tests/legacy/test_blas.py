@@ -58,7 +58,7 @@ def put(x: Tensor, count: int, step: int, values: Tensor) -> Tensor:
 
 @DTYPE
 @pytest.mark.parametrize("incx", INCREMENTS)
-@pytest.mark.parametrize("incy", (1, 2, -3))
+@pytest.mark.parametrize("incy", [1, 2, -3])
 def test_level_1(memory: Memory, dtype: torch.dtype, incx: int, incy: int) -> None:
     for n in (0, 1, 5):
         x, y, a = memory.new(20), memory.new(20), 2
@@ -73,7 +73,9 @@ def test_level_1(memory: Memory, dtype: torch.dtype, incx: int, incy: int) -> No
             memory.call(name, n, *((a,) if name == "axpy" else ()), gx, incx, gy, incy)
             assert_same(gy, value, dtype)
             assert_same(gx, put(x, n, incx, vy) if name == "swap" else x, dtype)
-        assert_same(torch.tensor(memory.call("dot", n, x, incx, y, incy), dtype=dtype), (vx * vy).sum(dtype=dtype), dtype)
+        assert_same(
+            torch.tensor(memory.call("dot", n, x, incx, y, incy), dtype=dtype), (vx * vy).sum(dtype=dtype), dtype
+        )
 
 
 @DTYPE
@@ -91,14 +93,16 @@ def matrix(a: Tensor, rows: int, columns: int, ld: int) -> Tensor:
 
 
 @DTYPE
-@pytest.mark.parametrize("trans", ("n", "T"))
-@pytest.mark.parametrize(("incx", "incy"), ((1, 1), (2, 3), (-1, 2), (1, -2)))
+@pytest.mark.parametrize("trans", ["n", "T"])
+@pytest.mark.parametrize(("incx", "incy"), [(1, 1), (2, 3), (-1, 2), (1, -2)])
 def test_gemv(memory: Memory, dtype: torch.dtype, trans: str, incx: int, incy: int) -> None:
     for m, n, lda, alpha, beta in ((3, 4, 3, 2, 1), (4, 2, 6, 1, 0), (1, 1, 1, 3, 2), (3, 0, 3, 1, 2), (0, 3, 1, 1, 2)):
         a, x, y = memory.new(60), memory.new(30), memory.new(30)
         op = matrix(a, m, n, lda).t() if trans == "T" else matrix(a, m, n, lda)
         vx, vy = vector(x, op.shape[1], incx), vector(y, op.shape[0], incy)
-        product = (op.double() @ vx.double() * alpha + vy.double() * beta).to(torch.int64 if not dtype.is_floating_point else dtype)
+        product = (op.double() @ vx.double() * alpha + vy.double() * beta).to(
+            torch.int64 if not dtype.is_floating_point else dtype
+        )
         expected = put(y, op.shape[0], incy, product.to(dtype))
         if n == 0:
             expected = y * 1 if op.shape[0] == 0 else put(y, op.shape[0], incy, vy * beta)
@@ -117,10 +121,16 @@ def test_ger(memory: Memory, dtype: torch.dtype) -> None:
 
 
 @DTYPE
-@pytest.mark.parametrize("transa", ("n", "t"))
-@pytest.mark.parametrize("transb", ("N", "C"))
+@pytest.mark.parametrize("transa", ["n", "t"])
+@pytest.mark.parametrize("transb", ["N", "C"])
 def test_gemm(memory: Memory, dtype: torch.dtype, transa: str, transb: str) -> None:
-    for m, n, k, more, alpha, beta in ((3, 4, 2, 0, 2, 1), (2, 2, 5, 3, 1, 0), (1, 1, 1, 0, 3, 2), (3, 2, 0, 0, 1, 2), (0, 2, 2, 0, 1, 1)):
+    for m, n, k, more, alpha, beta in (
+        (3, 4, 2, 0, 2, 1),
+        (2, 2, 5, 3, 1, 0),
+        (1, 1, 1, 0, 3, 2),
+        (3, 2, 0, 0, 1, 2),
+        (0, 2, 2, 0, 1, 1),
+    ):
         rows_a, rows_b = (k if transa == "t" else m), (n if transb == "C" else k)
         lda, ldb, ldc = (max(rows, 1) + more for rows in (rows_a, rows_b, m))
         a, b, c = (memory.new(64) for _ in range(3))
@@ -133,7 +143,7 @@ def test_gemm(memory: Memory, dtype: torch.dtype, transa: str, transb: str) -> N
         assert_same(c, expected, dtype)
 
 
-@pytest.mark.parametrize("dtype", (torch.float32, torch.int32), ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int32], ids=str)
 @pytest.mark.parametrize(
     ("name", "arguments", "text"),
     [
@@ -150,7 +160,7 @@ def test_bad_sizes(memory: Memory, name: str, arguments: tuple[Any, ...], text: 
         memory.call(name, ta, tb, m, n, k, alpha, x, lda, x.clone(), ldb, beta, x.clone(), ldc)
 
 
-@pytest.mark.parametrize("dtype", (torch.float64, torch.int64), ids=str)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64], ids=str)
 def test_bad_vectors(memory: Memory) -> None:
     x = memory.new(64)
     for arguments, text in (

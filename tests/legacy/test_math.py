@@ -1,4 +1,4 @@
-"""Every mathematical function of TH against PyTorch: all element types, layouts, 0 to 5 dimensions, results of all kinds."""
+"""Every mathematical function of TH against PyTorch: all element types, layouts, results, 0 to 5 dimensions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import itertools
 import zlib
 
 import pytest
-import torch
 
-from tests.legacy.cases import CASES, Case
+from tests.legacy.case import Case
+from tests.legacy.cases import CASES
 from tests.legacy.th import TH, th
 from tests.legacy.twins import check_call
 

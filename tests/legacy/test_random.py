@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.legacy.cases import FLOATING
+from tests.legacy.case import FLOATING
 from tests.legacy.th import DTYPES, TH, Held, THError, th
 
 # fills a tensor: arguments after the generator, and PyTorch's function
@@ -30,7 +30,14 @@ FLOATING_FILLS: dict[str, tuple[tuple[Any, ...], Callable[[Tensor, torch.Generat
 FUNCTIONS = {
     *(*FILLS, *FLOATING_FILLS, "randperm", "rand", "randn", "dirichlet_grad", "getRNGState", "setRNGState"),
     *("bernoulli_FloatTensor", "bernoulli_DoubleTensor", "bernoulli_Tensor", "normal_means", "normal_stddevs"),
-    *("normal_means_stddevs", "standard_gamma", "poisson", "multinomial", "multinomialAliasSetup", "multinomialAliasDraw"),
+    *(
+        "normal_means_stddevs",
+        "standard_gamma",
+        "poisson",
+        "multinomial",
+        "multinomialAliasSetup",
+        "multinomialAliasDraw",
+    ),
 }
 DTYPE = pytest.mark.parametrize("dtype", DTYPES, ids=DTYPES.values())
 FLOAT = pytest.mark.parametrize("dtype", FLOATING, ids=str)
@@ -122,22 +129,29 @@ def test_a_probability_for_each(lib: TH, generator: Any, dtype: torch.dtype, kin
 def test_a_parameter_for_each(lib: TH, generator: Any, dtype: torch.dtype) -> None:
     a = torch.rand(4, 6, generator=twin(), dtype=dtype) + 0.5
     b = a.flatten().flip(0)
-    for name, arguments, expected in (
+    cases: list[tuple[str, tuple[Any, ...], Callable[[torch.Generator], Tensor]]] = [
         ("bernoulli_Tensor", (a / 2,), lambda g: torch.zeros_like(a).bernoulli_(a / 2, generator=g)),
         ("normal_means", (a, 2.0), lambda g: torch.normal(a, 2.0, generator=g)),
         ("normal_stddevs", (1.0, a), lambda g: torch.normal(1.0, a, generator=g)),
         ("normal_means_stddevs", (a, b), lambda g: torch.normal(a, b.reshape(4, 6), generator=g)),
         ("standard_gamma", (a,), lambda g: torch._standard_gamma(a, generator=g)),
         ("poisson", (a * 4,), lambda g: torch.poisson(a * 4, generator=g)),
-    ):
+    ]
+    for name, arguments, expected in cases:
         tensor = held(lib, dtype, 4, 6)
         lib.call("THRandom_manualSeed", generator, SEED)
-        call(lib, tensor, name, generator, *(lib.tensor(each) if isinstance(each, Tensor) else each for each in arguments))
+        call(
+            lib,
+            tensor,
+            name,
+            generator,
+            *(lib.tensor(each) if isinstance(each, Tensor) else each for each in arguments),
+        )
         assert torch.equal(tensor.value(), expected(twin())), name
 
 
 @FLOAT
-@pytest.mark.parametrize("replacement", (0, 1))
+@pytest.mark.parametrize("replacement", [0, 1])
 def test_samples(lib: TH, generator: Any, dtype: torch.dtype, replacement: int) -> None:
     weights = torch.rand(3, 6, generator=twin(), dtype=dtype)
     tensor = Held(lib, None, dtype=torch.int64)
@@ -148,7 +162,11 @@ def test_samples(lib: TH, generator: Any, dtype: torch.dtype, replacement: int) 
 @FLOAT
 def test_the_alias_method(lib: TH, generator: Any, dtype: torch.dtype) -> None:
     weights = torch.tensor([1.0, 0.0, 3.0, 4.0, 8.0], dtype=dtype)
-    aliases, q, drawn = Held(lib, None, dtype=torch.int64), Held(lib, None, dtype=dtype), held(lib, torch.int64, 200, 100)
+    aliases, q, drawn = (
+        Held(lib, None, dtype=torch.int64),
+        Held(lib, None, dtype=dtype),
+        held(lib, torch.int64, 200, 100),
+    )
     name = f"TH{DTYPES[dtype]}Tensor_multinomialAlias"
     lib.call(f"{name}Setup", lib.tensor(weights), aliases, q)
     share = q.value() / 5
@@ -186,7 +204,9 @@ def test_generators(lib: TH, generator: Any) -> None:
     other = lib.call("THGenerator_new")
     lib.call("THGenerator_copy", other, generator)
     for name in ("random", "random64"):
-        assert [lib.call(f"THRandom_{name}", other) for _ in range(9)] == [lib.call(f"THRandom_{name}", generator) for _ in range(9)]
+        assert [lib.call(f"THRandom_{name}", other) for _ in range(9)] == [
+            lib.call(f"THRandom_{name}", generator) for _ in range(9)
+        ]
     seeds = {lib.call("THRandom_seed", other), lib.call("THRandom_seed", generator)}
     assert len(seeds) == 2
     assert lib.call("THRandom_initialSeed", generator) in seeds
@@ -219,7 +239,9 @@ MOMENTS: dict[str, tuple[tuple[float, ...], float, float]] = {
 @pytest.mark.parametrize("name", MOMENTS)
 def test_moments(lib: TH, generator: Any, name: str) -> None:
     arguments, mean, deviation = MOMENTS[name]
-    drawn = torch.tensor([float(lib.call(f"THRandom_{name}", generator, *arguments)) for _ in range(4000)], dtype=torch.float64)
+    drawn = torch.tensor(
+        [float(lib.call(f"THRandom_{name}", generator, *arguments)) for _ in range(4000)], dtype=torch.float64
+    )
     assert abs(drawn.mean().item() - mean) < 4 * deviation / 4000**0.5
     assert abs(drawn.std().item() / deviation - 1) < 0.12
 
@@ -272,7 +294,12 @@ def test_bad_fills(lib: TH, generator: Any, dtype: torch.dtype, name: str, argum
 def test_bad_weights(lib: TH, generator: Any, dtype: torch.dtype) -> None:
     name, out = f"TH{DTYPES[dtype]}Tensor_multinomial", Held(lib, None, dtype=torch.int64)
     q = Held(lib, None, dtype=dtype)
-    for weights, count in ((torch.zeros(3), 1), (torch.tensor([1.0, -1.0]), 1), (torch.ones(3), 4), (torch.ones(2, 2, 2), 1)):
+    for weights, count in (
+        (torch.zeros(3), 1),
+        (torch.tensor([1.0, -1.0]), 1),
+        (torch.ones(3), 4),
+        (torch.ones(2, 2, 2), 1),
+    ):
         with pytest.raises(THError):
             lib.call(name, out, generator, lib.tensor(weights.to(dtype)), count, 0)
     for weights in (torch.zeros(3), torch.tensor([1.0, -1.0]), torch.zeros(0), torch.tensor([float("nan")])):

@@ -27,7 +27,7 @@ sys.exit(pytest.main(sys.argv[1:]))
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_nothing_is_found(file: str, sanitized: dict[str, str]) -> None:  # noqa: F811
+def test_nothing_is_found(file: str, sanitized: dict[str, str]) -> None:
     here = Path(__file__).parent
     environment = os.environ | sanitized | {"PYTHONPATH": str(here.parents[1] / "src")}
     options = ["-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow", "-x", "--tb=short"]

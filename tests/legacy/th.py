@@ -1,7 +1,7 @@
 """Calling any function of the TH library from Python, on tensors of its own; what it throws becomes `THError`.
 
-What C sees is compared with PyTorch, so nothing here goes through the callables that extensions get. A small C++ library,
-made of the headers' prototypes, calls through a pointer and catches.
+What C sees is compared with PyTorch, so nothing here goes through the callables that extensions get. A small C++
+library, made of the headers' prototypes, calls through a pointer and catches.
 """
 
 from __future__ import annotations
@@ -145,13 +145,16 @@ class Held:
         self.pointer = pointer if pointer is not None else self._made(value)
 
     def _made(self, value: Tensor | None) -> Any:
-        if value is None or value.numel() == 0 and value.shape == (0,):
+        if value is None or (value.numel() == 0 and value.shape == (0,)):
             return self.th.call(f"{self.name}_new")
         memory = _memory_of(value)
         storage = self.th.call(f"{self.name[:-6]}Storage_newWithSize", memory.numel())
         if memory.numel():
             self.th.ffi.memmove(storage.data, memory.numpy(), memory.numel() * memory.element_size())
-        shape, strides = self.th.ffi.new("int64_t[]", list(value.shape)), self.th.ffi.new("int64_t[]", list(value.stride()))
+        shape, strides = (
+            self.th.ffi.new("int64_t[]", list(value.shape)),
+            self.th.ffi.new("int64_t[]", list(value.stride())),
+        )
         made = self.th.call(
             f"{self.name}_newWithStorageNd", storage, value.storage_offset(), value.dim(), shape, strides
         )
@@ -179,12 +182,13 @@ class Held:
 
 
 def _memory_of(value: Tensor) -> Tensor:
-    flat = torch.empty(0, dtype=value.dtype)
-    return flat.set_(value.untyped_storage(), 0, (value.untyped_storage().nbytes() // value.element_size(),))  # type: ignore[call-overload]
+    return torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())
 
 
 def _can_be_called(kind: Any) -> bool:
-    return not kind.ellipsis and all(each.kind in {"pointer", "primitive", "void"} for each in (*kind.args, kind.result))
+    return not kind.ellipsis and all(
+        each.kind in {"pointer", "primitive", "void"} for each in (*kind.args, kind.result)
+    )
 
 
 def _signature(kind: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tests.legacy.cases import Case
+from tests.legacy.case import Case
 from tests.legacy.drawing import Array, Draw, InOut, Out, Sizes
 from tests.legacy.th import DTYPES, TH, Held, THError
 
@@ -77,9 +77,11 @@ class Arguments:
         memory = torch.empty(0, dtype=before.dtype)
         if before.numel() and expected.shape == before.shape:
             storage = before.untyped_storage().clone()
-            twin = torch.empty(0, dtype=before.dtype).set_(storage, before.storage_offset(), before.shape, before.stride())  # type: ignore[call-overload]
+            twin = torch.empty(0, dtype=before.dtype).set_(
+                storage, before.storage_offset(), before.shape, before.stride()
+            )
             twin.copy_(expected)
-            memory = torch.empty(0, dtype=before.dtype).set_(storage)  # type: ignore[call-overload]
+            memory = torch.empty(0, dtype=before.dtype).set_(storage)
         self.outs.append((made, expected, memory if memory.numel() else None))
 
     def check(self, *, flat: bool) -> None:
@@ -90,7 +92,9 @@ class Arguments:
             if memory is not None:
                 assert_same(made.memory(), memory, made.dtype)
         for made, before in self.kept:
-            torch.testing.assert_close(made.value(), before, rtol=0, atol=0, equal_nan=True, check_stride=before.numel() > 0)
+            torch.testing.assert_close(
+                made.value(), before, rtol=0, atol=0, equal_nan=True, check_stride=before.numel() > 0
+            )
 
 
 def assert_same(value: Tensor, expected: Tensor, dtype: torch.dtype) -> None:

@@ -13,6 +13,7 @@
 #include <ATen/ops/where.h>
 
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -254,7 +255,8 @@ OPW_EXPORT_C int THRandom_poisson(THGenerator *self, double lambda) {
 
 OPW_EXPORT_C int THRandom_geometric(THGenerator *self, double p) {
   check_going_on(p, 1);
-  return static_cast<int>(drawn(self, at::geometric_distribution<double>(1 - p)));
+  const double trials = drawn(self, at::geometric_distribution<double>(1 - p));
+  return static_cast<int>(std::fmin(trials, std::numeric_limits<int>::max()));
 }
 
 OPW_EXPORT_C int THRandom_bernoulli(THGenerator *self, double p) {
