@@ -107,6 +107,7 @@ def test_differentiated_twice() -> None:
     assert failing(lambda: torch.autograd.grad(first.sum(), y), RuntimeError) == expected
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # torch's own decompositions
 def test_forward_mode() -> None:
     with torch.autograd.forward_ad.dual_level():
         dual = torch.autograd.forward_ad.make_dual(torch.ones(2), torch.ones(2))

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import sys
@@ -28,6 +29,7 @@ _BECAME_ERRORS = ("implicit-function-declaration", "incompatible-pointer-types",
 _SINCE_GCC_14 = ("return-mismatch", "declaration-missing-parameter-type")
 _SINCE_CLANG_16 = ("incompatible-function-pointer-types",)
 _BARE_INLINE = re.compile(rb"^[ \t]*(?:__)?inline\b(?!.*\bstatic\b)", re.MULTILINE)
+_WARNING = re.compile(r"-W(?![lpa],)")
 _OF_C = re.compile(r"-std=(?:c|gnu|iso9899:)[0-9a-z]+")
 _OF_CPP = re.compile(r"-std=(?:c|gnu)\+\+[0-9a-z]+")
 
@@ -68,7 +70,8 @@ def compile_words(request: Request, language: Language, source: str | None, comp
 
 
 def _warnings(request: Request) -> list[str]:
-    return [str(word) for word in request.words.get("extra_compile_args", ()) if str(word).startswith("-W")]
+    """The user's own wishes about warnings; without any, there are none."""
+    return [str(word) for word in request.words.get("extra_compile_args", ()) if _WARNING.match(str(word))]
 
 
 def _has_bare_inline(source: str) -> bool:
@@ -114,13 +117,7 @@ def options(request: Request, objects: tuple[str, ...]) -> Options:
     )
     made = linked(base, names, folders)
     runtime = [f"-Wl,-rpath,{request.find(folder)}" for folder in request.words.get("runtime_library_dirs", ())]
-    return _and_links(made, [*runtime, *link_words(request)])
-
-
-def _and_links(made: Options, words: list[str]) -> Options:
-    from dataclasses import replace
-
-    return replace(made, extra_ldflags=(*made.extra_ldflags, *words))
+    return dataclasses.replace(made, extra_ldflags=(*made.extra_ldflags, *runtime, *link_words(request)))
 
 
 def _macros(request: Request) -> list[str]:
@@ -137,18 +134,24 @@ def _state(path: str) -> str:
 
 
 def setuptools_words(request: Request, compiler: Compiler | None) -> dict[str, Any]:
-    """The arguments of a setuptools ``Extension`` that builds ``request`` the same way, without its objects."""
+    """The arguments of a setuptools ``Extension`` that builds ``request`` the same way, without its objects.
+
+    It tells all files the same: g++, too, compiles C, and clang++ takes no words that are C's alone.
+    """
     names, folders = libraries(request)
     languages: set[Language] = {"c++" if is_cpp(source) else "c" for source in request.sources}
     language: Language = "c++" if "c++" in languages or request.wrapper_is_cpp else "c"
     inline = next(filter(_has_bare_inline, request.sources), None)
-    words = compile_words(request, language, inline, compiler)  # g++ compiles cffi's C with C++'s words, too
+    words = compile_words(request, language, inline, compiler)
+    words += tolerances(compiler) if language == "c++" and compiler and compiler.kind == "gcc" else []
+    searched = [*request.words.get("runtime_library_dirs", ()), *folders]
     given = {key: value for key, value in request.words.items() if key not in ("extra_objects", "source_extension")}
     return {
         **given,
         "include_dirs": [*header_dirs(request), *(cuda.include_dirs(cuda.cuda_home()) if request.with_cuda else ())],
         "libraries": names,
         "library_dirs": folders,
+        "runtime_library_dirs": searched,
         "extra_compile_args": [*words, *([] if _warnings(request) else ["-w"])],
         "extra_link_args": link_words(request),
         **({"language": "c++"} if request.is_cpp else {}),

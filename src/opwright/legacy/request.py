@@ -76,9 +76,14 @@ class Request:
 
     @property
     def is_cpp(self) -> bool:
-        """Whether any of it is C++, so that linking is the C++ compiler's."""
+        """Whether any of it is C++, so that linking is the C++ compiler's; what nvcc makes always is."""
         language = str(self.words.get("language") or "").lower()
-        return language in ("c++", "cc", "cpp", "cxx") or any(map(is_cpp, self.sources)) or self.wrapper_is_cpp
+        return (
+            language in ("c++", "cc", "cpp", "cxx")
+            or any(map(is_cpp, self.sources))
+            or self.wrapper_is_cpp
+            or bool(self.objects)
+        )
 
     @property
     def wrapper_is_cpp(self) -> bool:

@@ -67,7 +67,8 @@ def _folder(home: str | None, real: str | None) -> Path:
         return folder
     try:
         work = root / f".{key[:24]}.{os.getpid()}"
-        (work / "bin").mkdir(parents=True)
+        for each in (work, work / "bin"):
+            each.mkdir(mode=0o700)
         for name, text in files.items():
             (work / name).write_text(text)
             (work / name).chmod(0o700)
