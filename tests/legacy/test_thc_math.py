@@ -80,7 +80,8 @@ def test_copies_between_cpu_and_gpu(source: str, lib: THC) -> None:
 
 @pytest.mark.parametrize("name", ["copyCuda", "copyAsyncCuda", "copyCudaInt"])
 def test_copies_to_the_cpu(name: str, lib: THC) -> None:
-    host, values = lib.tensor(torch.zeros(4)), torch.arange(4, dtype=torch.int32 if name.endswith("Int") else torch.float32)
+    dtype = torch.int32 if name.endswith("Int") else torch.float32
+    host, values = lib.tensor(torch.zeros(4)), torch.arange(4, dtype=dtype)
     function = getattr(lib.functions, f"THFloatTensor_{name}")
     lib.call_pointer(lib.ffi, function, None, host, lib.tensor(values))
     assert host.value().tolist() == [0, 1, 2, 3]
@@ -145,9 +146,7 @@ def test_random_numbers_of_parameters(lib: THC) -> None:
     aliases, kept = Held(lib, None, dtype=torch.int64), Held(lib, None)
     lib.call("THFloatTensor_multinomialAliasSetup", lib.tensor(torch.tensor([0.0, 3.0, 1.0])), aliases, kept)
     draws = lib.tensor(torch.zeros(4000, dtype=torch.int64))
-    lib.call_pointer(
-        lib.ffi, lib.functions.THCudaTensor_multinomialAliasDraw, None, draws, aliases, kept
-    )
+    lib.call_pointer(lib.ffi, lib.functions.THCudaTensor_multinomialAliasDraw, None, draws, aliases, kept)
     counts = torch.bincount(draws.value(), minlength=3)
     assert counts[0] == 0
     assert abs(int(counts[1]) - 3000) < 200
@@ -175,5 +174,6 @@ def test_half_floats(lib: THC) -> None:
     functions.THCudaHalfTensor_fill(ffi.NULL, t, half[0])
     functions.THCudaHalfTensor_cadd(ffi.NULL, t, t, half[0], t)
     assert functions.THCudaHalfTensor_sumall(ffi.NULL, t) == 4 * (1.5 + 1.5 * 1.5)
-    assert functions.THCudaHalfTensor_get1d(ffi.NULL, t, 3).x == int(torch.tensor([3.75], dtype=torch.float16).view(torch.int16))
+    expected = torch.tensor([3.75], dtype=torch.float16).view(torch.int16)
+    assert functions.THCudaHalfTensor_get1d(ffi.NULL, t, 3).x == int(expected)
     functions.THCudaHalfTensor_free(ffi.NULL, t)

@@ -14,7 +14,9 @@ from tests.legacy.th import TH
 
 _FUNCTION = re.compile(r"extern\s+[^;{(]*?\b(\w+)\s*\([^;]*?\)\s*;")
 _TYPED = re.compile(r"TH(Double|Float|Half|Long|Int|Short|Char|Byte)((?:Tensor|Storage)_\w+)")
-_OF_CUDA = re.compile(r"THCuda(Half|Long|Int|Byte)?(Tensor|Storage)_\w+|THCuda(Blas_|Malloc|Allocate_|Free)\w*|THCRandom_\w+")
+_OF_CUDA = re.compile(
+    r"THCuda(Half|Long|Int|Byte)?(Tensor|Storage)_\w+|THCuda(Blas_|Malloc|Allocate_|Free)\w*|THCRandom_\w+"
+)
 
 
 @contextlib.contextmanager
@@ -41,11 +43,7 @@ class THC(TH):
         super().__init__(_FUNCTION.sub(_wanted, declarations("THC/THC.h")))
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call THC's function of this name; what it returns.
-
-        Raises:
-            THError: it threw.
-        """
+        """Call THC's function of this name; what it returns, or THError."""
         cuda = cuda_name(name)
         if not cuda.startswith("THC"):
             return super().call(name, *arguments)
