@@ -27,8 +27,7 @@ def declarations(header: str = "TH/TH.h") -> str:
                     Path(empty, name).touch()
         words = ["-E", "-P", "-nostdinc", "-isystem", empty, "-D__attribute__(x)=", f"-I{root}", "-"]
         command = [shutil.which("cc") or "cc", *words]
-        done = subprocess.run(command, input=f"#include <{header}>
-", capture_output=True, text=True, check=True)
+        done = subprocess.run(command, input=f"#include <{header}>\n", capture_output=True, text=True, check=True)
     return _without_bodies(done.stdout)
 
 
