@@ -22,6 +22,7 @@ from opwright.toolchain import Options, Unit, build, find_compiler
 
 FatalError: type[Exception] = vars(torch)["FatalError"]
 TYPES = ("Double", "Float", "Long", "Int", "Short", "Char", "Byte")
+CUDA_TYPES = ("CudaDouble", "Cuda", "CudaHalf", "CudaLong", "CudaInt", "CudaShort", "CudaChar", "CudaByte")
 _NAMES = [f"TH{name}" for name in TYPES] + [f"THCuda{name}".replace("THCudaFloat", "THCuda") for name in TYPES]
 STRUCTS = "".join(f"typedef struct {name}{kind} {name}{kind};\n" for name in _NAMES for kind in ("Tensor", "Storage"))
 _PROTOTYPE = re.compile(r"^extern\s+((?:struct\s+)?\w[\w ]*?[\s*]+)(TH\w+)\s*\((.*?)\)\s*;", re.MULTILINE | re.DOTALL)

@@ -17,24 +17,17 @@ _STATIC_FUNCTION = re.compile(r"static inline [^{;]*\{")
 
 
 @functools.cache
-def declarations() -> str:
-    """``TH.h`` after preprocessing, without the system's headers and without bodies of functions."""
+def declarations(header: str = "TH/TH.h") -> str:
+    """``header`` after preprocessing, without the system's headers and without bodies of functions."""
     root = header_dirs()[0]
     with tempfile.TemporaryDirectory() as empty:
-        for header in (root / "TH").rglob("*.h"):
-            for name in re.findall(r"#include <([^>/]+)>", header.read_text()):
-                Path(empty, name).touch()
-        command = [
-            shutil.which("cc") or "cc",
-            "-E",
-            "-P",
-            "-nostdinc",
-            "-isystem",
-            empty,
-            "-D__attribute__(x)=",
-            f"-I{root}",
-        ]
-        done = subprocess.run([*command, "-"], input="#include <TH/TH.h>\n", capture_output=True, text=True, check=True)
+        for path in root.rglob("*.h"):
+            for name in re.findall(r"#include <([^>/]+)>", path.read_text()):
+                if not name.startswith("cu"):  # CUDA's aren't there
+                    Path(empty, name).touch()
+        words = ["-E", "-P", "-nostdinc", "-isystem", empty, "-D__attribute__(x)=", f"-I{root}", "-"]
+        command = [shutil.which("cc") or "cc", *words]
+        done = subprocess.run(command, input=f"#include <{header}>\n", capture_output=True, text=True, check=True)
     return _without_bodies(done.stdout)
 
 
@@ -49,10 +42,10 @@ def _without_bodies(text: str) -> str:
 
 
 @functools.cache
-def declared() -> frozenset[str]:
+def declared(header: str = "TH/TH.h") -> frozenset[str]:
     """The names of all functions and data that the headers declare ``extern``."""
     found = set()
-    for statement in declarations().split(";"):
+    for statement in declarations(header).split(";"):
         if match := re.fullmatch(r"extern\s+[^(]*?(\w+)\s*(\(.*\))?", statement.strip(), re.DOTALL):
             found.add(match[1])
     return frozenset(found)

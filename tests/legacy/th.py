@@ -67,11 +67,12 @@ def _plain(kind: Any) -> str:
 class TH:
     """The library's functions, each with the prototype that the headers give it."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str = "") -> None:
+        text = text or declarations()
         self.ffi = cffi.FFI()
-        self.ffi.cdef(declarations())
+        self.ffi.cdef(text)
         self.functions = self.ffi.dlopen(str(load_library().path))
-        names = re.findall(r"\b(\w+)\s*\(", declarations())
+        names = re.findall(r"\b(\w+)\s*\(", text)
         self._types = {name: self.ffi.typeof(function) for name in set(names) if (function := self._pointer(name))}
         signatures = sorted({_signature(kind) for kind in self._types.values() if _can_be_called(kind)})
         self._index = {signature: f"attempt_{number}" for number, signature in enumerate(signatures)}

@@ -1,11 +1,9 @@
 #ifndef THC_NUMERICS_INC
 #define THC_NUMERICS_INC
 
-#include <limits.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
-
-#include <limits>
 
 #include "THCHalf.h"
 
@@ -63,26 +61,29 @@ THC_BOTH_ Out scalar_cast(const In value) {
   return ScalarConvert<In, Out>::to(value);
 }
 
-/* A static const in a class can't be used on a GPU; so the limits are functions. */
+/* The least and the largest number; std::numeric_limits can't be asked on a GPU. */
 template <typename T>
-struct THCLimits {
-  THC_BOTH_ constexpr T min() {
-    return std::numeric_limits<T>::lowest();
-  }
-  THC_BOTH_ constexpr T max() {
-    return (std::numeric_limits<T>::max)();
-  }
-};
+struct THCLimits {};
 
-template <>
-struct THCLimits<half> {
-  THC_BOTH_ half min() {
-    return __float2half(-65504.f);
-  }
-  THC_BOTH_ half max() {
-    return __float2half(65504.f);
-  }
-};
+#define THC_LIMITS_(T, least, most) \
+  template <>                       \
+  struct THCLimits<T> {             \
+    THC_BOTH_ T min() {             \
+      return least;                 \
+    }                               \
+    THC_BOTH_ T max() {             \
+      return most;                  \
+    }                               \
+  };
+THC_LIMITS_(uint8_t, 0, UINT8_MAX)
+THC_LIMITS_(int8_t, INT8_MIN, INT8_MAX)
+THC_LIMITS_(int16_t, INT16_MIN, INT16_MAX)
+THC_LIMITS_(int32_t, INT32_MIN, INT32_MAX)
+THC_LIMITS_(int64_t, INT64_MIN, INT64_MAX)
+THC_LIMITS_(half, __float2half(-65504.f), __float2half(65504.f))
+THC_LIMITS_(float, -FLT_MAX, FLT_MAX)
+THC_LIMITS_(double, -DBL_MAX, DBL_MAX)
+#undef THC_LIMITS_
 
 template <typename T>
 struct THCNumerics {
@@ -126,7 +127,7 @@ struct THCNumerics {
     return r(expression);                     \
   }
   THC_UNARY_(neg, -a)
-  THC_UNARY_(abs, a < C(0) ? -a : a)
+  THC_UNARY_(abs, a > C(0) ? a : C(0) - a)
   THC_UNARY_(cinv, C(1) / a)
   THC_UNARY_(exp, ::exp(a))
   THC_UNARY_(exp10, ::pow(C(10), a))
