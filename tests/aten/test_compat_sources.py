@@ -1,7 +1,7 @@
 """A table of small sources, each written around one name that PyTorch has removed or deprecated: all compile and run.
 
-They are compiled as two translation units here, and each on its own, with nothing but what its scan asks for, where slow
-tests run.
+They are compiled as two translation units here; where slow tests run, each on its own, with nothing but what its scan
+asks for.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ NAMED = sorted({name for name, _, _ in TABLE})
 
 @pytest.fixture(scope="module")
 def headers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder whose torch/extension.h is a lighter one: the C++ frontend is half of what the whole takes to compile."""
+    """A folder whose torch/extension.h is a lighter one: half of what compiling the whole takes is the C++ frontend."""
     folder = tmp_path_factory.mktemp("headers")
     (folder / "torch").mkdir()
     (folder / "torch" / "extension.h").write_text(
@@ -193,7 +193,7 @@ def test_a_source_with_only_torchs_header_is_built_by_torch_itself(tmp_path: Pat
 
 
 def test_every_source_is_in_the_table_and_every_name_in_a_source() -> None:
-    assert NAMED == sorted(path.stem for path in SOURCES.glob("*.cpp"))
+    assert sorted(path.stem for path in SOURCES.glob("*.cpp")) == NAMED
     assert len(NAMED) >= 40
     text = "\n".join(use for path in SOURCES.iterdir() for use in needed([path]).report)
     cuda_only = {shim for name in NAMES for shim in name.shims if shim.startswith("thc_")}

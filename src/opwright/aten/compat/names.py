@@ -28,6 +28,7 @@ class Name:
         rename: what the name's only word becomes where nothing else changes.
         beside: a pattern that must be found, too, somewhere in the source or its headers.
         without: a pattern that must not be found there.
+        vague: whether other things than PyTorch's have the name, too, so that people aren't told of it.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Name:
     rename: str = ""
     beside: str = ""
     without: str = ""
+    vague: bool = False
 
     @property
     def expression(self) -> re.Pattern[str]:
@@ -103,7 +105,7 @@ _DISPATCH = (
         "removed",
         "x.scalar_type()",
         ("dispatch.h", "deprecated.h"),
-        beside=r"(?:\.|->) type \( \)",
+        beside=r"(?<!device \( \) )(?:\.|->) type \( \)",
     ),
     _word("AT_DISPATCH_ALL_TYPES_AND_HALF", "AT_DISPATCH_ALL_TYPES_AND(at::kHalf, ...)", "dispatch_macros.h"),
     _word(
@@ -118,11 +120,13 @@ _TENSORS = (
     _warned(".type().is_cuda()", r"(?:\.|->) type \( \) \. is_cuda \( \)", ".is_cuda()", "deprecated.h"),
     _warned(".type().is_sparse()", r"(?:\.|->) type \( \) \. is_sparse \( \)", ".is_sparse()", "deprecated.h"),
     _warned(".type().scalarType()", r"(?:\.|->) type \( \) \. scalarType \( \)", ".scalar_type()", "deprecated.h"),
-    _warned(
+    Name(
         ".type()",
-        r"(?:\.|->) type \( \)(?! \. (?:is_cuda|is_sparse|scalarType) \( \))",
+        r"(?<!device \( \) )(?:\.|->) type \( \)(?! \. (?:is_cuda|is_sparse|scalarType) \( \))",
+        "deprecated",
         ".options(), .scalar_type() or .device()",
-        "deprecated.h",
+        ("deprecated.h",),
+        vague=True,
     ),
     _warned(
         ".packed_accessor<T, N>()",
@@ -164,6 +168,18 @@ _TYPES = (
     _word("c10::guts::to_string", "std::to_string", "std_names.h"),
     _word("AutoNoGIL", "pybind11::gil_scoped_release", "gil.h"),
     _word("AutoGIL", "pybind11::gil_scoped_acquire", "gil.h"),
+    Name(
+        "torch::jit::RegisterOperators",
+        r"\btorch :: jit :: RegisterOperators\b",
+        "removed",
+        "TORCH_LIBRARY, or torch::RegisterOperators",
+    ),
+    Name(
+        "at::globalContext().getCurrentCUDAStream()",
+        r"\bglobalContext \( \) \. getCurrentCUDAStream \( \)",
+        "removed",
+        "at::cuda::getCurrentCUDAStream()",
+    ),
     Name(
         "PYBIND11_MODULE after <torch/torch.h>",
         r"\bPYBIND11_MODULE \(",
@@ -208,7 +224,7 @@ _THC = (
     _call("THCudaFree", "c10::cuda::CUDACachingAllocator::raw_delete(pointer)", "thc_memory.h"),
     _same("THCCeilDiv", "at::ceil_div", "thc_arithmetic.h"),
     _same("THCRoundUp", "at::round_up", "thc_arithmetic.h"),
-    _word("THCNumerics", "std:: functions and at::numeric_limits", "thc_numerics.h"),
+    _word("THCNumerics", "functions of std and at::numeric_limits", "thc_numerics.h"),
     _word("ScalarConvert", "static_cast", "thc_numerics.h"),
     _word("THCThrustAllocator", "at::cuda::ThrustAllocator", "thc_thrust.h"),
     Name("THCudaBlas_*", r"\bTHCudaBlas_\w+ \(", "removed", "at::cuda::blas::gemm<float> and others", ("thc_blas.h",)),

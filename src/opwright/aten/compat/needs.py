@@ -79,4 +79,4 @@ def _shim_lines(uses: dict[str, list[Use]]) -> list[str]:
 
 def _flag_lines(flags: Sequence[str]) -> list[str]:
     pairs = zip(flags, standards.raised(flags), strict=True)
-    return [f"{before}, too old for PyTorch's headers: {after}" for before, after in pairs if before != after]
+    return [f"{before}: {after}, as PyTorch itself is compiled" for before, after in pairs if before != after]

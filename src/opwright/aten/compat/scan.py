@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Iterator, Sequence
-import functools
 from pathlib import Path
 
 from opwright.aten.compat.names import NAMES, Name, removed_header

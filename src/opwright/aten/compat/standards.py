@@ -1,4 +1,4 @@
-"""Flags that ask for a C++ that PyTorch's headers can no longer be read in."""
+"""Flags that ask for an older C++ than PyTorch's headers are written in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def outdated(flag: str) -> str:
 
 
 def raised(flags: Sequence[str]) -> list[str]:
-    """The words for a compiler, with C++ standards before 20 made 20; also those in ``-Xcompiler``'s list."""
+    """The words for a compiler, with C++ standards before 20 made 20 (what PyTorch is compiled as); also those in ``-Xcompiler``'s list."""
     result: list[str] = []
     for flag in flags:
         if result and result[-1] in _SEPARATE:

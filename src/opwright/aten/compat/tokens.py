@@ -84,7 +84,8 @@ class Stream:
 
     def arguments(self, opening: int) -> list[tuple[int, int]]:
         """The arguments between the parenthesis at `opening` and its counterpart, each by its first token and the one
-        behind its last. Nothing where the parenthesis is never closed."""
+        behind its last. Nothing where the parenthesis is never closed.
+        """
         closing, found, depth, first = self.closing(opening), [], 0, opening + 1
         for position in range(opening + 1, closing + 1):
             text = self.tokens[position].text
