@@ -1,7 +1,7 @@
 """What PyTorch's C++ interface had and has no more, or has and advises against: each name once.
 
-The compatibility layer reads from it which shim a source needs; ``opwright migrate`` what to write instead. Patterns are
-looked for in normalised text (:mod:`opwright.aten.compat.tokens`): one space between tokens, literals as ``""``.
+The compatibility layer reads from it which shim a source needs; ``opwright migrate`` what to write instead. Patterns
+are looked for in normalised text (:mod:`opwright.aten.compat.tokens`): one space between tokens, literals as ``""``.
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ _TYPES = (
     _warned("at::CPU(at::kFloat)", r"\b(?:at|torch) :: CPU \(", "at::device(at::kCPU).dtype(at::kFloat)"),
     Name(
         "at::zeros(type, sizes)",
-        r"\b(?:zeros|ones|empty|rand|randn) \( (?:\w+ (?:\.|->) type \( \)|(?:at|torch) :: (?:CUDA|CPU) \( [\w: ]+ \)) ,",
+        r"\b(?:zeros|ones|empty|rand|randn) \( "
+        r"(?:\w+ (?:\.|->) type \( \)|(?:at|torch) :: (?:CUDA|CPU) \( [\w: ]+ \)) ,",
         "removed",
         "sizes first: at::zeros(sizes, options)",
         ("factories.h", "deprecated.h"),

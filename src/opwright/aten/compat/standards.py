@@ -19,7 +19,10 @@ def outdated(flag: str) -> str:
 
 
 def raised(flags: Sequence[str]) -> list[str]:
-    """The words for a compiler, with C++ standards before 20 made 20 (what PyTorch is compiled as); also those in ``-Xcompiler``'s list."""
+    """The words for a compiler, with C++ standards before 20 made 20, as which PyTorch is compiled.
+
+    Also those in a list that ``-Xcompiler`` passes on.
+    """
     result: list[str] = []
     for flag in flags:
         if result and result[-1] in _SEPARATE:

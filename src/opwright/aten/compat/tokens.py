@@ -64,9 +64,11 @@ class Stream:
         return bisect.bisect_right(self._starts, position) - 1
 
     def find(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-        """Where a pattern is found: its first token and the one behind its last."""
+        """Where a pattern is found: its first token and the one behind its last. Names of headers aren't looked at."""
         for match in pattern.finditer(self.text):
-            yield self.index(match.start()), self.index(match.end() - 1) + 1
+            first = self.index(match.start())
+            if self.tokens[first].kind != "include":
+                yield first, self.index(match.end() - 1) + 1
 
     def line(self, index: int) -> int:
         """The line of a token, from 1."""
@@ -83,8 +85,9 @@ class Stream:
         return -1
 
     def arguments(self, opening: int) -> list[tuple[int, int]]:
-        """The arguments between the parenthesis at `opening` and its counterpart, each by its first token and the one
-        behind its last. Nothing where the parenthesis is never closed.
+        """The arguments between the parenthesis at `opening` and its counterpart.
+
+        Each by its first token and the one behind its last. Nothing where the parenthesis is never closed.
         """
         closing, found, depth, first = self.closing(opening), [], 0, opening + 1
         for position in range(opening + 1, closing + 1):
