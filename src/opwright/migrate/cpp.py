@@ -58,9 +58,9 @@ def _names(source: CppText) -> Iterator[Finding]:
 
 
 def _by_hand(source: CppText) -> Iterator[Finding]:
-    """What a source of the first generation has besides TH's tensors."""
-    for name, first, _ in _places(source):
-        yield Finding(source.line(first), name.name, name.status, name.today)
+    """What a source of the first generation has besides TH's tensors. Its PyTorch is another one: nothing is rewritten."""
+    for finding in (*_names(source), *state_findings(source, ()), *header_findings(source, ())):
+        yield finding._replace(edits=(), note="")
 
 
 def _places(source: CppText) -> Iterator[_Found]:
