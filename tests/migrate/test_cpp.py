@@ -57,15 +57,19 @@ REWRITTEN = [
         "#include <ATen/cuda/CUDAContext.h>\nauto s = at::cuda::getCurrentCUDAStream();",
     ),
     (
-        "#include <torch/extension.h>\n#include <THC/THC.h>\n\nextern THCState *state;\n\nvoid f() { THCudaFree(state, p); }",
-        "#include <torch/extension.h>\n#include <ATen/cuda/CUDAContext.h>\n#include <c10/cuda/CUDACachingAllocator.h>\n\n"
-        "void f() { c10::cuda::CUDACachingAllocator::raw_delete(p); }",
+        "#include <a.h>\n#include <THC/THC.h>\n\nextern THCState *state;\n\nvoid f() { THCudaFree(state, p); }",
+        (
+            "#include <a.h>\n#include <ATen/cuda/CUDAContext.h>\n#include <c10/cuda/CUDACachingAllocator.h>\n\n"
+            "void f() { c10::cuda::CUDACachingAllocator::raw_delete(p); }"
+        ),
     ),
     (
-        "#include <THC/THC.h>\n  THCState *s = at::globalContext().lazyInitCUDA(); // once\n  THCudaMalloc(s, f(1, 2));",
-        "#include <ATen/cuda/CUDAContext.h>\n#include <c10/cuda/CUDACachingAllocator.h>\n"
-        "  at::globalContext().lazyInitDevice(at::kCUDA); // once\n"
-        "  c10::cuda::CUDACachingAllocator::raw_alloc(f(1, 2));",
+        "#include <THC/THC.h>\n  THCState *s = at::globalContext().lazyInitCUDA(); // once\n  THCudaMalloc(s, f(1));",
+        (
+            "#include <ATen/cuda/CUDAContext.h>\n#include <c10/cuda/CUDACachingAllocator.h>\n"
+            "  at::globalContext().lazyInitDevice(at::kCUDA); // once\n"
+            "  c10::cuda::CUDACachingAllocator::raw_alloc(f(1));"
+        ),
     ),
     (
         "#include <THC/THCThrustAllocator.cuh>\nTHCThrustAllocator a(THCState_getState(x));\n",
@@ -77,8 +81,10 @@ REWRITTEN = [
     ),
     (
         "#include <ATen/ATen.h>\nint g(int n) { return THCCeilDiv(n, 32) + THCRoundUp<int>(n, 8); }",
-        "#include <ATen/ATen.h>\n#include <ATen/ceil_div.h>\n"
-        "int g(int n) { return at::ceil_div(n, 32) + at::round_up<int>(n, 8); }",
+        (
+            "#include <ATen/ATen.h>\n#include <ATen/ceil_div.h>\n"
+            "int g(int n) { return at::ceil_div(n, 32) + at::round_up<int>(n, 8); }"
+        ),
     ),
 ]
 # What is no use of anything, and what is one but is left alone, with the names that are reported.

@@ -12,7 +12,13 @@ from opwright.cli.migrate import command
 from opwright.errors import SourceError
 from opwright.migrate import chosen, examine, write
 
-OLD = "#include <torch/torch.h>\n\nint64_t *f(at::Tensor x) {\n  AT_CHECK(x.type().is_cuda());\n  return x.data<int64_t>();\n}\n"
+OLD = """#include <torch/torch.h>
+
+int64_t *f(at::Tensor x) {
+  AT_CHECK(x.type().is_cuda());
+  return x.data<int64_t>();
+}
+"""
 PYTHON = "loss = f(Variable(x))\nprint(loss.data[0])\n"
 
 

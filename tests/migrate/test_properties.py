@@ -12,7 +12,7 @@ from opwright.aten.compat.names import HEADERS, NAMES
 from opwright.aten.compat.tokens import stream
 from opwright.migrate import Examined, examine
 
-_WORDS = sorted({name.word for name in NAMES} - {""}) + [
+_CALLS = [
     "x.data<float>()",
     "x.type()",
     "x.type().is_cuda()",
@@ -30,6 +30,7 @@ _WORDS = sorted({name.word for name in NAMES} - {""}) + [
     "using AT_CHECK = int;",
     "THCudaTensor *t;",
 ]
+_WORDS = [*sorted({name.word for name in NAMES} - {""}), *_CALLS]
 _AROUND = [
     "(",
     ")",
@@ -65,9 +66,10 @@ _LINES = [f"\n#include <{header.name}>\n" for header in HEADERS] + [
 ]
 _CPP = st.lists(st.sampled_from([*_WORDS, *_AROUND, *_LINES]), max_size=30).map("".join)
 _PYTHON_PARTS = [
-    "x.cuda(async=True)", "loss.data[0]", "y.data[0]", "'-std=c++11'", '"sm_35"', "Variable(", "volatile=", "(", ")", "'",
-    '"""', "#", "\n", " ", "class F(Function):", "def forward(self", "@staticmethod\n", ".saved_variables", "\\", "r'", "=",
-]  # fmt: skip
+    *("x.cuda(async=True)", "loss.data[0]", "y.data[0]", "'-std=c++11'", '"sm_35"', "Variable(", "volatile="),
+    *("class F(Function):", "def forward(self", "@staticmethod\n", ".saved_variables", "backward(retain_variables=1"),
+    *("(", ")", "'", '"""', "#", "\n", " ", "\\", "r'", "="),
+]
 _PYTHON = st.lists(st.sampled_from(_PYTHON_PARTS), max_size=30).map("".join)
 
 
