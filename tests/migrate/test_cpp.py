@@ -47,6 +47,7 @@ REWRITTEN = [
     ("case 1: C10_FALLTHROUGH;", "case 1: [[fallthrough]];"),
     ("#include <ATen/Error.h>", "#include <c10/util/Exception.h>"),
     ('#  include "ATen/cuda/CUDAGuard.h" // of old', "#include <c10/cuda/CUDAGuard.h> // of old"),
+    ("#include <TH/TH.h>\nint TOTAL;", "#include <torch/types.h>\nint TOTAL;"),
     ("#include <THC/THCAtomics.cuh>", "#include <ATen/cuda/Atomic.cuh>"),
     (
         "#include <torch/torch.h>\nPYBIND11_MODULE(a, m) {}",
@@ -145,7 +146,7 @@ def test_a_state_that_something_takes_stays_with_its_header(tmp_path: Path) -> N
     assert result.after.decode().startswith("#include <THC/THC.h>\n")
     assert "extern THCState *state;" in result.after.decode()
     assert {f.name: f.note for f in result.findings if f.by_hand} == {
-        "<THC/THC.h>": "its extern THCState *state is still used",
+        "<THC/THC.h>": "extern THCState *state is still used",
         "extern THCState *state": "something here still takes it",
     }
 

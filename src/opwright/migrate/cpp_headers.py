@@ -34,11 +34,11 @@ _NEEDS = {
 _STANDS_ALONE = {"THC/THCAtomics.cuh", "THC/THCAsmUtils.cuh", "THC/THCScanUtils.cuh"}
 # Headers whose names stay as they are where they aren't rewritten, and what such names look like.
 _HOLDS = (
-    (re.compile(r"TH/.*"), re.compile(r".*")),
     (re.compile(r"THC/.*"), re.compile(r".*\bTHC|ScalarConvert|lazyInitCUDA")),
     (re.compile(r"ATen/Type\.h"), re.compile(r"at::(?:Type|getType)")),
     (re.compile(r"c10/util/(?:variant|in_place)\.h"), re.compile(r".*")),
 )
+_TH = re.compile(r"TH[A-Z_]?\w*$")
 _NO_PLACE = "needs an #include, and there is none outside of conditions to put it beside"
 
 
@@ -49,7 +49,7 @@ def header_findings(source: CppText, others: Sequence[Finding]) -> Iterator[Find
         header = removed_header(name)
         if header:
             note = "" if not source.is_c else "a C source: left as it is"
-            note = note or _held(header, others)
+            note = note or _held(source, header, others)
             edits = () if note else (_included(source, index, header.today, present),)
             today = f"<{header.today}>"
             yield Finding(source.line(index), f"<{name}>", "removed", today, edits, note)
@@ -108,13 +108,16 @@ def _with(finding: Finding, added: Sequence[_Added]) -> Finding:
     return finding._replace(edits=tuple(edits))
 
 
-def _held(header: Header, others: Sequence[Finding]) -> str:
+def _held(source: CppText, header: Header, others: Sequence[Finding]) -> str:
     """Why an include has to stay: a name of the header is left as it is."""
+    if header.name.startswith("TH/"):
+        used = next((token.text for token in source.tokens if _TH.match(token.text)), "")
+        return f"{used} is still used" if used else ""
     for headers, names in _HOLDS:
         if headers.fullmatch(header.name) and header.name not in _STANDS_ALONE:
             left = next((f for f in others if f.by_hand and names.match(f.name)), None)
             if left or names.pattern == ".*":
-                return f"its {left.name} is still used" if left else "not known to be all that is used of it"
+                return f"{left.name} is still used" if left else "not known to be all that is used of it"
     return ""
 
 
