@@ -95,6 +95,14 @@ def test_headers_that_are_gone_are_ours(source: Write) -> None:
     assert compat.include_dirs == (_INCLUDE,)
 
 
+def test_a_copy_of_a_header_in_the_project_is_left_to_it(source: Write, tmp_path: Path) -> None:
+    source("#define THCudaCheck(x) (x)\n", "THC/THC.h")
+    assert not needed([source('#include "THC/THC.h"\nvoid f() { THCudaCheck(1); }', "a.cu")])
+    angled = source("#include <THC/THC.h>\nvoid f() { THCudaCheck(1); }", "b.cu")
+    assert not needed([angled], [f"-I{tmp_path}"])
+    assert shims(angled) == ["thc_check.h"]
+
+
 def test_the_report_says_what_where_and_why(source: Write) -> None:
     path = source("#include <ATen/Error.h>\n\nvoid f() {\n  AT_CHECK(1);\n  AT_WARN(2);\n}\n", "op.cpp")
     assert needed([path], ["-std=c++11", "-O2"]).report == (

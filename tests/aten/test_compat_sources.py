@@ -22,6 +22,7 @@ from torch.utils import cpp_extension
 
 from opwright.aten.compat import needed
 from opwright.aten.compat.names import NAMES
+from opwright.migrate import examine
 
 SOURCES = Path(__file__).parent / "sources"
 LIBRARIES = Path(torch.__file__).parent / "lib"
@@ -141,6 +142,9 @@ TABLE: list[tuple[str, torch.Tensor, Any]] = [
     ("variant_header", LINE, 1),
 ]
 NAMED = sorted({name for name, _, _ in TABLE})
+# What is different after `opwright migrate`: the assertions are checks then.
+NEEDS_CUDA = "thc_ceil_div"
+MIGRATED = {"at_assert": Fails(RuntimeError, r"^Expected x\.dim\(\) == 1 to be true"), "at_assertm": ONE_AXIS}
 
 
 @pytest.fixture(scope="module")
@@ -165,9 +169,36 @@ def together(headers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return linked(objects, folder / "together.so")
 
 
+@pytest.fixture(scope="module")
+def migrated(headers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same library, of sources that were migrated before."""
+    folder = tmp_path_factory.mktemp("migrated")
+    names = [name for name in NAMED if name != NEEDS_CUDA]
+    for name in names:
+        (folder / f"{name}.cpp").write_bytes(examine(SOURCES / f"{name}.cpp").after)
+    units = [unit(names[start::2], folder / f"unit{start}.cpp", folder) for start in (0, 1)]
+    return linked([compiled(source, headers) for source in units], folder / "migrated.so")
+
+
 @pytest.mark.parametrize(("name", "given", "expected"), TABLE, ids=[f"{n}-{i}" for i, (n, _, _) in enumerate(TABLE)])
 def test_a_source_of_the_table_runs(name: str, given: torch.Tensor, expected: object, together: Path) -> None:
     judge(imported(name, together), given, expected)
+
+
+def test_a_warning_is_pytorchs(together: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    judge(imported("at_warn", together), SQUARE, SQUARE + 1)
+    assert "Warning: expected one axis, got 2" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "given", "expected"), TABLE, ids=[f"{n}-{i}" for i, (n, _, _) in enumerate(TABLE)])
+def test_a_source_does_the_same_when_it_is_migrated(
+    name: str, given: torch.Tensor, expected: object, migrated: Path
+) -> None:
+    if name == NEEDS_CUDA:
+        pytest.skip("what has taken the place of THC.h can't be compiled without CUDA")
+    changed = MIGRATED.get(name) if isinstance(expected, Fails) else None
+    judge(imported(name, migrated), given, changed or expected)
 
 
 @pytest.mark.slow
@@ -209,10 +240,10 @@ def test_every_source_needs_what_its_table_says(capfd: pytest.CaptureFixture[str
     assert capfd.readouterr() == ("", "")
 
 
-def unit(names: Sequence[str], path: Path) -> Path:
+def unit(names: Sequence[str], path: Path, folder: Path = SOURCES) -> Path:
     """A translation unit of several sources, each with the name of its module."""
     one = '#define TORCH_EXTENSION_NAME {0}\n#include "{1}"\n#undef TORCH_EXTENSION_NAME\n'
-    path.write_text("".join(one.format(name, SOURCES / f"{name}.cpp") for name in names))
+    path.write_text("".join(one.format(name, folder / f"{name}.cpp") for name in names))
     return path
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from opwright.aten.compat import standards
-from opwright.aten.compat.names import removed_header
-from opwright.aten.compat.scan import File, Use, read, used
+from opwright.aten.compat import scan, standards
+from opwright.aten.compat.names import Header
 from opwright.signature.record import record
 
 __all__ = ["Compat", "needed"]
@@ -46,12 +45,13 @@ def needed(sources: Sequence[Path], flags: Sequence[str] = ()) -> Compat:
         sources: files that are compiled with the same headers in front. What can't be read is left out.
         flags: the words for their compiler, of which ``-I`` and ``-std`` matter.
     """
-    uses: dict[str, list[Use]] = {}
+    uses: dict[str, list[scan.Use]] = {}
     gone: dict[str, str] = {}
     for source in sources:
-        files = read(source, flags)
-        gone.update(_gone(files))
-        for use in used(files):
+        files = scan.read(source, flags)
+        for header, path, line in scan.gone(files, flags):
+            gone.setdefault(header.name, _gone_line(header, path, line))
+        for use in scan.used(files):
             for shim in use.name.shims:
                 uses.setdefault(shim, []).append(use)
     headers = tuple(_SHIMS / shim for shim in uses)
@@ -59,17 +59,11 @@ def needed(sources: Sequence[Path], flags: Sequence[str] = ()) -> Compat:
     return Compat(headers, (_INCLUDE,) if gone else (), tuple(report))
 
 
-def _gone(files: Iterable[File]) -> dict[str, str]:
-    """The headers that are included and gone, each with its line of the report."""
-    return {
-        name: f"<{name}>, which PyTorch no longer has ({file.path}:{line}): Opwright's own; today <{header.today}>"
-        for file in files
-        for name, _, line in file.includes
-        if (header := removed_header(name))
-    }
+def _gone_line(header: Header, path: Path, line: int) -> str:
+    return f"<{header.name}>, which PyTorch no longer has ({path}:{line}): Opwright's own; today <{header.today}>"
 
 
-def _shim_lines(uses: dict[str, list[Use]]) -> list[str]:
+def _shim_lines(uses: dict[str, list[scan.Use]]) -> list[str]:
     lines = []
     for shim, found in uses.items():
         seen = {use.name.name: f"{use.name.name} ({use.path}:{use.line})" for use in reversed(found)}

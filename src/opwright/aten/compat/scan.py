@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from opwright.aten.compat.names import NAMES, Name, removed_header
+from opwright.aten.compat.names import NAMES, Header, Name, removed_header
 from opwright.aten.compat.tokens import Stream, stream
 from opwright.signature.record import record
 from opwright.sources.lexer import without_dead_lines
 
-__all__ = ["File", "Use", "found", "read", "used"]
+__all__ = ["File", "Use", "gone", "read", "used"]
 
 _NOT_BEFORE_A_DEFINITION = {"return", "else", "do", "throw", "co_return", "goto", "case", "new", "delete"}
 
@@ -69,12 +69,22 @@ def used(files: Sequence[File]) -> list[Use]:
     result = []
     for name in NAMES:
         first = next(_places(name, files), None)
-        if first and found(name, whole) and not any(_defines(file.stream, name.word) for file in files):
+        if first and _fits(name, whole) and not any(_defines(file.stream, name.word) for file in files):
             result.append(Use(name, *first))
     return result
 
 
-def found(name: Name, text: str) -> bool:
+def gone(files: Sequence[File], flags: Sequence[str] = ()) -> Iterator[tuple[Header, Path, int]]:
+    """The headers that are included, that PyTorch no longer has, and that the project has no copy of: which, and where."""
+    folders = _folders(flags)
+    for file in files:
+        for name, quoted, line in file.includes:
+            header = removed_header(name)
+            if header and _resolved(file, name, folders, quoted=quoted) is None:
+                yield header, file.path, line
+
+
+def _fits(name: Name, text: str) -> bool:
     """Whether what has to stand beside a name does, in the text of a source and its headers."""
     if name.beside and not _expression(name.beside).search(text):
         return False
@@ -102,13 +112,16 @@ def _folders(flags: Sequence[str]) -> list[Path]:
 
 
 def _local(file: File, folders: Sequence[Path]) -> Iterator[Path]:
+    """The headers of the project that a file includes."""
     for name, quoted, _ in file.includes:
-        if removed_header(name):
-            continue
-        beside = [file.path.parent] if quoted else []
-        place = next((folder / name for folder in (*beside, *folders) if os.path.isfile(folder / name)), None)
+        place = _resolved(file, name, folders, quoted=quoted)
         if place is not None:
             yield place
+
+
+def _resolved(file: File, name: str, folders: Sequence[Path], *, quoted: bool) -> Path | None:
+    beside = [file.path.parent] if quoted else []
+    return next((folder / name for folder in (*beside, *folders) if os.path.isfile(folder / name)), None)
 
 
 def _defines(text: Stream, word: str) -> bool:
