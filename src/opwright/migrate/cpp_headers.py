@@ -38,7 +38,7 @@ _HOLDS = (
     (re.compile(r"ATen/Type\.h"), re.compile(r"at::(?:Type|getType)")),
     (re.compile(r"c10/util/(?:variant|in_place)\.h"), re.compile(r".*")),
 )
-_TH = re.compile(r"TH[A-Z_]?\w*$")
+_TH = re.compile(r"TH(?!C(?!har))\w*$")  # not THC's
 _NO_PLACE = "needs an #include, and there is none outside of conditions to put it beside"
 
 

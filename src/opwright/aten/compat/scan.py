@@ -75,7 +75,7 @@ def used(files: Sequence[File]) -> list[Use]:
 
 
 def gone(files: Sequence[File], flags: Sequence[str] = ()) -> Iterator[tuple[Header, Path, int]]:
-    """The headers that are included, that PyTorch no longer has, and that the project has no copy of: which, and where."""
+    """The headers that are included, that PyTorch no longer has, and of which the project has no copy; and where."""
     folders = _folders(flags)
     for file in files:
         for name, quoted, line in file.includes:
