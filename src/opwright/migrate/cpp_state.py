@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from opwright.migrate.cpp_text import CppText
@@ -28,11 +29,7 @@ def state_findings(source: CppText, others: Sequence[Finding]) -> Iterator[Findi
         source: the text.
         others: what was found before, whose edits take arguments out of calls.
     """
-    seen: set[int] = {
-        index
-        for index, token in enumerate(source.tokens)
-        if any(edit.start <= token.start < edit.end for finding in others for edit in finding.edits)
-    }
+    seen = _rewritten(source, others)
     for first, behind in source.stream.find(_EXTERN):
         note = "" if not source.is_header else _SHARED
         note = note or _note(source, first + 3, seen | _declared(source))
@@ -43,6 +40,13 @@ def state_findings(source: CppText, others: Sequence[Finding]) -> Iterator[Findi
     for first, _ in source.stream.find(_TYPE):
         if first not in declared:
             yield Finding(source.line(first), "THCState", "removed", _NOTHING)
+
+
+def _rewritten(source: CppText, others: Sequence[Finding]) -> set[int]:
+    """The tokens that edits take away."""
+    starts = [token.start for token in source.tokens]
+    edits = [edit for finding in others for edit in finding.edits]
+    return {i for edit in edits for i in range(bisect_left(starts, edit.start), bisect_left(starts, edit.end))}
 
 
 def whole_line(source: CppText, first: int, behind: int) -> Edit:

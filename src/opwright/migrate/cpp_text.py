@@ -65,7 +65,7 @@ class CppText:
 
     def includes(self) -> Iterator[tuple[int, str]]:
         """The includes: the token and the header's name."""
-        return ((i, token.text[10:-1]) for i, token in enumerate(self.tokens) if token.kind == "include")
+        return ((index, self.tokens[index].text[10:-1]) for index in self.stream.includes)
 
     def dispatched(self, first: int) -> list[int]:
         """The ``type`` of each ``x.type()`` that a dispatching macro, whose name is at `first`, is given as its type.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Sequence
 
 __all__ = ["conditional", "guarded", "inside"]
 
@@ -11,17 +13,18 @@ _ABOUT_VERSIONS = re.compile(r"VERSION|\bTORCH_|\bAT_|\bC10_|\bTHC?_")
 _ANYTHING = re.compile("")
 
 
-def guarded(text: str) -> list[tuple[int, int]]:
+def guarded(text: str) -> tuple[tuple[int, int], ...]:
     """Where such parts begin and end, in bytes. One that is never closed goes on to the end."""
     return _regions(text, _ABOUT_VERSIONS)
 
 
-def conditional(text: str) -> list[tuple[int, int]]:
+def conditional(text: str) -> tuple[tuple[int, int], ...]:
     """Where parts begin and end that any condition governs, but for a header's guard."""
     return _regions(text, _ANYTHING)
 
 
-def _regions(text: str, condition: re.Pattern[str]) -> list[tuple[int, int]]:
+@functools.lru_cache(maxsize=8)
+def _regions(text: str, condition: re.Pattern[str]) -> tuple[tuple[int, int], ...]:
     found: list[tuple[int, int]] = []
     opened: list[tuple[int, bool]] = []
     for match in _DIRECTIVE.finditer(text):
@@ -30,10 +33,10 @@ def _regions(text: str, condition: re.Pattern[str]) -> list[tuple[int, int]]:
         elif opened:
             start, about = opened.pop()
             found += [(start, match.end())] if about else []
-    return found + [(start, len(text)) for start, about in opened if about]
+    return (*found, *((start, len(text)) for start, about in opened if about))
 
 
-def inside(regions: list[tuple[int, int]], place: int) -> bool:
+def inside(regions: Sequence[tuple[int, int]], place: int) -> bool:
     """Whether a place is within one of the regions."""
     return any(start <= place < end for start, end in regions)
 

@@ -37,10 +37,10 @@ class File:
     @property
     def includes(self) -> list[tuple[str, bool, int]]:
         """What it includes: the name, whether in quotes, and the line."""
+        tokens = self.stream.tokens
         return [
-            (token.text[10:-1], token.text[9] == '"', self.stream.line(index))
-            for index, token in enumerate(self.stream.tokens)
-            if token.kind == "include"
+            (tokens[index].text[10:-1], tokens[index].text[9] == '"', self.stream.line(index))
+            for index in self.stream.includes
         ]
 
 

@@ -57,6 +57,8 @@ class Stream:
         self.source = source
         self.tokens = tokens
         self.text = " ".join(token.text for token in tokens)
+        self.includes = [index for index, token in enumerate(tokens) if token.kind == "include"]
+        self._lines: list[int] | None = None
         self._starts = list(accumulate((len(token.text) + 1 for token in tokens), initial=0))
 
     def index(self, position: int) -> int:
@@ -72,7 +74,9 @@ class Stream:
 
     def line(self, index: int) -> int:
         """The line of a token, from 1."""
-        return self.source.count("\n", 0, self.tokens[index].start) + 1
+        if self._lines is None:
+            self._lines = [match.start() for match in re.finditer("\n", self.source)]
+        return bisect.bisect_left(self._lines, self.tokens[index].start) + 1
 
     def closing(self, index: int) -> int:
         """The token that closes the parenthesis, bracket or brace at `index`, or -1 where nothing does."""

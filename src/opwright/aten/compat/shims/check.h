@@ -9,7 +9,7 @@
 #include <c10/macros/Macros.h>
 #define AT_CHECK(condition, ...) CUDA_KERNEL_ASSERT(condition)
 #else
-#define AT_CHECK(condition, ...) TORCH_CHECK(condition __VA_OPT__(, ) __VA_ARGS__)
+#define AT_CHECK(condition, ...) TORCH_CHECK(condition, ##__VA_ARGS__)
 #endif
 #endif
 
