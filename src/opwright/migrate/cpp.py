@@ -58,7 +58,7 @@ def _names(source: CppText) -> Iterator[Finding]:
 
 
 def _by_hand(source: CppText) -> Iterator[Finding]:
-    """What a source of the first generation has besides TH's tensors. It is for another PyTorch: nothing is rewritten."""
+    """What a source of the first generation has besides TH's tensors. That PyTorch is gone: nothing is rewritten."""
     for finding in (*_names(source), *state_findings(source, ()), *header_findings(source, ())):
         yield finding._replace(edits=(), note="")
 
