@@ -1,0 +1,221 @@
+"""From the sources of an extension to a library: each source an object of its own, so that an edit costs one of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from opwright.aten import explain, flags, headers, pch
+from opwright.aten.installed import Torch, find_torch, include_paths, libraries, library_paths, python_include
+from opwright.errors import CompileError, SourceError
+from opwright.toolchain import Built, Compiler, Options, Unit, build, find_compiler, include_line
+from opwright.toolchain.process import Processes, in_parallel
+
+CUDA_SUFFIXES = (".cu", ".cuh")
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What is to be built, in PyTorch's terms.
+
+    Attributes:
+        name: the module's.
+        sources: the files.
+        cflags: words for the C++ compiler.
+        cuda_cflags: words for nvcc.
+        ldflags: words for the linker.
+        include_dirs: folders of headers.
+        with_cuda: whether CUDA's headers and libraries are needed.
+        program: a program instead of a library.
+        defines: further words for both compilers, before the user's own.
+        words_are_split: whether each of the flags is one word; else a shell's rules split them, as PyTorch does it.
+    """
+
+    name: str
+    sources: tuple[Path, ...]
+    cflags: tuple[str, ...] = ()
+    cuda_cflags: tuple[str, ...] = ()
+    ldflags: tuple[str, ...] = ()
+    include_dirs: tuple[str, ...] = ()
+    with_cuda: bool = False
+    program: bool = False
+    defines: tuple[str, ...] = ()
+    words_are_split: bool = False
+
+
+def is_cuda(source: str | os.PathLike[str]) -> bool:
+    """Whether nvcc compiles it."""
+    return os.path.splitext(source)[1] in CUDA_SUFFIXES
+
+
+def build_extension(extension: Extension, on_progress: Callable[[str], None]) -> Built:
+    """The library (or program) of an extension: from the cache, or compiled.
+
+    Args:
+        extension: what is built.
+        on_progress: called with a line of text when something takes time, or was done to a source.
+
+    Raises:
+        SourceError: a source isn't there.
+        CompileError: a compiler refused a source; the text begins with the user's line.
+        ToolchainError: no usable compiler, CUDA toolkit, headers or cache folder.
+        ModuleNotFoundError: PyTorch isn't installed.
+    """
+    return _Build(extension, on_progress).run()
+
+
+class _Build:
+    """One call's: what all sources have in common."""
+
+    def __init__(self, extension: Extension, on_progress: Callable[[str], None]) -> None:
+        self.extension = extension
+        self.progress = on_progress
+        self.torch: Torch = find_torch()
+        self.python = "" if extension.program else python_include()
+        self.processes = Processes()
+        self.texts = {source: _read(source) for source in extension.sources}
+
+    def run(self) -> Built:
+        from opwright.toolchain.interrupts import unwound_by_signals
+
+        with unwound_by_signals():
+            objects = in_parallel(
+                [partial(self._object, source) for source in self.extension.sources], self.processes
+            )
+            return self._linked(objects)
+
+    def _object(self, source: Path) -> Built:
+        """The object of one source, with the lightest headers that it compiles with."""
+        if is_cuda(source):
+            return self._compiled(source, self._cuda_options(), "cuda")
+        level = headers.choose(source, self.texts[source], self.torch)
+        try:
+            return self._cpp(source, level)
+        except CompileError as error:
+            if level == headers.FULL or not headers.may_be_missing(str(error), self.torch):
+                raise
+            self.progress(f"{source.name}: needs more of PyTorch's headers; compiling it with all of them")
+        built = self._cpp(source, headers.FULL)
+        headers.remember_full(source, self.torch)
+        return built
+
+    def _cpp(self, source: Path, level: headers.Level) -> Built:
+        options, prefix, compiler = self._cpp_options(source, level)
+        if prefix is None:
+            return self._compiled(source, options, "c++")
+        begin: list[Callable[[], None]] = []
+        if pch.can_be_made(prefix, compiler) and pch.mode() != "off":
+            begin.append(partial(self._precompile, prefix))
+        else:
+            pch.note_use(prefix)
+
+        def progress(line: str) -> None:  # it has to be compiled: then it is worth having
+            while begin:
+                begin.pop()()
+            self.progress(line)
+
+        return self._compiled(source, options, "c++", progress)
+
+    def _precompile(self, prefix: pch.Prefix) -> None:
+        if pch.mode() == "wait":
+            self.progress(f"compiling PyTorch's headers ahead, once for {self.torch.version}")
+            pch.make(prefix)
+        elif pch.beside():
+            pch.make_beside(prefix)
+
+    def _compiled(
+        self, source: Path, options: Options, language: str, progress: Callable[[str], None] | None = None
+    ) -> Built:
+        unit = Unit(source.stem, f"{include_line(source)}\n", source, "cuda" if language == "cuda" else "c++")
+        try:
+            return build(unit, options, on_progress=progress or self.progress, processes=self.processes)
+        except CompileError as error:
+            raise explain.compile_error(error, self.torch) from None
+
+    def _cpp_options(self, source: Path, level: headers.Level) -> tuple[Options, pch.Prefix | None, Compiler]:
+        compiler = find_compiler("c++")
+        extension, text = self.extension, self.texts[source]
+        words = self._words(extension.cflags)
+        said = (*flags.cpp_flags(words), *self._defines())
+        shared = self._shared()
+        if not headers.includes_extension_header(text):
+            return self._options(said, words, shared), None, compiler
+        prefix = pch.prefix(level, compiler, (*said, *words), self.torch, self.python)
+        dirs = (prefix.folder, *headers.include_dirs(level), *shared)
+        return self._options((*said, *prefix.flags), words, dirs), prefix, compiler
+
+    def _cuda_options(self) -> Options:
+        nvcc = find_compiler("cuda")
+        words = self._words(self.extension.cuda_cflags)
+        said = (*flags.cuda_flags(words, nvcc.path), *self._defines())
+        return self._options(said, words, self._shared())
+
+    def _options(self, said: Sequence[str], words: Sequence[str], system: Sequence[str | Path]) -> Options:
+        return Options(
+            native=False,
+            exact=tuple(said),
+            extra_cflags=tuple(words),
+            include_dirs=self.extension.include_dirs,
+            system_include_dirs=tuple(system),
+            identity=f"{self.torch.identity}|{sys.version}",
+            relocatable=True,
+        )
+
+    def _shared(self) -> list[str]:
+        """The folders of headers that belong to PyTorch, Python and CUDA."""
+        device = "cuda" if self.extension.with_cuda else "cpu"
+        return [*include_paths(device), *([self.python] if self.python else [])]
+
+    def _defines(self) -> tuple[str, ...]:
+        if self.extension.program:
+            return self.extension.defines
+        own = (f"-DTORCH_EXTENSION_NAME={self.extension.name}", "-DTORCH_API_INCLUDE_EXTENSION_H")
+        return (*own, *self.extension.defines)
+
+    def _words(self, given: Sequence[str]) -> list[str]:
+        return list(given) if self.extension.words_are_split else flags.words(given)
+
+    def _linked(self, objects: Sequence[Built]) -> Built:
+        extension = self.extension
+        words = [str(built.path) for built in objects]
+        words += [*self._words(extension.ldflags), *self._libraries()]
+        options = Options(
+            native=False,
+            exact=("-fPIC", "-w"),
+            extra_ldflags=tuple(words),
+            identity=f"{self.torch.identity}|{_states(self._words(extension.ldflags))}",
+            program=extension.program,
+        )
+        text = f"// {extension.name}: what links its objects\n"
+        try:
+            return build(Unit(extension.name, text), options, processes=self.processes)
+        except CompileError as error:
+            raise explain.compile_error(error, self.torch) from None
+
+    def _libraries(self) -> list[str]:
+        extension = self.extension
+        names = libraries(self.torch, cuda=extension.with_cuda, python=not extension.program)
+        folders = library_paths("cuda" if extension.with_cuda else "cpu")
+        names += ["cudart"] if extension.with_cuda else []
+        words = [*(f"-L{folder}" for folder in folders), "-Wl,--no-as-needed", *(f"-l{name}" for name in names)]
+        return [*words, f"-Wl,-rpath,{self.torch.lib}"]
+
+
+def _read(source: Path) -> str:
+    try:
+        return source.read_text("utf-8", "replace")
+    except OSError as error:
+        raise SourceError(f"{source} can't be read: {error.strerror or error}") from error
+
+
+def _states(words: Sequence[str]) -> list[tuple[str, int, int]]:
+    """Of the libraries that the words for the linker name by their paths: a changed one is linked again."""
+    folders = [word[2:] for word in words if word.startswith("-L")]
+    names = [f"lib{word[2:]}{suffix}" for word in words if word.startswith("-l") for suffix in (".so", ".a")]
+    paths = [*(os.path.join(folder, name) for folder in folders for name in names), *words]
+    found = [(path, os.stat(path)) for path in paths if os.path.isfile(path)]
+    return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in found]
