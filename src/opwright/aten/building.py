@@ -1,4 +1,4 @@
-"""From the sources of an extension to a library: each source an object of its own, so that an edit costs one of them."""
+"""From the sources of an extension to a library: each source is an object of its own, so an edit costs one of them."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Extension:
         program: a program instead of a library.
         defines: further words for both compilers, before the user's own.
         words_are_split: whether each of the flags is one word; else a shell's rules split them, as PyTorch does it.
+        edited: whether it is likely to be built again soon, so that headers are worth compiling ahead.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Extension:
     program: bool = False
     defines: tuple[str, ...] = ()
     words_are_split: bool = False
+    edited: bool = True
 
 
 def is_cuda(source: str | os.PathLike[str]) -> bool:
@@ -77,48 +79,76 @@ class _Build:
         self.torch: Torch = find_torch()
         self.python = "" if extension.program else python_include()
         self.processes = Processes()
-        self.texts = {source: _read(source) for source in extension.sources}
+        self.texts = {source: self._read(source) for source in extension.sources}
+        self.bindings: set[str] = set()
 
     def run(self) -> Built:
         from opwright.toolchain.interrupts import unwound_by_signals
 
         with unwound_by_signals():
-            objects = in_parallel(
-                [partial(self._object, source) for source in self.extension.sources], self.processes
-            )
+            objects = in_parallel([partial(self._object, source) for source in self.extension.sources], self.processes)
             return self._linked(objects)
 
     def _object(self, source: Path) -> Built:
         """The object of one source, with the lightest headers that it compiles with."""
         if is_cuda(source):
             return self._compiled(source, self._cuda_options(), "cuda")
-        level = headers.choose(source, self.texts[source], self.torch)
-        try:
-            return self._cpp(source, level)
-        except CompileError as error:
-            if level == headers.FULL or not headers.may_be_missing(str(error), self.torch):
-                raise
-            self.progress(f"{source.name}: needs more of PyTorch's headers; compiling it with all of them")
-        built = self._cpp(source, headers.FULL)
-        headers.remember_full(source, self.torch)
+        text, note = self.texts[source], headers.remembered(source, self.torch)
+        least = headers.highest(headers.needed(text), note.least)
+        asked = headers.highest(note.level, least) if note.digest == text.digest else least
+        least, level, built = self._with_enough(source, least, asked)
+        if (known := headers.Note(least, text.digest, level)) != note:
+            headers.remember(source, self.torch, known)
         return built
 
-    def _cpp(self, source: Path, level: headers.Level) -> Built:
-        options, prefix, compiler = self._cpp_options(source, level)
-        if prefix is None:
-            return self._compiled(source, options, "c++")
-        begin: list[Callable[[], None]] = []
-        if pch.can_be_made(prefix, compiler) and pch.mode() != "off":
-            begin.append(partial(self._precompile, prefix))
-        else:
-            pch.note_use(prefix)
+    def _with_enough(
+        self, source: Path, least: headers.Level, asked: headers.Level
+    ) -> tuple[headers.Level, headers.Level, Built]:
+        """The object, with more headers where the compiler misses some; before it the least level, and its own."""
+        level, prefix, begin = self._chosen(source, asked)
 
-        def progress(line: str) -> None:  # it has to be compiled: then it is worth having
+        def progress(line: str) -> None:  # it has to be compiled: then headers are worth having
             while begin:
                 begin.pop()()
             self.progress(line)
 
-        return self._compiled(source, options, "c++", progress)
+        try:
+            return least, level, self._compiled(source, self._cpp_options(prefix, level), "c++", progress)
+        except CompileError as error:
+            following = headers.next_level(level, str(error), self.torch)
+            if following is None:
+                raise
+            self.progress(f"{source.name}: needs more of PyTorch's headers; compiling it with them")
+        return self._with_enough(source, following, following)
+
+    def _chosen(
+        self, source: Path, level: headers.Level
+    ) -> tuple[headers.Level, pch.Prefix | None, list[Callable[[], None]]]:
+        """The level to compile with, more than `level` where that isn't ready yet; its prefix; what to prepare."""
+        text = self.texts[source]
+        if not text.is_covered:
+            return level, None, []
+        compiler = find_compiler("c++")
+        prefix = self._prefix(level, compiler)
+        begin = self._preparations(prefix, compiler)
+        if level == "slim" and not prefix.is_made:
+            if begin and pch.mode() == "wait":
+                begin.pop()()
+            if not prefix.is_made:
+                return "light", self._prefix("light", compiler), begin
+        if level == "slim" and text.binds:
+            self.bindings.add(str(prefix.folder / pch.BINDING))
+        pch.note_use(prefix)
+        return level, prefix, begin
+
+    def _prefix(self, level: headers.Level, compiler: Compiler) -> pch.Prefix:
+        words = self._words(self.extension.cflags)
+        said = (*flags.cpp_flags(words), *self._defines(), *words)
+        return pch.prefix(level, compiler, said, self.torch, self.python)
+
+    def _preparations(self, prefix: pch.Prefix, compiler: Compiler) -> list[Callable[[], None]]:
+        wanted = self.extension.edited and pch.mode() != "off" and pch.can_be_made(prefix, compiler)
+        return [partial(self._precompile, prefix)] if wanted else []
 
     def _precompile(self, prefix: pch.Prefix) -> None:
         if pch.mode() == "wait":
@@ -136,17 +166,13 @@ class _Build:
         except CompileError as error:
             raise explain.compile_error(error, self.torch) from None
 
-    def _cpp_options(self, source: Path, level: headers.Level) -> tuple[Options, pch.Prefix | None, Compiler]:
-        compiler = find_compiler("c++")
-        extension, text = self.extension, self.texts[source]
-        words = self._words(extension.cflags)
+    def _cpp_options(self, prefix: pch.Prefix | None, level: headers.Level) -> Options:
+        words = self._words(self.extension.cflags)
         said = (*flags.cpp_flags(words), *self._defines())
-        shared = self._shared()
-        if not headers.includes_extension_header(text):
-            return self._options(said, words, shared), None, compiler
-        prefix = pch.prefix(level, compiler, (*said, *words), self.torch, self.python)
-        dirs = (prefix.folder, *headers.include_dirs(level), *shared)
-        return self._options((*said, *prefix.flags), words, dirs), prefix, compiler
+        if prefix is None:
+            return self._options(said, words, self._shared())
+        dirs: list[str | Path] = [prefix.folder, *headers.include_dirs(level), *self._shared()]
+        return self._options((*said, *prefix.flags), words, dirs)
 
     def _cuda_options(self) -> Options:
         nvcc = find_compiler("cuda")
@@ -161,7 +187,7 @@ class _Build:
             extra_cflags=tuple(words),
             include_dirs=self.extension.include_dirs,
             system_include_dirs=tuple(system),
-            identity=f"{self.torch.identity}|{sys.version}",
+            identity=f"{self.torch.identity}|{headers.identity()}|{sys.version}",
             relocatable=True,
         )
 
@@ -176,12 +202,21 @@ class _Build:
         own = (f"-DTORCH_EXTENSION_NAME={self.extension.name}", "-DTORCH_API_INCLUDE_EXTENSION_H")
         return (*own, *self.extension.defines)
 
+    def _read(self, source: Path) -> headers.Text:
+        try:
+            return headers.read(source, self.extension.include_dirs)
+        except OSError as error:
+            raise SourceError(
+                f"{source} can't be read: {error.strerror or error}\n"
+                f"  likely fix: correct its name; relative ones are looked for in {os.getcwd()}"
+            ) from error
+
     def _words(self, given: Sequence[str]) -> list[str]:
         return list(given) if self.extension.words_are_split else flags.words(given)
 
     def _linked(self, objects: Sequence[Built]) -> Built:
         extension = self.extension
-        words = [str(built.path) for built in objects]
+        words = [*(str(built.path) for built in objects), *sorted(self.bindings)]
         words += [*self._words(extension.ldflags), *self._libraries()]
         options = Options(
             native=False,
@@ -203,13 +238,6 @@ class _Build:
         names += ["cudart"] if extension.with_cuda else []
         words = [*(f"-L{folder}" for folder in folders), "-Wl,--no-as-needed", *(f"-l{name}" for name in names)]
         return [*words, f"-Wl,-rpath,{self.torch.lib}"]
-
-
-def _read(source: Path) -> str:
-    try:
-        return source.read_text("utf-8", "replace")
-    except OSError as error:
-        raise SourceError(f"{source} can't be read: {error.strerror or error}") from error
 
 
 def _states(words: Sequence[str]) -> list[tuple[str, int, int]]:

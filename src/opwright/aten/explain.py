@@ -26,12 +26,11 @@ _NOT_FOUND = r"(?:{0}: No such file or directory|'{0}' file not found|cannot ope
 _COMPILING = _causes(
     (
         _NOT_FOUND.format(r"Python\.h"),
-        "Python's headers are missing: apt install python3-dev (Debian, Ubuntu), dnf install python3-devel (Fedora, RHEL)",
+        "Python's headers are missing: apt install python3-dev (Debian, Ubuntu), dnf install python3-devel (Fedora)",
     ),
     (
         _NOT_FOUND.format(r"(cuda\w*\.h|cublas\w*\.h|cusparse\.h|device_launch_parameters\.h)"),
-        "{0} is CUDA's: pass with_cuda=True (a CUDAExtension in setup.py), and set CUDA_HOME if the toolkit is in an "
-        "unusual place",
+        "{0} is CUDA's: pass with_cuda=True (in setup.py a CUDAExtension), and set CUDA_HOME if that is unusual",
     ),
     (
         _NOT_FOUND.format(r"(c10/cuda/impl/cuda_cmake_macros\.h)"),
@@ -43,20 +42,18 @@ _COMPILING = _causes(
     ),
     (
         _NOT_FOUND.format(r"([\w+./-]+)"),
-        'the folder of {0} isn\'t searched: extra_include_paths=["..."] (include_dirs in setup.py), or install the '
-        "development package that it belongs to",
+        'no folder with {0} is searched: extra_include_paths=["..."] (include_dirs in setup.py), or install it',
     ),
     (
         r"unsupported GNU version|unsupported clang version",
-        "the C++ compiler is newer than this CUDA toolkit takes: install an older one and set CXX (CXX=g++-12), or a "
-        "newer toolkit",
+        "the C++ compiler is newer than this CUDA toolkit takes: set CXX to an older one (CXX=g++-12), or update CUDA",
     ),
     (
         r"Unsupported gpu architecture '(\w+)'",
         'this CUDA toolkit doesn\'t compile for {0}: set TORCH_CUDA_ARCH_LIST, as in TORCH_CUDA_ARCH_LIST="8.0"',
     ),
     (
-        r"C\+\+(\d\d) or later compatible compiler is required|unrecognized command[- ]line option ['‘]-std=c\+\+(\d\d)",
+        r"C\+\+\d\d or later compatible compiler is required|unrecognized command[- ]line option '-std=c\+\+",
         "PyTorch's headers need C++20: take -std=... out of the flags, and gcc 11 or clang 15 or newer as CXX",
     ),
     (
@@ -67,7 +64,10 @@ _COMPILING = _causes(
         r"cannot find -l(c10_cuda|torch_cuda)",
         "the installed PyTorch is built without CUDA: pip install one with CUDA (pytorch.org says how)",
     ),
-    (r"cannot find -lcudart", "CUDA's libraries aren't in CUDA_HOME/lib64: install the whole toolkit, or set CUDA_HOME"),
+    (
+        r"cannot find -lcudart",
+        "CUDA's libraries aren't in CUDA_HOME/lib64: install the whole toolkit, or set CUDA_HOME",
+    ),
 )
 
 
@@ -112,13 +112,14 @@ def import_problem(name: str, said: str, defined: Callable[[], str], torch: Torc
     if found := re.search(r"(lib(?:c10|torch)\w*\.so): cannot open shared object file", said):
         return (
             f"{name} needs {found[1]}, which isn't loaded and isn't found\n"
-            f"  likely fix: import torch first; if that doesn't help, build it again with the PyTorch that is installed "
-            f"({torch.version})\n  loader:     {said}"
+            "  likely fix: import torch first; if that doesn't help, build it again with the installed PyTorch, "
+            f"{torch.version}\n  loader:     {said}"
         )
     if "libcudart" in said or "libcuda" in said:
         return (
             f"{name} can't be loaded: a library of CUDA isn't found\n"
-            f"  likely fix: LD_LIBRARY_PATH=$CUDA_HOME/lib64, with the CUDA that it was built with\n  loader:     {said}"
+            "  likely fix: LD_LIBRARY_PATH=$CUDA_HOME/lib64, with the CUDA that it was built with\n"
+            f"  loader:     {said}"
         )
     return None
 
@@ -128,7 +129,8 @@ def _no_module(name: str, said: str, defined: str) -> str:
     if others:
         return (
             f"the library defines the module {', '.join(others)}, expected {name}\n"
-            f"  likely fix: write PYBIND11_MODULE(TORCH_EXTENSION_NAME, m), or call it {others[0]}: name={others[0]!r}\n"
+            "  likely fix: write PYBIND11_MODULE(TORCH_EXTENSION_NAME, m), or give the extension the module's name: "
+            f"name={others[0]!r}\n"
             f"  importer:   {said}"
         )
     return (
@@ -154,7 +156,7 @@ def _undefined(name: str, symbol: str, said: str, torch: Torch) -> str:
         )
     elif readable == symbol:
         fix = (
-            "it is C's: if it is in a library, name that one (extra_ldflags=[\"-l...\"]); if a C++ file of yours "
+            'it is C\'s: if it is in a library, name that one (extra_ldflags=["-l..."]); if a C++ file of yours '
             'defines it, write extern "C" before its definition'
         )
     else:

@@ -106,7 +106,7 @@ def _gencode(entry: str, supported: Sequence[str], asked: str) -> list[str]:
         listed = " ".join(f"{known[:-1]}.{known[-1]}" for known in supported) or "such as 7.5 or 8.0+PTX"
         raise ToolchainError(
             f"TORCH_CUDA_ARCH_LIST={asked!r}: {entry!r} is no architecture that this nvcc compiles for; expected of: "
-            f"{listed}\n  likely fix: TORCH_CUDA_ARCH_LIST=\"{listed.split()[-1]}\", or unset it"
+            f'{listed}\n  likely fix: TORCH_CUDA_ARCH_LIST="{listed.split()[-1]}", or unset it'
         )
     flags = [f"-gencode=arch=compute_{number},code=sm_{number}"]
     return [*flags, f"-gencode=arch=compute_{number},code=compute_{number}"] if match[3] else flags

@@ -74,7 +74,7 @@ def _described(folder: str) -> Torch:
             f"the PyTorch in {root} has no headers: {root / 'include/torch/extension.h'} isn't there\n"
             "  likely fix: pip install --force-reinstall torch (a build from source needs its install step)"
         )
-    said = {name: text for name, text in _VALUE.findall((root / "version.py").read_text())}
+    said = dict(_VALUE.findall((root / "version.py").read_text()))
     stamps = [root / "version.py", root / "include/torch/extension.h", *sorted((root / "lib").glob("libtorch_*.so"))]
     facts = [(path.name, found.st_size, int(found.st_mtime)) for path in stamps for found in [path.stat()]]
     version = said.get("__version__", "")
@@ -93,7 +93,7 @@ def python_include() -> str:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         raise ToolchainError(
             f"Python {version} ({sys.executable}) has no headers: {folder}/Python.h isn't there\n"
-            f"  likely fix: apt install python{version}-dev (Debian, Ubuntu), dnf install python3-devel (Fedora, RHEL), "
+            f"  likely fix: apt install python{version}-dev (Debian, Ubuntu), dnf install python3-devel (Fedora), "
             "or use a Python from conda, uv or python.org, which have them"
         )
     return folder
@@ -108,7 +108,7 @@ def cuda_home() -> str:
     return nvcc.cuda_home() or os.path.dirname(os.path.dirname(nvcc.find_nvcc().path))
 
 
-def include_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> list[str]:  # noqa: FBT001, FBT002 - PyTorch's
+def include_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> list[str]:
     """The folders of the headers that an extension needs: PyTorch's, and for ``"cuda"`` the toolkit's.
 
     Raises:
@@ -125,7 +125,7 @@ def include_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> 
     return paths
 
 
-def library_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> list[str]:  # noqa: FBT001, FBT002 - PyTorch's
+def library_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> list[str]:
     """The folders of the libraries that an extension is linked with.
 
     Raises:

@@ -30,12 +30,12 @@ def load(
     extra_ldflags: Sequence[str] | None = None,
     extra_include_paths: Sequence[Path_] | None = None,
     build_directory: Path_ | None = None,
-    verbose: bool = False,  # noqa: FBT001, FBT002 - PyTorch's
-    with_cuda: bool | None = None,  # noqa: FBT001 - PyTorch's
-    with_sycl: bool | None = None,  # noqa: FBT001 - PyTorch's
-    is_python_module: bool = True,  # noqa: FBT001, FBT002 - PyTorch's
-    is_standalone: bool = False,  # noqa: FBT001, FBT002 - PyTorch's
-    keep_intermediates: bool = True,  # noqa: FBT001, FBT002 - PyTorch's
+    verbose: bool = False,
+    with_cuda: bool | None = None,
+    with_sycl: bool | None = None,
+    is_python_module: bool = True,
+    is_standalone: bool = False,
+    keep_intermediates: bool = True,
 ) -> ModuleType | str:
     """Build an extension and load it: `torch.utils.cpp_extension.load`, built by Opwright.
 
@@ -110,14 +110,14 @@ def load_inline(
     extra_ldflags: Sequence[str] | None = None,
     extra_include_paths: Sequence[Path_] | None = None,
     build_directory: Path_ | None = None,
-    verbose: bool = False,  # noqa: FBT001, FBT002 - PyTorch's
-    with_cuda: bool | None = None,  # noqa: FBT001 - PyTorch's
-    with_sycl: bool | None = None,  # noqa: FBT001 - PyTorch's
-    is_python_module: bool = True,  # noqa: FBT001, FBT002 - PyTorch's
-    with_pytorch_error_handling: bool = True,  # noqa: FBT001, FBT002 - PyTorch's
-    keep_intermediates: bool = True,  # noqa: FBT001, FBT002 - PyTorch's
-    use_pch: bool = False,  # noqa: FBT001, FBT002 - PyTorch's
-    no_implicit_headers: bool = False,  # noqa: FBT001, FBT002 - PyTorch's
+    verbose: bool = False,
+    with_cuda: bool | None = None,
+    with_sycl: bool | None = None,
+    is_python_module: bool = True,
+    with_pytorch_error_handling: bool = True,
+    keep_intermediates: bool = True,
+    use_pch: bool = False,
+    no_implicit_headers: bool = False,
 ) -> ModuleType | str:
     """Build an extension of texts: `torch.utils.cpp_extension.load_inline`, built by Opwright.
 
@@ -208,7 +208,7 @@ def _bindings(functions: str | Sequence[str] | Mapping[str, str], *, wrapped: bo
         named = dict(functions)
     elif isinstance(functions, str):
         named = {functions: functions}
-    elif isinstance(functions, Sequence) and all(isinstance(function, str) for function in functions):
+    elif all(isinstance(function, str) for function in functions):
         named = {function: function for function in functions}
     else:
         raise ValueError(
@@ -229,7 +229,7 @@ def _quoted(text: str) -> str:
 
 
 def _written(name: str, texts: Mapping[str, str], chosen: Path_ | None) -> list[Path]:
-    """Files with these texts: in the cache, or in the folder that was chosen. One that holds its text stays as it is."""
+    """Files with these texts: in the cache, or in the chosen folder. One that holds its text stays as it is."""
     try:
         folder = _made(Path(os.path.abspath(chosen))) if chosen is not None else _own_folder(name, texts)
         paths = [folder / file for file in texts]
@@ -276,5 +276,9 @@ def _placed(library: Path, folder: Path, name: str) -> Path:
     return own
 
 
-def _told(verbose: bool) -> Callable[[str], None]:  # noqa: FBT001 - passed on
-    return (lambda line: print(f"opwright: {line}", file=sys.stderr)) if verbose else (lambda _line: None)
+def _told(verbose: bool) -> Callable[[str], None]:
+    def say(line: str) -> None:
+        if verbose:
+            sys.stderr.write(f"opwright: {line}\n")
+
+    return say

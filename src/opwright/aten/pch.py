@@ -30,6 +30,7 @@ from opwright.toolchain.process import jobs
 VARIABLE = "OPWRIGHT_PRECOMPILE"
 HEADER = "prefix.h"
 COMPILED = "prefix.h.gch"
+BINDING = "binding.o"
 _KINDS = ("background", "wait", "off")
 _KEPT = 3
 """More of them aren't kept: flags that somebody tried once shouldn't fill the cache."""
@@ -41,10 +42,17 @@ _IRRELEVANT = re.compile(r"-[IW].*|-w|-DTORCH_EXTENSION_NAME=.*|-DVERSION_INFO=.
 
 
 class Prefix(NamedTuple):
-    """The header that a source is compiled after, and the command that compiles it ahead (to a file named last)."""
+    """The header that a source is compiled after, and the words that compile it ahead.
+
+    Attributes:
+        folder: where it lies.
+        command: the compiler and its words.
+        binds: whether pybind11's side of the slim headers is compiled with it.
+    """
 
     folder: Path
     command: tuple[str, ...]
+    binds: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -93,16 +101,16 @@ def prefix(level: headers.Level, compiler: Compiler, flags: tuple[str, ...], tor
     relevant = tuple(flag for flag in flags if not _IRRELEVANT.fullmatch(flag))
     dirs = [*headers.include_dirs(level), *torch.include_dirs, include]
     search = [word for folder in dirs for word in ("-isystem", folder)]
-    command = (*compiler.link_command, *relevant, "-w", *search, "-x", "c++-header", "-c")
-    text = headers.prefix_text(level)
-    facts = (compiler.identity, torch.identity, command, text, sys.version)
+    command = (*compiler.link_command, *relevant, "-w", *search)
+    text = "#include <torch/extension.h>\n"
+    facts = (compiler.identity, torch.identity, command, text, headers.identity(), sys.version)
     key = sha256(repr(facts).encode("utf-8", "surrogateescape")).hexdigest()[:24]
     cache = Cache(cache_root())
     folder = cache.root / "pch" / f"{level}-{key}"
     cache.make(folder)
     if not (folder / HEADER).exists():
         write_atomically(folder / HEADER, text)
-    return Prefix(folder, command)
+    return Prefix(folder, command, level == "slim")
 
 
 def note_use(wanted: Prefix) -> None:
@@ -123,7 +131,6 @@ def make(wanted: Prefix) -> bool:
         OSError: the cache can't be written to.
     """
     from opwright.toolchain.lock import unless_held
-    from opwright.toolchain.process import Processes, TimeoutKilledError
     from opwright.toolchain.scratch import scratch
     from opwright.toolchain.upkeep import keep_newest
 
@@ -131,16 +138,27 @@ def make(wanted: Prefix) -> bool:
         if not is_free or wanted.is_made or wanted.is_refused:
             return wanted.is_made
         with scratch(wanted.folder, alone=True) as work:
-            made, log = work / COMPILED, work / "log"
-            words = [*wanted.command, str(wanted.folder / HEADER), "-o", str(made)]
-            with contextlib.suppress(TimeoutKilledError):
-                status = Processes().run(words, log, work)
-                if status == 0 and made.exists():
-                    os.replace(made, wanted.folder / COMPILED)
-                elif status > 0 and b"error:" in log.read_bytes() and _has_room(wanted.folder):
-                    os.replace(log, wanted.folder / "refused.log")
+            source = str(headers.INCLUDE / "binding.cpp")
+            if wanted.binds and not _compiled(wanted, work, ["-c", source], BINDING):
+                return False
+            _compiled(wanted, work, ["-x", "c++-header", "-c", str(wanted.folder / HEADER)], COMPILED)
     keep_newest(wanted.folder.parent, _KEPT)
     return wanted.is_made
+
+
+def _compiled(wanted: Prefix, work: Path, words: list[str], name: str) -> bool:
+    """Whether the compiler made the file `name`, which is then in its place."""
+    from opwright.toolchain.process import Processes, TimeoutKilledError
+
+    log = work / "log"
+    with contextlib.suppress(TimeoutKilledError):
+        status = Processes().run([*wanted.command, *words, "-o", str(work / name)], log, work)
+        if status == 0 and (work / name).exists():
+            os.replace(work / name, wanted.folder / name)
+            return True
+        if status > 0 and b"error:" in log.read_bytes() and _has_room(wanted.folder):
+            os.replace(log, wanted.folder / "refused.log")
+    return False
 
 
 def can_be_made(wanted: Prefix, compiler: Compiler) -> bool:
@@ -152,7 +170,7 @@ def make_beside(wanted: Prefix) -> None:
     """Begin to compile it ahead in a process of its own, which goes on when this one ends."""
     import subprocess
 
-    write_atomically(wanted.folder / "command.json", json.dumps(list(wanted.command)))
+    write_atomically(wanted.folder / "command.json", json.dumps([wanted.command, wanted.binds]))
     package = str(Path(__file__).parent.parent.parent)
     paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
     environment = {**os.environ, "PYTHONPATH": paths, "MAX_JOBS": "1"}
@@ -170,7 +188,8 @@ def main() -> None:
     folder = Path(sys.argv[1])
     os.nice(19)
     with contextlib.suppress(OSError, ToolchainError):
-        make(Prefix(folder, tuple(json.loads((folder / "command.json").read_bytes()))))
+        command, binds = json.loads((folder / "command.json").read_bytes())
+        make(Prefix(folder, tuple(command), binds))
 
 
 def beside() -> bool:

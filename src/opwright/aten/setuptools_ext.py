@@ -95,7 +95,7 @@ class BuildExtension(build_ext):
             super().build_extension(ext)
             return
         try:
-            built = build_extension(_described(ext), self._say)
+            built = build_extension(_described(ext, edited=bool(self.inplace or self.editable_mode)), self._say)
         except (CompileError, SourceError) as error:
             print(f"error: {error}", file=sys.stderr)  # noqa: T201 - setuptools shortens what is raised
             raise
@@ -118,7 +118,7 @@ class BuildExtension(build_ext):
         self.announce(f"opwright: {line}", 2)
 
 
-def _described(ext: Any) -> Extension:
+def _described(ext: Any, *, edited: bool) -> Extension:
     """What `ext` asks for, in our terms."""
     cxx, nvcc = _compile_args(ext)
     cuda = any(map(is_cuda, ext.sources)) or "cudart" in ext.libraries
@@ -137,6 +137,7 @@ def _described(ext: Any) -> Extension:
         with_cuda=cuda,
         defines=("-DNDEBUG", *defines),
         words_are_split=True,
+        edited=edited,
     )
 
 

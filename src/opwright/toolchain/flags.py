@@ -135,7 +135,10 @@ def compile_flags(compiler: Compiler, options: Options, language: Language) -> l
 
 def _exact_search(options: Options) -> list[str]:
     folders = [f"-I{os.path.abspath(folder)}" for folder in options.include_dirs]
-    return [*folders, *(word for folder in options.system_include_dirs for word in ("-isystem", os.path.abspath(folder)))]
+    return [
+        *folders,
+        *(word for folder in options.system_include_dirs for word in ("-isystem", os.path.abspath(folder))),
+    ]
 
 
 def link_flags(compiler: Compiler, options: Options) -> list[str]:

@@ -43,8 +43,9 @@ def find_nvcc() -> Compiler:
     path = os.environ.get("PYTORCH_NVCC") or (os.path.join(home, "bin", "nvcc") if home else "")
     if not path:
         raise ToolchainError(
-            "no CUDA compiler: nvcc is not on the PATH, none of CUDA_HOME and CUDA_PATH is set, and there is nothing in "
-            f"{', '.join(_USUAL)}\n  likely fix: install the CUDA toolkit, or set CUDA_HOME to the folder that has bin/nvcc"
+            "no CUDA compiler: nvcc is not on the PATH, neither CUDA_HOME nor CUDA_PATH is set, and none of "
+            f"{', '.join(_USUAL)} is a toolkit\n"
+            "  likely fix: install the CUDA toolkit, or set CUDA_HOME to the folder that has bin/nvcc"
         )
     if not os.access(path, os.X_OK) or not os.path.isfile(path):
         said = next((f"{name}={os.environ[name]}" for name in (*VARIABLES, "PYTORCH_NVCC") if name in os.environ), home)
@@ -75,7 +76,9 @@ def include_dirs(home: str) -> list[str]:
 def library_dir(home: str) -> str:
     """The folder of the toolkit's libraries."""
     folder = os.path.join(home, "lib64")
-    return folder if os.path.isdir(folder) or not os.path.isdir(os.path.join(home, "lib")) else os.path.join(home, "lib")
+    return (
+        folder if os.path.isdir(folder) or not os.path.isdir(os.path.join(home, "lib")) else os.path.join(home, "lib")
+    )
 
 
 def _is_toolkit(folder: str) -> bool:
@@ -111,7 +114,7 @@ def _asked(path: str, date: int) -> tuple[tuple[int, ...], str]:
 
 @functools.lru_cache
 def architectures(path: str) -> tuple[str, ...]:
-    """The architectures that the nvcc at `path` compiles for, as ``"75"``, in its order; nothing where it doesn't say."""
+    """The architectures that the nvcc at `path` compiles for, as ``"75"``; nothing where it doesn't say."""
     import subprocess
 
     try:

@@ -86,7 +86,7 @@ def keep_small(root: Path, limit: int | None) -> None:
 
 
 def keep_newest(folder: Path, count: int) -> None:
-    """Remove what was used least recently of the entries in ``folder``, unless it is being built, until ``count`` stay."""
+    """Remove the entries of ``folder`` that were used least recently, until ``count`` stay."""
     found = sorted((_entry(path) for path in _listed(folder)), key=lambda entry: entry.used)
     for entry in found[: max(0, len(found) - count)]:
         _remove(entry.path)
