@@ -16,6 +16,7 @@ _COMMANDS = {
     "cache": "Show the build cache, or empty it.",
     "demo": "Build, check and time the example operators.",
     "info": "Show what operators source files define.",
+    "migrate": "Report what an old extension uses that PyTorch has no more, and rewrite it.",
 }
 
 

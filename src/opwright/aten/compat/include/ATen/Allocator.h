@@ -1,0 +1,4 @@
+// What <ATen/Allocator.h> had.
+#pragma once
+
+#include <c10/core/Allocator.h>

@@ -1,0 +1,4 @@
+// What <ATen/CPUGeneral.h> had.
+#pragma once
+
+#include <ATen/Parallel.h>

@@ -1,0 +1,4 @@
+// What <ATen/CUDAGeneratorImpl.h> had.
+#pragma once
+
+#include <ATen/cuda/CUDAGeneratorImpl.h>

@@ -1,0 +1,4 @@
+// What <ATen/Error.h> had.
+#pragma once
+
+#include <c10/util/Exception.h>

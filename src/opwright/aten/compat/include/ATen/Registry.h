@@ -1,0 +1,4 @@
+// What <ATen/Registry.h> had.
+#pragma once
+
+#include <c10/util/Registry.h>

@@ -1,0 +1,4 @@
+// What <ATen/Type.h> had.
+#pragma once
+
+#include "../../shims/type.h"

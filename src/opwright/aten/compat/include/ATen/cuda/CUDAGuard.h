@@ -1,0 +1,4 @@
+// What <ATen/cuda/CUDAGuard.h> had.
+#pragma once
+
+#include <c10/cuda/CUDAGuard.h>

@@ -1,0 +1,4 @@
+// What <TH/THBlas.h> had.
+#pragma once
+
+#include "../../shims/th_blas.h"

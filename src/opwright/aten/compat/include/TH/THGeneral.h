@@ -1,0 +1,4 @@
+// What <TH/THGeneral.h> had.
+#pragma once
+
+#include "../../shims/th_general.h"

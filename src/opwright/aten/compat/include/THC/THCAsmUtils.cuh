@@ -1,0 +1,4 @@
+// What <THC/THCAsmUtils.cuh> had.
+#pragma once
+
+#include <ATen/cuda/AsmUtils.cuh>

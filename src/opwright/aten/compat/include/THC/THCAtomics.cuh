@@ -1,0 +1,4 @@
+// What <THC/THCAtomics.cuh> had.
+#pragma once
+
+#include <ATen/cuda/Atomic.cuh>

@@ -1,0 +1,5 @@
+// What <THC/THCDeviceUtils.cuh> had.
+#pragma once
+
+#include <ATen/cuda/DeviceUtils.cuh>
+#include "../../shims/thc_arithmetic.h"

@@ -1,0 +1,4 @@
+// What <THC/THCGeneral.hpp> had.
+#pragma once
+
+#include <THC/THCGeneral.h>

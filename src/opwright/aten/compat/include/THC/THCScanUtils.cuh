@@ -1,0 +1,4 @@
+// What <THC/THCScanUtils.cuh> had.
+#pragma once
+
+#include <ATen/cuda/ScanUtils.cuh>

@@ -1,0 +1,4 @@
+// What <THC/THCThrustAllocator.cuh> had.
+#pragma once
+
+#include "../../shims/thc_thrust.h"

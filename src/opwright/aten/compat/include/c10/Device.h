@@ -1,0 +1,4 @@
+// What <c10/Device.h> had.
+#pragma once
+
+#include <c10/core/Device.h>

@@ -1,0 +1,4 @@
+// What <torch/csrc/WindowsTorchApiMacro.h> had.
+#pragma once
+
+#include <torch/csrc/Export.h>

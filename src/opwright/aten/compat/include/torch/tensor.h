@@ -1,0 +1,4 @@
+// What <torch/tensor.h> had.
+#pragma once
+
+#include <torch/types.h>

@@ -1,0 +1,22 @@
+// The checks of 2018: AT_CHECK, AT_WARN, AT_INDEX_ERROR.
+#pragma once
+
+#include <c10/util/Exception.h>
+
+#ifndef AT_CHECK
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+// Device code can't throw: a failed check stops the kernel, as an assertion does.
+#include <c10/macros/Macros.h>
+#define AT_CHECK(condition, ...) CUDA_KERNEL_ASSERT(condition)
+#else
+#define AT_CHECK(condition, ...) TORCH_CHECK(condition __VA_OPT__(, ) __VA_ARGS__)
+#endif
+#endif
+
+#ifndef AT_WARN
+#define AT_WARN(...) TORCH_WARN(__VA_ARGS__)
+#endif
+
+#ifndef AT_INDEX_ERROR
+#define AT_INDEX_ERROR(...) TORCH_CHECK_INDEX(false, ::c10::str(__VA_ARGS__))
+#endif

@@ -1,0 +1,48 @@
+"""Words for compilers, in a setup.py, a Makefile or a script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwright.aten.compat import standards
+from opwright.migrate.model import Edit, Finding
+
+__all__ = ["find", "flag_findings"]
+
+_STANDARD = re.compile(r"(?<![\w-])--?std=(?:c|gnu)\+\+(?:98|0x|03|11|1y|14)(?!\w)")
+_ARCHITECTURE = re.compile(r"(?<![a-zA-Z0-9])(?:sm|compute)_(\d{2})(?!\d)")
+_ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=0(?!\d)")
+_COMMENT = re.compile(r"(?<!\S)#.*")
+_FIRST_ARCHITECTURE = 75  # of CUDA 13
+
+
+def find(text: str) -> list[Finding]:
+    """Everything in a Makefile, a script of a shell or one of CMake, decoded as latin-1. Nothing there is rewritten."""
+    found: list[Finding] = []
+    place = 0
+    for line in text.splitlines(keepends=True):
+        comment = _COMMENT.search(line)
+        found += flag_findings(text, place, place + (comment.start() if comment else len(line)), rewritten=False)
+        place += len(line)
+    return found
+
+
+def flag_findings(text: str, start: int, end: int, *, rewritten: bool) -> Iterator[Finding]:
+    """What is outdated between two places of a text."""
+    for match in _STANDARD.finditer(text, start, end):
+        today = standards.outdated(match.group())
+        edits = (Edit(match.start(), match.end(), today),) if rewritten else ()
+        yield Finding(_line(text, match.start()), match.group(), "removed", today, edits)
+    for match in _ARCHITECTURE.finditer(text, start, end):
+        if int(match[1]) < _FIRST_ARCHITECTURE:
+            today = f"{_FIRST_ARCHITECTURE} or later, where nvcc is CUDA 13's"
+            yield Finding(_line(text, match.start()), match.group(), "removed", today)
+    for match in _ABI.finditer(text, start, end):
+        yield Finding(
+            _line(text, match.start()), match.group(), "removed", "nothing: PyTorch is built with the new ABI"
+        )
+
+
+def _line(text: str, place: int) -> int:
+    return text.count("\n", 0, place) + 1
