@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from opwright.aten import explain, flags, headers, pch
+from opwright.aten.compat import Compat
+from opwright.aten.compat import needed as needed_of_older
 from opwright.aten.installed import Torch, find_torch, include_paths, libraries, library_paths, python_include
 from opwright.errors import CompileError, SourceError
 from opwright.toolchain import Built, Compiler, Options, Unit, build, find_compiler, include_line
@@ -80,6 +82,7 @@ class _Build:
         self.python = "" if extension.program else python_include()
         self.processes = Processes()
         self.texts = {source: self._read(source) for source in extension.sources}
+        self.older = {source: self._older(source) for source in extension.sources}
         self.bindings: set[str] = set()
 
     def run(self) -> Built:
@@ -92,9 +95,9 @@ class _Build:
     def _object(self, source: Path) -> Built:
         """The object of one source, with the lightest headers that it compiles with."""
         if is_cuda(source):
-            return self._compiled(source, self._cuda_options(), "cuda")
+            return self._compiled(source, self._cuda_options(source), "cuda")
         text, note = self.texts[source], headers.remembered(source, self.torch)
-        least = headers.highest(headers.needed(text), note.least)
+        least = headers.highest(headers.needed(text), note.least, "light" if self.older[source] else "slim")
         asked = headers.highest(note.level, least) if note.digest == text.digest else least
         least, level, built = self._with_enough(source, least, asked)
         if (known := headers.Note(least, text.digest, level)) != note:
@@ -113,7 +116,7 @@ class _Build:
             self.progress(line)
 
         try:
-            return least, level, self._compiled(source, self._cpp_options(prefix, level), "c++", progress)
+            return least, level, self._compiled(source, self._cpp_options(source, prefix, level), "c++", progress)
         except CompileError as error:
             following = headers.next_level(level, str(error), self.torch)
             if following is None:
@@ -129,20 +132,20 @@ class _Build:
         if not text.is_covered:
             return level, None, []
         compiler = find_compiler("c++")
-        prefix = self._prefix(level, compiler)
+        prefix = self._prefix(source, level, compiler)
         begin = self._preparations(prefix, compiler)
         if level == "slim" and not prefix.is_made:
             if begin and pch.mode() == "wait":
                 begin.pop()()
             if not prefix.is_made:
-                return "light", self._prefix("light", compiler), begin
+                return "light", self._prefix(source, "light", compiler), begin
         if level == "slim" and text.binds:
             self.bindings.add(str(prefix.folder / pch.BINDING))
         pch.note_use(prefix)
         return level, prefix, begin
 
-    def _prefix(self, level: headers.Level, compiler: Compiler) -> pch.Prefix:
-        words = self._words(self.extension.cflags)
+    def _prefix(self, source: Path, level: headers.Level, compiler: Compiler) -> pch.Prefix:
+        words = self._cflags(source)
         said = (*flags.cpp_flags(words), *self._defines(), *words)
         return pch.prefix(level, compiler, said, self.torch, self.python)
 
@@ -166,27 +169,39 @@ class _Build:
         except CompileError as error:
             raise explain.compile_error(error, self.torch) from None
 
-    def _cpp_options(self, prefix: pch.Prefix | None, level: headers.Level) -> Options:
-        words = self._words(self.extension.cflags)
+    def _cpp_options(self, source: Path, prefix: pch.Prefix | None, level: headers.Level) -> Options:
+        words = self._cflags(source)
         said = (*flags.cpp_flags(words), *self._defines())
         if prefix is None:
-            return self._options(said, words, self._shared())
-        dirs: list[str | Path] = [prefix.folder, *headers.include_dirs(level), *self._shared()]
-        return self._options((*said, *prefix.flags), words, dirs)
+            return self._options(source, said, words, [])
+        return self._options(source, (*said, *prefix.flags), words, [prefix.folder, *headers.include_dirs(level)])
 
-    def _cuda_options(self) -> Options:
-        nvcc = find_compiler("cuda")
-        words = self._words(self.extension.cuda_cflags)
-        said = (*flags.cuda_flags(words, nvcc.path), *self._defines())
-        return self._options(said, words, self._shared())
+    def _cuda_options(self, source: Path) -> Options:
+        words = self.older[source].flags(self._words(self.extension.cuda_cflags))
+        said = (*flags.cuda_flags(words, find_compiler("cuda").path), *self._defines())
+        return self._options(source, said, words, [])
 
-    def _options(self, said: Sequence[str], words: Sequence[str], system: Sequence[str | Path]) -> Options:
+    def _cflags(self, source: Path) -> list[str]:
+        return self.older[source].flags(self._words(self.extension.cflags))
+
+    def _older(self, source: Path) -> Compat:
+        """What a source that was written for an older PyTorch needs of it."""
+        given = self.extension.cuda_cflags if is_cuda(source) else self.extension.cflags
+        words = [*self._words(given), *(f"-I{folder}" for folder in self.extension.include_dirs)]
+        found = needed_of_older([source], words)
+        for line in found.report:
+            self.progress(f"{source.name}: {line}")
+        return found
+
+    def _options(self, source: Path, said: Sequence[str], words: Sequence[str], first: Sequence[str | Path]) -> Options:
+        older = self.older[source]
+        included = [word for header in older.headers for word in ("-include", str(header))]
         return Options(
             native=False,
-            exact=tuple(said),
+            exact=(*said, *included),
             extra_cflags=tuple(words),
             include_dirs=self.extension.include_dirs,
-            system_include_dirs=tuple(system),
+            system_include_dirs=(*first, *older.include_dirs, *self._shared()),
             identity=f"{self.torch.identity}|{headers.identity()}|{sys.version}",
             relocatable=True,
         )

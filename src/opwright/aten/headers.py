@@ -120,7 +120,8 @@ def include_dirs(level: Level) -> tuple[str, ...]:
 @functools.lru_cache
 def identity() -> str:
     """Changes when one of our headers does."""
-    files = sorted(path for path in INCLUDE.rglob("*") if path.is_file())
+    folders = INCLUDE, INCLUDE.parent / "compat"
+    files = sorted(path for folder in folders for path in folder.rglob("*.*") if path.suffix not in {".py", ".pyc"})
     return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
