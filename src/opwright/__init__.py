@@ -37,7 +37,7 @@ _LAZY = {
     "Operators": "opwright.runtime",
     "Signature": "opwright.signature",
     "bundle": "opwright.runtime.bundle",
-    "load": "opwright.runtime",
+    "load": "opwright.front",
     "load_inline": "opwright.runtime.inline",
     "parse": "opwright.signature",
     "unwatch": "opwright.runtime",

@@ -156,7 +156,7 @@ class _Build:
     def _precompile(self, prefix: pch.Prefix) -> None:
         if pch.mode() == "wait":
             self.progress(f"compiling PyTorch's headers ahead, once for {self.torch.version}")
-            pch.make(prefix)
+            pch.make(prefix, patient=True)
         elif pch.beside():
             pch.make_beside(prefix)
 
@@ -252,7 +252,7 @@ class _Build:
         folders = library_paths("cuda" if extension.with_cuda else "cpu")
         names += ["cudart"] if extension.with_cuda else []
         words = [*(f"-L{folder}" for folder in folders), "-Wl,--no-as-needed", *(f"-l{name}" for name in names)]
-        return [*words, f"-Wl,-rpath,{self.torch.lib}"]
+        return [*words, *(f"-Wl,-rpath,{folder}" for folder in folders)]
 
 
 def _states(words: Sequence[str]) -> list[tuple[str, int, int]]:

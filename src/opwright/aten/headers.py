@@ -135,6 +135,7 @@ def next_level(level: Level, said: str, torch: Torch) -> Level | None:
     """
     if level == "full":
         return None
+    said = said.partition("\nfull log:")[0]  # what follows is the command, with our folders in it
     lines = _ERROR.findall(said)
     if level == "slim" and _OURS.search(said):
         return "light"

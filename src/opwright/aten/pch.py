@@ -38,7 +38,11 @@ _ROOM = 2 << 30
 """Bytes that must be free on the disk for one to be made."""
 _USE_NOTED_AFTER = 3600.0
 # What doesn't change the meaning of PyTorch's headers, or what gcc itself checks before it takes one.
-_IRRELEVANT = re.compile(r"-[IW].*|-w|-DTORCH_EXTENSION_NAME=.*|-DVERSION_INFO=.*|-pipe|-fno-gnu-unique", re.DOTALL)
+_IRRELEVANT = re.compile(
+    r"-[IW].*|-w|-pipe|-fno-gnu-unique|-DTORCH_EXTENSION_NAME=.*|"
+    r"-D(?!_|NDEBUG|AT_|C10_|CAFFE2_|CUDA|TORCH_|USE_|Py_|PYBIND11_)\w+(?:=.*)?",
+    re.DOTALL,
+)
 
 
 class Prefix(NamedTuple):
@@ -123,18 +127,24 @@ def note_use(wanted: Prefix) -> None:
             os.utime(path)
 
 
-def make(wanted: Prefix) -> bool:
-    """Compile it ahead, unless somebody else does just now; whether it is there.
+def make(wanted: Prefix, *, patient: bool = False) -> bool:
+    """Compile it ahead; whether it is there.
+
+    Args:
+        wanted: what.
+        patient: wait for somebody who does it just now, instead of going away.
 
     Raises:
         ToolchainError: the compiler can't be started.
         OSError: the cache can't be written to.
     """
-    from opwright.toolchain.lock import unless_held
+    from opwright.toolchain.lock import locked, unless_held
+    from opwright.toolchain.process import time_limit
     from opwright.toolchain.scratch import scratch
     from opwright.toolchain.upkeep import keep_newest
 
-    with unless_held(wanted.folder / "lock") as is_free:
+    lock = wanted.folder / "lock"
+    with locked(lock, time_limit(), lambda: None) if patient else unless_held(lock) as is_free:
         if not is_free or wanted.is_made or wanted.is_refused:
             return wanted.is_made
         with scratch(wanted.folder, alone=True) as work:
