@@ -33,7 +33,7 @@ class Lltm(torch.autograd.Function):
         return new_h, new_cell
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad_h: Tensor, grad_cell: Tensor) -> tuple[Tensor, ...]:
         """The gradients of the inputs, in their order."""
         return tuple(built(grad_h.device.type).backward(grad_h, grad_cell, *ctx.saved_tensors))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -106,7 +107,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 }
 """
 X = torch.arange(3.0)
-CALLS = [
+CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("several", (X,), {}), ("several", (X, "b"), {}), ("several", (), {"text": "c", "x": X}), ("several", (X, 1), {}),
     ("scaled", (1.5,), {}), ("scaled", (1, 3, True, 2), {}), ("scaled", (1, 2.5), {}), ("scaled", ("1",), {}),
     ("listed", ([X, X], [2, 1]), {}), ("listed", ((X,), (2,)), {}), ("listed", ([], X), {}), ("listed", ([1], []), {}),
@@ -121,7 +122,7 @@ EXPECTED = {
 }  # fmt: skip
 
 
-def outcome(module: ModuleType, call: tuple[str, tuple[object, ...], dict[str, object]]) -> object:
+def outcome(module: ModuleType, call: tuple[str, tuple[Any, ...], dict[str, Any]]) -> object:
     name, args, kwargs = call
     try:
         return getattr(module, name)(*args, **kwargs)
@@ -146,9 +147,8 @@ def test_slim_bindings(module: Callable[..., ModuleType]) -> None:
     assert equal(results[13], X + 2)
     assert equal(results[21], X + X)
     assert results[25] == (IndexError, "too far")
-    kind, text = results[26]  # type: ignore[misc]
-    assert kind is IndexError
-    assert text.startswith("not positive: 0")
+    assert results[26][0] is IndexError  # type: ignore[index]
+    assert results[26][1].startswith("not positive: 0")  # type: ignore[index]
     for index in (3, 6, 7, 10, 11, 15, 17, 22, 29):
         assert results[index][0] is TypeError, CALLS[index]  # type: ignore[index]
 
@@ -225,7 +225,6 @@ def test_headers_compiled_beside_another_process(tmp_path: Path) -> None:
             break
         time.sleep(0.1)
     assert wanted.is_made
-    assert not list(folder.glob(".work-*")) or time.sleep(1) is None
 
 
 def test_only_so_many_are_kept(tmp_path: Path) -> None:
