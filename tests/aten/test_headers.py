@@ -134,7 +134,7 @@ def equal(one: object, other: object) -> bool:
     if isinstance(one, torch.Tensor):
         return isinstance(other, torch.Tensor) and one.dtype == other.dtype and torch.equal(one, other)
     if isinstance(one, (list, tuple)):
-        return type(one) is type(other) and len(one) == len(other) and all(map(equal, one, other))  # type: ignore[arg-type]
+        return type(one) is type(other) and len(one) == len(other) and all(map(equal, one, other))
     return type(one) is type(other) and one == other
 
 

@@ -141,6 +141,42 @@ def test_opwright_load_knows_such_a_source(source: Callable[..., Path], tmp_path
         opwright.load(path, kernel)
 
 
+def test_a_program(tmp_path: Path) -> None:
+    main = tmp_path / "main.cpp"
+    main.write_text("#include <cstdio>\nint main() { std::puts(WORD); }\n")
+    where = load("talking", [main], ["-DWORD='\"hello\"'"], is_python_module=False, is_standalone=True)
+    assert subprocess.run([str(where)], capture_output=True, text=True, check=True).stdout == "hello\n"
+
+
+KERNEL = """
+#include <cuda_runtime.h>
+__global__ void twice(float *x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }
+int launch(float *x, int n) {
+  twice<<<1, n>>>(x, n);
+  return cudaGetLastError();
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(cpp_extension.CUDA_HOME is None, reason="no CUDA toolkit")
+def test_a_kernel_beside_c_plus_plus(source: Callable[..., Path], tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.cu"
+    kernel.write_text(KERNEL)
+    text = "int launch(float *, int);\nint run(torch::Tensor x) { return launch(x.data_ptr<float>(), 1); }\n"
+    path = source(text + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }')
+    made = load("mixed", [path, kernel])
+    x = torch.ones(1)
+    if torch.cuda.is_available():
+        x = x.cuda()
+        assert (made.run(x), float(x)) == (0, 2.0)  # type: ignore[union-attr]
+    else:
+        assert made.run(x) != 0  # type: ignore[union-attr]
+    kernel.write_text(KERNEL.replace("x[threadIdx.x] *= 2", "y[0] = 1"))
+    with pytest.raises(CompileError, match=rf'^{kernel}:3: error: identifier "y" is undefined'):
+        load("mixed", [path, kernel])
+
+
 _SCRIPT = """
 import sys
 from opwright.cpp_extension import load

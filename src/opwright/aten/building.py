@@ -14,7 +14,8 @@ from opwright.aten.compat import Compat
 from opwright.aten.compat import needed as needed_of_older
 from opwright.aten.installed import Torch, find_torch, include_paths, libraries, library_paths, python_include
 from opwright.errors import CompileError, SourceError
-from opwright.toolchain import Built, Compiler, Options, Unit, build, find_compiler, include_line
+from opwright.toolchain import Built, Compiler, Options, Unit, build, cache_root, find_compiler, include_line
+from opwright.toolchain.cache import unwritable
 from opwright.toolchain.process import Processes, in_parallel
 
 CUDA_SUFFIXES = (".cu", ".cuh")
@@ -138,7 +139,8 @@ class _Build:
             if begin and pch.mode() == "wait":
                 begin.pop()()
             if not prefix.is_made:
-                return "light", self._prefix(source, "light", compiler), begin
+                light = self._prefix(source, "light", compiler)
+                return "light", light, begin or self._preparations(light, compiler)
         if level == "slim" and text.binds:
             self.bindings.add(str(prefix.folder / pch.BINDING))
         pch.note_use(prefix)
@@ -147,7 +149,10 @@ class _Build:
     def _prefix(self, source: Path, level: headers.Level, compiler: Compiler) -> pch.Prefix:
         words = self._cflags(source)
         said = (*flags.cpp_flags(words), *self._defines(), *words)
-        return pch.prefix(level, compiler, said, self.torch, self.python)
+        try:
+            return pch.prefix(level, compiler, said, self.torch, self.python)
+        except OSError as error:
+            raise unwritable(cache_root(), error) from error
 
     def _preparations(self, prefix: pch.Prefix, compiler: Compiler) -> list[Callable[[], None]]:
         wanted = self.extension.edited and pch.mode() != "off" and pch.can_be_made(prefix, compiler)

@@ -18,6 +18,16 @@ _MODULES: dict[tuple[str, str], ModuleType] = {}
 _LOCK = threading.RLock()
 
 
+def _renew() -> None:
+    """In a forked child: its parent's threads, which may have held the lock, aren't there."""
+    global _LOCK  # noqa: PLW0603
+    _LOCK = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
+
+
 def import_module(name: str, library: Path) -> ModuleType:
     """The module `name` that the library defines; the same one for the same library.
 

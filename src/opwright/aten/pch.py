@@ -35,7 +35,7 @@ _KINDS = ("background", "wait", "off")
 _KEPT = 3
 """More of them aren't kept: flags that somebody tried once shouldn't fill the cache."""
 _ROOM = 2 << 30
-"""Bytes that must be free on the disk for one to be made."""
+"""Bytes that must be free on the disk, and allowed to the cache, for one to be made."""
 _USE_NOTED_AFTER = 3600.0
 # What doesn't change the meaning of PyTorch's headers, or what gcc itself checks before it takes one.
 _IRRELEVANT = re.compile(
@@ -208,5 +208,7 @@ def beside() -> bool:
 
 
 def _has_room(folder: Path) -> bool:
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize > _ROOM
+    from opwright.toolchain.upkeep import size_limit
+
+    found, limit = os.statvfs(folder), size_limit()
+    return found.f_bavail * found.f_frsize > _ROOM and (limit is None or limit >= _ROOM)
