@@ -117,7 +117,7 @@ def test_no_cuda_toolkit(source: Callable[..., Path], monkeypatch: pytest.Monkey
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "nowhere"))
     kernel = source("", "kernel.cu")
     with pytest.raises(
-        ToolchainError, match=r"no CUDA compiler at .*nowhere/bin/nvcc \(CUDA_HOME=.*likely fix: set CUDA_HOME"
+        ToolchainError, match=r"no CUDA compiler at .*nowhere/bin/nvcc \(CUDA_HOME=(?s:.*)likely fix: set CUDA_HOME"
     ):
         load("mine", [kernel])
 

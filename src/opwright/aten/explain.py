@@ -29,12 +29,12 @@ _COMPILING = _causes(
         "Python's headers are missing: apt install python3-dev (Debian, Ubuntu), dnf install python3-devel (Fedora)",
     ),
     (
-        _NOT_FOUND.format(r"(cuda\w*\.h|cublas\w*\.h|cusparse\.h|device_launch_parameters\.h)"),
-        "{0} is CUDA's: pass with_cuda=True (in setup.py a CUDAExtension), and set CUDA_HOME if that is unusual",
-    ),
-    (
         _NOT_FOUND.format(r"(c10/cuda/impl/cuda_cmake_macros\.h)"),
         "the installed PyTorch is built without CUDA: pip install one with CUDA (pytorch.org says how)",
+    ),
+    (
+        _NOT_FOUND.format(r"(cuda\w*\.h|cublas\w*\.h|cusparse\.h|device_launch_parameters\.h)"),
+        "{0} is CUDA's: pass with_cuda=True (in setup.py a CUDAExtension), and set CUDA_HOME if that is unusual",
     ),
     (
         _NOT_FOUND.format(r"((?:THC?|THCUNN|THNN)/[\w./]+)"),
@@ -86,7 +86,7 @@ def compile_error(error: CompileError, torch: Torch) -> CompileError:
 def _fix(causes: Sequence[_Cause], text: str) -> str | None:
     for cause in causes:
         if found := cause.pattern.search(text):
-            return cause.fix.format(*(group or "" for group in found.groups()))
+            return cause.fix.format(*filter(None, found.groups()))
     return None
 
 
@@ -144,7 +144,7 @@ def _undefined(name: str, symbol: str, said: str, torch: Torch) -> str:
     readable = demangled(symbol)
     if re.search(r"c10::cuda|at::cuda|c10_cuda|torch_cuda", readable) and torch.cuda is None:
         fix = "the installed PyTorch is built without CUDA: pip install one with CUDA (pytorch.org says how)"
-    elif "std::string" in readable.replace("std::__cxx11", "") and re.search(r"\b(?:c10|at|torch)::", readable):
+    elif re.search(r"\bstd::(?:string|basic_string)\b", readable) and re.search(r"\b(?:c10|at|torch)::", readable):
         fix = (
             "it and PyTorch were built with different C++ library interfaces (_GLIBCXX_USE_CXX11_ABI): build it again "
             "without that macro in its flags"

@@ -180,6 +180,8 @@ def make_beside(wanted: Prefix) -> None:
     """Begin to compile it ahead in a process of its own, which goes on when this one ends."""
     import subprocess
 
+    if not sys.executable:  # Python within another program: no process of its own to be had
+        return
     write_atomically(wanted.folder / "command.json", json.dumps([wanted.command, wanted.binds]))
     package = str(Path(__file__).parent.parent.parent)
     paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
