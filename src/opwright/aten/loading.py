@@ -74,7 +74,7 @@ def explained(name: str, library: Path, error: Exception) -> ImportError:
 
     def defined() -> str:
         data = library.read_bytes() if os.path.exists(library) else b""
-        return " ".join(found.decode() for found in set(re.findall(rb"PyInit_\w+", data)))
+        return " ".join(found.decode() for found in set(re.findall(rb"\0(PyInit_\w+)(?=\0)", data)))
 
     said = str(error)
     text = explain.import_problem(name, said, defined, find_torch()) or loading_problem(said) or said
