@@ -17,6 +17,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
 # Warnings are errors, but for one that PyTorch raises at itself.
 WARNINGS = ("-W", "error", "-W", "ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PYTHON_FILE = re.compile(r"# (\S+\.py)\n")
 
 
 def blocks(document: Path, language: str) -> list[str]:
@@ -24,21 +25,29 @@ def blocks(document: Path, language: str) -> list[str]:
 
 
 def files_of(document: Path) -> dict[str, str]:
-    """C++ and C blocks whose first line names a file."""
+    """C++ and C blocks, whose first line names a file, and Python blocks whose first line does."""
     named = {}
     for language in ("cpp", "c"):
         for code in blocks(document, language):
             first = re.match(r"// (\S+)\n", code)
             assert first, f"a {language} block of {document.name} has no first line with its file's name"
             named[first[1]] = code
+    for code in blocks(document, "python"):
+        if first := PYTHON_FILE.match(code):
+            named[first[1]] = code
     return named
+
+
+def write_files(document: Path, folder: Path) -> None:
+    for name, text in files_of(document).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_python_blocks_run(document: Path, tmp_path: Path) -> None:
-    for name, text in files_of(document).items():
-        (tmp_path / name).write_text(text)
-    script = "\n".join(blocks(document, "python"))
+    write_files(document, tmp_path)
+    script = "\n".join(code for code in blocks(document, "python") if not PYTHON_FILE.match(code))
     if not script and not files_of(document):
         pytest.skip("no Python or C++ in it")
     done = subprocess.run(
@@ -60,7 +69,7 @@ def test_python_blocks_of_an_example_run_in_its_folder(document: Path) -> None:
 
 @pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.parent.name)
 def test_cpp_blocks_of_an_example_are_in_its_sources(document: Path) -> None:
-    sources = "".join(path.read_text() for path in document.parent.glob("*.c*"))
+    sources = "".join(path.read_text() for path in document.parent.glob("**/*.c*"))
     for line in "".join([*blocks(document, "cpp"), *blocks(document, "c")]).splitlines():
         assert line in sources
 
@@ -68,8 +77,7 @@ def test_cpp_blocks_of_an_example_are_in_its_sources(document: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_shell_blocks_name_what_exists(document: Path, tmp_path: Path) -> None:
     """`make` targets exist; `opwright` commands run (the demo and the targets themselves are run by CI)."""
-    for name, text in files_of(document).items():
-        (tmp_path / name).write_text(text)
+    write_files(document, tmp_path)
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for line in "\n".join(blocks(document, "sh")).splitlines():
         words = shlex.split(line, comments=True)

@@ -28,6 +28,7 @@ from opwright.errors import (
 )
 
 if TYPE_CHECKING:
+    from opwright.aten.differentiable import differentiable
     from opwright.runtime import Operators, load, unwatch
     from opwright.runtime.bundle import bundle
     from opwright.runtime.inline import load_inline
@@ -37,6 +38,7 @@ _LAZY = {
     "Operators": "opwright.runtime",
     "Signature": "opwright.signature",
     "bundle": "opwright.runtime.bundle",
+    "differentiable": "opwright.aten.differentiable",
     "load": "opwright.front",
     "load_inline": "opwright.runtime.inline",
     "parse": "opwright.signature",
@@ -56,6 +58,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "bundle",
+    "differentiable",
     "load",
     "load_inline",
     "parse",

@@ -39,7 +39,7 @@ RUNTIMES = pytest.mark.parametrize("runtime", ["native", "python"])
 
 @RUNTIMES
 def test_some_calls(runtime: str, tmp_path: Path) -> None:
-    check_calls(1500, tmp_path, {"OPWRIGHT_RUNTIME": runtime})
+    check_calls(1000, tmp_path, {"OPWRIGHT_RUNTIME": runtime})
 
 
 @pytest.mark.slow

@@ -214,6 +214,18 @@ def test_extra_units_are_compiled_in_their_own_language(project: Path, answer: A
     assert answer(build(unit)) == 10
 
 
+def test_units_with_words_of_their_own(answer: Answer) -> None:
+    def unit(value: int) -> Unit:
+        part = Unit("part", "int part(void) { return VALUE; }\n", language="c", cflags=(f"-DVALUE={value}",))
+        text = (
+            f'#ifdef VALUE\n#error VALUE\n#endif\nextern "C" int part();\n{EXPORT}int answer() {{ return part(); }}\n'
+        )
+        return Unit("words", text, extra=(part,))
+
+    assert [answer(build(unit(value))) for value in (1, 2, 1)] == [1, 2, 1]
+    assert build(unit(2)).cached
+
+
 def test_a_c_unit_alone(project: Path, answer: Answer, compile_source: Compile) -> None:
     source = project / "plain.c"
     source.write_text('__attribute__((visibility("default"))) int answer(void) { int class = 3; return class; }\n')

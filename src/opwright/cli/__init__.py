@@ -15,8 +15,10 @@ _COMMANDS = {
     "build": "Compile every kernel in source files, for every element type.",
     "cache": "Show the build cache, or empty it.",
     "demo": "Build, check and time the example operators.",
+    "doctor": "Look at compilers, PyTorch, CUDA, the cache: what is wrong, what to type.",
     "info": "Show what operators source files define.",
     "migrate": "Report what an old extension uses that PyTorch has no more, and rewrite it.",
+    "run": "Run a script written for PyTorch 0.1 to 0.4, with the C FFI.",
 }
 
 

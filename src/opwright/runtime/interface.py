@@ -54,6 +54,7 @@ class KernelState:
     ellipsis: bool
     provider: Provider
     derived: bool = False  # whether there is an instance for each choice of results
+    bound: bool = False  # whether it is a Python function, which somebody else registers (bound.py)
     handle: Any = None  # what the runtime wants to find in it
     paths: dict[int, str] = field(default_factory=dict)
 
@@ -127,7 +128,7 @@ class Runtime(Protocol):
         node: str,
         missing: str,
     ) -> None:
-        """Register the CPU and the Autograd kernel of `op`.
+        """Register the CPU and the Autograd kernel of `op`; the latter alone, where the kernel is bound.
 
         Args:
             kernel: what `op` runs.

@@ -84,8 +84,10 @@ def check_name(name: str, namespace: str) -> None:
         )
 
 
-def check_free(namespace: str) -> None:
+def check_free(namespace: str, function: str = "load") -> None:
     """A namespace that torch or another library has operators in is not ours to add to.
+
+    `function`: of ours, which is asked to.
 
     Raises:
         SourceError: it is one of those.
@@ -97,5 +99,6 @@ def check_free(namespace: str) -> None:
     ):
         raise SourceError(
             f"the namespace torch.ops.{namespace} belongs to PyTorch or to another library\n"
-            '  likely fix: load(..., namespace="...") with another name, or rename the source'
+            f'  likely fix: {function}(..., namespace="...") with another name'
+            + (", or rename the source" if function == "load" else "")
         )

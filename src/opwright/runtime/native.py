@@ -19,6 +19,7 @@ from opwright import errors
 from opwright.errors import OpwrightError, ToolchainError
 from opwright.runtime.abi import LibraryTable
 from opwright.toolchain import Built, Options, Unit, build, include_line
+from opwright.toolchain.build import look_up
 
 CSRC = Path(__file__).parent / "csrc"
 _BUILD = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_int32))
@@ -50,6 +51,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
         ctypes.c_void_p,
         [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32],
     ),
+    "opw_operator_bind": (None, [ctypes.c_void_p]),
     "opw_operator_register": (
         ctypes.c_int32,
         [*[ctypes.c_void_p] * 5, ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p],
@@ -158,10 +160,22 @@ def build_native(
         rebuild: build it in any case.
         for_bundles: as an object file that knows nothing of Python.
     """
-    # One translation unit: PyTorch's headers, which take most of the time, are read once, and calls can be inlined.
+    return build(_unit(), _options(for_bundles=for_bundles), on_progress=on_progress or _say, rebuild=rebuild)
+
+
+def known_native() -> Path | None:
+    """The runtime for this PyTorch, if it has been built.
+
+    Raises:
+        ToolchainError: there is no usable compiler to have built it with, or no usable cache.
+    """
+    return look_up(_unit(), _options(for_bundles=False))
+
+
+def _unit() -> Unit:
+    """One translation unit: PyTorch's headers, which take most of the time, are read once, and calls can be inlined."""
     files = sorted(CSRC.glob("*.cpp"))
-    runtime = Unit(f"opwright-runtime-torch{_minor()}", "".join(f"{include_line(f)}\n" for f in files), files[0])
-    return build(runtime, _options(for_bundles=for_bundles), on_progress=on_progress or _say, rebuild=rebuild)
+    return Unit(f"opwright-runtime-torch{_minor()}", "".join(f"{include_line(f)}\n" for f in files), files[0])
 
 
 def _say(line: str) -> None:

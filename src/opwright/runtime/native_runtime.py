@@ -62,7 +62,10 @@ class NativeRuntime:
         address, count = plan.buffer_info()
         qualified, overload = op._schema.name.encode(), op._overloadname.encode()  # noqa: SLF001 - there is no other way
         made = self._library.operator_new(kernel.handle, qualified, overload, address, count, int(residuals))
-        return int(self._library.checked(made))
+        operator = int(self._library.checked(made))
+        if kernel.bound:
+            self._library.operator_bind(operator)
+        return operator
 
     def connect(
         self,

@@ -11,6 +11,7 @@ import torch
 
 from opwright.errors import SignatureError
 from opwright.runtime.batching import batched
+from opwright.runtime.bound import Bound, BoundKernel
 from opwright.runtime.current import traced, unnoticed
 from opwright.runtime.fake import fake
 from opwright.runtime.interface import ForwardMode, KernelState, Operator, Provider
@@ -95,7 +96,9 @@ class _Form:
         self.namespace, self.overload, self.signature = namespace, overload, signature
         self.axes, self.ellipsis = (of.axes, of.ellipsis) if of else ((), False)
         self.mask = of is not None
-        self.kernel = add(KernelState(signature, self.axes, self.ellipsis, provider, derived=provider.masked))
+        self.bound = provider if isinstance(provider, Bound) else None
+        derived, bound = provider.masked, self.bound is not None
+        self.kernel = add(KernelState(signature, self.axes, self.ellipsis, provider, derived=derived, bound=bound))
         self.public, self.run_public = self._define(signature.name, residuals=False)
         self.internal, self.run_internal = self.public, self.run_public
         if signature.residuals:
@@ -123,6 +126,9 @@ class _Form:
         else:
             over_batches = batched(op, signature, self.axes) if signature.broadcasts else looped(op, signature, rule)
             torch.library.register_vmap(op, over_batches, lib=library)
+        if self.bound:
+            kernel = BoundKernel(self.kernel, op, residuals=residuals, mask=self.mask)
+            library.impl(op, kernel, "CompositeExplicitAutograd")
         return op, started().define(self.kernel, op, residuals=residuals, mask=self.mask)
 
     def connect(self, wiring: Derivative | None, backward: _Form | None, jvp: Registered | None) -> None:
@@ -137,7 +143,7 @@ class _Form:
                 wiring,
                 jvp=forward_mode,
                 node=node_name(self.signature),
-                missing=missing(self.signature),
+                missing=missing(self.signature, bound=self.bound is not None),
             )
 
 
@@ -149,13 +155,17 @@ def node_name(signature: Signature) -> str:
 _ORDERS = ("gradient", "second derivative", "third derivative")
 
 
-def missing(signature: Signature) -> str:
-    """The error of differentiating an operator that has no backward."""
+def missing(signature: Signature, *, bound: bool = False) -> str:
+    """The error of differentiating an operator that has no backward; `bound`: it is made of a Python function."""
     order = signature.name.count(BACKWARD)
     what = _ORDERS[order] if order < len(_ORDERS) else f"derivative of order {order + 1}"
     written = suggestion(signature)
     fix = (
-        f'write OPWRIGHT("{written}") and its function beside it'
+        (
+            f"give differentiable() a function for it, and its signature: {written}"
+            if bound
+            else f'write OPWRIGHT("{written}") and its function beside it'
+        )
         if written
         else "none: the names of its arguments would clash, so this order can't be written"
     )

@@ -72,6 +72,17 @@ def build(
     return _Builder(options, on_progress, processes).build(unit, rebuild=rebuild)
 
 
+def look_up(unit: Unit, options: Options | None = None) -> Path | None:
+    """The library of ``unit``, if the cache has it; nothing is compiled.
+
+    Raises:
+        ToolchainError: no usable compiler or no usable cache folder.
+    """
+    cache, reader = Cache(cache_root()), Reader()
+    plan = make_plan(unit, options or Options(), reader)
+    return cache.lookup(cache.folder(plan.name, plan.key), reader)
+
+
 def build_many(
     units: Sequence[Unit], options: Options | None = None, *, on_progress: Callable[[str], None] | None = None
 ) -> list[Built]:

@@ -80,12 +80,16 @@ class _Facts(NamedTuple):
     system_dirs: tuple[str, ...]
 
 
-def find_compiler(language: Language = "c++") -> Compiler:
+def find_compiler(language: Language = "c++", *, seconds: float = _PROBE_SECONDS) -> Compiler:
     """The compiler for ``language``.
 
     ``CC``/``CXX`` decide where they are set (they may hold a launcher and flags: ``ccache g++ -m64``);
     else the first usable one of ``c++``, ``g++``, ``clang++`` on the ``PATH``. A launcher may also be named
     in ``OPWRIGHT_LAUNCHER`` or ``CMAKE_CXX_COMPILER_LAUNCHER``.
+
+    Args:
+        language: what it compiles.
+        seconds: for which it may think about what it is.
 
     Raises:
         ToolchainError: there is none, it is too old (gcc before 11, clang before 15), or can't be run.
@@ -99,12 +103,12 @@ def find_compiler(language: Language = "c++") -> Compiler:
     variable = _VARIABLE[language]
     words = _split(variable)
     if words:
-        return _from_words(language, words, f"{variable}={os.environ[variable]}")
+        return _from_words(language, words, f"{variable}={os.environ[variable]}", seconds)
     refused: list[str] = []
     for name in _CANDIDATES[language]:
         if path := which(name):
             try:
-                return _describe(language, path, _asked_launcher(language), ())
+                return _describe(language, path, _asked_launcher(language), (), seconds)
             except ToolchainError as error:
                 refused.append(str(error))
     if refused:
@@ -157,7 +161,7 @@ def _asked_launcher(language: Language) -> tuple[str, ...]:
     return ()
 
 
-def _from_words(language: Language, words: list[str], origin: str) -> Compiler:
+def _from_words(language: Language, words: list[str], origin: str, seconds: float) -> Compiler:
     """The compiler that ``CC``/``CXX`` ask for: ``[launcher [its flags]] compiler [flags]``."""
     index = 0
     if os.path.basename(words[0]) in _LAUNCHERS:
@@ -171,10 +175,12 @@ def _from_words(language: Language, words: list[str], origin: str) -> Compiler:
             f"  likely fix: correct {_VARIABLE[language]} or unset it; or {_PACKAGES[language]}"
         )
     before = (launcher, *words[1:index]) if launcher else _asked_launcher(language)
-    return _describe(language, path, before, tuple(words[index + 1 :]))
+    return _describe(language, path, before, tuple(words[index + 1 :]), seconds)
 
 
-def _describe(language: Language, path: str, launcher: tuple[str, ...], arguments: tuple[str, ...]) -> Compiler:
+def _describe(
+    language: Language, path: str, launcher: tuple[str, ...], arguments: tuple[str, ...], seconds: float
+) -> Compiler:
     """Ask the compiler at ``path`` what it is, or the cache where it has been asked before.
 
     Dates are taken in whole seconds: container images keep no more of them.
@@ -190,7 +196,7 @@ def _describe(language: Language, path: str, launcher: tuple[str, ...], argument
             f"else set {_VARIABLE[language]}"
         ) from error
     stamp = f"{real}|{found.st_size}|{int(found.st_mtime)}|{' '.join(arguments)}"
-    facts = _facts(language, path, arguments, stamp)
+    facts = _facts(language, path, arguments, stamp, seconds)
     kind: Literal["gcc", "clang"] = "gcc" if facts.kind == "gcc" else "clang"
     if facts.version[0] < _OLDEST[kind]:
         raise ToolchainError(
@@ -201,13 +207,16 @@ def _describe(language: Language, path: str, launcher: tuple[str, ...], argument
     return Compiler(path, kind, facts.version, facts.target, identity, launcher, arguments, facts.system_dirs)
 
 
-def _facts(language: Language, path: str, arguments: tuple[str, ...], stamp: str) -> _Facts:
+def _facts(language: Language, path: str, arguments: tuple[str, ...], stamp: str, seconds: float) -> _Facts:
     key = sha256(f"{FORMAT}|{language}|{path}|{stamp}".encode("utf-8", "surrogateescape")).hexdigest()[:24]
-    file = cache_root() / "compilers" / f"{key}.json"
+    try:
+        file = cache_root() / "compilers" / f"{key}.json"
+    except ToolchainError:  # whoever wants to build says so; the compiler is what it is
+        return _probe(language, path, arguments, seconds)
     try:
         return _remembered(json.loads(file.read_bytes()))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        facts = _probe(language, path, arguments)
+        facts = _probe(language, path, arguments, seconds)
     with contextlib.suppress(OSError):  # a cache that can't be written to costs time here; a build says so
         file.parent.mkdir(mode=0o700, exist_ok=True)
         write_atomically(file, json.dumps(facts._asdict()))
@@ -225,30 +234,49 @@ _VERSION = re.compile(r"^(?P<line>.*\b(?P<kind>gcc|clang) version (?P<number>\d+
 _SEARCH = re.compile(r"^#include <\.\.\.>.*?$\n(?P<dirs>(?:^ .*$\n)*)", re.MULTILINE)
 
 
-def _probe(language: Language, path: str, arguments: tuple[str, ...]) -> _Facts:
+def _probe(language: Language, path: str, arguments: tuple[str, ...], seconds: float) -> _Facts:
     """Let the compiler say its version, target and header folders (one process, no file)."""
-    import subprocess
+    from subprocess import TimeoutExpired
 
     command = [path, *arguments, "-v", "-E", "-x", language, os.devnull]
     hidden = {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"}  # folders of the user's, not of the compiler's
     environment = {name: value for name, value in os.environ.items() if name not in hidden} | {"LC_ALL": "C"}
     try:
-        answer = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            timeout=_PROBE_SECONDS, env=environment, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
+        status, text = _answer(command, environment, seconds)
+    except TimeoutExpired as error:
+        raise ToolchainError(
+            f"{path} can't be run: it didn't say what it is within {seconds:g} seconds\n"
+            f"  likely fix: set {_VARIABLE[language]}"
+        ) from error
+    except OSError as error:
         raise ToolchainError(f"{path} can't be run: {error}\n  likely fix: set {_VARIABLE[language]}") from error
-    text = answer.stderr.decode("utf-8", "surrogateescape")
     version = _VERSION.search(text)
     target = re.search(r"^Target: (\S+)$", text, re.MULTILINE)
-    if answer.returncode or version is None or target is None:
+    if status or version is None or target is None:
         raise ToolchainError(
             f"{shlex.join(command)} failed or is neither gcc nor clang; it answered:\n{text[:1000].rstrip()}\n"
             f"  likely fix: set {_VARIABLE[language]} to gcc or clang, and check that it compiles an empty file"
         )
     numbers = tuple(int(part) for part in version["number"].split("."))
     return _Facts(version["kind"], numbers, target[1], version["line"].strip(), _system_dirs(text))
+
+
+def _answer(command: list[str], environment: dict[str, str], seconds: float) -> tuple[int, str]:
+    """A compiler's exit status and what it wrote; one that takes longer is killed, with all that it started."""
+    import signal
+    import subprocess
+
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            _, text = process.communicate(timeout=seconds)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, text.decode("utf-8", "surrogateescape")
 
 
 def _system_dirs(text: str) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ class Unit:
         extra: further units, compiled by themselves and linked in.
         embeds: whether ``text`` holds the source itself, so that the file isn't read; what it includes with quotes is
             found beside the file all the same.
+        cflags: words for the compiler of this unit alone, after (and so stronger than) all others.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Unit:
     language: Language = "c++"
     extra: tuple[Unit, ...] = ()
     embeds: bool = False
+    cflags: tuple[str, ...] = ()
 
 
 class Part(NamedTuple):
@@ -133,7 +135,7 @@ def make_plan(unit: Unit, options: Options, reader: Reader) -> Plan:
             unit=each,
             file=f"{file_name(each.name)}.opwright{index or ''}{_SUFFIX[each.language]}",  # not the user's file's name
             compiler=compilers[each.language],
-            flags=(*compile_flags(compilers[each.language], options, each.language), *_beside(each)),
+            flags=(*compile_flags(compilers[each.language], options, each.language), *_beside(each), *each.cflags),
         )
         for index, each in enumerate(units)
     )
@@ -149,7 +151,7 @@ def make_plan(unit: Unit, options: Options, reader: Reader) -> Plan:
         *((part.file, part.unit.text, part.compiler.command, part.compiler.identity, part.flags) for part in parts),
         *((name, os.environ[name]) for name in _READ_BY_COMPILERS if name in os.environ),
         cpu_features() if options.native else "",
-        os.getcwd() if _mention_relative_paths(*options.extra_cflags, *options.extra_ldflags) else "",
+        os.getcwd() if _mention_relative_paths(*_all_words(units, options)) else "",
     ]
     key = sha256(repr(facts).encode("utf-8", "surrogateescape")).hexdigest()
     skipped = (*(str(os.path.realpath(folder)) for folder in options.system_include_dirs),)
@@ -158,6 +160,10 @@ def make_plan(unit: Unit, options: Options, reader: Reader) -> Plan:
 
 def _beside(unit: Unit) -> tuple[str, ...]:
     return (f"-iquote{os.path.dirname(os.path.abspath(unit.source))}",) if unit.embeds and unit.source else ()
+
+
+def _all_words(units: tuple[Unit, ...], options: Options) -> tuple[str, ...]:
+    return (*options.extra_cflags, *options.extra_ldflags, *(word for unit in units for word in unit.cflags))
 
 
 def _mention_relative_paths(*words: str) -> bool:

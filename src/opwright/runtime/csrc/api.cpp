@@ -151,6 +151,11 @@ OPW_EXPORT Operator* opw_operator_new(Kernel* kernel, const char* qualified, con
   });
 }
 
+// From now on the kernel of `op` is what somebody else registers below autograd. Before opw_operator_register.
+OPW_EXPORT void opw_operator_bind(Operator* op) {
+  op->bound = true;
+}
+
 // Gives `op` its kernels at the CPU and Autograd keys. `backward` may be null: then `missing` is the error of backward(). So
 // may `jvp`, its forward mode.
 OPW_EXPORT int32_t opw_operator_register(Operator* op, const Operator* forward, const Operator* backward, const Operator* jvp,
@@ -173,8 +178,10 @@ OPW_EXPORT int32_t opw_operator_register(Operator* op, const Operator* forward, 
       libraries->emplace_back(torch::Library::IMPL, ns, key, __FILE__, __LINE__);
       libraries->back().impl(full.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));
     };
-    add(c10::DispatchKey::CPU, std::make_unique<CPUKernel>(op));
-    add(c10::DispatchKey::CompositeExplicitAutograd, std::make_unique<RefuseKernel>(op));
+    if (!op->bound) {
+      add(c10::DispatchKey::CPU, std::make_unique<CPUKernel>(op));
+      add(c10::DispatchKey::CompositeExplicitAutograd, std::make_unique<RefuseKernel>(op));
+    }
     add(c10::DispatchKey::NestedTensorCPU, std::make_unique<RefuseKernel>(op));  // not among the composite ones
     if (op->plan.factory) {
       add(c10::DispatchKey::BackendSelect, std::make_unique<FactoryKernel>(op));

@@ -23,7 +23,7 @@ bool requires_grad(const Derivative& d, c10::ArrayRef<c10::IValue> arguments) {
 
 void below_autograd(const Operator& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const auto below = keys & c10::after_autograd_keyset;
-  if (is_plain_cpu(below)) {
+  if (!op.bound && is_plain_cpu(below)) {
     const Mutated mutated(op, *stack);
     run(op, *stack);
     return mutated.bump();

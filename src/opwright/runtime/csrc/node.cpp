@@ -175,7 +175,8 @@ variable_list OperatorNode::apply(variable_list&& gradients) {
   unpack(gradients, tensors);
   Keys keys;
   for (const auto& t : tensors) keys.add(t);
-  return in_edge_order(keys.may_skip_dispatcher() ? run_directly(tensors) : dispatch(tensors));
+  const bool directly = !derivative_.backward->bound && keys.may_skip_dispatcher();
+  return in_edge_order(directly ? run_directly(tensors) : dispatch(tensors));
 }
 
 // The gradient of what was overwritten without being read is zero; CopySlices, which stands in for the node of a

@@ -58,6 +58,7 @@ struct Operator {
   bool returns_residuals;  // whether results and residuals, or results alone
   c10::OperatorHandle handle;
   const Derivative* derivative = nullptr;
+  bool bound = false;  // whether its kernel is a function that the dispatcher alone knows, below autograd, for any device
 
   size_t returns() const {
     return plan.outputs.size() - (returns_residuals ? 0 : plan.residuals);

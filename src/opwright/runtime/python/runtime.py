@@ -71,8 +71,9 @@ class PythonRuntime:
         """See the interface."""
         library, signature = self._library(op.op.namespace), kernel.signature
         op.missing = None if backward else missing
-        library.impl(op.op, op.on_cpu, "CPU")
-        library.impl(op.op, op.elsewhere, "CompositeExplicitAutograd")
+        if not kernel.bound:
+            library.impl(op.op, op.on_cpu, "CPU")
+            library.impl(op.op, op.elsewhere, "CompositeExplicitAutograd")
         library.impl(op.op, op.elsewhere, "NestedTensorCPU")  # not among the composite ones
         if signature.is_factory:
             library.impl(op.op, op.selecting, "BackendSelect", with_keyset=True)

@@ -1,0 +1,172 @@
+"""``opwright.differentiable``: functions that exist already, a forward and its backward, made one operator.
+
+Nothing is compiled for it: what is called are the functions themselves, as ``torch.utils.cpp_extension.load`` or
+pybind11 bound them, or any Python callables on tensors. Schema, checks, fake kernel, autograd, vmap and autocast follow
+from the signature, as for kernels (:mod:`opwright.runtime`).
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import torch
+
+from opwright.errors import OpwrightError, SignatureError, UnsupportedError
+from opwright.runtime.bound import Bound
+from opwright.runtime.lifetime import renew_in_forks
+from opwright.runtime.namespace import check_free, check_name, identifier
+from opwright.runtime.operators import Registered
+from opwright.runtime.reloading import is_ours, renew
+from opwright.runtime.supported import check_supported
+from opwright.signature import Signature, TensorParam, parse
+from opwright.signature.wiring import BACKWARD, GRAD, chains, suggestion
+
+Function = Callable[..., Any]
+Contiguous = Literal["gradients", "all", "none"]
+
+_DEFINED: dict[tuple[str, str], dict[str, Registered]] = {}  # by namespace and operator
+_LOCK = threading.RLock()
+renew_in_forks(globals(), "_LOCK")
+
+
+def differentiable(
+    forward: Function,
+    backward: Function,
+    backward_backward: Function | None = None,
+    *,
+    signature: Sequence[str],
+    namespace: str | None = None,
+    contiguous: Contiguous = "gradients",
+    output_mask: bool = False,
+) -> torch._ops.OpOverload:
+    """Make one operator of a forward and a backward that are there already, such as functions bound by pybind11.
+
+    The operator has a schema, a fake kernel, autograd, and so works in ``torch.compile``; each call's arguments and
+    each result are checked against the signatures. Calling this again with the same names gives the operator the new
+    functions.
+
+    Args:
+        forward: takes what its signature names, in order; returns its outputs, then its residuals (after the ``;``),
+            as one tensor, a tuple or a list. It may not change its arguments.
+        backward: takes what its signature names, in order; returns the gradients in its signature's order. None for
+            one of them stands for zeros.
+        backward_backward: the same for the second derivative; without it, asking for that one is an error.
+        signature: the signature of each function, in the same order: ``["f(x: T[N]) -> (y: T[N])",
+            "f_backward(grad_y: T[N], x: T[N]) -> (grad_x: T[N])"]``. A backward takes the gradients of outputs
+            (``grad_y``: zeros where nobody gave one; with ``?`` after the type, None), and by name any input, output
+            or residual of its forward.
+        namespace: where the operator is found below ``torch.ops``; by default its own name.
+        contiguous: which arguments are made contiguous for the functions: incoming ``"gradients"``, which autograd
+            often has expanded or transposed; ``"all"``, for functions that read raw pointers; or ``"none"``.
+        output_mask: whether a backward is told, by a list of bools as its last argument, which gradients are wanted;
+            it may return None for the others.
+
+    Returns:
+        The operator, ``torch.ops.<namespace>.<name>.default``.
+
+    Raises:
+        SignatureError: a signature can't be read, or the backward's doesn't fit the forward's.
+        UnsupportedError: a part of the notation that functions on whole tensors don't have.
+        SourceError: the namespace is taken by others.
+        TypeError: something isn't callable, or there isn't one signature for each function.
+    """
+    functions = [f for f in (forward, backward, backward_backward) if f is not None]
+    chain = _chain(functions, signature, contiguous)
+    providers = {s.name: _bound(s, f, contiguous, output_mask) for s, f in zip(chain, functions, strict=True)}
+    name = chain[0].name
+    space = identifier(namespace or name)
+    with _LOCK:
+        current = _DEFINED.get((space, name), {})
+        if not current:
+            _check_names(space, chain)
+        renew(space, current, [chain], providers, lambda new: _DEFINED.update({(space, name): new}))
+        op = _DEFINED[space, name][name].op
+    op.__reduce_ex__ = functools.partial(_reduce, space, name)  # type: ignore[method-assign] # on the instance alone
+    return op
+
+
+def _reduce(space: str, name: str, _protocol: int) -> tuple[Callable[..., Any], tuple[str, str]]:
+    """In a pickle and a copy: by its name, since functions that pybind11 has bound can't be written down."""
+    return restore, (space, name)
+
+
+def restore(space: str, name: str) -> torch._ops.OpOverload:
+    """The operator of a pickle.
+
+    Raises:
+        OpwrightError: this process hasn't made it.
+    """
+    if (space, name) not in _DEFINED:
+        raise OpwrightError(
+            f"the pickle holds the operator torch.ops.{space}.{name} by its name, and there is none in this process\n"
+            "  likely fix: import the module that makes it with opwright.differentiable before unpickling"
+        )
+    return _DEFINED[space, name][name].op
+
+
+def _chain(functions: Sequence[Function], texts: Sequence[str], contiguous: str) -> tuple[Signature, ...]:
+    """The signatures of `functions`, which fit each other."""
+    for function in functions:
+        if not callable(function):
+            raise TypeError(f"differentiable() got {function!r}, expected a function")
+    if contiguous not in {"gradients", "all", "none"}:
+        raise TypeError(f"differentiable() got contiguous={contiguous!r}, expected 'gradients', 'all' or 'none'")
+    texts = [texts] if isinstance(texts, str) else list(texts)
+    signatures = [parse(text) for text in texts]
+    if len(signatures) != len(functions):
+        raise _wrong_count(signatures, len(functions))
+    names = [signatures[0].name + BACKWARD * order for order in range(len(signatures))]
+    for given, expected in zip(signatures, names, strict=True):
+        if given.name != expected:
+            raise SignatureError(
+                f"differentiable() got a signature of {given.name}, expected one of {expected}\n  signature:  {given}\n"
+                f"  likely fix: in order, signatures of {', '.join(names)}"
+            )
+        _check_bindable(given)
+    return chains(signatures)[0]
+
+
+def _wrong_count(signatures: Sequence[Signature], count: int) -> TypeError:
+    last = signatures[-1] if signatures else None
+    missing = suggestion(last) if last and len(signatures) < count else ""
+    fix = f"\n  likely fix: add the signature of its backward, such as\n  {missing}" if missing else ""
+    what = "one" if len(signatures) == 1 else len(signatures)
+    return TypeError(f"differentiable() got {what} signature{'s' * (what != 'one')} for {count} functions{fix}")
+
+
+def _check_bindable(signature: Signature) -> None:
+    """UnsupportedError for what only kernels can be."""
+    check_supported(signature, "differentiable()", "")
+    for wrong, instead in (
+        (signature.pointwise, "its tensors are whole: write x: T[...]"),
+        (signature.batched, "write the leading axes: x: T[..., N]"),
+        (signature.mutated, "return the new value as an output"),
+        (signature.generator, "let the function draw, and return what its backward needs as a residual"),
+        (signature.is_factory, "take the tensor that it is differentiated by"),
+    ):
+        if wrong:
+            raise UnsupportedError(
+                f"differentiable() can't make {signature.name} of a function\n  signature:  {signature}\n"
+                f"  likely fix: {instead}"
+            )
+
+
+def _bound(signature: Signature, function: Function, contiguous: str, output_mask: bool) -> Bound:
+    places = tuple(
+        place
+        for place, param in enumerate(signature.inputs)
+        if isinstance(param, TensorParam)
+        and (contiguous == "all" or (contiguous == "gradients" and param.name.startswith(GRAD)))
+    )
+    return Bound(function, places, takes_mask=output_mask and signature.is_backward)
+
+
+def _check_names(space: str, chain: Sequence[Signature]) -> None:
+    if not any(known == space for known, _ in _DEFINED):
+        check_free(space, "differentiable")
+    for signature in chain:
+        if not is_ours(space, signature.name):
+            check_name(signature.name, space)

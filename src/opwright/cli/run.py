@@ -1,0 +1,79 @@
+"""``opwright run``: a script, a module or any program, in a process where PyTorch has its C FFI again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from opwright.errors import OpwrightError
+from opwright.legacy.idioms.script import needed
+from opwright.legacy.shims import environment
+
+_PYTHON_SUFFIXES = (".py", ".pyc", ".pyz", ".zip", ".whl")
+
+
+@click.command(
+    "run",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    options_metavar="",
+)
+@click.argument(
+    "command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT|-m MODULE|PROGRAM [ARGS]..."
+)
+def command(command: tuple[str, ...]) -> None:
+    r"""Run what was written for PyTorch 0.1 to 0.4, unmodified.
+
+    \b
+    opwright run build.py
+    opwright run setup.py install
+    opwright run -m pytest tests/
+    opwright run ./make.sh
+    opwright run make
+
+    In the process that is started, and in all that it starts, torch.utils.ffi is back, instance-style Functions work,
+    and nvcc takes architectures that it no longer knows for the oldest that it does.
+    """
+    os.environ.update(environment())
+    words = program(command)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvp(words[0], words)  # noqa: S606 - no shell stands in between
+    except OSError as error:
+        raise OpwrightError(
+            f"{words[0]} can't be run: {error.strerror or error}\n  likely fix: name a Python script, -m and a module, "
+            f"or a program on the PATH"
+        ) from error
+
+
+def program(command: tuple[str, ...]) -> list[str]:
+    """The words to execute for what follows ``opwright run``: Python's, unless a program is what is meant."""
+    first, *rest = command
+    python = [sys.executable, *command]
+    if first.startswith("-") or os.path.isdir(first):
+        return python
+    if os.path.isfile(first):
+        interpreter = _interpreter(first)
+        if interpreter is None:
+            return [sys.executable, "-m", "opwright.legacy.idioms.script", *command] if needed(first) else python
+        path = first if os.path.dirname(first) else os.path.join(os.curdir, first)
+        return [path, *rest] if os.access(first, os.X_OK) else [*interpreter, path, *rest]
+    return [*command] if shutil.which(first) else python
+
+
+def _interpreter(path: str) -> list[str] | None:
+    """What runs the file, if that isn't Python."""
+    if path.endswith(_PYTHON_SUFFIXES):
+        return None
+    with open(path, "rb") as file:
+        head = file.read(256)
+    if head.startswith(b"#!"):
+        words = head[2:].split(b"\n")[0].decode("utf-8", "replace").split()
+        return None if any("python" in os.path.basename(word) for word in words) else words
+    if head.startswith(b"\x7fELF"):
+        return []
+    return ["/bin/sh"] if Path(path).suffix in (".sh", ".bash") else None

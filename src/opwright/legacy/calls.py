@@ -1,0 +1,240 @@
+"""Calls from Python to an extension: tensors go in as TH structs, and come out of them.
+
+The work is done in C++ (``csrc_python/``), built once for each Python. Without a compiler there is no extension
+either, so there is no second way in Python.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import sysconfig
+from collections.abc import Callable
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import BuiltinFunctionType, FrameType
+from typing import Any, NamedTuple
+
+from opwright.errors import ToolchainError
+from opwright.legacy.library import CSRC, load_library
+from opwright.toolchain import Built, Options, Unit, build, include_line
+
+CSRC_PYTHON = Path(__file__).parent / "csrc_python"
+_MODULE = "_opwright_calls"
+_NAMES = ("Double", "Float", "Long", "Int", "Short", "Char", "Byte")
+_CUDA_NAMES = ("Double", "", "Half", "Long", "Int", "Short", "Char", "Byte")
+
+
+class Element(NamedTuple):
+    """An element type on a device: its C name's middle, its name in torch, its device."""
+
+    name: str
+    dtype: str
+    device: str
+
+
+def _elements() -> tuple[Element, ...]:
+    """In the order of ``csrc/bridge.h``."""
+    dtypes = ("float64", "float32", "int64", "int32", "int16", "int8", "uint8")
+    cuda = ("float64", "float32", "float16", *dtypes[2:])
+    return (
+        *(Element(f"TH{name}", dtype, "cpu") for name, dtype in zip(_NAMES, dtypes, strict=True)),
+        *(Element(f"THCuda{name}", dtype, "cuda") for name, dtype in zip(_CUDA_NAMES, cuda, strict=True)),
+    )
+
+
+ELEMENTS = _elements()
+"""The element types that C code may ask for."""
+
+_OTHER, _TENSOR, _STORAGE = range(3)
+
+
+def wrap(function: Callable[..., Any], ffi: Any) -> Callable[..., Any]:
+    """An extension's ``function`` for Python: takes and returns tensors and storages.
+
+    Tensors share their memory with C; a resize, set or transpose done there is seen afterwards. A tensor that C returns
+    belongs to Python. The GIL is released meanwhile.
+
+    Args:
+        function: what cffi made, ``lib.name``.
+        ffi: the ``ffi`` beside that ``lib``.
+
+    Raises:
+        TypeError: it is no function of an extension in cffi's API mode.
+        ToolchainError: what makes the calls can't be built or loaded.
+
+    The function itself raises TypeError for what doesn't fit its C type, and torch.FatalError for what C raised.
+    """
+    if not isinstance(function, BuiltinFunctionType | ffi.CData):
+        raise TypeError(
+            f"{function!r} is no function of an extension\n"
+            f"  expected:   a function of cffi's `lib`, as `from ._ext import lib, ffi` gives it"
+        )
+    kind, number = _result_of(function, ffi)
+    wrapped = _native().function(function, _types(ffi), kind, number)
+    functools.update_wrapper(wrapped, function)
+    wrapped.__module__ = _caller()
+    return wrapped  # type: ignore[no-any-return]
+
+
+def _caller() -> str:
+    """The module that wraps a function and makes it its own: where pickle finds it again."""
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if not name.startswith(("opwright.legacy", "torch.utils.ffi")):
+            return name
+        frame = frame.f_back
+    return __name__
+
+
+def _result_of(function: Callable[..., Any], ffi: Any) -> tuple[int, int]:
+    """What becomes of the function's result, and the number of its element type."""
+    ctype = ffi.typeof(function)
+    result = (ctype.item if ctype.kind == "pointer" else ctype).result
+    if result.kind != "pointer" or result.item.kind != "struct":
+        return _OTHER, 0
+    name = result.item.cname.removeprefix("struct ")
+    for number, element in enumerate(ELEMENTS):
+        if name == f"{element.name}Tensor":
+            return _TENSOR, number
+        if name == f"{element.name}Storage":
+            return _STORAGE, number
+    return _OTHER, 0
+
+
+_types_of: dict[int, tuple[Any, Any]] = {}
+
+
+def _types(ffi: Any) -> Any:
+    """The structs' types of one extension; an ffi lives as long as its module, which is never unloaded."""
+    if id(ffi) not in _types_of:
+        native = _native()
+        tensors, storages = (_ctypes(ffi, kind) for kind in ("Tensor", "Storage"))
+        made = native.types(ffi.cast, functools.partial(_address, ffi), _fresh, _as_storage, tensors, storages)
+        _types_of[id(ffi)] = (ffi, made)  # with the ffi itself, so that its id stays its own
+    return _types_of[id(ffi)][1]
+
+
+def _ctypes(ffi: Any, kind: str) -> tuple[Any, ...]:
+    return tuple(_ctype(ffi, f"struct {element.name}{kind} *") for element in ELEMENTS)
+
+
+def _ctype(ffi: Any, name: str) -> Any:
+    try:
+        return ffi.typeof(name)
+    except ffi.error:
+        return None
+
+
+def _address(ffi: Any, pointer: Any) -> int:
+    return int(ffi.cast("uintptr_t", pointer))
+
+
+def _fresh(number: int) -> Any:
+    import torch
+
+    element = ELEMENTS[number]
+    return torch.empty(0, dtype=getattr(torch, element.dtype), device=element.device)
+
+
+def _as_storage(tensor: Any) -> Any:
+    """The typed storage behind a tensor, as old code knows it."""
+    import torch
+
+    return torch.storage.TypedStorage(wrap_storage=tensor.untyped_storage(), dtype=tensor.dtype, _internal=True)
+
+
+def _storage_facts(storage: Any) -> tuple[int, int]:
+    """The address of a storage's StorageImpl, and c10's number of its element type (of an untyped one, bytes')."""
+    import torch
+
+    if isinstance(storage, torch.storage.TypedStorage):
+        return storage._untyped_storage._cdata, _scalar_types().get(storage.dtype, -1)  # noqa: SLF001
+    return storage._cdata, _scalar_types()[torch.uint8]  # noqa: SLF001
+
+
+@functools.cache
+def _scalar_types() -> dict[Any, int]:
+    """c10::ScalarType's numbers, which are part of its ABI and never change."""
+    import torch
+
+    order = (
+        torch.uint8,
+        torch.int8,
+        torch.int16,
+        torch.int32,
+        torch.int64,
+        torch.float16,
+        torch.float32,
+        torch.float64,
+    )
+    return {**{dtype: number for number, dtype in enumerate(order)}, torch.bool: 11}
+
+
+@functools.cache
+def _native() -> Any:
+    """The module in ``csrc_python/``, started."""
+    load_library()  # it needs the library's functions
+    for rebuild in (False, True):
+        path = build_native(rebuild=rebuild).path
+        loader = ExtensionFileLoader(_MODULE, str(path))
+        spec = spec_from_file_location(_MODULE, path, loader=loader)
+        assert spec is not None  # noqa: S101 - a loader was given
+        try:
+            module = module_from_spec(spec)
+            loader.exec_module(module)
+        except ImportError as error:
+            if rebuild:
+                raise ToolchainError(f"what calls extensions can't be loaded: {error}") from error
+            continue
+        _start(module)
+        return module
+    raise AssertionError  # the second time either returns or raises
+
+
+def _start(module: Any) -> None:
+    import torch
+
+    module.start(
+        torch.Tensor,
+        torch.UntypedStorage,
+        torch.storage.TypedStorage,
+        vars(torch)["FatalError"],  # only its annotations have forgotten it
+        _storage_facts,
+        torch._C.TensorBase.__dict__["_cdata"],  # noqa: SLF001
+    )
+
+
+def build_native(*, rebuild: bool = False) -> Built:
+    """Build what makes the calls for this Python, or find it in the cache.
+
+    Raises:
+        ToolchainError: Python's headers are missing, or it can't be built.
+    """
+    headers = Path(sysconfig.get_paths()["include"])
+    if not (headers / "Python.h").is_file():
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise ToolchainError(
+            f"Python's headers are missing: there is no Python.h in {headers}\n"
+            f"  expected:   the headers of this Python {version}; cffi's extensions are compiled with them as well\n"
+            f"  likely fix: apt install python{version}-dev (Debian, Ubuntu), dnf install python3-devel (Fedora)"
+        )
+    source = CSRC_PYTHON / "callable.cpp"
+    unit = Unit(f"opwright-calls-{sys.implementation.cache_tag}", f"{include_line(source)}\n", source)
+    return build(unit, _options(headers), rebuild=rebuild)
+
+
+def _options(headers: Path) -> Options:
+    # Python's own symbols and the TH library's come from the process.
+    undefined = "-Wl,-undefined,dynamic_lookup" if sys.platform == "darwin" else "-Wl,-z,undefs"
+    return Options(
+        native=False,
+        std="c++17",
+        include_dirs=(CSRC_PYTHON, CSRC),
+        system_include_dirs=(headers,),
+        extra_cflags=("-O2",),
+        extra_ldflags=(undefined,),
+        identity=f"{sys.version} {sysconfig.get_config_var('SOABI')}",
+    )

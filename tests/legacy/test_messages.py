@@ -1,0 +1,159 @@
+"""What create_extension and its build say when something is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opwright
+from opwright.legacy import create_extension
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/my.h").write_text("int twice(int n);\n")
+    (tmp_path / "src/my.c").write_text("int twice(int n) { return 2 * n; }\n")
+    return tmp_path
+
+
+def create(folder: Path, name: Any = "_ext.my", headers: Any = "src/my.h", sources: Any = "src/my.c", **kw: Any) -> Any:
+    return create_extension(name, headers, sources, verbose=False, relative_to=f"{folder}/", **kw)
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "text"),
+    [
+        (
+            {"name": "my-lib"},
+            opwright.ArgumentError,
+            (
+                "create_extension(): name is 'my-lib', expected a dotted name such as '_ext.my_lib'\n"
+                "  likely fix: letters, digits and underscores between the dots; folders become packages of these names"
+            ),
+        ),
+        ({"name": None}, opwright.ArgumentError, "create_extension(): name is None, expected a dotted name such as"),
+        ({"name": "a..b"}, opwright.ArgumentError, "create_extension(): name is 'a..b', expected a dotted name such"),
+        (
+            {"headers": 3},
+            opwright.ArgumentError,
+            "create_extension('_ext.my'): headers is 3, expected a path or a list of them",
+        ),
+        (
+            {"sources": ["src/my.c", None]},
+            opwright.ArgumentError,
+            "create_extension('_ext.my'): sources is ['src/my.c', None], expected a path or a list of them",
+        ),
+        (
+            {"libraries": 3},
+            opwright.ArgumentError,
+            "create_extension('_ext.my'): libraries is 3, expected a list",
+        ),
+        (
+            {"headers": "src/my_.h"},
+            opwright.SourceError,
+            (
+                "create_extension('_ext.my'): there is no header {folder}/src/my_.h\n"
+                "  likely fix: {folder}/src/my.h is there: is that the one?"
+            ),
+        ),
+        (
+            {"sources": "other/my.c"},
+            opwright.SourceError,
+            (
+                "create_extension('_ext.my'): there is no source {folder}/other/my.c\n"
+                "  likely fix: there is no folder {folder}/other, either; relative paths start from "
+                "relative_to's folder, {folder}"
+            ),
+        ),
+        (
+            {"sources": "quite_another.cpp"},
+            opwright.SourceError,
+            (
+                "create_extension('_ext.my'): there is no source {folder}/quite_another.cpp\n"
+                "  likely fix: correct sources=; relative paths start from relative_to's folder, {folder}"
+            ),
+        ),
+        (
+            {"sources": ["src/my.c", "src/k.o"]},
+            opwright.SourceError,
+            (
+                "create_extension('_ext.my'): {folder}/src/k.o is no source\n"
+                "  likely fix: objects and libraries go into extra_objects"
+            ),
+        ),
+        (
+            {"sources": "src/my.cu"},
+            opwright.SourceError,
+            (
+                "create_extension('_ext.my'): {folder}/src/my.cu is a CUDA source, which a C compiler can't read\n"
+                "  likely fix: compile it with nvcc -c -Xcompiler -fPIC, and put its object into extra_objects"
+            ),
+        ),
+    ],
+)
+def test_arguments(folder: Path, words: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error) as raised:
+        create(folder, **words)
+    assert str(raised.value).startswith(text.format(folder=folder))
+
+
+def test_an_argument_that_setuptools_does_not_know(folder: Path) -> None:
+    expected = (
+        "create_extension('_ext.my'): include_dir is no argument of a setuptools Extension, and is left out; "
+        "include_dirs is one"
+    )
+    with pytest.warns(UserWarning, match="include_dir ") as caught:
+        create(folder, include_dir=["src"])
+    assert str(caught[0].message) == expected
+    assert caught[0].filename == __file__
+
+
+def test_something_that_nothing_defines(folder: Path) -> None:
+    (folder / "src/my.c").write_text("int helper(int n);\nint twice(int n) { return helper(n); }\n")
+    with pytest.raises(opwright.SourceError) as raised:
+        create(folder).build()
+    assert str(raised.value) == (
+        f"create_extension('_ext.my'): nothing defines helper\n"
+        f"  {folder}/src/my.c mentions helper\n"
+        f"  likely fix: name the file that defines it in sources=, its object in extra_objects=, "
+        f"or its library in libraries="
+    )
+
+
+def test_the_users_line_comes_first(folder: Path) -> None:
+    (folder / "src/my.c").write_text("int twice(int n) {\n  return 2 * m;\n}\n")
+    with pytest.raises(opwright.CompileError) as raised:
+        create(folder).build()
+    assert str(raised.value).startswith(f"{folder}/src/my.c:2:14: error: 'm' undeclared")
+
+
+def test_a_folder_of_the_package_that_cannot_be_made(folder: Path) -> None:
+    (folder / "_ext").write_text("")
+    with pytest.raises(opwright.ToolchainError) as raised:
+        create(folder)
+    assert str(raised.value) == (
+        f"create_extension('_ext.my'): {folder}/_ext/__init__.py can't be written: File exists\n"
+        f"  likely fix: let yourself write to {folder}, or build a copy of the project elsewhere"
+    )
+
+
+def test_what_a_build_without_its_objects_says(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "src/my.c").write_text("int helper(int n);\nint twice(int n) { return helper(n); }\n")
+    create_extension("_ext.my", "src/my.h", "src/my.c", relative_to=f"{folder}/", extra_objects=["src/k.cu.o"]).build()
+    expected = "opwright: _ext.my: without src/k.cu.o, which does not exist; until it does, these raise: helper\n"
+    assert expected in capfd.readouterr().err
+
+
+def test_no_python_headers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sysconfig
+
+    empty = str(folder)
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: {"include": empty, "platinclude": empty})
+    with pytest.raises(opwright.CompileError) as raised:
+        create(folder).build()
+    assert str(raised.value).endswith(
+        "\n  likely fix: apt install python3-dev (Debian, Ubuntu), dnf install python3-devel (Fedora, RHEL)"
+    )
