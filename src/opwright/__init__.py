@@ -39,7 +39,7 @@ _LAZY = {
     "Signature": "opwright.signature",
     "bundle": "opwright.runtime.bundle",
     "differentiable": "opwright.aten.differentiable",
-    "load": "opwright.runtime",
+    "load": "opwright.front",
     "load_inline": "opwright.runtime.inline",
     "parse": "opwright.signature",
     "unwatch": "opwright.runtime",

@@ -1,1 +1,4 @@
-"""The front end for C++ and CUDA that is written against ATen: built, imported, and made first-class operators."""
+"""ATen extensions: C++ and CUDA written for PyTorch's own headers, built by Opwright's toolchain.
+
+What `opwright.cpp_extension` offers under PyTorch's names. Nothing here is imported before it is asked for.
+"""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
+from typing import cast
 
 import torch
 
@@ -22,6 +24,11 @@ from opwright.signature import DType, Signature
 from opwright.signature.wiring import chains
 from opwright.sources import match
 from opwright.toolchain import Options, linked
+
+FrontEnd = Callable[[Sequence[Path], str, Options], ModuleType | None]
+
+front_ends: list[FrontEnd] = []
+"""Those that know sources of another kind: the module of such sources, or None. What lies above adds itself here."""
 
 _LOADED: dict[str, Operators] = {}
 _LOCK = threading.RLock()
@@ -48,6 +55,9 @@ def load(
     Nothing is compiled here, but for `dtypes`: each element type is compiled when a call first meets it, and kept in
     the cache for the next process. Loading a file again gives the same `Operators`, which run the new code if it has
     changed; so does whoever holds one of them, unless its signature has changed: then calling it says so.
+
+    Sources of another kind, such as C++ that includes ``torch/extension.h``, are built as what they are
+    (`opwright.cpp_extension`), and their module is returned.
 
     Args:
         sources: the files; each kernel in them is marked ``OPWRIGHT("signature")``, or its signature is in `ops`.
@@ -88,6 +98,9 @@ def load(
     )
     paths = [Path(source).absolute() for source in sources]
     if ops is None and not headers:
+        for front_end in front_ends:
+            if (module := front_end(paths, namespace or paths[0].stem, options)) is not None:
+                return cast("Operators", module)
         found = [KernelSource(path, options) for path in paths]
         return load_sources(found, namespace or paths[0].stem, dtypes, watch=watch)
     from opwright.codegen.collect import collect, with_headers  # what most loads don't need

@@ -54,6 +54,7 @@ def build(
     *,
     on_progress: Callable[[str], None] | None = None,
     rebuild: bool = False,
+    processes: Processes | None = None,
 ) -> Built:
     """The library of ``unit``: from the cache, or compiled.
 
@@ -62,12 +63,13 @@ def build(
         options: how to compile it.
         on_progress: called with a line of text when something is going to take time.
         rebuild: compile even if the cache has it (a cached library that can't be loaded), under a new name.
+        processes: the compilers of several builds that belong together.
 
     Raises:
         CompileError: the compiler refused the code; the text begins with the user's line.
         ToolchainError: no usable compiler or no usable cache folder.
     """
-    return _Builder(options, on_progress).build(unit, rebuild=rebuild)
+    return _Builder(options, on_progress, processes).build(unit, rebuild=rebuild)
 
 
 def look_up(unit: Unit, options: Options | None = None) -> Path | None:

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 from opwright.errors import ToolchainError
 from opwright.toolchain.cache import FORMAT, cache_root, write_atomically
 
-Language = Literal["c", "c++"]
+Language = Literal["c", "c++", "cuda"]
 
 _VARIABLE = {"c": "CC", "c++": "CXX"}
 _LAUNCHER_VARIABLE = {"c": "CMAKE_C_COMPILER_LAUNCHER", "c++": "CMAKE_CXX_COMPILER_LAUNCHER"}
@@ -47,7 +47,7 @@ class Compiler(NamedTuple):
     """
 
     path: str
-    kind: Literal["gcc", "clang"]
+    kind: Literal["gcc", "clang", "nvcc"]
     version: tuple[int, ...]
     target: str
     identity: str
@@ -93,7 +93,13 @@ def find_compiler(language: Language = "c++", *, seconds: float = _PROBE_SECONDS
 
     Raises:
         ToolchainError: there is none, it is too old (gcc before 11, clang before 15), or can't be run.
+
+    CUDA's is `opwright.toolchain.nvcc.find_nvcc`'s.
     """
+    if language == "cuda":
+        from opwright.toolchain.nvcc import find_nvcc
+
+        return find_nvcc()
     variable = _VARIABLE[language]
     words = _split(variable)
     if words:

@@ -41,6 +41,9 @@ _LINKER = re.compile(r"^.*\b(?:ld|ld\.\w+|mold|collect2)(?:\.exe)?: (?:error: |f
 _NO_LIBRARY = re.compile(
     r"(?:cannot find|unable to find library|library not found for) -l([^\s:]+)|library '(\S+)' not found"
 )
+_FROM_NVCC = re.compile(
+    r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?(?P<kind>error|warning)(?: #[\w-]+)?: ", re.MULTILINE
+)
 _KILLED = re.compile(r"\bkilled\b|signal terminated|out of memory|virtual memory exhausted", re.IGNORECASE)
 
 
@@ -76,7 +79,8 @@ def explain(plan: Plan, command: list[str], status: int, log: Path, folder: Path
         folder: where the generated code lies.
     """
     with open(log, "rb") as file:
-        text = _shortened(file.read(_READ_BYTES).decode("utf-8", "replace"))
+        text = _FROM_NVCC.sub(r"\g<file>:\g<line>: \g<kind>: ", file.read(_READ_BYTES).decode("utf-8", "replace"))
+    text = _shortened(text)
     errors = [found for found in split(text) if found.kind.endswith("error")]
     source = next((str(part.unit.source) for part in plan.parts if part.unit.source), plan.name)
     if not errors:

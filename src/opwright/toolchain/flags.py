@@ -52,6 +52,9 @@ class Options:
             file by file: ``identity`` must change when the package does.
         identity: whatever else the result depends on; part of the cache key.
         relocatable: make one object file, for other libraries to link, instead of a shared library.
+        exact: the compiler's own words, instead of everything that Opwright says by itself: for a source that was
+            written with another build in mind. Folders of headers and ``extra_cflags`` are added, nothing else.
+        program: link a program instead of a shared library (with ``exact``).
     """
 
     debug: bool = False
@@ -64,6 +67,8 @@ class Options:
     system_include_dirs: tuple[str | Path, ...] = ()
     identity: str = ""
     relocatable: bool = False
+    exact: tuple[str, ...] | None = None
+    program: bool = False
 
 
 def header_dir() -> Path:
@@ -115,6 +120,8 @@ def search_dirs(options: Options) -> list[str]:
 
 def compile_flags(compiler: Compiler, options: Options, language: Language) -> list[str]:
     """Everything between the compiler's name and the source, except what names a file."""
+    if options.exact is not None:
+        return [*options.exact, *_exact_search(options), *options.extra_cflags]
     flags = [f"-std={options.std if language == 'c++' else _C_STANDARD}"]
     flags += ["-g", "-O0"] if options.debug else ["-O3"]
     flags += [*_machine(compiler, options.native), "-fPIC", "-pipe", *_numerics(), *_isolation(compiler, language)]
@@ -126,10 +133,20 @@ def compile_flags(compiler: Compiler, options: Options, language: Language) -> l
     return [*flags, *quiet, *sanitizers(), *options.extra_cflags]
 
 
+def _exact_search(options: Options) -> list[str]:
+    folders = [f"-I{os.path.abspath(folder)}" for folder in options.include_dirs]
+    return [
+        *folders,
+        *(word for folder in options.system_include_dirs for word in ("-isystem", os.path.abspath(folder))),
+    ]
+
+
 def link_flags(compiler: Compiler, options: Options) -> list[str]:
     """What follows the objects when a shared library is linked from them."""
     if options.relocatable:
         return ["-r", "-nostdlib"]
+    if options.exact is not None:
+        return [*([] if options.program else ["-shared"]), *options.extra_ldflags]
     flags = ["-shared"]
     if "linux" in compiler.target:
         flags += ["-Wl,-z,now", "-Wl,--as-needed"]

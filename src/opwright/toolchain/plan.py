@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from opwright.toolchain.manifest import Reader
 
-_SUFFIX = {"c": ".c", "c++": ".cpp"}
+_SUFFIX = {"c": ".c", "c++": ".cpp", "cuda": ".cu"}
 _SEARCHED_BY_COMPILERS = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
 _READ_BY_COMPILERS = (
     *_SEARCHED_BY_COMPILERS,
@@ -39,7 +39,7 @@ class Unit:
         name: what the library's file is called (made a plain file name).
         text: the generated code; it includes the user's file (`opwright.toolchain.flags.include_line`).
         source: the user's file, for messages.
-        language: ``"c++"`` or ``"c"``.
+        language: ``"c++"``, ``"c"`` or ``"cuda"``.
         extra: further units, compiled by themselves and linked in.
         embeds: whether ``text`` holds the source itself, so that the file isn't read; what it includes with quotes is
             found beside the file all the same.
@@ -79,7 +79,7 @@ class Plan(NamedTuple):
     @property
     def at_once(self) -> bool:
         """Whether one call of the compiler can do it all (a launcher such as ccache only helps with ``-c``)."""
-        return len(self.parts) == 1 and not self.parts[0].compiler.launcher
+        return len(self.parts) == 1 and not self.parts[0].compiler.launcher and self.parts[0].compiler == self.linker
 
     def compile(self, index: int, folder: Path, work: Path) -> list[str]:
         """The command that compiles part ``index`` to an object in ``work``."""
@@ -128,7 +128,7 @@ def make_plan(unit: Unit, options: Options, reader: Reader) -> Plan:
     """
     units = (unit, *unit.extra)
     compilers = {language: find_compiler(language) for language in dict.fromkeys(each.language for each in units)}
-    linker = compilers.get("c++") or compilers["c"]
+    linker = compilers.get("c++") or (find_compiler("c++") if "cuda" in compilers else compilers["c"])
     name = file_name(unit.name)
     parts = tuple(
         Part(

@@ -85,6 +85,13 @@ def keep_small(root: Path, limit: int | None) -> None:
                 _shrink(root, limit, now)
 
 
+def keep_newest(folder: Path, count: int) -> None:
+    """Remove the entries of ``folder`` that were used least recently, until ``count`` stay."""
+    found = sorted((_entry(path) for path in _listed(folder)), key=lambda entry: entry.used)
+    for entry in found[: max(0, len(found) - count)]:
+        _remove(entry.path)
+
+
 def clean(root: Path, older_than: float = 0.0) -> tuple[list[Entry], list[Entry]]:
     """Remove the entries that were not used for ``older_than`` seconds; which went, and which stayed in use.
 

@@ -1,0 +1,182 @@
+"""What the usual failures of an extension mean, and what to do about them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from opwright.aten.installed import Torch
+from opwright.errors import CompileError
+
+
+class _Cause(NamedTuple):
+    """What a text says, and the fix; groups of the pattern may stand in it."""
+
+    pattern: re.Pattern[str]
+    fix: str
+
+
+def _causes(*pairs: tuple[str, str]) -> Sequence[_Cause]:
+    return [_Cause(re.compile(pattern), fix) for pattern, fix in pairs]
+
+
+_NOT_FOUND = r"(?:{0}: No such file or directory|'{0}' file not found|cannot open source file \"{0}\")"
+
+_COMPILING = _causes(
+    (
+        _NOT_FOUND.format(r"Python\.h"),
+        "Python's headers are missing: apt install python3-dev (Debian, Ubuntu), dnf install python3-devel (Fedora)",
+    ),
+    (
+        _NOT_FOUND.format(r"(c10/cuda/impl/cuda_cmake_macros\.h)"),
+        "the installed PyTorch is built without CUDA: pip install one with CUDA (pytorch.org says how)",
+    ),
+    (
+        _NOT_FOUND.format(r"(cuda\w*\.h|cublas\w*\.h|cusparse\.h|device_launch_parameters\.h)"),
+        "{0} is CUDA's: pass with_cuda=True (in setup.py a CUDAExtension), and set CUDA_HOME if that is unusual",
+    ),
+    (
+        _NOT_FOUND.format(r"((?:THC?|THCUNN|THNN)/[\w./]+)"),
+        "{0} is gone from PyTorch, and nothing stands in for it: `opwright migrate` says what to write instead",
+    ),
+    (
+        _NOT_FOUND.format(r"([\w+./-]+)"),
+        'no folder with {0} is searched: extra_include_paths=["..."] (include_dirs in setup.py), or install it',
+    ),
+    (
+        r"unsupported GNU version|unsupported clang version",
+        "the C++ compiler is newer than this CUDA toolkit takes: set CXX to an older one (CXX=g++-12), or update CUDA",
+    ),
+    (
+        r"Unsupported gpu architecture '(\w+)'",
+        'this CUDA toolkit doesn\'t compile for {0}: set TORCH_CUDA_ARCH_LIST, as in TORCH_CUDA_ARCH_LIST="8.0"',
+    ),
+    (
+        r"C\+\+\d\d or later compatible compiler is required|unrecognized command[- ]line option '-std=c\+\+",
+        "PyTorch's headers need C++20: take -std=... out of the flags, and gcc 11 or clang 15 or newer as CXX",
+    ),
+    (
+        r"undefined reference to|multiple definition of",
+        "if the function is in another file, name that file in sources=[...] too; each of them once",
+    ),
+    (
+        r"cannot find -l(c10_cuda|torch_cuda)",
+        "the installed PyTorch is built without CUDA: pip install one with CUDA (pytorch.org says how)",
+    ),
+    (
+        r"cannot find -lcudart",
+        "CUDA's libraries aren't in CUDA_HOME/lib64: install the whole toolkit, or set CUDA_HOME",
+    ),
+)
+
+
+def compile_error(error: CompileError, torch: Torch) -> CompileError:
+    """`error`, with the likely fix where the cause is a usual one and nothing is said of it yet."""
+    text = str(error)
+    if "likely fix:" in text:
+        return error
+    fix = _fix(_COMPILING, text)
+    if fix is None:
+        return error
+    said, separator, rest = text.partition("\nfull log:")
+    return CompileError(f"{said}\n  likely fix: {fix}\n  PyTorch:    {torch.version} in {torch.root}{separator}{rest}")
+
+
+def _fix(causes: Sequence[_Cause], text: str) -> str | None:
+    for cause in causes:
+        if found := cause.pattern.search(text):
+            return cause.fix.format(*filter(None, found.groups()))
+    return None
+
+
+_UNDEFINED = re.compile(r"undefined symbol: (\w+)")
+
+
+def import_problem(name: str, said: str, defined: Callable[[], str], torch: Torch) -> str | None:
+    """What a loader's or an importer's message about the extension `name` means, with the fix.
+
+    Args:
+        name: the module's.
+        said: the message.
+        defined: asked for the names that the library defines, when that matters.
+        torch: what it was built for.
+
+    Returns:
+        The explanation, or None where it isn't one of the usual causes.
+    """
+    if f"PyInit_{name}" in said or "does not define module export function" in said:
+        return _no_module(name, said, defined())
+    if found := _UNDEFINED.search(said):
+        return _undefined(name, found[1], said, torch)
+    if found := re.search(r"(lib(?:c10|torch)\w*\.so): cannot open shared object file", said):
+        return (
+            f"{name} needs {found[1]}, which isn't loaded and isn't found\n"
+            "  likely fix: import torch first; if that doesn't help, build it again with the installed PyTorch, "
+            f"{torch.version}\n  loader:     {said}"
+        )
+    if "libcudart" in said or "libcuda" in said:
+        return (
+            f"{name} can't be loaded: a library of CUDA isn't found\n"
+            "  likely fix: LD_LIBRARY_PATH=$CUDA_HOME/lib64, with the CUDA that it was built with\n"
+            f"  loader:     {said}"
+        )
+    return None
+
+
+def _no_module(name: str, said: str, defined: str) -> str:
+    others = sorted(set(re.findall(r"\bPyInit_(\w+)", defined)))
+    if others:
+        return (
+            f"the library defines the module {', '.join(others)}, expected {name}\n"
+            "  likely fix: write PYBIND11_MODULE(TORCH_EXTENSION_NAME, m), or give the extension the module's name: "
+            f"name={others[0]!r}\n"
+            f"  importer:   {said}"
+        )
+    return (
+        f"the library defines no Python module {name}\n"
+        "  likely fix: add PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { ... } to a source; or, if it registers operators "
+        f"with TORCH_LIBRARY alone, pass is_python_module=False\n  importer:   {said}"
+    )
+
+
+def _undefined(name: str, symbol: str, said: str, torch: Torch) -> str:
+    readable = demangled(symbol)
+    if re.search(r"c10::cuda|at::cuda|c10_cuda|torch_cuda", readable) and torch.cuda is None:
+        fix = "the installed PyTorch is built without CUDA: pip install one with CUDA (pytorch.org says how)"
+    elif re.search(r"\bstd::(?:string|basic_string)\b", readable) and re.search(r"\b(?:c10|at|torch)::", readable):
+        fix = (
+            "it and PyTorch were built with different C++ library interfaces (_GLIBCXX_USE_CXX11_ABI): build it again "
+            "without that macro in its flags"
+        )
+    elif re.search(r"\b(?:c10|at|torch|caffe2)::", readable):
+        fix = (
+            "it was built for another PyTorch, or its own declaration differs from PyTorch's: build it again with "
+            f"{torch.version}; if it was just built, correct the declaration"
+        )
+    elif readable == symbol:
+        fix = (
+            'it is C\'s: if it is in a library, name that one (extra_ldflags=["-l..."]); if a C++ file of yours '
+            'defines it, write extern "C" before its definition'
+        )
+    else:
+        fix = (
+            "define it with exactly these types, name the file that does in sources=[...], or the library in "
+            'extra_ldflags; if a C file defines it, declare it in extern "C" { ... }'
+        )
+    return f"{name} uses {readable}, which nothing defines\n  likely fix: {fix}\n  loader:     {said}"
+
+
+def demangled(symbol: str) -> str:
+    """A C++ name as it is written, where ``c++filt`` is installed."""
+    import shutil
+    import subprocess
+
+    program = shutil.which("c++filt") or shutil.which("llvm-cxxfilt")
+    if program is None:
+        return symbol
+    try:
+        done = subprocess.run([program, symbol], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return symbol
+    return done.stdout.strip() or symbol

@@ -1,0 +1,284 @@
+"""``load`` and ``load_inline``, as PyTorch has them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+from opwright.aten.building import Extension, build_extension, is_cuda
+from opwright.aten.loading import import_module, load_library
+from opwright.errors import SourceError, ToolchainError, UnsupportedError
+from opwright.toolchain import cache_root
+from opwright.toolchain.cache import private_folder, unwritable, write_atomically
+from opwright.toolchain.plan import file_name
+
+Path_ = str | os.PathLike[str]
+
+
+def load(
+    name: str,
+    sources: Path_ | Sequence[Path_],
+    extra_cflags: Sequence[str] | None = None,
+    extra_cuda_cflags: Sequence[str] | None = None,
+    extra_sycl_cflags: Sequence[str] | None = None,
+    extra_ldflags: Sequence[str] | None = None,
+    extra_include_paths: Sequence[Path_] | None = None,
+    build_directory: Path_ | None = None,
+    verbose: bool = False,
+    with_cuda: bool | None = None,
+    with_sycl: bool | None = None,
+    is_python_module: bool = True,
+    is_standalone: bool = False,
+    keep_intermediates: bool = True,
+) -> ModuleType | str:
+    """Build an extension and load it: `torch.utils.cpp_extension.load`, built by Opwright.
+
+    What was built before, from the same sources, headers, flags and PyTorch, is taken from the cache, whichever process
+    built it. A change, also one of a header alone, is built anew and loaded beside the old one, as a new module.
+
+    Args:
+        name: of the module: what ``TORCH_EXTENSION_NAME`` stands for.
+        sources: the files; those ending in ``.cu`` are compiled by nvcc.
+        extra_cflags: words for the C++ compiler.
+        extra_cuda_cflags: words for nvcc.
+        extra_sycl_cflags: not supported.
+        extra_ldflags: words for the linker.
+        extra_include_paths: folders of headers.
+        build_directory: a folder in which the library is also put, as ``<name>.so``.
+        verbose: say on stderr what is done.
+        with_cuda: whether CUDA's headers and libraries are needed; by default, if a source is CUDA's.
+        with_sycl: not supported.
+        is_python_module: whether it defines a Python module; else it is loaded for what it registers.
+        is_standalone: build a program instead.
+        keep_intermediates: accepted; the cache decides.
+
+    Returns:
+        The module; or, without ``is_python_module``, the path of the library or the program.
+
+    Raises:
+        SourceError: a source isn't there.
+        CompileError: a compiler refused a source; the text begins with the user's line.
+        ToolchainError: no usable compiler, CUDA toolkit, headers or cache folder.
+        ImportError: it can't be loaded.
+        UnsupportedError: SYCL.
+        ValueError: both ``is_python_module`` and ``is_standalone``.
+    """
+    del keep_intermediates
+    if is_python_module and is_standalone:
+        raise ValueError(
+            "load() got is_python_module=True and is_standalone=True, expected one of them\n"
+            "  likely fix: is_python_module=False for a program"
+        )
+    files = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    _check(name, files, sycl=bool(with_sycl) or bool(extra_sycl_cflags))
+    extension = Extension(
+        name=name,
+        sources=tuple(Path(os.path.abspath(file)) for file in files),
+        cflags=_words("extra_cflags", extra_cflags),
+        cuda_cflags=_words("extra_cuda_cflags", extra_cuda_cflags),
+        ldflags=_words("extra_ldflags", extra_ldflags),
+        include_dirs=tuple(os.path.abspath(folder) for folder in _words("extra_include_paths", extra_include_paths)),
+        with_cuda=any(map(is_cuda, files)) if with_cuda is None else with_cuda,
+        program=is_standalone,
+    )
+    library = build_extension(extension, _told(verbose)).path
+    if build_directory is not None:
+        library = _placed(library, Path(os.path.abspath(build_directory)), name if is_standalone else f"{name}.so")
+    if is_standalone:
+        return str(library)
+    if is_python_module:
+        return import_module(name, library)
+    load_library(name, library)
+    return str(library)
+
+
+def load_inline(
+    name: str,
+    cpp_sources: str | Sequence[str],
+    cuda_sources: str | Sequence[str] | None = None,
+    sycl_sources: str | Sequence[str] | None = None,
+    functions: str | Sequence[str] | Mapping[str, str] | None = None,
+    extra_cflags: Sequence[str] | None = None,
+    extra_cuda_cflags: Sequence[str] | None = None,
+    extra_sycl_cflags: Sequence[str] | None = None,
+    extra_ldflags: Sequence[str] | None = None,
+    extra_include_paths: Sequence[Path_] | None = None,
+    build_directory: Path_ | None = None,
+    verbose: bool = False,
+    with_cuda: bool | None = None,
+    with_sycl: bool | None = None,
+    is_python_module: bool = True,
+    with_pytorch_error_handling: bool = True,
+    keep_intermediates: bool = True,
+    use_pch: bool = False,
+    no_implicit_headers: bool = False,
+) -> ModuleType | str:
+    """Build an extension of texts: `torch.utils.cpp_extension.load_inline`, built by Opwright.
+
+    Args:
+        name: of the module.
+        cpp_sources: C++; before it comes ``#include <torch/extension.h>``.
+        cuda_sources: CUDA; before it come ``torch/types.h``, ``cuda.h`` and ``cuda_runtime.h``.
+        sycl_sources: not supported.
+        functions: the functions that Python shall see; by name, or with a documentation for each.
+        extra_cflags: as for `load`, and so are the others that aren't named here.
+        extra_cuda_cflags: as for `load`.
+        extra_sycl_cflags: not supported.
+        extra_ldflags: as for `load`.
+        extra_include_paths: as for `load`.
+        build_directory: a folder in which the texts are put, as ``main.cpp`` and ``cuda.cu``, and the library.
+        verbose: as for `load`.
+        with_cuda: as for `load`.
+        with_sycl: not supported.
+        is_python_module: as for `load`.
+        with_pytorch_error_handling: let PyTorch turn C++ exceptions and warnings of `functions` into Python's.
+        keep_intermediates: accepted; the cache decides.
+        use_pch: accepted; headers are compiled ahead in any case.
+        no_implicit_headers: leave the headers out.
+
+    Returns:
+        What `load` returns.
+
+    Raises:
+        ValueError: `functions` is something else.
+        OpwrightError: as `load`.
+    """
+    del use_pch
+    if sycl_sources:
+        _check(name, [f"{name}.sycl"], sycl=True)
+    cpp = [*([] if no_implicit_headers else ["#include <torch/extension.h>"]), *_texts(cpp_sources)]
+    if functions is not None:
+        cpp.append(_bindings(functions, wrapped=with_pytorch_error_handling))
+    texts = {"main.cpp": "\n".join(cpp) + "\n"}
+    if cuda := _texts(cuda_sources or ()):
+        implied = [] if no_implicit_headers else [f"#include <{header}>" for header in _CUDA_HEADERS]
+        texts["cuda.cu"] = "\n".join([*implied, *cuda]) + "\n"
+    return load(
+        name,
+        _written(name, texts, build_directory),
+        extra_cflags,
+        extra_cuda_cflags,
+        extra_sycl_cflags,
+        extra_ldflags,
+        extra_include_paths,
+        build_directory,
+        verbose,
+        with_cuda,
+        with_sycl,
+        is_python_module,
+        keep_intermediates=keep_intermediates,
+    )
+
+
+_CUDA_HEADERS = ("torch/types.h", "cuda.h", "cuda_runtime.h")
+
+
+def _check(name: str, files: Sequence[Path_], *, sycl: bool) -> None:
+    if not name.isidentifier():
+        raise SourceError(
+            f"load() got name={name!r}, expected a Python identifier: it is the module's name\n"
+            f"  likely fix: name={file_name(name).replace('-', '_').replace('.', '_')!r}"
+        )
+    if not files:
+        raise SourceError(f"load({name!r}) got no source file; expected at least one, as in sources=['my_op.cpp']")
+    if sycl or any(os.path.splitext(file)[1] == ".sycl" for file in files):
+        raise UnsupportedError(
+            f"load({name!r}): SYCL sources aren't supported\n  likely fix: torch.utils.cpp_extension.load for this one"
+        )
+
+
+def _words(argument: str, given: Sequence[Path_] | None) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise TypeError(f"load() got {argument}={given!r}, expected a list of words: {argument}={given.split()!r}")
+    return tuple(os.fspath(word).strip() for word in given or ())
+
+
+def _texts(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _bindings(functions: str | Sequence[str] | Mapping[str, str], *, wrapped: bool) -> str:
+    if isinstance(functions, Mapping):
+        named = dict(functions)
+    elif isinstance(functions, str):
+        named = {functions: functions}
+    elif all(isinstance(function, str) for function in functions):
+        named = {function: function for function in functions}
+    else:
+        raise ValueError(
+            f"load_inline() got functions={functions!r}, expected names: ['f'], or names with their documentation: "
+            "{'f': 'what f does'}"
+        )
+    lines = [
+        f"m.def({_quoted(name)}, {f'torch::wrap_pybind_function({name})' if wrapped else name}, {_quoted(text)});"
+        for name, text in named.items()
+    ]
+    return "\n".join(["PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {", *lines, "}"])
+
+
+def _quoted(text: str) -> str:
+    """A C++ string literal, all but plain characters as octal bytes."""
+    plain = set(range(32, 127)) - set(b'"\\?')
+    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
+
+
+def _written(name: str, texts: Mapping[str, str], chosen: Path_ | None) -> list[Path]:
+    """Files with these texts: in the cache, or in the chosen folder. One that holds its text stays as it is."""
+    try:
+        folder = _made(Path(os.path.abspath(chosen))) if chosen is not None else _own_folder(name, texts)
+        paths = [folder / file for file in texts]
+        for path, text in zip(paths, texts.values(), strict=True):
+            with contextlib.suppress(OSError):
+                if path.read_bytes() == text.encode("utf-8", "surrogateescape"):
+                    continue
+            write_atomically(path, text)
+    except OSError as error:
+        raise unwritable(cache_root() if chosen is None else Path(chosen), error) from error
+    return paths
+
+
+def _own_folder(name: str, texts: Mapping[str, str]) -> Path:
+    key = sha256(repr(sorted(texts.items())).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return private_folder(cache_root() / "inline" / f"{file_name(name)}-{key}")
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ToolchainError(
+            f"the build directory {folder} can't be made: {error.strerror or error}\n"
+            "  likely fix: choose another one, or leave build_directory out"
+        ) from error
+    return folder
+
+
+def _placed(library: Path, folder: Path, name: str) -> Path:
+    """The library in the user's folder: under the name that PyTorch gives it, and, for this build, under its own.
+
+    A loader knows libraries by their names, so what is loaded is the one that no other build has.
+    """
+    _made(folder)
+    own = folder / (name if not name.endswith(".so") else library.name)
+    for path in dict.fromkeys((own, folder / name)):
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            shutil.copy2(library, temporary)
+            os.replace(temporary, path)
+        except OSError as error:
+            raise unwritable(folder, error) from error
+    return own
+
+
+def _told(verbose: bool) -> Callable[[str], None]:
+    def say(line: str) -> None:
+        if verbose:
+            sys.stderr.write(f"opwright: {line}\n")
+
+    return say
