@@ -22,6 +22,12 @@
 #define OPW_BEGIN(name)
 #endif
 #define OPW_VISIBLE __attribute__((visibility("default")))
+// Thousands of functions that only call another one: to optimise them takes longer than all the others.
+#ifdef __clang__
+#define OPW_BRIEFLY __attribute__((optnone, noinline))
+#else
+#define OPW_BRIEFLY __attribute__((optimize("O0")))
+#endif
 #define TENSOR_(name) OPW_JOIN(OPW_TH, Real, Tensor_, name)
 #define STORAGE_(name) OPW_JOIN(OPW_TH, Real, Storage_, name)
 #define OPW_FUNCTION(result, function, text, parameters, setup, ...)       \
@@ -32,8 +38,8 @@
   }
 #define OPW_EXPORT(result, function, parameters, setup, ...) \
   OPW_FUNCTION(result, function, __func__, parameters, setup, __VA_ARGS__)
-#define OP(result, name, parameters, ...) OPW_EXPORT(result, TENSOR_(name), parameters, Below below, __VA_ARGS__)
-#define STORAGE_OP(result, name, parameters, ...) OPW_EXPORT(result, STORAGE_(name), parameters, Below below, __VA_ARGS__)
+#define OP(result, name, parameters, ...) OPW_EXPORT(OPW_BRIEFLY result, TENSOR_(name), parameters, Below below, __VA_ARGS__)
+#define STORAGE_OP(result, name, parameters, ...) OPW_EXPORT(OPW_BRIEFLY result, STORAGE_(name), parameters, Below below, __VA_ARGS__)
 #define QUICK_OP(result, name, parameters, ...) OPW_EXPORT(result, TENSOR_(name), parameters, , __VA_ARGS__)
 #define QUICK_STORAGE_OP(result, name, parameters, ...) OPW_EXPORT(result, STORAGE_(name), parameters, , __VA_ARGS__)
 
@@ -160,6 +166,7 @@ namespace opw::th {
 #undef TENSOR_
 #undef STORAGE_
 #undef OPW_VISIBLE
+#undef OPW_BRIEFLY
 #undef OPW_PARAMETERS
 #undef OPW_BEGIN
 #undef OPW_DEVICE
