@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from tests.legacy.cases import CASES, Case
+from tests.legacy.case import Case
+from tests.legacy.cases import CASES
 from tests.legacy.th import Held, THError
 from tests.legacy.thc import THC, on_the_cpu, thc
 from tests.legacy.twins import check_call
