@@ -39,7 +39,7 @@ def pooling() -> Extension:
 @without_cuda
 def test_cpu_tensors_are_refused(pooling: Extension) -> None:
     x = torch.ones(2, 2)
-    wanted = "initializer for ctype 'struct THCudaTensor *' must be a pointer to same type, not cdata 'struct THFloatTensor *'"
+    wanted = "ctype 'struct THCudaTensor *' must be a pointer to same type, not cdata 'struct THFloatTensor *'"
     with pytest.raises(TypeError, match=re.escape(wanted)):
         pooling.scaled_add(x, x, 2.0, x)
     with pytest.raises(TypeError, match=r"THCudaDoubleTensor \*'.*'struct THDoubleTensor \*'"):
@@ -149,10 +149,8 @@ def test_matrix_products(letter: str, transa: bytes, transb: bytes, lib: THC) ->
     a, b, c = (torch.randn(shape, dtype=dtype) for shape in ((m, k), (k, n), (m, n)))
     given_a, given_b = a if transa == b"n" else a.t(), b if transb == b"n" else b.t()
     ma, mb, mc = _matrix(given_a, 7), _matrix(given_b, 8), _matrix(c, 6)
-    pointers = [lib.ffi.cast("void *", each.data_ptr()) for each in (ma, mb, mc)]
-    lib.call(
-        f"THCudaBlas_{letter}gemm", transa, transb, m, n, k, 1.5, pointers[0], 7, pointers[1], 8, 0.5, pointers[2], 6
-    )
+    pa, pb, pc = (lib.ffi.cast("void *", each.data_ptr()) for each in (ma, mb, mc))
+    lib.call(f"THCudaBlas_{letter}gemm", transa, transb, m, n, k, 1.5, pa, 7, pb, 8, 0.5, pc, 6)
     torch.testing.assert_close(mc[:, :m].t(), 1.5 * a @ b + 0.5 * c)
     assert (mc[:, m:] == 0).all()
 
@@ -163,17 +161,13 @@ def test_batches_of_matrix_products(letter: str, lib: THC) -> None:
     a, b, c = (torch.randn(shape, dtype=dtype) for shape in ((2, 3, 4), (2, 5, 3), (2, 5, 4)))  # columns first
     expected = b @ a
     pa, pb, pc = (lib.ffi.cast("void *", each.data_ptr()) for each in (a, b, c))
-    lib.call(
-        f"THCudaBlas_{letter}gemmStridedBatched", b"n", b"n", 4, 5, 3, 1.0, pa, 4, 12, pb, 3, 15, 0.0, pc, 4, 20, 2
-    )
+    sizes = (b"n", b"n", 4, 5, 3)
+    lib.call(f"THCudaBlas_{letter}gemmStridedBatched", *sizes, 1.0, pa, 4, 12, pb, 3, 15, 0.0, pc, 4, 20, 2)
     torch.testing.assert_close(c, expected)
     c.fill_(1)
-    arrays = [
-        lib.ffi.new("void *[]", [lib.ffi.cast("void *", each[i].data_ptr()) for i in range(2)]) for each in (a, b, c)
-    ]
-    lib.call(
-        f"THCudaBlas_{letter}gemmBatched", b"n", b"n", 4, 5, 3, 1.0, arrays[0], 4, arrays[1], 3, 2.0, arrays[2], 4, 2
-    )
+    places = [[lib.ffi.cast("void *", row.data_ptr()) for row in each] for each in (a, b, c)]
+    pa, pb, pc = (lib.ffi.new("void *[]", each) for each in places)
+    lib.call(f"THCudaBlas_{letter}gemmBatched", *sizes, 1.0, pa, 4, pb, 3, 2.0, pc, 4, 2)
     torch.testing.assert_close(c, expected + 2)
 
 
@@ -201,21 +195,16 @@ def test_vectors(letter: str, lib: THC) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (
-            (b"x", b"n", 1, 1, 1, 0.0, None, 1, None, 1, 0.0, None, 1),
-            "invalid argument 2: expected 'n', 't' or 'c', got 'x'",
-        ),
-        (
-            (b"n", b"n", -1, 1, 1, 0.0, None, 1, None, 1, 0.0, None, 1),
-            "invalid argument 4: expected at least 0, got -1",
-        ),
-        ((b"n", b"n", 3, 2, 2, 0.0, None, 2, None, 2, 0.0, None, 3), "invalid argument 9: the leading dimension is 2"),
-        ((b"n", b"n", 3, 2, 2, 0.0, None, 3, None, 2, 0.0, None, 1), "invalid argument 14: the leading dimension is 1"),
+        ((b"x", b"n", 1, 1, 1, 1, 1, 1), "invalid argument 2: expected 'n', 't' or 'c', got 'x'"),
+        ((b"n", b"n", -1, 1, 1, 1, 1, 1), "invalid argument 4: expected at least 0, got -1"),
+        ((b"n", b"n", 3, 2, 2, 2, 2, 3), "invalid argument 9: the leading dimension is 2"),
+        ((b"n", b"n", 3, 2, 2, 3, 2, 1), "invalid argument 14: the leading dimension is 1"),
     ],
 )
 def test_wrong_arguments_of_blas(arguments: tuple[object, ...], text: str, lib: THC) -> None:
+    *sizes, lda, ldb, ldc = arguments
     with pytest.raises(THError, match=re.escape(text)):
-        lib.call("THCudaBlas_Sgemm", *arguments)
+        lib.call("THCudaBlas_Sgemm", *sizes, 0.0, None, lda, None, ldb, 0.0, None, ldc)
 
 
 def test_memory(lib: THC) -> None:
@@ -264,10 +253,7 @@ def test_what_is_looked_up_in_pytorchs_libraries() -> None:
     done = subprocess.run([shutil.which("c++filt") or "c++filt", *SYMBOLS], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == list(SYMBOLS.values())
     header = (Path(torch.__file__).parent / "include/ATen/cuda/CUDAContextLight.h").read_text()
-    for name in (
-        "getCurrentDeviceProperties()",
-        "getDeviceProperties(c10::DeviceIndex device)",
-        "getCurrentCUDASparseHandle()",
-    ):
-        assert name in header
+    assert "getCurrentDeviceProperties()" in header
+    assert "getDeviceProperties(c10::DeviceIndex device)" in header
+    assert "getCurrentCUDASparseHandle()" in header
     assert re.search(r"getCurrentCUDABlasHandle\((bool setup = true)?\)", header)

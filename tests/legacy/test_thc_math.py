@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
 
-from tests.legacy.cases import CASES, Case
+from tests.legacy.case import Case
+from tests.legacy.cases import CASES
 from tests.legacy.th import Held, THError
 from tests.legacy.thc import THC, on_the_cpu, thc
 from tests.legacy.twins import check_call
@@ -110,7 +112,7 @@ def test_indices_and_masks_on_the_cpu(lib: THC) -> None:
     assert torch.equal(t.value(), x.masked_scatter(x > 5, torch.arange(6.0)))
 
 
-RANDOM = {
+RANDOM: dict[str, tuple[tuple[float, ...], Callable[[torch.Tensor], Any]]] = {
     "uniform": ((-2.0, 3.0), lambda x: x.uniform_(-2, 3)),
     "normal": ((1.0, 2.0), lambda x: x.normal_(1, 2)),
     "exponential": ((1.5,), lambda x: x.exponential_(1.5)),
