@@ -13,7 +13,7 @@ CSRC = Path(__file__).parent / "csrc"
 
 @pytest.fixture(scope="session")
 def th() -> Extension:
-    """Every function of TH.h, called from Python as an extension's would be."""
+    """TH's functions of structure and storages, called from Python as an extension's would be."""
     return everything()
 
 

@@ -107,8 +107,18 @@ def prototypes() -> dict[str, str]:
 
 
 def everything() -> Extension:
-    """Every function of TH.h as a function of an extension; only those that Python can call."""
-    callable_ones = [text for text in prototypes().values() if not re.search(r"\.\.\.|Handler", text)]
+    """Every function of tensors' structure and of storages as one of an extension; what Python can't call is left out.
+
+    Mathematics is tested in another way (th.py): to compile cffi's code for all of it takes minutes.
+    """
+    folder = header_dirs()[0] / "TH/generic"
+    texts = [(folder / f"{name}.h").read_text() for name in ("THTensor", "THStorage", "THStorageCopy")]
+    names = set(re.findall(r"TH(?:Tensor|Storage)_\((\w+)\)", "".join(texts))) | {"sizeDesc", "newInferSize"}
+    callable_ones = [
+        text
+        for name, text in prototypes().items()
+        if name.partition("_")[2] in names and not re.search(r"\.\.\.|Handler", text)
+    ]
     known = set(re.findall(r"typedef struct (\w+) (?:\{|\w)", STRUCTS))
     others = dict.fromkeys(re.findall(r"\bTH(?!D?esc)[A-Z]\w*\b", " ".join(callable_ones)))
     opaque = [
