@@ -176,7 +176,7 @@ def migrated(headers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = [name for name in NAMED if name != NEEDS_CUDA]
     for name in names:
         (folder / f"{name}.cpp").write_bytes(examine(SOURCES / f"{name}.cpp").after)
-    units = [unit(names[start::2], folder / f"unit{start}.cpp", folder) for start in (0, 1)]
+    units = [unit(names[start::2], folder / f"unit{start}.cpp", folder, "migrated_") for start in (0, 1)]
     return linked([compiled(source, headers) for source in units], folder / "migrated.so")
 
 
@@ -198,7 +198,7 @@ def test_a_source_does_the_same_when_it_is_migrated(
     if name == NEEDS_CUDA:
         pytest.skip("what has taken the place of THC.h can't be compiled without CUDA")
     changed = MIGRATED.get(name) if isinstance(expected, Fails) else None
-    judge(imported(name, migrated), given, changed or expected)
+    judge(imported(f"migrated_{name}", migrated), given, changed or expected)
 
 
 @pytest.mark.slow
@@ -240,10 +240,13 @@ def test_every_source_needs_what_its_table_says(capfd: pytest.CaptureFixture[str
     assert capfd.readouterr() == ("", "")
 
 
-def unit(names: Sequence[str], path: Path, folder: Path = SOURCES) -> Path:
-    """A translation unit of several sources, each with the name of its module."""
+def unit(names: Sequence[str], path: Path, folder: Path = SOURCES, prefix: str = "") -> Path:
+    """A translation unit of several sources, each with the name of its module: no two libraries share one.
+
+    PyTorch ends the process where an operator is registered twice.
+    """
     one = '#define TORCH_EXTENSION_NAME {0}\n#include "{1}"\n#undef TORCH_EXTENSION_NAME\n'
-    path.write_text("".join(one.format(name, folder / f"{name}.cpp") for name in names))
+    path.write_text("".join(one.format(prefix + name, folder / f"{name}.cpp") for name in names))
     return path
 
 

@@ -2,7 +2,7 @@
 
 namespace {
 at::Tensor twice(at::Tensor x) { return 2 * x; }
-auto registry = torch::RegisterOperators("opwright_compat_test::twice", &twice);
+auto registry = torch::RegisterOperators(C10_STRINGIZE(TORCH_EXTENSION_NAME) "::twice", &twice);
 }  // namespace
 
 at::Tensor register_operators(at::Tensor x) {
