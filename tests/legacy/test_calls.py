@@ -370,7 +370,7 @@ def in_threads(count: int, body: Callable[[int], None]) -> None:
     def run(number: int) -> None:
         try:
             body(number)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again by the test
             problems.append(error)
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
@@ -423,7 +423,7 @@ def test_functions_look_like_functions(probe: Extension, monkeypatch: pytest.Mon
         kind()
     module = sys.modules["tests.legacy.extensions"]
     monkeypatch.setattr(module, "add_forward", function, raising=False)
-    assert pickle.loads(pickle.dumps(function)) is function
+    assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301 - our own
 
 
 def rounds(probe: Extension, th: Extension) -> None:

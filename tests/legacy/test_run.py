@@ -100,6 +100,8 @@ def test_scripts_for_the_shell_and_programs(tmp_path: Path) -> None:
     (tmp_path / "make.sh").chmod(0o755)
     assert run("./make.sh", "again", folder=tmp_path).stdout == "again\n1\n"
     assert run("plain.sh", folder=tmp_path).stdout == "plain 1\n"
+    (tmp_path / "plain.sh").chmod(0o755)  # which the kernel doesn't run, and every shell does
+    assert run("./plain.sh", folder=tmp_path).stdout == "plain 1\n"
     if shutil.which("make"):
         assert run("make", folder=tmp_path).stdout == "made 1\n"
 

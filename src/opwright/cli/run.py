@@ -14,6 +14,7 @@ from opwright.legacy.idioms.script import needed
 from opwright.legacy.shims import environment
 
 _PYTHON_SUFFIXES = (".py", ".pyc", ".pyz", ".zip", ".whl")
+_SHELL = ["/bin/sh"]
 
 
 @click.command(
@@ -61,7 +62,9 @@ def program(command: tuple[str, ...]) -> list[str]:
         if interpreter is None:
             return [sys.executable, "-m", "opwright.legacy.idioms.script", *command] if needed(first) else python
         path = first if os.path.dirname(first) else os.path.join(os.curdir, first)
-        return [path, *rest] if os.access(first, os.X_OK) else [*interpreter, path, *rest]
+        # A script without `#!` is for the shell to run: the kernel takes none, whatever the file's mode.
+        alone = os.access(first, os.X_OK) and interpreter != _SHELL
+        return [path, *rest] if alone else [*interpreter, path, *rest]
     return [*command] if shutil.which(first) else python
 
 
@@ -76,4 +79,4 @@ def _interpreter(path: str) -> list[str] | None:
         return None if any("python" in os.path.basename(word) for word in words) else words
     if head.startswith(b"\x7fELF"):
         return []
-    return ["/bin/sh"] if Path(path).suffix in (".sh", ".bash") else None
+    return _SHELL if Path(path).suffix in (".sh", ".bash") else None

@@ -167,7 +167,7 @@ def _checked_words(name: str, words: Mapping[str, Any]) -> dict[str, Any]:
             meant = f"; {hint[0]} is one" if hint else ""
             warnings.warn(
                 f"create_extension({name!r}): {key} is no argument of a setuptools Extension, and is left out{meant}",
-                stacklevel=5,
+                stacklevel=4,  # whoever calls create_extension
             )
     return checked
 
