@@ -110,7 +110,7 @@ def _check(cls: type, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
             "  expected:   tensors by position\n"
             "  likely fix: give them without their names, in the order of forward"
         )
-    if torch._C._are_functorch_transforms_active():  # type: ignore[attr-defined]  # noqa: SLF001
+    if torch._C._are_functorch_transforms_active():  # noqa: SLF001
         raise UnsupportedError(
             f"{cls.__name__}: torch.func (vmap, grad, jvp...) can't transform an instance-style Function\n"
             "  likely fix: make forward and backward static methods with a ctx argument, and add setup_context and vmap"
