@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import cffi
 import pytest
 
 import opwright
@@ -157,4 +158,28 @@ def test_no_python_headers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         create(folder).build()
     assert str(raised.value).endswith(
         "\n  likely fix: apt install python3-dev (Debian, Ubuntu), dnf install python3-devel (Fedora, RHEL)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("int one(void);\n#include <a.h>\n", 'cannot parse "#include <a.h>"\n{path}:2:1: Directives not supported yet'),
+        ("int one(void);\nint f(THFoo *x);\n", 'cannot parse "int f(THFoo *x);"\n{path}:2:13: before: *'),
+        ("int f(int\n", "parse error\n{path}: At end of input"),
+        ("static int f(int x) {{ return x; }}", "{path}:1: unexpected <FuncDef>: this construct is valid C but not "),
+        ("#define SHIFTED (1 << 3)\n", "{path}: only supports one of the following syntax:"),
+    ],
+)  # fmt: skip
+def test_a_header_that_cffi_cannot_parse(folder: Path, text: str, told: str) -> None:
+    """The file that it is and the line in that file, and not in all that cffi got."""
+    path = folder / "src/other.h"
+    path.write_text(text.replace("{{", "{").replace("}}", "}"))
+    with pytest.raises(cffi.CDefError) as caught:
+        create(folder, headers=["src/my.h", "src/other.h"])
+    message = str(caught.value)
+    assert message.startswith(f"create_extension('_ext.my'): {told.format(path=path)}")
+    assert message.endswith(
+        "\n  expected:   prototypes, `#define NAME number`, enums, typedefs and structs: no preprocessor reads it\n"
+        "  likely fix: move #include, #ifdef and function bodies to a source, and declare other types as void *"
     )

@@ -123,6 +123,14 @@ def test_traced() -> None:
     )
 
 
+@pytest.mark.parametrize("transform", [torch.func.vmap, lambda f: torch.func.grad(lambda x: f(x).sum())])
+def test_transformed(transform: Any) -> None:
+    assert failing(lambda: transform(lambda x: Add()(x, x))(torch.ones(2)), UnsupportedError) == (
+        "Add: torch.func (vmap, grad, jvp...) can't transform an instance-style Function\n"
+        f"  likely fix: {_STATIC}, and add setup_context and vmap"
+    )
+
+
 def test_compiled_autograd() -> None:
     from torch._dynamo.compiled_autograd import _enable
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from opwright.errors import ToolchainError
 from opwright.legacy.building import build_extension, stand_in_object
-from opwright.legacy.declarations import header_text, preamble, typedefs
+from opwright.legacy.declarations import declare, preamble
 from opwright.legacy.ffi_module import NO_CFFI
 from opwright.legacy.flags import setuptools_words
 from opwright.legacy.package import make_package
@@ -58,7 +58,7 @@ def create_extension(
         ArgumentError: the name is no dotted name, or an argument isn't of its kind.
         SourceError: a header or source isn't there.
         ImportError: there is no cffi.
-        cffi.CDefError: cffi can't parse a header.
+        cffi.CDefError: cffi can't parse a header; it says which, and where.
         ToolchainError: the package can't be written.
     """
     try:
@@ -77,7 +77,7 @@ def create_extension(
     )
     make_package(request)
     ffi = cffi.FFI()
-    ffi.cdef(typedefs() + header_text(request))
+    declare(request, ffi)
     ffi.set_source(
         request.module,
         preamble(request),

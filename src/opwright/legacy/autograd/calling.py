@@ -70,7 +70,7 @@ def _call(self: Any, *inputs: Any, **named: Any) -> Any:
 
     Raises:
         ArgumentError: An input is no tensor, or was given by name.
-        UnsupportedError: Under torch.jit.trace.
+        UnsupportedError: Under torch.jit.trace or a transform of torch.func.
     """
     # torch.compile leaves the call to Python. Its marker imports all of it at the first call, which waits until
     # somebody else has.
@@ -109,6 +109,11 @@ def _check(cls: type, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
             f"{cls.__name__}()(...): arguments by name: {', '.join(named)}\n"
             "  expected:   tensors by position\n"
             "  likely fix: give them without their names, in the order of forward"
+        )
+    if torch._C._are_functorch_transforms_active():  # noqa: SLF001
+        raise UnsupportedError(
+            f"{cls.__name__}: torch.func (vmap, grad, jvp...) can't transform an instance-style Function\n"
+            "  likely fix: make forward and backward static methods with a ctx argument, and add setup_context and vmap"
         )
     if torch._C._get_tracing_state() is not None:  # noqa: SLF001
         raise UnsupportedError(

@@ -2,6 +2,7 @@
 #include <ATen/MapAllocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/DeviceGuard.h>
+#include <pthread.h>
 
 #include <cstring>
 #include <filesystem>
@@ -19,6 +20,10 @@ std::atomic<int64_t> live_storages{0}, pooled_storages{0};
 // All storages, so that those that look at one memory agree on where it is.
 std::mutex every_mutex;
 Storage *every = nullptr;
+
+// A process may be forked while another thread of it is in here: the child's mutex has to be free (DataLoader's workers).
+[[maybe_unused]] const int forks_safely =
+    pthread_atfork([] { every_mutex.lock(); }, [] { every_mutex.unlock(); }, [] { every_mutex.unlock(); });
 
 size_t bytes_of(Type type, int64_t elements) {
   const auto each = static_cast<int64_t>(c10::elementSize(type.scalar));
@@ -100,6 +105,16 @@ void tell_others(const Storage *changed) {
     if (s != changed && s->memory == changed->memory) s->data = changed->data, s->size = size_in(*changed->impl, s->type);
 }
 
+// In one step, for who refreshes what C code has kept meanwhile.
+void change_memory(Storage *changed, at::DataPtr memory, size_t bytes) {
+  at::DataPtr before;  // C code may be what frees it: after the lock
+  const std::lock_guard lock(every_mutex);
+  before = changed->impl->set_data_ptr(std::move(memory));
+  changed->impl->set_nbytes(bytes);
+  for (Storage *s = every; s; s = s->next)
+    if (s->memory == changed->memory) s->data = changed->impl->mutable_data(), s->size = size_in(*changed->impl, s->type);
+}
+
 }  // namespace
 
 void Storage::refresh() {
@@ -148,8 +163,7 @@ void resize(Storage *s, ptrdiff_t elements) {
     const auto kept = std::min(grown.size, s->size);
     if (kept && s->type.device == at::kCPU) std::memcpy(grown.data, s->data, kept * c10::elementSize(s->type.scalar));
     else if (kept) view(&grown).narrow(0, 0, kept).copy_(view(s).narrow(0, 0, kept));
-    s->impl->set_data_ptr_noswap(std::move(grown.impl->_mutable_data_ptr_no_checks()));
-    s->impl->set_nbytes(bytes);
+    change_memory(s, std::move(grown.impl->_mutable_data_ptr_no_checks()), bytes);
   }
   s->refresh();
 }
