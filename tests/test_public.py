@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -51,8 +52,20 @@ def test_the_runtime_is_there_without_being_imported() -> None:
     assert run(code) == os.environ.get("OPWRIGHT_RUNTIME", "native")
 
 
+def test_no_front_end_is_loaded_before_it_is_asked_for() -> None:
+    """Neither by ``import opwright`` nor by making an operator of a kernel."""
+    code = (
+        "import sys, opwright; opwright.load({!r})\n"
+        "print(sorted(m for m in sys.modules if m.split('.')[0] in ('cffi', '_cffi_backend', 'setuptools')"
+        " or m.startswith(('opwright.legacy', 'opwright.aten', 'opwright.doctor', 'opwright.migrate'))))"
+    )
+    kernel = Path(__file__).parent / "runtime" / "kernels" / "call_ops.cpp"
+    assert run(code.format(str(kernel))) == "['opwright.aten', 'opwright.aten.recognise']"  # what load asks: is it one?
+
+
 _WITHOUT_TORCH = """
 import sys
+from pathlib import Path
 class Missing:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] == "torch":
