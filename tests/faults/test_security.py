@@ -22,6 +22,9 @@ SHELLS = {
 }
 NASTY = "a;touch pwned;$(touch pwned)`touch pwned`|touch pwned&touch pwned>pwned 'x \\ *?~#!"
 
+RUNS_SCRIPTS = Path("legacy/idioms/script.py")
+"""Takes the place of ``python train.py``: to run what it reads is its purpose."""
+
 
 def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
     for node in ast.walk(ast.parse(path.read_text())):
@@ -45,10 +48,11 @@ def test_no_shell(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_nothing_is_run_that_was_only_read(path: Path) -> None:
+    refused = {"eval", "exec", "pickle.load", "pickle.loads", "marshal.loads", "torch.load"}
+    if path.relative_to(PACKAGE) == RUNS_SCRIPTS:
+        refused.remove("exec")
     for name, call in calls(path):
-        assert name not in {"eval", "exec", "pickle.load", "pickle.loads", "marshal.loads", "torch.load"}, ast.unparse(
-            call
-        )
+        assert name not in refused, ast.unparse(call)
         assert not name.startswith("tempfile.mktemp"), ast.unparse(call)
 
 
