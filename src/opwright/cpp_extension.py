@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -44,9 +45,17 @@ def __getattr__(name: str) -> Any:
 
         return cuda_home()
     if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _of_pytorch(name)
     value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)
     return value
+
+
+def _of_pytorch(name: str) -> Any:
+    """What only PyTorch's own module has: a ``setup.py`` may ask it for ``ROCM_HOME`` or ``is_ninja_available``."""
+    if not name.startswith("__"):  # these are asked for by the import system, on each import
+        with contextlib.suppress(ImportError, AttributeError):
+            return getattr(importlib.import_module("torch.utils.cpp_extension"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -30,8 +30,9 @@ MODULE = 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }'
         ("x.h:4:2: error: #error C++20 or later compatible compiler is required", r"take -std=\.\.\. out"),
         ("c++: error: unrecognized command-line option '-std=c++20'", "PyTorch's headers need C"),
         ("/usr/bin/ld: multiple definition of `f'", "name that file in sources"),
-        ("/usr/bin/ld: cannot find -lc10_cuda", "PyTorch is built without CUDA"),
-        ("/usr/bin/ld: cannot find -lcudart: No such file", "install the whole toolkit, or set CUDA_HOME"),
+        ("a: error: the linker finds no library c10_cuda", "PyTorch is built without CUDA"),
+        ("a: error: the linker finds no library cudart", "install the whole toolkit, or set CUDA_HOME"),
+        ("a: error: the linker finds no library blas, m", r'folder: extra_ldflags=\["-L..."\]'),
     ],
 )  # fmt: skip
 def test_causes_of_a_compiler_s_refusal(said: str, fix: str) -> None:
@@ -120,6 +121,30 @@ def test_no_cuda_toolkit(source: Callable[..., Path], monkeypatch: pytest.Monkey
         ToolchainError, match=r"no CUDA compiler at .*nowhere/bin/nvcc \(CUDA_HOME=(?s:.*)likely fix: set CUDA_HOME"
     ):
         load("mine", [kernel])
+
+
+def test_headers_of_a_cuda_toolkit_that_is_nowhere(
+    source: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "nowhere"))
+    with pytest.raises(ToolchainError, match=r"no CUDA compiler at .*nowhere/bin/nvcc \(CUDA_HOME="):
+        load("mine", [source(MODULE)], with_cuda=True)
+
+
+def test_a_linkers_refusal_is_advised_in_arguments_that_load_has(tmp_path: Path) -> None:
+    path = tmp_path / "plain.cpp"
+    path.write_text('extern "C" int answer();\nint main() { return answer(); }\n')
+    with pytest.raises(CompileError) as raised:
+        load("mine", [path], extra_ldflags=["-lno_such_thing"], is_python_module=False)
+    assert "finds no library no_such_thing" in str(raised.value)
+    assert 'likely fix: install it (its development package), or name its folder: extra_ldflags=["-L..."]' in str(
+        raised.value
+    )
+    with pytest.raises(CompileError) as raised:
+        load("mine", [path], is_python_module=False, is_standalone=True)
+    assert "undefined reference to answer" in str(raised.value)
+    assert "name that file in sources=[...] too" in str(raised.value)
+    assert str(raised.value).count("likely fix:") == 1
 
 
 def test_a_cache_that_cant_be_written_to(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,20 @@ def test_the_gpus_of_this_machine(
     assert architecture_flags(KNOWN) == [f"-gencode=arch=compute_{each}" for each in expected]
 
 
+def test_the_gpus_are_asked_for_where_nobody_has_imported_pytorch(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text(
+        "class cuda:\n"
+        "    is_available = staticmethod(lambda: True)\n"
+        "    device_count = staticmethod(lambda: 1)\n"
+        "    get_device_capability = staticmethod(lambda index: (9, 0))\n"
+    )
+    code = "from opwright.aten.flags import architecture_flags; print(*architecture_flags(['75', '90', '120']))"
+    environment = {name: value for name, value in os.environ.items() if name != "TORCH_CUDA_ARCH_LIST"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == ("-gencode=arch=compute_90,code=sm_90 -gencode=arch=compute_90,code=compute_90\n")
+
+
 @pytest.mark.parametrize("asked", ["3.5", "sm_80", "8", "Kepler2", "80"])
 def test_an_architecture_that_is_none(monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", asked)
@@ -110,9 +126,6 @@ def test_what_cuda_home_says_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_pytorch_is_found_without_importing_it() -> None:
-    import subprocess
-    import sys
-
     code = "import sys; from opwright.aten.installed import find_torch as f; print(f().version, 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     import torch

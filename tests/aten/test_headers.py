@@ -182,6 +182,23 @@ def test_a_source_gets_the_headers_that_it_turns_out_to_need(
     assert "needs more" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("said", "following"),
+    [
+        ("'class at::Tensor' has no member named 'linear'", None),
+        ("no member named 'linear' in 'at::Tensor'", None),
+        ("'lineer' is not a member of 'torch'; did you mean 'Linear'?", None),
+        ("invalid use of incomplete type 'class Mine'", None),
+        ("no member named 'optim' in namespace 'torch'", "full"),
+        ("'torch::optim' has not been declared", "full"),
+        ("invalid use of incomplete type 'class torch::nn::LinearImpl'", "full"),
+    ],
+)
+def test_what_a_compiler_misses(said: str, following: str | None) -> None:
+    text = f"/x/a.cpp:3:1: error: {said}\nfull log: /x/build.log"
+    assert headers.next_level("light", text, find_torch()) == following
+
+
 def test_a_mistake_is_no_reason_for_more_headers(
     source: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

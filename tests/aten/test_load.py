@@ -31,6 +31,15 @@ def test_names() -> None:
         cpp_extension.nothing  # noqa: B018
 
 
+def test_names_that_only_pytorch_has_are_pytorchs() -> None:
+    from torch.utils import cpp_extension as theirs
+
+    assert cpp_extension.IS_HIP_EXTENSION is theirs.IS_HIP_EXTENSION
+    assert cpp_extension.is_ninja_available is theirs.is_ninja_available
+    assert cpp_extension.load is not theirs.load
+    assert not hasattr(cpp_extension, "__path__")
+
+
 def test_a_module_is_what_pybind11_makes_of_it(module: Callable[..., ModuleType]) -> None:
     made = module(ADD, extra_cflags=["-DFACTOR=10"])
     assert torch.equal(made.add(torch.ones(2)), torch.full((2,), 11.0))

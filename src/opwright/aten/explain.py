@@ -61,19 +61,27 @@ _COMPILING = _causes(
         "if the function is in another file, name that file in sources=[...] too; each of them once",
     ),
     (
-        r"cannot find -l(c10_cuda|torch_cuda)",
+        r"finds no library (c10_cuda|torch_cuda)",
         "the installed PyTorch is built without CUDA: pip install one with CUDA (pytorch.org says how)",
     ),
     (
-        r"cannot find -lcudart",
+        r"finds no library cudart",
         "CUDA's libraries aren't in CUDA_HOME/lib64: install the whole toolkit, or set CUDA_HOME",
+    ),
+    (
+        r"finds no library ([\w.+-]+)",
+        'install it (its development package), or name its folder: extra_ldflags=["-L..."] (library_dirs in setup.py)',
     ),
 )
 
 
+# What is advised of a linker's refusal elsewhere is said in arguments that `load` doesn't have.
+_LINKERS_FIX = re.compile(r"(error: (?:undefined reference to|the linker finds no library) .*)\n  likely fix: .*")
+
+
 def compile_error(error: CompileError, torch: Torch) -> CompileError:
     """`error`, with the likely fix where the cause is a usual one and nothing is said of it yet."""
-    text = str(error)
+    text = _LINKERS_FIX.sub(r"\1", str(error))
     if "likely fix:" in text:
         return error
     fix = _fix(_COMPILING, text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import sys
 from collections.abc import Sequence
 
 from opwright.errors import ToolchainError
@@ -89,8 +88,11 @@ def _expanded(asked: str) -> list[str]:
 
 def _of_this_machine(supported: Sequence[str]) -> list[str]:
     """What the GPUs here are; one that nvcc doesn't know yet gets the newest code that it does know, to translate."""
-    torch = sys.modules.get("torch")  # a build without PyTorch in the process has no GPU to ask
-    if torch is None or not torch.cuda.is_available():
+    try:  # a setup.py hasn't imported it, and what it builds must be the same as what `load` would
+        import torch
+    except (ImportError, OSError):
+        return []
+    if not torch.cuda.is_available():
         return []
     found = {torch.cuda.get_device_capability(index) for index in range(torch.cuda.device_count())}
     known = sorted({(int(number[:-1]), int(number[-1])) for number in supported} or found)

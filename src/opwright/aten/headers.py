@@ -50,9 +50,13 @@ _MODULE = re.compile(r"\bPYBIND11_MODULE\s*\(\s*\w+\s*,\s*(\w+)\s*\)")
 _ERROR = re.compile(r"error: (.*)$", re.MULTILINE)
 _QUOTED = re.compile(r"['\"]([^'\"\n]+)['\"]")
 _WORD = re.compile(r"[A-Za-z_]\w{2,}")
+_SUGGESTED = re.compile(r"; did you mean .*")
+_NO_NAMES = {"std", "torch", "const", "Tensor", "class", "struct", "union", "enum", "typename", "namespace"}
 _OURS = re.compile(r"opwright_binding|pybind11|module_|opwright/aten/include")
+# Not what a class lacks: that it is known at all says that more headers give it no more members.
 _ABSENT = re.compile(
-    r"is not a member|not declared|does not name|has not been declared|incomplete type|no member named|undeclared|"
+    r"is not a member|not declared|does not name|has not been declared|incomplete type|undeclared|"
+    r"no member named '[^']*' in namespace|"
     r"is not a class|no type named|unknown type|not a template|No such file|not a namespace"
 )
 
@@ -139,9 +143,9 @@ def next_level(level: Level, said: str, torch: Torch) -> Level | None:
     lines = _ERROR.findall(said)
     if level == "slim" and _OURS.search(said):
         return "light"
-    absent = [line for line in lines if _ABSENT.search(line)]
+    absent = [_SUGGESTED.sub("", line) for line in lines if _ABSENT.search(line)]
     names = {word for line in absent for quoted in _QUOTED.findall(line) for word in _WORD.findall(quoted)}
-    names -= {"std", "torch", "const", "Tensor"}
+    names -= _NO_NAMES
     folders = ["torch", "pybind11"] if level == "slim" else ["torch/csrc/api", "torch/csrc/jit"]
     if not names or not _mentioned(names, [torch.root / "include" / folder for folder in folders]):
         return None

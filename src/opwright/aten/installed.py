@@ -105,7 +105,10 @@ def cuda_home() -> str:
     Raises:
         ToolchainError: there is none; the text says where it was looked for.
     """
-    return nvcc.cuda_home() or os.path.dirname(os.path.dirname(nvcc.find_nvcc().path))
+    home = nvcc.cuda_home()
+    if home is None or not os.path.isdir(home):
+        return os.path.dirname(os.path.dirname(nvcc.find_nvcc().path))
+    return home
 
 
 def include_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> list[str]:
