@@ -569,6 +569,10 @@ def test_tensors_on_two_devices(glu: Callable[..., torch.Tensor]) -> None:
             TypeError,
             r"add the signature of its backward, such as\n  mul_backward\(grad_z: T\[...\], ",
         ),
+        ((torch.mul, None), MUL, TypeError, r"differentiable\(\) got None, expected a function"),
+        ((torch.mul, None, torch.mul), MUL, TypeError, r"differentiable\(\) got None, expected a function"),
+        ((torch.mul, torch.mul), None, TypeError, r"got signature=None, expected a list of strings"),
+        ((torch.mul, torch.mul), [1, 2], TypeError, r"got signature=\[1, 2\], expected a list of strings"),
         ((torch.mul, torch.mul), [*MUL, SECOND], TypeError, "got 3 signatures for 2 functions"),
         ((torch.mul, torch.mul), MUL[::-1], SignatureError, "expected one of mul_backward_backward"),
         ((torch.mul, torch.mul), [MUL[0], "g(x: T[N]) -> (y: T[N])"], SignatureError, "expected one of mul_backward"),
@@ -611,8 +615,8 @@ def test_functions_that_pybind11_bound(tmp_path: Path) -> None:
     (tmp_path / "glu.cpp").write_text(source)
     code = f"""
 import torch, opwright
-from torch.utils.cpp_extension import load
-glu = load("glu_cpp", [{str(tmp_path / "glu.cpp")!r}], build_directory={str(tmp_path)!r}, extra_cflags=["-O1"])
+from opwright.cpp_extension import load
+glu = load("glu_cpp", [{str(tmp_path / "glu.cpp")!r}], extra_cflags=["-O1"])
 op = opwright.differentiable(glu.forward, glu.backward, signature={GLU!r})
 x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
 w = torch.randn(10, 4, dtype=torch.float64, requires_grad=True)

@@ -282,6 +282,7 @@ def test_a_limit_that_is_no_size(look: Look, monkeypatch: pytest.MonkeyPatch) ->
         ("MAX_JOBS", "0", "MAX_JOBS='0': expected a positive whole number", "MAX_JOBS=4"),
         ("OPWRIGHT_COMPILE_TIMEOUT", "-1", "OPWRIGHT_COMPILE_TIMEOUT='-1': expected seconds, more than 0", "unset it"),
         ("OPWRIGHT_CACHE_SIZE", "x", "OPWRIGHT_CACHE_SIZE='x': expected a size in bytes, or with K, M, G or T", "=2G"),
+        ("OPWRIGHT_PRECOMPILE", "no", "OPWRIGHT_PRECOMPILE='no': expected background, wait or off", "unset it"),
         ("OPWRIGHT_RUNTIME", "rust", "OPWRIGHT_RUNTIME=rust names no runtime, expected native or python", "unset"),
         ("OPWRIGHT_LAUNCHER", "no-such -x", "OPWRIGHT_LAUNCHER asks for 'no-such', which is not on the PATH", "unset"),
     ],

@@ -54,6 +54,10 @@ REWRITTEN = [
         "#include <torch/extension.h>\nPYBIND11_MODULE(a, m) {}",
     ),
     (
+        '#include <a.h>\nnamespace k {\n#include "b.h"\nint n = THCCeilDiv(5, 2);\n}',
+        '#include <a.h>\n#include <ATen/ceil_div.h>\nnamespace k {\n#include "b.h"\nint n = at::ceil_div(5, 2);\n}',
+    ),
+    (
         "#include <THC/THC.h>\nauto s = at::globalContext().getCurrentCUDAStream();",
         "#include <ATen/cuda/CUDAContext.h>\nauto s = at::cuda::getCurrentCUDAStream();",
     ),
@@ -116,6 +120,16 @@ LEFT: list[tuple[str, list[str]]] = [
     ("int n = THCCeilDiv(5, 2);", ["THCCeilDiv"]),
     ("#include <a.h>\n#ifdef WITH_CUDA\nint n = THCCeilDiv(5, 2);\n#endif", ["THCCeilDiv"]),
     ("#include <THC/THC.h>\nTHCNumerics<float>::max();", ["<THC/THC.h>", "THCNumerics"]),
+    ('extern "C" {\n#include "a.h"\n}\nint n = THCCeilDiv(5, 2);', ["THCCeilDiv"]),
+    ('extern "C" {\n#include <THC/THC.h>\n}', ["<THC/THC.h>"]),
+    (
+        '#include <THC/THC.h>\n#include "generic/a.h"\n#include "THC/THCGenerateAllTypes.h"\n',
+        ["<THC/THC.h>", "THC/THCGenerateAllTypes.h"],
+    ),
+    (
+        '#ifndef THC_GENERIC_FILE\n#define THC_GENERIC_FILE "a.cu"\n#else\nTHCudaCheck(f());\n#endif',
+        ["THC_GENERIC_FILE", "THC_GENERIC_FILE", "THCudaCheck"],
+    ),
     ("auto r = torch::jit::RegisterOperators();", ["torch::jit::RegisterOperators"]),
 ]
 

@@ -90,6 +90,11 @@ def test_a_diff_of_a_last_line_without_an_end(tmp_path: Path) -> None:
     ]
 
 
+def test_a_diff_holds_bytes_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "op.cpp").write_bytes(b'AT_WARN("\xe4"); // \xc3\xa4\n')
+    assert b'+TORCH_WARN("\xe4"); // \xc3\xa4\n' in migrate("--diff", tmp_path).stdout_bytes
+
+
 def test_writing_leaves_what_is_by_hand_and_says_so(project: Path) -> None:
     done = migrate("--write", project)
     assert done.exit_code == 1

@@ -13,6 +13,11 @@ REWRITTEN = [
     ("total += self.g_loss.data[0] * n", "total += self.g_loss.item() * n"),
     ("x, y = self.saved_variables", "x, y = self.saved_tensors"),
     ("loss.backward(g, retain_variables=True)", "loss.backward(g, retain_graph=True)"),
+    ("x.cuda(f(g(0)), async=True)", "x.cuda(f(g(0)), non_blocking=True)"),
+    ("loss.backward(g(), retain_variables=True)", "loss.backward(g(), retain_graph=True)"),
+    ("if loss.data[0] == 3: pass", "if loss.item() == 3: pass"),
+    ("y = loss.data[0] ** 2", "y = loss.item() ** 2"),
+    ("flags = ''' -std=c++11 -O3'''.split()", "flags = ''' -std=c++20 -O3'''.split()"),
     ("flags = ['-O3', '-std=c++11', \"-std=gnu++14\"]", "flags = ['-O3', '-std=c++20', \"-std=gnu++20\"]"),
 ]
 LEFT: list[tuple[str, list[str]]] = [
@@ -23,6 +28,11 @@ LEFT: list[tuple[str, list[str]]] = [
     ("loss.data[0] = 1", []),
     ("loss.data[0][1]", []),
     ("self.data[0]", [".data[0]"]),
+    ("losses.data[0]", [".data[0]"]),
+    ("loss.data[0] += 1", [".data[0]"]),
+    ("self.loss.data[0] //= 2", [".data[0]"]),
+    ("del self.loss.data[0]", [".data[0]"]),
+    ('''def f():\n    """Pass -std=c++11, or sm_35."""''', []),
     ("from torch.utils.ffi import create_extension", ["torch.utils.ffi"]),
     ("import torch.utils.ffi", ["torch.utils.ffi"]),
     ("setup(cffi_modules=['build.py:ffi'])", ["cffi_modules"]),
@@ -33,6 +43,10 @@ LEFT: list[tuple[str, list[str]]] = [
     (
         "class A(Function):\n  @staticmethod\n  def forward(ctx): pass\nclass B(Function):\n  def forward(self): pass",
         ["B, a Function with state"],
+    ),
+    (
+        "class F(Function):\n @staticmethod\n @torch.amp.custom_fwd(cast_inputs=torch.half)\n def forward(ctx): pass",
+        [],
     ),
     ("class M(nn.Module):\n    def forward(self, x): return x", []),
     ("'-gencode', 'arch=compute_35,code=sm_35', 'sm_90'", ["compute_35", "sm_35"]),

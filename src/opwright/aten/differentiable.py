@@ -73,7 +73,7 @@ def differentiable(
         SourceError: the namespace is taken by others.
         TypeError: something isn't callable, or there isn't one signature for each function.
     """
-    functions = [f for f in (forward, backward, backward_backward) if f is not None]
+    functions = [forward, backward, *([] if backward_backward is None else [backward_backward])]
     chain = _chain(functions, signature, contiguous)
     providers = {s.name: _bound(s, f, contiguous, output_mask) for s, f in zip(chain, functions, strict=True)}
     name = chain[0].name
@@ -107,14 +107,16 @@ def restore(space: str, name: str) -> torch._ops.OpOverload:
     return _DEFINED[space, name][name].op
 
 
-def _chain(functions: Sequence[Function], texts: Sequence[str], contiguous: str) -> tuple[Signature, ...]:
+def _chain(functions: Sequence[Function], texts: Any, contiguous: str) -> tuple[Signature, ...]:
     """The signatures of `functions`, which fit each other."""
     for function in functions:
         if not callable(function):
             raise TypeError(f"differentiable() got {function!r}, expected a function")
     if contiguous not in {"gradients", "all", "none"}:
         raise TypeError(f"differentiable() got contiguous={contiguous!r}, expected 'gradients', 'all' or 'none'")
-    texts = [texts] if isinstance(texts, str) else list(texts)
+    texts = [texts] if isinstance(texts, str) else texts
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"differentiable() got signature={texts!r}, expected a list of strings, one for each function")
     signatures = [parse(text) for text in texts]
     if len(signatures) != len(functions):
         raise _wrong_count(signatures, len(functions))

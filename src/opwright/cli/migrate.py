@@ -79,7 +79,7 @@ def _show(examined: Sequence[Examined], *, rewritten: bool, diff: bool) -> None:
             click.echo(f"{file.path}:{finding.line}: {_said(finding, rewritten=rewritten)}")
     if diff:
         for file in examined:
-            click.echo("".join(_difference(file)), nl=False)
+            click.echo("".join(_difference(file)).encode("utf-8", "surrogateescape"), nl=False)
     click.echo(_summary(examined, rewritten=rewritten))
 
 
@@ -90,8 +90,8 @@ def _said(finding: Finding, *, rewritten: bool) -> str:
 
 
 def _difference(file: Examined) -> Iterator[str]:
-    """A patch, with line endings as they are; a last line without one is told apart, as diff does it."""
-    sides = [text.decode("utf-8", "backslashreplace").split("\n") for text in (file.before, file.after)]
+    """A patch, with line endings and bytes as they are; a last line without one is told apart, as diff does it."""
+    sides = [text.decode("utf-8", "surrogateescape").split("\n") for text in (file.before, file.after)]
     lines = [[*(f"{line}\n" for line in side[:-1]), *side[-1:]] for side in sides]
     old, new = ([line for line in side if line] for side in lines)
     for line in difflib.unified_diff(old, new, f"a/{file.path}", f"b/{file.path}"):

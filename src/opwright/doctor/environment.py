@@ -6,7 +6,6 @@ import difflib
 import os
 from collections.abc import Callable, Iterator
 
-from opwright.aten.pch import mode as headers_ahead
 from opwright.doctor.model import Finding, from_error, note, ok, wrong
 from opwright.errors import ToolchainError
 from opwright.toolchain.compiler import which
@@ -19,7 +18,7 @@ OURS = {
     "OPWRIGHT_COMPILE_TIMEOUT": "seconds that one compiler may take",
     "OPWRIGHT_LAUNCHER": "a program that starts compilers, such as ccache",
     "OPWRIGHT_LEGACY": "1: what PyTorch had up to 0.4 is installed in every interpreter",
-    "OPWRIGHT_PRECOMPILE": "whether PyTorch's headers are compiled ahead: background, wait or off",
+    "OPWRIGHT_PRECOMPILE": "background, wait or off: when PyTorch's headers are compiled ahead",
     "OPWRIGHT_RUNTIME": "native or python",
     "OPWRIGHT_SANITIZE": "sanitizers that everything is compiled with",
 }
@@ -77,7 +76,7 @@ def examine() -> Iterator[Finding]:
         "MAX_JOBS": lambda name: _read(name, jobs, "compilers at once"),
         "OPWRIGHT_COMPILE_TIMEOUT": lambda name: _read(name, time_limit, "seconds for one compiler"),
         "OPWRIGHT_CACHE_SIZE": lambda name: _read(name, size_limit, "bytes for the cache"),
-        "OPWRIGHT_PRECOMPILE": lambda name: _read(name, headers_ahead, "(PyTorch's headers)"),
+        "OPWRIGHT_PRECOMPILE": _precompile,
         "OPWRIGHT_RUNTIME": _runtime,
         "OPWRIGHT_SANITIZE": _sanitize,
         **dict.fromkeys(_LAUNCHERS, _launcher),
@@ -99,6 +98,15 @@ def examine() -> Iterator[Finding]:
 def _read(name: str, read: Callable[[], object], what: str) -> Finding:
     try:
         return ok(name, f"{os.environ[name]}: {read() or 'no limit of'} {what}")
+    except ToolchainError as error:
+        return from_error(name, error)
+
+
+def _precompile(name: str) -> Finding:
+    from opwright.aten.pch import mode  # the front end's, which nothing else here needs
+
+    try:
+        return ok(name, f"{mode()} ({OURS[name]})")
     except ToolchainError as error:
         return from_error(name, error)
 

@@ -21,6 +21,7 @@ from opwright.sources.lexer import without_dead_lines
 __all__ = ["find"]
 
 _TH_TYPE = re.compile(r"\bTHC?(?:Cuda)?(?:Float|Double|Long|Int|Short|Char|Byte|Half)?(?:Tensor|Storage)(?=\b|_)")
+_GENERIC = re.compile(r"#include [\"<](?P<header>THC?/THC?Generate\w+\.h)|\b(?P<macro>THC?_GENERIC_FILE)\b")
 _FIRST_GENERATION = "`opwright run build.py` builds it as it is; docs/legacy_to_opwright.md moves it to Opwright"
 _LEFT = "inside a condition about versions: left as it is"
 _C = "a C source: left as it is"
@@ -73,9 +74,18 @@ def _places(source: CppText) -> Iterator[_Found]:
 
 
 def _first_generation(source: CppText) -> list[Finding]:
-    """TH's tensors: one finding for each type, with how often it occurs."""
+    """TH's tensors: one finding for each type, with how often it occurs; what stands for all of them."""
+    text = source.stream.text
+    found = [
+        Finding(
+            source.line(source.stream.index(match.start())),
+            str(match["header"] or match["macro"]),
+            "removed",
+            _FIRST_GENERATION,
+        )
+        for match in _GENERIC.finditer(text)
+    ]
     counts = Counter(match.group() for match in _TH_TYPE.finditer(source.stream.text))
-    found = []
     for match in _TH_TYPE.finditer(source.stream.text):
         count = counts.pop(match.group(), 0)
         if count:

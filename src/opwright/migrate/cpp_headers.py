@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from opwright.aten.compat.names import Header, removed_header
+from opwright.aten.compat.tokens import Stream
 from opwright.migrate.cpp_state import whole_line
 from opwright.migrate.cpp_text import CppText
 from opwright.migrate.guarded import conditional, inside
@@ -39,7 +41,8 @@ _HOLDS = (
     (re.compile(r"c10/util/(?:variant|in_place)\.h"), re.compile(r".*")),
 )
 _TH = re.compile(r"TH(?!C(?!har))\w*$")  # not THC's
-_NO_PLACE = "needs an #include, and there is none outside of conditions to put it beside"
+_NO_PLACE = "needs an #include, and there is none outside of conditions and braces to put it beside"
+_WITHIN = "included within braces"
 
 
 def header_findings(source: CppText, others: Sequence[Finding]) -> Iterator[Finding]:
@@ -48,7 +51,7 @@ def header_findings(source: CppText, others: Sequence[Finding]) -> Iterator[Find
     for index, name in source.includes():
         header = removed_header(name)
         if header:
-            note = "" if not source.is_c else "a C source: left as it is"
+            note = "a C source: left as it is" if source.is_c else _WITHIN if index in _braced(source.stream) else ""
             note = note or _held(source, header, others)
             edits = () if note else (_included(source, index, header.today, present),)
             today = f"<{header.today}>"
@@ -131,14 +134,26 @@ def _included(source: CppText, index: int, name: str, present: set[str]) -> Edit
 
 def _place(source: CppText, finding: Finding) -> int:
     """The include that another one is put behind: THC's own, or the last that no condition governs; -1 if none is."""
-    gone = [index for index, name in source.includes() if name.startswith("THC/")]
+    braced = _braced(source.stream)
+    gone = [index for index, name in source.includes() if name.startswith("THC/") and index not in braced]
     if gone:
         return gone[-1]
     regions = conditional(source.stream.source)
     if any(inside(regions, edit.start) for edit in finding.edits):
         return -1
-    found = [index for index, _ in source.includes() if not inside(regions, source.tokens[index].start)]
+    outside = (index for index, _ in source.includes() if index not in braced)
+    found = [index for index in outside if not inside(regions, source.tokens[index].start)]
     return found[-1] if found else -1
+
+
+@functools.lru_cache(maxsize=8)
+def _braced(tokens: Stream) -> frozenset[int]:
+    """The includes in braces, of ``extern "C"`` or a namespace, where no header of PyTorch's can be included."""
+    depth, found, includes = 0, [], set(tokens.includes)
+    for index, token in enumerate(tokens.tokens):
+        depth += (token.text == "{") - (token.text == "}")
+        found += [index] if depth > 0 and index in includes else []
+    return frozenset(found)
 
 
 def _newline(source: CppText) -> str:

@@ -32,6 +32,8 @@ class _Idiom(NamedTuple):
     becomes: str = ""
 
 
+# The arguments of a call before the one that is looked for, with calls in them; so long, lest a file takes for ever.
+_BEFORE = r"\( (?:(?:[^()]|\( (?:[^()]|\( [^()]*\) )*\)){0,400}, )?"
 _FFI = "`opwright run build.py` builds it as it is; opwright.legacy.create_extension is the function"
 _IDIOMS = (
     _Idiom(
@@ -45,7 +47,7 @@ _IDIOMS = (
     ),
     _Idiom(
         "async=",
-        re.compile(r"\. (?:cuda|to|copy_|type) \( (?:[^()]*, )?(?P<word>async) ="),
+        re.compile(rf"\. (?:cuda|to|copy_|type) {_BEFORE}(?P<word>async) ="),
         "removed",
         "non_blocking=",
         "non_blocking",
@@ -55,7 +57,7 @@ _IDIOMS = (
     ),
     _Idiom(
         "retain_variables=",
-        re.compile(r"\. backward \( (?:[^()]*, )?(?P<word>retain_variables) ="),
+        re.compile(rf"\. backward {_BEFORE}(?P<word>retain_variables) ="),
         "removed",
         "retain_graph=",
         "retain_graph",
@@ -76,9 +78,13 @@ _IDIOMS = (
         "a list of dtypes",
     ),
 )
-_FIRST = re.compile(r"\. data \[ 0 \](?! [\[=])")
+_FIRST = re.compile(r"\. data \[ 0 \](?! (?:\[|=(?! =)))")
+_CHANGED = re.compile(r"(?:\* \*|/ /|< <|> >|[-+*/%@&|^]) =")  # what takes a place, and no number
+_DELETED = re.compile(r"\bdel [\w. ]*$")
+_PROSE = re.compile(r"\w*(?:\"{3}|'{3})\s*(?!-)\S")
 _FUNCTION = re.compile(r"\bclass (?P<name>\w+) \( (?:\w+ \. )*Function \) :")
-_FORWARD = re.compile(r"(?P<static>@ staticmethod )?\bdef forward \( (?P<first>\w+)")
+_DECORATOR = r"@ \w+ (?:\. \w+ )*(?:\( [^()]*\) )?"
+_FORWARD = re.compile(rf"(?P<static>@ staticmethod (?:{_DECORATOR})*)?\bdef forward \( \w+")
 
 
 def find(text: str) -> list[Finding]:
@@ -102,11 +108,21 @@ def _idioms(source: Stream) -> Iterator[Finding]:
 def _first_elements(source: Stream) -> Iterator[Finding]:
     """``loss.data[0]``: of a loss, which has no axis any more, the number; of another tensor perhaps its first row."""
     for first, behind in source.find(_FIRST):
-        before = source.tokens[first - 1] if first else None
-        loss = before is not None and before.kind == "word" and "loss" in before.text.lower()
-        edits = (Edit(source.tokens[first].start, source.tokens[behind - 1].end, ".item()"),) if loss else ()
-        note = "" if loss else "a tensor with axes has a first element still"
+        loss = _is_a_loss(source, first)
+        written = _CHANGED.match(source.words(behind, behind + 3)) or _DELETED.search(
+            source.words(max(first - 9, 0), first)
+        )
+        edit = Edit(source.tokens[first].start, source.tokens[behind - 1].end, ".item()")
+        edits = (edit,) if loss and not written else ()
+        note = "" if edits else "it is written to" if written else "a tensor with axes has a first element still"
         yield Finding(source.line(first), ".data[0]", "removed", ".item()", edits, note)
+
+
+def _is_a_loss(source: Stream, behind: int) -> bool:
+    """Whether the word before a token names one loss."""
+    before = source.tokens[behind - 1] if behind else None
+    word = before.text.lower() if before and before.kind == "word" else ""
+    return "loss" in word and "losses" not in word
 
 
 def _functions(source: Stream) -> Iterator[Finding]:
@@ -124,4 +140,6 @@ def _functions(source: Stream) -> Iterator[Finding]:
 
 def _flags(source: Stream, strings: Iterator[Token]) -> Iterator[Finding]:
     for token in strings:
+        if _PROSE.match(source.source, token.start):
+            continue  # a docstring
         yield from flag_findings(source.source, token.start, token.end, rewritten=True)
