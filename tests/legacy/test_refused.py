@@ -19,6 +19,7 @@ from tests.legacy.th import DTYPES, TH, Held, THError, th
 ones = torch.ones
 LONG = torch.int64
 BAD: list[tuple[str, tuple[Any, ...], str]] = [
+    ("reshape", (Out(), ones(0), Sizes((2**40, 2**40))), "a tensor of these sizes doesn't fit in memory"),
     ("sum", (Out(), ones(2, 3), 2, 0), "invalid argument 3: dimension 2 out of range of 2D tensor"),
     ("sum", (Out(), ones(2, 3), -1, 0), "invalid argument 3: dimension -1 out of range of 2D tensor"),
     ("sum", (Out(), ones(0), 0, 0), "invalid argument 3: dimension 0 out of range of 0D tensor"),

@@ -59,8 +59,9 @@ void diagonal(Tensor *r, Tensor *t, int k) {
 
 void reshaped(Tensor *r, Tensor *t, const Storage *sizes) {
   const at::Tensor x = view(t);
-  CHECK_ARG(c10::multiply_integers(longs(sizes)) == x.numel(), 3, "sizes do not match: %lld elements can't be had from %lld",
-            static_cast<long long>(c10::multiply_integers(longs(sizes))), static_cast<long long>(x.numel()));
+  const int64_t wanted = checked_product(longs(sizes));
+  CHECK_ARG(wanted == x.numel(), 3, "sizes do not match: %lld elements can't be had from %lld", static_cast<long long>(wanted),
+            static_cast<long long>(x.numel()));
   into(r, longs(sizes), {}, {x}, [&](at::Tensor &out) { out.copy_(x.reshape(out.sizes())); });
 }
 

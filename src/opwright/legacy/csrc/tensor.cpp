@@ -2,16 +2,7 @@
 #include "tensor.h"
 
 namespace opw::th {
-namespace {
 
-std::atomic<int64_t> live_tensors{0};
-
-const c10::DispatchKeySet above_kernels =
-    c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset | c10::functorch_transforms_ks |
-    c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot, c10::DispatchKey::Functionalize,
-                         c10::DispatchKey::PreDispatch, c10::DispatchKey::PythonDispatcher});
-
-// The sizes' product; what doesn't fit is an error and not a small number.
 int64_t checked_product(IntArrayRef sizes) {
   int64_t count = 1;
   for (const int64_t size : sizes) {
@@ -20,6 +11,15 @@ int64_t checked_product(IntArrayRef sizes) {
   }
   return count;
 }
+
+namespace {
+
+std::atomic<int64_t> live_tensors{0};
+
+const c10::DispatchKeySet above_kernels =
+    c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset | c10::functorch_transforms_ks |
+    c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot, c10::DispatchKey::Functionalize,
+                         c10::DispatchKey::PreDispatch, c10::DispatchKey::PythonDispatcher});
 
 // How many elements of the storage a shape reaches, from its offset on.
 int64_t reach(IntArrayRef sizes, IntArrayRef strides) {

@@ -130,6 +130,8 @@ int64_t elements(const Tensor *t);
 bool is_contiguous(const Tensor *t);
 bool same_size(const Tensor *a, const Tensor *b);
 int64_t tensors_alive();
+// The sizes' product; what doesn't fit is an error and not a small number.
+int64_t checked_product(IntArrayRef sizes);
 
 // Gives `t` this shape; memory grows as needed and the values in it stay. A negative or missing stride is the contiguous
 // one. A tensor that has the shape keeps its strides.
