@@ -50,6 +50,18 @@ def test_a_fix_that_is_there_stays_the_only_one() -> None:
     assert explain.compile_error(plain, find_torch()) is plain
 
 
+def test_a_macro_that_a_header_of_others_has_the_name_of(tmp_path: Path) -> None:
+    header = tmp_path / "include" / "c10" / "a.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("template <class A> void f(A);\n")
+    error = CompileError(f"{header}:1:17: error: expected identifier\nfull log: /x")
+    made = str(explain.compile_error(error, find_torch(), ["OTHER", "A"]))
+    assert "likely fix: -DA replaces A in headers that aren't yours, too: give" in made
+    assert explain.compile_error(error, find_torch(), ["OTHER"]) is error
+    own = CompileError(f"{tmp_path}/a.cpp:1:17: error: expected identifier")
+    assert explain.compile_error(own, find_torch(), ["A"]) is own
+
+
 @pytest.mark.parametrize(
     ("said", "fix"),
     [

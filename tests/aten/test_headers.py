@@ -199,6 +199,18 @@ def test_what_a_compiler_misses(said: str, following: str | None) -> None:
     assert headers.next_level("light", text, find_torch()) == following
 
 
+@pytest.mark.slow
+def test_a_macro_with_a_name_of_our_headers(
+    module: Callable[..., ModuleType], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PyTorch's own have no `Held`, so that PyTorch's builder takes it."""
+    assert headers.spoils_slim(["Held"])
+    assert not headers.spoils_slim(["FACTOR", "NDEBUG"])
+    text = "int f() { return Held; }" + MODULE % 'm.def("f", &f);'
+    assert module(text, extra_cflags=["-DHeld=7"], verbose=True).f() == 7
+    assert "needs more" not in capsys.readouterr().err
+
+
 def test_a_mistake_is_no_reason_for_more_headers(
     source: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -244,13 +256,54 @@ def test_headers_compiled_beside_another_process(tmp_path: Path) -> None:
     assert wanted.is_made
 
 
-def test_only_so_many_are_kept(tmp_path: Path) -> None:
+def kept(folder: Path, *ages: float) -> list[str]:
+    """Entries as large as headers compiled ahead, used so many seconds ago; which of them are there."""
     import os
+    import time
 
-    for index in range(5):
-        folder = tmp_path / "kind" / f"light-{index}"
-        folder.mkdir(parents=True, mode=0o700)
-        (folder / pch.HEADER).write_text("\n")
-        os.utime(folder / pch.HEADER, (index, index))
-    assert pch.make(pch.Prefix(tmp_path / "kind" / "light-0", ("c++",)))
-    assert sorted(path.name for path in (tmp_path / "kind").iterdir()) == ["light-0", "light-3", "light-4"]
+    for index, age in enumerate(ages):
+        entry = folder / f"light-{index}"
+        entry.mkdir(parents=True, mode=0o700)
+        with open(entry / pch.COMPILED, "wb") as file:
+            file.truncate(450 << 20)
+        os.utime(entry / pch.COMPILED, (time.time() - age,) * 2)
+    return sorted(path.name for path in folder.iterdir())
+
+
+def one_more(folder: Path) -> bool:
+    wanted = pch.Prefix(folder / "slim-new", ("c++",))
+    wanted.folder.mkdir(mode=0o700)
+    (wanted.folder / pch.HEADER).write_text("\n")
+    return pch.make(wanted)
+
+
+HOUR = 3600.0
+
+
+def test_sets_of_flags_that_are_used_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By size and last use, whatever their flags and levels."""
+    monkeypatch.delenv("OPWRIGHT_CACHE_SIZE", raising=False)  # 5 GiB, and so 2.5 for these
+    kept(tmp_path / "pch", HOUR, 2 * HOUR, 3 * HOUR, 4 * HOUR)
+    assert one_more(tmp_path / "pch")
+    assert kept(tmp_path / "pch") == ["light-0", "light-1", "light-2", "light-3", "slim-new"]
+
+
+def test_the_least_recently_used_make_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPWRIGHT_CACHE_SIZE", raising=False)
+    kept(tmp_path / "pch", 5 * HOUR, HOUR, 2 * HOUR, 3 * HOUR, 4 * HOUR)
+    assert one_more(tmp_path / "pch")
+    assert kept(tmp_path / "pch") == ["light-1", "light-2", "light-3", "light-4", "slim-new"]
+
+
+def test_what_is_used_in_turns_does_not_drive_each_other_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPWRIGHT_CACHE_SIZE", "2G")
+    kept(tmp_path / "pch", 1, 2, 40 * 86400)
+    assert not one_more(tmp_path / "pch")
+    assert kept(tmp_path / "pch") == ["light-0", "light-1", "slim-new"]  # of the new one the text alone
+
+
+def test_without_a_limit_only_what_nobody_uses_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPWRIGHT_CACHE_SIZE", "0")
+    kept(tmp_path / "pch", *([20 * 86400.0] * 8), 31 * 86400)
+    assert one_more(tmp_path / "pch")
+    assert kept(tmp_path / "pch") == [*(f"light-{index}" for index in range(8)), "slim-new"]

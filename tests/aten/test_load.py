@@ -102,6 +102,23 @@ def test_a_lock_that_somebody_left_is_no_lock(tmp_path: Path, source: Callable[.
     assert Path(made.__file__ or "").parent == build  # type: ignore[union-attr]
 
 
+def test_a_build_directory_keeps_few_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ctypes
+
+    monkeypatch.setattr("opwright.aten.jit._SPARED", 0.0)
+    build, path = tmp_path / "build", tmp_path / "edited.cpp"
+    build.mkdir()
+    others = {"edited-notes.so", "edited-0123.so", "edited_more-0123456789abcdef.so"}
+    for name in others:
+        (build / name).touch()
+    loaded = []
+    for number in range(6):
+        path.write_text(f'extern "C" int answer() {{ return {number}; }}\n')
+        loaded.append(load("edited", [path], is_python_module=False, build_directory=build))
+    assert [ctypes.CDLL(str(library)).answer() for library in loaded[-4:]] == [2, 3, 4, 5]
+    assert {file.name for file in build.iterdir()} == others | {"edited.so"} | {Path(str(p)).name for p in loaded[-4:]}
+
+
 def test_inline() -> None:
     text = 'torch::Tensor half(torch::Tensor x) { TORCH_CHECK(x.dim() == 1, "one axis"); return x / 2; }'
     made = load_inline("inlined", text, functions={"half": 'a "half"\n\\of x?'})
@@ -155,6 +172,39 @@ def test_a_program(tmp_path: Path) -> None:
     main.write_text("#include <cstdio>\nint main() { std::puts(WORD); }\n")
     where = load("talking", [main], ["-DWORD='\"hello\"'"], is_python_module=False, is_standalone=True)
     assert subprocess.run([str(where)], capture_output=True, text=True, check=True).stdout == "hello\n"
+
+
+@pytest.mark.slow
+def test_a_program_with_pytorch(tmp_path: Path) -> None:
+    main = tmp_path / "frontend.cpp"
+    main.write_text(
+        "#include <torch/torch.h>\n#include <iostream>\n"
+        "int main() { torch::nn::Linear layer(2, 3); std::cout << layer->weight.sizes() << WORD; }\n"
+    )
+    where = load("frontend", [main], ["-DWORD='\"!\"'"], is_python_module=False, is_standalone=True)
+    assert subprocess.run([str(where)], capture_output=True, text=True, check=True).stdout == "[3, 2]!"
+
+
+def test_what_registers_operators(tmp_path: Path) -> None:
+    """By its own function, and by `opwright.load`, which sees what it is."""
+    path = tmp_path / "registered.cpp"
+    name = f"registered_{time.time_ns()}"
+    path.write_text(
+        "#include <torch/library.h>\n#include <ATen/ATen.h>\n"
+        "at::Tensor twice(const at::Tensor &x) { return x * 2; }\n"
+        f'TORCH_LIBRARY({name}, m) {{ m.def("twice(Tensor x) -> Tensor", &twice); }}\n'
+    )
+    registered: object = opwright.load(path)
+    assert registered is torch.ops
+    assert int(getattr(torch.ops, name).twice(torch.ones(1))) == 2
+    # PyTorch would end the process here: `terminate called after throwing an instance of 'c10::Error'`.
+    path.write_text(path.read_text().replace("x * 2", "x * 3"))
+    for again in (lambda: opwright.load(path), lambda: load("other", [path], is_python_module=False)):
+        with pytest.raises(ImportError, match=rf"registers the operators of {name} \(TORCH_LIBRARY\), which .*so has"):
+            again()
+    path.write_text(path.read_text().replace("x * 3", "x * 2"))
+    as_before: object = opwright.load(path)
+    assert as_before is torch.ops
 
 
 KERNEL = """

@@ -89,15 +89,44 @@ def test_in_place_and_after_an_edit_of_a_header(project: Path) -> None:
     assert run(project, "-c", QUICK_USE) == "(4, 'a b') True\n"
 
 
-def test_a_mistake_is_shown_with_its_line(project: Path) -> None:
-    (project / "src" / "sized.cpp").write_text(QUICK.replace("SIZE,", "SIZ,"))
+def test_an_extension_for_every_python(project: Path) -> None:
+    (project / "setup.py").write_text(SETUP.replace("extra_compile_args", "py_limited_api=True, extra_compile_args"))
+    run(project, "setup.py", "build_ext", "--inplace")
+    assert [path.name for path in (project / "sized").glob("_C*")] == ["_C.abi3.so"]
+    assert run(project, "-c", QUICK_USE) == "(3, 'a b') True\n"
+    library = project / "sized" / "_C.abi3.so"
+    needed = subprocess.check_output(["nm", "-D", "--undefined-only", str(library)], text=True)  # noqa: S607
+    assert "PyImport_ImportModule" in needed
+    assert "PyGILState_Check" not in needed, "it is no part of what stays from one Python to the next"
+
+
+def failing(project: Path, *words: str) -> str:
     given = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run(
-        [sys.executable, "setup.py", "build_ext", "--inplace"],
-        cwd=project, env=given, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, *words], cwd=project, env=given, capture_output=True, text=True, check=False)
     assert done.returncode
-    assert f"error: {project}/src/sized.cpp:5:" in done.stderr
+    return done.stdout + done.stderr
+
+
+def test_a_mistake_is_shown_once_with_its_line(project: Path) -> None:
+    (project / "src" / "sized.cpp").write_text(QUICK.replace("SIZE,", "SIZ,"))
+    said = failing(project, "setup.py", "build_ext", "--inplace")
+    assert said.count(f"{project}/src/sized.cpp:5:") == 1
+    assert f"\nerror: {project}/src/sized.cpp:5:" in f"\n{said}"
+    assert "Traceback" not in said
+
+
+def test_what_the_tools_lack_is_shown_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "/nowhere/g++")
+    said = failing(project, "setup.py", "build_ext", "--inplace")
+    assert said.count("CXX=/nowhere/g++: there is no program") == 1
+    assert "Traceback" not in said
+
+
+def test_an_optional_extension_may_fail(project: Path) -> None:
+    (project / "setup.py").write_text(SETUP.replace('include_dirs=["include"],', "optional=True,"))
+    said = run(project, "setup.py", "build_ext", "--inplace")
+    assert "size.h" in said
+    assert run(project, "-c", "import sized.plain") == ""
 
 
 @pytest.mark.slow

@@ -79,6 +79,17 @@ def test_cxx_points_nowhere(look: Look, monkeypatch: pytest.MonkeyPatch) -> None
     assert found.fix.startswith("correct CXX or unset it")
 
 
+@pytest.mark.parametrize("name", ["CC", "CXX"])
+def test_a_silent_compiler(
+    name: str, look: Look, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: Script
+) -> None:
+    monkeypatch.setenv(name, str(script(tmp_path / "quiet", "exit 3")))
+    found = the(look("compilers"), "C compiler" if name == "CC" else "C++ compiler")
+    assert found.state == "wrong"
+    assert found.text.endswith("failed or is neither gcc nor clang; it said nothing (status 3)")
+    assert f"set {name} to gcc or clang" in found.fix
+
+
 _OLD = 'echo "Target: x86_64-linux-gnu" >&2; echo "gcc version 4.8.5 (old)" >&2'
 
 
@@ -294,6 +305,35 @@ def test_broken_variables(
     found = the(look("environment"), name)
     assert (found.state, found.text) == ("wrong", text)
     assert fix in found.fix
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("CXXFLAGS", "-bogus", "-bogus"),
+        ("CFLAGS", "-O3 --no-such", "--no-such"),
+        ("CPPFLAGS", "-include nowhere.h", "nowhere.h"),
+        ("LDFLAGS", "-lno-such-library", "no-such-library"),
+        ("CXXFLAGS", "-DX='a", "No closing quotation"),
+    ],
+)
+def test_words_that_the_compiler_refuses(
+    name: str, value: str, says: str, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    found = the(look("environment"), name)
+    assert found.state == "wrong"
+    assert found.text.startswith(f"{name}={value}")
+    assert says in found.text.removeprefix(f"{name}={value}")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("CXXFLAGS", "-O3 -march=native"), ("CFLAGS", "-std=c11"), ("LDFLAGS", "-Wl,-O1 -lm"), ("CPPFLAGS", "-DX='a b'")],
+)
+def test_words_that_it_takes(name: str, value: str, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    assert the(look("environment"), name).state == "ok"
 
 
 def test_variables_that_are_fine_are_told_with_what_they_do(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:

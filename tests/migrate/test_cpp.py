@@ -219,3 +219,12 @@ def judged(text: str, folder: Path, name: str = "op.cu") -> Examined:
     path = folder / name
     path.write_text(text, encoding="latin-1")
     return examine(path)
+
+
+@pytest.mark.parametrize("text", ["auto y = x.type().tensor({2});", "auto y = x->type().zeros({2, 3});"])
+def test_factories_of_a_type_are_reported(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "op.cpp"
+    path.write_text(f"#include <torch/extension.h>\n{text}\n")
+    (found,) = examine(path).findings
+    assert (found.line, found.name, found.status, found.by_hand) == (2, ".type().tensor(...)", "removed", True)
+    assert "at::empty(sizes, x.options())" in found.today

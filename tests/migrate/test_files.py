@@ -203,3 +203,46 @@ def test_a_write_that_fails_leaves_the_file_and_no_other(tmp_path: Path, monkeyp
     assert f"{path}: can't be written: No space left on device" in done.output
     assert [entry.name for entry in tmp_path.iterdir()] == ["op.cpp"]
     assert path.read_text() == OLD
+
+
+KERNEL = '#include <THC/THC.h>\n#include "shared.h"\nvoid launch() { THCudaCheck(cudaGetLastError()); }\n'
+TENSORS = "#include <THC/THC.h>\nint f(THCudaTensor *x) { return THCudaTensor_nDimension(0, x); }\n"
+
+
+def laid_out(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        {"src/op.c": TENSORS},
+        {"build.py": "from torch.utils.ffi import create_extension\n"},
+        {"setup.py": "setup(cffi_modules=['build.py:ffi'])\n"},
+    ],
+    ids=lambda mark: next(iter(mark)),
+)
+def test_the_files_of_a_package_belong_together(mark: dict[str, str], tmp_path: Path) -> None:
+    """Nothing in the kernel says that it is of the first generation; what surrounds it does."""
+    laid_out(tmp_path, {"src/cuda/kernel.cu": KERNEL, **mark})
+    done = migrate("--write", tmp_path)
+    assert (tmp_path / "src/cuda/kernel.cu").read_text() == KERNEL
+    assert "THCudaCheck: removed; today C10_CUDA_CHECK [by hand] (part of an extension with TH's tensors" in done.output
+
+
+def test_a_newer_extension_beside_it_is_rewritten(tmp_path: Path) -> None:
+    second = "#include <torch/extension.h>\n" + KERNEL
+    header = "#include <cuda_runtime.h>\n#define DONE() THCudaCheck(cudaGetLastError())\n"
+    laid_out(tmp_path, {"old/op.c": TENSORS, "old/new/op.cu": second, "old/new/shared.h": header, "op.cu": KERNEL})
+    migrate("--write", tmp_path)
+    for name in ("old/new/op.cu", "old/new/shared.h", "op.cu"):
+        assert "C10_CUDA_CHECK" in (tmp_path / name).read_text(), name
+
+
+def test_one_file_is_judged_by_its_neighbours(tmp_path: Path) -> None:
+    laid_out(tmp_path, {"op.c": TENSORS, "kernel.cu": KERNEL})
+    migrate("--write", tmp_path / "kernel.cu")
+    assert (tmp_path / "kernel.cu").read_text() == KERNEL

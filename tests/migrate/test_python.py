@@ -18,6 +18,7 @@ REWRITTEN = [
     ("if loss.data[0] == 3: pass", "if loss.item() == 3: pass"),
     ("y = loss.data[0] ** 2", "y = loss.item() ** 2"),
     ("flags = ''' -std=c++11 -O3'''.split()", "flags = ''' -std=c++20 -O3'''.split()"),
+    ("flags = ['-std=c++17', '--std=gnu++1z']", "flags = ['-std=c++20', '--std=gnu++20']"),
     ("flags = ['-O3', '-std=c++11', \"-std=gnu++14\"]", "flags = ['-O3', '-std=c++20', \"-std=gnu++20\"]"),
 ]
 LEFT: list[tuple[str, list[str]]] = [
@@ -48,9 +49,17 @@ LEFT: list[tuple[str, list[str]]] = [
         "class F(Function):\n @staticmethod\n @torch.amp.custom_fwd(cast_inputs=torch.half)\n def forward(ctx): pass",
         [],
     ),
+    ("class F(Function):\n    def forward(ctx, x): return x\n    forward = staticmethod(forward)", []),
+    (
+        (
+            "class F(Function):\n def forward(a): 1\nclass G(Function):\n def forward(a): 1\n "
+            "forward = staticmethod(forward)"
+        ),
+        ["F, a Function with state"],
+    ),
     ("class M(nn.Module):\n    def forward(self, x): return x", []),
     ("'-gencode', 'arch=compute_35,code=sm_35', 'sm_90'", ["compute_35", "sm_35"]),
-    ("'-std=c++17 -std=c11'", []),
+    ("'-std=c++20 -std=c11 -std=c++2a -std=c++23'", []),
     ("'-D_GLIBCXX_USE_CXX11_ABI=0'", ["-D_GLIBCXX_USE_CXX11_ABI=0"]),
     ("from torch.testing import get_all_dtypes", ["torch.testing.get_all_dtypes"]),
     ("from torch._thnn import type2backend", ["torch._thnn", "torch._thnn"]),

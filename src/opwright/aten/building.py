@@ -9,11 +9,19 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from opwright.aten import explain, flags, headers, pch
+from opwright.aten import cuda_version, explain, flags, headers, pch
 from opwright.aten.compat import Compat
 from opwright.aten.compat import needed as needed_of_older
-from opwright.aten.installed import Torch, find_torch, include_paths, libraries, library_paths, python_include
-from opwright.errors import CompileError, SourceError
+from opwright.aten.installed import (
+    Torch,
+    find_torch,
+    include_paths,
+    libraries,
+    library_paths,
+    python_include,
+    python_include_if_any,
+)
+from opwright.errors import CompileError, SourceError, ToolchainError
 from opwright.toolchain import Built, Compiler, Options, Unit, build, cache_root, find_compiler, include_line
 from opwright.toolchain.cache import unwritable
 from opwright.toolchain.process import Processes, in_parallel
@@ -80,7 +88,7 @@ class _Build:
         self.extension = extension
         self.progress = on_progress
         self.torch: Torch = find_torch()
-        self.python = "" if extension.program else python_include()
+        self.python = python_include_if_any() if extension.program else python_include()
         self.processes = Processes()
         self.texts = {source: self._read(source) for source in extension.sources}
         self.older = {source: self._older(source) for source in extension.sources}
@@ -89,16 +97,34 @@ class _Build:
     def run(self) -> Built:
         from opwright.toolchain.interrupts import unwound_by_signals
 
+        self._check_cuda()
         with unwound_by_signals():
             objects = in_parallel([partial(self._object, source) for source in self.extension.sources], self.processes)
             return self._linked(objects)
+
+    def _check_cuda(self) -> None:
+        """PyTorch's CUDA and the toolkit's, where both are there, are of one major version."""
+        has_kernels = any(map(is_cuda, self.extension.sources))
+        if not (has_kernels or self.extension.with_cuda) or self.torch.cuda is None:
+            return
+        try:
+            nvcc = find_compiler("cuda")
+        except ToolchainError:
+            if has_kernels:
+                raise
+            return  # C++ alone may do with the toolkit's headers
+        if said := cuda_version.against_pytorch(nvcc, self.torch):
+            self.progress(said)
 
     def _object(self, source: Path) -> Built:
         """The object of one source, with the lightest headers that it compiles with."""
         if is_cuda(source):
             return self._compiled(source, self._cuda_options(source), "cuda")
         text, note = self.texts[source], headers.remembered(source, self.torch)
-        least = headers.highest(headers.needed(text), note.least, "light" if self.older[source] else "slim")
+        beyond = self.older[source] or headers.spoils_slim(self._macros(source))
+        least = headers.highest(headers.needed(text), note.least, "light" if beyond else "slim")
+        if self.extension.program:  # the other levels stand in for what extensions include, with Python's headers
+            least = "full"
         asked = headers.highest(note.level, least) if note.digest == text.digest else least
         least, level, built = self._with_enough(source, least, asked)
         if (known := headers.Note(least, text.digest, level)) != note:
@@ -130,7 +156,7 @@ class _Build:
     ) -> tuple[headers.Level, pch.Prefix | None, list[Callable[[], None]]]:
         """The level to compile with, more than `level` where that isn't ready yet; its prefix; what to prepare."""
         text = self.texts[source]
-        if not text.is_covered:
+        if not (text.is_a_programs if self.extension.program else text.is_covered):
             return level, None, []
         compiler = find_compiler("c++")
         prefix = self._prefix(source, level, compiler)
@@ -150,7 +176,7 @@ class _Build:
         words = self._cflags(source)
         said = (*flags.cpp_flags(words), *self._defines(), *words)
         try:
-            return pch.prefix(level, compiler, said, self.torch, self.python)
+            return pch.prefix(level, compiler, said, self.torch, self.python, program=self.extension.program)
         except OSError as error:
             raise unwritable(cache_root(), error) from error
 
@@ -172,7 +198,11 @@ class _Build:
         try:
             return build(unit, options, on_progress=progress or self.progress, processes=self.processes)
         except CompileError as error:
-            raise explain.compile_error(error, self.torch) from None
+            raise explain.compile_error(error, self.torch, self._macros(source)) from None
+
+    def _macros(self, source: Path) -> list[str]:
+        given = self.extension.cuda_cflags if is_cuda(source) else self.extension.cflags
+        return flags.macros([*self.extension.defines, *self._words(given)])
 
     def _cpp_options(self, source: Path, prefix: pch.Prefix | None, level: headers.Level) -> Options:
         words = self._cflags(source)

@@ -88,6 +88,11 @@ def differentiable(
     return op
 
 
+def defined() -> list[list[Registered]]:
+    """Every operator that was made here, each with its backward and that one's behind it."""
+    return [list(registered.values()) for registered in _DEFINED.values()]
+
+
 def _reduce(space: str, name: str, _protocol: int) -> tuple[Callable[..., Any], tuple[str, str]]:
     """In a pickle and a copy: by its name, since functions that pybind11 has bound can't be written down."""
     return restore, (space, name)

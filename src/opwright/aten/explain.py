@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from opwright.aten.installed import Torch
@@ -79,16 +80,44 @@ _COMPILING = _causes(
 _LINKERS_FIX = re.compile(r"(error: (?:undefined reference to|the linker finds no library) .*)\n  likely fix: .*")
 
 
-def compile_error(error: CompileError, torch: Torch) -> CompileError:
-    """`error`, with the likely fix where the cause is a usual one and nothing is said of it yet."""
+def compile_error(error: CompileError, torch: Torch, macros: Sequence[str] = ()) -> CompileError:
+    """`error`, with the likely fix where the cause is a usual one and nothing is said of it yet.
+
+    Args:
+        error: the compiler's or the linker's.
+        torch: what is built for.
+        macros: the names that the words for the compiler define.
+    """
     text = _LINKERS_FIX.sub(r"\1", str(error))
     if "likely fix:" in text:
         return error
-    fix = _fix(_COMPILING, text)
+    fix = _fix(_COMPILING, text) or _spoiling(text, macros)
     if fix is None:
         return error
     said, separator, rest = text.partition("\nfull log:")
     return CompileError(f"{said}\n  likely fix: {fix}\n  PyTorch:    {torch.version} in {torch.root}{separator}{rest}")
+
+
+_PLACE = re.compile(r"(?P<file>/[^:\n]+):\d+(?::\d+)?: (?:fatal )?error: ")
+_SYSTEM = re.compile(r"/(?:include|site-packages|dist-packages)/")
+
+
+def _spoiling(text: str, macros: Sequence[str]) -> str | None:
+    """The fix where a macro of the user's has the name of something in the header that the compiler refuses."""
+    place = _PLACE.match(text)
+    if not (place and macros and _SYSTEM.search(place["file"])):
+        return None
+    try:
+        words = set(re.findall(r"\b[A-Za-z_]\w*", Path(place["file"]).read_text("utf-8", "replace")))
+    except OSError:
+        return None
+    spoiling = [macro for macro in macros if macro in words]
+    if not spoiling:
+        return None
+    return (
+        f"-D{spoiling[0]} replaces {spoiling[0]} in headers that aren't yours, too: give it a name that is yours "
+        f"alone, as in -DMY_{spoiling[0].upper()}"
+    )
 
 
 def _fix(causes: Sequence[_Cause], text: str) -> str | None:

@@ -18,7 +18,7 @@ import functools
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -73,6 +73,11 @@ class Text(NamedTuple):
         return not _COVERED.isdisjoint(_INCLUDED.findall(self.code))
 
     @property
+    def is_a_programs(self) -> bool:
+        """Whether it includes the whole of PyTorch's C++ frontend, which programs have compiled ahead."""
+        return "torch/torch.h" in _INCLUDED.findall(self.code)
+
+    @property
     def binds(self) -> bool:
         """Whether it defines a module."""
         return "PYBIND11_MODULE" in self.code
@@ -110,6 +115,17 @@ def needed(text: Text) -> Level:
         if re.search(rf"\b{variable}\s*\.\s*(?!def\s*\()", text.code):
             return "light"
     return "slim" if text.code.count("PYBIND11_MODULE") == len(_MODULE.findall(text.code)) else "light"
+
+
+def spoils_slim(macros: Collection[str]) -> bool:
+    """Whether a macro of the command line has the name of something in our slim headers."""
+    return not _names_in_slim().isdisjoint(macros)
+
+
+@functools.lru_cache
+def _names_in_slim() -> frozenset[str]:
+    files = [INCLUDE / "binding.h", *(INCLUDE / "slim").rglob("*.h")]
+    return frozenset(name for path in files for name in re.findall(r"\b[A-Za-z_]\w*", path.read_text("utf-8")))
 
 
 def _is_beyond_slim(name: str) -> bool:

@@ -14,6 +14,9 @@ from typing import NamedTuple
 from opwright.errors import ToolchainError
 from opwright.toolchain import nvcc
 
+OLDEST = (2, 10)
+"""Of the PyTorch that Opwright works with."""
+
 _VALUE = re.compile(r"^(__version__|cuda|git_version|hip)\b[^=\n]*= *(?:'([^'\n]*)'|None)", re.MULTILINE)
 
 
@@ -49,7 +52,7 @@ def find_torch() -> Torch:
 
     Raises:
         ModuleNotFoundError: none is installed.
-        ToolchainError: it has no headers.
+        ToolchainError: it is too old, or has no headers.
     """
     loaded = sys.modules.get("torch")
     origin = getattr(loaded, "__file__", None)
@@ -69,17 +72,34 @@ def find_torch() -> Torch:
 @functools.lru_cache
 def _described(folder: str) -> Torch:
     root = Path(folder)
+    said = dict(_VALUE.findall(_version_file(root)))
+    version = said.get("__version__", "")
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if numbers and numbers < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ToolchainError(
+            f"PyTorch {version} in {root} is too old, expected {oldest} or newer\n"
+            f'  likely fix: pip install "torch>={oldest}"'
+        )
     if not (root / "include" / "torch" / "extension.h").is_file():
         raise ToolchainError(
             f"the PyTorch in {root} has no headers: {root / 'include/torch/extension.h'} isn't there\n"
             "  likely fix: pip install --force-reinstall torch (a build from source needs its install step)"
         )
-    said = dict(_VALUE.findall((root / "version.py").read_text()))
     stamps = [root / "version.py", root / "include/torch/extension.h", *sorted((root / "lib").glob("libtorch_*.so"))]
     facts = [(path.name, found.st_size, int(found.st_mtime)) for path in stamps for found in [path.stat()]]
-    version = said.get("__version__", "")
     identity = f"torch {version} {said.get('git_version', '')} {root} {facts}"
     return Torch(root, version, said.get("cuda") or None, identity)
+
+
+def _version_file(root: Path) -> str:
+    try:
+        return (root / "version.py").read_text("utf-8", "replace")
+    except OSError as error:
+        raise ToolchainError(
+            f"the PyTorch in {root} isn't whole: {root / 'version.py'}: {error.strerror or error}\n"
+            "  likely fix: pip install --force-reinstall torch"
+        ) from error
 
 
 def python_include() -> str:
@@ -97,6 +117,14 @@ def python_include() -> str:
             "or use a Python from conda, uv or python.org, which have them"
         )
     return folder
+
+
+def python_include_if_any() -> str:
+    """The folder of ``Python.h``, or nothing: a program can do without."""
+    try:
+        return python_include()
+    except ToolchainError:
+        return ""
 
 
 def cuda_home() -> str:

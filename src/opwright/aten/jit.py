@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +21,10 @@ from opwright.toolchain.cache import private_folder, unwritable, write_atomicall
 from opwright.toolchain.plan import file_name
 
 Path_ = str | os.PathLike[str]
+_FORMER = 3
+"""Libraries of former builds that stay in a ``build_directory``."""
+_SPARED = 60.0
+"""Seconds since it was put there within which a library stays: another process may be about to load it."""
 
 
 def load(
@@ -262,7 +268,8 @@ def _made(folder: Path) -> Path:
 def _placed(library: Path, folder: Path, name: str) -> Path:
     """The library in the user's folder: under the name that PyTorch gives it, and, for this build, under its own.
 
-    A loader knows libraries by their names, so what is loaded is the one that no other build has.
+    A loader knows libraries by their names, so what is loaded is the one that no other build has. Of those of former
+    builds the newest stay.
     """
     _made(folder)
     own = folder / (name if not name.endswith(".so") else library.name)
@@ -273,7 +280,18 @@ def _placed(library: Path, folder: Path, name: str) -> Path:
             os.replace(temporary, path)
         except OSError as error:
             raise unwritable(folder, error) from error
+    if own.name != name:
+        _parted_with(folder, re.compile(rf"{re.escape(library.name.rpartition('-')[0])}-[0-9a-f]{{16}}\.so"), own)
     return own
+
+
+def _parted_with(folder: Path, names: re.Pattern[str], newest: Path) -> None:
+    """Remove the libraries of former builds, but for the newest; who has one loaded keeps it."""
+    with contextlib.suppress(OSError):
+        found = [path for path in folder.iterdir() if names.fullmatch(path.name) and path != newest]
+        for path in sorted(found, key=lambda path: path.stat().st_ctime, reverse=True)[_FORMER:]:
+            if abs(time.time() - path.stat().st_ctime) > _SPARED:
+                path.unlink()
 
 
 def _told(verbose: bool) -> Callable[[str], None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.abc
 import importlib.util
 import os
@@ -15,6 +16,9 @@ from opwright.aten.installed import find_torch
 from opwright.toolchain.diagnostics import loading_problem
 
 _MODULES: dict[tuple[str, str], ModuleType] = {}
+_NAMESPACES: dict[str, str] = {}
+"""The libraries that have registered operators (``TORCH_LIBRARY``) here, by their namespaces."""
+_REGISTERING = re.compile(rb"\0_ZL(\d+)(TORCH_LIBRARY_init_\w+)")
 _LOCK = threading.RLock()
 
 
@@ -44,6 +48,7 @@ def import_module(name: str, library: Path) -> ModuleType:
 def _imported(name: str, library: Path) -> ModuleType:
     import torch  # noqa: F401 - its libraries must be there
 
+    _refuse_a_second(name, library)
     spec = importlib.util.spec_from_file_location(name, library)
     if spec is None or not isinstance(spec.loader, importlib.abc.Loader):
         raise ImportError(f"{library} is no extension module of this Python", name=name, path=str(library))
@@ -52,6 +57,8 @@ def _imported(name: str, library: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except ImportError as error:
         raise explained(name, library, error) from error
+    finally:
+        _note_namespaces(library)
     return module
 
 
@@ -63,10 +70,53 @@ def load_library(name: str, library: Path) -> None:
     """
     import torch
 
+    with _LOCK:
+        _refuse_a_second(name, library)
+        try:
+            torch.ops.load_library(str(library))
+        except OSError as error:  # PyTorch's own words hide the loader's
+            cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+            raise explained(name, library, cause) from error
+        _note_namespaces(library)
+
+
+def _refuse_a_second(name: str, library: Path) -> None:
+    """Refuse a library with a namespace of operators that another one has: PyTorch would end the process.
+
+    Raises:
+        ImportError: it is one.
+    """
+    import torch
+
+    for path in torch.ops.loaded_libraries:  # also those that somebody else has loaded
+        _note_namespaces(Path(path))
+    for namespace in _namespaces(library):
+        other = _NAMESPACES.get(namespace, str(library))
+        if os.path.realpath(other) != os.path.realpath(library):
+            raise ImportError(
+                f"{name} registers the operators of {namespace} (TORCH_LIBRARY), which {other} has done in this "
+                "process; PyTorch takes them from one library alone\n"
+                "  likely fix: load an edited source in a new process; for more operators in a namespace of another "
+                "library, write TORCH_LIBRARY_FRAGMENT",
+                name=name,
+                path=str(library),
+            )
+
+
+def _note_namespaces(library: Path) -> None:
+    for namespace in _namespaces(library):
+        _NAMESPACES.setdefault(namespace, str(library))
+
+
+@functools.lru_cache(maxsize=256)
+def _namespaces(library: Path) -> tuple[str, ...]:
+    """The namespaces of operators that a library registers, by the names of the functions that do it."""
     try:
-        torch.ops.load_library(str(library))
-    except OSError as error:
-        raise explained(name, library, error) from error
+        found = _REGISTERING.findall(library.read_bytes())
+    except OSError:
+        return ()
+    names = [name[: int(length)].decode().removeprefix("TORCH_LIBRARY_init_") for length, name in found]
+    return tuple(dict.fromkeys(names))
 
 
 def explained(name: str, library: Path, error: Exception) -> ImportError:

@@ -32,11 +32,17 @@ HEADER = "prefix.h"
 COMPILED = "prefix.h.gch"
 BINDING = "binding.o"
 _KINDS = ("background", "wait", "off")
-_KEPT = 3
-"""More of them aren't kept: flags that somebody tried once shouldn't fill the cache."""
+_SIZE = 500 << 20
+"""Bytes of one, about."""
+_SHARE = 0.5
+"""Of what the cache may take: flags that somebody tried once shouldn't fill it."""
 _ROOM = 2 << 30
 """Bytes that must be free on the disk, and allowed to the cache, for one to be made."""
-_USE_NOTED_AFTER = 3600.0
+_USE_NOTED_AFTER = 60.0
+_IN_USE = 600.0
+"""Seconds since its last use within which one isn't removed for another: projects whose flags differ, built in turns,
+would make them again and again. Who finds no room does without."""
+_UNUSED = 30 * 86400.0
 # What doesn't change the meaning of PyTorch's headers, or what gcc itself checks before it takes one.
 _IRRELEVANT = re.compile(
     r"-[IW].*|-w|-pipe|-fno-gnu-unique|-DTORCH_EXTENSION_NAME=.*|"
@@ -88,7 +94,15 @@ def mode() -> str:
     return asked
 
 
-def prefix(level: headers.Level, compiler: Compiler, flags: tuple[str, ...], torch: Torch, include: str) -> Prefix:
+def prefix(
+    level: headers.Level,
+    compiler: Compiler,
+    flags: tuple[str, ...],
+    torch: Torch,
+    include: str,
+    *,
+    program: bool = False,
+) -> Prefix:
     """The prefix for sources that are compiled with `flags`; its folder is made, and its header written.
 
     Args:
@@ -96,17 +110,18 @@ def prefix(level: headers.Level, compiler: Compiler, flags: tuple[str, ...], tor
         compiler: which compiler.
         flags: everything that is said to it, but for folders of headers.
         torch: whose headers.
-        include: the folder of ``Python.h``.
+        include: the folder of ``Python.h``; empty where there is none.
+        program: for a source of a program, which has nothing of Python's.
 
     Raises:
         ToolchainError: no usable cache folder.
         OSError: it can't be written to.
     """
     relevant = tuple(flag for flag in flags if not _IRRELEVANT.fullmatch(flag))
-    dirs = [*headers.include_dirs(level), *torch.include_dirs, include]
+    dirs = [*headers.include_dirs(level), *torch.include_dirs, *([include] if include else [])]
     search = [word for folder in dirs for word in ("-isystem", folder)]
     command = (*compiler.link_command, *relevant, "-w", *search)
-    text = "#include <torch/extension.h>\n"
+    text = f"#include <torch/{'torch' if program else 'extension'}.h>\n"
     facts = (compiler.identity, torch.identity, command, text, headers.identity(), sys.version)
     key = sha256(repr(facts).encode("utf-8", "surrogateescape")).hexdigest()[:24]
     cache = Cache(cache_root())
@@ -141,19 +156,28 @@ def make(wanted: Prefix, *, patient: bool = False) -> bool:
     from opwright.toolchain.lock import locked, unless_held
     from opwright.toolchain.process import time_limit
     from opwright.toolchain.scratch import scratch
-    from opwright.toolchain.upkeep import keep_newest
 
     lock = wanted.folder / "lock"
     with locked(lock, time_limit(), lambda: None) if patient else unless_held(lock) as is_free:
         if not is_free or wanted.is_made or wanted.is_refused:
             return wanted.is_made
+        if not _room_is_made(wanted.folder.parent):
+            return False
         with scratch(wanted.folder, alone=True) as work:
             source = str(headers.INCLUDE / "binding.cpp")
             if wanted.binds and not _compiled(wanted, work, ["-c", source], BINDING):
                 return False
             _compiled(wanted, work, ["-x", "c++-header", "-c", str(wanted.folder / HEADER)], COMPILED)
-    keep_newest(wanted.folder.parent, _KEPT)
     return wanted.is_made
+
+
+def _room_is_made(folder: Path) -> bool:
+    """Whether one more fits beside those that are used; those that aren't make place."""
+    from opwright.toolchain.upkeep import keep_within, size_limit
+
+    limit = size_limit()
+    allowed = float("inf") if limit is None else limit * _SHARE - _SIZE
+    return keep_within(folder, allowed, spared=_IN_USE, unused=_UNUSED) <= allowed
 
 
 def _compiled(wanted: Prefix, work: Path, words: list[str], name: str) -> bool:
@@ -173,7 +197,9 @@ def _compiled(wanted: Prefix, work: Path, words: list[str], name: str) -> bool:
 
 def can_be_made(wanted: Prefix, compiler: Compiler) -> bool:
     """Whether it is worth trying: gcc alone takes one by itself."""
-    return compiler.kind == "gcc" and not wanted.is_made and not wanted.is_refused and _has_room(wanted.folder)
+    if compiler.kind != "gcc" or wanted.is_made or wanted.is_refused:
+        return False
+    return _has_room(wanted.folder) and _room_is_made(wanted.folder.parent)
 
 
 def make_beside(wanted: Prefix) -> None:

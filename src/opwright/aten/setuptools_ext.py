@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import setuptools
+from setuptools import errors
 from setuptools.command.build_ext import build_ext
 
 from opwright.aten import flags
 from opwright.aten.building import Extension, build_extension, is_cuda
 from opwright.aten.installed import find_torch, include_paths, libraries, library_paths
-from opwright.errors import CompileError, SourceError, UnsupportedError
+from opwright.errors import OpwrightError, UnsupportedError
 
 _CPP = (".cpp", ".cc", ".cxx", ".c++", ".C")
 _OLDEST_PYTHON = "0x030A0000"
@@ -96,9 +96,9 @@ class BuildExtension(build_ext):
             return
         try:
             built = build_extension(_described(ext, edited=bool(self.inplace or self.editable_mode)), self._say)
-        except (CompileError, SourceError) as error:
-            print(f"error: {error}", file=sys.stderr)  # noqa: T201 - setuptools shortens what is raised
-            raise
+        except (OpwrightError, ModuleNotFoundError) as error:
+            # Of its own classes setuptools prints the text alone, and an optional extension may fail with one of them.
+            raise errors.CompileError(str(error)) from error
         path = Path(self.get_ext_fullpath(ext.name))
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.getpid()}")

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from opwright.errors import SourceError
-from opwright.migrate import Examined, Finding, chosen, examine, write
+from opwright.migrate import Examined, Finding, chosen, examine, first_generation, write
 
 _LEFT, _FAILED = 1, 2
 
@@ -47,6 +47,7 @@ def _all_examined(paths: Sequence[Path]) -> tuple[list[Examined], list[str]]:
     for path in paths:
         try:
             files = list(chosen(path))
+            older = first_generation(files if path.is_dir() else chosen(path.parent))
         except OSError as error:
             errors.append(f"{error.filename}: can't be read: {error.strerror}")
             continue
@@ -56,7 +57,7 @@ def _all_examined(paths: Sequence[Path]) -> tuple[list[Examined], list[str]]:
                 continue
             seen.add(place)
             try:
-                examined.append(examine(file))
+                examined.append(examine(file, first_generation=file in older))
             except SourceError as error:
                 errors.append(str(error))
     return examined, errors

@@ -26,7 +26,7 @@ def examine(toolkit: Toolkit | None, gpus: Sequence[Gpu]) -> Iterator[Finding]:
     given = os.environ.get(VARIABLE, "")
     if not given.strip() or given == "native":
         seen = ", ".join(dict.fromkeys(f"{gpu.major}.{gpu.minor}" for gpu in gpus))
-        without = "not set, and no GPU is here to take it from: CUDA sources need it then"
+        without = "not set, and no GPU is here: then it is the oldest GPU that nvcc knows, and PTX for newer ones"
         yield (
             ok(VARIABLE, f"not set: the GPUs that are here ({seen})")
             if seen

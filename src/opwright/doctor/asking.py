@@ -38,6 +38,7 @@ class Answer(NamedTuple):
         if self.problem:
             return self.problem
         lines = [line.strip() for line in self.text.splitlines() if line.strip()]
+        lines = [line for line in lines if not line.startswith("collect2:")] or lines  # that only says who failed
         said = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it said nothing")
         ended = f"signal {-self.status}" if self.status is not None and self.status < 0 else f"status {self.status}"
         return f"{said[:300]} ({ended})"

@@ -10,6 +10,7 @@ import sys
 from typing import NamedTuple
 
 from opwright.doctor.asking import ask
+from opwright.toolchain.host_compiler import newest_compilers
 
 _SECONDS = 8.0
 _USUAL = "/usr/local/cuda"
@@ -72,8 +73,8 @@ def _describe(home: str, origin: str, nvcc: str = "") -> Toolkit:
         elsewhere = f" (nvcc itself lies in {real})" if real and real != os.path.realpath(home) else ""
         problem = f"there is no header {os.path.join(home, 'include', 'cuda_runtime.h')}{elsewhere}"
         return Toolkit(home, origin, nvcc, version[1], problem, real, _gpus(nvcc))
-    gcc, clang = _newest_compilers(home)
-    return Toolkit(home, origin, nvcc, version[1], "", real, _gpus(nvcc), gcc, clang)
+    newest = newest_compilers(home)
+    return Toolkit(home, origin, nvcc, version[1], "", real, _gpus(nvcc), newest.get("gcc", 0), newest.get("clang", 0))
 
 
 def _real_home(nvcc: str) -> str:
@@ -86,14 +87,3 @@ def _real_home(nvcc: str) -> str:
 def _gpus(nvcc: str) -> tuple[str, ...]:
     answer = ask([nvcc, "--list-gpu-arch"], seconds=_SECONDS)
     return tuple(re.findall(r"compute_(\d+[a-z]?)", answer.text)) if answer.status == 0 else ()
-
-
-def _newest_compilers(home: str) -> tuple[int, int]:
-    """The newest gcc and clang that the toolkit's own header lets through."""
-    try:
-        with open(os.path.join(home, "include", "crt", "host_config.h"), encoding="utf-8", errors="replace") as file:
-            text = file.read()
-    except OSError:
-        return 0, 0
-    gcc, clang = re.search(r"__GNUC__ > (\d+)", text), re.search(r"#if \(__clang_major__ >= (\d+)\)", text)
-    return int(gcc[1]) if gcc else 0, int(clang[1]) - 1 if clang else 0

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
+import tempfile
 from collections.abc import Callable, Iterator
 
+from opwright.doctor.asking import SECONDS, ask
 from opwright.doctor.model import Finding, from_error, note, ok, wrong
 from opwright.errors import ToolchainError
-from opwright.toolchain.compiler import which
+from opwright.toolchain.compiler import Language, find_compiler, which
 from opwright.toolchain.process import jobs, time_limit
 from opwright.toolchain.upkeep import size_limit
 
@@ -16,6 +19,8 @@ OURS = {
     "OPWRIGHT_CACHE_SIZE": "how large the build cache may become",
     "OPWRIGHT_COMPILE_COMMANDS": "where compile_commands.json is written",
     "OPWRIGHT_COMPILE_TIMEOUT": "seconds that one compiler may take",
+    "OPWRIGHT_CUDA_SYNC": "1: every CUDA launch is waited for, so that its errors are reported there",
+    "OPWRIGHT_EMULATION_TIMEOUT": "seconds that an emulated launch may take",
     "OPWRIGHT_LAUNCHER": "a program that starts compilers, such as ccache",
     "OPWRIGHT_LEGACY": "1: what PyTorch had up to 0.4 is installed in every interpreter",
     "OPWRIGHT_PRECOMPILE": "background, wait or off: when PyTorch's headers are compiled ahead",
@@ -46,6 +51,8 @@ OTHERS = {
     "TORCH_NVCC_FLAGS": "more words for nvcc",
     "NVCC_APPEND_FLAGS": "more words for nvcc",
     "NVCC_PREPEND_FLAGS": "more words for nvcc",
+    "NVCC_CCBIN": "the C++ compiler that nvcc takes",
+    "CUDAHOSTCXX": "the same, where NVCC_CCBIN isn't set",
     "PYTORCH_NVCC": "the nvcc that PyTorch's builder takes",
     "CUDA_HOME": "the CUDA toolkit",
     "CUDA_PATH": "the CUDA toolkit, where CUDA_HOME isn't set",
@@ -66,6 +73,7 @@ _JUDGED_IN = {
     "TORCH_EXTENSIONS_DIR": "cache",
 }
 _FOLDERS = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH")
+_WORDS = {"CFLAGS": "c", "CXXFLAGS": "c++", "CPPFLAGS": "c++", "LDFLAGS": "c++"}
 _LAUNCHERS = ("OPWRIGHT_LAUNCHER", "CMAKE_C_COMPILER_LAUNCHER", "CMAKE_CXX_COMPILER_LAUNCHER")
 _RUNTIMES = ("native", "python")
 
@@ -81,6 +89,7 @@ def examine() -> Iterator[Finding]:
         "OPWRIGHT_SANITIZE": _sanitize,
         **dict.fromkeys(_LAUNCHERS, _launcher),
         **dict.fromkeys(_FOLDERS, _folders),
+        **dict.fromkeys(_WORDS, _words),
     }
     known = OURS | OTHERS
     names = [name for name in known if os.environ.get(name)]
@@ -132,6 +141,30 @@ def _launcher(name: str) -> Finding:
     if path:
         return ok(name, f"{os.environ[name]}, at {path}")
     return wrong(name, f"{name} asks for {word!r}, which is not on the PATH", f"install it, or unset {name}")
+
+
+def _words(name: str) -> Finding:
+    """What is said to every compiler or linker of a setup.py: tried on an empty file."""
+    try:
+        words = shlex.split(os.environ[name])
+    except ValueError as error:
+        return wrong(name, f"{name}={os.environ[name]} can't be split into words: {error}", "close the quote")
+    language: Language = "c" if _WORDS[name] == "c" else "c++"
+    try:
+        compiler = find_compiler(language, seconds=SECONDS)
+    except ToolchainError:  # said in the section compilers
+        return ok(name, f"{os.environ[name]} ({OTHERS[name]}; there is no compiler to try it)")
+    with tempfile.TemporaryDirectory(prefix="opwright-doctor-", ignore_cleanup_errors=True) as folder:
+        what = ["-shared", "-fPIC", "-o", "empty.so"] if name == "LDFLAGS" else ["-c", "-o", "empty.o"]
+        command = [*compiler.link_command, "-x", language, os.devnull, "-x", "none", *words, *what]
+        answer = ask(command, folder=folder)
+    if answer.status == 0:
+        return ok(name, f"{os.environ[name]} ({OTHERS[name]})")
+    return wrong(
+        name,
+        f"{name}={os.environ[name]}: {os.path.basename(compiler.path)} doesn't take it: {answer.why}",
+        f"take what it names out of {name}, or unset it",
+    )
 
 
 def _folders(name: str) -> Finding:

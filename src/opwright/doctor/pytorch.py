@@ -6,10 +6,10 @@ import os
 import re
 from collections.abc import Iterator
 
+from opwright.aten.installed import OLDEST
 from opwright.doctor.model import Finding, note, ok, wrong
 from opwright.doctor.pytorch_facts import TorchFacts
 
-OLDEST = (2, 10)
 _INSTALL = "pip install opwright[torch], or choose a build on pytorch.org"
 _AGAIN = "pip install --force-reinstall torch"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from opwright.migrate.examine import examine
 from opwright.migrate.files import chosen, write
+from opwright.migrate.generations import first_generation
 from opwright.migrate.model import Examined, Finding
 
-__all__ = ["Examined", "Finding", "chosen", "examine", "write"]
+__all__ = ["Examined", "Finding", "chosen", "examine", "first_generation", "write"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -14,16 +13,16 @@ from opwright.migrate.cpp_headers import header_findings, with_includes, without
 from opwright.migrate.cpp_rules import RULES, renamed
 from opwright.migrate.cpp_state import state_findings
 from opwright.migrate.cpp_text import CppText
+from opwright.migrate.generations import TH_GENERIC, TH_TYPE
 from opwright.migrate.guarded import guarded, inside
 from opwright.migrate.model import Finding
 from opwright.sources.lexer import without_dead_lines
 
 __all__ = ["find"]
 
-_TH_TYPE = re.compile(r"\bTHC?(?:Cuda)?(?:Float|Double|Long|Int|Short|Char|Byte|Half)?(?:Tensor|Storage)(?=\b|_)")
-_GENERIC = re.compile(r"#include [\"<](?P<header>THC?/THC?Generate\w+\.h)|\b(?P<macro>THC?_GENERIC_FILE)\b")
 _FIRST_GENERATION = "`opwright run build.py` builds it as it is; docs/legacy_to_opwright.md moves it to Opwright"
 _LEFT = "inside a condition about versions: left as it is"
+_TOGETHER = "part of an extension with TH's tensors, which runs as it is: left so"
 _C = "a C source: left as it is"
 _STATE = {"THCState", "extern THCState *state", "lazyInitCUDA"}
 
@@ -34,12 +33,18 @@ class _Found(NamedTuple):
     behind: int
 
 
-def find(text: str, suffix: str) -> list[Finding]:
-    """Everything in a C, C++ or CUDA text, decoded as latin-1, in order of lines."""
+def find(text: str, suffix: str, *, first_generation: bool = False) -> list[Finding]:
+    """Everything in a C, C++ or CUDA text, decoded as latin-1, in order of lines.
+
+    Args:
+        text: it.
+        suffix: of its file.
+        first_generation: whether the file is known to belong to an extension with TH's tensors.
+    """
     source = CppText(stream(without_dead_lines(text.encode("latin-1")).decode("latin-1")), suffix)
     legacy = _first_generation(source)
-    if legacy:
-        return sorted([*legacy, *_by_hand(source)])
+    if legacy or first_generation:
+        return sorted([*legacy, *_by_hand(source, "" if legacy else _TOGETHER)])
     findings = [*_names(source)]
     findings = _without_guarded(source, findings)
     findings = without_place(source, findings)
@@ -58,10 +63,10 @@ def _names(source: CppText) -> Iterator[Finding]:
         yield Finding(source.line(first), name.name, name.status, name.today, edits, note)
 
 
-def _by_hand(source: CppText) -> Iterator[Finding]:
+def _by_hand(source: CppText, note: str) -> Iterator[Finding]:
     """What a source of the first generation has besides TH's tensors. That PyTorch is gone: nothing is rewritten."""
     for finding in (*_names(source), *state_findings(source, ()), *header_findings(source, ())):
-        yield finding._replace(edits=(), note="")
+        yield finding._replace(edits=(), note=note)
 
 
 def _places(source: CppText) -> Iterator[_Found]:
@@ -83,10 +88,10 @@ def _first_generation(source: CppText) -> list[Finding]:
             "removed",
             _FIRST_GENERATION,
         )
-        for match in _GENERIC.finditer(text)
+        for match in TH_GENERIC.finditer(text)
     ]
-    counts = Counter(match.group() for match in _TH_TYPE.finditer(source.stream.text))
-    for match in _TH_TYPE.finditer(source.stream.text):
+    counts = Counter(match.group() for match in TH_TYPE.finditer(source.stream.text))
+    for match in TH_TYPE.finditer(source.stream.text):
         count = counts.pop(match.group(), 0)
         if count:
             name = match.group() + (f" ({count} times)" if count > 1 else "")

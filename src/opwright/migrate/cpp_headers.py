@@ -14,7 +14,7 @@ from opwright.migrate.cpp_text import CppText
 from opwright.migrate.guarded import conditional, inside
 from opwright.migrate.model import Edit, Finding
 
-__all__ = ["header_findings", "with_includes", "without_place"]
+__all__ = ["header_findings", "newline", "outer_includes", "with_includes", "without_place"]
 
 # Headers of today that names of today need and that torch/extension.h doesn't bring along.
 _NEEDS = {
@@ -98,9 +98,9 @@ def _added(source: CppText, place: int, headers: Sequence[str], findings: Sequen
     for finding in findings:
         for edit in finding.edits:
             if not edit.text and edit.start <= source.tokens[place].start < edit.end:
-                return _Added(finding, edit, source.replaced(place, place + 1, _newline(source).join(lines)))
+                return _Added(finding, edit, source.replaced(place, place + 1, newline(source).join(lines)))
     first = next(f for f in findings if f.edits and _NEEDS.get(f.name, "") == headers[0])
-    return _Added(first, None, source.inserted(place, "".join(_newline(source) + line for line in lines)))
+    return _Added(first, None, source.inserted(place, "".join(newline(source) + line for line in lines)))
 
 
 def _with(finding: Finding, added: Sequence[_Added]) -> Finding:
@@ -141,9 +141,7 @@ def _place(source: CppText, finding: Finding) -> int:
     regions = conditional(source.stream.source)
     if any(inside(regions, edit.start) for edit in finding.edits):
         return -1
-    outside = (index for index, _ in source.includes() if index not in braced)
-    found = [index for index in outside if not inside(regions, source.tokens[index].start)]
-    return found[-1] if found else -1
+    return max(outer_includes(source), default=-1)
 
 
 @functools.lru_cache(maxsize=8)
@@ -156,5 +154,13 @@ def _braced(tokens: Stream) -> frozenset[int]:
     return frozenset(found)
 
 
-def _newline(source: CppText) -> str:
+def outer_includes(source: CppText) -> list[int]:
+    """The includes that no condition governs and that stand in no braces: those that another one may be put beside."""
+    regions, braced = conditional(source.stream.source), _braced(source.stream)
+    outside = (index for index, _ in source.includes() if index not in braced)
+    return [index for index in outside if not inside(regions, source.tokens[index].start)]
+
+
+def newline(source: CppText) -> str:
+    """How its lines end."""
     return "\r\n" if "\r\n" in source.stream.source else "\n"

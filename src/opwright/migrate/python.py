@@ -84,6 +84,7 @@ _DELETED = re.compile(r"\bdel [\w. ]*$")
 _PROSE = re.compile(r"\w*(?:\"{3}|'{3})\s*(?!-)\S")
 _FUNCTION = re.compile(r"\bclass (?P<name>\w+) \( (?:\w+ \. )*Function \) :")
 _DECORATOR = r"@ \w+ (?:\. \w+ )*(?:\( [^()]*\) )?"
+_MADE_STATIC = re.compile(r"\bforward = staticmethod \( forward \)")
 _FORWARD = re.compile(rf"(?P<static>@ staticmethod (?:{_DECORATOR})*)?\bdef forward \( \w+")
 
 
@@ -130,7 +131,9 @@ def _functions(source: Stream) -> Iterator[Finding]:
     for match in _FUNCTION.finditer(source.text):
         forward = _FORWARD.search(source.text, match.end())
         ends = _FUNCTION.search(source.text, match.end())
-        if forward and (ends is None or forward.start() < ends.start()) and not forward["static"]:
+        end = ends.start() if ends else len(source.text)
+        is_static = forward and (forward["static"] or _MADE_STATIC.search(source.text, forward.end(), end))
+        if forward and forward.start() < end and not is_static:
             name = f"{match['name']}, a Function with state"
             line = source.line(source.index(match.start()))
             yield Finding(

@@ -44,6 +44,7 @@ class Compiler(NamedTuple):
         launcher: the words to put before it, such as ``("ccache",)``.
         arguments: the words that always follow it (from ``CXX="g++ -m64"``).
         system_dirs: its own header folders, links followed.
+        host: of nvcc, the C++ compiler that it takes for the host's half.
     """
 
     path: str
@@ -54,6 +55,7 @@ class Compiler(NamedTuple):
     launcher: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     system_dirs: tuple[str, ...] = ()
+    host: Compiler | None = None
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -103,7 +105,7 @@ def find_compiler(language: Language = "c++", *, seconds: float = _PROBE_SECONDS
     variable = _VARIABLE[language]
     words = _split(variable)
     if words:
-        return _from_words(language, words, f"{variable}={os.environ[variable]}", seconds)
+        return compiler_from(language, words, f"{variable}={os.environ[variable]}", seconds)
     refused: list[str] = []
     for name in _CANDIDATES[language]:
         if path := which(name):
@@ -161,8 +163,18 @@ def _asked_launcher(language: Language) -> tuple[str, ...]:
     return ()
 
 
-def _from_words(language: Language, words: list[str], origin: str, seconds: float) -> Compiler:
-    """The compiler that ``CC``/``CXX`` ask for: ``[launcher [its flags]] compiler [flags]``."""
+def compiler_from(language: Language, words: list[str], origin: str, seconds: float = _PROBE_SECONDS) -> Compiler:
+    """The compiler that somebody asks for by ``[launcher [its flags]] compiler [flags]``, as ``CC`` and ``CXX`` do.
+
+    Args:
+        language: what it compiles.
+        words: the launcher, if there is one, and the compiler, each with its flags.
+        origin: who asks, for messages, as ``CXX=g++``.
+        seconds: for which it may think about what it is.
+
+    Raises:
+        ToolchainError: there is no such program, or it is too old or no compiler.
+    """
     index = 0
     if os.path.basename(words[0]) in _LAUNCHERS:
         index = next((i for i, word in enumerate(words) if i and not word.startswith("-") and "=" not in word), 0)
@@ -253,8 +265,10 @@ def _probe(language: Language, path: str, arguments: tuple[str, ...], seconds: f
     version = _VERSION.search(text)
     target = re.search(r"^Target: (\S+)$", text, re.MULTILINE)
     if status or version is None or target is None:
+        ended = f"signal {-status}" if status < 0 else f"status {status}"
+        said = f"it answered ({ended}):\n{text[:1000].rstrip()}" if text.strip() else f"it said nothing ({ended})"
         raise ToolchainError(
-            f"{shlex.join(command)} failed or is neither gcc nor clang; it answered:\n{text[:1000].rstrip()}\n"
+            f"{shlex.join(command)} failed or is neither gcc nor clang; {said}\n"
             f"  likely fix: set {_VARIABLE[language]} to gcc or clang, and check that it compiles an empty file"
         )
     numbers = tuple(int(part) for part in version["number"].split("."))

@@ -121,8 +121,15 @@ _TENSORS = (
     _warned(".type().is_sparse()", r"(?:\.|->) type \( \) \. is_sparse \( \)", ".is_sparse()", "deprecated.h"),
     _warned(".type().scalarType()", r"(?:\.|->) type \( \) \. scalarType \( \)", ".scalar_type()", "deprecated.h"),
     Name(
+        ".type().tensor(...)",
+        r"(?<!device \( \) )(?:\.|->) type \( \) \. (?:tensor|zeros|ones|rand|randn|empty|copy|toBackend) \(",
+        "removed",
+        "at::empty(sizes, x.options()), at::zeros(...) and others; x.to(...)",
+    ),
+    Name(
         ".type()",
-        r"(?<!device \( \) )(?:\.|->) type \( \)(?! \. (?:is_cuda|is_sparse|scalarType) \( \))",
+        r"(?<!device \( \) )(?:\.|->) type \( \)"
+        r"(?! \. (?:is_cuda|is_sparse|scalarType|tensor|zeros|ones|rand|randn|empty|copy|toBackend) \()",
         "deprecated",
         ".options(), .scalar_type() or .device()",
         ("deprecated.h",),
