@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,7 @@ def blocks(document: Path, language: str) -> list[str]:
 
 
 def files_of(document: Path) -> dict[str, str]:
-    """C++ and C blocks, whose first line names a file, and Python blocks whose first line does."""
+    """C++ and C blocks, whose first line names a file, Python blocks whose first line does, and a Makefile."""
     named = {}
     for language in ("cpp", "c"):
         for code in blocks(document, language):
@@ -35,6 +36,7 @@ def files_of(document: Path) -> dict[str, str]:
     for code in blocks(document, "python"):
         if first := PYTHON_FILE.match(code):
             named[first[1]] = code
+    named.update(("Makefile", code) for code in blocks(document, "make"))
     return named
 
 
@@ -74,6 +76,15 @@ def test_cpp_blocks_of_an_example_are_in_its_sources(document: Path) -> None:
         assert line in sources
 
 
+def run_make(words: list[str], folder: Path) -> None:
+    """A document's own Makefile; nvcc compiles for one GPU, since for all of them it takes minutes."""
+    ours = f"OPWRIGHT={sys.executable} -m opwright"
+    environment = {**os.environ, "TORCH_CUDA_ARCH_LIST": "8.0"}
+    command = [shutil.which("make") or "make", *words, ours]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_shell_blocks_name_what_exists(document: Path, tmp_path: Path) -> None:
     """`make` targets exist; `opwright` commands run (the demo and the targets themselves are run by CI)."""
@@ -83,8 +94,11 @@ def test_shell_blocks_name_what_exists(document: Path, tmp_path: Path) -> None:
         words = shlex.split(line, comments=True)
         if not words or words[0] not in ("make", "opwright"):
             continue
-        if words[0] == "make":
+        if words[0] == "make" and not blocks(document, "make"):
             assert words[1] in targets, line
+            continue
+        if words[0] == "make":
+            run_make(words[1:], tmp_path)
             continue
         asked = [*words[1:], "--help"] if words[1:] == ["demo"] else words[1:]
         done = subprocess.run(
@@ -95,7 +109,7 @@ def test_shell_blocks_name_what_exists(document: Path, tmp_path: Path) -> None:
 
 def test_no_block_of_another_kind() -> None:
     kinds = {name for document in DOCUMENTS for name, _ in BLOCK.findall(document.read_text())}
-    assert kinds <= {"python", "cpp", "c", "sh", "text"}
+    assert kinds <= {"python", "cpp", "c", "sh", "make", "text"}
 
 
 def test_the_measured_table_is_that_of_the_results() -> None:

@@ -9,7 +9,16 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- measured: begin (tools/readme_table.py) -->", "<!-- measured: end -->"
-SCRIPTS = ("edit_to_call", "call_overhead", "lltm", "pointwise", "compile_pointwise", "legacy_call", "aten_build")
+SCRIPTS = (
+    "edit_to_call",
+    "call_overhead",
+    "lltm",
+    "pointwise",
+    "compile_pointwise",
+    "legacy_call",
+    "aten_build",
+    "emulation",
+)
 
 
 def table() -> str:

@@ -13,7 +13,7 @@ import opwright
 
 HERE = Path(__file__).parent
 ops = opwright.load(HERE / "lltm.cpp")
-cell_ops = opwright.load(HERE / "lltm_cell.cpp")
+cell_ops = opwright.load(HERE / "lltm_cell.cpp", HERE / "lltm_cell.cu")
 derived_ops = opwright.load(HERE / "lltm_derived.cpp")
 
 State = tuple[Tensor, Tensor]

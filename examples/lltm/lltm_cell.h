@@ -5,6 +5,8 @@
  *
  * A row of gates is three runs of S elements. A row of what is saved is four: i, o, c, t. The derivatives need nothing
  * else, and none of them takes another exp, so that their loops are vectorised. Halves are computed as float.
+ *
+ * What is about one element is marked OPWRIGHT_HOST_DEVICE: the CUDA kernels of lltm_cell.cu have it from here, too.
  */
 #pragma once
 #include <opwright.h>
@@ -43,12 +45,17 @@ struct Row {
   const T *saved, *grad_h, *grad_cell;
   const T *more; /* gradients of what was saved; null but in a second derivative */
 
+  OPWRIGHT_HOST_DEVICE Row(int64_t b, int64_t S, const T *saved, const T *grad_h, const T *grad_cell, const T *more)
+      : S(S), saved(saved + b * 4 * S), grad_h(grad_h + b * S), grad_cell(grad_cell + b * S),
+        more(more ? more + b * 4 * S : nullptr) {}
   using View = Tensor<const T, 2>;
   Row(int64_t b, View saved, View grad_h, View grad_cell, View more)
-      : S(grad_h.size(1)), saved(saved[b].data()), grad_h(grad_h[b].data()), grad_cell(grad_cell[b].data()),
-        more(more[b].data()) {}
+      : Row(b, grad_h.size(1), saved.data(), grad_h.data(), grad_cell.data(), more.data()) {}
 
-  Element<A> at(int64_t j, A more_i, A more_o, A more_c, A more_t) const {
+  OPWRIGHT_HOST_DEVICE Element<A> at(int64_t j) const {
+    return more ? at(j, more[j], more[S + j], more[2 * S + j], more[3 * S + j]) : at(j, 0, 0, 0, 0);
+  }
+  OPWRIGHT_HOST_DEVICE Element<A> at(int64_t j, A more_i, A more_o, A more_c, A more_t) const {
     Element<A> x{saved[j], saved[S + j], saved[2 * S + j], saved[3 * S + j]};
     x.slope_i = x.i * (1 - x.i), x.slope_o = x.o * (1 - x.o);
     x.slope_c = x.c > 0 ? A(1) : 1 + x.c, x.slope_t = 1 - x.t * x.t;
@@ -90,30 +97,41 @@ struct Second {
   T *grad_h, *grad_cell, *more, *saved;
 };
 
+/* Of one element, what goes back through backward: the gradients of grad_i, grad_o, grad_c, grad_cell, grad_t, where
+ * q_i, q_o, q_c are those of its grad_gates, and u is that of its grad_old_cell. */
+template <class A>
+struct Back {
+  A q_i, q_o, q_c;
+  A i, o, c, cell, t;
+
+  OPWRIGHT_HOST_DEVICE Back(const Element<A> &x, A q_i, A q_o, A q_c, A u)
+      : q_i(q_i), q_o(q_o), q_c(q_c), i(q_i * x.slope_i), o(q_o * x.slope_o), c(q_c * x.slope_c),
+        cell(u + i * x.c + c * x.i), t(cell * x.slope_t) {}
+
+  OPWRIGHT_HOST_DEVICE A grad_h(const Element<A> &x) const { return t * x.o + o * x.t; }
+  template <class T>
+  OPWRIGHT_HOST_DEVICE void more(int64_t j, int64_t S, T *out) const {
+    out[j] = i, out[S + j] = o, out[2 * S + j] = c, out[3 * S + j] = t;
+  }
+  template <class T>
+  OPWRIGHT_HOST_DEVICE void saved(int64_t j, int64_t S, const Element<A> &x, T *out) const {
+    out[j] = q_i * x.grad_i * (1 - 2 * x.i) + c * x.grad_cell;
+    out[S + j] = q_o * x.grad_o * (1 - 2 * x.o) + t * x.grad_h;
+    out[2 * S + j] = (x.c > 0 ? A(0) : q_c * x.grad_c) + i * x.grad_cell;
+    out[3 * S + j] = o * x.grad_h - 2 * x.t * cell * x.grad_t;
+  }
+};
+
 /* q (three runs) is the gradient of backward's grad_gates, u (one run) that of its grad_old_cell. */
 template <class T>
 void backward_backward(const Row<T> row, const T *q, const T *u, const Second<T> out) {
   using A = acc<T>;
   const int64_t S = row.S;
-  /* the gradients of grad_i, grad_o, grad_c, grad_cell, grad_t */
-  struct Q { A i, o, c, cell, t; };
-  const auto at = [=](int64_t j, const Element<A> &x) {
-    const A i = q[j] * x.slope_i, o = q[S + j] * x.slope_o, c = q[2 * S + j] * x.slope_c, cell = u[j] + i * x.c + c * x.i;
-    return Q{i, o, c, cell, cell * x.slope_t};
-  };
-  if (out.grad_h) row.each([=](int64_t j, const auto &x) { out.grad_h[j] = at(j, x).t * x.o + at(j, x).o * x.t; });
+  const auto at = [=](int64_t j, const Element<A> &x) { return Back<A>(x, q[j], q[S + j], q[2 * S + j], u[j]); };
+  if (out.grad_h) row.each([=](int64_t j, const auto &x) { out.grad_h[j] = at(j, x).grad_h(x); });
   if (out.grad_cell) row.each([=](int64_t j, const auto &x) { out.grad_cell[j] = at(j, x).cell; });
-  if (out.more) row.each([=](int64_t j, const auto &x) {
-    const Q g = at(j, x);
-    out.more[j] = g.i, out.more[S + j] = g.o, out.more[2 * S + j] = g.c, out.more[3 * S + j] = g.t;
-  });
-  if (out.saved) row.each([=](int64_t j, const auto &x) {
-    const Q g = at(j, x);
-    out.saved[j] = q[j] * x.grad_i * (1 - 2 * x.i) + g.c * x.grad_cell;
-    out.saved[S + j] = q[S + j] * x.grad_o * (1 - 2 * x.o) + g.t * x.grad_h;
-    out.saved[2 * S + j] = (x.c > 0 ? A(0) : q[2 * S + j] * x.grad_c) + g.i * x.grad_cell;
-    out.saved[3 * S + j] = g.o * x.grad_h - 2 * x.t * g.cell * x.grad_t;
-  });
+  if (out.more) row.each([=](int64_t j, const auto &x) { at(j, x).more(j, S, out.more); });
+  if (out.saved) row.each([=](int64_t j, const auto &x) { at(j, x).saved(j, S, x, out.saved); });
 }
 
 }  // namespace cell

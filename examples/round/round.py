@@ -1,4 +1,4 @@
-"""Rounding that gradients pass through: the operator of round.cpp as a function, and a quantising layer made of it."""
+"""Rounding with a gradient, on the CPU by round.cpp and on CUDA by round.cu: as a function and as a layer."""
 
 from __future__ import annotations
 
@@ -8,29 +8,26 @@ from torch import Tensor, nn
 
 import opwright
 
-ops = opwright.load(Path(__file__).with_name("round.cpp"))
+SOURCES = [Path(__file__).with_name(name) for name in ("round.cpp", "round.cu")]
+ops = opwright.load(*SOURCES)
 
 
-def round_through(x: Tensor) -> Tensor:
-    """The nearest whole number, halves to the even one; the gradient passes unchanged.
+def straight_round(x: Tensor) -> Tensor:
+    """1 where x >= 0.5, else 0; the gradient passes unchanged.
 
     Args:
-        x: any shape; float32, float64, float16 or bfloat16. Whole numbers are taken as the default type.
+        x: any shape; float32, float64, float16 or bfloat16; meant for values in (0, 1).
 
     Raises:
-        opwright.ArgumentError: `x` is complex.
+        opwright.ArgumentError: `x` has another element type.
     """
     y: Tensor = ops.round(x)
     return y
 
 
-class Quantize(nn.Module):
-    """The nearest multiple of `step`, in a form that the layers before it still learn through."""
-
-    def __init__(self, step: float) -> None:
-        super().__init__()
-        self.step = step
+class Round(nn.Module):
+    """`straight_round` as a layer: makes decisions of probabilities, and lets what made these learn."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """See `round_through`."""
-        return round_through(x / self.step) * self.step
+        """See `straight_round`."""
+        return straight_round(x)

@@ -29,6 +29,8 @@ from opwright.errors import (
 
 if TYPE_CHECKING:
     from opwright.aten.differentiable import differentiable
+    from opwright.check import check
+    from opwright.cuda.emulation import emulate
     from opwright.runtime import Operators, load, unwatch
     from opwright.runtime.bundle import bundle
     from opwright.runtime.inline import load_inline
@@ -39,8 +41,9 @@ _LAZY = {
     "Signature": "opwright.signature",
     "bundle": "opwright.runtime.bundle",
     "differentiable": "opwright.aten.differentiable",
+    "emulate": "opwright.cuda.emulation",
     "load": "opwright.front",
-    "load_inline": "opwright.runtime.inline",
+    "load_inline": "opwright.front",
     "parse": "opwright.signature",
     "unwatch": "opwright.runtime",
 }
@@ -58,7 +61,9 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "bundle",
+    "check",
     "differentiable",
+    "emulate",
     "load",
     "load_inline",
     "parse",
@@ -68,8 +73,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used; ``opwright.runtime`` is a module."""
-    if name == "runtime":
-        return importlib.import_module("opwright.runtime")
+    if name in ("check", "runtime"):  # packages; the former can be called
+        return importlib.import_module(f"opwright.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import json
 import time
 from pathlib import Path
@@ -58,6 +59,42 @@ def test_a_result_names_the_machine_and_the_versions(tmp_path: Path, capsys: pyt
 def test_a_ratio_is_taken_round_by_round() -> None:
     slow_half_the_time = summary([1.0, 10.0, 1.0, 10.0, 1.0])
     assert ratio(summary([2.0, 20.0, 2.0, 20.0, 2.0]), slow_half_the_time) == 2.0
+
+
+def test_what_calls_began_is_waited_for_within_the_time() -> None:
+    begun: list[int] = []
+
+    def wait() -> None:
+        time.sleep(0.002 * len(begun))
+        begun.clear()
+
+    timings = interleaved({"later": lambda: begun.append(1)}, rounds=3, seconds=0.005, warmup=0, finish=wait)
+    assert timings["later"].low >= 0.002
+    first = interleaved(
+        {"later": lambda: begun.append(1)},
+        rounds=3,
+        seconds=0.005,
+        warmup=0,
+        finish=wait,
+        before=lambda: begun.append(1),
+    )
+    assert 0.002 <= first["later"].low < 0.004  # what comes before is waited for outside
+
+
+def test_notes_are_shown_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = Result("x", "what", notes=["nvcc: [none] here"])
+    result.show()
+    assert "nvcc: [none] here" in capsys.readouterr().out
+    assert json.loads(write_result(result, tmp_path).read_text())["notes"] == ["nvcc: [none] here"]
+
+
+def test_the_drivers_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("opwright.bench.machine")
+    line = (
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\nGCC version: 12.2\n"
+    )
+    monkeypatch.setattr(Path, "read_text", lambda _path: line)
+    assert module._driver() == "535.104.05"
 
 
 def test_what_comes_before_a_call_is_not_timed() -> None:

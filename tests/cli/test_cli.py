@@ -397,3 +397,9 @@ def test_build_and_info_of_plain_c(tmp_path: Path) -> None:
     assert "did you mean total?" in refused.stderr
     refused = opwright("build", source, *ops, "-l", "no_such_library", "-L", str(tmp_path))
     assert "the linker finds no library no_such_library" in refused.stderr
+
+
+def test_the_examples_of_run_stand_on_lines_of_their_own() -> None:
+    said = opwright("run", "--help").stdout
+    assert "\n  opwright run build.py\n  opwright run setup.py install\n" in said
+    assert "torch.utils.cpp_extension" in said

@@ -52,7 +52,7 @@ def source(name: str) -> KernelSource:
     return KernelSource(_EXAMPLES / name, Options())
 
 
-@pytest.mark.parametrize("name", ["activations/activations.cpp", "lltm/lltm_derived.cpp", "round/round.cpp"])
+@pytest.mark.parametrize("name", ["activations/activations.cpp", "lltm/lltm_derived.cpp", "quantize/quantize.cpp"])
 def test_forward(vectorized: Callable[[str], set[int]], name: str) -> None:
     text = source(name).unit({"T": DType.F32}).text
     count = text.count(_LOOP)
@@ -74,7 +74,7 @@ def test_first_backward(vectorized: Callable[[str], set[int]], name: str, operat
 
 
 def test_a_branch_is_noticed(vectorized: Callable[[str], set[int]]) -> None:
-    text = source("round/round.cpp").unit({"T": DType.F32}).text
+    text = source("quantize/quantize.cpp").unit({"T": DType.F32}).text
     name = text.rindex(_LOOP)
     body = text.index("{", name)
     assert vectorized(f"{text[: body + 1]} if (n % 7 == i) return; {text[body + 1 :]}") == {0}

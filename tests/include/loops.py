@@ -66,7 +66,7 @@ def shape(rng: random.Random, most: int = 5) -> list[int]:
     """Sizes whose product is moderate; often rows about as long as a block."""
     while True:
         sizes = [rng.choice(_SIZES) for _ in range(rng.randint(0, most))]
-        if math.prod(sizes) <= _LARGEST and (0 not in sizes or rng.random() < 0.2):
+        if math.prod(size or 1 for size in sizes) <= _LARGEST and (0 not in sizes or rng.random() < 0.2):
             return sizes
 
 

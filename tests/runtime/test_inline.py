@@ -117,7 +117,8 @@ def test_cpp_and_c_together_in_another_namespace() -> None:
 def test_what_it_is_given() -> None:
     with pytest.raises(SourceError) as caught:
         opwright.load_inline("nothing_inline")
-    assert str(caught.value) == ("load_inline('nothing_inline') got no text; expected cpp=... or c=..., a string each")
+    said = "load_inline('nothing_inline') got no text; expected cpp=..., c=... or cuda=..., a string each"
+    assert str(caught.value) == said
     with pytest.raises(TypeError, match=r"load_inline\(\) got extra_cflags='-O1', expected a sequence of words"):
         opwright.load_inline("nothing_inline", cpp="int x;", extra_cflags="-O1")
     with pytest.raises(SourceError, match=r"load_inline\('x'\): the text holds '\\ud800', which is no character"):

@@ -69,7 +69,7 @@ MESSAGES = [
     (
         "f(x: T[N]) ^=> (y: T[N])",
         "expected nothing more, found '='",
-        "'->' or one of: where T in (f32, f64), batched, autocast: f32",
+        "'->' or one of: where T in (f32, f64), batched, autocast: f32, launch over N, threads 256",
     ),
     ("f(x: ^#)", "expected the type of 'x', found '#'", "x: T[N]"),
     ("f(x: ^)", "expected the type of 'x', found ')'", "x: T[N]"),

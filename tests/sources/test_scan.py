@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opwright.errors import OpwrightError, SignatureError, SourceError, UnsupportedError
+from opwright.errors import OpwrightError, SignatureError, SourceError
 from opwright.signature import parse
 from opwright.sources import Kernel, Source, scan
 
@@ -219,8 +219,6 @@ def test_files_that_are_no_sources(tmp_path: pathlib.Path) -> None:
         scanned("", "my_op.py")
     with pytest.raises(SourceError, match="my_op: has no suffix, expected one of"):
         scanned("", "my_op")
-    with pytest.raises(UnsupportedError, match=r"my_op\.cu: CUDA sources are not supported yet"):
-        scanned("", "my_op.cu")
 
 
 PIECES = [

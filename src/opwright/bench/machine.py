@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
+import re
 from pathlib import Path
 
 from opwright._version import __version__
+from opwright.errors import ToolchainError
 from opwright.toolchain import find_compiler
 
 
@@ -24,7 +27,38 @@ def machine() -> dict[str, str]:
         import torch
     except ModuleNotFoundError:
         return facts
-    return {**facts, "torch": torch.__version__}
+    return {**facts, "torch": torch.__version__, **(_gpu() if torch.cuda.is_available() else {})}
+
+
+def _gpu() -> dict[str, str]:
+    """The first card, how many there are, the driver, and the CUDA versions of PyTorch and of what compiles."""
+    import torch
+
+    from opwright.cuda.nvrtc.discovery import find_nvrtc
+    from opwright.toolchain.nvcc import find_nvcc
+
+    card = torch.cuda.get_device_properties(0)
+    facts = {
+        "gpu": f"{card.name}, {card.total_memory >> 20} MiB, compute capability {card.major}.{card.minor}",
+        "gpus": str(torch.cuda.device_count()),
+        "driver": _driver(),
+        "torch's CUDA": str(torch.version.cuda),
+    }
+    with contextlib.suppress(ToolchainError):
+        facts["nvcc"] = str(find_nvcc())
+    with contextlib.suppress(ToolchainError):
+        facts["nvrtc"] = os.path.basename(find_nvrtc().library)
+    return facts
+
+
+def _driver() -> str:
+    """The driver's version, as the kernel module has it."""
+    try:
+        text = Path("/proc/driver/nvidia/version").read_text()
+    except OSError:
+        return "unknown"
+    found = re.search(r"\d+\.\d+(\.\d+)?", text)
+    return found.group() if found else "unknown"
 
 
 def _cpu() -> str:

@@ -21,6 +21,7 @@ class Result:
         timings: seconds, by variant.
         ratios: what the script claims, by name.
         targets: the bound of each ratio, as text: "<= 1.3".
+        notes: what could not be measured, and why.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Result:
     timings: dict[str, Timing] = field(default_factory=dict)
     ratios: dict[str, float] = field(default_factory=dict)
     targets: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def show(self) -> None:
         """Print the tables."""
@@ -43,6 +45,8 @@ class Result:
         for name, value in self.ratios.items():
             ratios.add_row(name, f"{value:.2f}", self.targets.get(name, ""))
         console.print(ratios)
+        for note in self.notes:
+            console.print(note, markup=False)
 
 
 def write_result(result: Result, folder: Path) -> Path:

@@ -14,6 +14,7 @@ from opwright.errors import OpwrightError
 _COMMANDS = {
     "build": "Compile every kernel in source files, for every element type.",
     "cache": "Show the build cache, or empty it.",
+    "check": "Try operators on calls drawn from their signatures: are they right?",
     "demo": "Build, check and time the example operators.",
     "doctor": "Look at compilers, PyTorch, CUDA, the cache: what is wrong, what to type.",
     "info": "Show what operators source files define.",

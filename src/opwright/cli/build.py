@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,11 +13,13 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+import opwright.cuda  # noqa: F401 - its back ends are found
 from opwright.codegen import DerivedSource, KernelSource, instance_name
+from opwright.codegen.backends import find_backend
 from opwright.codegen.collect import collect
 from opwright.errors import CompileError
 from opwright.signature import DType
-from opwright.toolchain import Built, Options, Unit, build, linked
+from opwright.toolchain import Built, Options, build, linked
 from opwright.toolchain.interrupts import unwound_by_signals
 from opwright.toolchain.process import jobs as most_at_once
 from opwright.toolchain.process import settled, stop_all
@@ -29,16 +32,22 @@ class Job:
     source: KernelSource
     types: dict[str, DType]
     derived: DerivedSource | None = None
+    device: str = "cpu"
 
     @property
     def label(self) -> str:
         """What it is, for the table."""
         return f"{self.source.path.name}: {self.derived.name}" if self.derived else self.source.path.name
 
-    @property
-    def unit(self) -> Unit:
-        """What is compiled."""
-        return self.derived.unit(self.types, self.derived.ahead or 0) if self.derived else self.source.unit(self.types)
+    def build(self) -> Built:
+        """Compile it, unless the cache has it."""
+        if self.source.is_cuda(self.device):
+            started = time.perf_counter()
+            wanted = (self.derived.ahead or 0) if self.derived else 0
+            path = (self.derived or self.source).library(self.types, wanted, device=self.device)
+            return Built(Path(path), time.perf_counter() - started, cached=False)
+        unit = self.derived.unit(self.types, self.derived.ahead or 0) if self.derived else self.source.unit(self.types)
+        return build(unit, self.source.options)
 
 
 @click.command("build")
@@ -53,6 +62,9 @@ class Job:
 @click.option("-L", "folders", multiple=True, type=click.Path(file_okay=False), help="A folder with libraries.")
 @click.option("-l", "libraries", multiple=True, help="A library to link with.")
 @click.option("--ops", multiple=True, help="The signature of a function without a mark; may be repeated.")
+@click.option(
+    "--backend", help="What compiles CUDA code: nvcc, nvrtc or emulate; of C++ files, what is pointwise, then too."
+)
 def command(
     files: tuple[Path, ...],
     dtypes: tuple[str, ...],
@@ -63,6 +75,7 @@ def command(
     folders: tuple[str, ...],
     libraries: tuple[str, ...],
     ops: tuple[str, ...],
+    backend: str | None,
 ) -> None:
     """Compile every kernel in FILES, for every element type that it allows, with the gradients that are derived.
 
@@ -73,8 +86,8 @@ def command(
     if folders or libraries:
         options = linked(options, libraries, folders)
     wanted = [d for d in DType if d.value in dtypes]
-    sources = collect(files, options, ops or None)
-    jobs = [job for source in sources for job in _jobs(source) if _wanted(job.types, wanted)]
+    sources = collect(files, options, ops or None, backend=find_backend(backend) if backend else None)
+    jobs = [job for source in sources for job in _jobs(source, backend is not None) if _wanted(job.types, wanted)]
     console = Console()
     table = Table("source", "element types", "time", "library")
     with unwound_by_signals(), _progress(console) as progress:
@@ -84,12 +97,16 @@ def command(
     console.print(table)
 
 
-def _jobs(source: KernelSource) -> Iterator[Job]:
-    for types in source.assignments():
-        yield Job(source, types)
-    for derived in source.derivatives():
-        for types in derived.signature.instances() if derived.ahead is not None else ():
-            yield Job(source, types, derived)
+def _jobs(source: KernelSource, asked: bool) -> Iterator[Job]:
+    """`asked`: whether CUDA kernels of C++ files are wanted, too, which most machines can't compile."""
+    devices = source.devices if asked or source.source.language == "cuda" else ("cpu",)
+    for device in devices:
+        served = {kernel.signature.name for kernel in source.kernels(device)}
+        for types in source.assignments(device):
+            yield Job(source, types, device=device)
+        for derived in source.derivatives():
+            if derived.ahead is not None and source.derived[derived.name].body.name in served:
+                yield from (Job(source, types, derived, device) for types in derived.signature.instances())
 
 
 def _build_all(jobs: Sequence[Job], progress: Progress) -> list[Built]:
@@ -117,7 +134,7 @@ def _build_all(jobs: Sequence[Job], progress: Progress) -> list[Built]:
 
 def _build(job: Job) -> Built:
     try:
-        return build(job.unit, job.source.options)
+        return job.build()
     except CompileError as error:
         if not job.types:
             raise

@@ -15,10 +15,12 @@ from rich.text import Text
 from opwright.cli.loops import vectorized
 from opwright.codegen import KernelSource
 from opwright.codegen.collect import collect
+from opwright.codegen.devices import providers
 from opwright.signature import Signature, schema
 from opwright.signature.derive import Derived, jvp_name, obstacle
 from opwright.signature.wiring import BACKWARD, Derivative, chains, derivative, overload_name, suggestion
 from opwright.sources import Kernel, match
+from opwright.sources.model import Language
 from opwright.toolchain import Options
 
 
@@ -36,18 +38,23 @@ def command(files: tuple[Path, ...], ops: tuple[str, ...]) -> None:
     kernels = [kernel for source in sources for kernel in source.source.kernels]
     for kernel in kernels:
         match(kernel)
+    devices = {name: ", ".join(sorted(each.devices)) for name, each in providers(sources).items()}
+    shown: dict[str, Language] = {}  # an operator with a kernel for each device is in two files, of which one is CUDA's
     for source in sources:
-        _show_all(console, source, kernels)
+        twins = {name for name, language in shown.items() if "cuda" in (language, source.source.language)}
+        _show_all(console, source, kernels, {name: d for name, d in devices.items() if name not in twins})
+        shown |= {kernel.signature.name: source.source.language for kernel in source.source.kernels}
 
 
-def _show_all(console: Console, source: KernelSource, others: Sequence[Kernel]) -> None:
-    """The operators whose forward is in `source`; `others`: kernels of all files."""
+def _show_all(console: Console, source: KernelSource, others: Sequence[Kernel], devices: Mapping[str, str]) -> None:
+    """The operators whose forward is in `source`; `others`: kernels of all files; `devices`: of each to be shown."""
     own, loops = source.source.kernels, vectorized(source)
-    names = [kernel.signature.name for kernel in own]
+    names = [kernel.signature.name for kernel in own if kernel.signature.name in devices]
     for chain in chains(source.signatures.values()):
         if chain[0].name not in names:  # another file's; or a forward mode, which its operator's own lines name
             continue
         for signature, facts in zip(chain, describe(chain, source.signatures, source.derived), strict=True):
+            facts["devices"] = devices[signature.name]
             if signature.name in loops:
                 facts["vectorised"] = loops[signature.name]
             _show(console, _place([*own, *others], source.derived, signature), facts)

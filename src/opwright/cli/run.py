@@ -26,7 +26,7 @@ _SHELL = ["/bin/sh"]
     "command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT|-m MODULE|PROGRAM [ARGS]..."
 )
 def command(command: tuple[str, ...]) -> None:
-    r"""Run what was written for PyTorch 0.1 to 0.4, unmodified.
+    """Run what was written for an older PyTorch, unmodified.
 
     \b
     opwright run build.py
@@ -35,9 +35,10 @@ def command(command: tuple[str, ...]) -> None:
     opwright run ./make.sh
     opwright run make
 
-    In the process that is started, and in all that it starts, torch.utils.ffi is back, instance-style Functions work,
-    and nvcc takes architectures that it no longer knows for the oldest that it does.
-    """
+    In the process that is started, and in all that it starts, torch.utils.ffi is back, torch.utils.cpp_extension gives
+    Opwright's load, CppExtension, BuildExtension and so on, instance-style Functions work, and nvcc takes
+    architectures that it no longer knows for the oldest that it does.
+    """  # noqa: D301 - click looks for the character itself
     os.environ.update(environment())
     words = program(command)
     sys.stdout.flush()

@@ -163,18 +163,20 @@ def _bytes(kernel: Kernel, argument: Argument) -> str:
         return ""
     signature = kernel.signature
     result: TensorParam = next(tensor for tensor in signature.results if tensor.name == argument.name)
-    sizes = [_size(dim, signature) for dim in result.dims if isinstance(dim, Expr)]
+    sizes = [expression(dim, signature) for dim in result.dims if isinstance(dim, Expr)]
     return " * ".join([f"int64_t({BY_NAME[result.type.name].itemsize})", *sizes])
 
 
-def _size(expr: Expr, signature: Signature) -> str:
-    """An axis expression in C++."""
+def expression(expr: Expr, signature: Signature, known: Mapping[str, str] | None = None) -> str:
+    """An axis expression in C++; `known`: what stands for names that are no axes."""
     if isinstance(expr, Constant):
         return f"int64_t({expr.value})"
     if isinstance(expr, Binary):
-        left, right = _size(expr.left, signature), _size(expr.right, signature)
+        left, right = expression(expr.left, signature, known), expression(expr.right, signature, known)
         if expr.operator == "//":
             return f"opwright::detail::quotient({left}, {right})"
         return f"({left} {expr.operator} {right})"
     assert isinstance(expr, Axis)  # noqa: S101 - there are no others
-    return f"a.call->axes[{signature.axes.index(expr.name)}]"
+    if expr.name in signature.axes:
+        return f"a.call->axes[{signature.axes.index(expr.name)}]"
+    return (known or {})[expr.name]

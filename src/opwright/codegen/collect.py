@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from opwright.codegen.backends import Backend
 from opwright.codegen.source import KernelSource, read_text, relate
 from opwright.errors import SourceError
 from opwright.sources import Given
@@ -20,7 +21,11 @@ Header = str | os.PathLike[str]
 
 
 def collect(
-    paths: Sequence[Path], options: Options, ops: Ops | None = None, texts: Mapping[Path, str] | None = None
+    paths: Sequence[Path],
+    options: Options,
+    ops: Ops | None = None,
+    texts: Mapping[Path, str] | None = None,
+    backend: Backend | None = None,
 ) -> list[KernelSource]:
     """The sources, each with those of the signatures in `ops` whose functions it declares.
 
@@ -29,6 +34,7 @@ def collect(
         options: how they are compiled.
         ops: signatures for functions that bear no mark.
         texts: the text of each file that isn't to be read.
+        backend: what builds CUDA kernels; None: the best that there is when they are needed.
 
     Raises:
         SourceError: a file can't be read, or has no kernels; a function isn't found.
@@ -40,8 +46,8 @@ def collect(
     declared = {path: Declarations(known[path], language_of(path)) for path in paths if asked and len(paths) > 1}
     for given in asked:
         homes[_home(given, declared) if declared else paths[0]].append(given)
-    sources = [KernelSource(path, options, known[path], tuple(homes[path])) for path in paths]
-    names = [kernel.signature.name for source in sources for kernel in source.source.kernels]
+    sources = [KernelSource(path, options, known[path], tuple(homes[path]), backend) for path in paths]
+    names = [(k.signature.name, k.language == "cuda") for source in sources for k in source.source.kernels]
     if len(set(names)) == len(names):  # else they are several files' worth of operators, each by itself
         relate(sources)
     return sources

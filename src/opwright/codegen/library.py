@@ -8,7 +8,9 @@ from functools import partial
 from string import Template
 
 from opwright.codegen import by_name
+from opwright.codegen.launch import launcher
 from opwright.codegen.pointwise import Loop
+from opwright.codegen.pointwise_cuda import CudaLoop
 from opwright.signature import DType, Signature
 from opwright.signature.derive import Derived
 from opwright.sources import Argument, Kernel, match, template_variables
@@ -41,12 +43,18 @@ int32_t opwright_generated_entry_$index(const opw_call *call) {
   });
 }
 """)
+_IN_CUDA = Template("""\
+static const char *const names[] = {$names};
+    const opwright::detail::Named named(a.call, names, $count);
+    const opwright::detail::Entered entered(a.call);
+    $statement
+    opwright::check_launch($place);""")
 _BATCHED = Template("""\
 static const unsigned char ranks[] = {$ranks};
     opwright::detail::batched(a.call, ranks, int(sizeof(ranks)), [](const opwright::detail::Arguments &a) {
       $statement
     });""")
-_ROW = Template('  {"$name", "$instance", "cpu", &opwright_generated_entry_$index, $strided},')
+_ROW = Template('  {"$name", "$instance", "$device", &opwright_generated_entry_$index, $strided},')
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,7 @@ class Instance:
         derived: which derivative of the function it is, if any.
         wanted: the results of a derivative that it computes, bit by bit; 0: all.
         dual: whether derivatives of a pointwise function may be asked for.
+        cuda: whether it is part of a CUDA text.
     """
 
     kernel: Kernel
@@ -68,6 +77,7 @@ class Instance:
     derived: Derived | None = None
     wanted: int = 0
     dual: bool = False
+    cuda: bool = False
 
     @property
     def name(self) -> str:
@@ -81,19 +91,20 @@ def instance_name(types: Mapping[str, DType], wanted: int = 0) -> str:
     return ",".join(names + [f"wanted={wanted:x}"] * (wanted != 0))
 
 
-def library_text(source: str, user: str, instances: Sequence[Instance]) -> str:
+def library_text(source: str, user: str, instances: Sequence[Instance], device: str = "cpu") -> str:
     """The C++ text of a library.
 
     Args:
         source: the user's file, for the heading.
         user: its text, or nothing for C, which is compiled beside it.
         instances: the kernels to export.
+        device: whose tensors they take, as the table says it.
     """
     matched = [match(instance.kernel) for instance in instances]
     honest = by_name.HONEST if any(instance.kernel.by_name for instance in instances) else ""
     declared = [by_name.prototype(i.kernel) for i in instances if i.kernel.language == "c"]
     entries = [_entry(*pair, index) for index, pair in enumerate(zip(instances, matched, strict=True))]
-    rows = [_row(*pair, index) for index, pair in enumerate(zip(instances, matched, strict=True))]
+    rows = [_row(*pair, index, device) for index, pair in enumerate(zip(instances, matched, strict=True))]
     headers = dict.fromkeys(header for instance in instances for header in _headers(instance))
     heading = source.encode("unicode_escape").decode("ascii")
     return _LIBRARY.substitute(
@@ -109,6 +120,8 @@ def library_text(source: str, user: str, instances: Sequence[Instance]) -> str:
 
 def _entry(instance: Instance, arguments: Iterable[Argument], index: int) -> str:
     before, statement = _statement(instance, tuple(arguments), index)
+    if instance.cuda:
+        statement = _in_cuda(instance, statement)
     return before + _ENTRY.substitute(
         signature=str(instance.signature) + (f" with {instance.name}" if instance.types else ""),
         index=index,
@@ -116,10 +129,25 @@ def _entry(instance: Instance, arguments: Iterable[Argument], index: int) -> str
     )
 
 
+def _in_cuda(instance: Instance, statement: str) -> str:
+    """The statement, with what CUDA's has around it: the tensors' names, the call's stream, what launches came to."""
+    kernel, signature = instance.kernel, instance.signature
+    names = [f'"{tensor.name}"' for tensor in signature.tensors + signature.results]
+    place = f"{_literal(kernel.path.name)}, {kernel.line}"
+    return _IN_CUDA.substitute(names=", ".join(names), count=len(names), statement=statement, place=place)
+
+
+def _literal(text: str) -> str:
+    """A C string."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
 def _headers(instance: Instance) -> Iterator[str]:
     """What generated code of that kind needs beyond what every library has; before the author's text."""
+    if instance.cuda:
+        yield "launch.h"
     if instance.signature.pointwise:
-        yield "pointwise.h"
+        yield "pointwise_cuda.h" if instance.cuda else "pointwise.h"
         if instance.dual or instance.derived:
             yield "derivatives.h"
     if instance.signature.batched:
@@ -130,12 +158,17 @@ def _statement(instance: Instance, arguments: Sequence[Argument], index: int) ->
     """What stands before the entry, and what the entry does with the call `a`."""
     kernel = instance.kernel
     if instance.signature.pointwise:
-        loop = Loop(
+        loop = (CudaLoop if instance.cuda else Loop)(
             kernel, instance.signature, instance.types, index, instance.derived, instance.wanted, dual=instance.dual
         )
         return loop.definitions(), loop.statement(partial(_argument, kernel))
-    statement = _direct(instance, arguments)
-    return "", _over_leading(instance.signature, statement) if instance.signature.batched else statement
+    before = ""
+    if launch := kernel.signature.launch:
+        before = launcher(kernel, launch, arguments, index, partial(_argument, kernel))
+        statement = f"opwright_launch_{index}{_template_arguments(instance)}(a);"
+    else:
+        statement = _direct(instance, arguments)
+    return before, _over_leading(instance.signature, statement) if instance.signature.batched else statement
 
 
 def _over_leading(signature: Signature, statement: str) -> str:
@@ -184,9 +217,11 @@ def _tensor_index(kernel: Kernel, argument: Argument) -> int:
     return first + next(i for i, t in enumerate(among) if t.name == argument.name)
 
 
-def _row(instance: Instance, arguments: Iterable[Argument], index: int) -> str:
+def _row(instance: Instance, arguments: Iterable[Argument], index: int, device: str) -> str:
     kernel, signature = instance.kernel, instance.signature
     strided = sum(1 << _tensor_index(kernel, a) for a in arguments if a.parameter.view == "Strided")
     if signature.pointwise:
         strided = (1 << len(signature.tensors + signature.results)) - 1
-    return _ROW.substitute(name=signature.name, instance=instance.name, index=index, strided=hex(strided))
+    return _ROW.substitute(
+        name=signature.name, instance=instance.name, device=device, index=index, strided=hex(strided)
+    )

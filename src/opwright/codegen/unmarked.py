@@ -56,7 +56,7 @@ class _Finder:
 
     def _unit(self) -> Unit:
         source = self._source
-        heading = "#include <opwright.h>\n" if self._language == "c++" else ""
+        heading = "#include <opwright.h>\n" if self._language != "c" else ""
         return Unit(source.path.stem, heading + source.user_text(), source.path.resolve(), self._language, embeds=True)
 
     def _missing(self, given: Given, problem: str, names: Sequence[str]) -> SourceError:

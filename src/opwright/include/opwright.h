@@ -15,7 +15,6 @@
 
 #ifdef __cplusplus
 #include "opwright/abi.h"
-#include "opwright/check.h"
 #include "opwright/half.h"
 #include "opwright/math.h"
 #include "opwright/special.h"
@@ -23,10 +22,16 @@
 #include "opwright/tensor.h"
 #include "opwright/optional.h"
 #include "opwright/random.h"
+#ifndef __CUDACC_RTC__ /* what follows is for the host: NVRTC sees device code alone */
+#include "opwright/check.h"
 #include "opwright/resizable.h"
 #include "opwright/parallel.h"
 #include "opwright/workspace.h"
 #include "opwright/gemm.h"
+#endif
+#if defined(__CUDACC__) || defined(OPWRIGHT_NVRTC_HOST)
+#include "opwright/cuda.h"
+#endif
 
 using namespace opwright;
 #endif

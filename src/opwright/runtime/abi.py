@@ -35,6 +35,11 @@ class KernelRow(ctypes.Structure):
         ("strided", c_uint64),
     )
 
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """The kernel's name, its instance, and its device: by which it is looked up."""
+        return self.name.decode(), self.instance.decode(), self.device.decode()
+
 
 class LibraryTable(ctypes.Structure):
     """``opw_library``."""

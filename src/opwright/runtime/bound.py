@@ -13,7 +13,7 @@ import torch
 
 from opwright.errors import ArgumentError, KernelError, OpwrightError
 from opwright.runtime.fake import DTYPES, TORCH_TYPES
-from opwright.runtime.interface import KernelState
+from opwright.runtime.interface import CPU_ONLY, KernelState
 from opwright.signature import Binding, DataAxis, DType, Signature, TensorParam, output_shapes, output_types
 from opwright.signature.binding import Report, shown
 
@@ -37,10 +37,13 @@ class Bound:
     takes_mask: bool = False
     masked = False
     ahead = None
+    devices = CPU_ONLY  # it is asked on every device, and knows itself where it works
 
-    def library(self, types: Mapping[str, DType], wanted: int = 0, *, rebuild: bool = False) -> NoReturn:
+    def library(
+        self, types: Mapping[str, DType], wanted: int = 0, *, device: str = "cpu", rebuild: bool = False
+    ) -> NoReturn:
         """See `Provider`: there is none."""
-        del types, wanted, rebuild
+        del types, wanted, device, rebuild
         raise OpwrightError(f"{self.label} is a Python function: no library holds it")
 
     def call(self, given: list[Any], mask: Sequence[bool] | None) -> Any:

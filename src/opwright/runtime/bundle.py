@@ -7,27 +7,26 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from opwright.codegen import KernelSource, instance_name
-from opwright.errors import ArgumentError, ToolchainError
-from opwright.runtime.bundle_text import Instance, KernelEntry, OperatorEntry, bundle_text
+from opwright.codegen import instance_name
+from opwright.errors import ToolchainError
+from opwright.runtime.bundle_parts import Chosen, choose
+from opwright.runtime.bundle_text import Embedded, Instance, KernelEntry, OperatorEntry, bundle_text
 from opwright.runtime.interface import KernelState
 from opwright.runtime.namespace import Operators
 from opwright.runtime.native import CSRC, build_native
 from opwright.runtime.operators import check_chain, missing, node_name
 from opwright.runtime.plan import encode, encode_node, encode_tangents
-from opwright.signature import DType, Signature
+from opwright.signature import Signature
 from opwright.signature.derive import jvp_name
 from opwright.signature.node import node_plan
 from opwright.signature.wiring import BACKWARD, chains
 from opwright.toolchain import Options, Unit, build
-
-_TABLE = "opwright_library"
 
 
 def bundle(
@@ -44,6 +43,9 @@ def bundle(
     a C++ program, for instance. It serves the PyTorch minor version that it was written with; under another one, each
     call of an operator is an error that says so. Operators that are registered already stay as they are.
 
+    Of CUDA sources it holds the kernels for the GPUs in ``TORCH_CUDA_ARCH_LIST``, or those of this machine; of
+    pointwise operators in C++ too, if they were loaded with ``backend=``. They are opened at the first call on a GPU.
+
     Args:
         ops: what `opwright.load` returned.
         path: the file to write, by custom ``<namespace>.so``.
@@ -55,61 +57,27 @@ def bundle(
 
     Raises:
         ArgumentError: `dtypes` leave an operator without a kernel.
-        CompileError: the compiler refused a source.
-        ToolchainError: there is no usable compiler, or the file can't be written.
+        UnsupportedError: the operators are emulated.
+        CompileError: a compiler refused a source.
+        ToolchainError: there is no usable compiler, or none for CUDA, or the file can't be written.
     """
     target = Path(path).absolute()
-    chosen = _Chosen.of(ops, dtypes)
-    units = [_renamed(unit, _table(i)) for i, unit in enumerate(chosen.units())]
+    states = [registered.kernel for registered in ops._registered.values()]  # noqa: SLF001
+    chosen = choose(ops._sources, states, dtypes)  # noqa: SLF001
+    units = [part.unit() for part in chosen.parts if part.device == "cpu"]
     # C is compiled by itself, beside the C++ that calls it.
     parts = [part for unit in units for part in (replace(unit, extra=()), *unit.extra)]
-    text = bundle_text(target.name, ops._namespace, torch_minor(), *_entries(ops, chosen))  # noqa: SLF001
+    # CUDA's headers differ: linked together, functions of the same name would become one. So it is a library within.
+    within = [Embedded(part.table, part.library(native=native)) for part in chosen.parts if part.device == "cuda"]
+    text = bundle_text(target.name, ops._namespace, torch_minor(), *_entries(ops, chosen), within)  # noqa: SLF001
     built = build(Unit(target.stem, text, extra=tuple(parts)), _options(ops, native))
     _put(built.path, target)
     return target
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """What is compiled: per source its choices of element types, and per kernel, written or derived, its own."""
-
-    sources: list[tuple[KernelSource, list[dict[str, DType]]]]
-    kernels: dict[str, list[Mapping[str, DType]]]
-
-    def units(self) -> list[Unit]:
-        """One for each source."""
-        return [source.unit(*types, derived=self._derived(source)) for source, types in self.sources]
-
-    def _derived(self, source: KernelSource) -> dict[str, list[Mapping[str, DType]]]:
-        written = {kernel.signature.name for kernel in source.source.kernels}
-        return {name: self.kernels[name] for name, each in source.derived.items() if each.body.name in written}
-
-    @classmethod
-    def of(cls, ops: Operators, dtypes: Sequence[torch.dtype] | None) -> _Chosen:
-        names = None if dtypes is None else {str(dtype).removeprefix("torch.") for dtype in dtypes}
-
-        def wanted(types: Mapping[str, DType]) -> bool:
-            return names is None or all(dtype.torch_name in names for dtype in types.values())
-
-        kernels: dict[str, list[Mapping[str, DType]]] = {}
-        for name, registered in ops._registered.items():  # noqa: SLF001
-            signature = registered.kernel.signature
-            kernels[name] = [types for types in signature.instances() if wanted(types)]
-            if not kernels[name]:
-                raise ArgumentError(
-                    f"bundle(): dtypes={list(dtypes or ())} leave {name} without a kernel\n"
-                    f"  signature:  {signature}\n"
-                    f"  likely fix: add an element type for each of {', '.join(signature.type_variables)}"
-                )
-        sources = [(source, list(filter(wanted, source.assignments()))) for source in ops._sources]  # noqa: SLF001
-        return cls(sources, kernels)
-
-
-def _entries(ops: Operators, chosen: _Chosen) -> tuple[list[KernelEntry], list[OperatorEntry]]:
+def _entries(ops: Operators, chosen: Chosen) -> tuple[list[KernelEntry], list[OperatorEntry]]:
     """What the library registers, in the order in which `opwright.load` did."""
     states = {name: registered.kernel for name, registered in ops._registered.items()}  # noqa: SLF001
-    where = {k.signature.name: i for i, (source, _) in enumerate(chosen.sources) for k in source.source.kernels}
-    where |= {name: where[each.body.name] for name, each in chosen.sources[0][0].derived.items()}
     found = list(chains(state.signature for state in states.values()))
     places = _places(found)
     kernels: list[KernelEntry] = []
@@ -117,8 +85,11 @@ def _entries(ops: Operators, chosen: _Chosen) -> tuple[list[KernelEntry], list[O
     for chain in found:
         for i, signature in enumerate(chain):
             state = states[signature.name]
-            table = _table(where[signature.name])
-            instances = [Instance(state.key(t), instance_name(t), table) for t in chosen.kernels[signature.name]]
+            instances = [
+                Instance(state.key(t, device=d), instance_name(t), chosen.where[signature.name, d].table, d)
+                for d in chosen.devices(signature.name)
+                for t in chosen.kernels[signature.name]
+            ]
             given = len(signature.sizes) + len(state.axes)
             kernels.append(KernelEntry(signature, given, state.ellipsis, state.derived, instances))
             backward, jvp = places.get(signature.name + BACKWARD, -1), places.get(jvp_name(signature.name), -1)
@@ -152,15 +123,6 @@ def _forms(ops: Operators, state: KernelState, kernel: int, *, mask: bool) -> li
         OperatorEntry(op, kernel, plan, residuals=residuals, node=node_name(signature), missing=missing(signature))
         for op, residuals in found
     ]
-
-
-def _table(index: int) -> str:
-    return f"{_TABLE}_{index}"
-
-
-def _renamed(unit: Unit, table: str) -> Unit:
-    """The unit, its table under another name: there is one for each source in a bundle."""
-    return replace(unit, name=f"{unit.name}-{table}", text=f"#define {_TABLE} {table}\n{unit.text}")
 
 
 def torch_minor() -> tuple[int, int]:

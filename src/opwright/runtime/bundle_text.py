@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from string import Template
 
 import torch
@@ -37,13 +38,40 @@ const bool loaded = (load(bundle), true);
 """)
 
 
+_EMBEDDED = Template("""\
+__asm__($words);
+extern "C" __attribute__((visibility("hidden"))) const unsigned char ${table}_bytes[], ${table}_end[];
+static const opw_library *$table(const opw_host *host) {
+  return opw_bundle_open(host, ${table}_bytes, static_cast<size_t>(${table}_end - ${table}_bytes));
+}
+""")
+_BYTES = Template("""\
+.pushsection .rodata
+.balign 64
+${table}_bytes:
+.incbin "$path"
+${table}_end:
+.byte 0
+.popsection
+""")
+
+
 @dataclass(frozen=True)
 class Instance:
-    """A kernel for certain element types: its key and name, and the function that returns its table."""
+    """A kernel for certain element types on a device: its key and name, and the function that returns its table."""
 
     key: int
     name: str
     table: str
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A kernel library that is within the bundle, byte by byte; and the function that returns its table."""
+
+    table: str
+    path: Path
 
 
 @dataclass(frozen=True)
@@ -77,6 +105,7 @@ def bundle_text(
     version: tuple[int, int],
     kernels: Sequence[KernelEntry],
     operators: Sequence[OperatorEntry],
+    embedded: Sequence[Embedded] = (),
 ) -> str:
     """The C++ text.
 
@@ -86,7 +115,9 @@ def bundle_text(
         version: PyTorch's major and minor version.
         kernels: every kernel; operators name them by their place.
         operators: every operator; its wiring names them by their place.
+        embedded: libraries whose tables some instances are in.
     """
+    within = {library.table for library in embedded}
     instances = [(i, instance) for i, kernel in enumerate(kernels) for instance in kernel.instances]
     tables = dict.fromkeys(instance.table for _, instance in instances)
     return _TEXT.substitute(
@@ -94,13 +125,24 @@ def bundle_text(
         namespace=_string(namespace),
         major=version[0],
         minor=version[1],
-        tables="\n".join(f'extern "C" const opw_library *{table}(const opw_host *);' for table in tables),
+        tables="\n".join(
+            [f'extern "C" const opw_library *{table}(const opw_host *);' for table in tables if table not in within]
+            + [_embedded(library) for library in embedded]
+        ),
         arrays="\n".join([*map(_names, range(len(kernels)), kernels), *map(_arrays, range(len(operators)), operators)]),
         counts=f"{len(kernels)}, {len(instances)}, {len(operators)}",
         kernels="\n".join(map(_kernel, range(len(kernels)), kernels)),
-        instances="\n".join(f"  {{{i}, {o.key}u, {_string(o.name)}, &{o.table}}}," for i, o in instances),
+        instances="\n".join(
+            f"  {{{i}, {o.key}u, {_string(o.name)}, {_string(o.device)}, &{o.table}}}," for i, o in instances
+        ),
         operators="\n".join(map(_operator, range(len(operators)), operators)),
     )
+
+
+def _embedded(library: Embedded) -> str:
+    path = str(library.path).replace("\\", "\\\\").replace('"', '\\"')
+    words = _BYTES.substitute(table=library.table, path=path)
+    return _EMBEDDED.substitute(table=library.table, words=_string(words))
 
 
 def _names(index: int, kernel: KernelEntry) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from opwright.codegen import KernelSource
+from opwright.codegen.backends import Backend, find_backend
 from opwright.errors import SourceError
 from opwright.runtime.loading import compile_options, load_sources
 from opwright.runtime.namespace import Operators
@@ -19,6 +20,7 @@ def load_inline(
     *,
     cpp: str | Sequence[str] = (),
     c: str | Sequence[str] = (),
+    cuda: str | Sequence[str] = (),
     ops: str | Sequence[str] | Mapping[str, str] | None = None,
     libraries: Sequence[str] = (),
     library_dirs: Sequence[str | os.PathLike[str]] = (),
@@ -29,17 +31,19 @@ def load_inline(
     extra_include_paths: Sequence[str | os.PathLike[str]] = (),
     include_dirs: Sequence[str | os.PathLike[str]] = (),
     debug: bool = False,
+    backend: str | Backend | None = None,
 ) -> Operators:
     """Make operators of kernels whose source is text.
 
-    The text is kept as ``<name>.cpp`` or ``<name>.c`` in the build cache: that is the file which errors and debuggers
-    show. What `opwright.load` says of a file holds for the name: loading it again with another text gives the same
-    operators, which run the new code.
+    The text is kept as ``<name>.cpp``, ``<name>.c`` or ``<name>.cu`` in the build cache: that is the file which errors
+    and debuggers show. What `opwright.load` says of a file holds for the name: loading it again with another text gives
+    the same operators, which run the new code.
 
     Args:
         name: what the source is called, and the operators' namespace below ``torch.ops``.
         cpp: C++ text, or several that are joined, in order; ``opwright.h`` is included already.
         c: C text, likewise; it includes what it needs itself.
+        cuda: CUDA text, as C++.
         ops: signatures for functions without a mark, as in `opwright.load`.
         libraries: libraries to link with, as ``"z"``.
         library_dirs: folders in which libraries are searched.
@@ -50,6 +54,7 @@ def load_inline(
         extra_include_paths: folders in which headers are searched.
         include_dirs: the same by setuptools' name; those given by both names are searched in this order.
         debug: compile with ``-g -O0``.
+        backend: what compiles CUDA code, as in `opwright.load`.
 
     Raises:
         SourceError: there is no text, or a function doesn't fit its signature.
@@ -68,14 +73,16 @@ def load_inline(
         include_dirs=include_dirs,
         debug=debug,
     )
-    texts = _written(name, {".cpp": _joined(name, cpp), ".c": _joined(name, c)})
+    texts = _written(name, {".cpp": _joined(name, cpp), ".c": _joined(name, c), ".cu": _joined(name, cuda)})
     if not texts:
-        raise SourceError(f"load_inline({name!r}) got no text; expected cpp=... or c=..., a string each")
+        raise SourceError(f"load_inline({name!r}) got no text; expected cpp=..., c=... or cuda=..., a string each")
+    chosen = None if backend is None else find_backend(backend)
     if ops is None:
-        return load_sources([KernelSource(p, options, text) for p, text in texts.items()], namespace or name, dtypes)
+        found = [KernelSource(path, options, text, backend=chosen) for path, text in texts.items()]
+        return load_sources(found, namespace or name, dtypes)
     from opwright.codegen.collect import collect
 
-    return load_sources(collect(list(texts), options, ops, texts), namespace or name, dtypes)
+    return load_sources(collect(list(texts), options, ops, texts, chosen), namespace or name, dtypes)
 
 
 def _joined(name: str, text: str | Sequence[str]) -> str:

@@ -16,6 +16,11 @@ BY_CODE = {dtype.code: dtype for dtype in DType}
 WANTED = 32
 """Where the results that an instance computes begin in its key."""
 
+ON_CUDA = 0x80
+"""The bit of an instance's key that says CUDA: no element type's byte, of which it is the first, needs it."""
+
+CPU_ONLY = frozenset({"cpu"})
+
 Row = Any
 """A row of a kernel library's table (``opw_kernel`` of abi.h), as the runtime that opened the library knows it."""
 
@@ -30,7 +35,11 @@ class Provider(Protocol):
         masked: whether it makes an instance for each choice of results, as of a derivative.
         ahead: the results of the instance that is compiled where element types are asked for before a call; None: none
             is.
+        devices: for which it has kernels: ``"cpu"``, ``"cuda"``, or both.
     """
+
+    @property
+    def devices(self) -> frozenset[str]: ...  # noqa: D102 - an attribute
 
     @property
     def masked(self) -> bool: ...  # noqa: D102 - an attribute
@@ -38,10 +47,12 @@ class Provider(Protocol):
     @property
     def ahead(self) -> int | None: ...  # noqa: D102 - an attribute
 
-    def library(self, types: Mapping[str, DType], wanted: int = 0, *, rebuild: bool = False) -> str:
+    def library(
+        self, types: Mapping[str, DType], wanted: int = 0, *, device: str = "cpu", rebuild: bool = False
+    ) -> str:
         """The path of a kernel library for these element types; built if need be, or in any case.
 
-        `wanted`: the results that a derived kernel computes, bit by bit.
+        `wanted`: the results that a derived kernel computes, bit by bit; `device`: one of `devices`.
         """
 
 
@@ -58,14 +69,23 @@ class KernelState:
     handle: Any = None  # what the runtime wants to find in it
     paths: dict[int, str] = field(default_factory=dict)
 
-    def key(self, types: Mapping[str, DType], wanted: int = 0) -> int:
+    @property
+    def devices(self) -> frozenset[str]:
+        """For which there are kernels, as things are now: another source may come in its place."""
+        return self.provider.devices
+
+    def key(self, types: Mapping[str, DType], wanted: int = 0, *, device: str = "cpu") -> int:
         """The key of an instance (csrc/plan.h: one byte for each variable).
 
         `wanted`: bit by bit, the results that it computes, above the bytes of four variables. Only what is derived has
         an instance for each choice of them.
         """
         codes = sum((types[variable].code + 1) << 8 * i for i, variable in enumerate(self.signature.type_variables))
-        return codes | wanted << WANTED
+        return codes | wanted << WANTED | ON_CUDA * (device == "cuda")
+
+    def device(self, key: int) -> str:
+        """The device that an instance's key stands for, ``"cpu"`` or ``"cuda"``."""
+        return "cuda" if key & ON_CUDA else "cpu"
 
     def wanted(self, key: int) -> int:
         """The results that an instance's key stands for; 0: all that the caller wants."""
@@ -73,6 +93,7 @@ class KernelState:
 
     def types(self, key: int) -> dict[str, DType]:
         """The element types that an instance's key stands for."""
+        key &= ~ON_CUDA
         codes = ((key >> 8 * i & 0xFF) - 1 for i in range(len(self.signature.type_variables)))
         return {variable: BY_CODE[code] for variable, code in zip(self.signature.type_variables, codes, strict=True)}
 
@@ -107,8 +128,15 @@ class Runtime(Protocol):
     def add(self, kernel: KernelState) -> None:
         """Make a kernel known."""
 
-    def open(self, path: str) -> Mapping[tuple[str, str], Row]:
-        """Open a kernel library, for ever: its rows by kernel name and instance; OpwrightError where it is none."""
+    def renewed(self, kernel: KernelState) -> None:
+        """Learn that a kernel has another provider, which may have kernels for other devices."""
+
+    def open(self, path: str) -> Mapping[tuple[str, str, str], Row]:
+        """Open a kernel library, for ever: its rows by kernel name, instance and device.
+
+        Raises:
+            OpwrightError: it is none.
+        """
 
     def publish(self, kernel: KernelState, key: int, row: Row) -> None:
         """From now on, calls with the types of `key` run the kernel in `row`."""

@@ -11,7 +11,9 @@ from typing import cast
 
 import torch
 
-from opwright.codegen import DerivedSource, KernelSource
+from opwright.codegen import KernelSource
+from opwright.codegen.backends import Backend, find_backend
+from opwright.codegen.devices import kernels, providers
 from opwright.codegen.source import relate
 from opwright.errors import SourceError
 from opwright.runtime.interface import Provider
@@ -49,8 +51,9 @@ def load(
     include_dirs: Sequence[str | os.PathLike[str]] = (),
     debug: bool = False,
     watch: bool = False,
+    backend: str | Backend | None = None,
 ) -> Operators:
-    """Make operators of the kernels in C and C++ files.
+    """Make operators of the kernels in C, C++ and CUDA files.
 
     Nothing is compiled here, but for `dtypes`: each element type is compiled when a call first meets it, and kept in
     the cache for the next process. Loading a file again gives the same `Operators`, which run the new code if it has
@@ -76,6 +79,9 @@ def load(
         debug: compile with ``-g -O0``, so that a debugger stops at the source's lines.
         watch: load the files again, in the background, whenever they or headers that they include are saved; what
             happened is printed in one line, an error of the compiler once. `unwatch` ends it.
+        backend: what compiles CUDA code: ``"nvcc"``, ``"nvrtc"``, or ``"emulate"`` (or `opwright.emulate`'s result),
+            which runs CUDA kernels on CPU tensors, in a namespace of their own that ends with ``_emulated``. By
+            default nvcc, or NVRTC where there is none, looked for when a CUDA kernel is first needed.
 
     Raises:
         SourceError: a file can't be read, or a function doesn't fit its signature.
@@ -97,16 +103,17 @@ def load(
         debug=debug,
     )
     paths = [Path(source).absolute() for source in sources]
+    chosen = None if backend is None else find_backend(backend)
     if ops is None and not headers:
-        for front_end in front_ends:
+        for front_end in front_ends if chosen is None else ():
             if (module := front_end(paths, namespace or paths[0].stem, options)) is not None:
                 return cast("Operators", module)
-        found = [KernelSource(path, options) for path in paths]
+        found = [KernelSource(path, options, backend=chosen) for path in paths]
         return load_sources(found, namespace or paths[0].stem, dtypes, watch=watch)
     from opwright.codegen.collect import collect, with_headers  # what most loads don't need
 
     name, texts = with_headers(namespace, paths, headers, libraries, ops)
-    return load_sources(collect([*paths, *texts], options, ops, texts), name, dtypes, watch=watch)
+    return load_sources(collect([*paths, *texts], options, ops, texts, chosen), name, dtypes, watch=watch)
 
 
 def compile_options(
@@ -150,7 +157,8 @@ def load_sources(
     found: Sequence[KernelSource], name: str, dtypes: Sequence[torch.dtype], *, watch: bool = False
 ) -> Operators:
     """Make operators of sources that have been read, in the namespace that `name` stands for."""
-    space = identifier(name)
+    backend = found[0].backend
+    space = identifier(name) + (backend.suffix if backend else "")
     relate(found)
     with _LOCK:
         ops = _reload(_LOADED[space], found, dtypes) if space in _LOADED else _load(space, found, dtypes)
@@ -158,6 +166,11 @@ def load_sources(
     if watch:
         _watch(ops)
     return ops
+
+
+def loaded() -> tuple[Operators, ...]:
+    """Everything that was loaded."""
+    return tuple(_LOADED.values())
 
 
 def unwatch(ops: Operators) -> None:
@@ -208,35 +221,24 @@ def _reload(ops: Operators, sources: Sequence[KernelSource], dtypes: Sequence[to
 
 def _renew(ops: Operators, sources: Sequence[KernelSource], dtypes: Sequence[torch.dtype]) -> None:
     namespace, current = ops._namespace, ops._registered  # noqa: SLF001
-    providers = _providers(sources)
     found = chains(_signatures(sources))
-    for name in providers:
+    provided = providers(sources)
+    for name in provided:
         if not is_ours(namespace, name) and name not in sources[0].derived:
             check_name(name, namespace)
     for signature in (signature for chain in found for signature in chain):
-        provider = providers[signature.name]
+        provider = provided[signature.name]
         for types, wanted in _asked(signature, provider, dtypes):  # before anything changes
-            provider.library(types, wanted)
-    renew(namespace, current, found, providers, lambda registered: ops._replace(sources, registered))
-
-
-def _providers(sources: Sequence[KernelSource]) -> dict[str, Provider]:
-    written = {kernel.signature.name: source for source in sources for kernel in source.source.kernels}
-    derived = sources[0].derived.items()
-    return {**written, **{name: DerivedSource(written[each.body.name], name) for name, each in derived}}
+            for device in _now(provider):
+                provider.library(types, wanted, device=device)
+    renew(namespace, current, found, provided, lambda registered: ops._replace(sources, registered))
 
 
 def _signatures(sources: Sequence[KernelSource]) -> list[Signature]:
     """Every signature, each supported and each fitting its function; then those of derivatives."""
-    kernels = [kernel for source in sources for kernel in source.source.kernels]
-    for kernel in kernels:
+    for kernel in kernels(sources):
         check_supported(kernel.signature, f"{kernel.path}:{kernel.line}", kernel.function.returns)
         match(kernel)
-    names = [kernel.signature.name for kernel in kernels]
-    for name in names:
-        if names.count(name) > 1:
-            where = [f"{k.path}:{k.line}" for k in kernels if k.signature.name == name]
-            raise SourceError(f"{name} is defined more than once: {', '.join(where)}")
     return list(sources[0].signatures.values())
 
 
@@ -244,7 +246,8 @@ def _compile_now(ops: Operators, dtypes: Sequence[torch.dtype]) -> None:
     for registered in ops._registered.values() if dtypes else ():  # noqa: SLF001
         kernel = registered.kernel
         for types, wanted in _asked(kernel.signature, kernel.provider, dtypes):
-            publish(kernel, kernel.key(types, wanted))
+            for device in _now(kernel.provider):
+                publish(kernel, kernel.key(types, wanted, device=device))
 
 
 def _asked(
@@ -256,6 +259,13 @@ def _asked(
     names = {str(dtype).removeprefix("torch.") for dtype in dtypes}
     chosen = [types for types in signature.instances() if all(dtype.torch_name in names for dtype in types.values())]
     return [(types, provider.ahead) for types in chosen]
+
+
+def _now(provider: Provider) -> list[str]:
+    """The devices for which something is compiled before it is called: not for a GPU that isn't there."""
+    if provider.devices == {"cpu", "cuda"} and not torch.cuda.is_available():
+        return ["cpu"]
+    return sorted(provider.devices)
 
 
 def _listed(paths: Sequence[Path]) -> str:

@@ -45,12 +45,14 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "opw_last_error": (ctypes.c_char_p, []),
     "opw_namespace_in_use": (ctypes.c_int32, [ctypes.c_char_p]),
     "opw_kernel_new": (ctypes.c_void_p, [ctypes.c_int64, ctypes.c_char_p]),
+    "opw_kernel_serve": (None, [ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32]),
     "opw_kernel_publish": (None, [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]),
     "opw_library_open": (ctypes.POINTER(LibraryTable), [ctypes.c_char_p]),
     "opw_operator_new": (
         ctypes.c_void_p,
         [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32],
     ),
+    "opw_set_accelerator": (None, [ctypes.c_int32]),
     "opw_operator_bind": (None, [ctypes.c_void_p]),
     "opw_operator_register": (
         ctypes.c_int32,

@@ -44,13 +44,18 @@ class NativeRuntime:
         """See the interface."""
         kernel.handle = self._library.kernel_new(len(self._kernels), kernel.signature.name.encode())
         self._kernels.append(kernel)
+        self.renewed(kernel)
 
-    def open(self, path: str) -> Mapping[tuple[str, str], int]:
+    def renewed(self, kernel: KernelState) -> None:
+        """See the interface."""
+        self._library.kernel_serve(kernel.handle, int("cpu" in kernel.devices), int("cuda" in kernel.devices))
+
+    def open(self, path: str) -> Mapping[tuple[str, str, str], int]:
         """See the interface; a row is an address."""
         table = self._library.checked(self._library.library_open(os.fsencode(path))).contents
         step, first = ctypes.sizeof(table.kernels.contents), ctypes.addressof(table.kernels.contents)
         rows = (table.kernels[i] for i in range(table.count))
-        return {(row.name.decode(), row.instance.decode()): first + i * step for i, row in enumerate(rows)}
+        return {row.names: first + i * step for i, row in enumerate(rows)}
 
     def publish(self, kernel: KernelState, key: int, row: int) -> None:
         """See the interface."""

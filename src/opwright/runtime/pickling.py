@@ -18,6 +18,7 @@ from opwright.sources import Given
 from opwright.toolchain import Options
 
 if TYPE_CHECKING:
+    from opwright.codegen.backends import Backend
     from opwright.runtime.namespace import Operators
 
 Restored = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -36,11 +37,14 @@ def reduce_operators(ops: Operators) -> Restored:
     """What a pickle holds of an `Operators` object: its sources, its namespace, how they were compiled."""
     sources = ops._sources  # noqa: SLF001
     kept = [(str(s.path), s.text if s.is_text else "", s.given) for s in sources]
-    return restore_operators, (kept, ops._namespace, sources[0].options)  # noqa: SLF001
+    return restore_operators, (kept, ops._namespace, sources[0].options, sources[0].backend)  # noqa: SLF001
 
 
 def restore_operators(
-    kept: Sequence[tuple[str, str, tuple[Given, ...]]], namespace: str, options: Options
+    kept: Sequence[tuple[str, str, tuple[Given, ...]]],
+    namespace: str,
+    options: Options,
+    backend: Backend | None = None,
 ) -> Operators:
     """The operators of a pickle: those of this process, or loaded now.
 
@@ -61,8 +65,8 @@ def restore_operators(
             "  likely fix: put it there; or load the operators from where it is now before unpickling:\n"
             f'              opwright.load(..., namespace="{namespace}")'
         )
-    found = [KernelSource(Path(path), options, text, given) for path, text, given in kept]
-    return loading.load_sources(found, namespace, ())
+    found = [KernelSource(Path(path), options, text, given, backend) for path, text, given in kept]
+    return loading.load_sources(found, namespace.removesuffix(backend.suffix if backend else ""), ())
 
 
 def _reduce_operator(ops: Operators, name: str, what: str, protocol: int) -> Restored:

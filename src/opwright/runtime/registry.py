@@ -14,7 +14,7 @@ from opwright.runtime.selection import selected
 _LOCK = threading.RLock()
 renew_in_forks(globals(), "_LOCK")
 _STARTED: list[Runtime] = []  # none or one
-_OPENED: dict[str, Mapping[tuple[str, str], Row]] = {}
+_OPENED: dict[str, Mapping[tuple[str, str, str], Row]] = {}
 
 
 def started() -> Runtime:
@@ -54,7 +54,7 @@ def publish(state: KernelState, key: int) -> None:
     """Build the instance where need be, and let calls use it."""
     while True:
         provider = state.provider
-        path, row = _built(state, key, provider, provider.library(state.types(key), state.wanted(key)))
+        path, row = _built(state, key, provider, _library(state, key, provider))
         with _LOCK:
             if provider is not state.provider:  # loaded again meanwhile
                 continue
@@ -73,30 +73,49 @@ def switch(
         CompileError: a new source doesn't compile; then every kernel goes on with its old one.
     """
     while True:
-        in_use = [(states[name], key, providers[name]) for name in states for key in tuple(states[name].paths)]
+        in_use = _in_use(states, providers)
         built = _build(in_use)
         with _LOCK:
-            if len(in_use) < sum(len(state.paths) for state in states.values()):
+            if len(in_use) < len(_in_use(states, providers)):
                 continue  # another instance came into use meanwhile: it has to compile too
             for name, state in states.items():
                 state.provider = providers[name]
+                _forget_devices(state)
             for (state, key, _), (path, row) in zip(in_use, built, strict=True):
                 _use(state, key, path, row)
             then()
             return
 
 
+def _in_use(
+    states: Mapping[str, KernelState], providers: Mapping[str, Provider]
+) -> list[tuple[KernelState, int, Provider]]:
+    """The instances that the new providers have to replace: those on devices that they have kernels for."""
+    each = ((state, key, providers[name]) for name, state in states.items() for key in tuple(state.paths))
+    return [(state, key, provider) for state, key, provider in each if state.device(key) in provider.devices]
+
+
+def _forget_devices(state: KernelState) -> None:
+    """Its provider is another one: what the old one had for devices that it has nothing for isn't in use any more."""
+    for key in [key for key in state.paths if state.device(key) not in state.devices]:
+        del state.paths[key]
+    started().renewed(state)
+
+
 def _build(in_use: Iterable[tuple[KernelState, int, Provider]]) -> list[tuple[str, Row]]:
     """The library and the row of each; one library holds the kernels of a file that take the same element types."""
-    libraries: dict[tuple[int, str], str] = {}
+    libraries: dict[tuple[int, str, str], str] = {}
     built = []
     for state, key, provider in in_use:
-        types, wanted = state.types(key), state.wanted(key)
-        which = id(provider), repr((sorted(types.items()), wanted))
+        which = id(provider), state.device(key), repr((sorted(state.types(key).items()), state.wanted(key)))
         if which not in libraries:
-            libraries[which] = provider.library(types, wanted)
+            libraries[which] = _library(state, key, provider)
         built.append(_built(state, key, provider, libraries[which]))
     return built
+
+
+def _library(state: KernelState, key: int, provider: Provider, *, rebuild: bool = False) -> str:
+    return provider.library(state.types(key), state.wanted(key), device=state.device(key), rebuild=rebuild)
 
 
 def _built(state: KernelState, key: int, provider: Provider, path: str) -> tuple[str, Row]:
@@ -111,12 +130,15 @@ def _built(state: KernelState, key: int, provider: Provider, path: str) -> tuple
 
         if problem := loading_problem(str(error)):
             raise ToolchainError(f"{state.signature.name}(): {problem}") from error
-        path = provider.library(types, wanted, rebuild=True)
+        path = _library(state, key, provider, rebuild=True)
         rows = _open(path)
-    name = state.signature.name  # what is written by hand, where it was derived before, computes all that is wanted
-    row = rows.get((name, instance_name(types, wanted))) or rows.get((name, instance_name(types)))
+    name, device = state.signature.name, state.device(key)
+    # what is written by hand, where it was derived before, computes all that is wanted
+    found = [rows.get((name, instance_name(types, which), device)) for which in (wanted, 0)]
+    row = found[0] or found[1]
     if row is None:
-        raise OpwrightError(f"{path} lacks {state.signature.name} for {instance_name(types) or 'no element type'}")
+        lacking = f"{name} for {device} and {instance_name(types) or 'no element type'}"
+        raise OpwrightError(f"{path} lacks {lacking}")
     return path, row
 
 
@@ -126,7 +148,7 @@ def _use(state: KernelState, key: int, path: str, row: Row) -> None:
         state.paths[key] = path
 
 
-def _open(path: str) -> Mapping[tuple[str, str], Row]:
+def _open(path: str) -> Mapping[tuple[str, str, str], Row]:
     if path not in _OPENED:
         _OPENED[path] = started().open(path)
     return _OPENED[path]

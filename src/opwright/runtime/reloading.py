@@ -135,15 +135,16 @@ def _build_ahead(
     """Compile an operator with another signature for the element types that it was used with."""
     for signature in chain:
         before = current.get(signature.name)
-        for types, wanted in _in_use(before.kernel) if before else ():
+        for types, wanted, device in _in_use(before.kernel) if before else ():
             mine = {variable: types[variable] for variable in signature.type_variables if variable in types}
             allowed = all(dtype in signature.allowed(variable) for variable, dtype in mine.items())
-            if allowed and len(mine) == len(signature.type_variables):
-                providers[signature.name].library(mine, wanted)
+            provider = providers[signature.name]
+            if allowed and len(mine) == len(signature.type_variables) and device in provider.devices:
+                provider.library(mine, wanted, device=device)
 
 
-def _in_use(kernel: KernelState) -> list[tuple[dict[str, DType], int]]:
-    return [(kernel.types(key), kernel.wanted(key)) for key in tuple(kernel.paths)]
+def _in_use(kernel: KernelState) -> list[tuple[dict[str, DType], int, str]]:
+    return [(kernel.types(key), kernel.wanted(key), kernel.device(key)) for key in tuple(kernel.paths)]
 
 
 def _farewell(namespace: str, old: Registered, current: Mapping[str, Registered], new: Mapping[str, Registered]) -> str:

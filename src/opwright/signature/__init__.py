@@ -16,6 +16,7 @@ from opwright.signature.expr import Axis, Binary, Constant, Expr
 from opwright.signature.model import (
     DataAxis,
     GeneratorParam,
+    Launch,
     Param,
     ScalarParam,
     Shape,
@@ -44,6 +45,7 @@ __all__ = [
     "DataAxis",
     "Expr",
     "GeneratorParam",
+    "Launch",
     "NotationError",
     "Param",
     "Sample",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opwright.signature.expr import Axis, Binary, Constant, Expr
-from opwright.signature.model import DataAxis, Shape
+from opwright.signature.model import ELLIPSIS, DataAxis, Shape
 from opwright.signature.names import take_name
 from opwright.signature.rules import Written
 from opwright.signature.tokens import Tokens
@@ -27,9 +27,9 @@ def parse_shape(tokens: Tokens, written: Written, *, result: bool) -> Shape:
     return Shape(ellipsis, tuple(dims))
 
 
-def parse_expr(tokens: Tokens) -> Expr:
-    """Read an axis expression."""
-    return _Expressions(tokens).sum()
+def parse_expr(tokens: Tokens, *, counting: bool = False) -> Expr:
+    """Read an axis expression; in one that is `counting`, ``...`` stands for how many elements those axes have."""
+    return _Expressions(tokens, counting=counting).sum()
 
 
 def _juxtaposed(tokens: Tokens, previous: Expr | DataAxis) -> str | None:
@@ -62,8 +62,8 @@ def _data_axis(tokens: Tokens, *, result: bool) -> DataAxis:
 class _Expressions:
     """Precedence climbing with bounds on depth and length, so that no text exhausts the stack."""
 
-    def __init__(self, tokens: Tokens) -> None:
-        self.tokens = tokens
+    def __init__(self, tokens: Tokens, *, counting: bool) -> None:
+        self.tokens, self.counting = tokens, counting
         self.operators = 0
         self.nesting = 0
 
@@ -105,6 +105,8 @@ class _Expressions:
             return self.parenthesised()
         if tokens.kind == "number":
             return self.integer()
+        if self.counting and tokens.accept(ELLIPSIS):
+            return Axis(ELLIPSIS)
         if tokens.kind != "name":
             tokens.fail(f"expected an axis, found {tokens.found()}", "as in T[B, 3*S], or T[...] for any shape")
         return Axis(take_name(tokens, "an axis"))

@@ -11,6 +11,9 @@ from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
 from opwright.signature.expr import Expr, determined
 from opwright.signature.record import record
 
+ELLIPSIS = "..."
+"""In a launch, the axis by this name is the number of elements of the leading axes."""
+
 OLD = "old_"
 """How the residual begins that keeps the value of an argument that a pointwise operator overwrites."""
 
@@ -119,6 +122,29 @@ Param = TensorParam | ScalarParam | GeneratorParam
 
 
 @record
+class Launch:
+    """How a ``__global__`` kernel is launched: as many threads as `over` says along x, y, z, in blocks of `threads`.
+
+    In `over` and `shared` stand axes, arguments that are ints, and ``...`` for the number of elements of those axes.
+    A block has one thread along an axis for which `threads` says none; `shared` is its dynamic shared memory, in bytes.
+    """
+
+    over: tuple[Expr, ...]
+    threads: tuple[int, ...]
+    shared: Expr | None = None
+
+    @property
+    def exprs(self) -> tuple[Expr, ...]:
+        """Every expression, in written order."""
+        return self.over if self.shared is None else (*self.over, self.shared)
+
+    def __str__(self) -> str:
+        """The notation."""
+        shared = "" if self.shared is None else f", shared {self.shared}"
+        return f"launch over {', '.join(map(str, self.over))}, threads {', '.join(map(str, self.threads))}{shared}"
+
+
+@record
 class Signature:
     """A whole signature; ``parse(str(signature)) == signature``."""
 
@@ -129,6 +155,7 @@ class Signature:
     where: tuple[tuple[str, tuple[DType, ...]], ...] = ()
     batched: bool = False
     autocast: DType | None = None
+    launch: Launch | None = None
 
     @cached_property
     def tensors(self) -> tuple[TensorParam, ...]:
@@ -185,6 +212,11 @@ class Signature:
         """As its author wrote it: without the residuals that keep what a pointwise operator overwrites."""
         kept = {OLD + tensor.name for tensor in self.mutated} if self.pointwise else set()
         return self.replaced(residuals=tuple(r for r in self.residuals if r.name not in kept)) if kept else self
+
+    @property
+    def operator(self) -> Signature:
+        """What is the operator's alone: without how one of its kernels is launched."""
+        return self if self.launch is None else self.replaced(launch=None)
 
     @property
     def broadcasts(self) -> bool:
@@ -253,7 +285,7 @@ class Signature:
 
     def replaced(self, **fields: Any) -> Signature:
         """The signature with other values for some of its fields."""
-        names = ("name", "inputs", "outputs", "residuals", "where", "batched", "autocast")
+        names = ("name", "inputs", "outputs", "residuals", "where", "batched", "autocast", "launch")
         return Signature(**{**{name: getattr(self, name) for name in names}, **fields})
 
     def _exprs(self) -> Iterator[Expr]:
@@ -277,7 +309,9 @@ class Signature:
             text += " where " + ", ".join(f"{name} in ({', '.join(map(str, types))})" for name, types in self.where)
         if self.batched:
             text += " batched"
-        return text if self.autocast is None else f"{text} autocast: {self.autocast}"
+        if self.autocast is not None:
+            text += f" autocast: {self.autocast}"
+        return text if self.launch is None else f"{text} {self.launch}"
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:

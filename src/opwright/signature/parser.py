@@ -8,7 +8,10 @@
     tensor    := type ['[' axes ']'] ['?'] ['!'] ['in' '[' expr ',' expr ')']
     type      := dtype | variable | 'acc' '(' variable ')'
     axes      := ['...'] axis {',' axis};  axis := expr | '?' name ['<=' expr]
-    modifier  := 'batched' | 'autocast' ':' dtype | 'where' variable 'in' '(' dtype {',' dtype} ')' {',' ...}
+    modifier  := 'batched' | 'autocast' ':' dtype | 'where' variable 'in' '(' dtype {',' dtype} ')' {',' ...} | launch
+    launch    := 'launch' 'over' expr {',' expr} [','] 'threads' number {',' number} [[','] 'shared' expr]
+
+In a launch, ``...`` is an expr too: the number of elements of those axes.
 """
 
 from __future__ import annotations
@@ -16,9 +19,10 @@ from __future__ import annotations
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import Expr
 from opwright.signature.grammar_axes import parse_expr, parse_shape
+from opwright.signature.grammar_launch import parse_launch
 from opwright.signature.grammar_scalars import SCALARS, parse_scalar
 from opwright.signature.grammar_types import parse_dtype, parse_type, parse_variable
-from opwright.signature.model import GeneratorParam, Param, Signature, TensorParam
+from opwright.signature.model import GeneratorParam, Launch, Param, Signature, TensorParam
 from opwright.signature.names import take_name
 from opwright.signature.rules import Written, check
 from opwright.signature.tokens import Tokens
@@ -40,6 +44,7 @@ class _Parser:
         self.where: dict[str, tuple[DType, ...]] = {}
         self.batched = False
         self.autocast: DType | None = None
+        self.launch: Launch | None = None
 
     def signature(self) -> Signature:
         tokens = self.tokens
@@ -49,7 +54,8 @@ class _Parser:
         outputs, residuals = self.results() if tokens.accept("->") else ((), ())
         while tokens.kind != "end":
             self.modifier()
-        signature = Signature(name, inputs, outputs, residuals, tuple(self.where.items()), self.batched, self.autocast)
+        modifiers = tuple(self.where.items()), self.batched, self.autocast, self.launch
+        signature = Signature(name, inputs, outputs, residuals, *modifiers)
         check(signature, self.written, tokens)
         return signature
 
@@ -152,8 +158,10 @@ class _Parser:
             self.autocast = parse_dtype(tokens, "the type under autocast")
             if not self.autocast.is_floating:
                 tokens.fail(f"autocast concerns floating types, not {self.autocast}", "autocast: f32", place)
+        elif word == "launch":
+            self.launch = parse_launch(tokens, self.written)
         else:
-            fix = "'->' or one of: where T in (f32, f64), batched, autocast: f32"
+            fix = "'->' or one of: where T in (f32, f64), batched, autocast: f32, launch over N, threads 256"
             tokens.fail(f"expected nothing more, found {word!r}", fix, place)
 
     def where_list(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opwright.signature.expr import Expr, determined
-from opwright.signature.model import DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import ELLIPSIS, DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.names import check_parameter_name
 from opwright.signature.tokens import Tokens
 
@@ -20,6 +20,7 @@ class Written:
         self.axes: dict[int, list[int]] = {}
         self.modifiers: dict[str, int] = {}
         self.variables: dict[str, int] = {}
+        self.launched: list[int] = []
 
     def parameter(self, place: int) -> None:
         """A parameter's name stands at ``place``; what follows belongs to it."""
@@ -43,6 +44,7 @@ def check(signature: Signature, written: Written, tokens: Tokens) -> None:
     rules.forms()
     rules.axis_names()
     rules.type_variables()
+    rules.launch()
     if not signature.is_backward:  # a backward also sees its forward's axes, types and leading shape
         rules.bound_in_inputs()
         rules.bound_in_results()
@@ -199,6 +201,27 @@ class _Rules:
         if not all(tensor.type.resolve({name: dtype}).is_integer for dtype in self.signature.allowed(name)):
             at = self.written.types[place]
             self.fail(f"{tensor.name!r} has an index range, so its elements are integers", "i64", at)
+
+    def launch(self) -> None:
+        """What a launch is over is known when it is launched: axes, ints, and the elements of ``...``."""
+        signature = self.signature
+        if signature.launch is None:
+            return
+        place = self.written.modifiers["launch"]
+        if signature.pointwise:
+            self.fail("a pointwise operator is launched by Opwright", "leave out the launch", place)
+        if signature.data_axes:
+            self.fail(
+                f"a kernel on the device can't decide ?{signature.data_axes[0]}: it asks the host for memory",
+                "write the function that launches the kernel, and put the signature before that",
+                place,
+            )
+        known = {*signature.axes, *(s.name for s in signature.scalars if s.kind == "int")}
+        known |= {ELLIPSIS} if any(t.has_ellipsis and not t.optional for t in signature.tensors) else set()
+        for expr, at in zip(signature.launch.exprs, self.written.launched, strict=True):
+            if unknown := [name for name in expr.names() if name not in known]:
+                listed = ", ".join(sorted(known)) or "none"
+                self.fail(f"a launch can't be over {unknown[0]}: the axes and ints are: {listed}", None, at)
 
     def bound_in_inputs(self) -> None:
         """Every input's axes follow from those always given and its own."""

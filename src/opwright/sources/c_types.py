@@ -70,6 +70,7 @@ class Typedefs:
             function.static,
             function.path,
             function.defined,
+            function.kernel,
         )
 
     def parameter(self, parameter: Parameter) -> Parameter:

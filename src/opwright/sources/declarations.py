@@ -18,6 +18,10 @@ _VARIADIC = {"...", "variadic_parameter"}  # as C++ has it, as C has it
 _LAYERS = {f"{kind}_declarator" for kind in ("pointer", "reference", "array", "function", "variadic")}
 _TYPE_PARAMETERS = {"type_parameter_declaration", "optional_type_parameter_declaration"}
 _CPP = re.compile(rb"\btemplate\b|::|[<&]")
+_CUDA_WORDS = re.compile(
+    rb"\b__(?:global|host|device|forceinline|noinline)__\b|"
+    rb"\b__(?:launch_bounds|cluster_dims|block_size|maxnreg)__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)"
+)
 _WHY_NOT_C = "` is C++, and this is C; C++ is given in files `*.cpp`, or as `cpp="
 
 
@@ -32,6 +36,7 @@ def read_function(head: bytes, language: Language, namespace: tuple[str, ...], l
         UnreadableError: it is no function's head, or one that tree-sitter can't read.
     """
     parser = tree_sitter.Parser(_grammar(language))
+    written, head = head, _without_cuda(head) if language == "cuda" else head
     root = parser.parse(head + b"{}").root_node
     declarator = next((node for node in _walk(root) if node.type == "function_declarator"), None)
     name = declarator.child_by_field_name("declarator") if declarator else None
@@ -44,9 +49,15 @@ def read_function(head: bytes, language: Language, namespace: tuple[str, ...], l
         parameters=tuple(_parameters(parameters)),
         returns=_returns(head, root, declarator),
         line=line + name.start_point.row,
-        text=_line(head),
+        text=_line(written),
         static=_is_static(head[: declarator.start_byte], language),
+        kernel=language == "cuda" and b"__global__" in written[: declarator.start_byte],
     )
+
+
+def _without_cuda(head: bytes) -> bytes:
+    """Blanks for what CUDA writes before a function's name: the rest is C++'s, and every character where it was."""
+    return _CUDA_WORDS.sub(lambda found: re.sub(rb"[^\n]", b" ", found.group()), head)
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from opwright.signature import DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
 from opwright.signature.dtypes import BY_NAME
 from opwright.sources.mismatch import mismatch
-from opwright.sources.model import Argument, Kernel, Parameter, Role
+from opwright.sources.model import Argument, Kernel, Language, Parameter, Role
 from opwright.sources.types import SCALARS, USUAL, spellings
 
 __all__ = ["check_name", "element_fits", "expected_arguments", "match_cpp", "template_variables"]
@@ -104,7 +104,7 @@ def _check(
     variables: dict[str, str],
 ) -> None:
     if isinstance(param, TensorParam):
-        problem = _tensor_problem(parameter, role, param, variables)
+        problem = _tensor_problem(parameter, role, param, variables, kernel.language)
     elif isinstance(param, ScalarParam):
         fits = parameter.view == "scalar" and parameter.element in SCALARS[param.kind]
         problem = "" if fits else f"a scalar `{param}` is one of {', '.join(sorted(SCALARS[param.kind]))}"
@@ -116,13 +116,15 @@ def _check(
         raise mismatch(kernel, arrived, f"declare parameter {position} as `{wanted}`")
 
 
-def _tensor_problem(parameter: Parameter, role: Role, param: TensorParam, variables: dict[str, str]) -> str:
+def _tensor_problem(
+    parameter: Parameter, role: Role, param: TensorParam, variables: dict[str, str], language: Language
+) -> str:
     decided = any(isinstance(dim, DataAxis) for dim in param.dims)
     if decided and parameter.view != "Resizable":
         return "the kernel decides a length, so it is a Resizable<...>"
     if not decided and parameter.view not in ("Tensor", "Strided"):
         return "a tensor is a Tensor<...> or a Strided<...>"
-    if not element_fits(parameter.element, param.type, variables):
+    if not element_fits(parameter.element, param.type, variables, language):
         return f"its elements are {param.type}"
     if parameter.const and (role != "input" or param.mutated):
         return "the kernel writes to it, so its elements can't be const"
@@ -139,15 +141,15 @@ def _rank_problem(parameter: Parameter, param: TensorParam) -> str:
     rank = len(param.dims)
     if parameter.rank is not None and parameter.rank != rank:
         return f"its rank is {rank}"
-    if parameter.view != "Tensor" and "," not in parameter.text:
+    if parameter.view != "Tensor" and parameter.rank is None and "," not in parameter.text:
         return f"{parameter.view} needs its rank"
     return ""
 
 
-def element_fits(element: str, type_ref: TypeRef, variables: dict[str, str]) -> bool:
+def element_fits(element: str, type_ref: TypeRef, variables: dict[str, str], language: Language = "c++") -> bool:
     """Whether a C++ type holds such an element; `variables`: the type variable of each template parameter."""
     if type_ref.kind == "dtype":
-        return element in spellings(BY_NAME[type_ref.name], "c++")
+        return element in spellings(BY_NAME[type_ref.name], language)
     inner = re.fullmatch(r"acc<(.*)>", element) if type_ref.kind == "acc" else None
     written = inner.group(1) if inner else element
     return (inner is not None) == (type_ref.kind == "acc") and variables.get(written) == type_ref.name

@@ -11,7 +11,7 @@ from opwright.signature.record import record
 
 __all__ = ["Argument", "Function", "Given", "Kernel", "Language", "Parameter", "Role", "Source", "View", "is_number"]
 
-Language = Literal["c", "c++"]
+Language = Literal["c", "c++", "cuda"]
 View = Literal["Tensor", "Strided", "Resizable", "pointer", "scalar", "other"]
 Role = Literal["input", "scalar", "output", "residual", "rng", "stream", "axis", "number"]
 
@@ -63,6 +63,7 @@ class Function:
         static: whether it is declared ``static`` (or, in C, ``inline``): not to be called from another file.
         path: the file that it stands in, where that isn't the source itself.
         defined: whether a body follows the head.
+        kernel: whether it is a ``__global__`` one of CUDA: it runs on the device, and is launched.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Function:
     static: bool = False
     path: pathlib.Path | None = None
     defined: bool = True
+    kernel: bool = False
 
 
 @record
@@ -127,7 +129,7 @@ class Source:
 
     Attributes:
         path: the file.
-        language: "c" or "c++".
+        language: "c", "c++" or "cuda".
         kernels: its kernels in the order of the file.
         includes: what it includes, as written: ``<opwright.h>``, ``"helper.h"``.
     """

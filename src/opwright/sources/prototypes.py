@@ -78,7 +78,7 @@ class Declarations:
         path, line = self._place(start)
         read = read_function(head, self._language, statement.namespace, line - head.count(b"\n", 0, name_at))
         known = read.name, read.template, read.parameters, read.returns, read.line, _one_line(text[:end]), read.static
-        return self._typedefs.function(Function(*known, path, statement.defined))
+        return self._typedefs.function(Function(*known, path, statement.defined, read.kernel))
 
     def _place(self, offset: int) -> tuple[pathlib.Path | None, int]:
         """The line, and the file where the preprocessor says that it came from another one."""
@@ -94,7 +94,7 @@ def understood(function: Function, language: Language) -> bool:
     """Whether every type in the head is known to be what it says: a standard type, a view, or none that counts."""
     kinds = ((p.view, p.element) for p in function.parameters)
     typed = all(view in ("Tensor", "Strided", "Resizable") or standard(element) for view, element in kinds)
-    return typed and (language == "c++" or bool(standard(function.returns)))
+    return typed and (language != "c" or bool(standard(function.returns)))
 
 
 def same(functions: Iterable[Function]) -> bool:
@@ -141,7 +141,7 @@ def _plain(head: bytes, language: Language) -> bytes:
     head = _WORDS.sub(lambda found: _blank(found.group()), head)
     head = _C_INLINE.sub(lambda found: b"inline".ljust(len(found.group())), head)
     head = _CONST.sub(lambda found: b"const".ljust(len(found.group())), head)
-    return head if language == "c++" else re.sub(rb"\[\[.*?\]\]", lambda found: _blank(found.group()), head)
+    return head if language != "c" else re.sub(rb"\[\[.*?\]\]", lambda found: _blank(found.group()), head)
 
 
 def _old_style(tail: bytes) -> bool:

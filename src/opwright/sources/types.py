@@ -11,7 +11,7 @@ __all__ = ["C_INTEGERS", "C_SCALARS", "SCALARS", "USUAL", "classified", "spellin
 
 _PREFIX = re.compile(r"(?:::\s*)?\b(?:opwright|std)\s*::\s*")
 _SPACES = re.compile(r"\s*([<>,])\s*")
-_VIEW = re.compile(r"(Tensor|Strided|Resizable)<([^,]*?(?:<.*>)?)(?:,(.*))?>")
+_VIEW = re.compile(r"(Tensor|Strided|Resizable|PackedTensorAccessor(?:32|64))<([^,]*?(?:<.*>)?)(?:,([^,]*)(?:,.*)?)?>")
 _WORDS = {"unsigned", "signed", "char", "short", "int", "long", "float", "double", "bool", "_Bool", "half", "bfloat16"}
 _NAMED_INTEGER = re.compile(r"u?int(?:8|16|32|64|ptr)_t|s?size_t|ptrdiff_t")
 
@@ -53,12 +53,14 @@ _C_SYNONYMS = {
     DType.BF16: {"__bf16"},
     DType.BOOL: {"_Bool"},
 }
+# CUDA's own halves have the same bytes.
+_CUDA_SYNONYMS = {DType.F16: {"__half"}, DType.BF16: {"__nv_bfloat16", "nv_bfloat16"}}
 
 
 def spellings(dtype: DType, language: Language) -> frozenset[str]:
     """The C or C++ types, without namespaces, that hold an element of `dtype`."""
-    own = {_plain(dtype.ctype)} | _SYNONYMS.get(dtype, set())
-    return frozenset(own | _C_SYNONYMS.get(dtype, set()) if language == "c" else own)
+    more = {"c": _C_SYNONYMS, "c++": {}, "cuda": _CUDA_SYNONYMS}[language]
+    return frozenset({_plain(dtype.ctype)} | _SYNONYMS.get(dtype, set()) | more.get(dtype, set()))
 
 
 def classified(*, name: str, text: str, written: str, const: bool, layers: tuple[str, ...]) -> Parameter:
@@ -85,8 +87,8 @@ def _view(name: str, text: str, view: re.Match[str]) -> Parameter:
     words = element.split()
     bare = " ".join(word for word in words if word != "const")
     number = int(rank) if rank and rank.strip().isdecimal() else None
-    views: dict[str, View] = {"Tensor": "Tensor", "Strided": "Strided", "Resizable": "Resizable"}
-    return Parameter(name, text, views[kind], bare, "const" in words, number)
+    views: dict[str, View] = {"Tensor": "Tensor", "Resizable": "Resizable"}  # an accessor takes any strides
+    return Parameter(name, text, views.get(kind, "Strided"), bare, "const" in words, number)
 
 
 def _plain(written: str) -> str:

@@ -143,7 +143,8 @@ class Cache:
             ToolchainError: it is there, and not this user's alone.
         """
         for each in (folder.parent, folder):
-            each.mkdir(mode=0o700, exist_ok=True)
+            if not each.is_dir():
+                each.mkdir(mode=0o700, exist_ok=True)
         self._check(folder)
 
     def _check(self, folder: Path) -> None:

@@ -18,7 +18,7 @@ from opwright.toolchain.process import Processes, TimeoutKilledError, in_paralle
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from opwright.toolchain.plan import Plan
+    from opwright.toolchain.plan import Plan, Rewrite
 
 
 _BY_HAND = "run the command below by hand: it should write library.so; a wrapper of the compiler may be at fault"
@@ -40,6 +40,9 @@ class Compilation(NamedTuple):
             ToolchainError: it could not be started.
         """
         self._write_sources()
+        for index, part in enumerate(self.plan.parts):
+            if part.unit.rewrite:
+                self._rewrite(index, part.unit.rewrite)
         output = self.work / "library.so"
         if self.plan.at_once:
             self._step("0", self.plan.compile_and_link(self.folder, self.work, output))
@@ -49,7 +52,7 @@ class Compilation(NamedTuple):
                 for index in range(len(self.plan.parts))
             ]
             in_parallel(compiles, self.processes)
-            self._step("link", self.plan.link(self.work, output))
+            self._step("link", self.plan.link(self.work, output, self._added()))
         if complaint := what_is_wrong_with(output, relocatable="-r" in self.plan.link_flags):
             raise self._failed(f"{self._culprit()} {complaint}\n  likely fix: {_BY_HAND}", [])
         return output, self._keep_log(sorted(self.work.glob("*.log")))
@@ -63,6 +66,25 @@ class Compilation(NamedTuple):
         """
         self._write_sources()
         self._step("0", self.plan.preprocess(self.folder, self.work, output, words))
+
+    def step(self, name: str, command: list[str]) -> None:
+        """Run a command of an `Addition`'s; what it writes goes to the log. `name` is unlike all others of this unit.
+
+        Raises:
+            CompileError: it failed, or took too long.
+            ToolchainError: it could not be started.
+        """
+        self._step(name, command)
+
+    def _added(self) -> list[Path]:
+        units = [part.unit for part in self.plan.parts]
+        return [path for index, unit in enumerate(units) if unit.addition for path in unit.addition(self, index)]
+
+    def _rewrite(self, index: int, rewrite: Rewrite) -> None:
+        output = self.work / f"{index}.ii"
+        self._step(f"{index}-text", self.plan.preprocess(self.folder, self.work, output, [], index))
+        text = rewrite(output.read_bytes().decode("utf-8", "surrogateescape"))
+        write_atomically(self.folder / self.plan.parts[index].compiled, text, self.work)
 
     def inputs(self) -> Inputs:
         """What the compiler says it read, except the generated code, which the key stands for."""

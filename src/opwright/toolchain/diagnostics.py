@@ -12,6 +12,7 @@ import re
 import signal
 from typing import TYPE_CHECKING, NamedTuple
 
+from opwright.toolchain import ptxas
 from opwright.toolchain.flags import header_dir
 from opwright.toolchain.hints import hint
 
@@ -25,6 +26,7 @@ EXCERPT_LINES = 20
 LINE_LENGTH = 1000
 _READ_BYTES = 1 << 20
 _FULL_BYTES = 1 << 15
+_SCANT_BYTES = 64 << 20
 
 _AT = r"^(?P<file>\S.*?):(?P<line>\d+):(?:(?P<column>\d+):)?\s+"
 _DIAGNOSTIC = re.compile(_AT + r"(?P<kind>(?:fatal |internal compiler )?error|warning|note): (?P<text>.*)$")
@@ -42,8 +44,15 @@ _NO_LIBRARY = re.compile(
     r"(?:cannot find|unable to find library|library not found for) -l([^\s:]+)|library '(\S+)' not found"
 )
 _FROM_NVCC = re.compile(
-    r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?(?P<kind>error|warning)(?: #[\w-]+)?: ", re.MULTILINE
+    r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?(?P<kind>error|warning|note)(?: #[\w-]+)?: ",
+    re.MULTILINE,
 )
+_UNKNOWN_OPTION = re.compile(
+    r"unrecognized (?:command[- ]line )?option [`'\"]?(?!-std=)([^\s'\"]+)|unknown argument: '([^']+)'"
+)
+_NO_PROGRAM = re.compile(r"cannot execute|unable to execute command|installation problem|cannot exec\b")
+_INSTANTIATED = re.compile(r'^\s.*\bat line (?P<line>\d+) of "?(?P<file>[^"]+)"?$')
+_COUNTED = re.compile(r"^\d+ errors? detected in the compilation of .*\n?", re.MULTILINE)
 _KILLED = re.compile(r"\bkilled\b|signal terminated|out of memory|virtual memory exhausted", re.IGNORECASE)
 
 
@@ -80,13 +89,12 @@ def explain(plan: Plan, command: list[str], status: int, log: Path, folder: Path
     """
     with open(log, "rb") as file:
         text = _FROM_NVCC.sub(r"\g<file>:\g<line>: \g<kind>: ", file.read(_READ_BYTES).decode("utf-8", "replace"))
-    text = _shortened(text)
+    text = _shortened(_COUNTED.sub("", text))
     errors = [found for found in split(text) if found.kind.endswith("error")]
     source = next((str(part.unit.source) for part in plan.parts if part.unit.source), plan.name)
     if not errors:
-        if is_full(folder):  # so is the log
-            text += f"\nNo space left on device ({folder})"
-        return _without_place(text, status, os.path.basename(command[0]), source)
+        text += _unwritten(text, folder)
+        return _without_place(text, status, os.path.basename(command[0]), source) + _launchers_advice(plan, command)
     system = (each for part in plan.parts for each in part.compiler.system_dirs)
     return describe(errors, _outside([str(header_dir()), str(folder), *plan.skipped, *system])) + _advice(text, status)
 
@@ -98,6 +106,31 @@ def is_full(folder: Path) -> bool:
     except OSError:
         return False
     return found.f_bavail * found.f_frsize < _FULL_BYTES or (bool(found.f_files) and not found.f_favail)
+
+
+def _unwritten(text: str, folder: Path) -> str:
+    """What the compiler couldn't say because the log is on the full disk, too; its own output is gone by then."""
+    if is_full(folder):
+        return f"\nNo space left on device ({folder})"
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return ""
+    free = found.f_bavail * found.f_frsize
+    if text.strip() or free > _SCANT_BYTES:
+        return ""
+    return f"\nNo space left on device ({folder}): {free >> 10} KiB are free now, less than the compiler needed"
+
+
+def _launchers_advice(plan: Plan, command: list[str]) -> str:
+    """Who asks for the program that starts compilers, where that is what failed."""
+    launchers = {part.compiler.launcher[:1] for part in plan.parts if part.compiler.launcher}
+    if tuple(command[:1]) not in launchers:
+        return ""
+    return (
+        f"\n  likely fix: {os.path.basename(command[0])} only starts the compiler: mend it, or unset "
+        "OPWRIGHT_LAUNCHER and CMAKE_C_COMPILER_LAUNCHER, CMAKE_CXX_COMPILER_LAUNCHER (or take it out of CC, CXX)"
+    )
 
 
 def _shortened(text: str) -> str:
@@ -125,7 +158,8 @@ def user_place(error: Diagnostic, is_user: Callable[[str], bool]) -> Place | Non
     """Where the user's code is wrong, or leads to what is; None where nothing of the user's is named."""
     if is_user(error.place.file):
         return error.place
-    places = [*_places(error.lines, _REQUIRED), *_noted(error.lines), *_includes(error.lines)]
+    ways = [*_places(error.lines, _REQUIRED), *_places(error.lines, _INSTANTIATED)]
+    places = [*ways, *_noted(error.lines), *_includes(error.lines)]
     return next((place for place in places if is_user(place.file)), None)
 
 
@@ -153,7 +187,7 @@ def split(text: str) -> list[Diagnostic]:
 
 
 def _place(match: re.Match[str]) -> Place:
-    return Place(match["file"], int(match["line"]), int(match["column"] or 0))
+    return Place(match["file"], int(match["line"]), int(match.groupdict().get("column") or 0))
 
 
 def _places(lines: Iterable[str], pattern: re.Pattern[str]) -> list[Place]:
@@ -203,6 +237,9 @@ def _without_place(text: str, status: int, program: str, source: str) -> str:
             f"{source}: error: the linker finds no library {', '.join(lacking)}\n"
             f"  likely fix: install it (its development package), or name its folder: library_dirs=[...]"
         )
+    if complaint := ptxas.problem(text):
+        what, fix = complaint
+        return f"{source}: error: {what}" + (f"\n  likely fix: {fix}" if fix else "")
     linker = _LINKER.search(text)
     said = linker[1] if linker else next((line for line in text.splitlines() if line.strip()), "it said nothing")
     ended = f"signal {-status}" if status < 0 else f"exit status {status}"
@@ -222,6 +259,14 @@ def _advice(text: str, status: int) -> str:
         return "\n  likely fix: it was killed, probably for want of memory; set MAX_JOBS=1 or close other programs"
     if "internal compiler error" in text or "PLEASE submit a bug report" in text:
         return "\n  likely fix: the compiler itself crashed; try another version of it (CC, CXX)"
+    if _NO_PROGRAM.search(text):
+        return (
+            "\n  likely fix: the compiler isn't whole: reinstall it (apt install --reinstall g++, or your system's "
+            "way), or set CXX (CC for C) to another; `opwright doctor compilers` tries it"
+        )
+    if option := _UNKNOWN_OPTION.search(text):
+        said = option[1] or option[2]
+        return f"\n  likely fix: take {said} out of the flags that are given (the call's, CC, CXX, LDFLAGS)"
     return ""
 
 

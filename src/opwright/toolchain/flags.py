@@ -46,6 +46,8 @@ class Options:
         define: macros, ``NAME`` or ``NAME=value``.
         include_dirs: header folders, searched in this order and before Opwright's own.
         extra_cflags: further words for the compiler, after (and so stronger than) Opwright's own.
+        extra_cuda_cflags: further words for nvcc, after all others; ``extra_cflags`` go to the compiler that it takes
+            for the host's half, as far as nvcc doesn't know them itself.
         extra_ldflags: further words for the linker, after the objects.
         std: the C++ standard (C units are compiled as gnu17).
         system_include_dirs: header folders of an installed package (PyTorch's). What they hold is not watched
@@ -69,6 +71,7 @@ class Options:
     relocatable: bool = False
     exact: tuple[str, ...] | None = None
     program: bool = False
+    extra_cuda_cflags: tuple[str, ...] = ()
 
 
 def header_dir() -> Path:
@@ -122,15 +125,43 @@ def compile_flags(compiler: Compiler, options: Options, language: Language) -> l
     """Everything between the compiler's name and the source, except what names a file."""
     if options.exact is not None:
         return [*options.exact, *_exact_search(options), *options.extra_cflags]
+    if compiler.kind == "nvcc":
+        return _nvcc_flags(compiler, options)
     flags = [f"-std={options.std if language == 'c++' else _C_STANDARD}"]
     flags += ["-g", "-O0"] if options.debug else ["-O3"]
     flags += [*_machine(compiler, options.native), "-fPIC", "-pipe", *_numerics(), *_isolation(compiler, language)]
     flags += [f"-D{macro}" for macro in (*_libmvec(compiler, options), *options.define)]
-    flags += [f"-I{folder}" for folder in search_dirs(options)]
-    for folder in options.system_include_dirs:
-        flags += ["-isystem", os.path.abspath(folder)]
-    quiet = [] if any(flag.startswith("-W") for flag in options.extra_cflags) else ["-w"]
-    return [*flags, *quiet, *sanitizers(), *options.extra_cflags]
+    return [*flags, *_search(options), *_quiet(options), *sanitizers(), *options.extra_cflags]
+
+
+def _nvcc_flags(compiler: Compiler, options: Options) -> list[str]:
+    """Those of cuda_flags.py, and for the host's half what other sources get."""
+    from opwright.toolchain.architectures import architecture_flags
+    from opwright.toolchain.cuda_flags import device_flags, for_host
+    from opwright.toolchain.nvcc import architectures
+
+    host = compiler.host or compiler
+    own = any("arch" in word or "-gencode" in word for word in options.extra_cuda_cflags)
+    return [
+        *device_flags(std=options.std, debug=options.debug),
+        *([] if own else architecture_flags(architectures(compiler.path))),
+        *for_host([*_machine(host, native=False), "-fPIC", *_numerics(), *_isolation(host, "c++")]),
+        *(f"-D{macro}" for macro in options.define),
+        *_search(options),
+        *_quiet(options),
+        "-objtemp",
+        *for_host([*sanitizers(), *options.extra_cflags]),
+        *options.extra_cuda_cflags,
+    ]
+
+
+def _search(options: Options) -> list[str]:
+    system = (word for folder in options.system_include_dirs for word in ("-isystem", os.path.abspath(folder)))
+    return [*(f"-I{folder}" for folder in search_dirs(options)), *system]
+
+
+def _quiet(options: Options) -> list[str]:
+    return [] if any(flag.startswith("-W") for flag in options.extra_cflags) else ["-w"]
 
 
 def _exact_search(options: Options) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a compiler's message means where it is about dual numbers, which the user never wrote."""
+"""What a compiler's message means where it is about what the user never wrote: dual numbers, names of our headers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ if TYPE_CHECKING:
 _DUAL = re.compile(r"\bDual<")
 _NAME = re.compile(r"no matching function for call to '(?:std::)?(\w+)")
 _CONVERSION = re.compile(r"cannot convert|no viable conversion|no known conversion|from incompatible type")
+_TWO_HALVES = re.compile(r"""["'](half)["'] is ambiguous""")
 _ARGUMENT = re.compile(r"initializing argument \d+ of '(?P<declared>[^']+)")
 
 
 def hint(error: Diagnostic) -> str:
     """The likely fix for ``error`` as a line of its own (with the line break before it), or nothing."""
+    if _TWO_HALVES.search(error.text):
+        return _fix(
+            "opwright.h and cuda_fp16.h both have a half: write __half for CUDA's, opwright::half for the other"
+        )
     whole = "\n".join(error.lines)
     if not _DUAL.search(whole):
         return ""

@@ -7,7 +7,7 @@ import re
 import sys
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from opwright.toolchain.cache import FORMAT
 from opwright.toolchain.compiler import Compiler, Language, find_compiler
@@ -15,20 +15,53 @@ from opwright.toolchain.cpu import cpu_features
 from opwright.toolchain.flags import Options, compile_flags, link_flags
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from opwright.toolchain.compilation import Compilation
     from opwright.toolchain.manifest import Reader
 
 _SUFFIX = {"c": ".c", "c++": ".cpp", "cuda": ".cu"}
 _SEARCHED_BY_COMPILERS = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
 _READ_BY_COMPILERS = (
     *_SEARCHED_BY_COMPILERS,
+    *("NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS"),
     *("LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LD_RUN_PATH", "SOURCE_DATE_EPOCH"),
     *("SDKROOT", "MACOSX_DEPLOYMENT_TARGET", "CCC_OVERRIDE_OPTIONS"),
 )
 # Words whose meaning doesn't depend on the working folder: absolute paths, and options that hold no path.
 _ANYWHERE = re.compile(r"(?:-[LIB])?/.*|-(?![LIBTix]|Wl,|specs|fplugin|fprofile)[^/@]*", re.DOTALL)
-_SEARCH_FLAG = re.compile(r"-(?:I|iquote|isystem|idirafter)(.*)", re.DOTALL)
+_SEARCH_FLAG = re.compile(r"(?:-Xcompiler=\"?)?-(?:I|iquote|isystem|idirafter)(.*?)\"?", re.DOTALL)
+
+
+class Rewrite(Protocol):
+    """Turns preprocessed text, with its line markers, into what is compiled."""
+
+    @property
+    def identity(self) -> str:
+        """Changes whenever the result for the same text does; part of the cache key."""
+
+    def __call__(self, text: str) -> str:
+        """The text to compile, with line markers of the same form.
+
+        Raises:
+            CompileError: it holds something that can't be turned into C++; the message begins with file and line.
+        """
+
+
+class Addition(Protocol):
+    """Makes more objects once a unit is compiled: from its object file, say."""
+
+    @property
+    def identity(self) -> str:
+        """Changes whenever the result does for the same unit, with the same compilers; part of the cache key."""
+
+    def __call__(self, compilation: Compilation, index: int) -> list[Path]:
+        """The objects to link besides, made in `Compilation.work` by `Compilation.step`; part `index` is compiled.
+
+        Raises:
+            CompileError: they can't be made.
+        """
 
 
 @dataclass(frozen=True)
@@ -44,6 +77,8 @@ class Unit:
         embeds: whether ``text`` holds the source itself, so that the file isn't read; what it includes with quotes is
             found beside the file all the same.
         cflags: words for the compiler of this unit alone, after (and so stronger than) all others.
+        rewrite: what is done to the preprocessed text before it is compiled.
+        addition: what is linked besides and is made when it is compiled.
     """
 
     name: str
@@ -53,6 +88,8 @@ class Unit:
     extra: tuple[Unit, ...] = ()
     embeds: bool = False
     cflags: tuple[str, ...] = ()
+    rewrite: Rewrite | None = None
+    addition: Addition | None = None
 
 
 class Part(NamedTuple):
@@ -62,6 +99,11 @@ class Part(NamedTuple):
     file: str
     compiler: Compiler
     flags: tuple[str, ...]
+
+    @property
+    def compiled(self) -> str:
+        """The file that is compiled: ``file``, or what it becomes when it is rewritten."""
+        return f"{self.file}.ii" if self.unit.rewrite else self.file
 
 
 class Plan(NamedTuple):
@@ -78,35 +120,42 @@ class Plan(NamedTuple):
 
     @property
     def at_once(self) -> bool:
-        """Whether one call of the compiler can do it all (a launcher such as ccache only helps with ``-c``)."""
-        return len(self.parts) == 1 and not self.parts[0].compiler.launcher and self.parts[0].compiler == self.linker
+        """Whether one call of the compiler can do it all.
+
+        A launcher such as ccache only helps with ``-c``; and a unit of its own words ``-fsanitize=...`` defines what
+        those call: the compiler must not link a sanitizer.
+        """
+        part = self.parts[0]
+        if len(self.parts) > 1 or part.unit.addition or any(word.startswith("-fsanitize") for word in part.unit.cflags):
+            return False
+        return not part.compiler.launcher and part.compiler == self.linker
 
     def compile(self, index: int, folder: Path, work: Path) -> list[str]:
         """The command that compiles part ``index`` to an object in ``work``."""
         part = self.parts[index]
         return [
-            *part.compiler.command, *part.flags, *_dependencies(work, index),
-            "-c", str(folder / part.file), "-o", str(work / f"{index}.o"),
+            *part.compiler.command, *part.flags, *_dependencies(part, work, index),
+            "-c", str(folder / part.compiled), "-o", str(work / f"{index}.o"),
         ]  # fmt: skip
 
-    def link(self, work: Path, output: Path) -> list[str]:
-        """The command that links the objects in ``work``."""
-        objects = [str(work / f"{index}.o") for index in range(len(self.parts))]
+    def link(self, work: Path, output: Path, added: Sequence[Path] = ()) -> list[str]:
+        """The command that links the objects in ``work``, and those that are ``added``."""
+        objects = [*(str(work / f"{index}.o") for index in range(len(self.parts))), *map(str, added)]
         return [*self.linker.link_command, *objects, "-o", str(output), *self.link_flags]
 
     def compile_and_link(self, folder: Path, work: Path, output: Path) -> list[str]:
         """The command that does both for the only part."""
         part = self.parts[0]
         return [
-            *part.compiler.command, *part.flags, *_dependencies(work, 0),
-            str(folder / part.file), "-o", str(output), *self.link_flags,
+            *part.compiler.command, *part.flags, *_dependencies(part, work, 0),
+            str(folder / part.compiled), "-o", str(output), *self.link_flags,
         ]  # fmt: skip
 
-    def preprocess(self, folder: Path, work: Path, output: Path, words: list[str]) -> list[str]:
-        """The command that only preprocesses the first part; no launcher, which may not know how."""
-        part = self.parts[0]
+    def preprocess(self, folder: Path, work: Path, output: Path, words: list[str], index: int = 0) -> list[str]:
+        """The command that only preprocesses part ``index``; no launcher, which may not know how."""
+        part = self.parts[index]
         return [
-            *part.compiler.link_command, *part.flags, *_dependencies(work, 0),
+            *part.compiler.link_command, *part.flags, *_reading(work, index),
             "-E", *words, str(folder / part.file), "-o", str(output),
         ]  # fmt: skip
 
@@ -116,7 +165,12 @@ class Plan(NamedTuple):
         return [word.removeprefix(f"{work}/") for word in words if word != "-MD"]
 
 
-def _dependencies(work: Path, index: int) -> list[str]:
+def _dependencies(part: Part, work: Path, index: int) -> list[str]:
+    """The words for a depfile; where the text is rewritten, the preprocessor has written it before."""
+    return [] if part.unit.rewrite else _reading(work, index)
+
+
+def _reading(work: Path, index: int) -> list[str]:
     return ["-MD", "-MT", "unit", "-MF", str(work / f"{index}.d")]
 
 
@@ -145,10 +199,12 @@ def make_plan(unit: Unit, options: Options, reader: Reader) -> Plan:
         if each.source and not each.embeds
         for path in [os.path.abspath(each.source)]
     }
-    last = tuple(link_flags(linker, options))
+    last = (*link_flags(linker, options), *_cuda_words(compilers.get("cuda"), options))
     facts = [
         *(FORMAT, _version(), name, sorted(sources.items()), linker.link_command, last, options.identity),
         *((part.file, part.unit.text, part.compiler.command, part.compiler.identity, part.flags) for part in parts),
+        *(part.unit.rewrite.identity for part in parts if part.unit.rewrite),
+        *(part.unit.addition.identity for part in parts if part.unit.addition),
         *((name, os.environ[name]) for name in _READ_BY_COMPILERS if name in os.environ),
         cpu_features() if options.native else "",
         os.getcwd() if _mention_relative_paths(*_all_words(units, options)) else "",
@@ -159,11 +215,32 @@ def make_plan(unit: Unit, options: Options, reader: Reader) -> Plan:
 
 
 def _beside(unit: Unit) -> tuple[str, ...]:
-    return (f"-iquote{os.path.dirname(os.path.abspath(unit.source))}",) if unit.embeds and unit.source else ()
+    if not unit.embeds or not unit.source:
+        return ()
+    word = f"-iquote{os.path.dirname(os.path.abspath(unit.source))}"
+    if unit.language != "cuda":
+        return (word,)
+    from opwright.toolchain.cuda_flags import for_host
+
+    return tuple(for_host([word]))
+
+
+def _cuda_words(compiler: Compiler | None, options: Options) -> list[str]:
+    if compiler is None or options.exact is not None or options.relocatable:
+        return []
+    from opwright.toolchain.cuda_flags import link_words
+    from opwright.toolchain.nvcc import cuda_home
+
+    return link_words(cuda_home(), compiler.target)
 
 
 def _all_words(units: tuple[Unit, ...], options: Options) -> tuple[str, ...]:
-    return (*options.extra_cflags, *options.extra_ldflags, *(word for unit in units for word in unit.cflags))
+    return (
+        *options.extra_cflags,
+        *options.extra_cuda_cflags,
+        *options.extra_ldflags,
+        *(word for unit in units for word in unit.cflags),
+    )
 
 
 def _mention_relative_paths(*words: str) -> bool:

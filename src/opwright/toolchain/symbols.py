@@ -37,8 +37,26 @@ def symbols(path: Path) -> Symbols:
     return Symbols(defined, frozenset(name for name, here in found if not here) - defined)
 
 
+def all_names(path: Path) -> frozenset[str]:
+    """Every name in the symbol table of ``path``, an ELF file of 64 bits; those that are its own affair, too.
+
+    Raises:
+        ToolchainError: it is no such file.
+    """
+    data = path.read_bytes()
+    try:
+        return frozenset(name for name, _, _ in _entries(data))
+    except (struct.error, ValueError, IndexError) as error:
+        raise ToolchainError(f"{path} is no object file or shared library whose names can be read ({error})") from error
+
+
 def _names(data: bytes) -> Iterator[tuple[str, bool]]:
     """Each name that isn't the file's own affair, and whether it is defined there."""
+    return ((name, bool(section)) for name, is_own, section in _entries(data) if not is_own)
+
+
+def _entries(data: bytes) -> Iterator[tuple[str, bool, int]]:
+    """Each name, whether it is the file's own affair, and the section that it is defined in (0: none)."""
     if data[:5] != b"\x7fELF\x02":
         raise ValueError("not ELF of 64 bits")
     order = "<" if data[5] == 1 else ">"
@@ -53,6 +71,7 @@ def _names(data: bytes) -> Iterator[tuple[str, bool]]:
         for name, info, other, section, _value, _size in struct.iter_unpack(
             f"{order}IBBHQQ", data[offset : offset + length]
         ):
-            if name and info >> 4 != _LOCAL and not (section and other & 3 in _HIDDEN):
+            if name:
                 begin = strings + name
-                yield data[begin : data.index(b"\0", begin)].decode("utf-8", "replace"), bool(section)
+                is_own = info >> 4 == _LOCAL or bool(section and other & 3 in _HIDDEN)
+                yield data[begin : data.index(b"\0", begin)].decode("utf-8", "replace"), is_own, section

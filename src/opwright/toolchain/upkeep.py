@@ -85,11 +85,27 @@ def keep_small(root: Path, limit: int | None) -> None:
                 _shrink(root, limit, now)
 
 
-def keep_newest(folder: Path, count: int) -> None:
-    """Remove the entries of ``folder`` that were used least recently, until ``count`` stay."""
-    found = sorted((_entry(path) for path in _listed(folder)), key=lambda entry: entry.used)
-    for entry in found[: max(0, len(found) - count)]:
-        _remove(entry.path)
+def keep_within(folder: Path, limit: float, *, spared: float, unused: float) -> float:
+    """Remove the entries of ``folder`` that were used least recently, until the others take ``limit`` bytes at most.
+
+    Args:
+        folder: of one kind.
+        limit: bytes.
+        spared: seconds since its last use within which an entry stays, also beyond the limit.
+        unused: seconds since its last use after which an entry goes, also below the limit.
+
+    Returns:
+        The bytes that are left.
+    """
+    import time
+
+    found, now = [_entry(path) for path in _listed(folder)], time.time()
+    total = float(sum(entry.size for entry in found))
+    for entry in sorted(found, key=lambda entry: entry.used):
+        age = abs(now - entry.used)
+        if age > unused or (total > limit and age > spared):
+            total -= entry.size if _remove(entry.path) else 0
+    return total
 
 
 def clean(root: Path, older_than: float = 0.0) -> tuple[list[Entry], list[Entry]]:

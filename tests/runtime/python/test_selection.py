@@ -33,7 +33,7 @@ void twice_backward(Tensor<const T, 1> g, Tensor<T, 1> out) {
 SCRIPT = """
 import torch, opwright, opwright.runtime
 from opwright.codegen import KernelSource
-KernelSource.library = lambda self, types, rebuild=False: {library!r}
+KernelSource.library = lambda self, *_, **__: {library!r}
 ops = opwright.load({source!r})
 x = torch.arange(3.0, requires_grad=True)
 ops.twice(x).sum().backward()

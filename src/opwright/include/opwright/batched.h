@@ -56,12 +56,17 @@ struct Batched {
   }
 };
 
-/* Runs `body` at every place along the leading axes, on PyTorch's threads where there is enough to do. */
+/* Runs `body` at every place along the leading axes, on PyTorch's threads where there is enough to do; in CUDA sources, where
+ * it launches kernels, one after the other in this thread. */
 template <class F>
 void batched(const opw_call *call, const unsigned char *ranks, int count, const F &body) {
   Batched loop{call, ranks, count};
   loop.look();
+#ifdef OPWRIGHT_CUDA_TEXT
+  const int64_t grain = loop.places;
+#else
   const int64_t grain = default_grain / loop.largest;
+#endif
   parallel_for(loop.places, grain, [&](int64_t begin, int64_t end) {
     opw_tensor tensors[64];
     opw_call one = *call;

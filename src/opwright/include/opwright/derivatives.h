@@ -12,9 +12,9 @@
 namespace opwright {
 namespace detail {
 
-constexpr int bits(uint64_t set) { return set ? int(set & 1) + bits(set >> 1) : 0; }
-constexpr uint64_t lowest(int n) { return n < 64 ? (uint64_t(1) << n) - 1 : ~uint64_t(0); }
-constexpr bool has(uint64_t set, int i) { return set >> i & 1; }
+OPWRIGHT_HOST_DEVICE constexpr int bits(uint64_t set) { return set ? int(set & 1) + bits(set >> 1) : 0; }
+OPWRIGHT_HOST_DEVICE constexpr uint64_t lowest(int n) { return n < 64 ? (uint64_t(1) << n) - 1 : ~uint64_t(0); }
+OPWRIGHT_HOST_DEVICE constexpr bool has(uint64_t set, int i) { return set >> i & 1; }
 
 /* An independent variable: the number `k` of those that are differentiated by, or none of them (-1). */
 template <class S, int N>

@@ -46,7 +46,11 @@ struct Dual {
   static constexpr int partials = N;
 
   S value;
+#ifdef __CUDACC_RTC__ /* which has no arrays of none */
+  S partial[N > 0 ? N : 1];
+#else
   S partial[N]; /* of none it takes no room */
+#endif
 
   Dual() = default;
   template <class A, class = detail::if_number<A>>

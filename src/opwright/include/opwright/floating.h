@@ -6,10 +6,11 @@
 #ifndef OPWRIGHT_FLOATING_H
 #define OPWRIGHT_FLOATING_H
 
+#include "device.h"
 #include "half.h"
 
 /* A call that stays keeps its loop from being vectorised. */
-#define OPWRIGHT_INLINE inline __attribute__((always_inline))
+#define OPWRIGHT_INLINE OPWRIGHT_HOST_DEVICE inline __attribute__((always_inline))
 
 namespace opwright {
 
@@ -94,8 +95,8 @@ template <class S, int N> struct bottom<Dual<S, N>> : bottom<S> {};
 template <class T> using base = typename bottom<T>::type;
 
 /* Whether A is a plain number: what becomes a double without being asked. */
-template <class A> A made();
-void takes(double);
+template <class A> OPWRIGHT_HOST_DEVICE A made();
+OPWRIGHT_HOST_DEVICE void takes(double);
 template <class A> using if_number = decltype(takes(made<A>()));
 
 /* T, but not deduced: an argument that converts. */
@@ -124,7 +125,7 @@ OPWRIGHT_INLINE T custom_derivative(T, detail::same<T> value, detail::same<T>) {
   return value;
 }
 template <class A, class B>
-A custom_derivative(const A &value, const B &) {
+OPWRIGHT_HOST_DEVICE A custom_derivative(const A &value, const B &) {
   static_assert(sizeof(A) == 0,
                 "custom_derivative(x, value, slope) wants the variable first: a slope is by something; "
                 "straight_through(value, expression) takes the derivatives of an expression");

@@ -4,7 +4,8 @@
  *
  * op(X) is X, or its transpose where `transpose_x`. lda, ldb, ldc: elements from one stored row to the next.
  * T: float, double, half, bfloat16 (halves accumulate in float). A and B aren't read where alpha is 0, C where beta is 0.
- * With enough to do it runs on PyTorch's threads; within a parallel_for, in the calling one.
+ * With enough to do it runs on PyTorch's threads; within a parallel_for, in the calling one. It is the CPU's: in an operator of
+ * a CUDA source it is refused.
  */
 #ifndef OPWRIGHT_GEMM_H
 #define OPWRIGHT_GEMM_H
@@ -23,11 +24,20 @@ template <> struct gemm_dtype<double> { static constexpr int value = OPW_F64; };
 template <> struct gemm_dtype<half> { static constexpr int value = OPW_F16; };
 template <> struct gemm_dtype<bfloat16> { static constexpr int value = OPW_BF16; };
 
+#ifdef OPWRIGHT_CUDA_TEXT
+inline bool in_cuda_operator(); /* cuda.h */
+#endif
+
 }  // namespace detail
 
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha, const T *a, int64_t lda,
           const T *b, int64_t ldb, double beta, T *c, int64_t ldc) {
+#ifdef OPWRIGHT_CUDA_TEXT
+  if (detail::in_cuda_operator())
+    detail::refuse("gemm multiplies on the CPU, and this is an operator of a CUDA source\n"
+                   "  likely fix: multiply with PyTorch, around the operator (torch.addmm), or call cuBLAS");
+#endif
   const int status =
       detail::host->gemm(detail::gemm_dtype<T>::value, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   if (status != 0)

@@ -8,31 +8,45 @@
 #ifndef OPWRIGHT_HALF_H
 #define OPWRIGHT_HALF_H
 
+#include "device.h"
+
 #include <stdint.h>
 
 namespace opwright {
 namespace detail {
 
 template <class To, class From>
-inline To bit_cast(From from) {
+OPWRIGHT_HOST_DEVICE inline To bit_cast(From from) {
   static_assert(sizeof(To) == sizeof(From), "same size");
   To to;
   __builtin_memcpy(&to, &from, sizeof(to));
   return to;
 }
 
-#if defined(__F16C__) && defined(__FLT16_MANT_DIG__) && (defined(__clang__) || __GNUC__ >= 12)
+#if defined(__CUDA_ARCH__)
+__device__ inline float from_half(uint16_t bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+__device__ inline uint16_t to_half(float value) {
+  uint16_t bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+#elif !defined(OPWRIGHT_CUDA_COMPILER) && defined(__F16C__) && defined(__FLT16_MANT_DIG__) && \
+    (defined(__clang__) || __GNUC__ >= 12)
 inline float from_half(uint16_t bits) { return float(bit_cast<_Float16>(bits)); }
 inline uint16_t to_half(float value) { return bit_cast<uint16_t>(_Float16(value)); }
 #else
 /* IEEE 754 binary16 by integer arithmetic: scale into place, let the addition round. */
-inline float from_half(uint16_t bits) {
+OPWRIGHT_HOST_DEVICE inline float from_half(uint16_t bits) {
   const uint32_t sign = uint32_t(bits & 0x8000u) << 16, magnitude = uint32_t(bits & 0x7fffu) << 13;
   const float scaled = bit_cast<float>(magnitude) * bit_cast<float>(0x77800000u); /* 2^112 */
   const uint32_t finite = bit_cast<uint32_t>(scaled), special = magnitude | 0x7f800000u;
   return bit_cast<float>(sign | (magnitude >= 0x0f800000u ? special : finite));
 }
-inline uint16_t to_half(float value) {
+OPWRIGHT_HOST_DEVICE inline uint16_t to_half(float value) {
   const uint32_t bits = bit_cast<uint32_t>(value), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return uint16_t(sign | 0x7e00u | ((magnitude >> 13) & 0x1ffu));
   if (magnitude >= 0x47800000u) return uint16_t(sign | 0x7c00u);
@@ -45,37 +59,54 @@ inline uint16_t to_half(float value) {
 }
 #endif
 
-inline float from_bfloat16(uint16_t bits) { return bit_cast<float>(uint32_t(bits) << 16); }
-inline uint16_t to_bfloat16(float value) {
+OPWRIGHT_HOST_DEVICE inline float from_bfloat16(uint16_t bits) { return bit_cast<float>(uint32_t(bits) << 16); }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+__device__ inline uint16_t to_bfloat16(float value) {
+  uint16_t bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+#else
+OPWRIGHT_HOST_DEVICE inline uint16_t to_bfloat16(float value) {
   const uint32_t bits = bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return uint16_t((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16) | 0x40u : rounded);
 }
+#endif
 
 }  // namespace detail
 
-#define OPWRIGHT_SHORT_FLOAT(name)                                                   \
-  struct name {                                                                      \
-    uint16_t bits;                                                                   \
-    name() = default;                                                                \
-    name(float value) : bits(detail::to_##name(value)) {}                            \
-    name(double value) : name(float(value)) {}                                       \
-    name(long double value) : name(float(value)) {}                                  \
-    name(int value) : name(float(value)) {} /* and what promotes to it, bool too */  \
-    name(unsigned value) : name(float(value)) {}                                     \
-    name(long value) : name(float(value)) {}                                         \
-    name(unsigned long value) : name(float(value)) {}                                \
-    name(long long value) : name(float(value)) {}                                    \
-    name(unsigned long long value) : name(float(value)) {}                           \
-    operator float() const { return detail::from_##name(bits); }                     \
-    name &operator+=(float other) { return *this = name(float(*this) + other); }     \
-    name &operator-=(float other) { return *this = name(float(*this) - other); }     \
-    name &operator*=(float other) { return *this = name(float(*this) * other); }     \
-    name &operator/=(float other) { return *this = name(float(*this) / other); }     \
+#ifdef OPWRIGHT_CUDA_COMPILER /* a device has no long double, and says so */
+#define OPWRIGHT_OF_LONG_DOUBLE(name)
+#else
+#define OPWRIGHT_OF_LONG_DOUBLE(name) name(long double value) : name(float(value)) {}
+#endif
+#define OPWRIGHT_ASSIGNING(name, op) \
+  OPWRIGHT_HOST_DEVICE name &operator op##=(float other) { return *this = name(float(*this) op other); }
+#define OPWRIGHT_SHORT_FLOAT(name)                                                                        \
+  struct name {                                                                                           \
+    uint16_t bits;                                                                                        \
+    name() = default;                                                                                     \
+    OPWRIGHT_HOST_DEVICE name(float value) : bits(detail::to_##name(value)) {}                            \
+    OPWRIGHT_HOST_DEVICE name(double value) : name(float(value)) {}                                       \
+    OPWRIGHT_OF_LONG_DOUBLE(name)                                                                         \
+    OPWRIGHT_HOST_DEVICE name(int value) : name(float(value)) {} /* and what promotes to it, bool too */  \
+    OPWRIGHT_HOST_DEVICE name(unsigned value) : name(float(value)) {}                                     \
+    OPWRIGHT_HOST_DEVICE name(long value) : name(float(value)) {}                                         \
+    OPWRIGHT_HOST_DEVICE name(unsigned long value) : name(float(value)) {}                                \
+    OPWRIGHT_HOST_DEVICE name(long long value) : name(float(value)) {}                                    \
+    OPWRIGHT_HOST_DEVICE name(unsigned long long value) : name(float(value)) {}                           \
+    OPWRIGHT_HOST_DEVICE operator float() const { return detail::from_##name(bits); }                     \
+    OPWRIGHT_ASSIGNING(name, +)                                                                           \
+    OPWRIGHT_ASSIGNING(name, -)                                                                           \
+    OPWRIGHT_ASSIGNING(name, *)                                                                           \
+    OPWRIGHT_ASSIGNING(name, /)                                                                           \
   };
 OPWRIGHT_SHORT_FLOAT(half)
 OPWRIGHT_SHORT_FLOAT(bfloat16)
 #undef OPWRIGHT_SHORT_FLOAT
+#undef OPWRIGHT_ASSIGNING
+#undef OPWRIGHT_OF_LONG_DOUBLE
 
 namespace detail {
 template <class T> struct accumulate { using type = T; };

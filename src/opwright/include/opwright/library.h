@@ -35,6 +35,13 @@ struct TensorArgument {
   operator T *() const {
     return static_cast<T *>(t.data);
   }
+#ifdef OPWRIGHT_CUDA_TEXT
+  template <class T, int N, template <class> class PtrTraits, class I>
+  operator PackedTensorAccessor<T, N, PtrTraits, I>() const {
+    check_rank(N);
+    return PackedTensorAccessor<T, N, PtrTraits, I>(static_cast<T *>(t.data), t.sizes, t.strides, t.present != 0);
+  }
+#endif
 
  private:
   void check_rank(int rank) const {
@@ -86,6 +93,16 @@ struct RealArgument {
   }
 };
 
+/* Becomes the stream that the function's parameter is: a cudaStream_t. */
+struct StreamArgument {
+  void *stream;
+
+  template <class S>
+  operator S *() const {
+    return static_cast<S *>(stream);
+  }
+};
+
 struct Arguments {
   const opw_call *call;
   TensorArgument tensor(int i) const { return {call->tensors[i]}; }
@@ -94,7 +111,7 @@ struct Arguments {
   IntegerArgument axis(int i, const char *name) const { return {call->axes[i], name}; }
   ResizableArgument resizable(int i, const char *name) const { return {call, i, name}; }
   Generator rng() const { return Generator(*call->rng); }
-  void *stream() const { return call->stream; }
+  StreamArgument stream() const { return {call->stream}; }
 };
 
 /* Nothing that is thrown crosses the ABI. */

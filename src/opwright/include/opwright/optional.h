@@ -2,6 +2,8 @@
 #ifndef OPWRIGHT_OPTIONAL_H
 #define OPWRIGHT_OPTIONAL_H
 
+#include "device.h"
+
 namespace opwright {
 
 /* Absent, it is zero and false: a selection `w ? *w * x : x` is vectorised like any other. */
@@ -9,8 +11,8 @@ template <class T>
 struct Optional {
   T value;
   bool given;
-  explicit operator bool() const { return given; }
-  const T &operator*() const { return value; }
+  OPWRIGHT_HOST_DEVICE explicit operator bool() const { return given; }
+  OPWRIGHT_HOST_DEVICE const T &operator*() const { return value; }
 };
 
 }  // namespace opwright

@@ -8,26 +8,18 @@
 #ifndef OPWRIGHT_POINTWISE_H
 #define OPWRIGHT_POINTWISE_H
 
-#include "abi.h"
+#include "operands.h"
 #include "parallel.h"
 
 namespace opwright {
 namespace detail {
 
-/* What the block's function does with a tensor of the call; what is both is overwritten. */
-enum Access : unsigned char { reads = 1, writes = 2, overwrites = 3 };
-struct Operand {
-  unsigned char tensor; /* its place in the call */
-  Access access;
-  unsigned char bytes; /* of an element */
-};
 /* Element k of operand i of the block is at pointers[i][k]. `context`: whatever is the same for all elements. */
 using Block = void (*)(char *const *pointers, int64_t n, const void *context);
 
 constexpr int64_t block_elements = 256;
 constexpr int64_t whole_rows = 64; /* from this length on, a block ends with its row, where its operands may be contiguous */
 constexpr int64_t pointwise_grain = 16384;
-constexpr int max_axes = 64;
 
 /* Copies n elements of `bytes` bytes, which lie `step` bytes apart, to where they are side by side, or back; whatever type
  * they have. The empty statement keeps the loops as small as they are written: there are eight in every library, and

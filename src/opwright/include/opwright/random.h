@@ -20,13 +20,13 @@ namespace opwright {
 
 class Philox {
  public:
-  Philox(uint64_t seed, uint64_t element, uint64_t offset = 0)
+  OPWRIGHT_HOST_DEVICE Philox(uint64_t seed, uint64_t element, uint64_t offset = 0)
       : key_{uint32_t(seed), uint32_t(seed >> 32)},
         counter_{uint32_t(offset / 4), uint32_t(offset / 4 >> 32), uint32_t(element), uint32_t(element >> 32)},
         skip_(int(offset % 4)) {}
 
   /* 32 random bits. */
-  uint32_t bits() {
+  OPWRIGHT_HOST_DEVICE uint32_t bits() {
     if (next_ == 0) {
       refill();
       next_ = skip_, skip_ = 0;
@@ -37,7 +37,7 @@ class Philox {
   }
   /* Uniform in [0, 1), in steps of 2^-24 (float) or 2^-53 (double). */
   template <class T = float>
-  acc<T> uniform() {
+  OPWRIGHT_HOST_DEVICE acc<T> uniform() {
     if constexpr (sizeof(acc<T>) == 8) {
       const uint64_t high = bits();
       return acc<T>((high << 32 | bits()) >> 11) * 0x1p-53;
@@ -47,14 +47,14 @@ class Philox {
   }
   /* Normal with mean 0 and variance 1 (Box and Muller 1958). */
   template <class T = float>
-  acc<T> normal() {
+  OPWRIGHT_HOST_DEVICE acc<T> normal() {
     using A = acc<T>;
     const A radius = opwright::sqrt(A(-2) * opwright::log(A(1) - uniform<T>())); /* 1 - u is never 0 */
     return radius * opwright::cos(A(6.283185307179586477) * uniform<T>());
   }
 
  private:
-  void refill() {
+  OPWRIGHT_HOST_DEVICE void refill() {
     uint32_t c0 = counter_[0], c1 = counter_[1], c2 = counter_[2], c3 = counter_[3], k0 = key_[0], k1 = key_[1];
     for (int round = 0; round < 10; ++round) {
       const uint64_t a = uint64_t(0xD2511F53) * c0, b = uint64_t(0xCD9E8D57) * c2;
@@ -70,6 +70,7 @@ class Philox {
 };
 
 /* What a kernel with `rng: generator(k)` is given. */
+#ifndef OPWRIGHT_CUDA_TEXT
 class Generator {
  public:
   explicit Generator(const opw_rng &state)
@@ -80,6 +81,21 @@ class Generator {
  private:
   uint64_t seed_, offset_;
 };
+#else
+/* For kernels: under CUDA graph capture seed and offset are the device's to read, anew at each replay. */
+class Generator {
+ public:
+  explicit Generator(const opw_rng &state) : state_(state) {}
+  OPWRIGHT_HOST_DEVICE Philox operator[](int64_t element) const {
+    const uint64_t seed = state_.seed_pointer ? uint64_t(*state_.seed_pointer) : state_.seed;
+    const uint64_t more = state_.offset_pointer ? uint64_t(*state_.offset_pointer) : 0;
+    return Philox(seed, uint64_t(element), state_.offset + more);
+  }
+
+ private:
+  opw_rng state_;
+};
+#endif
 
 }  // namespace opwright
 #endif

@@ -13,6 +13,9 @@
 
 #include "check.h"
 #include "tensor.h"
+#ifdef OPWRIGHT_EMULATION
+#include "emulation/check.h"
+#endif
 
 namespace opwright {
 
@@ -46,6 +49,9 @@ class Resizable {
     const int64_t each[] = {int64_t(lengths)...};
     const int status = call_->resize(call_->resize_context, index_, each);
     if (status) refuse(status, each[0], sizeof...(I) > 1);
+#ifdef OPWRIGHT_EMULATION
+    emulation::lend(data(), size_t(tensor().numel) * sizeof(T), name_, sizeof(T));
+#endif
     return Tensor<T, N>(data(), tensor().sizes, needed());
   }
 

@@ -10,11 +10,18 @@
  * or its gradient or residual is not wanted: then it must not be read or written. Its rows test false as well, and its data()
  * is null. Test a view outside of a loop, not inside: in a vectorised loop the test becomes a masked access to null, which is
  * right but very slow. Indices are not checked.
+ *
+ * In CUDA sources views go to kernels by value: a kernel's `Tensor<const T, 2> x` has x[n][c], x(n, c), x.size(d). For 32-bit
+ * indices and restricted pointers: accessor.h.
  */
 #ifndef OPWRIGHT_TENSOR_H
 #define OPWRIGHT_TENSOR_H
 
 #include "abi.h"
+#include "device.h"
+#ifdef OPWRIGHT_CUDA_TEXT
+#include "accessor.h"
+#endif
 
 namespace opwright {
 
@@ -31,32 +38,33 @@ class Strided {
  public:
   using element_type = T;
   Strided() = default;
-  Strided(T *data, const int64_t *sizes, const int64_t *strides, bool needed = true) : data_(data), needed_(needed) {
+  OPWRIGHT_HOST_DEVICE Strided(T *data, const int64_t *sizes, const int64_t *strides, bool needed = true)
+      : data_(data), needed_(needed) {
     for (int d = 0; d < N; ++d) sizes_[d] = needed ? sizes[d] : 0, strides_[d] = needed ? strides[d] : 0;
   }
 
-  static constexpr int ndim() { return N; }
-  int64_t size(int d) const { return sizes_[d < 0 ? d + N : d]; }
-  int64_t stride(int d) const { return strides_[d < 0 ? d + N : d]; }
-  const int64_t *sizes() const { return sizes_; }
-  const int64_t *strides() const { return strides_; }
-  int64_t numel() const {
+  OPWRIGHT_HOST_DEVICE static constexpr int ndim() { return N; }
+  OPWRIGHT_HOST_DEVICE int64_t size(int d) const { return sizes_[d < 0 ? d + N : d]; }
+  OPWRIGHT_HOST_DEVICE int64_t stride(int d) const { return strides_[d < 0 ? d + N : d]; }
+  OPWRIGHT_HOST_DEVICE const int64_t *sizes() const { return sizes_; }
+  OPWRIGHT_HOST_DEVICE const int64_t *strides() const { return strides_; }
+  OPWRIGHT_HOST_DEVICE int64_t numel() const {
     int64_t n = needed_;
     for (int d = 0; d < N; ++d) n *= sizes_[d];
     return n;
   }
-  bool needed() const { return needed_; }
-  explicit operator bool() const { return needed_; }
+  OPWRIGHT_HOST_DEVICE bool needed() const { return needed_; }
+  OPWRIGHT_HOST_DEVICE explicit operator bool() const { return needed_; }
 
   template <class... I>
-  T &operator()(I... index) const {
+  OPWRIGHT_HOST_DEVICE T &operator()(I... index) const {
     static_assert(sizeof...(I) == N, "a view of rank N takes N indices");
     const int64_t at[] = {int64_t(index)..., 0};
     int64_t offset = 0;
     for (int d = 0; d < N; ++d) offset += at[d] * strides_[d];
     return data_[offset];
   }
-  decltype(auto) operator[](int64_t i) const {
+  OPWRIGHT_HOST_DEVICE decltype(auto) operator[](int64_t i) const {
     static_assert(N >= 1, "a view of rank 0 has one element: x()");
     if constexpr (N == 1)
       return (data_[i * strides_[0]]);
@@ -64,7 +72,26 @@ class Strided {
       return Strided<T, N - 1>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1, needed_);
   }
 
+#if defined(OPWRIGHT_CUDA_TEXT) && !defined(__CUDACC_RTC__)
+  /* As PyTorch's; U is T, or const T. */
+  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits>
+  PackedTensorAccessor32<U, M, PtrTraits> packed_accessor32() const {
+    return packed<PackedTensorAccessor32<U, M, PtrTraits>, M>();
+  }
+  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits>
+  PackedTensorAccessor64<U, M, PtrTraits> packed_accessor64() const {
+    return packed<PackedTensorAccessor64<U, M, PtrTraits>, M>();
+  }
+#endif
+
  private:
+#if defined(OPWRIGHT_CUDA_TEXT) && !defined(__CUDACC_RTC__)
+  template <class Packed, int M>
+  Packed packed() const {
+    static_assert(M == N, "a packed accessor has the rank of its view");
+    return Packed(data_, sizes_, strides_, needed_);
+  }
+#endif
   T *data_ = nullptr;
   int64_t sizes_[N + 1] = {}, strides_[N + 1] = {};
   bool needed_ = false;
@@ -76,37 +103,37 @@ class Tensor {
  public:
   using element_type = T;
   Tensor() = default;
-  Tensor(T *data, const int64_t *sizes, bool needed = true) : data_(data), needed_(needed) {
+  OPWRIGHT_HOST_DEVICE Tensor(T *data, const int64_t *sizes, bool needed = true) : data_(data), needed_(needed) {
     for (int d = 0; d < N; ++d) sizes_[d] = needed ? sizes[d] : 0;
   }
 
-  static constexpr int ndim() { return N; }
-  int64_t size(int d) const { return sizes_[d < 0 ? d + N : d]; }
-  int64_t stride(int d) const {
+  OPWRIGHT_HOST_DEVICE static constexpr int ndim() { return N; }
+  OPWRIGHT_HOST_DEVICE int64_t size(int d) const { return sizes_[d < 0 ? d + N : d]; }
+  OPWRIGHT_HOST_DEVICE int64_t stride(int d) const {
     int64_t s = 1;
     for (int e = N - 1; e > (d < 0 ? d + N : d); --e) s *= sizes_[e];
     return s;
   }
-  const int64_t *sizes() const { return sizes_; }
-  int64_t numel() const {
+  OPWRIGHT_HOST_DEVICE const int64_t *sizes() const { return sizes_; }
+  OPWRIGHT_HOST_DEVICE int64_t numel() const {
     int64_t n = needed_;
     for (int d = 0; d < N; ++d) n *= sizes_[d];
     return n;
   }
-  bool needed() const { return needed_; }
-  explicit operator bool() const { return needed_; }
-  T *data() const { return data_; }
-  T &flat(int64_t i) const { return data_[i]; }
+  OPWRIGHT_HOST_DEVICE bool needed() const { return needed_; }
+  OPWRIGHT_HOST_DEVICE explicit operator bool() const { return needed_; }
+  OPWRIGHT_HOST_DEVICE T *data() const { return data_; }
+  OPWRIGHT_HOST_DEVICE T &flat(int64_t i) const { return data_[i]; }
 
   template <class... I>
-  T &operator()(I... index) const {
+  OPWRIGHT_HOST_DEVICE T &operator()(I... index) const {
     static_assert(sizeof...(I) == N, "a view of rank N takes N indices");
     const int64_t at[] = {int64_t(index)..., 0};
     int64_t offset = 0;
     for (int d = 0; d < N; ++d) offset = offset * sizes_[d] + at[d];
     return data_[offset];
   }
-  decltype(auto) operator[](int64_t i) const {
+  OPWRIGHT_HOST_DEVICE decltype(auto) operator[](int64_t i) const {
     static_assert(N >= 1, "a view of rank 0 has one element: x()");
     if constexpr (N == 1)
       return (data_[i]);
@@ -114,7 +141,28 @@ class Tensor {
       return Tensor<T, N - 1>(data_ + i * stride(0), sizes_ + 1, needed_);
   }
 
+#if defined(OPWRIGHT_CUDA_TEXT) && !defined(__CUDACC_RTC__)
+  /* As PyTorch's; U is T, or const T. */
+  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits>
+  PackedTensorAccessor32<U, M, PtrTraits> packed_accessor32() const {
+    return packed<PackedTensorAccessor32<U, M, PtrTraits>, M>();
+  }
+  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits>
+  PackedTensorAccessor64<U, M, PtrTraits> packed_accessor64() const {
+    return packed<PackedTensorAccessor64<U, M, PtrTraits>, M>();
+  }
+#endif
+
  private:
+#if defined(OPWRIGHT_CUDA_TEXT) && !defined(__CUDACC_RTC__)
+  template <class Packed, int M>
+  Packed packed() const {
+    static_assert(M == N, "a packed accessor has the rank of its view");
+    int64_t strides[N + 1];
+    for (int d = 0; d < N; ++d) strides[d] = stride(d);
+    return Packed(data_, sizes_, strides, needed_);
+  }
+#endif
   T *data_ = nullptr;
   int64_t sizes_[N + 1] = {};
   bool needed_ = false;
@@ -127,22 +175,33 @@ class Tensor<T, any_rank> {
   using element_type = T;
   Tensor() = default;
   Tensor(T *data, const int64_t *sizes, int ndim, int64_t numel, bool needed = true)
-      : data_(data), numel_(needed ? numel : 0), sizes_(sizes), ndim_(ndim), needed_(needed) {}
+      : data_(data), numel_(needed ? numel : 0), sizes_(sizes), ndim_(ndim), needed_(needed) {
+#ifdef OPWRIGHT_CUDA_TEXT
+    for (int d = 0; d < ndim && d < device_axes && needed; ++d) copied_[d] = sizes[d];
+#endif
+  }
 
-  int ndim() const { return ndim_; }
-  int64_t size(int d) const { return sizes_[d < 0 ? d + ndim_ : d]; }
-  int64_t stride(int d) const {
+  OPWRIGHT_HOST_DEVICE int ndim() const { return ndim_; }
+  OPWRIGHT_HOST_DEVICE int64_t size(int d) const { return sizes()[d < 0 ? d + ndim_ : d]; }
+  OPWRIGHT_HOST_DEVICE int64_t stride(int d) const {
     int64_t s = 1;
-    for (int e = ndim_ - 1; e > (d < 0 ? d + ndim_ : d); --e) s *= sizes_[e];
+    for (int e = ndim_ - 1; e > (d < 0 ? d + ndim_ : d); --e) s *= sizes()[e];
     return s;
   }
-  const int64_t *sizes() const { return sizes_; }
-  int64_t numel() const { return numel_; }
-  bool needed() const { return needed_; }
-  explicit operator bool() const { return needed_; }
-  T *data() const { return data_; }
-  T &flat(int64_t i) const { return data_[i]; }
-  T &operator[](int64_t i) const { return data_[i]; }
+  OPWRIGHT_HOST_DEVICE const int64_t *sizes() const {
+#ifdef __CUDA_ARCH__
+    if (ndim_ > device_axes) __trap();
+    return copied_;
+#else
+    return sizes_;
+#endif
+  }
+  OPWRIGHT_HOST_DEVICE int64_t numel() const { return numel_; }
+  OPWRIGHT_HOST_DEVICE bool needed() const { return needed_; }
+  OPWRIGHT_HOST_DEVICE explicit operator bool() const { return needed_; }
+  OPWRIGHT_HOST_DEVICE T *data() const { return data_; }
+  OPWRIGHT_HOST_DEVICE T &flat(int64_t i) const { return data_[i]; }
+  OPWRIGHT_HOST_DEVICE T &operator[](int64_t i) const { return data_[i]; }
 
  private:
   T *data_ = nullptr;
@@ -150,6 +209,11 @@ class Tensor<T, any_rank> {
   const int64_t *sizes_ = nullptr;
   int ndim_ = 0;
   bool needed_ = false;
+#ifdef OPWRIGHT_CUDA_TEXT
+  /* The host's sizes are out of a device's reach. More axes than these stop a kernel that asks for a size. */
+  static constexpr int device_axes = 12;
+  int64_t copied_[device_axes] = {};
+#endif
 };
 
 }  // namespace opwright

@@ -2,20 +2,23 @@
  *
  * A build for this machine (OPWRIGHT_LIBMVEC) declares those that glibc has a vector form of: gcc then vectorises a
  * loop that calls them, within 4 ulp of the exact value, NaN and infinities included. Other builds have polynomials
- * for the most common ones and the C library's for the others.
+ * for the most common ones and the C library's for the others. CUDA's own are within 4 ulp, too, and have nothing that
+ * keeps a loop from being vectorised: device code has those.
  */
 #ifndef OPWRIGHT_VECTOR_H
 #define OPWRIGHT_VECTOR_H
 
+#include "device.h"
+
 #if defined(OPWRIGHT_LIBMVEC) && defined(__GLIBC__) && defined(__x86_64__) && !defined(__clang__) && \
-    (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35) && defined(__OPTIMIZE__)
+    (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35) && defined(__OPTIMIZE__) && !defined(OPWRIGHT_CUDA_COMPILER)
 #define OPWRIGHT_HAS_LIBMVEC
 #endif
 
 #include "polynomials.h"
 
 #define OPWRIGHT_BUILTIN(name, type, suffix) \
-  namespace opwright { namespace detail { inline type name##_(type x) { return __builtin_##name##suffix(x); } } }
+  namespace opwright { namespace detail { OPWRIGHT_HOST_DEVICE inline type name##_(type x) { return __builtin_##name##suffix(x); } } }
 #ifdef OPWRIGHT_HAS_LIBMVEC
 #define OPWRIGHT_VECTOR(name)                                                           \
   extern "C" {                                                                          \
@@ -23,8 +26,8 @@
   __attribute__((simd("notinbranch"))) double name(double) noexcept;                    \
   }                                                                                     \
   namespace opwright { namespace detail {                                               \
-  inline float name##_(float x) { return ::name##f(x); }                                \
-  inline double name##_(double x) { return ::name(x); }                                 \
+  OPWRIGHT_HOST_DEVICE inline float name##_(float x) { return ::name##f(x); }                                \
+  OPWRIGHT_HOST_DEVICE inline double name##_(double x) { return ::name(x); }                                 \
   } }
 #define OPWRIGHT_VECTOR_OF_TWO(name)                                                    \
   extern "C" {                                                                          \
@@ -32,22 +35,26 @@
   __attribute__((simd("notinbranch"))) double name(double, double) noexcept;            \
   }                                                                                     \
   namespace opwright { namespace detail {                                               \
-  inline float name##_(float x, float y) { return ::name##f(x, y); }                    \
-  inline double name##_(double x, double y) { return ::name(x, y); }                    \
+  OPWRIGHT_HOST_DEVICE inline float name##_(float x, float y) { return ::name##f(x, y); }                    \
+  OPWRIGHT_HOST_DEVICE inline double name##_(double x, double y) { return ::name(x, y); }                    \
   } }
 #define OPWRIGHT_POLYNOMIAL(name) OPWRIGHT_VECTOR(name)
 #else
 #define OPWRIGHT_VECTOR(name) OPWRIGHT_BUILTIN(name, float, f) OPWRIGHT_BUILTIN(name, double, )
 #define OPWRIGHT_VECTOR_OF_TWO(name)                                                    \
   namespace opwright { namespace detail {                                               \
-  inline float name##_(float x, float y) { return __builtin_##name##f(x, y); }          \
-  inline double name##_(double x, double y) { return __builtin_##name(x, y); }          \
+  OPWRIGHT_HOST_DEVICE inline float name##_(float x, float y) { return __builtin_##name##f(x, y); }          \
+  OPWRIGHT_HOST_DEVICE inline double name##_(double x, double y) { return __builtin_##name(x, y); }          \
   } }
+#ifdef OPWRIGHT_CUDA_COMPILER
+#define OPWRIGHT_POLYNOMIAL(name) OPWRIGHT_VECTOR(name)
+#else
 #define OPWRIGHT_POLYNOMIAL(name)                                                       \
   namespace opwright { namespace detail {                                               \
   OPWRIGHT_INLINE float name##_(float x) { return name##_inline(x); }                   \
   OPWRIGHT_INLINE double name##_(double x) { return name##_inline(x); }                 \
   } }
+#endif
 #endif
 
 OPWRIGHT_POLYNOMIAL(exp)
@@ -55,7 +62,7 @@ OPWRIGHT_POLYNOMIAL(expm1)
 OPWRIGHT_POLYNOMIAL(log)
 OPWRIGHT_POLYNOMIAL(log1p)
 OPWRIGHT_POLYNOMIAL(tanh)
-#ifdef OPWRIGHT_HAS_LIBMVEC
+#if defined(OPWRIGHT_HAS_LIBMVEC) || defined(OPWRIGHT_CUDA_COMPILER)
 OPWRIGHT_VECTOR(erf)
 OPWRIGHT_VECTOR(erfc)
 #else

@@ -4,6 +4,9 @@
 
 #include "check.h"
 #include "host.h"
+#ifdef OPWRIGHT_EMULATION
+#include "emulation/check.h"
+#endif
 
 namespace opwright {
 
@@ -16,10 +19,16 @@ class Workspace {
       detail::refuse("a workspace of ", n, " elements is larger than memory");
     if (n > 0) data_ = static_cast<T *>(detail::host->allocate(size_t(n) * sizeof(T), stream));
     if (n > 0 && !data_) detail::refuse("no memory for a workspace of ", n, " elements of ", int(sizeof(T)), " bytes");
+#ifdef OPWRIGHT_EMULATION
+    emulation::lend(data_, size_t(n) * sizeof(T), "a workspace", sizeof(T));
+#endif
   }
   Workspace(const Workspace &) = delete;
   Workspace &operator=(const Workspace &) = delete;
   ~Workspace() {
+#ifdef OPWRIGHT_EMULATION
+    emulation::take_back(data_);
+#endif
     if (data_) detail::host->release(data_, stream_);
   }
   T *data() const { return data_; }

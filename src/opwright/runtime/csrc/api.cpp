@@ -1,4 +1,5 @@
 // What Python calls, through ctypes: plain C, so that one binary serves every Python.
+#include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <dlfcn.h>
 #include <torch/library.h>
@@ -116,6 +117,11 @@ OPW_EXPORT Kernel* opw_kernel_new(int64_t id, const char* name) {
   return kernel;
 }
 
+// For which devices it has kernels from now on.
+OPW_EXPORT void opw_kernel_serve(Kernel* kernel, int32_t cpu, int32_t cuda) {
+  kernel->cpu = cpu != 0, kernel->cuda = cuda != 0;
+}
+
 OPW_EXPORT void opw_kernel_publish(Kernel* kernel, uint64_t types, const opw_kernel* entry) {
   kernel->publish(types, entry);
 }
@@ -156,7 +162,12 @@ OPW_EXPORT void opw_operator_bind(Operator* op) {
   op->bound = true;
 }
 
-// Gives `op` its kernels at the CPU and Autograd keys. `backward` may be null: then `missing` is the error of backward(). So
+// Kernels for "cuda" are for devices of that type from now on (see device.h). Before opw_operator_register.
+OPW_EXPORT void opw_set_accelerator(int32_t type) {
+  accelerator = static_cast<c10::DeviceType>(type);
+}
+
+// Gives `op` its kernels at the keys of devices and autograd. `backward` may be null: then `missing` is the error of backward(). So
 // may `jvp`, its forward mode.
 OPW_EXPORT int32_t opw_operator_register(Operator* op, const Operator* forward, const Operator* backward, const Operator* jvp,
                                          const int64_t* words, int64_t count, const char* node_name, const char* missing) {
@@ -179,17 +190,19 @@ OPW_EXPORT int32_t opw_operator_register(Operator* op, const Operator* forward, 
       libraries->back().impl(full.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));
     };
     if (!op->bound) {
-      add(c10::DispatchKey::CPU, std::make_unique<CPUKernel>(op));
+      add(c10::DispatchKey::CPU, std::make_unique<DeviceKernel>(op));  // devices that it has nothing for get their error
+      add(accelerator_key(), std::make_unique<DeviceKernel>(op));
       add(c10::DispatchKey::CompositeExplicitAutograd, std::make_unique<RefuseKernel>(op));
     }
     add(c10::DispatchKey::NestedTensorCPU, std::make_unique<RefuseKernel>(op));  // not among the composite ones
+    add(c10::DispatchKey::NestedTensorCUDA, std::make_unique<RefuseKernel>(op));
     if (op->plan.factory) {
       add(c10::DispatchKey::BackendSelect, std::make_unique<FactoryKernel>(op));
       return 1;
     }
     add(c10::DispatchKey::Autograd, std::make_unique<AutogradKernel>(op));
     add(c10::DispatchKey::AutocastCPU, std::make_unique<AutocastKernel>(op));
-    add(c10::DispatchKey::AutocastCUDA, std::make_unique<AutocastKernel>(op));
+    add(at::autocast::get_autocast_dispatch_key_from_device_type(accelerator), std::make_unique<AutocastKernel>(op));
     if (op->plan.mutated.empty()) return 1;
     add(c10::DispatchKey::ADInplaceOrView, std::make_unique<InplaceKernel>(op));
     add(c10::DispatchKey::Negative, std::make_unique<LazyKernel>(op));

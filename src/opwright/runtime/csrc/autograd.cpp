@@ -23,7 +23,7 @@ bool requires_grad(const Derivative& d, c10::ArrayRef<c10::IValue> arguments) {
 
 void below_autograd(const Operator& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const auto below = keys & c10::after_autograd_keyset;
-  if (!op.bound && is_plain_cpu(below)) {
+  if (!op.bound && is_plain(below)) {
     const Mutated mutated(op, *stack);
     run(op, *stack);
     return mutated.bump();
@@ -93,7 +93,7 @@ void AutogradKernel::operator()(const c10::OperatorHandle&, c10::DispatchKeySet 
   const Mutated mutated(*op, *stack);
   mutated.check(recorded);
   if (recorded && C10_UNLIKELY(mutated.have_view_beside(d.result_slots))) {
-    if (is_plain_cpu(keys & c10::after_autograd_keyset)) check_overlap(*op, arguments);
+    if (is_plain(keys & c10::after_autograd_keyset)) check_overlap(*op, arguments);
     return run_on_copies(*op, stack);
   }
   const Tangents tangents(*op, arguments);

@@ -3,9 +3,17 @@
 #include "bundle.h"
 
 #include <c10/core/ScalarType.h>
+#include <dlfcn.h>
 #include <torch/library.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
+#include <cerrno>
 #include <cstring>
+#include <map>
+#include <mutex>
 
 #include "errors.h"
 #include "operator.h"
@@ -14,6 +22,7 @@
 extern "C" void opw_initialize(opw::Callbacks, _object*, _object*, _object*, _object*);
 extern "C" const char* opw_last_error();
 extern "C" opw::Kernel* opw_kernel_new(int64_t id, const char* name);
+extern "C" void opw_kernel_serve(opw::Kernel*, int32_t cpu, int32_t cuda);
 extern "C" void opw_kernel_publish(opw::Kernel*, uint64_t types, const opw_kernel*);
 extern "C" opw::Operator* opw_operator_new(opw::Kernel*, const char* qualified, const char* overload, const int64_t* plan,
                                            int64_t count, int32_t returns_residuals);
@@ -31,30 +40,72 @@ const opw_kernel* row(const opw_bundle_instance& instance) {
   const opw_library* table = instance.table(host());
   const char* name = loaded->kernels[instance.kernel].name;
   for (int32_t i = 0; table && i < table->count; ++i)
-    if (!std::strcmp(table->kernels[i].name, name) && !std::strcmp(table->kernels[i].instance, instance.name))
+    if (!std::strcmp(table->kernels[i].name, name) && !std::strcmp(table->kernels[i].instance, instance.name) &&
+        !std::strcmp(table->kernels[i].device, instance.device))
       return &table->kernels[i];
   TORCH_CHECK(false, name, " for ", instance.name, " is missing");
+}
+
+bool on_cpu(const opw_bundle_instance& instance) {
+  return !(instance.types & on_accelerator);
+}
+
+// A file that has no name, or soon none; -1 where there can't be one.
+int nameless(char* path) {
+#ifdef SYS_memfd_create
+  constexpr unsigned close_on_exec = 1, executable = 0x10;  // the latter since Linux 6.3
+  for (unsigned flags : {close_on_exec | executable, close_on_exec}) {
+    const int file = static_cast<int>(syscall(SYS_memfd_create, "opwright-bundle", flags));
+    if (file >= 0) return file;
+  }
+#endif
+  return mkstemp(path);
+}
+
+const opw_library* open_bytes(const opw_host* host, const unsigned char* bytes, size_t size) {
+  const char* folder = std::getenv("TMPDIR");
+  std::string path = std::string(folder && *folder ? folder : "/tmp") + "/opwright-bundle-XXXXXX";
+  const std::string pattern = path;
+  const int file = nameless(path.data());
+  TORCH_CHECK(file >= 0, "its CUDA kernels can't be put into a file in ", pattern, ": ", std::strerror(errno));
+  const bool named = path != pattern;
+  if (!named) path = "/proc/self/fd/" + std::to_string(file);
+  size_t done = 0;
+  for (ssize_t wrote = 1; done < size && wrote > 0; done += wrote > 0 ? wrote : 0) wrote = write(file, bytes + done, size - done);
+  const std::string why = std::strerror(errno);
+  void* library = done == size ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;  // for ever
+  const char* refused = done == size && !library ? dlerror() : nullptr;
+  if (named) unlink(path.c_str());
+  close(file);
+  TORCH_CHECK(library, "its CUDA kernels can't be loaded: ", refused ? refused : why.c_str());
+  const auto function = reinterpret_cast<opw_library_function>(dlsym(library, "opwright_library"));
+  const opw_library* table = function ? function(host) : nullptr;
+  TORCH_CHECK(table, "its CUDA kernels can't be loaded: there is no table of them");
+  return table;
 }
 
 // The callbacks that Python gives elsewhere. They throw: their callers are C++.
 // What is derived has, elsewhere, an instance for each choice of results; here it has one that computes all of them.
 void find(int64_t kernel, uint64_t key, int32_t* done) {
-  const bool derived = loaded->kernels[kernel].derived;
-  uint64_t types = derived ? key & 0xffffffff : key;
+  // Those for the CPU are there already. Those for GPUs are opened here, so that nothing is where there is no GPU.
+  uint64_t types = loaded->kernels[kernel].derived ? key & 0xffffffff : key;
+  const bool cpu = !(types & on_accelerator);
   std::string has;
   for (int32_t i = 0; i < loaded->instance_count; ++i) {
     const auto& instance = loaded->instances[i];
-    if (instance.kernel != kernel) continue;
+    if (instance.kernel != kernel || on_cpu(instance) != cpu) continue;
     has += (has.empty() ? "" : "; ") + std::string(instance.name);
-    if (!derived || instance.types != types) continue;
+    if (instance.types != types) continue;
     opw_kernel_publish(kernels[kernel], key, row(instance));
     *done = 1;
     return;
   }
   std::string met;
+  types &= ~on_accelerator;
   for (; types; types >>= 8)
     met += (met.empty() ? "" : ", ") + std::string(c10::toString(static_cast<at::ScalarType>((types & 0xff) - 1)));
   raise(Class::Unsupported, std::string(loaded->kernels[kernel].name) + "(): " + loaded->file + " has no kernel for " + met +
+                                (cpu ? "" : " on CUDA") +
                                 "\n  it has:       " + has + "\n  likely fix:   opwright.bundle(..., dtypes=[...]) with that one");
 }
 
@@ -105,10 +156,13 @@ void define(torch::Library& library, const opw_bundle_operator& op) {
 
 void make_kernels(const opw_bundle& bundle) {
   for (int32_t i = 0; i < bundle.kernel_count; ++i) kernels.push_back(opw_kernel_new(i, bundle.kernels[i].name));
+  std::vector<int32_t> cpu(kernels.size()), cuda(kernels.size());
   for (int32_t i = 0; i < bundle.instance_count; ++i) {
     const auto& instance = bundle.instances[i];
-    opw_kernel_publish(kernels[instance.kernel], instance.types, row(instance));
+    (on_cpu(instance) ? cpu : cuda)[instance.kernel] = 1;
+    if (on_cpu(instance)) opw_kernel_publish(kernels[instance.kernel], instance.types, row(instance));
   }
+  for (size_t i = 0; i < kernels.size(); ++i) opw_kernel_serve(kernels[i], cpu[i], cuda[i]);
 }
 
 void register_all(const opw_bundle& bundle) {
@@ -132,6 +186,15 @@ void register_all(const opw_bundle& bundle) {
 
 }  // namespace
 }  // namespace opw
+
+extern "C" const opw_library* opw_bundle_open(const opw_host* host, const unsigned char* bytes, size_t size) {
+  static std::mutex mutex;
+  static std::map<const void*, const opw_library*> opened;
+  std::lock_guard<std::mutex> lock(mutex);
+  const opw_library*& table = opened[bytes];
+  if (!table) table = opw::open_bytes(host, bytes, size);
+  return table;
+}
 
 extern "C" const char* opw_bundle_register(const opw_bundle* bundle) {
   static std::string failure;

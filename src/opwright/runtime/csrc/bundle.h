@@ -11,11 +11,12 @@ struct opw_bundle_kernel {
   int32_t derived;          // from a pointwise operator
 };
 
-// A kernel for certain element types, and the table that has it.
+// A kernel for certain element types on a device, and the table that has it. The table of one for "cuda" isn't asked for
+// before a call needs it.
 struct opw_bundle_instance {
   int32_t kernel;
-  uint64_t types;  // csrc/plan.h, Bound::types
-  const char *name;  // "T=f32"
+  uint64_t types;  // csrc/plan.h, Bound::types, with on_accelerator
+  const char *name, *device;  // "T=f32", "cuda"
   opw_library_function table;
 };
 
@@ -41,6 +42,9 @@ struct opw_bundle {
   const opw_bundle_instance *instances;
   const opw_bundle_operator *operators;
 };
+
+// The table of a kernel library whose file's bytes these are, opened at the first call. Throws where it can't be.
+extern "C" const opw_library *opw_bundle_open(const opw_host *host, const unsigned char *bytes, size_t size);
 
 // Registers what the dispatcher lacks. Null, or the text of what went wrong; that lives for ever. Throws nothing.
 extern "C" const char *opw_bundle_register(const opw_bundle *bundle);

@@ -1,5 +1,9 @@
-#include <ATen/EmptyTensor.h>
+#include <ATen/Context.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/item.h>
 #include <c10/core/DefaultDtype.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -101,13 +105,34 @@ void check_memory(const Operator& op, const Call& call) {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const at::Tensor& t = *call.inputs[i];
     if (!t.defined()) continue;
-    if (C10_UNLIKELY(!t.is_cpu()))
-      raise(Class::Argument, named(op, i) + " is on " + t.device().str() + ", expected cpu: all tensors of a call must be on "
-                             "one device");
     if (C10_UNLIKELY(!t.unsafeGetTensorImpl()->storage_initialized()))
       raise(Class::Argument, named(op, i) + " has no memory: its storage was freed (untyped_storage().resize_(0))");
   }
 }
+
+// A number on the CPU, for a kernel that runs elsewhere: filled in there, which no stream waits for and graphs can capture.
+at::Tensor moved(const at::Tensor& number, c10::Device device) {
+  at::AutoDispatchBelowADInplaceOrView guard;
+  at::Tensor there = at::full({}, number.item(), number.options().device(device));
+  there.unsafeGetTensorImpl()->set_wrapped_number(number.unsafeGetTensorImpl()->is_wrapped_number());
+  return there;
+}
+
+// The numbers of a pointwise call that aren't where it runs. None of those that are there may move.
+class Moved {
+ public:
+  explicit Moved(Call& call) {
+    for (auto& input : call.inputs) {
+      if (C10_LIKELY(!input->defined() || input->device() == call.device)) continue;
+      held_.reserve(call.inputs.size());
+      held_.push_back(moved(*input, call.device));
+      input = &held_.back();
+    }
+  }
+
+ private:
+  std::vector<at::Tensor> held_;
+};
 
 template <class F>
 void enter(const Operator& op, const opw_kernel& kernel, const Call& call, const Bound<int64_t>& bound, at::Tensor* outputs) {
@@ -132,25 +157,71 @@ void check_dense(const Operator& op, c10::ArrayRef<c10::IValue> arguments) {
   }
 }
 
+namespace {
+
+bool serves(const Operator& op, c10::Device device) {
+  return (device.is_cpu() && op.kernel->cpu) || (device.type() == accelerator && op.kernel->cuda);
+}
+
+// `input`: which tensor; none: the argument `device` of an operator without tensors.
+[[noreturn]] void refuse(const Operator& op, c10::Device device, std::optional<size_t> input) {
+  const std::string there = c10::DeviceTypeName(accelerator, /*lower_case=*/true), here = device.str();
+  const std::string known = op.kernel->cpu && op.kernel->cuda ? "cpu and " + there : op.kernel->cuda ? there : "cpu";
+  const std::string nearest = op.kernel->cpu ? "cpu" : there;
+  std::string fix = input ? "call it with ." + (nearest == "cpu" || nearest == "cuda" ? nearest + "()" : "to(\"" + nearest + "\")")
+                          : "device=\"" + nearest + "\"" + (device.is_cpu() ? "" : ", then .to(\"" + here + "\")");
+  if (device.is_cpu()) fix += ", or run its CUDA kernels on the CPU: load(..., backend=\"emulate\")";
+  raise(Class::Argument, (input ? named(op, *input) + " is on " : op.kernel->name + "(): device is ") + here +
+                             ", but this operator has kernels for " + known + " only\n  likely fix:   " + fix);
+}
+
+}  // namespace
+
 void refuse_device(const Operator& op, c10::ArrayRef<c10::IValue> arguments) {
   check_dense(op, arguments);
   size_t input = 0;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Kind kind = op.plan.arguments[i].kind;
-    const bool given = kind == Kind::Device && !arguments[i].isNone();
-    const auto device = given ? arguments[i].toDevice()
-                        : kind == Kind::Tensor && tensor_of(arguments[i]).defined() ? tensor_of(arguments[i]).device()
-                                                                                    : c10::Device(c10::kCPU);
+    if (kind == Kind::Device && !arguments[i].isNone() && !serves(op, arguments[i].toDevice()))
+      refuse(op, arguments[i].toDevice(), std::nullopt);
     const size_t number = input;
     input += kind == Kind::Tensor;
-    if (device.is_cpu()) continue;
-    raise(Class::Argument, (given ? op.kernel->name + "(): device" : named(op, number)) + " is " + (given ? "" : "on ") +
-                               device.str() + ", but this operator has kernels for cpu only\n  likely fix:   " +
-                               (given ? "device=\"cpu\", then .to(\"" + device.str() + "\")" : "call it with .cpu()"));
+    if (kind != Kind::Tensor || !tensor_of(arguments[i]).defined()) continue;
+    if (const auto device = tensor_of(arguments[i]).device(); !serves(op, device)) refuse(op, device, number);
   }
   Call call;  // without a tensor
   read(op, arguments, call);
   explain(op, call);
+}
+
+c10::Device place(const Operator& op, const Call& call) {
+  if (op.plan.factory) {
+    if (!serves(op, call.device)) refuse(op, call.device, std::nullopt);
+    if (call.device.is_cpu()) return call.device;
+    at::globalContext().lazyInitDevice(call.device.type());  // no tensor that is there has seen to it
+    return call.device.has_index() ? call.device : c10::impl::VirtualGuardImpl(call.device.type()).getDevice();
+  }
+  const auto goes_anywhere = [&](size_t i) {
+    const at::Tensor& t = *call.inputs[i];
+    return op.plan.broadcast == Broadcast::Pointwise && !op.plan.inputs[i].mutated && t.is_cpu() && t.dim() == 0;
+  };
+  std::optional<size_t> first, number;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.inputs[i]->defined()) continue;
+    if (C10_UNLIKELY(goes_anywhere(i))) {
+      if (!number) number = i;
+      continue;
+    }
+    const auto device = call.inputs[i]->device();
+    if (C10_UNLIKELY(!serves(op, device))) refuse(op, device, i);
+    if (!first) first = i;
+    if (const auto expected = call.inputs[*first]->device(); C10_UNLIKELY(device != expected))
+      raise(Class::Argument, named(op, i) + " is on " + device.str() + ", " + argument_name(op, *first) + " on " +
+                                 expected.str() + "; all tensors of a call must be on one device");
+  }
+  if (first) return call.inputs[*first]->device();
+  if (number && !serves(op, c10::kCPU)) refuse(op, c10::kCPU, *number);
+  return c10::kCPU;
 }
 
 void Call::read(Kind kind, const c10::IValue& value) {
@@ -167,13 +238,16 @@ void Call::read(Kind kind, const c10::IValue& value) {
       break;
     case Kind::Generator: if (!value.isNone()) generator = value.toGenerator(); break;
     case Kind::Dtype: dtype = value.isNone() ? c10::get_default_dtype_as_scalartype() : value.toScalarType(); break;
-    case Kind::Device: break;  // by now it is where the kernel is for
+    case Kind::Device: if (!value.isNone()) device = value.toDevice(); break;
     case Kind::Tensor:
     case Kind::Mask: TORCH_INTERNAL_ASSERT(false);
   }
 }
 
-void run(const Operator& op, const Call& call, at::Tensor* outputs) {
+void run(const Operator& op, Call& call, at::Tensor* outputs) {
+  call.device = place(op, call);
+  const OnDevice on(call.device);
+  const Moved numbers(call);
   Bound<int64_t> bound(op.plan);
   if (!call.axes.empty() || call.has_ellipsis || call.dtype)
     if (!preset(op.plan, call, bound)) explain(op, call);
@@ -183,7 +257,8 @@ void run(const Operator& op, const Call& call, at::Tensor* outputs) {
   const uint64_t wanted = call.wanted & ((uint64_t(2) << (op.plan.outputs.size() - 1)) - 1);
   // A kernel with one gradient needn't ask whether it is wanted.
   if (C10_UNLIKELY(op.plan.masked && !wanted)) return;
-  const uint64_t key = op.plan.derived ? bound.types | wanted << 32 : bound.types;
+  const uint64_t types = call.device.is_cpu() ? bound.types : bound.types | on_accelerator;
+  const uint64_t key = op.plan.derived ? types | wanted << 32 : types;
   const opw_kernel* kernel = op.kernel->find(key);
   if (C10_UNLIKELY(!kernel)) kernel = op.kernel->get(key);
   switch (op.plan.broadcast) {

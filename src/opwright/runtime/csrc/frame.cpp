@@ -2,10 +2,11 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
-#include <ATen/EmptyTensor.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/clone.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/fill.h>
+#include <ATen/ops/random.h>
 
 #include <limits>
 
@@ -30,12 +31,47 @@ void fill_deterministically(at::Tensor& t) {
 }
 
 // A key for one call, from the generator that torch.manual_seed seeds.
-opw_rng draw(const Call& call) {
-  const at::Generator& given = call.generator.defined() ? call.generator : at::detail::getDefaultCPUGenerator();
-  auto* generator = at::check_generator<at::CPUGeneratorImpl>(given);
-  std::lock_guard<std::mutex> lock(generator->mutex_);
-  return {generator->random64(), 0, nullptr, nullptr};
-}
+class Drawn {
+ public:
+  explicit Drawn(const Call& call) : rng{} {
+    const at::Generator given = call.generator.defined() ? call.generator : at::globalContext().defaultGenerator(call.device);
+    if (call.device.is_cpu()) on_cpu(given);
+    else if (is_capturing(call.device)) when_replayed(call.device, given);
+    else on_device(call.device, given);
+  }
+  opw_rng rng;
+
+ private:
+  void on_cpu(const at::Generator& given) {
+    auto* generator = at::check_generator<at::CPUGeneratorImpl>(given);
+    std::lock_guard<std::mutex> lock(generator->mutex_);
+    rng.seed = generator->random64();
+  }
+  // Its seed and how far it has got make a key that no other call has; nobody waits for the device.
+  void on_device(c10::Device device, at::Generator generator) {
+    TORCH_CHECK(generator.device().type() == device.type(), "Expected a '", device.type(),
+                "' device type for generator but found '", generator.device().type(), "'");
+    std::lock_guard<std::mutex> lock(generator.mutex());
+    const uint64_t offset = generator.get_offset();
+    generator.set_offset(offset + 4);  // the smallest step that PyTorch's own operators know
+    rng.seed = mixed(mixed(generator.current_seed()) + offset);
+  }
+  // A graph draws anew each time it is replayed: the key is a number on the device.
+  void when_replayed(c10::Device device, const at::Generator& generator) {
+    at::AutoDispatchBelowADInplaceOrView guard;
+    seed_ = at::empty({}, at::TensorOptions(at::kLong).device(device)).random_(INT64_MIN, std::nullopt, generator);
+    rng.seed_pointer = seed_.const_data_ptr<int64_t>();
+  }
+  // The finalizer of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators; OOPSLA 2014).
+  static uint64_t mixed(uint64_t z) {
+    z += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+  at::Tensor seed_;
+};
 
 }  // namespace
 
@@ -63,7 +99,7 @@ at::Tensor Frame::allocate(size_t output, c10::IntArrayRef sizes, c10::OptionalI
   const at::ScalarType type = output_type(plan(output), bound_);
   at::Tensor t;
   try {
-    t = strides ? at::detail::empty_strided_cpu(sizes, *strides, type) : at::detail::empty_cpu(sizes, type);
+    t = empty_on(call_.device, sizes, strides, type);
   } catch (const c10::Error& error) {
     refuse_result(output, sizes, error);
   }
@@ -164,7 +200,8 @@ int32_t Frame::resize(int64_t index, const int64_t* lengths) {
 
 void Frame::enter(const opw_kernel& kernel) {
   Text failure;
-  const opw_rng rng = C10_UNLIKELY(op_.plan.random) ? draw(call_) : opw_rng{};
+  std::optional<Drawn> drawn;
+  if (C10_UNLIKELY(op_.plan.random)) drawn.emplace(call_);
   const auto resize = [](void* self, int32_t index, const int64_t* lengths) -> int32_t {
     try {
       return static_cast<Frame*>(self)->resize(index, lengths);
@@ -172,9 +209,11 @@ void Frame::enter(const opw_kernel& kernel) {
       return 3;  // nothing may cross the C ABI; the kernel says it in its own words
     }
   };
-  const opw_call call{sizeof(opw_call), tensors_.data(), call_.scalars.data(), bound_.axes.data(), nullptr, -1, 0,
-                      &Text::take,      &failure,        &rng,                 resize,             this};
+  const opw_call call{sizeof(opw_call), tensors_.data(), call_.scalars.data(), bound_.axes.data(),
+                      native_stream(call_.device), call_.device.index(), 0, &Text::take, &failure,
+                      drawn ? &drawn->rng : nullptr, resize, this};
   if (C10_UNLIKELY(kernel.entry(&call))) raise(Class::Kernel, std::string(kernel.name) + "(): " + failure.text);
+  synchronize_if_asked(call_.device, op_.kernel->name);
 }
 
 // A bounded result keeps only what counts of it.

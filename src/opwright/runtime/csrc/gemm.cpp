@@ -8,6 +8,7 @@
 #include <chrono>
 #include <vector>
 
+#include "device.h"
 #include "opwright/abi.h"
 
 // The BLAS that PyTorch was built with, Fortran calling convention. Weak: some builds don't export it.
@@ -34,7 +35,13 @@ void blas(F gemm, const Gemm& g, const void* a, const void* b, void* c) {
 
 at::Tensor matrix(const void* data, bool transpose, int64_t rows, int64_t columns, int64_t ld, at::ScalarType type) {
   const int64_t row_stride = transpose ? 1 : ld, column_stride = transpose ? ld : 1;
-  return at::from_blob(const_cast<void*>(data), {rows, columns}, {row_stride, column_stride}, type);
+  const auto device = current_device();
+  const int64_t sizes[] = {rows, columns}, strides[] = {row_stride, column_stride};
+  return at::for_blob(const_cast<void*>(data), sizes)
+      .strides(strides)
+      .options(at::TensorOptions(type).device(device))
+      .target_device(device)
+      .make_tensor();
 }
 
 // Halves, and builds of PyTorch whose BLAS can't be called directly.
@@ -92,6 +99,10 @@ bool multiply(Multiplier by, int32_t dtype, const Gemm& asked, const void* a, co
   if (!asked.is_possible() || by < Multiplier::Chosen || by > Multiplier::Avx512) return false;
   if (type != at::kFloat && type != at::kDouble && type != at::kHalf && type != at::kBFloat16) return false;
   if (g.m == 0 || g.n == 0) return true;
+  if (const bool elsewhere = !current_device().is_cpu(); elsewhere && by <= Multiplier::Blas) {
+    aten(type, g, a, b, c);
+    return true;
+  }
   const bool has_tiles = type == at::kFloat || type == at::kDouble;
   if (by == Multiplier::Chosen) by = has_tiles ? fastest(g) : Multiplier::Blas;
   if (by == Multiplier::Blas) {

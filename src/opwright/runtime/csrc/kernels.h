@@ -56,7 +56,7 @@ struct RefuseKernel final : BoxedKernel {
   }
 };
 
-struct CPUKernel final : BoxedKernel {
+struct DeviceKernel final : BoxedKernel {
   using BoxedKernel::BoxedKernel;
   void operator()(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit::Stack* stack) {
     run(*op, *stack);

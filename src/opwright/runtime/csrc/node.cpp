@@ -21,12 +21,12 @@ class Keys {
     keys_ = keys_ | t.key_set();
     tangents_ |= torch::autograd::isFwGradDefined(t);
   }
-  // May these tensors go straight to the CPU kernel? Only if nobody else listens to the dispatcher.
+  // May these tensors go straight to our kernel? Only if nobody else listens to the dispatcher.
   bool may_skip_dispatcher() const {
     if (tangents_ || c10::GradMode::is_enabled() || at::hasThreadLocalCallbacks() || at::hasGlobalCallbacks())
       return false;
     const auto local = c10::impl::tls_local_dispatch_key_set();
-    return is_plain_cpu(((keys_ | local.included_) - local.excluded_) - c10::autograd_dispatch_keyset -
+    return is_plain(((keys_ | local.included_) - local.excluded_) - c10::autograd_dispatch_keyset -
                         c10::DispatchKeySet(c10::DispatchKey::BackendSelect));
   }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "device.h"
 #include "opwright/abi.h"
 #include "plan.h"
 
@@ -20,6 +21,7 @@ namespace opw {
 // them, from bit 32 on. Replaced as a whole by one atomic store, never freed: a call
 // in flight may still read the old one. One that was there before is used again, so that going back and forth between
 // the same libraries costs no memory.
+constexpr uint64_t on_accelerator = 0x80;  // in a key: of the first variable's byte, which doesn't need it
 struct Instance {
   uint64_t key;
   const opw_kernel* kernel;
@@ -34,6 +36,7 @@ struct Kernel {
   int64_t id;  // Python's name for it, in the callbacks
   std::string name;
   std::atomic<const Instances*> instances{new Instances};
+  std::atomic<bool> cpu{true}, cuda{false};  // for which devices there are instances, or may be
 
   const opw_kernel* find(uint64_t key) const {
     for (const auto& i : instances.load(std::memory_order_acquire)->list)
@@ -65,7 +68,7 @@ struct Operator {
   }
 };
 
-// The arguments of one call. Every tensor is a plain CPU one, or undefined.
+// The arguments of one call. Every tensor is a plain one, or undefined.
 struct Call {
   c10::SmallVector<const at::Tensor*, 8> inputs;
   c10::SmallVector<opw_scalar, 4> scalars;
@@ -75,9 +78,14 @@ struct Call {
   uint64_t wanted = ~uint64_t(0);  // bit i: output i
   at::Generator generator;         // undefined: the default one
   std::optional<at::ScalarType> dtype;
+  c10::Device device = c10::kCPU;  // where it runs: what a factory was asked for; `run` finds it for the others
 
   void read(Kind kind, const c10::IValue& value);  // anything but a tensor and the mask
 };
+
+// Raises unless all tensors are on one device that there are kernels for; says which (pointwise operators take numbers from
+// the CPU beside tensors elsewhere).
+c10::Device place(const Operator& op, const Call& call);
 
 // Raises for tensors that no kernel is for: sparse, nested, quantized, or elsewhere. PyTorch's own errors for those name no
 // argument.
@@ -91,7 +99,7 @@ struct WrongIndex {
 // Raises Python's error for a call that doesn't fit.
 [[noreturn]] void explain(const Operator& op, const Call& call, const WrongIndex* index = nullptr);
 
-// Where arguments are plain CPU tensors: raises if something mutated overlaps another argument, as check_values does.
+// Where arguments are plain tensors: raises if something mutated overlaps another argument, as check_values does.
 void check_overlap(const Operator& op, c10::ArrayRef<c10::IValue> arguments);
 
 // What the values of arguments have to obey: indices in range, nothing mutated that overlaps something.
@@ -106,15 +114,15 @@ std::string named(const Operator& op, size_t input);
 [[noreturn]] void refuse_memory(const Operator& op, const std::string& what, const c10::IntArrayRef& sizes, at::ScalarType type,
                                 const c10::Error& error);
 
-// Checks the arguments, allocates op.returns() outputs (undefined where not wanted), and runs the CPU kernel.
-void run(const Operator& op, const Call& call, at::Tensor* outputs);
+// Checks the arguments, allocates op.returns() outputs (undefined where not wanted), and runs the kernel for their device.
+void run(const Operator& op, Call& call, at::Tensor* outputs);
 // The same for arguments on a stack, which it pops; pushes the outputs.
 void run(const Operator& op, torch::jit::Stack& stack);
 
-// True if dispatching these keys below autograd ends in the plain CPU kernel, so that it may be called directly.
-inline bool is_plain_cpu(c10::DispatchKeySet below_autograd) {
-  const auto keys = below_autograd - c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView);
-  return keys.highestPriorityTypeId() == c10::DispatchKey::CPU;
+// True if dispatching these keys below autograd ends in a kernel of ours, so that it may be called directly.
+inline bool is_plain(c10::DispatchKeySet below_autograd) {
+  const auto key = (below_autograd - c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView)).highestPriorityTypeId();
+  return key == c10::DispatchKey::CPU || key == accelerator_key();
 }
 
 // The tensor of a stack slot: undefined for None.

@@ -8,11 +8,16 @@ import torch
 from torch import _C
 
 from opwright.runtime.fake import DTYPES, TORCH_TYPES
+from opwright.runtime.python.accelerator import accelerator
 from opwright.runtime.python.operators import Operator
 from opwright.signature import Signature, TensorParam
 
-KEYS = ("AutocastCPU", "AutocastCUDA")
 Given = list[tuple[TensorParam, torch.Tensor]]
+
+
+def autocast_keys() -> tuple[str, str]:
+    """Where it is registered."""
+    return "AutocastCPU", f"Autocast{accelerator.key}"
 
 
 class Autocast:
@@ -21,7 +26,7 @@ class Autocast:
     def __init__(self, op: Operator) -> None:
         """`op`: what is called with the arguments, cast."""
         self._op = op
-        keys: list[Any] = [_C._parse_dispatch_key(key) for key in KEYS]  # noqa: SLF001 - as torch.library does
+        keys: list[Any] = [_C._parse_dispatch_key(key) for key in autocast_keys()]  # noqa: SLF001 - as torch.library does
         self._keys = _C.DispatchKeySet(keys[0]) | _C.DispatchKeySet(keys[1])
 
     def __call__(self, *given: Any, **named: Any) -> Any:

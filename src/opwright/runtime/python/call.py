@@ -16,6 +16,7 @@ from opwright.errors import KernelError
 from opwright.runtime import abi
 from opwright.runtime.fake import DTYPES, TORCH_TYPES
 from opwright.runtime.layouts import Layout
+from opwright.runtime.python.accelerator import accelerator, key_of
 from opwright.runtime.python.arguments import Arguments
 from opwright.runtime.python.decided import RESIZE, Decided, Lengths
 from opwright.runtime.python.interrupts import Mark, note, signals_held, taken
@@ -40,14 +41,16 @@ class Frame:
 
     _copied = "a contiguous copy"
 
-    def __init__(self, signature: Signature, call: Arguments, binding: Binding, returned: int) -> None:
-        """`returned`: how many of the results the operator returns."""
+    def __init__(
+        self, signature: Signature, call: Arguments, binding: Binding, returned: int, device: torch.device
+    ) -> None:
+        """`returned`: how many of the results the operator returns; `device`: where the tensors are."""
         self._signature, self._call, self._binding = signature, call, binding
         self._inputs: list[torch.Tensor | None] = []
         self._back: list[tuple[torch.Tensor, torch.Tensor]] = []  # mutated, and the copy that the kernel overwrites
         self._results: list[torch.Tensor | None] = []
         self._decided: dict[int, Decided] = {}
-        self._returned = returned
+        self._returned, self._device = returned, device
 
     def run(self, instance: Instance) -> list[torch.Tensor | None]:
         """Call the kernel; its results, None where the mask leaves one out.
@@ -91,7 +94,7 @@ class Frame:
 
     def _empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """Memory for a result."""
-        return torch.empty(shape, dtype=dtype, device="cpu")
+        return torch.empty(shape, dtype=dtype, device=self._device)
 
     def _layouts(self, tensors: Sequence[torch.Tensor | None]) -> list[Layout | None]:
         """The axes of the inputs and results as the kernel sees them."""
@@ -104,7 +107,9 @@ class Frame:
         for i, (shape, dtype) in enumerate(zip(shapes, types, strict=True)):
             tensor = None
             if any(isinstance(dim, DataAxis) for dim in shape):
-                self._decided[len(signature.tensors) + i] = Decided(signature, i, shape, dtype, self._binding)
+                self._decided[len(signature.tensors) + i] = Decided(
+                    signature, i, shape, dtype, self._binding, self._device
+                )
             elif self._call.mask is None or self._call.mask[i]:
                 if max(shape, default=0) > _LARGEST:
                     raise too_large(signature)
@@ -123,18 +128,30 @@ class Frame:
             tensors=rows,
             scalars=_scalars(signature, self._call),
             axes=abi.array_type(ctypes.c_int64, len(axes))(*axes),
-            device_index=abi.WITHOUT_DEVICE,
+            stream=accelerator.stream(self._device) if self._device.type != "cpu" else None,
+            device_index=abi.WITHOUT_DEVICE if self._device.type == "cpu" else self._device.index,
             fail=abi.address(fail),
             resize=abi.address(resize) if resize else None,
         )
+        drawn = None
         if signature.generator:
-            call.rng = ctypes.pointer(_draw(self._call.generator))
+            state, drawn = _draw(self._call.generator, self._device)
+            call.rng = ctypes.pointer(state)
         taken()  # of an earlier call, which another signal kept from seeing it
         status = entry(ctypes.byref(call))
         if (error := taken()) is not None:
             raise error
         if status != 0:
             raise KernelError(f"{signature.name}(): {b''.join(text).decode('utf-8', 'replace')}")
+        del drawn  # from here on PyTorch may use its memory for something else, which the stream comes to later
+        if self._device.type != "cpu":
+            self._synchronize_if_asked()
+
+    def _synchronize_if_asked(self) -> None:
+        try:
+            accelerator.synchronize_if_asked(self._device)
+        except RuntimeError as error:
+            raise KernelError(f"{self._signature.name}(): {error}") from error
 
     def _finish(self, lengths: Lengths) -> list[torch.Tensor | None]:
         for tensor, copy in self._back:
@@ -185,7 +202,22 @@ def _scalars(signature: Signature, call: Arguments) -> Any:
     return abi.array_type(abi.Scalar, len(values))(*values)
 
 
-def _draw(generator: torch.Generator | None) -> abi.Rng:
-    """A key for one call, from the generator given or the one that torch.manual_seed seeds: 64 bits, as they come."""
-    seed = torch.empty((), dtype=torch.int64, device="cpu").random_(_FULL_RANGE, None, generator=generator)
-    return abi.Rng(seed=int(seed) & (2**64 - 1))
+def _draw(generator: torch.Generator | None, device: torch.device) -> tuple[abi.Rng, torch.Tensor | None]:
+    """A key for one call, from the generator given or the one that torch.manual_seed seeds; and who holds it.
+
+    A graph draws anew each time it is replayed: then the key is a number on the device.
+    """
+    if device.type == "cpu":
+        return abi.Rng(seed=int(_random(generator, device)) & (2**64 - 1)), None
+    generator = generator or accelerator.generator(device)
+    if generator.device.type != device.type:
+        raise RuntimeError(f"Expected a '{device.type}' device type for generator but found '{generator.device.type}'")
+    if not accelerator.is_capturing():
+        return abi.Rng(seed=key_of(generator)), None
+    seed = _random(generator, device)
+    return abi.Rng(seed_pointer=seed.data_ptr()), seed
+
+
+def _random(generator: torch.Generator | None, device: torch.device) -> torch.Tensor:
+    """64 bits, as they come."""
+    return torch.empty((), dtype=torch.int64, device=device).random_(_FULL_RANGE, None, generator=generator)

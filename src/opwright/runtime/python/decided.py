@@ -22,9 +22,16 @@ class Decided:
     """One such result. Before the kernel has spoken its sizes are bounds, or -1."""
 
     def __init__(
-        self, signature: Signature, index: int, shape: Sequence[int | DataAxis], dtype: DType, binding: Binding
+        self,
+        signature: Signature,
+        index: int,
+        shape: Sequence[int | DataAxis],
+        dtype: DType,
+        binding: Binding,
+        device: torch.device,
     ) -> None:
         """`index`: among the results; `shape`: as `output_shapes` gives it."""
+        self._device = device
         self.dtype, self.dims = TORCH_TYPES[dtype], list(shape)
         self.sizes = [_most(dim, binding) if isinstance(dim, DataAxis) else dim for dim in shape]
         if any(size < 0 and not _is_open(dim) for dim, size in zip(shape, self.sizes, strict=True)):
@@ -33,7 +40,7 @@ class Decided:
         self.tensor = None
         if -1 not in self.sizes:
             with memory_for(signature, f"result number {index + 1}", self.sizes, self.dtype):
-                self.tensor = _empty(self.sizes, self.dtype)
+                self.tensor = self._empty()
         self.is_bounded = self.tensor is not None
 
     def decide(self, given: Sequence[int], known: dict[str, int]) -> int:
@@ -49,9 +56,12 @@ class Decided:
                 return OTHER_LENGTH
         if not self.is_bounded and not self.resized:
             self.sizes = [known[dim.name] if isinstance(dim, DataAxis) else dim for dim in self.dims]
-            self.tensor = _empty(self.sizes, self.dtype)
+            self.tensor = self._empty()
         self.resized = True
         return 0
+
+    def _empty(self) -> torch.Tensor:
+        return torch.empty(self.sizes, dtype=self.dtype, device=self._device)
 
     def result(self, known: dict[str, int]) -> torch.Tensor:
         """What counts of it."""
@@ -116,7 +126,3 @@ def _is_open(dim: int | DataAxis) -> bool:
 
 def _most(dim: DataAxis, binding: Binding) -> int:
     return -1 if dim.bound is None else dim.bound.evaluate(binding.axes)
-
-
-def _empty(sizes: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-    return torch.empty(sizes, dtype=dtype, device="cpu")

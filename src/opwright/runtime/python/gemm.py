@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from opwright.runtime.python.accelerator import running_on
 from opwright.runtime.python.exports import exported
+from opwright.runtime.python.foreign import tensor_at
 from opwright.runtime.python.interrupts import Mark, note
 from opwright.signature import DType
 
@@ -77,7 +79,7 @@ def gemm(dtype: int, transpose_a: int, transpose_b: int, m: int, n: int, k: int,
 
 def _multiply(dtype: torch.dtype, g: Gemm) -> None:
     function = _blas(dtype)
-    if function is not None and g.k > 0 and g.fits_int:
+    if function is not None and g.k > 0 and g.fits_int and running_on().type == "cpu":
         _call_blas(function, c_float if dtype is torch.float32 else c_double, g)
     else:
         _call_torch(dtype, g)
@@ -121,7 +123,9 @@ def _matrix(
     """A view of the kernel's memory."""
     strides = (1, distance) if transposed else (distance, 1)
     if not data or not rows or not columns:
-        return torch.empty((rows, columns), dtype=dtype, device="cpu")
+        return torch.empty((rows, columns), dtype=dtype, device=running_on())
+    if (device := running_on()).type != "cpu":
+        return tensor_at(data, (rows, columns), strides, dtype, device)
     last = (rows - 1) * strides[0] + (columns - 1) * strides[1] + 1
     memory = (ctypes.c_char * (last * dtype.itemsize)).from_address(data)
     return torch.frombuffer(memory, dtype=dtype).as_strided((rows, columns), strides)

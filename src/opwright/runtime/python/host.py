@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from opwright.runtime import abi
+from opwright.runtime.python.accelerator import running_on
 from opwright.runtime.python.exports import exported
 from opwright.runtime.python.gemm import GEMM, gemm
 from opwright.runtime.python.interrupts import Mark, note
@@ -45,7 +46,8 @@ def _piece(body: int, context: int | None) -> Any:
 def _parallel_for(begin: int, end: int, grain: int, body: int, context: Mark) -> None:
     try:
         piece = _piece(body, context.value)
-        loop = _torch_parallel_for()
+        # Pieces in other threads wouldn't know that the call is another device's.
+        loop = _torch_parallel_for() if running_on().type == "cpu" else None
         if begin < end and (loop is None or loop(begin, end, max(grain, 1), piece, None) != 0):
             piece(begin, end, None)  # refused before anything ran: bodies don't throw
     except BaseException as error:  # noqa: BLE001 - the kernel is the caller
@@ -58,7 +60,7 @@ def _allocate(size: int, stream: Mark) -> int | None:
     """PyTorch aligns what it allocates on the CPU to 64 bytes."""
     address = None
     try:
-        block = torch.empty(size, dtype=torch.uint8, device="cpu")
+        block = torch.empty(size, dtype=torch.uint8, device=running_on())
         address = block.data_ptr()
         _blocks[address] = block
     except (RuntimeError, MemoryError, TypeError, OverflowError):

@@ -45,7 +45,7 @@ class PointwiseFrame(BatchedFrame):
         return tensor.to(self._type(param), copy=True)
 
     def _empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-        return torch.empty_strided(shape, self._strides, dtype=dtype, device="cpu")
+        return torch.empty_strided(shape, self._strides, dtype=dtype, device=self._device)
 
     def _layouts(self, tensors: Sequence[torch.Tensor | None]) -> list[Layout | None]:
         expanded = super()._layouts(tensors)

@@ -9,9 +9,10 @@ import torch
 from torch import _C
 
 from opwright.runtime.interface import KernelState
+from opwright.runtime.python.accelerator import accelerator
 from opwright.runtime.python.arguments import Arguments
 from opwright.runtime.python.call import Frame, Instance
-from opwright.runtime.python.devices import check_cpu, keys_of, refuse
+from opwright.runtime.python.devices import keys_of, move_numbers, place, refuse
 from opwright.runtime.python.ending import keep_to_the_end
 from opwright.runtime.python.loops import BatchedFrame, PointwiseFrame
 from opwright.runtime.python.values import check_values
@@ -63,16 +64,25 @@ class Operator:
             return (answer,)
         return tuple(answer) if self.returned else ()
 
-    def on_cpu(self, *given: Any, **named: Any) -> Any:
-        """The CPU kernel."""
-        signature, call = self.signature, self.arguments(self.filled(given, named))
-        check_cpu(signature, call.tensors)
+    def on_device(self, *given: Any, **named: Any) -> Any:
+        """The kernel of the device that the tensors are on."""
+        call = self.arguments(self.filled(given, named))
+        device = place(self.kernel, call)
+        if device.type == "cpu":
+            return self._run(call, device)
+        with accelerator.on(device):
+            move_numbers(call, device)
+            return self._run(call, device)
+
+    def _run(self, call: Arguments, device: torch.device) -> Any:
+        signature = self.signature
         binding = call.bind()
-        check_values(signature, call, binding)
+        check_values(signature, call, binding, on_cpu=device.type == "cpu")
         if call.mask is not None and not any(call.mask):  # a kernel with one gradient needn't ask whether it is wanted
             return self.answer([None] * len(self.returned))
-        instance = self._instance(self.kernel.key(binding.types, self._wanted(call)))
-        return self.answer(self._frame(signature, call, binding, len(self.returned)).run(instance))
+        kind = "cpu" if device.type == "cpu" else "cuda"
+        instance = self._instance(self.kernel.key(binding.types, self._wanted(call), device=kind))
+        return self.answer(self._frame(signature, call, binding, len(self.returned), device).run(instance))
 
     def _wanted(self, call: Arguments) -> int:
         """Which results an instance of its own computes, bit by bit; 0: all that the caller wants."""
@@ -81,8 +91,8 @@ class Operator:
         return sum(1 << i for i, wanted in enumerate(call.mask) if wanted)
 
     def elsewhere(self, *given: Any, **named: Any) -> Any:
-        """The kernel on every other device: an error."""
-        refuse(self.signature, self.arguments(self.filled(given, named)))
+        """The kernel on every device that there is nothing for: an error."""
+        refuse(self.kernel, self.arguments(self.filled(given, named)))
 
     def selecting(self, _keys: Any, *given: Any, **named: Any) -> Any:
         """For operators without input tensors: goes to the device that was asked for."""

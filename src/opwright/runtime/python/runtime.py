@@ -11,8 +11,8 @@ from opwright.errors import OpwrightError
 from opwright.runtime import abi
 from opwright.runtime.interface import ForwardMode, KernelState
 from opwright.runtime.lifetime import keep_until_exit
-from opwright.runtime.python.autocast import KEYS as AUTOCAST_KEYS
-from opwright.runtime.python.autocast import Autocast
+from opwright.runtime.python.accelerator import accelerator
+from opwright.runtime.python.autocast import Autocast, autocast_keys
 from opwright.runtime.python.autograd import Differentiable
 from opwright.runtime.python.call import Instance
 from opwright.runtime.python.host import host
@@ -42,11 +42,14 @@ class PythonRuntime:
         """See the interface."""
         kernel.handle = {}
 
-    def open(self, path: str) -> Mapping[tuple[str, str], Instance]:
+    def renewed(self, kernel: KernelState) -> None:
+        """See the interface: here each call asks the kernel itself."""
+
+    def open(self, path: str) -> Mapping[tuple[str, str, str], Instance]:
         """See the interface."""
         table = _table(path)
         rows = (table.kernels[i] for i in range(table.count))
-        return {(r.name.decode(), r.instance.decode()): Instance(abi.ENTRY(r.entry), r.strided) for r in rows}
+        return {r.names: Instance(abi.ENTRY(r.entry), r.strided) for r in rows}
 
     def publish(self, kernel: KernelState, key: int, row: Instance) -> None:
         """See the interface."""
@@ -72,15 +75,17 @@ class PythonRuntime:
         library, signature = self._library(op.op.namespace), kernel.signature
         op.missing = None if backward else missing
         if not kernel.bound:
-            library.impl(op.op, op.on_cpu, "CPU")
+            library.impl(op.op, op.on_device, "CPU")  # devices that it has nothing for get their error
+            library.impl(op.op, op.on_device, accelerator.key)
             library.impl(op.op, op.elsewhere, "CompositeExplicitAutograd")
         library.impl(op.op, op.elsewhere, "NestedTensorCPU")  # not among the composite ones
+        library.impl(op.op, op.elsewhere, "NestedTensorCUDA")
         if signature.is_factory:
             library.impl(op.op, op.selecting, "BackendSelect", with_keyset=True)
             return
         rule = Differentiable(op, forward if backward else op, backward, wiring, jvp=jvp, node=node, missing=missing)
         library.impl(op.op, rule, "Autograd", with_keyset=True)
-        for key in AUTOCAST_KEYS:
+        for key in autocast_keys():
             library.impl(op.op, Autocast(op), key)
         if signature.mutated:
             library.impl(op.op, op.overwriting, "ADInplaceOrView", with_keyset=True)

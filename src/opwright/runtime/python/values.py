@@ -15,9 +15,14 @@ from opwright.signature import Binding, Signature, TensorParam, index_error
 _LARGEST = 2**63 - 1
 
 
-def check_values(signature: Signature, call: Arguments, binding: Binding) -> None:
-    """ArgumentError where something that is overwritten overlaps, or an index is out of its range."""
+def check_values(signature: Signature, call: Arguments, binding: Binding, *, on_cpu: bool = True) -> None:
+    """ArgumentError where something that is overwritten overlaps, or an index is out of its range.
+
+    Indices elsewhere aren't looked at: that would be to wait for the device.
+    """
     check_overlaps(signature, call.tensors)
+    if not on_cpu:
+        return
     for param, tensor in zip(signature.tensors, call.tensors, strict=True):
         if param.index_range and tensor is not None and tensor.numel():
             _check_indices(signature, call, binding, param, tensor)

@@ -1,0 +1,78 @@
+"""LLTM around CUDA kernels, in three forms: on a GPU, or emulated on the CPU.
+
+The products of matrices are PyTorch's `addmm`, that is cuBLAS: the `gemm` that kernels have is the CPU's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from lltm import LLTM, State
+from torch import Tensor
+
+import opwright
+from opwright.codegen.backends import Backend
+
+HERE = Path(__file__).parent
+
+
+class KernelLLTM(LLTM):
+    """`LLTM` with one kernel for all that is pointwise; the classes below say which.
+
+    Args:
+        features: of the input.
+        state: elements of `h`, and of the cell.
+        backend: ``"emulate"`` or `opwright.emulate(check=True)` for tensors on the CPU; otherwise what compiles the
+            kernel for a GPU, nvcc or NVRTC, whichever is there.
+    """
+
+    sources: tuple[str, ...]
+
+    def __init__(self, features: int, state: int, backend: str | Backend | None = None) -> None:
+        super().__init__(features, state)
+        self.ops = opwright.load(*(HERE / name for name in self.sources), backend=backend)
+
+    def cell(self, gates: Tensor, old_cell: Tensor) -> State:
+        """new_h and new_cell, each (batch, state), of gates (batch, 3 * state) and old_cell (batch, state)."""
+        raise NotImplementedError
+
+    def forward(self, x: Tensor, state: State) -> State:
+        """The state (new_h, new_cell) after `x`, (batch, features), and the state before it."""
+        old_h, old_cell = state
+        gates = torch.addmm(self.bias, torch.cat([old_h, x], dim=1), self.weights.t())
+        return self.cell(gates, old_cell)
+
+
+class PointerLLTM(KernelLLTM):
+    """Kernels on raw pointers; twice differentiable."""
+
+    sources = "lltm_cell.cpp", "lltm_cell.cu"
+
+    def cell(self, gates: Tensor, old_cell: Tensor) -> State:
+        """See `KernelLLTM.cell`."""
+        new_h, new_cell = self.ops.lltm_cell(gates, old_cell)
+        return new_h, new_cell
+
+
+class AccessorLLTM(KernelLLTM):
+    """Kernels on packed accessors; once differentiable."""
+
+    sources = ("lltm_accessors.cu",)
+
+    def cell(self, gates: Tensor, old_cell: Tensor) -> State:
+        """See `KernelLLTM.cell`."""
+        batch, state = old_cell.shape
+        new_h, new_cell = self.ops.lltm_accessors(gates.view(batch, 3, state), old_cell)
+        return new_h, new_cell
+
+
+class PointwiseLLTM(KernelLLTM):
+    """The function of one element, its kernels and derivatives made by Opwright; twice differentiable."""
+
+    sources = ("lltm_derived.cpp",)
+
+    def cell(self, gates: Tensor, old_cell: Tensor) -> State:
+        """See `KernelLLTM.cell`."""
+        new_h, new_cell = self.ops.lltm_derived(*gates.chunk(3, dim=1), old_cell)
+        return new_h, new_cell

@@ -1,0 +1,37 @@
+/* Accesses that aren't plain: atomic ones, and those of many bytes. */
+#include "check_touch.h"
+
+namespace opwright {
+namespace emulation {
+namespace check {
+
+void access(uintptr_t address, unsigned size, How how, Scope scope, uintptr_t code) {
+  Live *l = live;
+  if (!l || !in_kernel()) return;
+  if (l->atomic) {
+    if (l->atomic_seen) return;
+    l->atomic_seen = true, how = How::atomic_write, scope = l->scope;
+  }
+  const uint32_t reach = scope == Scope::block ? uint32_t(of_block) : 0;
+  switch (how) {
+    case How::read: return accessed<How::read>(*l, address, size, 0, code);
+    case How::write: return accessed<How::write>(*l, address, size, 0, code);
+    case How::atomic_read: return accessed<How::atomic_read>(*l, address, size, atomic | reach, code);
+    case How::atomic_write: return accessed<How::atomic_write>(*l, address, size, atomic | reach, code);
+  }
+}
+
+void access_range(uintptr_t address, size_t size, How how, uintptr_t code) {
+  constexpr unsigned largest = 16;
+  if (live && size && !in_kernel()) return host_access(address, size, how, code);
+  while (live && size) {
+    unsigned step = largest;
+    while (step > size || (address & (step - 1))) step /= 2;
+    access(address, step, how, Scope::device, code);
+    address += step, size -= step;
+  }
+}
+
+}  // namespace check
+}  // namespace emulation
+}  // namespace opwright

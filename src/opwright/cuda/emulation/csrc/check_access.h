@@ -1,0 +1,29 @@
+/* What the instrumented code of kernels calls for each of its loads, stores and atomic operations. */
+#ifndef OPWRIGHT_EMULATION_CHECK_ACCESS_H
+#define OPWRIGHT_EMULATION_CHECK_ACCESS_H
+
+#include "check_state.h"
+
+namespace opwright {
+namespace emulation {
+namespace check {
+
+enum class How : uint8_t { read, write, atomic_read, atomic_write };
+
+/* The running thread touches `size` bytes. `code`: the address that the call returns to. */
+void access(uintptr_t address, unsigned size, How how, Scope scope, uintptr_t code);
+
+/* The bytes behind a pointer of another kind of operation (copies): any number of them. */
+void access_range(uintptr_t address, size_t size, How how, uintptr_t code);
+
+/* Code of the host touches memory; and what was noted of it is forgotten. */
+void host_access(uintptr_t address, size_t size, How how, uintptr_t code);
+void forget_the_host();
+
+/* Looks at the write that may have been harmless, now that it was done. */
+void settle();
+
+}  // namespace check
+}  // namespace emulation
+}  // namespace opwright
+#endif

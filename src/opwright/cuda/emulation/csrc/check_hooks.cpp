@@ -1,0 +1,272 @@
+/* What the emulator tells the checker: launches, blocks, threads, barriers, memory. */
+#include <opwright/emulation/check.h>
+#include <opwright/emulation/fault.h>
+#include <opwright/emulation/hooks.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "check_access.h"
+#include "check_regions.h"
+#include "check_report.h"
+
+namespace opwright {
+namespace emulation {
+namespace check {
+namespace {
+
+/* One launch at a time is checked; others wait. */
+std::mutex &launching() {
+  static std::mutex *only = new std::mutex;
+  static const bool forks = pthread_atfork(nullptr, nullptr, [] { new (only) std::mutex; }) == 0; /* a child's is nobody's */
+  (void)forks;
+  return *only;
+}
+/* While it lives, no launch runs that uses the regions; in a kernel the launch is one's own. */
+struct BetweenLaunches {
+  const bool locks = !in_kernel();
+  BetweenLaunches() {
+    if (locks) launching().lock();
+  }
+  ~BetweenLaunches() {
+    if (locks) launching().unlock();
+  }
+  BetweenLaunches(const BetweenLaunches &) = delete;
+};
+
+struct Running {
+  Live state;
+  Context *context = nullptr;
+  std::unordered_map<Context *, std::unique_ptr<Block>> blocks;
+  std::vector<std::unique_ptr<Region>> shared;
+  Region parameters{0, 0, "the launch's arguments", Kind::internal};
+  size_t dynamic = 0;
+};
+Running &running() {
+  static Running *only = new Running; /* never destroyed: libraries free memory while the process ends */
+  return *only;
+}
+
+constexpr uintptr_t stacks_offset = uintptr_t(1) << 20; /* of an arena */
+constexpr uintptr_t parameter_bytes = 8192; /* CUDA's own limit is 4 KiB; the closure that holds them is on the host's stack */
+
+void set_sizes(unsigned (&into)[3], const dim3 &from) { into[0] = from.x, into[1] = from.y, into[2] = from.z; }
+
+void launch_begin(const Launch &launch) {
+  launching().lock();
+  Running &r = running();
+  Live &l = r.state;
+  l.launch = ++l.now;
+  l.kernel = launch.kernel;
+  l.orders = l.atomic = false, l.scope = Scope::device, l.pending.active = false, l.code_base = 0;
+  l.blocks.clear(), l.locations.clear(), l.silenced.clear(), l.sites.fill(Site());
+  set_sizes(l.block_size, launch.configuration.block), set_sizes(l.grid_size, launch.configuration.grid);
+  r.blocks.clear(), r.shared.clear();
+  r.dynamic = launch.configuration.shared;
+  r.context = nullptr, r.parameters.low = reinterpret_cast<uintptr_t>(launch.body), r.parameters.high = r.parameters.low + parameter_bytes;
+}
+
+void launch_end(const Launch &, bool) {
+  live->arena = 0; /* nobody's stack */
+  launching().unlock();
+}
+
+void enter(Context &context) {
+  Running &r = running();
+  if (r.context == &context) return;
+  r.context = &context;
+  r.state.arena = reinterpret_cast<uintptr_t>(&context) & ~(arena_bytes - 1);
+  r.state.shared_begin = reinterpret_cast<uintptr_t>(context.fixed) - r.state.arena, r.state.shared_end = stacks_offset;
+  r.state.block = r.blocks[&context].get();
+}
+
+void shared_allocated(Context &, void *memory, size_t bytes, const char *names) {
+  const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
+  auto &all = running().shared;
+  const auto same = [&](const std::unique_ptr<Region> &each) { return each->low == low && each->high == low + bytes; };
+  if (std::any_of(all.begin(), all.end(), same)) return;
+  const bool dynamic = !*names;
+  all.push_back(std::make_unique<Region>(low, low + bytes, dynamic ? "the dynamic shared memory" : names, dynamic ? Kind::dynamic_shared : Kind::shared));
+}
+
+void block_begin(Context &context) {
+  Running &r = running();
+  auto &block = r.blocks[&context];
+  if (!block) block = std::make_unique<Block>();
+  *block = Block();
+  block->number = static_cast<uint32_t>(r.state.blocks.size());
+  block->begin = block->barrier = ++r.state.now;
+  block->warps.resize((context.block_size.x * context.block_size.y * context.block_size.z + warp_size - 1) / warp_size);
+  const uint64_t x = context.block.x, y = context.block.y, z = context.block.z;
+  r.state.blocks.push_back(x + context.grid_size.x * (y + context.grid_size.y * z));
+  r.context = nullptr;
+  enter(context);
+  r.state.me = block->number << thread_bits;
+  if (!r.dynamic) shared_allocated(context, context.dynamic, 0, ""); /* whoever touches it all the same is told */
+}
+
+void settle_pending() {
+  if (live && live->pending.active) settle();
+}
+
+void block_end(Context &) { settle_pending(); }
+
+void thread_switch(Context &context, unsigned, unsigned to) {
+  settle_pending();
+  enter(context);
+  live->me = live->block->number << thread_bits | to;
+}
+
+void block_barrier(Context &context, emulation::Place at, unsigned, unsigned returned) {
+  settle_pending();
+  enter(context);
+  if (returned) {
+    const std::string found = std::to_string(returned) + (returned == 1 ? " thread has" : " threads have") + " returned while the others wait at this barrier";
+    report({barrier, "divergent barrier", found,
+            "let every thread of the block come to each __syncthreads(): test the bounds around the work, not with an early return"},
+           Place{at.file, at.line});
+  }
+  meet_block();
+}
+
+void divergent_barrier(Context &context, emulation::Place here, emulation::Place others) {
+  settle_pending();
+  enter(context);
+  const std::string found = "other threads of the block wait at " + Place{others.file, others.line}.text() + ", this one has come to another barrier";
+  report({barrier, "divergent barrier", found, "let every thread of the block come to the same __syncthreads(): move it out of the branch"},
+         Place{here.file, here.line});
+}
+
+void warp_barrier(Context &context, unsigned warp, unsigned mask, unsigned came, emulation::Place) {
+  settle_pending();
+  enter(context);
+  (void)mask;
+  meet_lanes(warp, came);
+}
+
+std::string hexadecimal(unsigned mask) {
+  char text[16];
+  snprintf(text, sizeof(text), "0x%08x", mask);
+  return text;
+}
+
+void absent_lanes(Context &context, unsigned mask, unsigned absent, const char *what, emulation::Place at) {
+  settle_pending();
+  enter(context);
+  const std::string found = std::string(what) + " with mask " + hexadecimal(mask) + ": lanes " + hexadecimal(absent) + " don't take part";
+  report({lanes, "absent lanes", found, "name the lanes that come, all of them and no others: __ballot_sync() before the branch tells"},
+         Place{at.file, at.line});
+}
+
+static_assert(arena_size == arena_bytes, "where a block's memory lies");
+
+/* What compiled code touches until the end is one atomic operation, seen by the first of its accesses. */
+void atomic_begin(const void *, size_t) {
+  if (in_kernel()) live->atomic = true, live->atomic_seen = false;
+}
+
+void atomic_end(const void *address, size_t) {
+  if (!in_kernel()) return;
+  live->atomic = false;
+  synchronise(reinterpret_cast<uintptr_t>(address), live->scope, true, true, false);
+}
+
+void device_allocated(void *memory, size_t bytes, const char *what) {
+  const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
+  const BetweenLaunches alone;
+  add_region(low, low + bytes, what, Kind::allocated);
+}
+
+void device_freed(void *memory) {
+  const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
+  const BetweenLaunches alone;
+  const Region *region = region_at(low);
+  const uintptr_t high = region ? region->high : low;
+  if (remove_region(low)) remember_freed(low, high);
+}
+
+void grid_barrier(unsigned) { meet_grid(); }
+
+const Hooks table = {launch_begin, launch_end, block_begin, block_end, thread_switch, nullptr, block_barrier, divergent_barrier, warp_barrier,
+                     absent_lanes, shared_allocated, atomic_begin, atomic_end, device_allocated, device_freed, grid_barrier};
+const bool installed = [] {
+  live = &running().state;
+  install_hooks(&table);
+  return true;
+}();
+
+}  // namespace
+
+void stop(const char *kind, const std::string &text) { fault(kind, text.c_str()); }
+
+Region *shared_at(uintptr_t address) {
+  for (const auto &each : running().shared)
+    if (each->low <= address && address < each->high) return each.get();
+  return nullptr;
+}
+
+Region *shared_before(uintptr_t address) {
+  Region *last = nullptr;
+  for (const auto &each : running().shared)
+    if (each->low <= address && (!last || last->low < each->low)) last = each.get();
+  return last;
+}
+
+std::vector<std::string> shared_names() {
+  std::vector<std::string> names;
+  for (const auto &each : running().shared) names.push_back(each->name);
+  return names;
+}
+
+bool in_shared_memory(uintptr_t address) { return own_memory(address) && !live->own(address); }
+
+Region *host_parameters(uintptr_t address) {
+  Region &parameters = running().parameters;
+  return parameters.low <= address && address < parameters.high ? &parameters : nullptr;
+}
+
+}  // namespace check
+
+namespace {
+
+struct Lent {
+  uintptr_t low, high;
+};
+thread_local std::vector<Lent> given;
+
+void take_back(std::vector<Lent>::iterator which) {
+  const Lent gone = *which;
+  given.erase(which);
+  const check::BetweenLaunches alone;
+  check::remove_region(gone.low, gone.high); /* other OS threads may have lent the same memory, more or less of it */
+}
+
+}  // namespace
+
+void lend(const void *memory, size_t bytes, const char *name, size_t element) {
+  if (!memory || !bytes) return;
+  if (given.empty()) check::forget_the_host();
+  const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
+  const check::BetweenLaunches alone;
+  check::add_region(low, low + bytes, name, check::Kind::tensor, static_cast<unsigned>(element));
+  given.push_back({low, low + bytes});
+}
+
+void take_back(const void *memory) {
+  const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
+  const auto found = std::find_if(given.rbegin(), given.rend(), [&](const Lent &each) { return each.low == low; });
+  if (found != given.rend()) take_back(std::prev(found.base()));
+}
+
+void atomics_reach_block(bool block) {
+  if (check::in_kernel()) check::live->scope = block ? check::Scope::block : check::Scope::device;
+}
+
+size_t lent() { return given.size(); }
+
+void take_back_since(size_t count) {
+  while (given.size() > count) take_back(std::prev(given.end()));
+}
+
+}  // namespace emulation
+}  // namespace opwright

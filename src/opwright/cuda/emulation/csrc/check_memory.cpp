@@ -1,0 +1,113 @@
+/* Accesses of memory that a kernel may not touch, or not so. */
+#include "check_regions.h"
+#include "check_report.h"
+#include "check_touch.h"
+
+namespace opwright {
+namespace emulation {
+namespace check {
+namespace {
+
+const char *noun(How how) { return writes(how) ? "write" : "read"; }
+
+
+const char *owner(const Region &region) {
+  switch (region.kind) {
+    case Kind::tensor: return "tensor ";
+    case Kind::shared: return "shared array ";
+    case Kind::variable: return "variable ";
+    case Kind::allocated: return "the memory of ";
+    default: return "";
+  }
+}
+
+std::string extent(const Region &region) {
+  std::string text = owner(region) + region.name + ", which has " + bytes(region.high - region.low);
+  if (region.element) text += " (" + std::to_string((region.high - region.low) / region.element) + " elements)";
+  return text;
+}
+
+void nowhere(uintptr_t address, unsigned size, How how, uintptr_t code) {
+  uintptr_t low, high;
+  if (was_freed(address, &low, &high)) {
+    report({memory, std::string(noun(how)) + " of freed memory",
+            "got: byte " + std::to_string(address - low) + " of " + bytes(high - low) + " that cudaFree has taken back",
+            "free it after the last kernel that uses it"}, code);
+    return;
+  }
+  constexpr uintptr_t reach = uintptr_t(1) << 16;
+  if (address < 4096) {
+    report({memory, std::string(noun(how)) + " through a null pointer", "got: address " + std::to_string(address),
+            "an optional argument that wasn't given has no memory: test it first"}, code);
+  } else if (const Region *region = region_near(address, reach)) {
+    outside(*region, address, size, how, code);
+  } else {
+    report({memory, std::string(noun(how)) + " of memory that isn't the device's",
+            "got: a pointer to the host's memory, or none at all; expected: a tensor of the call, memory of cudaMalloc, shared memory",
+            "copy what the kernel needs to the device, or pass it by value"}, code);
+  }
+}
+
+/* Two of the emulator's headers, compiled with the kernel, touch the emulator's own memory; the others only what the kernel
+ * gives them. */
+bool internal(uintptr_t code) {
+  const std::vector<Place> all = places(code);
+  if (all.empty() || all.front().file.find("/opwright/emulation/") == std::string::npos) return false;
+  const std::string name = all.front().file.substr(all.front().file.rfind('/') + 1);
+  return name == "shared.h" || name == "launch.h";
+}
+
+Region *everything() {
+  static Region *only = new Region(0, ~uintptr_t(0), "the emulator's own memory", Kind::internal);
+  return only;
+}
+
+/* Where an address outside of the site's last region lies; null: it is fine, or silenced. */
+Region *find(uintptr_t address, unsigned size, How how, uintptr_t code) {
+  if (own_memory(address)) {
+    if (!in_shared_memory(address)) return nullptr; /* a thread's own stack, or the emulator's threadIdx */
+    Region *shared = shared_at(address);
+    return shared ? shared : shared_before(address); /* past its end */
+  }
+  Region *region = host_parameters(address);
+  if (!region) region = region_at(address);
+  if (!region) region = variable_at(address);
+  if (!region && internal(code)) return everything();
+  if (!region) nowhere(address, size, how, code);
+  return region;
+}
+
+}  // namespace
+
+void outside(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code) {
+  const bool before = address < region.low;
+  const uintptr_t away = before ? region.low - address : address - region.low;
+  std::string found = std::string("got: ") + bytes(size) + (before ? ", " + bytes(away) + " before " : " at byte " + std::to_string(away) + " of ");
+  found += extent(region);
+  if (!before && region.element && away % region.element == 0) found += ": index " + std::to_string(away / region.element);
+  const char *fix = region.kind == Kind::dynamic_shared ? "give the launch as much shared memory as the kernel uses (its third value, in bytes)"
+                                                        : "compare the index with the size before the access";
+  report({bounds, std::string("out of bounds ") + noun(how), found, fix}, code);
+}
+
+void unwritten(const Region &region, uintptr_t address, unsigned size, uintptr_t code) {
+  report({uninitialised, "read of uninitialised shared memory", "got: " + bytes(size) + ", " + spot(region, address) + ", which no thread of the block has written",
+          "write it first, with a __syncthreads() between; shared memory begins with whatever was there"}, code);
+}
+
+void misaligned(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code) {
+  report({alignment, std::string("misaligned ") + noun(how),
+          "got: " + bytes(size) + " at " + spot(region, address) + ", an address that is no multiple of " + std::to_string(size),
+          "vector accesses need addresses that are multiples of their size: check the offset, or access elements one by one"}, code);
+}
+
+Region *look_up(Live &l, Site &site, uintptr_t address, unsigned size, How how, uintptr_t code) {
+  Region *region = find(address, size, how, code);
+  if (!l.code_base) l.code_base = code - (uintptr_t(1) << 27); /* so that the whole library is within reach */
+  if (region) site = {code, region->low, region->high - region->low, region};
+  return region;
+}
+
+}  // namespace check
+}  // namespace emulation
+}  // namespace opwright

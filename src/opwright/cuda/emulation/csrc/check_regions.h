@@ -1,0 +1,39 @@
+/* The memory that kernels may touch, by address. */
+#ifndef OPWRIGHT_EMULATION_CHECK_REGIONS_H
+#define OPWRIGHT_EMULATION_CHECK_REGIONS_H
+
+#include <string>
+
+#include "check_shadow.h"
+
+namespace opwright {
+namespace emulation {
+namespace check {
+
+/* Adds a region; one that overlaps others becomes one with them ("x or y": two arguments of one memory). */
+void add_region(uintptr_t low, uintptr_t high, const std::string &name, Kind kind, unsigned element = 0);
+
+/* Takes one addition back, the last of [low, high) (0: of whatever end). False where there is none. */
+bool remove_region(uintptr_t low, uintptr_t high = 0);
+
+/* The region that holds an address, or null. */
+Region *region_at(uintptr_t address);
+
+/* As `spot`, of a tensor that is lent; empty where there is none. For code that isn't in a launch: regions come and go. */
+std::string spot_of_tensor(uintptr_t address);
+
+/* A region near an address outside of all, at most `reach` bytes away, or null. */
+Region *region_near(uintptr_t address, uintptr_t reach);
+
+/* Memory that was freed, for reports; forgotten once it is given out again. */
+void remember_freed(uintptr_t low, uintptr_t high);
+bool was_freed(uintptr_t address, uintptr_t *low, uintptr_t *high);
+
+/* A variable of a loaded library (__device__, __constant__, a literal) that holds the address, as a region; null where no library
+ * does. */
+Region *variable_at(uintptr_t address);
+
+}  // namespace check
+}  // namespace emulation
+}  // namespace opwright
+#endif

@@ -1,0 +1,48 @@
+/* Places in the author's source. */
+#include "check_source.h"
+
+#include <dlfcn.h>
+
+#include <fstream>
+
+#include "check_dwarf.h"
+
+namespace opwright {
+namespace emulation {
+namespace check {
+
+std::string Place::text() const { return known() ? file + ":" + std::to_string(line) : "an unknown line"; }
+
+std::vector<Place> places(uintptr_t address) {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<void *>(address), &info) || !info.dli_fname) return {};
+  const Dwarf *dwarf = Dwarf::of(info.dli_fname);
+  if (!dwarf) return {};
+  return dwarf->places(address - 1 - reinterpret_cast<uintptr_t>(info.dli_fbase)); /* a call's own, not the next line's */
+}
+
+bool authors(const std::string &file) {
+  for (const char *part : {"/opwright/include/", "/usr/include/", "/usr/lib/", "/lib/gcc/", "<built-in>"})
+    if (file.find(part) != std::string::npos) return false;
+  return true;
+}
+
+Place place(uintptr_t address) {
+  const std::vector<Place> all = places(address);
+  for (const Place &each : all)
+    if (each.known() && authors(each.file)) return each;
+  return {};
+}
+
+std::string line_text(const Place &place) {
+  std::ifstream file(place.file);
+  std::string line;
+  for (int number = 0; number < place.line; ++number)
+    if (!std::getline(file, line)) return "";
+  const size_t begin = line.find_first_not_of(" \t\r"), end = line.find_last_not_of(" \t\r");
+  return begin == std::string::npos ? "" : line.substr(begin, end + 1 - begin);
+}
+
+}  // namespace check
+}  // namespace emulation
+}  // namespace opwright

@@ -1,0 +1,147 @@
+/* What the checker knows of the launch that runs: the block, the thread, and what was ordered before it. */
+#ifndef OPWRIGHT_EMULATION_CHECK_STATE_H
+#define OPWRIGHT_EMULATION_CHECK_STATE_H
+
+#include <array>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "check_shadow.h"
+
+namespace opwright {
+namespace emulation {
+namespace check {
+
+constexpr uintptr_t arena_size = uintptr_t(1) << 27; /* aligned to its size; checked where the emulator's is known */
+
+/* How far a fence or an atomic operation reaches. */
+enum class Scope : uint8_t { block, device };
+
+/* The time of the last fence of each reach; 0: none. */
+struct Fenced {
+  uint32_t block = 0, device = 0;
+  uint32_t of(Scope scope) const { return scope == Scope::block ? block : device; }
+};
+
+/* What was released through a word of memory: everything of a thread before its fence, and everything of the others of its warp
+ * and block that was ordered before it by a barrier. Groups: the block's number, then the warp, or `whole` for the block. */
+struct Location {
+  static constexpr uint64_t whole = 63;
+  static uint64_t group(uint32_t block, uint64_t warp) { return uint64_t(block) << 6 | warp; }
+  std::unordered_map<uint32_t, Fenced> threads;
+  std::unordered_map<uint64_t, Fenced> groups;
+};
+
+/* Some lanes of a warp (or all threads of the block) have seen what was released there, until then. */
+struct Acquired {
+  const Location *location;
+  uint32_t time, warp, lanes;
+};
+
+struct Warp {
+  uint32_t full = 0; /* when all its lanes last met */
+  std::unique_ptr<std::array<std::array<uint32_t, 32>, 32>> clocks; /* [lane][other]: until when `other` was seen by lane */
+};
+
+struct Block {
+  uint32_t number = 0, begin = 0, barrier = 0;
+  std::vector<Warp> warps;
+  std::vector<Fenced> fences;   /* by thread; empty where none had any */
+  std::vector<Acquired> fresh;  /* since the last barrier */
+  std::vector<Acquired> known;  /* to all its threads */
+};
+
+/* A write that may have been harmless: it was, if the value is what it was before. */
+struct Pending {
+  bool active = false;
+  uintptr_t address = 0;
+  unsigned size = 0;
+  unsigned char before[16] = {};
+  std::string text;
+};
+
+/* What an instruction touched last. */
+struct Site {
+  uintptr_t code = 0, low = 0, bytes = 0;
+  Region *region = nullptr;
+};
+
+/* The launch that runs, and its running thread. One at a time: checked launches wait for each other. */
+struct Live {
+  uintptr_t arena = 0;                         /* of the running block: its shared memory and its threads' stacks */
+  uintptr_t shared_begin = 0, shared_end = 0; /* offsets in it */
+  uint32_t me = 0, now = 1;
+  bool atomic = false, atomic_seen = false; /* within an atomic function of CUDA; and its memory was looked at */
+  Scope scope = Scope::device;              /* of that function */
+  uint32_t launch = 0; /* when the launch, or its last grid-wide barrier, began */
+  Block *block = nullptr;
+  uintptr_t code_base = 0;
+  bool orders = false; /* whether anything was acquired in this launch */
+  Pending pending;
+  std::string kernel;
+  unsigned block_size[3] = {1, 1, 1}, grid_size[3] = {1, 1, 1};
+  std::vector<uint64_t> blocks; /* by number: its linear index in the grid */
+  std::unordered_map<uintptr_t, std::unique_ptr<Location>> locations;
+  std::unordered_set<uintptr_t> silenced; /* places whose faults the author knows */
+  std::array<Site, 1024> sites{};         /* by instruction */
+
+  /* Whether an address is a thread's stack or the emulator's threadIdx and the like. */
+  bool own(uintptr_t address) const {
+    const uintptr_t offset = address - arena;
+    return offset < shared_begin || offset - shared_end < arena_size - shared_end;
+  }
+  uint32_t thread() const { return me & ((1u << thread_bits) - 1); }
+  bool same_block(uint32_t who) const { return (who ^ me) >> thread_bits == 0; }
+  /* `since`: since when accesses of this memory count: the launch's begin, or the block's. */
+  bool ordered(const Access &access, uint32_t since) const {
+    if (access.stamp < since) return true;
+    if (same_block(access.who)) {
+      if (access.who == me && !(access.code & several)) return true;
+      if (access.stamp < block->barrier || in_warp(access)) return true;
+    }
+    return orders && acquired(access);
+  }
+  bool in_warp(const Access &access) const;
+  bool acquired(const Access &access) const;
+};
+
+/* What is known of the launch that is checked; never null once the runtime is loaded. Not thread-local: only one launch at a
+ * time is checked, and whose code calls is told by the stack that it runs on. */
+extern Live *live;
+
+/* Whether the calling code is a kernel's, and not the host's. */
+inline bool in_kernel() {
+  return live && ((reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) ^ live->arena) < arena_size);
+}
+
+/* Whether an address lies in the running block's arena. */
+inline bool own_memory(uintptr_t address) { return (address ^ live->arena) < arena_size; }
+
+/* The shared variable at an address of the running block, or null; the last one before it. */
+Region *shared_at(uintptr_t address);
+Region *shared_before(uintptr_t address);
+std::vector<std::string> shared_names();
+
+/* Whether an address is in the part of the arena where shared memory is. */
+bool in_shared_memory(uintptr_t address);
+
+/* Where the launch's arguments are, the host's until the kernel has copied them; null where they don't lie there. */
+Region *host_parameters(uintptr_t address);
+
+/* Stops the launch with that error; doesn't return. */
+[[noreturn]] void stop(const char *kind, const std::string &text);
+
+/* Events; all of them of the running thread. */
+void meet_block();                                  /* a barrier of the block is complete */
+void meet_lanes(unsigned warp, uint32_t mask);      /* a __syncwarp is complete */
+void meet_grid();                                   /* a barrier of the grid is complete */
+void fence(Scope scope);
+void synchronise(uintptr_t address, Scope scope, bool acquires, bool releases, bool fenced_itself); /* an atomic operation */
+
+}  // namespace check
+}  // namespace emulation
+}  // namespace opwright
+#endif

@@ -1,0 +1,130 @@
+/* One access of a kernel: is it memory that it may touch, and is it ordered with those before it? All of it inline: it is what
+ * checked kernels spend their time with.
+ */
+#ifndef OPWRIGHT_EMULATION_CHECK_TOUCH_H
+#define OPWRIGHT_EMULATION_CHECK_TOUCH_H
+
+#include <algorithm>
+
+#include "check_access.h"
+
+namespace opwright {
+namespace emulation {
+namespace check {
+
+constexpr bool writes(How how) { return how == How::write || how == How::atomic_write; }
+
+/* "1 byte", "4 bytes". */
+inline std::string bytes(uintptr_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
+
+struct Conflict {
+  Access other;
+  const char *did;
+};
+
+/* Faults; those that the author has silenced return. */
+void outside(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code);
+void misaligned(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code);
+void unwritten(const Region &region, uintptr_t address, unsigned size, uintptr_t code);
+void raced(const Region &region, uintptr_t address, unsigned size, How how, const Conflict &conflict, uintptr_t code);
+
+/* The region of an address that isn't where the instruction's last one was; null where it doesn't matter, or is silenced. */
+Region *look_up(Live &l, Site &site, uintptr_t address, unsigned size, How how, uintptr_t code);
+
+/* Two atomic operations don't race, if each reaches the other. */
+inline bool both_atomic(const Live &l, const Access &other, uint32_t flags) {
+  if (!(other.code & flags & atomic)) return false;
+  return !((other.code | flags) & of_block) || l.same_block(other.who);
+}
+
+inline bool conflicts(const Live &l, const Access &other, uint32_t flags, uint32_t since) {
+  return !l.ordered(other, since) && !both_atomic(l, other, flags);
+}
+
+inline void note_read(const Live &l, Cell &cell, const Access &mine, uint32_t since) {
+  if (cell.read.who == mine.who || l.ordered(cell.read, since)) {
+    cell.read = mine;
+  } else {
+    cell.other_stamp = mine.stamp, cell.other = mine.who;
+  }
+}
+
+inline void note_write(const Live &l, Cell &cell, Access mine, uint32_t since) {
+  const bool before = cell.write.who != mine.who || (cell.write.code & several);
+  if (before && !l.ordered(cell.write, since)) mine.code |= several;
+  cell.write = mine;
+  if (mine.code & atomic) return; /* plain reads before it stay of interest to later ones */
+  cell.read.stamp = cell.other_stamp = 0;
+}
+
+template <How how>
+inline bool examine(const Live &l, const Cell &cell, const Access &mine, uint32_t since, Conflict *conflict) {
+  if (conflicts(l, cell.write, mine.code, since)) {
+    *conflict = {cell.write, cell.write.code & atomic ? "atomically changed" : "wrote"};
+    return true;
+  }
+  if (!writes(how)) return false;
+  if (conflicts(l, cell.read, mine.code, since)) {
+    *conflict = {cell.read, "read"};
+    return true;
+  }
+  const Access other{cell.other_stamp, cell.other, cell.read.code & uint32_t(atomic)};
+  if (conflicts(l, other, mine.code, since)) {
+    *conflict = {{other.stamp, other.who, 0}, "read"};
+    return true;
+  }
+  return false;
+}
+
+inline bool initialised(const Live &l, const Region &region, const Cell &cell) {
+  return !region.shared() || (cell.write.stamp >= l.block->begin && l.same_block(cell.write.who));
+}
+
+template <How how>
+inline void touch(Live &l, Region &region, uintptr_t address, unsigned size, const Access &mine, uintptr_t code) {
+  const unsigned unit = 1u << region.shift;
+  if (!region.cells || ((address | size) & (unit - 1))) region.refine(address, size);
+  const uint32_t since = region.shared() ? std::max(l.block->begin, l.launch) : l.launch;
+  Cell *cell = region.cell(address), *const end = cell + ((size + (1u << region.shift) - 1) >> region.shift);
+  for (; cell != end; ++cell) {
+    Conflict conflict;
+    if (!writes(how) && !initialised(l, region, *cell)) return unwritten(region, address, size, code);
+    if (examine<how>(l, *cell, mine, since, &conflict)) {
+      raced(region, address, size, how, conflict, code);
+    }
+    if (writes(how)) note_write(l, *cell, mine, since);
+    else note_read(l, *cell, mine, since);
+  }
+}
+
+template <How how>
+inline void accessed(Live &l, uintptr_t address, unsigned size, uint32_t flags, uintptr_t code) {
+  if (l.pending.active) settle();
+  if (l.own(address)) return;
+  Site &site = l.sites[(code >> 2) % l.sites.size()];
+  Region *region = site.region;
+  if (site.code != code || address - site.low >= site.bytes) {
+    region = look_up(l, site, address, size, how, code);
+    if (!region) return;
+  }
+  if (region->kind == Kind::internal) return;
+  if (address >= region->high || region->high - address < size) return outside(*region, address, size, how, code);
+  if (address & (size - 1)) misaligned(*region, address, size, how, code);
+  const uint32_t distance = static_cast<uint32_t>(code - l.code_base) & ((1u << (32 - flag_bits)) - 1);
+  touch<how>(l, *region, address, size, {l.now, l.me, distance << flag_bits | flags}, code);
+}
+
+/* A plain access of compiled code. */
+template <How how>
+inline void plain_access(uintptr_t address, unsigned size, uintptr_t code) {
+  Live *l = live;
+  if (!l) return;
+  if (!in_kernel()) return host_access(address, size, how, code);
+  if (__builtin_expect(l->atomic, 0)) return access(address, size, how, Scope::device, code);
+  accessed<how>(*l, address, size, 0, code);
+}
+
+}  // namespace check
+}  // namespace emulation
+}  // namespace opwright
+#endif

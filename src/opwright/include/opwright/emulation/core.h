@@ -1,0 +1,13 @@
+/* All of the emulator's core, for rewritten CUDA sources. Nothing of the standard library but <stddef.h> and <stdint.h>. */
+#ifndef OPWRIGHT_EMULATION_CORE_H
+#define OPWRIGHT_EMULATION_CORE_H
+
+#include "atomics.h"
+#include "barrier.h"
+#include "context.h"
+#include "fault.h"
+#include "launch.h"
+#include "shared.h"
+#include "warp.h"
+
+#endif

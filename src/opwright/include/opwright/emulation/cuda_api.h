@@ -1,0 +1,328 @@
+/* CUDA's runtime API on one device, the emulator. Everything is done when its call returns; streams and events are kept. */
+#ifndef OPWRIGHT_EMULATION_CUDA_API_H
+#define OPWRIGHT_EMULATION_CUDA_API_H
+
+#include "cuda_types.h"
+#include "barrier.h"
+#include "launch.h"
+#include "memory_hints.h"
+#include "refused.h"
+
+namespace opwright {
+namespace emulation {
+
+/* The runtime's part (csrc/api*.cpp). Every function notes its error for cudaGetLastError. */
+OPWRIGHT_EMULATION_API cudaError_t note(cudaError_t error);
+OPWRIGHT_EMULATION_API cudaError_t last_error(bool clear);
+OPWRIGHT_EMULATION_API const char *error_name(cudaError_t error);
+OPWRIGHT_EMULATION_API const char *error_text(cudaError_t error);
+OPWRIGHT_EMULATION_API cudaError_t allocate(void **memory, size_t bytes, cudaMemoryType type, const char *what);
+OPWRIGHT_EMULATION_API cudaError_t release(void *memory, bool host);
+OPWRIGHT_EMULATION_API cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
+OPWRIGHT_EMULATION_API cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                                             size_t height, cudaMemcpyKind kind);
+OPWRIGHT_EMULATION_API cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t height);
+OPWRIGHT_EMULATION_API cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address);
+OPWRIGHT_EMULATION_API cudaError_t memory_left(size_t *left, size_t *total);
+OPWRIGHT_EMULATION_API cudaError_t create_event(cudaEvent_t *event, unsigned flags);
+OPWRIGHT_EMULATION_API cudaError_t destroy_event(cudaEvent_t event);
+OPWRIGHT_EMULATION_API cudaError_t record_event(cudaEvent_t event);
+OPWRIGHT_EMULATION_API cudaError_t query_event(cudaEvent_t event);
+OPWRIGHT_EMULATION_API cudaError_t elapsed(float *milliseconds, cudaEvent_t from, cudaEvent_t to);
+OPWRIGHT_EMULATION_API cudaError_t create_stream(cudaStream_t *stream);
+OPWRIGHT_EMULATION_API cudaError_t destroy_stream(cudaStream_t stream);
+OPWRIGHT_EMULATION_API cudaError_t allow_shared(int bytes); /* dynamic, of a block */
+OPWRIGHT_EMULATION_API cudaError_t device_attribute(int *value, cudaDeviceAttr attribute, int device);
+OPWRIGHT_EMULATION_API cudaError_t device_properties(cudaDeviceProp *properties, int device);
+OPWRIGHT_EMULATION_API cudaError_t select_device(int device);
+OPWRIGHT_EMULATION_API cudaError_t active_blocks(int *blocks, int threads, size_t shared);
+
+}  // namespace emulation
+}  // namespace opwright
+
+inline cudaError_t cudaGetLastError() { return ::opwright::emulation::last_error(true); }
+inline cudaError_t cudaPeekAtLastError() { return ::opwright::emulation::last_error(false); }
+inline const char *cudaGetErrorName(cudaError_t error) { return ::opwright::emulation::error_name(error); }
+inline const char *cudaGetErrorString(cudaError_t error) { return ::opwright::emulation::error_text(error); }
+
+/* Memory. */
+template <class T>
+inline cudaError_t cudaMalloc(T **memory, size_t bytes) {
+  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeDevice, "cudaMalloc");
+}
+template <class T>
+inline cudaError_t cudaMallocAsync(T **memory, size_t bytes, cudaStream_t) {
+  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeDevice, "cudaMallocAsync");
+}
+template <class T>
+inline cudaError_t cudaMallocManaged(T **memory, size_t bytes, unsigned = cudaMemAttachGlobal) {
+  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeManaged, "cudaMallocManaged");
+}
+template <class T>
+inline cudaError_t cudaMallocHost(T **memory, size_t bytes, unsigned = 0) {
+  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeHost, "cudaMallocHost");
+}
+template <class T>
+inline cudaError_t cudaHostAlloc(T **memory, size_t bytes, unsigned) {
+  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeHost, "cudaHostAlloc");
+}
+template <class T>
+inline cudaError_t cudaMallocPitch(T **memory, size_t *pitch, size_t width, size_t height) {
+  *pitch = (width + 511) / 512 * 512;
+  return ::opwright::emulation::allocate((void **)memory, *pitch * height, cudaMemoryTypeDevice, "cudaMallocPitch");
+}
+inline cudaError_t cudaFree(void *memory) { return ::opwright::emulation::release(memory, false); }
+inline cudaError_t cudaFreeAsync(void *memory, cudaStream_t) { return ::opwright::emulation::release(memory, false); }
+inline cudaError_t cudaFreeHost(void *memory) { return ::opwright::emulation::release(memory, true); }
+inline cudaError_t cudaHostRegister(void *, size_t, unsigned) { return cudaSuccess; }
+inline cudaError_t cudaHostUnregister(void *) { return cudaSuccess; }
+template <class T>
+inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned) {
+  *device = (T *)host;
+  return cudaSuccess;
+}
+inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *address) {
+  return ::opwright::emulation::attributes_of(attributes, address);
+}
+inline cudaError_t cudaMemGetInfo(size_t *left, size_t *total) { return ::opwright::emulation::memory_left(left, total); }
+inline cudaError_t cudaMemAdvise(const void *, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
+inline cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t = 0) { return cudaSuccess; }
+
+inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+  return ::opwright::emulation::copy(to, from, bytes, kind);
+}
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t = 0) {
+  return ::opwright::emulation::copy(to, from, bytes, kind);
+}
+inline cudaError_t cudaMemcpyPeer(void *to, int, const void *from, int, size_t bytes) {
+  return ::opwright::emulation::copy(to, from, bytes, cudaMemcpyDeviceToDevice);
+}
+inline cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                                cudaMemcpyKind kind) {
+  return ::opwright::emulation::copy_rows(to, to_pitch, from, from_pitch, width, height, kind);
+}
+inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                                     size_t height, cudaMemcpyKind kind, cudaStream_t = 0) {
+  return ::opwright::emulation::copy_rows(to, to_pitch, from, from_pitch, width, height, kind);
+}
+inline cudaError_t cudaMemset(void *to, int value, size_t bytes) {
+  return ::opwright::emulation::fill_rows(to, bytes, value, bytes, 1);
+}
+inline cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t = 0) {
+  return ::opwright::emulation::fill_rows(to, bytes, value, bytes, 1);
+}
+inline cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) {
+  return ::opwright::emulation::fill_rows(to, pitch, value, width, height);
+}
+inline cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t = 0) {
+  return ::opwright::emulation::fill_rows(to, pitch, value, width, height);
+}
+
+/* __device__ and __constant__ variables. */
+template <class T>
+inline cudaError_t cudaGetSymbolAddress(void **address, const T &symbol) {
+  *address = (void *)&symbol;
+  return cudaSuccess;
+}
+template <class T>
+inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &) {
+  *bytes = sizeof(T);
+  return cudaSuccess;
+}
+template <class T>
+inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
+                                      cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+  if (offset + bytes > sizeof(T)) return ::opwright::emulation::note(cudaErrorInvalidValue);
+  return ::opwright::emulation::copy((char *)&symbol + offset, from, bytes, kind);
+}
+template <class T>
+inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
+                                        cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+  if (offset + bytes > sizeof(T)) return ::opwright::emulation::note(cudaErrorInvalidValue);
+  return ::opwright::emulation::copy(to, (const char *)&symbol + offset, bytes, kind);
+}
+template <class T>
+inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset,
+                                           cudaMemcpyKind kind, cudaStream_t = 0) {
+  return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
+}
+template <class T>
+inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                                             cudaStream_t = 0) {
+  return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
+}
+
+/* Streams and events. */
+inline cudaError_t cudaStreamCreate(cudaStream_t *stream) { return ::opwright::emulation::create_stream(stream); }
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
+  return ::opwright::emulation::create_stream(stream);
+}
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned, int) {
+  return ::opwright::emulation::create_stream(stream);
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t stream) { return ::opwright::emulation::destroy_stream(stream); }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned = 0) {
+  return ::opwright::emulation::query_event(event);
+}
+inline cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status) {
+  *status = cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned) {
+  callback(stream, cudaSuccess, data);
+  return cudaSuccess;
+}
+inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void *data) {
+  function(data);
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventCreate(cudaEvent_t *event) { return ::opwright::emulation::create_event(event, cudaEventDefault); }
+inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned flags) {
+  return ::opwright::emulation::create_event(event, flags);
+}
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+  return ::opwright::emulation::create_event(event, flags);
+}
+inline cudaError_t cudaEventDestroy(cudaEvent_t event) { return ::opwright::emulation::destroy_event(event); }
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t = 0) { return ::opwright::emulation::record_event(event); }
+inline cudaError_t cudaEventSynchronize(cudaEvent_t event) { return ::opwright::emulation::query_event(event); }
+inline cudaError_t cudaEventQuery(cudaEvent_t event) { return ::opwright::emulation::query_event(event); }
+inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  return ::opwright::emulation::elapsed(milliseconds, from, to);
+}
+
+/* The device. */
+inline cudaError_t cudaGetDeviceCount(int *count) {
+  *count = 1;
+  return cudaSuccess;
+}
+inline cudaError_t cudaGetDevice(int *device) {
+  *device = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaSetDevice(int device) { return ::opwright::emulation::select_device(device); }
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
+  return ::opwright::emulation::device_properties(properties, device);
+}
+inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
+  return ::opwright::emulation::device_attribute(value, attribute, device);
+}
+inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+inline cudaError_t cudaThreadSynchronize() { return cudaSuccess; }
+inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
+inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  *least = *greatest = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceCanAccessPeer(int *can, int, int) {
+  *can = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDriverGetVersion(int *version) {
+  *version = 12080;
+  return cudaSuccess;
+}
+inline cudaError_t cudaRuntimeGetVersion(int *version) { return cudaDriverGetVersion(version); }
+inline cudaError_t cudaProfilerStart() { return cudaSuccess; }
+inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
+
+/* Kernels. */
+template <class F>
+inline cudaError_t cudaFuncSetAttribute(F &&, cudaFuncAttribute attribute, int value) {
+  return attribute == cudaFuncAttributeMaxDynamicSharedMemorySize ? ::opwright::emulation::allow_shared(value) : cudaSuccess;
+}
+template <class F>
+inline cudaError_t cudaFuncSetCacheConfig(F &&, cudaFuncCache) {
+  return cudaSuccess;
+}
+template <class F>
+inline cudaError_t cudaFuncSetSharedMemConfig(F &&, cudaSharedMemConfig) {
+  return cudaSuccess;
+}
+template <class F>
+inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, F &&) {
+  *attributes = {};
+  attributes->maxThreadsPerBlock = int(::opwright::emulation::most_threads);
+  attributes->numRegs = 32;
+  attributes->ptxVersion = attributes->binaryVersion = 80;
+  attributes->maxDynamicSharedSizeBytes = 48 * 1024;
+  attributes->preferredShmemCarveout = cudaSharedmemCarveoutDefault;
+  return cudaSuccess;
+}
+template <class F>
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, F &&, int threads, size_t shared) {
+  return ::opwright::emulation::active_blocks(blocks, threads, shared);
+}
+template <class F>
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, F &&, int threads, size_t shared,
+                                                                          unsigned) {
+  return ::opwright::emulation::active_blocks(blocks, threads, shared);
+}
+template <class F>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, F &&, size_t shared = 0, int limit = 0) {
+  int multiprocessors = 0, each = 0;
+  *block = limit > 0 && limit < int(::opwright::emulation::most_threads) ? limit : int(::opwright::emulation::most_threads);
+  ::opwright::emulation::device_attribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+  const cudaError_t error = ::opwright::emulation::active_blocks(&each, *block, shared);
+  *grid = multiprocessors * each;
+  return error;
+}
+template <class F, class S>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int *block, F &&kernel, S shared, int limit = 0) {
+  const int threads = limit > 0 ? limit : int(::opwright::emulation::most_threads);
+  return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, size_t(shared(threads)), limit);
+}
+
+namespace opwright {
+namespace emulation {
+
+template <int... I>
+struct Indices {};
+template <int N, int... I>
+struct Count : Count<N - 1, N - 1, I...> {};
+template <int... I>
+struct Count<0, I...> {
+  using type = Indices<I...>;
+};
+
+/* What `arguments` points to are the kernel's parameters, in order. */
+template <class... P, int... I>
+inline cudaError_t launch_by_pointer(const Configuration &configuration, void (*kernel)(P...), void **arguments, Indices<I...>,
+                                     const char *file, int line) {
+  launch(configuration, "the kernel of cudaLaunchKernel", file, line,
+         [kernel](auto &&...given) -> void { kernel(given...); },
+         *static_cast<typename same<P>::type *>(arguments[I])...);
+  return cudaSuccess;
+}
+
+}  // namespace emulation
+}  // namespace opwright
+
+template <class... P>
+inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments, size_t shared = 0,
+                                    cudaStream_t stream = 0, OPWRIGHT_EMULATION_HERE) {
+  using namespace ::opwright::emulation;
+  return launch_by_pointer(configuration(grid, block, shared, stream), kernel, arguments,
+                           typename Count<int(sizeof...(P))>::type(), file, line);
+}
+template <class... P>
+inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
+                                               size_t shared = 0, cudaStream_t stream = 0, OPWRIGHT_EMULATION_HERE) {
+  using namespace ::opwright::emulation;
+  return launch_by_pointer(cooperative(configuration(grid, block, shared, stream)), kernel, arguments,
+                           typename Count<int(sizeof...(P))>::type(), file, line);
+}
+template <class T>
+inline cudaError_t cudaLaunchKernel(T *, dim3, dim3, void **, size_t = 0, cudaStream_t = 0) {
+  static_assert(::opwright::emulation::never<T>,
+                "cudaLaunchKernel is emulated for a kernel's name or a typed function pointer, not for a void *");
+  return cudaErrorInvalidDeviceFunction;
+}
+
+#endif

@@ -1,0 +1,53 @@
+/* What a checker is told: fill in a table and install it before the first launch.
+ *
+ * With hooks every barrier and collective goes through the runtime, never through the inlined rounds (compiled code defines
+ * OPWRIGHT_EMULATION_CHECK, which leaves those out), and one worker runs all blocks. A hook may call fault(). It runs on
+ * the stack of the thread named, uninstrumented. Addresses of a block's own arena, `own(address)`, below `fixed` are the
+ * emulator's (threadIdx and the like); between `fixed` and `dynamic + bytes` shared memory; above, stacks.
+ */
+#ifndef OPWRIGHT_EMULATION_HOOKS_H
+#define OPWRIGHT_EMULATION_HOOKS_H
+
+#include "launch.h"
+
+namespace opwright {
+namespace emulation {
+
+struct Place {
+  const char *file;
+  int line;
+};
+
+struct Hooks {
+  void (*launch_begin)(const Launch &launch);
+  void (*launch_end)(const Launch &launch, bool failed);
+  void (*block_begin)(Context &block); /* before its first thread */
+  void (*block_end)(Context &block);   /* all its threads have returned */
+  void (*thread_switch)(Context &block, unsigned from, unsigned to); /* linear indices; also before a thread's first step */
+  void (*thread_exit)(Context &block, unsigned linear);
+  /* All threads that still run have come to a barrier; `epoch` is the new count. `returned`: how many didn't come because
+   * they have returned. */
+  void (*barrier)(Context &block, Place place, unsigned epoch, unsigned returned);
+  /* A thread has come to another __syncthreads than those that wait already. */
+  void (*divergent_barrier)(Context &block, Place here, Place others);
+  /* A __syncwarp of the lanes `came` of warp `warp` is complete; `mask` is what it named. Shuffles, votes and the other
+   * collectives order no accesses of memory, and aren't told. */
+  void (*warp_barrier)(Context &block, unsigned warp, unsigned mask, unsigned came, Place place);
+  /* A collective ends though lanes that its mask names have returned, a shuffle reads a lane that doesn't take part, or
+   * the lane that calls isn't in its own mask: `absent` are those lanes. */
+  void (*absent_lanes)(Context &block, unsigned mask, unsigned absent, const char *what, Place place);
+  void (*shared_allocated)(Context &block, void *memory, size_t bytes, const char *names); /* "" for dynamic */
+  void (*atomic_begin)(const void *address, size_t bytes); /* what is between is one atomic access */
+  void (*atomic_end)(const void *address, size_t bytes);
+  void (*device_allocated)(void *memory, size_t bytes, const char *what); /* by the runtime API */
+  void (*device_freed)(void *memory);
+  void (*grid_barrier)(unsigned epoch); /* all blocks of a cooperative launch have come */
+};
+
+/* Null entries are left out. Null: no checker. */
+OPWRIGHT_EMULATION_API void install_hooks(const Hooks *hooks);
+OPWRIGHT_EMULATION_API const Hooks *hooks();
+
+}  // namespace emulation
+}  // namespace opwright
+#endif

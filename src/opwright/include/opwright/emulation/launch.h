@@ -1,0 +1,72 @@
+/* kernel<<<grid, block, shared, stream>>>(arguments...) as a call. */
+#ifndef OPWRIGHT_EMULATION_LAUNCH_H
+#define OPWRIGHT_EMULATION_LAUNCH_H
+
+#include "../check.h"
+#include "context.h"
+
+namespace opwright {
+namespace emulation {
+
+/* What stands between <<< and >>>. */
+struct Configuration {
+  dim3 grid, block;
+  size_t shared;
+  const void *stream;
+  bool cooperative;
+};
+
+struct Launch {
+  Configuration configuration;
+  const char *kernel, *file;
+  int line;
+  void (*threads)(void *body); /* runs threads, from the one at hand until Context::leave_loop says enough */
+  void *body;
+};
+
+/* Runs the kernel to its end; null, or what went wrong (valid until this OS thread launches again). */
+OPWRIGHT_EMULATION_API const char *run(const Launch &launch);
+
+template <class Stream = const void *>
+inline Configuration configuration(dim3 grid, dim3 block, size_t shared = 0, Stream stream = {}) {
+  return {grid, block, shared, (const void *)stream, false};
+}
+inline Configuration cooperative(Configuration configuration) {
+  configuration.cooperative = true;
+  return configuration;
+}
+
+/* The threads of a block in their order, as a plain loop. */
+template <class Body>
+void threads(void *erased) {
+  Body &body = *static_cast<Body *>(erased);
+  Context &c = context();
+  const dim3 size = c.block_size;
+  unsigned x = c.thread.x, y = c.thread.y, z = c.thread.z, linear = c.linear;
+  do {
+    do {
+      do {
+        c.thread.x = x;
+        c.linear = linear++;
+        body();
+        if (__builtin_expect(c.leave_loop, 0)) return;
+      } while (++x < size.x);
+      c.thread.y = ++y;
+      x = 0;
+    } while (y < size.y);
+    c.thread.z = ++z;
+    c.thread.y = y = 0;
+  } while (z < size.z);
+}
+
+template <class Kernel, class... Arguments>
+__attribute__((noinline)) void launch(const Configuration &configuration, const char *name, const char *file, int line,
+                                      const Kernel &kernel, Arguments... arguments) {
+  auto body = [&kernel, arguments...] { kernel(arguments...); };
+  const char *failure = run({configuration, name, file, line, &threads<decltype(body)>, &body});
+  if (failure) detail::refuse(failure);
+}
+
+}  // namespace emulation
+}  // namespace opwright
+#endif

@@ -1,0 +1,30 @@
+/* CUDA's words for functions and variables. `__global__` and `__shared__` stay words: the rewriter looks for them. */
+#ifndef OPWRIGHT_EMULATION_QUALIFIERS_H
+#define OPWRIGHT_EMULATION_QUALIFIERS_H
+
+#define __device__
+#define __host__
+#define __constant__
+#define __managed__
+#define __grid_constant__
+#define __device_builtin__
+#define __builtin_align__(n) __attribute__((aligned(n)))
+#define __align__(n) __attribute__((aligned(n)))
+#define __forceinline__ inline __attribute__((always_inline))
+#define __inline_hint__
+#define __nv_pure__
+#define __launch_bounds__(...)
+#define __maxnreg__(...)
+#define __cluster_dims__(...) static_assert(false, "thread block clusters can't be emulated");
+#define __block_size__(...)
+#define CUDARTAPI
+#define CUDART_CB
+#define CUDARTAPI_CDECL
+
+#define CUDART_VERSION 12080
+#define CUDA_VERSION 12080
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 8
+#define __CUDACC_VER_BUILD__ 0
+
+#endif

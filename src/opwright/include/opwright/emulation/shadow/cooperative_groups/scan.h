@@ -1,0 +1,3 @@
+#include "../cooperative_groups.h"
+
+#include "../../groups/algorithms.h"

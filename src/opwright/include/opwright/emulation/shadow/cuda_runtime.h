@@ -1,0 +1,16 @@
+/* What every CUDA source includes, as the emulator has it; found in place of the toolkit's. */
+#ifndef OPWRIGHT_EMULATION_CUDA_RUNTIME_H
+#define OPWRIGHT_EMULATION_CUDA_RUNTIME_H
+
+#include "../qualifiers.h"
+#include "../core.h"
+#include "../vectors.h"
+#include "../refused.h"
+#include "../bits.h"
+#include "../memory_hints.h"
+#include "../math.h"
+#include "../cuda_api.h"
+
+#include <assert.h>
+
+#endif

@@ -1,0 +1,1 @@
+#error "tensor core fragments (mma.h, nvcuda::wmma) can't be emulated; leave them out: #ifndef OPWRIGHT_EMULATION"

@@ -1,0 +1,95 @@
+"""Kernels in sections, and inputs made from their signatures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+
+HERE = Path(__file__).parent
+SIZES = {"N": 101, "M": 37, "R": 21, "C": 35, "K": 5, "A": 3, "B": 6, "T": 0}
+_SECTION = re.compile(r"^// (?:kernel|fault): (\w+)(?:, (\w+), (.*)|, (\w+))?$", re.MULTILINE)
+_INPUT = re.compile(r"(\w+): (\w+)(?:\[([^\]]*)\])?(\?)?!?")
+
+
+class Section(NamedTuple):
+    """One kernel of a file: its operator's name, its text, and where that begins (a line's number).
+
+    Attributes:
+        kind: of the fault that is planted in it.
+        says: what the report of it has to say.
+    """
+
+    file: Path
+    name: str
+    text: str
+    line: int
+    kind: str = ""
+    says: str = ""
+
+    @property
+    def marked(self) -> set[int]:
+        """The lines that bear `here`."""
+        lines = self.text.splitlines()
+        return {self.line + number for number, line in enumerate(lines) if line.endswith("// here")}
+
+
+def sections(folder: str) -> Iterator[Section]:
+    """All kernels of the folder's CUDA sources."""
+    for file in sorted((HERE / folder).glob("*.cu")):
+        text = file.read_text("utf-8")
+        found = list(_SECTION.finditer(text))
+        for match, end in zip(found, [*(m.start() for m in found[1:]), len(text)], strict=True):
+            line = text.count("\n", 0, match.start()) + 1
+            kind, says = match[2] or match[4] or "", match[3] or ""
+            yield Section(file, match[1], text[match.start() : end], line, kind, says)
+
+
+def _made(dtype: str, shape: list[int], extra: int, generator: torch.Generator) -> torch.Tensor:
+    if dtype in {"i32", "i64"}:
+        kind = torch.int32 if dtype == "i32" else torch.int64
+        return torch.randint(-2, SIZES["M"] + extra + 2, shape, generator=generator, dtype=kind)
+    if dtype == "u8":
+        return torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
+    return torch.randn(shape, generator=generator)
+
+
+def _size(dim: str, extra: int) -> int:
+    dim = dim.strip()
+    if dim.isdigit():
+        return int(dim)
+    if dim in SIZES:
+        return SIZES[dim] + extra
+    return SIZES["N"] + SIZES["K"] - 1 + 2 * extra  # N + K - 1
+
+
+def inputs(text: str, seed: int = 0, extra: int = 0) -> list[float | torch.Tensor | None]:
+    """Arguments that fit the signature in `text`, random, the same for a seed; `extra` more along every named axis."""
+    signature = re.search(r'OPWRIGHT\("\w+\((.*?)\) ->', text)
+    assert signature
+    generator = torch.Generator().manual_seed(seed)
+    made: list[float | torch.Tensor | None] = []
+    for _name, dtype, dims, optional in _INPUT.findall(signature[1]):
+        if dtype == "float":
+            made.append(1.5)
+        elif optional:
+            made.append(None)
+        else:
+            made.append(_made(dtype, [_size(dim, extra) for dim in dims.split(",")], extra, generator))
+    return made
+
+
+@pytest.fixture(scope="session")
+def arguments() -> Callable[..., list[float | torch.Tensor | None]]:
+    return inputs
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    for folder, fixture in (("right", "kernel"), ("faults", "planted")):
+        if fixture in metafunc.fixturenames:
+            found = list(sections(folder))
+            metafunc.parametrize(fixture, found, ids=[each.name for each in found])

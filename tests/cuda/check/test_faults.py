@@ -1,0 +1,75 @@
+"""Every planted fault is found, with file, line and name; nothing else is; the process lives on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import opwright
+
+Arguments = Callable[..., list[Any]]
+HERE = Path(__file__).parent
+_CHECKED: dict[Path, opwright.Operators] = {}
+
+
+def checked(file: Path) -> opwright.Operators:
+    """The operators of a file, built once."""
+    if file not in _CHECKED:
+        _CHECKED[file] = opwright.load(
+            file, namespace=f"checked_{file.parent.name}_{file.stem}", backend=opwright.emulate(check=True)
+        )
+    return _CHECKED[file]
+
+
+def reported(planted: Any, arguments: Arguments) -> str:
+    with pytest.raises(opwright.KernelError) as caught:
+        getattr(checked(planted.file), planted.name)(*arguments(planted.text))
+    return str(caught.value)
+
+
+def found(planted: Any, arguments: Arguments) -> str:
+    """What the report's first line says is wrong, in one of the marked lines."""
+    text = reported(planted, arguments)
+    place = re.search(re.escape(str(planted.file)) + r":(\d+): (.*)", text)
+    assert place, text
+    assert int(place[1]) in planted.marked, text
+    assert planted.says in text or planted.kind == "race", text
+    assert re.search(r"block \(\d+, \d+, \d+\), thread \(\d+, \d+, \d+\)", text), text
+    assert "likely fix:" in text
+    return place[2]
+
+
+def test_found_with_file_line_and_name(planted: Any, arguments: Arguments) -> None:
+    assert found(planted, arguments) == found(planted, arguments)
+
+
+def test_the_process_lives_on(planted: Any, arguments: Arguments) -> None:
+    found(planted, arguments)
+    right = checked(HERE / "right" / "shared.cu")
+    x = torch.randn(200)
+    torch.testing.assert_close(right.block_sum(x).sum(), x.sum(), atol=1e-3, rtol=1e-4)
+
+
+def test_a_comment_silences_its_line(write: Callable[..., Path]) -> None:
+    kernel = """
+OPWRIGHT("last(x: f32[N]) -> (y: f32[1]) launch over N threads 32")
+__global__ void last(int64_t N, const float *x, float *y) {{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < N) y[0] = x[i];{comment}
+}}
+"""
+    silent = write(kernel.format(comment="  // opwright: benign race, any of them will do"), "silent.cu")
+    x = torch.randn(100)
+    assert opwright.load(silent, backend=opwright.emulate(check=True)).last(x).item() in x
+    other = write(kernel.format(comment="  // opwright: benign bounds"), "other.cu")
+    with pytest.raises(opwright.KernelError, match="data race in global memory"):
+        opwright.load(other, backend=opwright.emulate(check=True)).last(x)
+
+
+def test_thirty_are_planted() -> None:
+    assert sum(file.read_text("utf-8").count("// fault:") for file in (HERE / "faults").glob("*.cu")) >= 30

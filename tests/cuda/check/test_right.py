@@ -1,0 +1,64 @@
+"""Right kernels: nothing is found in any order, checked or not, and the results are those of plain loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import opwright
+from opwright.cuda import emulation
+
+Arguments = Callable[..., list[Any]]
+HERE = Path(__file__).parent
+ORDERS = [("forward", 0), ("reverse", 0), ("random", 1), ("random", 2)]
+QUICK = ORDERS[:3]
+_LOADED: dict[tuple[Path, bool], opwright.Operators] = {}
+
+
+def operators(file: Path, *, check: bool) -> opwright.Operators:
+    """The operators of a file, built once."""
+    if (file, check) not in _LOADED:
+        name = f"right_{file.stem}{'_checked' * check}"
+        _LOADED[file, check] = opwright.load(file, namespace=name, backend=opwright.emulate(check=check))
+    return _LOADED[file, check]
+
+
+@pytest.fixture(scope="module")
+def plain() -> opwright.Operators:
+    return opwright.load(HERE / "right" / "plain.cpp", namespace="right_plain")
+
+
+@pytest.fixture(
+    params=[pytest.param(order, marks=[] if order in QUICK else pytest.mark.slow) for order in ORDERS],
+    ids=[f"{kind}-{seed}" for kind, seed in ORDERS],
+)
+def order(request: pytest.FixtureRequest) -> Iterator[None]:
+    kind, seed = request.param
+    with emulation.order(kind, seed=seed):
+        yield
+
+
+def results(op: Any, given: list[Any]) -> list[torch.Tensor]:
+    """What the operator returns, or what it made of its mutated first argument."""
+    copies = [each.clone() if isinstance(each, torch.Tensor) else each for each in given]
+    found = op(*copies)
+    return [copies[0]] if found is None else list(found) if isinstance(found, tuple) else [found]
+
+
+@pytest.mark.parametrize("check", [False, True], ids=["plain", "checked"])
+@pytest.mark.usefixtures("order")
+def test_as_plain_loops(kernel: Any, arguments: Arguments, plain: opwright.Operators, check: bool) -> None:
+    for seed, extra in ((0, 0), (1, 27)):
+        given = arguments(kernel.text, seed=seed, extra=extra)
+        expected = results(getattr(plain, kernel.name), given)
+        got = results(getattr(operators(kernel.file, check=check), kernel.name), given)
+        for mine, theirs in zip(got, expected, strict=True):
+            torch.testing.assert_close(mine, theirs, atol=1e-4, rtol=1e-4)
+
+
+def test_a_good_many() -> None:
+    assert sum(file.read_text("utf-8").count("// kernel:") for file in (HERE / "right").glob("*.cu")) >= 30
