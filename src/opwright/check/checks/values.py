@@ -1,0 +1,238 @@
+"""Values: against a reference, between element types, layouts, threads, and from call to call."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from opwright.check.compare import difference, identical
+from opwright.check.context import Context
+from opwright.check.inputs import Arguments, Case, Values
+from opwright.check.registry import Skipped, register
+from opwright.check.report import Finding
+from opwright.signature import DType, TensorParam
+
+_SMALL = (2, 1, 3, 0, 5, 8, 17)
+_LARGE = (1031, 257, 64, 33)
+_KINDS: tuple[Values, ...] = ("uniform", "special")
+
+
+@register("agreement", group="values", share=2.0)
+def agreement(context: Context) -> Iterator[Finding]:
+    """The results are the reference's, for all element types, sizes and layouts, within some ulp."""
+    subject = context.subject
+    if subject.reference is None:
+        raise Skipped("no reference was given")
+    if subject.signature.generator:
+        raise Skipped("it is random")
+
+    def judge(case: Case, arguments: Arguments) -> Finding | None:
+        expected = subject.referred({n: _copied(v) for n, v in arguments.items()})
+        got = _all_written(context, arguments, case)
+        return _judged(context, got, expected or (), "the reference")
+
+    yield from _over_types(context, judge, values=_KINDS, unaligned=True)
+    context.detail = f"{context.tried} calls against the reference"
+
+
+@register("element types", group="values")
+def element_types(context: Context) -> Iterator[Finding]:
+    """Every element type gives what the widest one gives for the same numbers."""
+    subject, choices = context.subject, context.type_choices()
+    widest = context.type_choices(floating=True)[0]
+    others = [types for types in choices if types != widest and _same_kinds(types, widest)]
+    if not others or subject.signature.generator or not subject.signature.tensors:
+        raise Skipped("there is one element type" if not others else "it is random or takes no tensor")
+
+    def judge(case: Case, arguments: Arguments) -> Finding | None:
+        wide = {name: _as(value, _type_of(context, name, widest)) for name, value in arguments.items()}
+        expected = _all_written(context, wide, case, widest)
+        return _judged(context, _all_written(context, arguments, case), expected, f"what {_named(widest)} gives")
+
+    for types in others:
+        finding = context.find(judge, types=types, sizes=_SMALL, examples=_each(context, others))
+        if finding:
+            yield Finding("wrong-element-type", f"for {_named(types)}: {finding.message}", finding.reproducer)
+    context.detail = f"{context.tried} calls of {len(others)} element types against {_named(widest)}"
+
+
+@register("layouts", group="values")
+def layouts(context: Context) -> Iterator[Finding]:
+    """Strided, sliced, expanded, transposed and unaligned arguments give what contiguous ones give."""
+    if context.subject.signature.generator or not context.subject.signature.tensors:
+        raise Skipped("it is random or takes no tensor")
+
+    def judge(case: Case, arguments: Arguments) -> Finding | None:
+        dense = {name: _dense(value) for name, value in arguments.items()}
+        expected = _all_written(context, dense, case)
+        return _judged(context, _all_written(context, arguments, case), expected, "what contiguous arguments give")
+
+    for types in context.run_types():
+        found = context.find(
+            judge, types=types, sizes=_SMALL, unaligned=True, examples=_each(context, context.run_types())
+        )
+        if found:
+            kind = found.kind if found.kind == "raises" else "wrong-when-strided"
+            yield Finding(kind, found.message, found.reproducer)
+            return
+    context.detail = f"{context.tried} calls, strided against contiguous"
+
+
+@register("sizes", group="values")
+def sizes(context: Context) -> Iterator[Finding]:
+    """Sizes 0 and 1, and large odd ones, work, and the results have the shapes that the signature says."""
+    from opwright.signature import output_shapes
+
+    def judge(case: Case, arguments: Arguments) -> Finding | None:
+        results = context.subject.call(arguments, case.sample.binding.types)
+        shapes = output_shapes(context.subject.signature, case.sample.binding)
+        if len(results) != len(shapes):
+            return Finding("wrong-shape", f"{len(results)} results, expected {len(shapes)}")
+        for output, got, expected in zip(context.subject.signature.outputs, results, shapes, strict=True):
+            fits = len(got.shape) == len(expected) and all(
+                not isinstance(b, int) or a == b for a, b in zip(got.shape, expected, strict=True)
+            )
+            if not fits:
+                return Finding("wrong-shape", f"{output.name} has shape {tuple(got.shape)}, expected {tuple(expected)}")
+        return None
+
+    for drawn, most in (((0, 1), 1 << 10), (_LARGE, 1 << 18)):
+        finding = context.find(judge, sizes=drawn, max_numel=most, examples=10 if most > 1 << 10 else None)
+        if finding:
+            empty = finding.kind == "raises" and most == 1 << 10
+            yield Finding("fails-when-empty" if empty else finding.kind, finding.message, finding.reproducer)
+    context.detail = f"{context.tried} calls with sizes 0, 1 and up to {_LARGE[0]}"
+
+
+@register("determinism", group="values")
+def determinism(context: Context) -> Iterator[Finding]:
+    """The same call gives the same bits; a random operator does after the same seed."""
+
+    def judge(case: Case, arguments: Arguments) -> Finding | None:
+        seen: list[Sequence[torch.Tensor]] = []
+        for _ in range(3):
+            torch.manual_seed(context.seed)
+            seen.append(_all_written(context, {n: _copied(v) for n, v in arguments.items()}, case))
+        for number, again in enumerate(seen[1:], 2):
+            for k, (a, b) in enumerate(zip(seen[0], again, strict=True)):
+                if not identical(a, b):
+                    return Finding("nondeterministic", f"result {k}: call number {number} of the same gives other bits")
+        return None
+
+    for options in ({"sizes": _SMALL}, {"sizes": _LARGE, "max_numel": 1 << 18, "examples": 5}):
+        if finding := context.find(judge, **options):
+            yield finding
+            return
+    context.detail = f"{context.tried} calls, three times each"
+
+
+@register("threads", group="values")
+def threads(context: Context) -> Iterator[Finding]:
+    """One thread gives what several give."""
+    if context.subject.signature.generator:
+        raise Skipped("it is random")
+    before = torch.get_num_threads()
+
+    def judge(case: Case, arguments: Arguments) -> Finding | None:
+        with _threads(1):
+            expected = _all_written(context, {n: _copied(v) for n, v in arguments.items()}, case)
+        for count in (2, max(before, 4)):
+            for _ in range(3):
+                with _threads(count):
+                    got = _all_written(context, {n: _copied(v) for n, v in arguments.items()}, case)
+                if finding := _judged(context, got, expected, "what one thread gives"):
+                    return Finding("depends-on-threads", f"{count} threads: {finding.message}")
+        return None
+
+    finding = context.find(judge, sizes=_LARGE, max_numel=1 << 18, examples=8 if context.level == "quick" else 20)
+    context.detail = f"{context.tried} calls with 1, 2 and {max(before, 4)} threads"
+    if finding:
+        yield finding
+
+
+def _over_types(context: Context, judge: Any, **options: Any) -> Iterator[Finding]:
+    """The finding of each choice of element types, small calls first; then of large calls."""
+    choices = context.run_types()
+    for types in choices:
+        if finding := context.find(judge, types=types, sizes=_SMALL, examples=_each(context, choices), **options):
+            yield _of_types(finding, types, choices)
+            return
+    large = {**options, "sizes": _LARGE, "max_numel": 1 << 18, "values": ("uniform",)}
+    if finding := context.find(judge, examples=8, **large):
+        yield finding
+
+
+def _each(context: Context, choices: Sequence[Any]) -> int:
+    from opwright.check.context import EXAMPLES
+
+    return max(10, 2 * EXAMPLES[context.level] // max(1, len(choices)))
+
+
+def _of_types(finding: Finding, types: dict[str, DType], choices: Sequence[Any]) -> Finding:
+    if len(choices) == 1:
+        return finding
+    return Finding(finding.kind, f"for {_named(types)}: {finding.message}", finding.reproducer)
+
+
+def _all_written(
+    context: Context, arguments: Arguments, case: Case, types: dict[str, DType] | None = None
+) -> tuple[torch.Tensor, ...]:
+    """The results, then what was overwritten."""
+    signature = context.subject.signature
+    results = context.subject.call(arguments, types or case.sample.binding.types)
+    return (*results, *(arguments[t.name] for t in signature.mutated if arguments[t.name] is not None))
+
+
+def _judged(
+    context: Context, got: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], against: str
+) -> Finding | None:
+    names = [param.name for param in (*context.subject.signature.outputs, *context.subject.signature.mutated)]
+    for name, one, other in zip(names, got, expected, strict=False):
+        if one.shape != other.shape:
+            return Finding("wrong-shape", f"{name} has shape {tuple(one.shape)}, {against} has {tuple(other.shape)}")
+        if found := difference(one, other, context.options.get("ulp")):
+            kind = "nan-lost" if found.loses_nan else "wrong-value"
+            return Finding(kind, f"{name} differs from {against}: {found}")
+    return None
+
+
+@contextlib.contextmanager
+def _threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _copied(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _dense(value: Any) -> Any:
+    return value.clone(memory_format=torch.contiguous_format) if isinstance(value, torch.Tensor) else value
+
+
+def _as(value: Any, dtype: torch.dtype | None) -> Any:
+    return value.to(dtype, copy=True) if isinstance(value, torch.Tensor) and dtype is not None else _copied(value)
+
+
+def _type_of(context: Context, name: str, types: dict[str, DType]) -> torch.dtype | None:
+    param = next((p for p in context.subject.signature.tensors if p.name == name), None)
+    if not isinstance(param, TensorParam):
+        return None
+    dtype: torch.dtype = getattr(torch, param.type.resolve(types).torch_name)
+    return dtype
+
+
+def _same_kinds(one: dict[str, DType], other: dict[str, DType]) -> bool:
+    """Whether each variable is floating in both or in neither."""
+    return all(one[v].is_floating == other[v].is_floating and one[v].is_complex == other[v].is_complex for v in one)
+
+
+def _named(types: dict[str, DType]) -> str:
+    return ", ".join(f"{variable} = {dtype}" for variable, dtype in types.items()) or "the only element types"

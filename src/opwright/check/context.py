@@ -1,0 +1,152 @@
+"""What a check is given: the operator, calls of it, and a search for the smallest call that goes wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from opwright.check.inputs import Arguments, Case, cases
+from opwright.check.registry import Level
+from opwright.check.report import Finding
+from opwright.check.reproducer import reproducer
+from opwright.check.subject import Subject
+from opwright.signature import DType
+
+EXAMPLES: Mapping[Level, int] = {"quick": 20, "normal": 100, "thorough": 5000}
+
+_LEAST = 6
+"""Calls that are tried however late it is."""
+
+Judge = Callable[[Case, Arguments], "Finding | None"]
+
+
+class _WrongError(Exception):
+    """Tells hypothesis that a case fails."""
+
+
+@dataclass
+class Context:
+    """One check's view of one operator.
+
+    Attributes:
+        subject: the operator.
+        level: how thorough the run is.
+        seed: where all draws come from.
+        seconds: about how long the check may take.
+        options: what the caller asked for beyond that, by name.
+        detail: what was compared, for the report; a check writes it.
+        tried: how many calls were judged.
+    """
+
+    subject: Subject
+    level: Level = "normal"
+    seed: int = 0
+    seconds: float = 10.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    detail: str = ""
+    tried: int = 0
+
+    def __post_init__(self) -> None:
+        """The time begins to run."""
+        self._ends = time.monotonic() + self.seconds
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is over: what was tried until then has to do."""
+        return time.monotonic() > self._ends
+
+    def type_choices(self, *, floating: bool = False) -> list[dict[str, DType]]:
+        """Every choice of element types; `floating`: one of those that can be differentiated, if any, the widest."""
+        every = self.subject.signature.instances()
+        if not floating:
+            return every
+        real = [types for types in every if all(not dtype.is_complex for dtype in types.values())]
+        return sorted(real or every, key=lambda types: -sum(_width(dtype) for dtype in types.values()))[:1]
+
+    def find(self, judge: Judge, *, examples: int | None = None, shows: str = "", **options: Any) -> Finding | None:
+        """The finding for the smallest call that `judge` finds something in; None where it finds nothing.
+
+        Args:
+            judge: gets a case and its arguments, made anew each time; what it raises counts as a finding too.
+            examples: how many calls are tried, by default as many as the level has.
+            shows: what the reproducer does with ``{call}``.
+            options: of :func:`opwright.check.inputs.cases`.
+
+        The finding gets a reproducer, where it has none.
+        """
+        from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+        from hypothesis.errors import Flaky, FlakyFailure, Unsatisfiable
+
+        last: list[tuple[Case, Finding]] = []
+        tried = [0]
+
+        def run(case: Case) -> None:
+            if self.late and not last and tried[0] >= _LEAST:
+                return
+            tried[0] += 1
+            self.tried += 1
+            if (finding := _judged(judge, case)) is not None:
+                last.append((case, finding))
+                raise _WrongError
+
+        searching = settings(
+            max_examples=examples or EXAMPLES[self.level],
+            database=None,
+            deadline=None,
+            derandomize=False,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+            verbosity=Verbosity.quiet,
+            report_multiple_bugs=False,
+            print_blob=False,
+        )
+        drawn = cases(self.subject.signature, **options)
+        try:
+            seed(self.seed)(searching(given(case=drawn)(run)))()
+        except (_WrongError, Flaky, FlakyFailure):
+            pass
+        except Unsatisfiable:
+            return None
+        return self._reproducible(*last[-1], shows) if last else None
+
+    def examples(self, count: int, **options: Any) -> Iterator[Case]:
+        """Some calls, not searched for anything."""
+        import random
+
+        from opwright.signature import sample
+
+        rng = random.Random(self.seed)  # noqa: S311 - test data
+        options.setdefault("max_numel", 1 << 12)
+        for number in range(count):
+            if self.late and number:
+                return
+            self.tried += 1
+            yield Case(sample(self.subject.signature, rng, **options), seed=number)
+
+    def _reproducible(self, case: Case, finding: Finding, shows: str) -> Finding:
+        if finding.reproducer:
+            return finding
+        return replace(finding, reproducer=reproducer(self.subject, case.arguments(), shows))
+
+    def run_types(self) -> list[dict[str, DType]]:
+        """The element types that a quick run tries: all of them, unless there are more than it has time for."""
+        every = self.type_choices()
+        return every if self.level != "quick" else every[:4]
+
+
+def _judged(judge: Judge, case: Case) -> Finding | None:
+    from opwright.check.registry import Skipped
+
+    try:
+        return judge(case, case.arguments())
+    except Skipped:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever an operator raises for a call that fits its signature
+        text = str(error).strip() or type(error).__name__
+        return Finding("raises", f"a call that fits the signature raised {type(error).__name__}: {text}")
+
+
+def _width(dtype: DType) -> int:
+    return dtype.itemsize if dtype.is_floating else 0

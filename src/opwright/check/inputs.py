@@ -1,0 +1,133 @@
+"""Calls drawn from a signature: sizes, layouts, element types and values; hypothesis makes a failing one small."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+
+from opwright.signature import DType, Sample, Signature, TensorSample, sample
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+Values = Literal["uniform", "wide", "special"]
+Arguments = dict[str, Any]
+"""A call's tensors and scalars by name, in the signature's order; None for an optional tensor that is left out."""
+
+_SPECIAL = (0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"))
+_SPECIAL_SHARE = 0.25
+_WIDE = 8.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call.
+
+    Attributes:
+        sample: shapes, layouts, element types, ranges, scalars.
+        seed: of the elements' values.
+        values: ``"wide"``: what is floating lies in a range eight times as wide, where functions have other branches;
+            ``"special"``: a quarter of what is floating is zeros, infinities, NaN, the largest and least numbers.
+        unaligned: whether elements lie at odd addresses.
+    """
+
+    sample: Sample
+    seed: int = 0
+    values: Values = "uniform"
+    unaligned: bool = False
+
+    def arguments(self, dtype: torch.dtype | None = None) -> Arguments:
+        """New tensors with the case's values; a second call gives equal ones.
+
+        Args:
+            dtype: of floating tensors, in place of their own: the values are the same, rounded to their own first.
+        """
+        generator = torch.Generator().manual_seed(self.seed)
+        tensors = {
+            name: None if made is None else self._tensor(made, generator, dtype)
+            for name, made in self.sample.tensors.items()
+        }
+        return {**tensors, **self.sample.scalars}
+
+    def _tensor(self, made: TensorSample, generator: torch.Generator, dtype: torch.dtype | None) -> torch.Tensor:
+        storage = stored(made, generator, self.values)
+        if dtype is not None and made.dtype.is_floating:
+            storage = storage.to(dtype)
+        if self.unaligned:
+            storage = at_odd_address(storage)
+        return storage.as_strided(made.shape, made.strides, made.offset)
+
+
+def stored(made: TensorSample, generator: torch.Generator, values: Values = "uniform") -> torch.Tensor:
+    """A tensor's storage, filled from its range."""
+    drawn = torch.rand(made.storage_size, generator=generator, dtype=torch.float64) * (made.high - made.low) + made.low
+    dtype: torch.dtype = getattr(torch, made.dtype.torch_name)
+    if made.dtype.is_integer or made.dtype is DType.BOOL:
+        return drawn.floor().to(dtype)
+    if values == "wide":
+        drawn *= _WIDE
+    if values == "special":
+        info = torch.finfo(dtype)
+        table = torch.tensor([*_SPECIAL, info.max, info.min, info.tiny, info.eps], dtype=torch.float64)
+        chosen = table[torch.randint(len(table), (made.storage_size,), generator=generator)]
+        is_special = torch.rand(made.storage_size, generator=generator) < _SPECIAL_SHARE
+        drawn = torch.where(is_special, chosen, drawn)
+    return drawn.to(dtype)
+
+
+def at_odd_address(storage: torch.Tensor) -> torch.Tensor:
+    """The same elements one byte off, where their type has more than one."""
+    if not storage.numel() or storage.element_size() == 1:
+        return storage
+    space = bytearray(storage.nbytes + 2)
+    base = torch.frombuffer(space, dtype=torch.uint8).data_ptr()
+    moved = torch.frombuffer(space, dtype=storage.dtype, offset=1 + base % 2, count=storage.numel())
+    return moved.copy_(storage)
+
+
+def positional(signature: Signature, arguments: Mapping[str, Any]) -> list[Any]:
+    """The arguments in the signature's order, None for a generator."""
+    return [arguments.get(param.name) for param in signature.inputs]
+
+
+def cases(
+    signature: Signature,
+    *,
+    types: Mapping[str, DType] | None = None,
+    sizes: Sequence[int] | None = None,
+    max_numel: int = 1 << 12,
+    contiguous: bool = False,
+    values: Sequence[Values] = ("uniform",),
+    unaligned: bool = False,
+) -> SearchStrategy[Case]:
+    """A hypothesis strategy for calls that fit the signature.
+
+    Args:
+        signature: the operator's.
+        types: what type variables stand for; those that are left out are drawn.
+        sizes: what axes are drawn from; the first ones are the simplest.
+        max_numel: no tensor has more elements.
+        contiguous: row-major tensors only.
+        values: kinds of values to draw from, the simplest first.
+        unaligned: whether some calls have elements at odd addresses.
+    """
+    from hypothesis import strategies as st
+
+    options: dict[str, Any] = {"types": types, "max_numel": max_numel, "contiguous": contiguous}
+    if sizes is not None:
+        options["sizes"] = tuple(sizes)
+
+    def draw(rng: random.Random) -> Sample:
+        return sample(signature, rng, **options)
+
+    return st.builds(
+        Case,
+        st.randoms(use_true_random=False).map(draw),
+        st.integers(0, 2**16),
+        st.sampled_from(list(values)),
+        st.booleans() if unaligned else st.just(value=False),
+    )

@@ -1,0 +1,88 @@
+"""The checks there are. Each is a function in a file of :mod:`opwright.check.checks`, known by name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from opwright.check.context import Context
+    from opwright.check.report import Finding
+
+Level = Literal["quick", "normal", "thorough"]
+LEVELS: tuple[Level, ...] = ("quick", "normal", "thorough")
+
+Body = Callable[["Context"], "Iterator[Finding]"]
+
+_MODULES = ("bad_calls", "values", "memory", "gradients", "pytorch", "sanitized", "emulated")
+_CHECKS: dict[str, Check] = {}
+
+
+class Skipped(Exception):  # noqa: N818 - no error
+    """Raised by a check that doesn't apply, or can't be done; its text says why."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check.
+
+    Attributes:
+        name: as it is shown, and asked for.
+        group: what it belongs to: all checks of a group can be asked for together.
+        level: the quickest run that it is part of.
+        body: yields what is wrong; raises `Skipped`.
+        share: how much of a run's time it may take, beside other checks' shares.
+        asked: whether it only runs where it, or its group, is asked for by name.
+    """
+
+    name: str
+    group: str
+    level: Level
+    body: Body
+    share: float
+    asked: bool
+
+
+def register(
+    name: str, *, group: str, level: Level = "quick", share: float = 1.0, asked: bool = False
+) -> Callable[[Body], Body]:
+    """Make a function a check; see `Check`."""
+
+    def add(body: Body) -> Body:
+        _CHECKS[name] = Check(name, group, level, body, share, asked)
+        return body
+
+    return add
+
+
+def all_checks() -> dict[str, Check]:
+    """Every check by name, in the order in which they run."""
+    for module in _MODULES:
+        importlib.import_module(f"opwright.check.checks.{module}")
+    return dict(_CHECKS)
+
+
+def chosen(level: Level, only: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> list[Check]:
+    """The checks of a run.
+
+    Args:
+        level: how thorough it is.
+        only: names of checks or groups; none: all that the level has.
+        skip: names of checks or groups to leave out.
+
+    Raises:
+        ValueError: there is no such check or group.
+    """
+    known = all_checks()
+    names = known.keys() | {check.group for check in known.values()}
+    if unknown := [name for name in (*only, *skip) if name not in names]:
+        raise ValueError(f"there is no check {unknown[0]!r}; there are {', '.join(sorted(names))}")
+    return [
+        check
+        for check in known.values()
+        if not {check.name, check.group} & set(skip)
+        and ({check.name, check.group} & set(only) if only else not check.asked)
+        and (only or LEVELS.index(check.level) <= LEVELS.index(level))
+    ]

@@ -1,0 +1,65 @@
+"""Python that shows a finding: to be pasted, needs nothing but torch and the operator."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from opwright.check.inputs import Arguments
+    from opwright.check.subject import Subject
+
+_MOST = 64
+"""Elements of a storage that are written out; more are drawn again from their seed."""
+
+
+def reproducer(subject: Subject, arguments: Arguments, shows: str = "") -> str:
+    """Statements that make the arguments and call the operator.
+
+    Args:
+        subject: whose operator it is.
+        arguments: a call's.
+        shows: statements behind the call; ``{call}`` stands for it. By default it is printed.
+    """
+    lines = ["import torch", *subject.imports]
+    lines += [f"{name} = {_value(value)}" for name, value in arguments.items()]
+    names = [name if name in arguments else "None" for name in (param.name for param in subject.signature.inputs)]
+    call = f"{subject.expression}({', '.join(names + subject.keyword_texts(arguments))})"
+    lines.append((shows or "print({call})").replace("{call}", call))
+    return "\n".join(lines)
+
+
+def _value(value: Any) -> str:
+    if not isinstance(value, torch.Tensor):
+        return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
+    if value.is_contiguous() and value.storage_offset() == 0 and value.numel() <= _MOST:
+        return _literal(value)
+    size = value.untyped_storage().nbytes() // value.element_size()
+    if size > _MOST:
+        made = _drawn(value, value.shape)
+        return made if value.is_contiguous() else f"{_drawn(value, (size,))}{_strided(value)}"
+    storage = torch.as_strided(value.detach(), (size,), (1,), 0)
+    return f"{_literal(storage)}{_strided(value)}"
+
+
+def _strided(value: torch.Tensor) -> str:
+    return f".as_strided({tuple(value.shape)}, {value.stride()}, {value.storage_offset()})"
+
+
+def _literal(value: torch.Tensor) -> str:
+    text = repr(value.detach().tolist()).replace("nan", 'float("nan")').replace("inf", 'float("inf")')
+    made = f"torch.tensor({text}, dtype={value.dtype})"
+    return made if value.numel() else f"torch.empty({tuple(value.shape)}, dtype={value.dtype})"
+
+
+def _drawn(value: torch.Tensor, shape: Any) -> str:
+    """For large ones: other values of the same range, since a finding in them is hardly one of values."""
+    shape, dtype = tuple(shape), value.dtype
+    if dtype is torch.bool:
+        return f"torch.rand({shape}) < 0.5"
+    if dtype.is_floating_point:
+        return f"torch.rand({shape}, dtype=torch.float64).mul(2).sub(1).to({dtype})"
+    low, high = (int(value.min()), int(value.max()) + 1) if value.numel() else (0, 1)
+    return f"torch.randint({low}, {high}, {shape}, dtype={dtype})"

@@ -1,0 +1,226 @@
+"""From what a caller names to the operators that are meant."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._ops import OpOverload, OpOverloadPacket
+
+from opwright.check.subject import Reference, Subject, backward_of
+from opwright.errors import SignatureError, SourceError
+from opwright.signature import Signature, parse
+from opwright.signature.wiring import BACKWARD
+
+Target = Any
+"""See :func:`subjects`."""
+
+_SOURCES = {".c", ".cpp", ".cc", ".cxx", ".c++", ".C", ".cu"}
+
+
+def subjects(
+    target: Target,
+    *,
+    signature: str | Sequence[str] | None = None,
+    reference: Reference | str | None = None,
+    load_options: dict[str, Any] | None = None,
+) -> list[Subject]:
+    """The operators that `target` stands for; backwards go with their forwards.
+
+    Args:
+        target: a source file; ``"module:name"`` or ``"file.py:name"``; the `Operators` that ``load`` gave; an
+            ``OpOverload`` (or its packet); a subclass of ``torch.autograd.Function``; a pair of callables, forward and
+            backward; any callable.
+        signature: the operator's, where Opwright didn't build it; two for a pair of callables.
+        reference: a function that is known to be right, of the same arguments, or ``"module:name"``.
+        load_options: for a source file, arguments of `opwright.load`.
+
+    Raises:
+        SignatureError: a signature is missing.
+        SourceError: the target can't be found.
+    """
+    from opwright.runtime import Operators
+
+    known = resolved(reference) if isinstance(reference, str) else reference
+    if isinstance(target, (str, os.PathLike)):
+        return _named(os.fspath(target), signature, known, load_options or {})
+    if isinstance(target, Operators):
+        return [replace(subject, reference=known) for subject in _of_namespace(target)]
+    if isinstance(target, OpOverloadPacket):
+        target = getattr(target, target.overloads()[0])
+    if isinstance(target, OpOverload) and (ours := _ours(target)):
+        return [replace(ours, reference=known)]
+    return [_foreign(target, signature, known)]
+
+
+def resolved(name: str) -> Any:
+    """The object that ``module:name`` or ``file.py:name`` stands for.
+
+    Raises:
+        SourceError: there is none.
+    """
+    where, _, attribute = name.rpartition(":")
+    if not where:
+        raise SourceError(f"{name!r} names no object; expected module:name or file.py:name")
+    module = _module(where)
+    found: Any = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            listed = ", ".join(sorted(each for each in vars(module) if not each.startswith("_")))
+            raise SourceError(f"{where} has no {attribute!r}; it has: {listed}")
+        found = getattr(found, part)
+    return found
+
+
+def _module(where: str) -> Any:
+    if not where.endswith(".py"):
+        sys.path.insert(0, str(Path.cwd()))
+        try:
+            return importlib.import_module(where)
+        except ModuleNotFoundError as error:
+            if error.name and not where.startswith(error.name):
+                raise
+            raise SourceError(
+                f"there is no module {where!r}\n  likely fix: write a file as path/to/file.py:name"
+            ) from None
+        finally:
+            sys.path.pop(0)
+    path = Path(where).absolute()
+    if not path.exists():
+        raise SourceError(f"{where}: there is no such file")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None  # noqa: S101, PT018 - of a .py file there is one
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def _named(
+    name: str, signature: str | Sequence[str] | None, reference: Reference | None, options: dict[str, Any]
+) -> list[Subject]:
+    if Path(name).suffix in _SOURCES:
+        from opwright.front import load
+
+        found = _of_namespace(load(name, **options), _loading(name, options))
+        return [replace(subject, reference=reference) for subject in found]
+    target = resolved(name)
+    where, _, attribute = name.rpartition(":")
+    found = subjects(target, signature=signature, reference=reference)
+    if where.endswith(".py"):
+        folder, where = str(Path(where).absolute().parent), Path(where).stem
+        imports: tuple[str, ...] = ("import sys", f"sys.path.insert(0, {folder!r})", f"import {where}")
+    else:
+        imports = (f"import {where}",)
+    one = f"{where}.{attribute}"
+    return [replace(s, imports=imports, expression=one if len(found) == 1 else f"{one}.{s.name}") for s in found]
+
+
+def _loading(name: str, options: dict[str, Any]) -> tuple[str, ...]:
+    words = "".join(f", {key}={value!r}" for key, value in options.items())
+    return ("import opwright", f"ops = opwright.load({str(Path(name).absolute())!r}{words})")
+
+
+def _of_namespace(ops: Any, imports: tuple[str, ...] = ()) -> list[Subject]:
+    """Each operator that is no other's derivative."""
+    registered = ops._registered  # noqa: SLF001 - what the runtime knows of its operators
+    signatures = {name: each.kernel.signature for name, each in registered.items()}
+    derived = ops._sources[0].derived if ops._sources else {}  # noqa: SLF001
+    sources = ops._sources  # noqa: SLF001
+    every = {name: each.op for name, each in registered.items()}
+    paths = ", ".join(repr(str(source.path)) for source in sources)
+    imports = imports or ("import opwright", f"ops = opwright.load({paths})")
+    return [
+        Subject(
+            name,
+            signature.as_written,
+            every[name],
+            every[name],
+            backward=backward_of(name, signatures),
+            ours=True,
+            sources=tuple(sources),
+            imports=imports,
+            expression=f"ops.{name}",
+            namespace=every,
+        )
+        for name, signature in signatures.items()
+        if name not in derived and not _is_backward(name, signatures)
+    ]
+
+
+def _is_backward(name: str, signatures: dict[str, Signature]) -> bool:
+    return name.endswith(BACKWARD) and name.removesuffix(BACKWARD) in signatures
+
+
+def _ours(op: OpOverload) -> Subject | None:
+    """The subject of an operator that Opwright registered."""
+    from opwright.aten.differentiable import defined
+    from opwright.runtime.loading import loaded
+
+    for ops in loaded():
+        for subject in _of_namespace(ops):
+            if subject.op is op:
+                return subject
+    for registered in defined():
+        if registered[0].op is op:
+            signatures = {each.kernel.signature.name: each.kernel.signature for each in registered}
+            name = registered[0].kernel.signature.name
+            return Subject(
+                name, signatures[name].as_written, op, op, backward=backward_of(name, signatures), ours=True,
+                imports=("# the operator must be defined first",), expression=f"torch.ops.{op.namespace}.{name}",
+            )  # fmt: skip
+    return None
+
+
+def _foreign(target: Any, signature: str | Sequence[str] | None, reference: Reference | None) -> Subject:
+    """What somebody else built."""
+    texts = [signature] if isinstance(signature, str) else list(signature or ())
+    name = _name(target)
+    if not texts:
+        raise SignatureError(
+            f"{name} wasn't built by Opwright, so its signature has to be given\n"
+            f'  likely fix: signature="{name}(x: T[...]) -> (y: T[...])"'
+        )
+    if isinstance(target, (tuple, list)):
+        return _pair(target, texts, reference)
+    parsed = parse(texts[0])
+    function: Callable[..., Any] = target.apply if _is_function(target) else target
+    op = target if isinstance(target, OpOverload) else None
+    called = f"{name}.apply" if _is_function(target) else name
+    return Subject(parsed.name, parsed, function, op, reference, expression=called if op is None else f"torch.ops.{op}")
+
+
+def _pair(target: Sequence[Callable[..., Any]], texts: Sequence[str], reference: Reference | None) -> Subject:
+    from opwright.aten.differentiable import differentiable
+
+    if len(target) != len(texts) or len(target) not in (2, 3):
+        raise SignatureError(
+            f"got {len(target)} callables and {len(texts)} signatures, expected a forward and a backward (and perhaps "
+            "that one's backward) with a signature each"
+        )
+    op = differentiable(*target, signature=texts, namespace=f"checked_{parse(texts[0]).name}")
+    found = _ours(op)
+    assert found is not None  # noqa: S101 - it was made just now
+    return replace(found, reference=reference)
+
+
+def _is_function(target: Any) -> bool:
+    return isinstance(target, type) and issubclass(target, torch.autograd.Function)
+
+
+def _name(target: Any) -> str:
+    if isinstance(target, (tuple, list)) and target:
+        target = target[0]
+    if isinstance(target, OpOverload):
+        return target._opname  # noqa: SLF001
+    return getattr(target, "__name__", type(target).__name__)

@@ -1,0 +1,123 @@
+"""``opwright check``: is an operator right?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from opwright.check.registry import all_checks
+from opwright.check.report import Report
+from opwright.check.table import show
+from opwright.errors import OpwrightError
+
+
+@click.command("check")
+@click.argument("targets", nargs=-1, metavar="FILE | MODULE:OP ...")
+@click.option("--reference", help="A function known to be right, as module:name or file.py:name.")
+@click.option("--signature", multiple=True, help="The signature, where Opwright didn't build the operator.")
+@click.option("--quick", "level", flag_value="quick", help="Seconds for a small operator.")
+@click.option("--normal", "level", flag_value="normal", default="normal", help="Less than a minute (the default).")
+@click.option("--thorough", "level", flag_value="thorough", help="A night.")
+@click.option("--only", multiple=True, help="A check or a group of checks; may be repeated.")
+@click.option("--skip", multiple=True, help="The same, to leave out.")
+@click.option(
+    "--device", type=click.Choice(["cpu", "emulated"]), default="cpu", help="emulated: CUDA kernels, on the CPU."
+)
+@click.option(
+    "--straight-through", multiple=True, help="An input, or op.input, whose gradient is meant to be no derivative."
+)
+@click.option("--eps", type=float, help="Say how gradcheck fares with this step in float32, and why.")
+@click.option("--seed", default=0, show_default=True, help="Where all draws come from.")
+@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write the report there; - for the terminal.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Write it as JUnit's XML.")
+@click.option("--list", "listed", is_flag=True, help="Show what checks there are.")
+def command(
+    targets: tuple[str, ...],
+    *,
+    reference: str | None,
+    signature: tuple[str, ...],
+    level: Any,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
+    device: str,
+    straight_through: tuple[str, ...],
+    eps: float | None,
+    seed: int,
+    json_: Path | None,
+    junit: Path | None,
+    listed: bool,
+) -> None:
+    """Try operators on calls drawn from their signatures.
+
+    Exit status: 0 nothing is wrong, 1 something is, 2 the command can't be understood.
+    """
+    if listed:
+        _list()
+        return
+    if not targets:
+        raise click.UsageError("expected a source file, or an operator as module:name or file.py:name")
+    quiet = json_ == Path("-")
+    console = Console(stderr=quiet)
+    report = Report(level=level)
+    for target in targets:
+        report.outcomes += _checked(
+            target, console, reference=reference, signature=signature or None, level=level, only=only, skip=skip,
+            seed=seed, device=device, straight_through=straight_through, eps=eps,
+        ).outcomes  # fmt: skip
+    show(report, console)
+    if json_:
+        _write(json_, report.to_json())
+    if junit:
+        _write(junit, report.to_junit())
+    sys.exit(0 if report.ok else 1)
+
+
+def _checked(target: str, console: Console, **options: Any) -> Report:
+    from opwright.check import check
+
+    bar, progress = _progress(console)
+    try:
+        with bar:
+            return check(target, progress=progress, **options)
+    except OpwrightError:
+        raise
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _progress(console: Console) -> tuple[AbstractContextManager[Any], Callable[[str, str, int, int], None] | None]:
+    """A bar, where somebody is looking."""
+    if not console.is_terminal:
+        return nullcontext(), None
+    from rich.progress import Progress
+
+    bar = Progress(console=console, transient=True)
+    task = bar.add_task("reading", total=None)
+
+    def told(operator: str, check: str, done: int, total: int) -> None:
+        bar.update(task, description=f"{operator}: {check}", completed=done, total=total)
+
+    return bar, told
+
+
+def _write(path: Path, text: str) -> None:
+    if path == Path("-"):
+        click.echo(text)
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise click.FileError(str(path), error.strerror) from error
+
+
+def _list() -> None:
+    for check in all_checks().values():
+        asked = ", only where asked for" if check.asked else ""
+        what = (check.body.__doc__ or "").strip().splitlines()[0]
+        click.echo(f"{check.name:24} {what} ({check.group}; from {check.level}{asked})")

@@ -1,0 +1,138 @@
+"""Values and memory: wrong operators are found and named, and their right twins pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import opwright
+
+SIGNATURE = "f(x: T[N]) -> (y: T[N]) where T in (f32, f64)"
+_calls = iter(range(10**9))
+_kept: list[torch.Tensor] = []
+
+
+def right(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+
+
+def wrong_value(x: torch.Tensor) -> torch.Tensor:
+    return torch.where(torch.arange(len(x)) == 7, 3 * x, 2 * x)
+
+
+def wrong_when_strided(x: torch.Tensor) -> torch.Tensor:
+    return 2 * torch.as_strided(x, x.shape, (1,) if x.stride()[0] > 0 else (0,))
+
+
+def wrong_for_one_type(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x if x.dtype == torch.float64 else 2 * x.half().to(x.dtype)
+
+
+def nan_lost(x: torch.Tensor) -> torch.Tensor:
+    return 2 * torch.where(torch.isnan(x), 0, x)
+
+
+def nondeterministic(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x * (1 + 1e-5 * (next(_calls) % 2))
+
+
+def uninitialised(x: torch.Tensor) -> torch.Tensor:
+    y = torch.empty_like(x, memory_format=torch.contiguous_format)
+    y[1:] = 2 * x[1:]
+    return y
+
+
+def mutates(x: torch.Tensor) -> torch.Tensor:
+    y = 2 * x
+    x.fill_(0)
+    return y
+
+
+def aliases(x: torch.Tensor) -> torch.Tensor:
+    return x
+
+
+def wrong_shape(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x[:-1]
+
+
+def fails_when_empty(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x + 0 * x.max()
+
+
+def leaks(x: torch.Tensor) -> torch.Tensor:
+    _kept.append(2 * x)
+    return 2 * x
+
+
+def wrong_when_large(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x if len(x) < 1000 else 2 * x.flip(0)
+
+
+def depends_on_threads(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x if torch.get_num_threads() == 1 else 2 * x + 1
+
+
+ZOO: list[tuple[Callable[..., Any], str, str]] = [
+    (wrong_value, "agreement", "wrong-value"),
+    (wrong_when_large, "agreement", "wrong-value"),
+    (nan_lost, "agreement", "nan-lost"),
+    (wrong_when_strided, "layouts", "wrong-when-strided"),
+    (wrong_for_one_type, "element types", "wrong-element-type"),
+    (nondeterministic, "determinism", "nondeterministic"),
+    (depends_on_threads, "threads", "depends-on-threads"),
+    (wrong_shape, "sizes", "wrong-shape"),
+    (fails_when_empty, "sizes", "fails-when-empty"),
+    (uninitialised, "written outputs", "uninitialised"),
+    (mutates, "inputs untouched", "mutates-input"),
+    (aliases, "inputs untouched", "aliases-input"),
+    (leaks, "leaks", "leaks"),
+]
+
+
+@pytest.mark.parametrize(("function", "check", "kind"), ZOO, ids=[f.__name__ for f, _, _ in ZOO])
+def test_what_is_wrong_is_found_and_named(function: Callable[..., Any], check: str, kind: str) -> None:
+    report = opwright.check(function, right, signature=SIGNATURE, level="quick", only=(check,))
+    assert not report.ok
+    assert kind in report.kinds, report
+
+
+@pytest.mark.parametrize("check", sorted({check for _, check, _ in ZOO}))
+def test_the_right_twin_passes(check: str) -> None:
+    report = opwright.check(right, right, signature=SIGNATURE, level="quick", only=(check,))
+    assert report.ok, report
+    assert report.outcomes[0].status == "passed", report
+
+
+def test_a_failing_call_is_made_small_and_can_be_pasted() -> None:
+    report = opwright.check(wrong_when_large, right, signature=SIGNATURE, level="quick", only=("agreement",))
+    small = opwright.check(nan_lost, right, signature=SIGNATURE, level="quick", only=("agreement",))
+    assert "import torch" in report.findings[0].reproducer
+    lines = small.findings[0].reproducer.splitlines()
+    assert lines[-1] == "print(nan_lost(x))"
+    scope: dict[str, Any] = {"nan_lost": nan_lost, "torch": torch}
+    name, _, value = next(line for line in lines if line.startswith("x = ")).partition(" = ")
+    made = _evaluated(value)
+    assert name == "x"
+    assert made.numel() <= 8
+    assert bool(torch.isnan(made).any())
+    assert scope
+
+
+def _evaluated(text: str) -> torch.Tensor:
+    """``torch.tensor([...], dtype=...)``, perhaps strided: read without evaluating it."""
+    inside = text[text.index("[") + 1 : text.index("]")]
+    numbers = [float(word.strip().removeprefix('float("').removesuffix('")')) for word in inside.split(",") if word]
+    return torch.tensor(numbers)
+
+
+def test_what_a_function_raises_is_a_finding() -> None:
+    def raises(x: torch.Tensor) -> torch.Tensor:
+        raise RuntimeError("out of luck")
+
+    report = opwright.check(raises, right, signature=SIGNATURE, level="quick", only=("agreement",))
+    assert report.kinds == {"raises"}
+    assert "out of luck" in report.findings[0].message

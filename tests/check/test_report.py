@@ -1,0 +1,112 @@
+"""Reports as text, JSON and JUnit; the command and the fixture."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+import opwright
+from opwright.cli.check import command
+from opwright.errors import SignatureError, SourceError
+
+pytest_plugins = ["pytester"]
+
+PYTHON = """
+import torch
+
+def doubled(x):
+    return 2 * x
+
+def tripled(x):
+    return 3 * x
+"""
+SIGNATURE = "doubled(x: f32[N]) -> (y: f32[N])"
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> str:
+    path = tmp_path / "checked_functions.py"
+    path.write_text(PYTHON)
+    return str(path)
+
+
+def test_a_report_as_text_json_and_junit() -> None:
+    def wrong(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    report = opwright.check(wrong, torch.neg, signature=SIGNATURE, level="quick", only=("agreement", "sizes"))
+    assert "wrong-value" in str(report)
+    told = json.loads(report.to_json())
+    assert [outcome["status"] for outcome in told["outcomes"]] == ["failed", "passed"]
+    assert told["ok"] is False
+    suite = ET.fromstring(report.to_junit())  # noqa: S314 - our own
+    assert suite.get("failures") == "1"
+    assert suite.find("testcase/failure") is not None
+    with pytest.raises(AssertionError, match="wrong-value"):
+        report.raise_if_wrong()
+
+
+def test_the_command_says_by_its_status(module: str, tmp_path: Path) -> None:
+    words = ["--quick", "--only", "agreement", "--signature", SIGNATURE, "--reference", f"{module}:doubled"]
+    out = tmp_path / "report.json"
+    good = CliRunner().invoke(command, [f"{module}:doubled", *words, "--json", str(out)])
+    assert good.exit_code == 0, good.output
+    assert json.loads(out.read_text())["ok"] is True
+    bad = CliRunner().invoke(command, [f"{module}:tripled", *words])
+    assert bad.exit_code == 1
+    assert "wrong-value" in bad.output
+    assert CliRunner().invoke(command, []).exit_code == 2
+    unknown = CliRunner().invoke(command, [f"{module}:doubled", *words, "--only", "luck"])
+    assert unknown.exit_code == 2
+    assert "there is no check 'luck'" in unknown.output
+
+
+def test_the_command_lists_checks() -> None:
+    listed = CliRunner().invoke(command, ["--list"])
+    assert listed.exit_code == 0
+    assert "written outputs" in listed.output
+
+
+def test_targets_that_cant_be_found(module: str) -> None:
+    with pytest.raises(SignatureError, match="wasn't built by Opwright, so its signature has to be given"):
+        opwright.check(f"{module}:doubled")
+    with pytest.raises(SourceError, match=r"has no 'halve'; it has: doubled, torch, tripled"):
+        opwright.check(f"{module}:halve", signature=SIGNATURE)
+    with pytest.raises(SourceError, match="there is no module 'no_such_module'"):
+        opwright.check("no_such_module:doubled", signature=SIGNATURE)
+    with pytest.raises(ValueError, match="level='slow'"):
+        opwright.check(torch.neg, signature=SIGNATURE, level="slow")  # type: ignore[arg-type] # what is tested
+
+
+def test_operators_of_pytorch_and_functions() -> None:
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: object, x: torch.Tensor) -> torch.Tensor:
+            return 2 * x
+
+    op = torch.ops.aten.neg.default
+    for target, signature in ((op, "neg(x: f32[N]) -> (y: f32[N])"), (Doubled, SIGNATURE)):
+        report = opwright.check(target, signature=signature, level="quick", only=("sizes",))
+        assert report.ok, report
+
+
+def test_the_fixture(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        f"""
+        import torch
+
+        def test_right(opwright_check):
+            opwright_check(torch.neg, lambda x: -x, signature="{SIGNATURE}", only=("agreement",))
+
+        def test_wrong(opwright_check):
+            opwright_check(torch.neg, torch.abs, signature="{SIGNATURE}", only=("agreement",))
+        """
+    )
+    result = pytester.runpytest_inprocess("-p", "no:opwright", "-p", "opwright.pytest_plugin", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*wrong-value*"])
