@@ -26,6 +26,10 @@ class _WrongError(Exception):
     """Tells hypothesis that a case fails."""
 
 
+class _Enough(BaseException):  # noqa: N818 - no error: hypothesis, which tries as long as it can, ends with it
+    """The time is over: the smallest call that was found until then has to do."""
+
+
 @dataclass
 class Context:
     """One check's view of one operator.
@@ -83,7 +87,7 @@ class Context:
         tried = [0]
 
         def run(case: Case) -> None:
-            if self.late and not last and tried[0] >= _LEAST:
+            if self.late and tried[0] >= _LEAST:
                 return
             tried[0] += 1
             self.tried += 1
@@ -91,21 +95,25 @@ class Context:
                 last.append((case, finding))
                 raise _WrongError
 
+        def ended() -> None:
+            if self.late and last:
+                raise _Enough
+
         searching = settings(
             max_examples=examples or EXAMPLES[self.level],
             database=None,
             deadline=None,
             derandomize=False,
-            phases=(Phase.generate, Phase.shrink),
+            phases=(Phase.generate, Phase.shrink) if self.options.get("shrink", True) else (Phase.generate,),
             suppress_health_check=list(HealthCheck),
             verbosity=Verbosity.quiet,
             report_multiple_bugs=False,
             print_blob=False,
         )
-        drawn = cases(self.subject.signature, **options)
+        drawn = cases(self.subject.signature, before=ended, **options)
         try:
             seed(self.seed)(searching(given(case=drawn)(run)))()
-        except (_WrongError, Flaky, FlakyFailure):
+        except (_WrongError, Flaky, FlakyFailure, _Enough):
             pass
         except Unsatisfiable:
             return None

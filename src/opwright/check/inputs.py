@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
+from opwright.errors import ArgumentError
 from opwright.signature import DType, Sample, Signature, TensorSample, sample
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def cases(
     contiguous: bool = False,
     values: Sequence[Values] = ("uniform",),
     unaligned: bool = False,
+    before: Callable[[], None] | None = None,
 ) -> SearchStrategy[Case]:
     """A hypothesis strategy for calls that fit the signature.
 
@@ -114,7 +116,9 @@ def cases(
         contiguous: row-major tensors only.
         values: kinds of values to draw from, the simplest first.
         unaligned: whether some calls have elements at odd addresses.
+        before: called before each draw; what it raises ends the search.
     """
+    from hypothesis import reject
     from hypothesis import strategies as st
 
     options: dict[str, Any] = {"types": types, "max_numel": max_numel, "contiguous": contiguous}
@@ -122,7 +126,12 @@ def cases(
         options["sizes"] = tuple(sizes)
 
     def draw(rng: random.Random) -> Sample:
-        return sample(signature, rng, **options)
+        if before:
+            before()
+        try:
+            return sample(signature, rng, **options)
+        except ArgumentError:
+            return reject()
 
     return st.builds(
         Case,

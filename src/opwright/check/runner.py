@@ -58,6 +58,8 @@ def run(
             seconds = BUDGET[level] * check.share / shares
             context = Context(subject, level, seed, seconds, options or {})
             report.outcomes.append(outcome(check, context))
+            if context.options.get("fail_fast") and not report.ok:
+                return report
     return report
 
 

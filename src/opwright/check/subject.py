@@ -66,12 +66,19 @@ class Subject:
         del arguments
         return []
 
-    def referred(self, arguments: Mapping[str, Any]) -> tuple[torch.Tensor, ...] | None:
-        """What the reference gives for the arguments, with what is floating as float64; None without a reference."""
+    def referred(
+        self, arguments: Mapping[str, Any], dtype: torch.dtype = torch.float64
+    ) -> tuple[torch.Tensor, ...] | None:
+        """What the reference gives for the arguments, with what is floating as `dtype`; None without a reference.
+
+        Behind its results stands what it has overwritten, unless it returns that itself.
+        """
         if self.reference is None:
             return None
-        wide = {name: widened(value) for name, value in arguments.items()}
-        return as_tuple(self.reference(*positional(self.signature, wide)))
+        wide = {name: widened(value, dtype) for name, value in arguments.items()}
+        made = as_tuple(self.reference(*positional(self.signature, wide)))
+        written = (wide[t.name] for t in self.signature.mutated if wide[t.name] is not None)
+        return (*made, *written) if len(made) == len(self.signature.outputs) else made
 
     @property
     def differentiable(self) -> tuple[TensorParam, ...]:
@@ -101,10 +108,10 @@ def as_tuple(made: Any) -> tuple[torch.Tensor, ...]:
     return (made,) if isinstance(made, torch.Tensor) else tuple(made)
 
 
-def widened(value: Any) -> Any:
-    """A floating tensor as float64; anything else as it is."""
+def widened(value: Any, dtype: torch.dtype = torch.float64) -> Any:
+    """A floating tensor as `dtype`; anything else as it is."""
     is_floating = isinstance(value, torch.Tensor) and value.dtype.is_floating_point
-    return value.to(torch.float64) if is_floating else value
+    return value.to(dtype) if is_floating else value
 
 
 def _may_be_floating(tensor: TensorParam, signature: Signature) -> bool:

@@ -1,0 +1,84 @@
+"""What a reference says of a call, and where the call's own rounding excuses another answer.
+
+A reference computes in float64. It is no judge of what an operator does where the formula itself, computed in the
+operator's type, overflows halfway, or where a change of the arguments in their last place changes the result beyond all
+that is compared: the sum of numbers of which two large ones cancel each other.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from opwright.check.inputs import Arguments
+from opwright.check.subject import Subject
+
+_ROUNDINGS = 64.0
+"""How many roundings of the arguments a result's own roundings may be worth, where it is ill-conditioned."""
+
+
+def excused(
+    subject: Subject, arguments: Arguments, got: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]
+) -> tuple[torch.Tensor, ...]:
+    """`expected`, but what was got where that can be excused.
+
+    Args:
+        subject: whose reference it is.
+        arguments: the call's, with their values before it.
+        got: the results, and what was overwritten.
+        expected: what the reference gives for them.
+    """
+    kind = computed_in(arguments)
+    narrow = subject.referred(_copied(arguments), kind) or ()
+    moved = subject.referred(_moved(arguments, kind)) or ()
+    return tuple(
+        _ill_conditioned(one, _overflowed(one, other, low), near)
+        for one, other, low, near in zip(got, expected, narrow, moved, strict=False)
+    )
+
+
+def computed_in(arguments: Arguments) -> torch.dtype:
+    """The type in which a kernel computes: float32 for halves."""
+    kinds = [value.dtype for value in arguments.values() if isinstance(value, torch.Tensor)]
+    return functools.reduce(torch.promote_types, [k for k in kinds if k.is_floating_point], torch.float32)
+
+
+def _overflowed(got: torch.Tensor, expected: torch.Tensor, narrow: torch.Tensor) -> torch.Tensor:
+    """3 x - y is minus infinity where x is the largest number and y infinite; in the type of x it is NaN."""
+    if not _comparable(got, expected, narrow):
+        return expected
+    same = (got == narrow) | (torch.isnan(got) & torch.isnan(narrow))
+    return torch.where(same & ~torch.isfinite(narrow), narrow.to(expected.dtype), expected)
+
+
+def _ill_conditioned(got: torch.Tensor, expected: torch.Tensor, moved: torch.Tensor) -> torch.Tensor:
+    """`moved` is what the reference gives where the arguments are other ones in their last place."""
+    if not _comparable(got, expected, moved):
+        return expected
+    wide = got.to(expected.dtype)
+    near = (wide - expected).abs() <= _ROUNDINGS * (moved - expected).abs()
+    return torch.where(near & torch.isfinite(moved), wide, expected)
+
+
+def _comparable(got: torch.Tensor, *others: torch.Tensor) -> bool:
+    return got.dtype.is_floating_point and all(other.shape == got.shape for other in others)
+
+
+def _moved(arguments: Arguments, kind: torch.dtype) -> Arguments:
+    """Each floating number another one, by a rounding in `kind`."""
+    generator = torch.Generator().manual_seed(0)
+
+    def moved(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point:
+            return value.clone() if isinstance(value, torch.Tensor) else value
+        sign = torch.randint(0, 2, value.shape, generator=generator, dtype=torch.float64) * 2 - 1
+        return value.to(torch.float64) * (1 + torch.finfo(kind).eps * sign)
+
+    return {name: moved(value) for name, value in arguments.items()}
+
+
+def _copied(arguments: Arguments) -> Arguments:
+    return {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in arguments.items()}

@@ -1,0 +1,177 @@
+"""Is a mutant found? Each one is built and checked in a process of its own, which is ended when its time is over."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from opwright.check.context import Context
+from opwright.check.registry import chosen
+from opwright.check.report import Outcome
+from opwright.check.runner import BUDGET, outcome, run
+from opwright.check.subject import Subject
+from opwright.errors import CompileError
+
+from .examples import EXAMPLES, Example
+
+Verdict = Literal["caught", "survived", "not compiling"]
+_SOURCES = ("*.c", "*.cpp", "*.cu", "*.cuh", "*.h", "*.py")
+_MEMORY = 24 << 30
+_LEAST = 60.0
+"""Seconds a mutant has, however fast the unchanged source is checked."""
+_TIMES = 6.0
+"""How many times the unchanged source's seconds a mutant has."""
+_FIRST = ("agreement", "gradcheck", "gradgradcheck")
+_SKIPPED = ("pytorch", "bad calls", "leaks")
+"""Left out: what isn't about kernels but about their wiring, which no mutant changes."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of a source.
+
+    Attributes:
+        verdict: what it was.
+        by: what found it: the check, and the finding's kind; or how its process ended.
+        seconds: how long that took.
+        message: what the finding says, in its first line.
+    """
+
+    verdict: Verdict
+    by: str
+    seconds: float
+    message: str = ""
+
+
+def judged(example: Example, text: str, baseline: float | None = None) -> Judged:
+    """Check an example with a source that says `text`.
+
+    Args:
+        example: whose source it is.
+        text: the source.
+        baseline: how many seconds the unchanged source takes; None: this is the unchanged one, and has no limit.
+    """
+    started, limit = time.monotonic(), None if baseline is None else max(_LEAST, _TIMES * baseline)
+    with _copied(example, text) as folder:
+        said, ended = _forked(lambda write: _check(example, folder, write), limit)
+    seconds = time.monotonic() - started
+    if ended:
+        return Judged("caught", ended, seconds)
+    return Judged(said["verdict"], said["by"], seconds, said.get("message", ""))
+
+
+@contextlib.contextmanager
+def _copied(example: Example, text: str) -> Iterator[Path]:
+    """The example's folder with the source changed; what a reader writes beside it isn't in the original."""
+    whole, inner = EXAMPLES / Path(example.source).parts[0], Path(*Path(example.source).parts[1:])
+    with tempfile.TemporaryDirectory(prefix="opwright-mutant-") as temporary:
+        folder = Path(temporary) / whole.name
+        built = shutil.ignore_patterns("_ext", "build", "*.so", "*.o", "__pycache__", "*.egg-info")
+        shutil.copytree(whole, folder, ignore=built)
+        (folder / inner).write_text(text)
+        yield folder
+
+
+def _check(example: Example, folder: Path, write: Callable[[dict[str, str]], None]) -> None:
+    """In a process of its own: build, and check until something is found."""
+    try:
+        found = example.load(folder)
+    except CompileError as error:
+        return write({"verdict": "not compiling", "by": _first(error)})
+    except Exception as error:  # noqa: BLE001 - it doesn't load: an author would see that
+        return write({"verdict": "caught", "by": f"loading: {type(error).__name__}: {_first(error)}"})
+    write(_found(_outcomes(example, found)) or {"verdict": "survived", "by": ""})
+
+
+def _outcomes(example: Example, found: list[Subject]) -> Iterator[Outcome]:
+    """What the checks say, the quickest first."""
+    options = {**example.settings, "fail_fast": True, "shrink": False}
+    for subject in found:  # before every element type is built, which takes longer than most mutants live
+        for check in chosen("quick", _FIRST):
+            yield outcome(check, Context(subject, "quick", seconds=BUDGET["quick"], options=options))
+    yield from run(found, level="quick", skip=_SKIPPED, options=options)
+    # AddressSanitizer's shadow has the size of all memory that there could be.
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    yield from run(found, level="normal", skip=_SKIPPED, options=options)
+
+
+def _found(outcomes: Iterator[Outcome]) -> dict[str, str]:
+    """The first thing that is wrong; nothing where nothing is."""
+    for each in outcomes:
+        if each.status == "failed":
+            finding = each.findings[0]
+            line = finding.message.partition("\n")[0][:300]
+            if "CompileError" in finding.message:
+                return {"verdict": "not compiling", "by": line}
+            return {"verdict": "caught", "by": f"{each.operator}: {each.check}: {finding.kind}", "message": line}
+        if each.status == "error":
+            return {"verdict": "caught", "by": f"{each.operator}: {each.check}: {each.detail}"}
+    return {}
+
+
+def _forked(action: Callable[[Callable[[dict[str, str]], None]], None], limit: float | None) -> tuple[Any, str]:
+    """What `action` writes in a copy of this process; how that ended, where it wrote nothing."""
+    with tempfile.TemporaryDirectory(prefix="opwright-judged-") as temporary:
+        said, log = Path(temporary) / "said", Path(temporary) / "log"
+        child = os.fork()
+        if child == 0:
+            _alone(action, said, log)
+        status = _waited(child, limit)
+        if said.exists():
+            return json.loads(said.read_text()), ""
+        if status is None:
+            return None, "time limit"
+        if os.WIFSIGNALED(status):
+            return None, f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
+        words = log.read_text(errors="replace").strip().splitlines() or ["nothing"]
+        return None, f"ended with status {os.waitstatus_to_exitcode(status)}: {words[-1][:200]}"
+
+
+def _alone(action: Callable[[Callable[[dict[str, str]], None]], None], said: Path, log: Path) -> None:
+    """The copy's life; it never returns."""
+    status = 1
+    try:
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, most))
+        out = os.open(log, os.O_WRONLY | os.O_CREAT)
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+
+        def write(what: dict[str, str]) -> None:
+            said.with_suffix(".part").write_text(json.dumps(what))
+            said.with_suffix(".part").rename(said)
+
+        action(write)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _waited(child: int, limit: float | None) -> int | None:
+    """How the process ended; None where it didn't, and was ended, with all that it started."""
+    ends = None if limit is None else time.monotonic() + limit
+    while ends is None or time.monotonic() < ends:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status
+        time.sleep(0.05)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+def _first(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,80 @@
+"""Makes mutants of the examples and checks them: ``python -m tests.mutants.run`` goes on where it was left.
+
+``--only my_op`` takes some of the sources, ``--count 5`` that many of each, ``--all`` all that there are. What became of
+each is added to the file of results at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from opwright.check.registry import all_checks
+
+from .changes import Mutant, drawn, mutants
+from .examples import EVERY, Example
+from .judge import judged
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results.jsonl"
+SEED = 0
+COUNT = 12
+UNCHANGED = "(unchanged)"
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="sources whose path has this in it")
+    parser.add_argument("--count", type=int, default=COUNT, help="mutants of each source, those that don't compile apart")
+    parser.add_argument("--all", action="store_true", help="all mutants that there are")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    all_checks()  # imported once, here; each mutant's process is a copy
+    for example in EVERY:
+        if given.only in example.source:
+            run_example(example, sys.maxsize if given.all else given.count, given.results)
+
+
+def run_example(example: Example, count: int, results: Path) -> None:
+    """Judge `count` mutants of it, those that were judged before included."""
+    known = {row["mutant"]: row for row in read(results) if row["source"] == example.source}
+    text = example.path.read_text()
+    if UNCHANGED not in known:
+        known[UNCHANGED] = _judge(example, UNCHANGED, text, None, results)
+    if known[UNCHANGED]["verdict"] != "survived":
+        print(f"{example.source}: the unchanged source isn't right: {known[UNCHANGED]['by']}", flush=True)
+        return
+    done = 0
+    for mutant in every(example):
+        if done == count:
+            break
+        row = known.get(str(mutant)) or _judge(example, str(mutant), mutant.text, known[UNCHANGED]["seconds"], results)
+        done += row["verdict"] != "not compiling"
+
+
+def every(example: Example) -> list[Mutant]:
+    """Its mutants in the order in which they are taken."""
+    return list(drawn(mutants(example.path.read_text(), example.language), SEED))
+
+
+def read(results: Path) -> list[dict[str, Any]]:
+    """What has been judged."""
+    return [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+
+
+def _judge(example: Example, name: str, text: str, baseline: float | None, results: Path) -> dict[str, Any]:
+    row = {"source": example.source, "mutant": name, **dataclasses.asdict(judged(example, text, baseline))}
+    row["seconds"] = round(row["seconds"], 1)
+    with results.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+    print(f"{row['seconds']:6.1f} s  {row['verdict']:13}  {example.source}: {name}  [{row['by']}]", flush=True)
+    return row
+
+
+if __name__ == "__main__":
+    main()
