@@ -128,7 +128,8 @@ class Context:
     def _reproducible(self, case: Case, finding: Finding, shows: str) -> Finding:
         if finding.reproducer:
             return finding
-        return replace(finding, reproducer=reproducer(self.subject, case.arguments(), shows))
+        text = reproducer(self.subject, case.arguments(), shows, types=case.sample.binding.types)
+        return replace(finding, reproducer=text)
 
     def run_types(self) -> list[dict[str, DType]]:
         """The element types that a quick run tries: all of them, unless there are more than it has time for."""

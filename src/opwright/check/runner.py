@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -84,7 +83,6 @@ def outcome(check: Check, context: Context) -> Outcome:
     except Skipped as reason:
         made.status, made.detail = "skipped", str(reason)
     except Exception as error:  # noqa: BLE001 - one check's failure doesn't keep the others from running
-        last = traceback.format_exception(error)[-1].strip()
-        made.status, made.detail = "error", f"the check itself failed: {last}"
+        made.status, made.detail = "error", f"the check itself failed: {type(error).__name__}: {error}"
     made.seconds = time.perf_counter() - started
     return made
