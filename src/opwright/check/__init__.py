@@ -75,8 +75,8 @@ def _loading(op: Any, device: str) -> dict[str, Any] | None:
         return None
     if not is_source(op):
         raise ValueError(
-            f"check() got device='emulated' and {op!r}, expected a source file: what is built already runs where it was "
-            'built for\n  likely fix: load it with backend="emulate" and check that'
+            f"check() got device='emulated' and {op!r}, expected a source file: what is built runs where it was built "
+            'for\n  likely fix: load it with backend="emulate" and check that'
         )
     return {"backend": "emulate"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +29,7 @@ class Eager:
         """Of the context's operator."""
         self.context, self.subject, self.signature = context, context.subject, context.subject.signature
 
-    def cases(self, count: int) -> Any:
+    def cases(self, count: int) -> Iterator[Case]:
         """Some calls."""
         types = self.context.type_choices(floating=True)[0]
         return self.context.examples(count, types=types, sizes=SIZES, contiguous=True)
@@ -37,8 +37,7 @@ class Eager:
     @cached_property
     def case(self) -> Case:
         """One call."""
-        found: Case = next(self.cases(1))
-        return found
+        return next(self.cases(1))
 
     @cached_property
     def wanted(self) -> list[str]:
