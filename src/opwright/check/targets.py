@@ -22,7 +22,7 @@ from opwright.signature.wiring import BACKWARD
 Target = Any
 """See :func:`subjects`."""
 
-_SOURCES = {".c", ".cpp", ".cc", ".cxx", ".c++", ".C", ".cu"}
+SOURCES = {".c", ".cpp", ".cc", ".cxx", ".c++", ".C", ".cu"}
 
 
 def subjects(
@@ -109,7 +109,7 @@ def _module(where: str) -> Any:
 def _named(
     name: str, signature: str | Sequence[str] | None, reference: Reference | None, options: dict[str, Any]
 ) -> list[Subject]:
-    if Path(name).suffix in _SOURCES:
+    if Path(name).suffix in SOURCES:
         from opwright.front import load
 
         found = _of_namespace(load(name, **options), _loading(name, options))
