@@ -258,7 +258,7 @@ void scaled_backward(Tensor<const T, 2> g, Tensor<const T, 2> y, Tensor<T, 2> gr
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # whatever the order of tests: a second file of that name couldn't be loaded
 def ops(tmp_path_factory: pytest.TempPathFactory) -> opwright.Operators:
     path = tmp_path_factory.mktemp("ops") / "checked_gradients.cpp"
     path.write_text(f"#include <opwright.h>\n{KERNELS}")

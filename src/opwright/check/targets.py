@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
+from opwright.check.files import load_files
 from opwright.check.subject import Reference, Subject, backward_of
 from opwright.errors import SignatureError, SourceError
 from opwright.signature import Signature, parse
@@ -110,9 +111,7 @@ def _named(
     name: str, signature: str | Sequence[str] | None, reference: Reference | None, options: dict[str, Any]
 ) -> list[Subject]:
     if Path(name).suffix in SOURCES:
-        from opwright.front import load
-
-        found = _of_namespace(load(name, **options), _loading(name, options))
+        found = _of_namespace(load_files(name, **options), _loading(name, options))
         return [replace(subject, reference=reference) for subject in found]
     target = resolved(name)
     where, _, attribute = name.rpartition(":")

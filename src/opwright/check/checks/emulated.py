@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opwright.check.context import Context
+from opwright.check.files import load_files
 from opwright.check.inputs import Arguments, Case, positional
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
@@ -32,10 +33,8 @@ def cuda_kernels(context: Context) -> Iterator[Finding]:
     sources = subject.sources
     if not sources or not all(source.is_emulated for source in sources):
         raise Skipped('no emulated CUDA kernels: check a file with device="emulated"')
-    from opwright.front import load
-
     paths = [source.path for source in sources]
-    function = getattr(load(*paths, backend=emulation.emulate(check=True)), subject.name)
+    function = getattr(load_files(*paths, backend=emulation.emulate(check=True)), subject.name)
     for kind, seed in _ORDERS:
 
         def judge(case: Case, arguments: Arguments) -> Finding | None:

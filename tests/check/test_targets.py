@@ -1,0 +1,68 @@
+"""What is checked doesn't depend on what the process has loaded, nor the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import opwright
+from opwright.check import Report
+from opwright.errors import SourceError
+
+CPU = """
+OPWRIGHT("times(x: f32[N]) -> (y: f32[N])")
+void times(Tensor<const float, 1> x, Tensor<float, 1> y) {{
+  for (int64_t i = 0; i < x.numel(); ++i) y[i] = {factor} * x[i];
+}}
+"""
+CUDA = """
+OPWRIGHT("add(x: f32[N]) -> (y: f32[N]) launch over N, threads 64")
+__global__ void add(Tensor<const float, 1> x, Tensor<float, 1> y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < x.size(0)) y[i] = 1 + x[i];
+}
+"""
+Write = Callable[..., Path]
+
+
+def checked(path: Path, factor: int) -> Report:
+    return opwright.check(path, lambda x: factor * x, only=("agreement",), level="quick")
+
+
+@pytest.mark.parametrize("first", ["check", "load"])
+def test_a_file_that_is_loaded_together_with_another(first: str, write: Write) -> None:
+    cpp, cu = write(CPU.format(factor=2), f"{first}_pair.cpp"), write(CUDA, f"{first}_pair.cu")
+    if first == "load":
+        opwright.load(cpp, cu)
+    report = checked(cpp, 2)
+    assert report.ok, report
+    assert {outcome.operator for outcome in report} == {"times"}
+    emulated = opwright.check(cu, lambda x: 1 + x, device="emulated", only=("agreement", "CUDA kernels"), level="quick")
+    assert [outcome.status for outcome in emulated] == ["passed", "passed"], emulated
+    assert sorted(opwright.load(cpp, cu)) == ["add", "times"]
+
+
+def test_files_of_the_same_name(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    one, two = write(CPU.format(factor=2), "same_name.cpp"), write(CPU.format(factor=3), "other/same_name.cpp")
+    assert checked(one, 2).ok
+    assert checked(two, 3).ok
+    assert checked(one, 3).kinds == {"wrong-value"}
+
+
+def test_a_file_that_has_changed_since(write: Write) -> None:
+    path = write(CPU.format(factor=2), "changed_since.cpp")
+    assert checked(path, 2).ok
+    write(CPU.format(factor=3), "changed_since.cpp")
+    assert checked(path, 3).ok
+
+
+def test_an_extension_with_pytorchs_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its functions have no signatures: where they go is said."""
+    path = tmp_path / "an_extension.cpp"
+    path.write_text("#include <torch/extension.h>\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n")
+    monkeypatch.setattr("opwright.aten.jit.load", lambda *_, **__: pytest)  # any module: building it takes seconds
+    with pytest.raises(SourceError, match=r"functions have no signatures\n  likely fix: build it, and check what it"):
+        opwright.check(path)
