@@ -23,7 +23,7 @@ from opwright.signature.wiring import BACKWARD
 Target = Any
 """See :func:`subjects`."""
 
-_SOURCES = {".c", ".cpp", ".cc", ".cxx", ".c++", ".C", ".cu"}
+SOURCES = {".c", ".cpp", ".cc", ".cxx", ".c++", ".C", ".cu"}
 
 
 def subjects(
@@ -63,7 +63,7 @@ def subjects(
 
 def is_source(target: Target) -> bool:
     """Whether it is the path of a source file."""
-    return isinstance(target, (str, os.PathLike)) and Path(target).suffix in _SOURCES
+    return isinstance(target, (str, os.PathLike)) and Path(target).suffix in SOURCES
 
 
 def resolved(name: str) -> Any:
