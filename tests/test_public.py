@@ -20,7 +20,7 @@ def test_names() -> None:
     assert opwright.__all__ == [
         *("ArgumentError", "CompileError", "KernelError", "Operators", "OpwrightError", "Signature", "SignatureError"),
         *("SourceError", "ToolchainError", "UnsupportedError", "__version__"),
-        *("bundle", "check", "differentiable", "emulate", "load", "load_inline", "parse", "unwatch"),
+        *("bench", "bundle", "check", "differentiable", "emulate", "load", "load_inline", "parse", "unwatch"),
     ]
     assert dir(opwright) == opwright.__all__
     assert all(getattr(opwright, name) is not None for name in opwright.__all__)

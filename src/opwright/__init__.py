@@ -29,6 +29,7 @@ from opwright.errors import (
 
 if TYPE_CHECKING:
     from opwright.aten.differentiable import differentiable
+    from opwright.bench import bench
     from opwright.check import check
     from opwright.cuda.emulation import emulate
     from opwright.runtime import Operators, load, unwatch
@@ -60,6 +61,7 @@ __all__ = [
     "ToolchainError",
     "UnsupportedError",
     "__version__",
+    "bench",
     "bundle",
     "check",
     "differentiable",
@@ -73,7 +75,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used; ``opwright.runtime`` is a module."""
-    if name in ("check", "runtime"):  # packages; the former can be called
+    if name in ("bench", "check", "runtime"):  # packages; the first two can be called
         return importlib.import_module(f"opwright.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -92,6 +92,11 @@ def smooth_l1(one: Tensor, other: Tensor, beta: float) -> Tensor:
     return torch.where(distance < beta, 0.5 * distance * distance / beta, distance - 0.5 * beta)
 
 
+def hard_swish(x: Tensor) -> Tensor:
+    """By its definition; PyTorch's is NaN for minus infinity."""
+    return torch.where(x <= -3, 0.0, torch.where(x >= 3, x, x * (x + 3) / 6))
+
+
 def softplus(x: Tensor, beta: float, threshold: float) -> Tensor:
     """As PyTorch has it."""
     return torch.where(beta * x > threshold, x, torch.log1p(torch.exp(beta * x)) / beta)
@@ -218,7 +223,7 @@ _SAXPY = {
 _ROWS = {"softmax": _softmax, "layer_norm": _layer_norm}
 _ACTIVATIONS: dict[str, Reference] = {
     "mish": F.mish,
-    "hard_swish": F.hardswish,
+    "hard_swish": hard_swish,
     "gelu": F.gelu,
     "softplus": softplus,
     "smooth_l1": smooth_l1,

@@ -69,3 +69,34 @@ def _cpu() -> str:
     facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
     name = facts.get("model name") or facts.get("CPU part") or platform.machine()
     return f"{name} (family {facts['cpu family']}, model {facts['model']})" if "cpu family" in facts else name
+
+
+def conditions() -> dict[str, str]:
+    """What else a figure depends on, and what changes while the machine runs."""
+    import torch
+
+    facts = {
+        "governor": _governor(),
+        "load average": " ".join(f"{each:.2f}" for each in os.getloadavg()),
+        "threads": f"{torch.get_num_threads()} (of {os.cpu_count()} cores)",
+        "torch build": _build(torch.__config__.show()),
+        "CPU capability": torch.backends.cpu.get_cpu_capability(),
+    }
+    variables = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
+    return facts | {name: os.environ[name] for name in variables if name in os.environ}
+
+
+def _governor() -> str:
+    """What decides the clock's frequency."""
+    try:
+        return Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").read_text().strip()
+    except OSError:
+        return "unknown"
+
+
+def _build(text: str) -> str:
+    """The compiler, the flags and the libraries of PyTorch's build that decide how fast it is."""
+    compiler = re.search(r"(GCC|Clang|clang) [\d.]+", text)
+    settings = dict(re.findall(r"(BLAS_INFO|USE_MKL|USE_MKLDNN|USE_OPENMP|LAPACK_INFO)=(\w+)", text))
+    words = [compiler.group()] if compiler else []
+    return ", ".join([*words, *(f"{name}={value}" for name, value in settings.items())])

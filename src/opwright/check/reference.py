@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from opwright.check.inputs import Arguments
+from opwright.check.inputs import Arguments, all_copied, copied
 from opwright.check.subject import Subject
 
 _ROUNDINGS = 64.0
@@ -32,7 +32,7 @@ def excused(
         expected: what the reference gives for them.
     """
     kind = computed_in(arguments)
-    narrow = subject.referred(_copied(arguments), kind) or ()
+    narrow = subject.referred(all_copied(arguments), kind) or ()
     moved = subject.referred(_moved(arguments, kind)) or ()
     return tuple(
         _ill_conditioned(one, _overflowed(one, other, low), near)
@@ -73,12 +73,9 @@ def _moved(arguments: Arguments, kind: torch.dtype) -> Arguments:
 
     def moved(value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point:
-            return value.clone() if isinstance(value, torch.Tensor) else value
+            return copied(value)
         sign = torch.randint(0, 2, value.shape, generator=generator, dtype=torch.float64) * 2 - 1
         return value.to(torch.float64) * (1 + torch.finfo(kind).eps * sign)
 
     return {name: moved(value) for name, value in arguments.items()}
 
-
-def _copied(arguments: Arguments) -> Arguments:
-    return {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in arguments.items()}

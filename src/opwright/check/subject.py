@@ -61,11 +61,6 @@ class Subject:
         chosen = self.signature.chosen_type
         return {"dtype": getattr(torch, types[chosen].torch_name)} if chosen and types and chosen in types else {}
 
-    def keyword_texts(self, arguments: Mapping[str, Any]) -> list[str]:
-        """The same as Python, for reproducers; the type is the default one there."""
-        del arguments
-        return []
-
     def referred(
         self, arguments: Mapping[str, Any], dtype: torch.dtype = torch.float64
     ) -> tuple[torch.Tensor, ...] | None:

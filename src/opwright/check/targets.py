@@ -23,7 +23,7 @@ from opwright.signature.wiring import BACKWARD
 Target = Any
 """See :func:`subjects`."""
 
-_SOURCES = {".c", ".cpp", ".cc", ".cxx", ".c++", ".C", ".cu"}
+SOURCES = {".c", ".cpp", ".cc", ".cxx", ".c++", ".C", ".cu"}
 
 
 def subjects(
@@ -59,6 +59,11 @@ def subjects(
     if isinstance(target, OpOverload) and (ours := _ours(target)):
         return [replace(ours, reference=known)]
     return [_foreign(target, signature, known)]
+
+
+def is_source(target: Target) -> bool:
+    """Whether it is the path of a source file."""
+    return isinstance(target, (str, os.PathLike)) and Path(target).suffix in SOURCES
 
 
 def resolved(name: str) -> Any:
@@ -110,7 +115,7 @@ def _module(where: str) -> Any:
 def _named(
     name: str, signature: str | Sequence[str] | None, reference: Reference | None, options: dict[str, Any]
 ) -> list[Subject]:
-    if Path(name).suffix in _SOURCES:
+    if is_source(name):
         found = _of_namespace(load_files(name, **options), _loading(name, options))
         return [replace(subject, reference=reference) for subject in found]
     target = resolved(name)

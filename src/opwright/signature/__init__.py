@@ -31,8 +31,8 @@ from opwright.signature.tokens import NotationError
 from opwright.signature.values import chosen_type, index_error
 
 if TYPE_CHECKING:
-    from opwright.signature.samples import Sample, TensorSample, sample
-    from opwright.signature.traffic import Traffic, bytes_moved
+    from opwright.signature.samples import Sample, TensorSample, sample, sample_at
+    from opwright.signature.traffic import Traffic, bytes_by_tensor, bytes_moved
 
 __all__ = [
     "DEFAULT_TYPES",
@@ -58,6 +58,7 @@ __all__ = [
     "Traffic",
     "TypeRef",
     "bind",
+    "bytes_by_tensor",
     "bytes_moved",
     "chosen_type",
     "index_error",
@@ -65,6 +66,7 @@ __all__ = [
     "output_types",
     "parse",
     "sample",
+    "sample_at",
     "schema",
 ]
 
@@ -72,7 +74,9 @@ _LAZY = {
     "Sample": "samples",
     "TensorSample": "samples",
     "sample": "samples",
+    "sample_at": "samples",
     "Traffic": "traffic",
+    "bytes_by_tensor": "traffic",
     "bytes_moved": "traffic",
 }
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from opwright.errors import ArgumentError
 from opwright.signature.bind import bind
-from opwright.signature.binding import Binding, TensorInfo
+from opwright.signature.binding import Binding, Report, TensorInfo
 from opwright.signature.dtypes import DType
 from opwright.signature.layouts import draw_layout, row_major
 from opwright.signature.model import DataAxis, ScalarParam, Signature, TensorParam
@@ -90,6 +90,42 @@ def sample(
     )
 
 
+def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, float] | None = None, seed: int = 0) -> Sample:
+    """The call that fits a binding: every optional tensor is there, all are row-major, nothing broadcasts.
+
+    Args:
+        sig: the signature.
+        binding: every axis, the shape of ``...`` where the signature has leading axes, every type variable.
+        scalars: values of scalars; others have their default or, without one, a value drawn.
+        seed: where those come from.
+
+    Raises:
+        ArgumentError: the sizes don't satisfy the signature.
+    """
+    report = Report(sig)
+    report.sizes.update(binding.axes)
+    report.origins.update(dict.fromkeys(binding.axes, ""))
+    leading = {t.name: (binding.ellipsis or ()) if sig.has_leading(t) else () for t in sig.tensors}
+    try:
+        inputs, every = _checked(sig, binding, leading)
+    except ZeroDivisionError:
+        raise report.error("an axis is divided by zero") from None
+    if any(size < 0 for shape in every for size in shape):
+        raise report.error("a size would be negative")
+    for tensor in sig.tensors:
+        low, high = _range(tensor, binding)
+        if low >= high and 0 not in inputs[tensor.name]:
+            raise report.error(f"{tensor.name} has elements, but there is no number in [{low}, {high})")
+    rng = random.Random(seed)  # noqa: S311 - test data
+    values = {
+        each.name: each.default if each.default is not None and each.name not in binding.axes
+        else _scalar(each, rng, binding)
+        for each in sig.scalars
+    }  # fmt: skip
+    made = {t.name: _tensor(t, inputs[t.name], binding, rng, contiguous=True) for t in sig.tensors}
+    return Sample(made, {**values, **(scalars or {})}, binding)
+
+
 def _may_be_absent(tensor: TensorParam, sig: Signature) -> bool:
     """Whether it is optional, and not perhaps the only one to tell what its type variable stands for."""
     return tensor.optional and (tensor.type.kind == "dtype" or tensor.type.name in sig.bound_types)
@@ -121,20 +157,25 @@ def _shapes(
     sig: Signature, binding: Binding, leading: Mapping[str, tuple[int, ...]], max_numel: int
 ) -> dict[str, tuple[int, ...]] | None:
     """The shapes of the inputs that are present, or None where the axes don't satisfy the signature."""
-    known = binding if sig.is_backward else Binding({}, None, {})
     try:
-        inputs = {t.name: _shape(t, binding, leading[t.name]) for t in sig.tensors if t.name in leading}
-        infos = {
-            t.name: TensorInfo(inputs[t.name], t.type.resolve(binding.types)) for t in sig.tensors if t.name in inputs
-        }
-        bind(sig, infos, axes=known.axes, ellipsis=known.ellipsis, types=known.types, scalars=binding.axes)
-        results = output_shapes(sig, binding, with_residuals=True)
+        inputs, every = _checked(sig, binding, leading)
         ranges = [_range(t, binding) for t in sig.tensors if t.name in inputs and 0 not in inputs[t.name]]
     except (ArgumentError, ZeroDivisionError):
         return None
-    every = [*inputs.values(), *(_counted(shape) for shape in results)]
     fits = all(min(shape, default=0) >= 0 and math.prod(shape) <= max_numel for shape in every)
     return inputs if fits and all(low < high for low, high in ranges) else None
+
+
+def _checked(
+    sig: Signature, binding: Binding, leading: Mapping[str, tuple[int, ...]]
+) -> tuple[dict[str, tuple[int, ...]], list[tuple[int, ...]]]:
+    """The shapes of the inputs that are present, and those of all tensors; an error where the axes don't fit."""
+    known = binding if sig.is_backward else Binding({}, None, {})
+    inputs = {t.name: _shape(t, binding, leading[t.name]) for t in sig.tensors if t.name in leading}
+    infos = {t.name: TensorInfo(inputs[t.name], t.type.resolve(binding.types)) for t in sig.tensors if t.name in inputs}
+    bind(sig, infos, axes=known.axes, ellipsis=known.ellipsis, types=known.types, scalars=binding.axes)
+    results = output_shapes(sig, binding, with_residuals=True)
+    return inputs, [*inputs.values(), *(_counted(shape) for shape in results)]
 
 
 def _counted(shape: Sequence[int | DataAxis]) -> tuple[int, ...]:

@@ -37,15 +37,29 @@ def bytes_moved(
 
     An axis whose length the kernel decides counts with its bound, or as 0 where it has none.
     """
+    read, written = _moved(sig, binding, present, with_residuals=with_residuals)
+    return Traffic(sum(read.values()), sum(written.values()))
 
+
+def bytes_by_tensor(
+    sig: Signature, binding: Binding, present: Container[str] | None = None, *, with_residuals: bool = False
+) -> dict[str, int]:
+    """The same for each tensor, by name: read, written, or both for one that is mutated."""
+    read, written = _moved(sig, binding, present, with_residuals=with_residuals)
+    return {name: read.get(name, 0) + written.get(name, 0) for name in {**read, **written}}
+
+
+def _moved(
+    sig: Signature, binding: Binding, present: Container[str] | None, *, with_residuals: bool
+) -> tuple[dict[str, int], dict[str, int]]:
     def given(tensor: TensorParam) -> bool:
         return present is None or not tensor.optional or tensor.name in present
 
     inputs = [tensor for tensor in sig.tensors if given(tensor)]
     results = sig.results if with_residuals else sig.outputs
-    read = sum(_bytes(sig, tensor, binding) for tensor in inputs)
-    written = sum(_bytes(sig, tensor, binding) for tensor in [*results, *(t for t in inputs if t.mutated)])
-    return Traffic(read, written)
+    read = {tensor.name: _bytes(sig, tensor, binding) for tensor in inputs}
+    written = {t.name: _bytes(sig, t, binding) for t in [*results, *(each for each in inputs if each.mutated)]}
+    return read, written
 
 
 def _bytes(sig: Signature, tensor: TensorParam, binding: Binding) -> int:

@@ -1,0 +1,69 @@
+"""Whether an alternative computes what the operator computes: only then is it worth timing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from opwright.bench.calls import Function, Tensors
+from opwright.bench.report import Phase
+from opwright.check.subject import as_tuple
+
+
+def disagreement(tensors: Tensors, ours: Function, other: Function, phases: Sequence[Phase]) -> str | None:
+    """How the other function's results or gradients differ from the operator's; None where they don't.
+
+    A difference is one that rounding can't make: beyond the square root of the element type's precision, of the size of
+    the tensor's largest number. What is random isn't compared.
+    """
+    if tensors.subject.signature.generator is not None:
+        return None
+    for phase in ("forward", "backward"):
+        if phase == "forward" or set(phases) & {"backward", "both"}:
+            expected, got = _values(tensors, ours, phase), _values(tensors, other, phase)
+            names = _names(tensors, phase)
+            if len(got) != len(expected):
+                return f"it gives {len(got)} results, the operator {len(expected)}"
+            for name, one, two in zip(names, got, expected, strict=True):
+                if said := _difference(name, one, two):
+                    return said
+    return None
+
+
+def _values(tensors: Tensors, function: Function, phase: Phase) -> list[Any]:
+    task = tensors.task(function, phase)
+    if task.before is not None:
+        task.before()
+    made = list(as_tuple(task.call()))
+    if phase == "forward":
+        made += [tensors.arguments[name].clone() for name in tensors.originals]
+    return made
+
+
+def _names(tensors: Tensors, phase: Phase) -> list[str]:
+    if phase == "backward":
+        return [f"grad_{name}" for name in tensors.leaves]
+    return [*(output.name for output in tensors.subject.signature.outputs), *tensors.originals]
+
+
+def _difference(name: str, got: Any, expected: Any) -> str | None:
+    if got is None or expected is None:
+        missing = got if got is not None else expected
+        return None if missing is None or not bool(missing.any()) else f"{name} has no gradient in one of them"
+    if got.shape != expected.shape:
+        return f"{name} has shape {tuple(got.shape)}, the operator's {tuple(expected.shape)}"
+    if not expected.dtype.is_floating_point and not expected.dtype.is_complex:
+        return None if bool((got == expected).all()) else f"{name} differs from the operator's"
+    precision = max(
+        torch.finfo(each.dtype).eps for each in (got, expected) if each.dtype.is_floating_point or each.dtype.is_complex
+    )
+    off = (got - expected).abs().double().nan_to_num()
+    size = float(expected.abs().double().nan_to_num(posinf=0.0).max()) if expected.numel() else 0.0
+    worst = float(off.max()) if off.numel() else 0.0
+    return (
+        None
+        if worst <= precision**0.5 * size + precision
+        else f"{name} differs by {worst:.2g} where the largest number is {size:.2g}"
+    )

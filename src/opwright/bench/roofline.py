@@ -1,0 +1,155 @@
+"""How near a call comes to what the machine can do, and which term to work on.
+
+The model is the roofline's (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model",
+CACM 52, 2009), with the cost of a call as a third bound. Each bound is measured, in the same run as the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+
+from opwright.bench.calls import Task
+from opwright.bench.clock import Clock
+from opwright.bench.report import Phase, Roofline
+from opwright.bench.result import duration
+from opwright.check.subject import Subject
+from opwright.signature import Binding, bytes_by_tensor
+
+_BINDING = 0.5
+"""The share of a call's time from which a term binds it."""
+_SAMPLES = 9
+_LONG = 2e-3
+_PRODUCT = 1024
+_SMALL = 64
+"""Bytes of a copy that is all overhead."""
+
+
+@dataclass
+class Machine:
+    """What the machine can do, each thing measured when it is first asked for.
+
+    Attributes:
+        clock: the device's.
+        device: where tensors are, in PyTorch's words.
+    """
+
+    clock: Clock
+    device: str
+    _known: dict[object, float] = field(default_factory=dict)
+
+    def copy_bandwidth(self, size: int) -> float:
+        """Bytes a second, of a copy that reads and writes `size` bytes altogether, less what any call costs."""
+        count = max(_SMALL, size // 2)
+        return 2 * count / max(self._copy(count) - self._copy(_SMALL) * (count > _SMALL), 1e-9)
+
+    def peak(self, dtype: torch.dtype) -> float:
+        """Floating-point operations a second: of a matrix product of that element type."""
+        if ("peak", dtype) not in self._known:
+            a, b = (torch.ones(_PRODUCT, _PRODUCT, dtype=dtype, device=self.device) for _ in range(2))
+            out = torch.empty_like(a)
+            took = seconds(Task(lambda: torch.mm(a, b, out=out)), self.clock)
+            self._known["peak", dtype] = 2 * _PRODUCT**3 / took
+        return self._known["peak", dtype]
+
+    def _copy(self, count: int) -> float:
+        if count not in self._known:
+            source, target = (torch.zeros(count, dtype=torch.uint8, device=self.device) for _ in range(2))
+            self._known[count] = seconds(Task(lambda: target.copy_(source)), self.clock)
+        return self._known[count]
+
+
+def seconds(task: Task, clock: Clock) -> float:
+    """The median of a few samples: what is only needed to two digits."""
+    once = max(clock.sample(task, 1), clock.sample(task, 1), 1e-8)
+    count = max(1, min(1000, int(_LONG / _SAMPLES / once) + 1))
+    return sorted(clock.sample(task, count) for _ in range(_SAMPLES))[_SAMPLES // 2]
+
+
+def traffic(subject: Subject, binding: Binding, phase: Phase) -> dict[str, int] | None:
+    """The bytes that a phase has to move, by tensor; None where nobody said: another's backward."""
+    forward = bytes_by_tensor(subject.signature, binding, with_residuals=phase != "forward")
+    if phase == "forward":
+        return forward
+    if subject.backward is None:
+        return None
+    backward = bytes_by_tensor(subject.backward, binding)
+    if phase == "backward":
+        return backward
+    return {name: forward.get(name, 0) + backward.get(name, 0) for name in {**forward, **backward}}
+
+
+def roofline(
+    took: float,
+    moved: Mapping[str, int],
+    machine: Machine,
+    overhead: float,
+    operations: float | None,
+    dtype: torch.dtype,
+) -> Roofline:
+    """What bounds a call.
+
+    Args:
+        took: seconds.
+        moved: bytes that it has to move, by tensor.
+        machine: what can be done.
+        overhead: seconds of a call that has next to nothing to do.
+        operations: how many; None where nobody said.
+        dtype: the element type in which they are done.
+    """
+    total = sum(moved.values())
+    copy = machine.copy_bandwidth(total)
+    peak = None if operations is None else machine.peak(dtype)
+    shares = {"memory": total / copy / took, "call overhead": overhead / took}
+    if operations is not None and peak is not None:
+        shares["arithmetic"] = operations / peak / took
+    first = max(shares, key=shares.__getitem__)
+    bound: Literal["memory", "arithmetic", "call overhead", "neither"] = "neither"
+    if shares[first] >= _BINDING:
+        bound = "memory" if first == "memory" else "arithmetic" if first == "arithmetic" else "call overhead"
+    advice = _advice(bound, shares, moved, overhead, took)
+    return Roofline(total, operations, total / took, copy, peak, overhead, bound, advice)
+
+
+def _advice(bound: str, shares: Mapping[str, float], moved: Mapping[str, int], overhead: float, took: float) -> str:
+    if bound == "memory":
+        return (
+            f"it moves its bytes at {_percent(shares['memory'])} of a copy's bandwidth; {_dominant(moved)}: fewer "
+            "bytes (a smaller element type, fused neighbours) are what makes it faster"
+        )
+    if bound == "call overhead":
+        return (
+            f"a call that has next to nothing to do takes {duration(overhead)}, this one {duration(took)}: more work "
+            "in each call (a larger batch, fused neighbours) is what makes it faster, or CUDA graphs on a GPU"
+        )
+    if bound == "arithmetic":
+        return f"it computes at {_percent(shares['arithmetic'])} of the measured peak: fewer operations make it faster"
+    parts = f"bytes take {_percent(shares['memory'])} of its time and the call {_percent(shares['call overhead'])}"
+    if "arithmetic" in shares:
+        return (
+            f"{parts}, operations {_percent(shares['arithmetic'])}: none of them binds it; look at vectorisation, "
+            "threads, and the order in which memory is read (opwright info says which loops are vectorised)"
+        )
+    return (
+        f"{parts}: what is left is the kernel's arithmetic or its waiting; look at vectorisation and threads "
+        "(opwright info says which loops are vectorised), and say how many operations a call has"
+    )
+
+
+def _dominant(moved: Mapping[str, int]) -> str:
+    """The tensors that most of the traffic is."""
+    total = max(sum(moved.values()), 1)
+    ordered: Sequence[tuple[str, int]] = sorted(moved.items(), key=lambda each: -each[1])
+    most = ordered[0][1]
+    named = [name for name, size in ordered if size >= 0.9 * most and size > 0]
+    if len(named) > 3 or not named:
+        return "no tensor stands out"
+    share = sum(moved[name] for name in named) / total
+    return f"{' and '.join(named)} {'are' if len(named) > 1 else 'is'} {_percent(share)} of the bytes"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
