@@ -7,6 +7,7 @@ left out, arguments swapped. Only what is executed is changed: neither signature
 from __future__ import annotations
 
 import functools
+import itertools
 import random
 import re
 from collections import Counter
@@ -201,7 +202,7 @@ def _call(node: tree_sitter.Node) -> Iterator[_Edit]:
         yield _at(count, "bound", f"({_text(count)}) - 1")
         yield _at(count, "bound", f"({_text(count)}) + 1")
     elif name not in _OTHER:
-        for one, other in zip(arguments, arguments[1:], strict=False):
+        for one, other in itertools.pairwise(arguments):
             if one.type == other.type:
                 yield _Edit("swapped", one.start_byte, other.end_byte, f"{_text(other)}, {_text(one)}")
 
@@ -230,7 +231,7 @@ def _swapped_parameters(function: tree_sitter.Node) -> list[_Edit]:
     listed = next((node for node in _walk(function) if node.type == "parameter_list"), None)
     named = [(each, _declared(each)) for each in listed.named_children] if listed else []
     edits = []
-    for (one, first), (other, second) in zip(named, named[1:], strict=False):
+    for (one, first), (other, second) in itertools.pairwise(named):
         if first is None or second is None or _without(one, first) != _without(other, second):
             continue
         to = _replaced(one, first, _text(second)) + ", " + _replaced(other, second, _text(first))

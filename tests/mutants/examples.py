@@ -34,6 +34,7 @@ class Example:
         options: of `opwright.load`.
         settings: of `opwright.check`.
         subjects: where the source isn't loaded by `opwright.load` as a library of operators: what makes them.
+        root: the folder of the examples.
     """
 
     source: str
@@ -42,11 +43,12 @@ class Example:
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     subjects: Callable[[Path], list[Subject]] | None = None
+    root: Path = EXAMPLES
 
     @property
     def path(self) -> Path:
         """The source."""
-        return EXAMPLES / self.source
+        return self.root / self.source
 
     @property
     def language(self) -> str:
@@ -63,11 +65,6 @@ class Example:
             options["backend"] = "emulate"
         found = subjects(str(path), load_options=options)
         return [replace(subject, reference=self.references.get(subject.name)) for subject in found]
-
-
-def halves(function: Reference) -> Reference:
-    """For functions of PyTorch that take no halves."""
-    return lambda *given: function(*(v.float() if isinstance(v, Tensor) and v.dtype.itemsize == 2 else v for v in given))
 
 
 def cell(gates: Tensor, old_cell: Tensor) -> tuple[Tensor, Tensor]:
@@ -170,6 +167,25 @@ def heaviside(x: Tensor) -> Tensor:
     return (x >= 0.5).to(x.dtype)
 
 
+class Through(torch.autograd.Function):
+    """A function of one number whose gradient is passed on as if it weren't there."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rounded: Tensor) -> Tensor:
+        """What the function gives."""
+        return rounded.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        """The gradient as it came."""
+        return grads[0], None
+
+
+def through(function: Reference) -> Reference:
+    """The function, with the gradient of the straight-through estimate."""
+    return lambda x: Through.apply(x, function(x.detach()))
+
+
 def my_op(x: Tensor, y: Tensor) -> Tensor:
     """The example's own."""
     return 3 * x - y
@@ -240,11 +256,18 @@ EVERY = (
         references={"gather_rows": lambda x, i: x[i.long()], "add_rows": add_rows},
         settings={"ulp": 256.0},  # halves are added up as halves, in place
     ),
-    Example("quantize/quantize.cpp", references={"round": torch.round}, settings=_STRAIGHT),
-    Example("round/round.cpp", references={"round": heaviside}, settings=_STRAIGHT),
-    Example("round/round.cu", references={"round": heaviside}, settings=_STRAIGHT),
+    Example(
+        "quantize/quantize.cpp",
+        references={"round": lambda x: Through.apply(x, torch.round(x.detach()))},
+        settings=_STRAIGHT,
+    ),
+    Example(
+        "round/round.cpp", references={"round": lambda x: Through.apply(x, heaviside(x.detach()))}, settings=_STRAIGHT
+    ),
+    Example(
+        "round/round.cu", references={"round": lambda x: Through.apply(x, heaviside(x.detach()))}, settings=_STRAIGHT
+    ),
     Example("activations/activations.cpp", references=_ACTIVATIONS),
-    Example("dropout/dropout.cpp", references={"dropout": F.dropout}),
     Example("nms/nms.cpp", references={"nms": nms, "detect": detect}),
     Example("lltm/lltm.cpp", references={"lltm": lltm}),
     Example("lltm/lltm_cell.cpp", references={"lltm_cell": cell}),
@@ -257,6 +280,7 @@ EVERY = (
     Example("rowops/rows.cuh", "rowops/rowops.cu", references=_ROWS),
     Example("histogram/histogram.cu", references={"histogram": histogram}),
     Example("caffe_layer/roi_pool.cu", references={"roi_pool": roi_pool}),
+    Example("dropout/dropout.cpp", references={"dropout": F.dropout}),
     Example("lltm/lltm_aten.cpp", subjects=_extension),
     Example("add/src/my_lib.c", subjects=_legacy),
 )

@@ -22,7 +22,7 @@ from opwright.check.runner import BUDGET, outcome, run
 from opwright.check.subject import Subject
 from opwright.errors import CompileError
 
-from .examples import EXAMPLES, Example
+from .examples import Example
 
 Verdict = Literal["caught", "survived", "not compiling"]
 _SOURCES = ("*.c", "*.cpp", "*.cu", "*.cuh", "*.h", "*.py")
@@ -53,17 +53,18 @@ class Judged:
     message: str = ""
 
 
-def judged(example: Example, text: str, baseline: float | None = None) -> Judged:
+def judged(example: Example, text: str, baseline: float | None = None, function: str = "") -> Judged:
     """Check an example with a source that says `text`.
 
     Args:
         example: whose source it is.
         text: the source.
+        function: which one was changed: its operator is checked first.
         baseline: how many seconds the unchanged source takes; None: this is the unchanged one, and has no limit.
     """
     started, limit = time.monotonic(), None if baseline is None else max(_LEAST, _TIMES * baseline)
     with _copied(example, text) as folder:
-        said, ended = _forked(lambda write: _check(example, folder, write), limit)
+        said, ended = _forked(lambda write: _check(example, folder, function, write), limit)
     seconds = time.monotonic() - started
     if ended:
         return Judged("caught", ended, seconds)
@@ -73,7 +74,7 @@ def judged(example: Example, text: str, baseline: float | None = None) -> Judged
 @contextlib.contextmanager
 def _copied(example: Example, text: str) -> Iterator[Path]:
     """The example's folder with the source changed; what a reader writes beside it isn't in the original."""
-    whole, inner = EXAMPLES / Path(example.source).parts[0], Path(*Path(example.source).parts[1:])
+    whole, inner = example.root / Path(example.source).parts[0], Path(*Path(example.source).parts[1:])
     with tempfile.TemporaryDirectory(prefix="opwright-mutant-") as temporary:
         folder = Path(temporary) / whole.name
         built = shutil.ignore_patterns("_ext", "build", "*.so", "*.o", "__pycache__", "*.egg-info")
@@ -82,15 +83,17 @@ def _copied(example: Example, text: str) -> Iterator[Path]:
         yield folder
 
 
-def _check(example: Example, folder: Path, write: Callable[[dict[str, str]], None]) -> None:
+def _check(example: Example, folder: Path, function: str, write: Callable[[dict[str, str]], None]) -> None:
     """In a process of its own: build, and check until something is found."""
     try:
-        found = example.load(folder)
+        found = sorted(example.load(folder), key=lambda subject: not function.startswith(subject.name))
     except CompileError as error:
-        return write({"verdict": "not compiling", "by": _first(error)})
+        said = {"verdict": "not compiling", "by": _first(error)}
     except Exception as error:  # noqa: BLE001 - it doesn't load: an author would see that
-        return write({"verdict": "caught", "by": f"loading: {type(error).__name__}: {_first(error)}"})
-    write(_found(_outcomes(example, found)) or {"verdict": "survived", "by": ""})
+        said = {"verdict": "caught", "by": f"loading: {type(error).__name__}: {_first(error)}"}
+    else:
+        said = _found(_outcomes(example, found)) or {"verdict": "survived", "by": ""}
+    write(said)
 
 
 def _outcomes(example: Example, found: list[Subject]) -> Iterator[Outcome]:
@@ -99,10 +102,10 @@ def _outcomes(example: Example, found: list[Subject]) -> Iterator[Outcome]:
     for subject in found:  # before every element type is built, which takes longer than most mutants live
         for check in chosen("quick", _FIRST):
             yield outcome(check, Context(subject, "quick", seconds=BUDGET["quick"], options=options))
-    yield from run(found, level="quick", skip=_SKIPPED, options=options)
+    yield from run(found, level="quick", skip=(*_SKIPPED, *_FIRST), options=options)
     # AddressSanitizer's shadow has the size of all memory that there could be.
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    yield from run(found, level="normal", skip=_SKIPPED, options=options)
+    yield from run(found, level="quick", only=("sanitizers",), options=options)
 
 
 def _found(outcomes: Iterator[Outcome]) -> dict[str, str]:

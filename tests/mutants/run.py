@@ -1,7 +1,7 @@
 """Makes mutants of the examples and checks them: ``python -m tests.mutants.run`` goes on where it was left.
 
-``--only my_op`` takes some of the sources, ``--count 5`` that many of each, ``--all`` all that there are. What became of
-each is added to the file of results at once.
+``--only my_op`` takes some of the sources, ``--count 5`` that many mutants of each, ``--all`` all that there are. What
+became of each is added to the file of results at once.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,15 @@ RESULTS = HERE / "results.jsonl"
 SEED = 0
 COUNT = 12
 UNCHANGED = "(unchanged)"
+_PLACE = re.compile(r"/\S*/opwright-mutant-\w+/")
+"""Where the copy of the example was: of no interest later."""
 
 
 def main() -> None:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="sources whose path has this in it")
-    parser.add_argument("--count", type=int, default=COUNT, help="mutants of each source, those that don't compile apart")
+    parser.add_argument("--count", type=int, default=COUNT, help="mutants of each source that compile")
     parser.add_argument("--all", action="store_true", help="all mutants that there are")
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
@@ -45,15 +48,17 @@ def run_example(example: Example, count: int, results: Path) -> None:
     known = {row["mutant"]: row for row in read(results) if row["source"] == example.source}
     text = example.path.read_text()
     if UNCHANGED not in known:
-        known[UNCHANGED] = _judge(example, UNCHANGED, text, None, results)
+        known[UNCHANGED] = _judge(example, UNCHANGED, "", text, None, results)
     if known[UNCHANGED]["verdict"] != "survived":
-        print(f"{example.source}: the unchanged source isn't right: {known[UNCHANGED]['by']}", flush=True)
+        _say(f"{example.source}: the unchanged source isn't right: {known[UNCHANGED]['by']}")
         return
     done = 0
     for mutant in every(example):
         if done == count:
             break
-        row = known.get(str(mutant)) or _judge(example, str(mutant), mutant.text, known[UNCHANGED]["seconds"], results)
+        row = known.get(str(mutant)) or _judge(
+            example, str(mutant), mutant.function, mutant.text, known[UNCHANGED]["seconds"], results
+        )
         done += row["verdict"] != "not compiling"
 
 
@@ -67,13 +72,21 @@ def read(results: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
 
 
-def _judge(example: Example, name: str, text: str, baseline: float | None, results: Path) -> dict[str, Any]:
-    row = {"source": example.source, "mutant": name, **dataclasses.asdict(judged(example, text, baseline))}
+def _judge(
+    example: Example, name: str, function: str, text: str, baseline: float | None, results: Path
+) -> dict[str, Any]:
+    row = {"source": example.source, "mutant": name, **dataclasses.asdict(judged(example, text, baseline, function))}
     row["seconds"] = round(row["seconds"], 1)
+    row = {key: _PLACE.sub("", value) if isinstance(value, str) else value for key, value in row.items()}
     with results.open("a") as file:
         file.write(json.dumps(row) + "\n")
-    print(f"{row['seconds']:6.1f} s  {row['verdict']:13}  {example.source}: {name}  [{row['by']}]", flush=True)
+    _say(f"{row['seconds']:6.1f} s  {row['verdict']:13}  {example.source}: {name}  [{row['by']}]")
     return row
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

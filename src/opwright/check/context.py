@@ -94,7 +94,7 @@ class Context:
         from hypothesis.errors import Flaky, FlakyFailure, Unsatisfiable
 
         last: list[tuple[Case, Finding]] = []
-        tried = [0]
+        tried, drawn = [0], [0]
 
         def run(case: Case) -> None:
             if self.late and tried[0] >= _LEAST:
@@ -106,7 +106,8 @@ class Context:
                 raise _WrongError
 
         def ended() -> None:
-            if self.late and last:
+            drawn[0] += 1
+            if self.late and (last or drawn[0] > 2 * _LEAST):
                 raise _Enough
 
         searching = settings(
@@ -120,9 +121,9 @@ class Context:
             report_multiple_bugs=False,
             print_blob=False,
         )
-        drawn = cases(self.subject.signature, before=ended, **options)
+        strategy = cases(self.subject.signature, before=ended, **options)
         try:
-            seed(self.seed)(searching(given(case=drawn)(run)))()
+            seed(self.seed)(searching(given(case=strategy)(run)))()
         except (_WrongError, Flaky, FlakyFailure, _Enough):
             pass
         except Unsatisfiable:

@@ -78,4 +78,3 @@ def _moved(arguments: Arguments, kind: torch.dtype) -> Arguments:
         return value.to(torch.float64) * (1 + torch.finfo(kind).eps * sign)
 
     return {name: moved(value) for name, value in arguments.items()}
-

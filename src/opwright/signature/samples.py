@@ -22,6 +22,7 @@ _MAX_LEADING = 3
 _NARROWED = 0.4  # how often a tensor, and an axis of it, has to be broadcast
 _DEFAULT = 0.5  # how often a scalar has its default, and a flag is set
 _MAX_INTEGER = 8
+_STEPS = 1000  # of numbers up to 1: none so small that another element type has zero for it
 
 
 @record
@@ -213,4 +214,6 @@ def _scalar(scalar: ScalarParam, rng: random.Random, binding: Binding) -> float 
         return scalar.default
     if scalar.kind == "bool":
         return rng.random() < _DEFAULT
-    return rng.randint(1, _MAX_INTEGER) if scalar.kind == "int" else rng.uniform(-1.0, 1.0)
+    if scalar.kind == "int":
+        return rng.randint(1, _MAX_INTEGER)
+    return rng.choice((-1, 1)) * rng.randint(1, _STEPS) / _STEPS

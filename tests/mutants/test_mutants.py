@@ -1,0 +1,107 @@
+"""Mutants of the examples' kernels: how they are made, that they are found, and that the counts are the results'."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mutants import counts, run
+from tests.mutants.changes import mutants
+from tests.mutants.examples import EVERY, EXAMPLES
+from tests.mutants.survivors import read
+
+ROOT = EXAMPLES.parent
+_PATIENT = {"OMP_WAIT_POLICY": "passive"}  # threads that wait leave the processor to others
+_TINY = """#include <opwright.h>
+OPWRIGHT("less(x: f32[N], y: f32[N]) -> (z: f32[N])")
+void less(Tensor<const float, 1> x, Tensor<const float, 1> y, Tensor<float, 1> z) {
+  OPWRIGHT_CHECK(x.numel() >= 0, "never");
+  for (int64_t i = 0; i < z.numel(); ++i) z[i] = x[i] - y[i];
+}
+"""
+_MADE = {
+    "bound: 0 -> 1", "bound: < -> <=", "comparison: < -> >",
+    "sign: - -> +", "missing term: x[i] - y[i] -> x[i]", "swapped: x[i] - y[i] -> (y[i]) - (x[i])",
+    "sign: x[i] - y[i] -> -(x[i] - y[i])", "factor: x[i] - y[i] -> 2 * (x[i] - y[i])",
+    "missing term: z[i] = x[i] - y[i] -> ",
+    "swapped: Tensor<const float, 1> x, Tensor<const float, 1> y -> Tensor<const float, 1> y, Tensor<const float, 1> x",
+    *(f"index: i -> (i) {sign} 1{again}" for sign in "+-" for again in ("", " #2", " #3")),
+}  # fmt: skip
+_JUDGED = """
+import json, sys
+from pathlib import Path
+from tests.mutants.changes import mutants
+from tests.mutants.examples import Example
+from tests.mutants.judge import judged
+
+example = Example("tiny/less.cpp", references={"less": lambda x, y: x - y}, root=Path(sys.argv[1]))
+text = example.path.read_text()
+named = {str(mutant): mutant.text for mutant in mutants(text, "cuda")}
+found = {}
+for name in sys.argv[2:]:
+    found[name] = judged(example, named[name], 1.0)
+found["not C++"] = judged(example, text.replace("z[i] =", "zz[i] ="), 1.0)
+print(json.dumps({name: (each.verdict, each.by) for name, each in found.items()}))
+"""
+
+
+def test_every_change_of_a_kernel() -> None:
+    made = mutants(_TINY, "cuda")
+    assert {str(mutant) for mutant in made} == {f"less: {name}" for name in _MADE}
+    assert len({mutant.text for mutant in made}) == len(made)
+    assert all(mutant.line == 5 for mutant in made if mutant.kind != "swapped" or "Tensor" not in mutant.change)
+
+
+def test_a_tiny_kernels_mutants_are_found(tmp_path: Path) -> None:
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "less.cpp").write_text(_TINY)
+    chosen = ["less: sign: - -> +", "less: missing term: z[i] = x[i] - y[i] -> "]
+    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    words = [sys.executable, "-c", _JUDGED, str(tmp_path), *chosen]
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path, **_PATIENT}
+    )
+    found = json.loads(done.stdout)
+    assert found.pop("not C++")[0] == "not compiling"
+    assert found == {name: ["caught", "less: agreement: wrong-value"] for name in chosen}
+
+
+def test_results_are_of_mutants_that_there_are() -> None:
+    """What was changed in an example since is judged again: ``python -m tests.mutants.run`` does."""
+    rows = run.read(run.RESULTS)
+    there = {example.source: {str(mutant) for mutant in run.every(example)} for example in EVERY}
+    assert all(row["mutant"] in there[row["source"]] | {run.UNCHANGED} for row in rows)
+    right = {row["source"] for row in rows if row["mutant"] == run.UNCHANGED and row["verdict"] == "survived"}
+    assert {row["source"] for row in rows} == right, "a source that isn't right shows nothing"
+
+
+def test_every_survivor_is_explained() -> None:
+    alive = {counts.name(row) for row in run.read(run.RESULTS) if row["verdict"] == "survived"}
+    alive -= {f"{example.source}: {run.UNCHANGED}" for example in EVERY}
+    reasons = read(counts.SURVIVORS)
+    assert set(reasons) == alive
+    assert all(len(reason.split()) >= 5 for reason in reasons.values())
+
+
+def test_the_counts_are_those_of_the_results() -> None:
+    found = counts.counted()
+    assert json.loads(counts.COUNTS.read_text()) == found, "run python -m tests.mutants.counts"
+    assert counts.sentence(found) in " ".join((ROOT / "README.md").read_text().split())
+
+
+@pytest.mark.slow
+def test_they_are_found_again(tmp_path: Path) -> None:
+    """All of it, which takes hours."""
+    results = tmp_path / "results.jsonl"
+    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    words = [sys.executable, "-m", "tests.mutants.run", "--results", str(results)]
+    subprocess.run(words, check=True, env={**os.environ, "PYTHONPATH": path, **_PATIENT})
+    rows = [row for row in run.read(results) if row["mutant"] != run.UNCHANGED]
+    alive = {counts.name(row) for row in rows if row["verdict"] == "survived"}
+    assert alive <= set(read(counts.SURVIVORS))
+    assert {row["source"] for row in rows} == {example.source for example in EVERY}
