@@ -22,7 +22,7 @@ from opwright.bench.measure import Plan, Samples, measure
 from opwright.bench.operations import Operations
 from opwright.bench.report import Comparison, Measurement, Phase, Point, Report
 from opwright.bench.roofline import Machine, roofline, seconds, traffic
-from opwright.bench.statistics import interval, outliers, ratios, verdict
+from opwright.bench.statistics import outliers, ratios, times, verdict
 from opwright.check.subject import Subject
 from opwright.errors import ArgumentError
 from opwright.signature import DType, Sample
@@ -136,7 +136,7 @@ def _sizes(setting: Setting, sizes: Mapping[str, int], asked: Request, report: R
     }
     tensors = Tensors(subject, sample, setting.machine.device)
     names = {name: dtype.torch_name for name, dtype in setting.types.items()}
-    label = ", ".join(f"{name}={size}" for name, size in shown.items())
+    label = _sizes_label(shown)
     candidates = _agreeing(setting, tensors, label, asked, report)
     for number, phase in enumerate(asked.phases):
         if asked.progress:
@@ -198,8 +198,14 @@ def _point(
     for name in list(tasks)[1:]:
         ratio = ratios(samples.rounds[name], base, asked.confidence)
         report.comparisons.append(Comparison(point, name, setting.subject.name, ratio, verdict(ratio)))
+    label = f"{point.operator}, {point.phase}, {_sizes_label(point.sizes)}"
     if not samples.steady:
-        _note(report, f"{point.operator}, {point.phase}: still became faster after the warm-up")
+        _note(report, f"{label}: hadn't settled after the warm-up")
+    if samples.interrupted:
+        total = samples.interrupted + len(base)
+        _note(
+            report, f"{label}: {samples.interrupted} of {total} rounds were set aside: other programs interrupted them"
+        )
 
 
 def _add(
@@ -213,7 +219,7 @@ def _add(
 ) -> None:
     """A measurement with its roofline."""
     took = samples.rounds[candidate.name]
-    time = interval(took, asked.confidence)
+    time = times(took, asked.confidence)
     moved = traffic(setting.subject, sample.binding, point.phase) if asked.rooflines else None
     shown = None
     if moved is not None:
@@ -243,6 +249,10 @@ def _arithmetic(setting: Setting) -> torch.dtype:
     kind = floating[0] if floating else DType.F32
     chosen: torch.dtype = getattr(torch, kind.accumulate.torch_name)
     return chosen
+
+
+def _sizes_label(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={size}" for name, size in sizes.items())
 
 
 def _note(report: Report, text: str) -> None:
