@@ -1,0 +1,137 @@
+"""The command ``opwright bench``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from opwright.bench.report import Comparison, Interval, Measurement, Point, Report
+from opwright.cli.bench import _labelled, command
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(command, [str(word) for word in words])
+
+
+def report(path: Path, scale: float = 1.0, against: float = 2.0) -> Path:
+    """What an earlier run has written."""
+    point = Point("op", "forward", {"N": 8}, {"T": "float32"})
+    found = Report(machine={"cpu": "one"})
+    for name, time in (("op", 1e-6 * scale), ("other", 1e-6 * scale * against)):
+        samples = tuple(time * (1 + 0.001 * (k % 3)) for k in range(30))
+        found.measurements.append(Measurement(point, name, Interval(time, time, time), samples, 0, 1))
+    found.comparisons.append(Comparison(point, "other", "op", Interval(against, against, against), "slower"))
+    path.write_text(found.to_json())
+    return path
+
+
+def test_a_report_is_shown_again(tmp_path: Path) -> None:
+    earlier = report(tmp_path / "a.json")
+    done = run(earlier, "--markdown", tmp_path / "a.md", "--json", tmp_path / "b.json")
+    assert done.exit_code == 0, done.output
+    assert "2.00 µs" in done.output
+    assert "| other | 2.00 µs |" in (tmp_path / "a.md").read_text()
+    assert (tmp_path / "b.json").read_text() == earlier.read_text()
+
+
+def test_json_on_the_terminal_is_json_alone(tmp_path: Path) -> None:
+    done = run(report(tmp_path / "a.json"), "--json", "-")
+    assert json.loads(done.stdout)["confidence"] == 0.99
+    assert "2.00 µs" in done.stderr
+
+
+def test_a_picture_of_a_report(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = run(report(tmp_path / "a.json"), "--picture", tmp_path / "a.svg", "--picture", tmp_path / "a.png")
+    assert done.exit_code == 0, done.output
+    assert "</svg>" in (tmp_path / "a.svg").read_text()
+    assert (tmp_path / "a.png").stat().st_size > 0
+
+
+def test_slower_than_an_alternative_is_status_1(tmp_path: Path) -> None:
+    assert run(report(tmp_path / "a.json"), "--fail-if-slower", "5%").exit_code == 0
+    done = run(report(tmp_path / "b.json", against=0.5), "--fail-if-slower", "5%")
+    assert done.exit_code == 1
+    assert "op over other: 2.00 (2.00-2.00), more than 1.05" in done.output
+
+
+def test_two_reports_are_compared(tmp_path: Path) -> None:
+    before, after = report(tmp_path / "a.json"), report(tmp_path / "b.json", scale=1.5)
+    done = run("--compare", before, after, "--markdown", tmp_path / "c.md", "--json", tmp_path / "c.json")
+    assert done.exit_code == 0, done.output
+    assert "slower" in done.output
+    assert "1.50" in (tmp_path / "c.md").read_text()
+    assert json.loads((tmp_path / "c.json").read_text())["changes"][0]["verdict"] == "slower"
+    assert run("--compare", before, after, "--fail-if-slower", "60%").exit_code == 0
+    failed = run("--compare", before, after, "--fail-if-slower", "5%")
+    assert failed.exit_code == 1
+    assert "op, after over before: 1.50" in failed.output
+
+
+def test_nothing_in_common_is_no_success(tmp_path: Path) -> None:
+    before, empty = report(tmp_path / "a.json"), tmp_path / "b.json"
+    empty.write_text(Report().to_json())
+    done = run("--compare", before, empty, "--fail-if-slower", "5%")
+    assert done.exit_code == 1
+    assert "the reports have no measurement of the operator in common" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((), "expected a source file, an operator as module:name or file.py:name, or --compare"),
+        (("x.cpp", "--fail-if-slower", "5%"), "--fail-if-slower needs something to be slower than"),
+        (("x.cpp", "--fail-if-slower", "much"), "'much' is no percentage; expected one such as 5% or 2.5%"),
+        (("x.cpp", "--against", "a=f(x)", "--against", "a=g(x)"), "two alternatives are called 'a'"),
+        (("x.cpp", "--compare", "a.json", "b.json"), "--compare measures nothing"),
+        (("x.cpp", "--phase", "sideways"), "'sideways' is not one of 'forward', 'backward', 'both'"),
+        (("x.cpp", "--picture", "x.pdf"), "expected a name that ends in .png or .svg"),
+        (("x.cpp", "--json", "-", "--markdown", "-"), "one of --json and --markdown may go to the terminal"),
+        (("x.cpp", "--confidence", "1"), "1.0 is not in the range 0.5<=x<1"),
+    ],
+)
+def test_what_cant_be_understood_is_status_2(words: tuple[str, ...], text: str) -> None:
+    done = run(*words)
+    assert done.exit_code == 2
+    assert text in " ".join(done.output.split())
+
+
+def test_files_that_cant_be_read_or_written(tmp_path: Path) -> None:
+    missing, wrong, other = tmp_path / "missing.json", tmp_path / "wrong.json", tmp_path / "other.json"
+    wrong.write_text("{")
+    other.write_text('{"ok": true}')
+    earlier = report(tmp_path / "a.json")
+    for words, text in (
+        ((missing,), "No such file or directory"),
+        (("--compare", earlier, missing), "No such file or directory"),
+        (("--compare", wrong, earlier), "this is no report of opwright bench: JSONDecodeError"),
+        ((other,), "this is no report of opwright bench: KeyError: 'measurements' likely fix: name a file that --json"),
+        ((earlier, "--json", tmp_path / "none" / "a.json"), "its folder doesn't exist"),
+        (("x.cpp", "--profile", tmp_path / "none" / "a.json"), "its folder doesn't exist"),
+    ):
+        done = run(*words)
+        assert done.exit_code == 1
+        assert text in " ".join(done.output.split())
+
+
+def test_a_missing_matplotlib_is_told_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = run("no_such_file.cpp", "--picture", "x.png")
+    assert isinstance(done.exception, ModuleNotFoundError)
+    assert "pip install opwright[bench]" in str(done.exception)
+
+
+def test_labels() -> None:
+    given = ("C++ on ATen=a.py:f", "f(x, a=1)", "x == y", "gelu=g(x, approximate='tanh')", "HEAD~1", "a+b=x + y")
+    assert _labelled(given) == {
+        "C++ on ATen": "a.py:f",
+        "f(x, a=1)": "f(x, a=1)",
+        "x == y": "x == y",
+        "gelu": "g(x, approximate='tanh')",
+        "HEAD~1": "HEAD~1",
+        "a+b": "x + y",
+    }
