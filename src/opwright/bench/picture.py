@@ -191,7 +191,7 @@ def _bounds(found: Interval, scale: float) -> tuple[float, float]:
 
 
 def _scales(axes: Axes, panel: Panel, values: Sequence[float]) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, ScalarFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, StrMethodFormatter
 
     sizes = panel.sizes
     if by_factor(sizes):
@@ -200,7 +200,7 @@ def _scales(axes: Axes, panel: Panel, values: Sequence[float]) -> None:
     if by_factor(sizes) and by_factor([min(values, default=0), max(values, default=0)]):
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(ScalarFormatter())
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
         axes.set_ylim(bottom=0)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,62 +16,64 @@ from torch.profiler import ProfilerActivity, record_function
 from opwright.bench.calls import Task
 from opwright.bench.points import facts, worded
 from opwright.bench.report import Point
-from opwright.bench.run import calls
 
 CALLS = 10
 """Recorded of each candidate at each point."""
 _WARM_UP = 3
 
 
-def profile(op: Any, path: Path, **options: Any) -> int:
-    """Record some calls of each candidate at each point, and write them as a Chrome trace.
+@dataclass
+class Trace:
+    """What was recorded.
 
-    A range ``lltm: backward, B=16, S=128`` spans each call; what the phase needs before it, as a backward its forward,
-    is a range of its own (``before lltm: ...``), and so are the first calls (``warm-up of lltm: ...``). Recording takes
-    time: the trace says what happens in a call, `opwright.bench` how long it takes.
+    A range ``lltm: backward, B=16, S=128, ...`` spans each call, and one called ``before lltm: ...`` what it needs: a
+    backward its forward. What runs outside of these, as compiling, isn't recorded.
 
-    Args:
-        op: as in `opwright.bench`.
-        path: where the trace goes.
-        options: of `opwright.bench`; those that say how long to measure are of no use here.
-
-    Returns:
-        How many calls were recorded.
+    Attributes:
+        whole: what Chrome's trace viewer and Perfetto read.
     """
-    measuring = ("rounds", "seconds", "confidence", "progress")
-    chosen = {name: value for name, value in options.items() if name not in measuring}
-    return record(calls(op, **chosen), path)
 
+    whole: dict[str, Any] = field(default_factory=dict)
+    _sessions: int = 0
 
-def record(points: Iterable[tuple[Point, Mapping[str, Task]]], path: Path) -> int:
-    """Record the tasks of each point; how many calls that were."""
-    count = 0
-    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
-    with torch.profiler.profile(activities=activities) as recorded:
-        for point, tasks in points:
+    def __call__(self, point: Point, tasks: Mapping[str, Task]) -> None:
+        """Record some calls of each candidate at a point."""
+        for task in tasks.values():
+            for _ in range(_WARM_UP):
+                _call(task)
+        activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
+        where = worded({key: text for key, text in facts(point).items() if key.kind != "operator"})
+        with torch.profiler.profile(activities=activities) as recorded:
             for name, task in tasks.items():
-                count += _recorded(f"{name}: {_where(point)}", task)
-    recorded.export_chrome_trace(str(path))
-    return count
+                for _ in range(CALLS):
+                    _call(task, f"{name}: {where}")
+        with tempfile.TemporaryDirectory(prefix="opwright-trace-") as folder:
+            path = os.path.join(folder, "trace.json")
+            recorded.export_chrome_trace(path)
+            self._add(json.loads(Path(path).read_bytes()))
+
+    def write(self, path: Path) -> None:
+        """Write it as JSON."""
+        path.write_text(json.dumps(self.whole), encoding="utf-8")
+
+    def _add(self, part: dict[str, Any]) -> None:
+        """Another session of the profiler. Their clocks are the same, but each numbers its arrows from 1."""
+        self._sessions += 1
+        events = part["traceEvents"]
+        for event in events:
+            if "id" in event and event.get("ph") in ("s", "t", "f"):
+                event["id"] = f"{self._sessions}.{event['id']}"
+        if self.whole:
+            self.whole["traceEvents"] += events
+        else:
+            self.whole = part
 
 
-def _where(point: Point) -> str:
-    """A point in a line, short of the operator's name."""
-    return worded({key: text for key, text in facts(point).items() if key.kind != "operator"})
-
-
-def _recorded(label: str, task: Task) -> int:
-    with record_function(f"warm-up of {label}"):
-        for _ in range(_WARM_UP):
-            if task.before:
-                task.before()
-            task.call()
-    for _ in range(CALLS):
-        if task.before:
-            with record_function(f"before {label}"):
-                task.before()
-        with record_function(label):
-            task.call()
-            if torch.cuda.is_available():
-                torch.cuda.synchronize()
-    return CALLS
+def _call(task: Task, label: str = "warm-up") -> None:
+    if task.before:
+        with record_function(f"before {label}"):
+            task.before()
+    with record_function(label):
+        task.call()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()

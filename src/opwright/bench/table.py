@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 
 from rich.console import Console
 
 from opwright.bench import units
 from opwright.bench.layout import Layout
-from opwright.bench.points import facts, parted, worded
+from opwright.bench.points import Key, facts, parted, worded
 from opwright.bench.report import Comparison, Measurement, Point, Report
 
 WIDTH = 150
@@ -65,11 +66,26 @@ def _layout(report: Report, operator: str) -> Layout:
     columns = [f"<{key.name}" if key.kind != "size" else key.name for key in varying]
     columns += ["<candidate", "time", "interval", "outliers", *_ROOFLINE, *last]
     rows = []
-    for each in measured:
+    for each in sorted(measured, key=_place(measured, varying)):
         told = facts(each.point)
         row = [told.get(key, "") for key in varying] + _cells(each)
         rows.append(row + (_compared(each, against) if against else []))
     return Layout(worded(shared), columns, rows, len(varying), _advice(measured)).without_empty_columns()
+
+
+def _place(measured: list[Measurement], varying: list[Key]) -> Callable[[Measurement], tuple[int, ...]]:
+    """Where a row belongs: sizes grow, everything else, candidates too, stays in the order in which it was measured."""
+    told = {id(each): facts(each.point) for each in measured}
+    order = {key: list(dict.fromkeys(each.get(key, "") for each in told.values())) for key in varying}
+
+    def of(measurement: Measurement) -> tuple[int, ...]:
+        mine = told[id(measurement)]
+        return tuple(
+            measurement.point.sizes.get(key.name, -1) if key.kind == "size" else order[key].index(mine.get(key, ""))
+            for key in varying
+        )
+
+    return of
 
 
 def _cells(measurement: Measurement) -> list[str]:

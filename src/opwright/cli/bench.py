@@ -64,6 +64,7 @@ def command(
     markdown: Path | None,
     pictures: tuple[Path, ...],
     cold: bool,
+    axes: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Time operators, and what else computes the same, in turn; say what limits them.
@@ -92,11 +93,13 @@ def command(
     if allowed is not None and not alternatives:
         raise click.UsageError("--fail-if-slower needs something to be slower than: --against or --compare")
     given = {name: value for name, value in options.items() if value not in ((), None)}
-    given.update(against=alternatives, cache="cold" if cold else "warm")
+    given.update(axes=_axes(axes), against=alternatives, cache="cold" if cold else "warm", profile=profile)
     report = _measured(target, output.console, **given)
     status = output.report(report, allowed, alternatives)
     if profile:
-        _profile(target, profile, output.console, **given)
+        output.console.print(
+            f"{profile}: a trace, for ui.perfetto.dev or chrome://tracing", markup=False, soft_wrap=True
+        )
     sys.exit(status)
 
 
@@ -111,6 +114,21 @@ def _understood(check: Callable[[], None], profile: Path | None, limit: str | No
         return None if limit is None else percentage(limit)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--fail-if-slower") from error
+
+
+def _axes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    from opwright.bench.axes import parse_axis
+
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        try:
+            name, sizes = parse_axis(text)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--axis") from error
+        if name in found:
+            raise click.UsageError(f"--axis {name} is there twice; several sizes are written {name}=16,32")
+        found[name] = sizes
+    return found
 
 
 def _labelled(against: tuple[str, ...]) -> dict[str, str]:
@@ -135,13 +153,6 @@ def _measured(target: str, console: Console, **options: Any) -> Report:
         raise
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-
-
-def _profile(target: str, path: Path, console: Console, **options: Any) -> None:
-    from opwright.bench.profile import profile
-
-    recorded = profile(target, path, **options)
-    console.print(f"{path}: {recorded} calls, for chrome://tracing or ui.perfetto.dev", markup=False, soft_wrap=True)
 
 
 def _progress(console: Console) -> tuple[AbstractContextManager[Any], Callable[[str, int, int], None] | None]:
