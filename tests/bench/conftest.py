@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from opwright.bench.report import Comparison, Interval, Measurement, Point, Report, Roofline
+from opwright.bench.report import Comparison, Interval, Measurement, Point, Report, Roofline, Verdict
 
 MakeReport = Callable[..., Report]
 
@@ -38,7 +38,7 @@ def make_report() -> MakeReport:
                 roofline = Roofline(8 * size, None, 8 * size / time, 1.6e7, None, 1e-7, "memory", "move fewer bytes")
                 report.measurements.append(Measurement(where, name, around(time), samples, 1, 10, roofline))
                 if name != "op":
-                    verdict = "slower" if factor > 1 else "faster"
+                    verdict: Verdict = "slower" if factor > 1 else "faster"
                     report.comparisons.append(Comparison(where, name, "op", around(factor), verdict))
         return report
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from opwright.bench.report import Comparison, Interval, Measurement, Point, Report
 from opwright.cli.bench import _labelled, command
+from opwright.errors import OpwrightError
 
 
 def run(*words: str | Path) -> Result:
@@ -135,3 +136,95 @@ def test_labels() -> None:
         "HEAD~1": "HEAD~1",
         "a+b": "x + y",
     }
+
+
+PYTHON = """
+def doubled(x):
+    return 2 * x
+
+def added(x):
+    return x + x
+
+def tripled(x):
+    return 3 * x
+"""
+
+
+@pytest.fixture
+def doubled(tmp_path: Path) -> tuple[str, ...]:
+    """An operator of Python, and so few rounds that it is quick."""
+    (tmp_path / "timed.py").write_text(PYTHON)
+    return (f"{tmp_path}/timed.py:doubled", "--signature", "doubled(x: T[N]) -> (y: T[N])", "--rounds", "3")
+
+
+def test_an_operator_is_timed_against_others(doubled: tuple[str, ...], tmp_path: Path) -> None:
+    file, written = f"{tmp_path}/timed.py", tmp_path / "a.json"
+    words = ["--against", f"sum={file}:added", "--against", "x * 2", "--axis", "N=8:32:x4", "--phase", "forward"]
+    done = run(*doubled, *words, "--dtype", "float64", "--threads", "1", "--operations", "N", "--json", written)
+    assert done.exit_code == 0, done.output
+    assert "doubled, forward, T=float64, cpu, 1 thread, warm cache" in done.output
+    found = Report.read(written.read_text())
+    assert [(each.candidate, each.point.sizes["N"]) for each in found.measurements] == [
+        (name, size) for size in (8, 32) for name in ("doubled", "sum", "x * 2")
+    ]
+    assert all(len(each.samples) == 3 for each in found.measurements)
+    assert [each.candidate for each in found.comparisons] == ["sum", "x * 2"] * 2
+    assert "GFLOP/s" in done.output
+
+
+def test_an_alternative_that_disagrees_is_status_1(doubled: tuple[str, ...], tmp_path: Path) -> None:
+    words = ("--against", f"{tmp_path}/timed.py:tripled", "--axis", "N=8", "--phase", "forward")
+    done = run(*doubled, *words, "--fail-if-slower", "900%")
+    assert done.exit_code == 1
+    assert f"{tmp_path}/timed.py:tripled wasn't measured" in done.output
+    assert "y differs by" in done.output
+
+
+def test_a_trace_names_the_phases(doubled: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    words = ("--axis", "N=8", "--phase", "forward", "--phase", "backward", "--threads", "1", "--profile", path)
+    done = run(*doubled, *words, "--against", "twice=x + x")
+    assert done.exit_code == 0, done.output
+    assert f"{path}: a trace" in done.output
+    events = json.loads(path.read_text())["traceEvents"]
+    ranges = [each for each in events if each.get("cat") == "user_annotation"]
+    names = {each["name"] for each in ranges}
+    where = "N=8, T=float32, cpu, 1 thread, warm cache"
+    assert names == {
+        f"{before}{name}: {phase}, {where}"
+        for name in ("doubled", "twice")
+        for before, phase in (("", "forward"), ("", "backward"), ("before ", "backward"))
+    }
+    (first, *_) = (each for each in ranges if each["name"] == f"doubled: forward, {where}")
+    inside = [each["name"] for each in events if each.get("cat") == "cpu_op" and _within(each, first)]
+    assert "aten::mul" in inside
+
+
+def _within(event: dict[str, float], span: dict[str, float]) -> bool:
+    return span["ts"] <= event["ts"] and event["ts"] + event["dur"] <= span["ts"] + span["dur"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [
+        (("--axis", "M=8"), 1, "doubled() has no axis 'M'; it has: N"),
+        (("--axis", "N=8:"), 2, "'N=8:' isn't an axis with its sizes expected: B=16, S=128,256"),
+        (("--axis", "N"), 2, "'N' isn't an axis with its sizes"),
+        (("--axis", "N=8", "--axis", "N=16"), 2, "--axis N is there twice; several sizes are written N=16,32"),
+        (("--dtype", "quaternion"), 1, "doubled() has no element type quaternion"),
+        (("--against", "no_such_name(x)"), 1, "no_such_name"),
+    ],
+)
+def test_what_the_operator_does_not_have(
+    doubled: tuple[str, ...], words: tuple[str, ...], status: int, text: str
+) -> None:
+    done = run(*doubled, *words, "--phase", "forward")
+    said = f"{done.output} {done.exception}"
+    assert (done.exit_code, text in " ".join(said.split())) == (status, True), said
+
+
+def test_targets_that_cant_be_found(tmp_path: Path) -> None:
+    for target in (tmp_path / "none.cpp", f"{tmp_path}/none.py:op", "word"):
+        done = run(target)
+        assert done.exit_code == 1
+        assert isinstance(done.exception, OpwrightError)

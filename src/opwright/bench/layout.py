@@ -43,8 +43,8 @@ class Layout:
             title=escape(self.title), title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
         )
         for column in self.columns:
-            justify = "left" if column.startswith("<") else "right"
-            table.add_column(escape(column.lstrip("<")), justify=justify, overflow="fold")
+            name = escape(column.lstrip("<"))
+            table.add_column(name, justify="left" if column.startswith("<") else "right", overflow="fold")
         above: list[str] = []
         for row in self.rows:
             same = next((i for i, (a, b) in enumerate(zip(row, above, strict=False)) if a != b), 0)

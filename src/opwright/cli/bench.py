@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -38,7 +39,7 @@ _LABEL = re.compile(r"\s*([A-Za-z][\w+ ,.-]*?)\s*=(?!=)\s*(.+)", re.DOTALL)
     "--phase", "phases", multiple=True, type=click.Choice(["forward", "backward", "both"]), help="May be repeated."
 )
 @click.option("--cold", is_flag=True, help="Flush the processor's caches before each call.")
-@click.option("--operations", metavar="EXPR", help='Floating-point operations of a call, from its axes: "2*M*N*K".')
+@click.option("--operations", metavar="EXPR", help='Floating-point operations of the forward, from its axes: "2*M*N*K".')
 @click.option("--signature", multiple=True, help="The signature, where Opwright didn't build the operator.")
 @click.option("--rounds", type=click.IntRange(min=2), help="As many samples of each; without, until ratios are known.")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="At most so long for each point.")
@@ -83,12 +84,15 @@ def command(
             raise click.UsageError(
                 "--compare measures nothing; it takes no operator, --against, --picture or --profile"
             )
-        sys.exit(output.changes(*(read(path) for path in compare), allowed))
+        before, after = (read(path) for path in compare)
+        sys.exit(output.changes(before, after, allowed))
     if target is None:
         raise click.UsageError("expected a source file, an operator as module:name or file.py:name, or --compare")
     if target.endswith(".json"):
         report = read(Path(target))
         sys.exit(output.report(report, allowed, {each.candidate for each in report.comparisons}))
+    if profile:
+        os.environ.setdefault("KINETO_LOG_LEVEL", "9")  # of the profiler, which tells of each start and stop otherwise
     alternatives = _labelled(against)
     if allowed is not None and not alternatives:
         raise click.UsageError("--fail-if-slower needs something to be slower than: --against or --compare")
