@@ -39,7 +39,7 @@ _LABEL = re.compile(r"\s*([A-Za-z][\w+ ,.-]*?)\s*=(?!=)\s*(.+)", re.DOTALL)
     "--phase", "phases", multiple=True, type=click.Choice(["forward", "backward", "both"]), help="May be repeated."
 )
 @click.option("--cold", is_flag=True, help="Flush the processor's caches before each call.")
-@click.option("--operations", metavar="EXPR", help='Floating-point operations of the forward, from its axes: "2*M*N*K".')
+@click.option("--operations", metavar="EXPR", help="The forward's floating-point operations: 2*M*N*K.")
 @click.option("--signature", multiple=True, help="The signature, where Opwright didn't build the operator.")
 @click.option("--rounds", type=click.IntRange(min=2), help="As many samples of each; without, until ratios are known.")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="At most so long for each point.")
