@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
 from conftest import begin  # type: ignore[import-not-found]
 
 
