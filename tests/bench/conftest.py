@@ -26,6 +26,7 @@ def make_report() -> MakeReport:
         phases: Iterable[str] = ("forward", "backward"),
         *,
         scale: float = 1.0,
+        by: float = 0.02,
         **point: object,
     ) -> Report:
         factors = {"torch.exp(x)": 2.0, "compile:torch.exp(x)": 0.5} if factors is None else factors
@@ -36,7 +37,7 @@ def make_report() -> MakeReport:
                 time = 1e-6 * size * factor * scale
                 samples = tuple(time * (1 + 0.001 * (k % 5 - 2)) for k in range(40))
                 roofline = Roofline(8 * size, None, 8 * size / time, 1.6e7, None, 1e-7, "memory", "move fewer bytes")
-                report.measurements.append(Measurement(where, name, around(time), samples, 1, 10, roofline))
+                report.measurements.append(Measurement(where, name, around(time, by), samples, 1, 10, roofline))
                 if name != "op":
                     verdict: Verdict = "slower" if factor > 1 else "faster"
                     report.comparisons.append(Comparison(where, name, "op", around(factor), verdict))

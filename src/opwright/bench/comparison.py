@@ -65,9 +65,10 @@ _Key = tuple[object, ...]
 def compared(before: Report, after: Report) -> Compared:
     """Match points and candidates of two reports by all that makes them, and take the ratios of their times."""
     old, new = (_by_key(report) for report in (before, after))
-    confidence = min(before.confidence, after.confidence)
-    found = Compared(confidence=confidence, warnings=_machines(before.machine, after.machine))
-    found.changes = [_change(old[key], each, confidence) for key, each in new.items() if key in old]
+    found = Compared(
+        confidence=min(before.confidence, after.confidence), warnings=_machines(before.machine, after.machine)
+    )
+    found.changes = [_change(old[key], each) for key, each in new.items() if key in old]
     found.gone = [Lone(each.point, each.candidate) for key, each in old.items() if key not in new]
     found.new = [Lone(each.point, each.candidate) for key, each in new.items() if key not in old]
     for name, report in (("first", before), ("second", after)):
@@ -77,37 +78,33 @@ def compared(before: Report, after: Report) -> Compared:
     return found
 
 
-def ratio_of(before: Sequence[float], after: Sequence[float], confidence: float = 0.99) -> Interval:
-    """The ratio of the medians, `after` over `before`, of samples that are no pairs; its interval by the bootstrap.
+def ratio_of(before: Interval, after: Interval) -> Interval:
+    """The ratio of two medians that were measured apart, and its interval, of the same confidence as theirs.
+
+    Errors of logarithms add up as squares, on each side for itself: MOVER (Zou and Donner, "Construction of confidence
+    limits about effect measures", Statistics in Medicine 27, 2008).
 
     Args:
-        before: seconds a call, in the order in which they were measured.
+        before: seconds a call.
         after: likewise.
-        confidence: how sure: 0.99.
     """
-    import torch
-
-    from opwright.bench.statistics import medians
-
-    if not before or not after:
-        return Interval(math.nan, -math.inf, math.inf)
-    one, other = (torch.tensor(each, dtype=torch.float64).quantile(0.5) for each in (before, after))
-    middle = float(other / one)
-    if len(before) < 2 or len(after) < 2:
-        return Interval(middle, -math.inf, math.inf)
-    drawn_before, drawn_after = medians(before), medians(after)
-    # Both are drawn with the same numbers: in another order they are independent of each other.
-    order = torch.randperm(len(drawn_before), generator=torch.Generator().manual_seed(1))
-    tail = (1 - confidence) / 2
-    at = torch.tensor([tail, 1 - tail], dtype=torch.float64)
-    low, high = (drawn_after / drawn_before[order]).quantile(at).tolist()
-    return Interval(middle, min(low, middle), max(high, middle))
+    if not (before.median > 0 and after.median > 0):
+        return Interval(math.nan, 0.0, math.inf)
+    ratio = after.median / before.median
+    less = math.hypot(_far(after.low, after.median), _far(before.median, before.high))
+    more = math.hypot(_far(after.median, after.high), _far(before.low, before.median))
+    return Interval(ratio, ratio * math.exp(-less), ratio * math.exp(more))
 
 
-def _change(before: Measurement, after: Measurement, confidence: float) -> Change:
+def _far(low: float, high: float) -> float:
+    """How far apart two bounds are on a logarithmic scale."""
+    return math.log(high / low) if low > 0 else math.inf
+
+
+def _change(before: Measurement, after: Measurement) -> Change:
     from opwright.bench.statistics import verdict
 
-    ratio = ratio_of(before.samples, after.samples, confidence)
+    ratio = ratio_of(before.time, after.time)
     return Change(after.point, after.candidate, before.time, after.time, ratio, verdict(ratio))
 
 

@@ -36,14 +36,10 @@ def interval(samples: Sequence[float], confidence: float = 0.99) -> Interval:
     middle = float(values.median()) if len(values) % 2 else float(values.quantile(0.5))
     if len(values) < 2:
         return Interval(middle, -math.inf, math.inf)
+    medians = _resampled(values, block_length(samples))
     tail = (1 - confidence) / 2
-    low, high = medians(samples).quantile(torch.tensor([tail, 1 - tail], dtype=torch.float64)).tolist()
+    low, high = medians.quantile(torch.tensor([tail, 1 - tail], dtype=torch.float64)).tolist()
     return Interval(middle, min(low, middle), max(high, middle))
-
-
-def medians(samples: Sequence[float]) -> torch.Tensor:
-    """Medians of resamples of at least two samples, which are in the order in which they were taken."""
-    return _resampled(torch.tensor(samples, dtype=torch.float64), block_length(samples))
 
 
 def _resampled(values: torch.Tensor, block: int) -> torch.Tensor:
