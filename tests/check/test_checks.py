@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,16 @@ import opwright
 SIGNATURE = "f(x: T[N]) -> (y: T[N]) where T in (f32, f64)"
 _calls = iter(range(10**9))
 _kept: list[torch.Tensor] = []
+
+PICKY = """
+#include <opwright.h>
+
+OPWRIGHT("picky(x: f64[N], p: float) -> (y: f64[N])")
+void picky(Tensor<const double, 1> x, double p, Tensor<double, 1> y) {
+  OPWRIGHT_CHECK({taken}, "p is ", p);
+  for (int64_t i = 0; i < y.numel(); ++i) y[i] = x[i];
+}
+"""
 
 
 def right(x: torch.Tensor) -> torch.Tensor:
@@ -136,3 +147,20 @@ def test_what_a_function_raises_is_a_finding() -> None:
     report = opwright.check(raises, right, signature=SIGNATURE, level="quick", only=("agreement",))
     assert report.kinds == {"raises"}
     assert "out of luck" in report.findings[0].message
+
+
+def test_a_call_that_the_kernel_refuses_is_not_judged(tmp_path: Path) -> None:
+    """What a kernel takes may be less than a signature can say: OPWRIGHT_CHECK says the rest."""
+    source = tmp_path / "picky.cpp"
+    source.write_text(PICKY.replace("{taken}", "p >= 0 && p <= 1"))
+    report = opwright.check(source, only=("written outputs", "leaks", "inference mode"))
+    assert report.ok, str(report)
+    assert "the kernel refused" in next(o.detail for o in report if o.check == "written outputs")
+
+
+def test_a_kernel_that_refuses_everything_is_not_said_to_have_passed(tmp_path: Path) -> None:
+    source = tmp_path / "refuses.cpp"
+    source.write_text(PICKY.replace("{taken}", "x.numel() > 1 << 20"))
+    report = opwright.check(source, only=("sizes", "inference mode"), level="quick")
+    assert [o.status for o in report] == ["skipped", "skipped"]
+    assert all("the kernel refused all" in o.detail for o in report)

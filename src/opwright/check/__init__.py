@@ -11,7 +11,7 @@ from opwright.check.registry import Level
 from opwright.check.report import Finding, Outcome, Report
 from opwright.check.runner import Progress, run
 from opwright.check.subject import Reference
-from opwright.check.targets import subjects
+from opwright.check.targets import is_source, subjects
 
 __all__ = ["Finding", "Outcome", "Report", "check"]
 
@@ -26,8 +26,10 @@ def check(
     skip: Sequence[str] = (),
     seed: int = 0,
     device: str = "cpu",
+    ulp: float | None = None,
+    straight_through: Sequence[str] = (),
+    eps: float | None = None,
     progress: Progress | None = None,
-    **options: Any,
 ) -> Report:
     """Try an operator on calls drawn from its signature, in every way that PyTorch may use it.
 
@@ -40,11 +42,12 @@ def check(
         only: names of checks or groups; none: all that the level has.
         skip: names of checks or groups to leave out.
         seed: where all draws come from.
-        progress: called with operator, check, how many are done, how many there are.
         device: ``"emulated"``: of a source file, the CUDA kernels, run on the CPU.
-        options: ``straight_through=("x",)`` or
-            ``("round.x",)``: inputs whose gradient isn't meant to be the derivative, so isn't compared with it.
-            ``eps=1e-4``: say how `torch.autograd.gradcheck` fares with this step in float32, and why.
+        ulp: how far a value may be off, in units of its type's last place, in place of 64 (8 of halves).
+        straight_through: ``("x",)`` or ``("round.x",)``: inputs whose gradient isn't meant to be the derivative, so
+            isn't compared with it.
+        eps: say how `torch.autograd.gradcheck` fares with this step in float32, and why.
+        progress: called with operator, check, how many are done, how many there are.
 
     Returns:
         A `Report`: ``report.ok``, ``report.findings``, ``str(report)``, ``report.to_json()``, ``report.to_junit()``.
@@ -52,15 +55,30 @@ def check(
     Raises:
         SignatureError: a signature is missing or can't be read.
         SourceError: the target can't be found.
-        ValueError: there is no such check.
+        TypeError: `straight_through` is one string.
+        ValueError: there is no such check, level or device; a device that isn't for what is checked.
     """
     if level not in ("quick", "normal", "thorough"):
         raise ValueError(f"check() got level={level!r}, expected 'quick', 'normal' or 'thorough'")
+    if isinstance(straight_through, str):
+        raise TypeError(f"check() got straight_through={straight_through!r}, expected names: ({straight_through!r},)")
+    found = subjects(op, signature=signature, reference=reference, load_options=_loading(op, device))
+    options = {"ulp": ulp, "straight_through": tuple(straight_through), "eps": eps}
+    return run(found, level=level, only=only, skip=skip, seed=seed, options=options, progress=progress)
+
+
+def _loading(op: Any, device: str) -> dict[str, Any] | None:
+    """How a source file is loaded for a device."""
     if device not in ("cpu", "emulated"):
         raise ValueError(f"check() got device={device!r}, expected 'cpu' or 'emulated'")
-    loading = {"backend": "emulate"} if device == "emulated" else None
-    found = subjects(op, signature=signature, reference=reference, load_options=loading)
-    return run(found, level=level, only=only, skip=skip, seed=seed, options=options, progress=progress)
+    if device == "cpu":
+        return None
+    if not is_source(op):
+        raise ValueError(
+            f"check() got device='emulated' and {op!r}, expected a source file: what is built runs where it was built "
+            'for\n  likely fix: load it with backend="emulate" and check that'
+        )
+    return {"backend": "emulate"}
 
 
 class _Callable(ModuleType):

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opwright.check.inputs import Arguments, Case, cases
-from opwright.check.registry import Level
+from opwright.check.registry import Level, Skipped
 from opwright.check.report import Finding
 from opwright.check.reproducer import reproducer
 from opwright.check.subject import Subject
+from opwright.errors import KernelError
 from opwright.signature import DType
 
 EXAMPLES: Mapping[Level, int] = {"quick": 20, "normal": 100, "thorough": 5000}
+
+_REFUSAL = re.compile(r" is false, [^\n]*:\d+\]$", re.MULTILINE)
+"""How the message of OPWRIGHT_CHECK ends."""
+
+_DRAWN = 16
+"""Calls that are drawn for each that is wanted: a kernel may refuse some."""
 
 _LEAST = 6
 """Calls that are tried however late it is."""
@@ -37,7 +45,8 @@ class Context:
         seconds: about how long the check may take.
         options: what the caller asked for beyond that, by name.
         detail: what was compared, for the report; a check writes it.
-        tried: how many calls were judged.
+        tried: how many calls were drawn.
+        refused: how many of them the kernel's own check refused, and with what words it did.
     """
 
     subject: Subject
@@ -47,6 +56,7 @@ class Context:
     options: Mapping[str, Any] = field(default_factory=dict)
     detail: str = ""
     tried: int = 0
+    refused: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """The time begins to run."""
@@ -87,7 +97,7 @@ class Context:
                 return
             tried[0] += 1
             self.tried += 1
-            if (finding := _judged(judge, case)) is not None:
+            if (finding := self._judged(judge, case)) is not None:
                 last.append((case, finding))
                 raise _WrongError
 
@@ -112,23 +122,56 @@ class Context:
         return self._reproducible(*last[-1], shows) if last else None
 
     def examples(self, count: int, **options: Any) -> Iterator[Case]:
-        """Some calls, not searched for anything."""
+        """Some calls that the kernel takes, not searched for anything.
+
+        Raises:
+            Skipped: it refuses all that were drawn.
+        """
         import random
 
         from opwright.signature import sample
 
         rng = random.Random(self.seed)  # noqa: S311 - test data
         options.setdefault("max_numel", 1 << 12)
-        for number in range(count):
-            if self.late and number:
+        found = 0
+        for number in range(_DRAWN * count):
+            if found == count or (self.late and found):
                 return
             self.tried += 1
-            yield Case(sample(self.subject.signature, rng, **options), seed=number)
+            case = Case(sample(self.subject.signature, rng, **options), seed=number)
+            if self._takes(case):
+                found += 1
+                yield case
+        if not found:
+            raise Skipped(f"the kernel refused all {len(self.refused)} calls: {self.refused[0]}")
+
+    def _takes(self, case: Case) -> bool:
+        """Whether the kernel's own check lets a call through; what else goes wrong, who asked for the call will see."""
+        try:
+            self.subject.call(case.arguments(), case.sample.binding.types)
+        except Exception as error:  # noqa: BLE001 - see above
+            if is_refusal(error):
+                self.refused.append(str(error))
+                return False
+        return True
 
     def _reproducible(self, case: Case, finding: Finding, shows: str) -> Finding:
         if finding.reproducer:
             return finding
-        return replace(finding, reproducer=reproducer(self.subject, case.arguments(), shows))
+        text = reproducer(self.subject, case.arguments(), shows, types=case.sample.binding.types)
+        return replace(finding, reproducer=text)
+
+    def _judged(self, judge: Judge, case: Case) -> Finding | None:
+        try:
+            return judge(case, case.arguments())
+        except Skipped:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever an operator raises for a call that fits its signature
+            text = str(error).strip() or type(error).__name__
+            if is_refusal(error):
+                self.refused.append(text)
+                return None
+            return Finding("raises", f"a call that fits the signature raised {type(error).__name__}: {text}")
 
     def run_types(self) -> list[dict[str, DType]]:
         """The element types that a quick run tries: all of them, unless there are more than it has time for."""
@@ -136,16 +179,9 @@ class Context:
         return every if self.level != "quick" else every[:4]
 
 
-def _judged(judge: Judge, case: Case) -> Finding | None:
-    from opwright.check.registry import Skipped
-
-    try:
-        return judge(case, case.arguments())
-    except Skipped:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever an operator raises for a call that fits its signature
-        text = str(error).strip() or type(error).__name__
-        return Finding("raises", f"a call that fits the signature raised {type(error).__name__}: {text}")
+def is_refusal(error: Exception) -> bool:
+    """Whether a kernel's own ``OPWRIGHT_CHECK`` failed: what it takes may be less than what a signature can say."""
+    return isinstance(error, KernelError) and bool(_REFUSAL.search(str(error)))
 
 
 def _width(dtype: DType) -> int:

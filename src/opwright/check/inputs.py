@@ -89,6 +89,16 @@ def at_odd_address(storage: torch.Tensor) -> torch.Tensor:
     return moved.copy_(storage)
 
 
+def copied(value: Any) -> Any:
+    """A tensor's copy; anything else as it is."""
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def all_copied(arguments: Arguments) -> Arguments:
+    """A call's arguments, of which what is overwritten is nobody else's."""
+    return {name: copied(value) for name, value in arguments.items()}
+
+
 def positional(signature: Signature, arguments: Mapping[str, Any]) -> list[Any]:
     """The arguments in the signature's order, None for a generator."""
     return [arguments.get(param.name) for param in signature.inputs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,25 +11,31 @@ import torch
 if TYPE_CHECKING:
     from opwright.check.inputs import Arguments
     from opwright.check.subject import Subject
+    from opwright.signature import DType
 
 _MOST = 64
 """Elements of a storage that are written out; more are drawn again from their seed."""
 
 
-def reproducer(subject: Subject, arguments: Arguments, shows: str = "") -> str:
+def reproducer(
+    subject: Subject, arguments: Arguments, shows: str = "", *, types: Mapping[str, DType] | None = None
+) -> str:
     """Statements that make the arguments and call the operator.
 
     Args:
         subject: whose operator it is.
         arguments: a call's.
-        shows: statements behind the call; ``{call}`` stands for it. By default it is printed.
+        shows: statements behind them; ``{call}`` stands for the call, ``{function}`` and ``{arguments}`` for its parts.
+            By default the call is printed.
+        types: what type variables stand for; an operator without input tensors takes the type that it makes.
     """
     lines = ["import torch", *subject.imports]
     lines += [f"{name} = {_value(value)}" for name, value in arguments.items()]
     names = [name if name in arguments else "None" for name in (param.name for param in subject.signature.inputs)]
-    call = f"{subject.expression}({', '.join(names + subject.keyword_texts(arguments))})"
-    lines.append((shows or "print({call})").replace("{call}", call))
-    return "\n".join(lines)
+    given = ", ".join(names + [f"{name}={value}" for name, value in subject.keywords(types).items()])
+    for part, text in {"call": "{function}({arguments})", "function": subject.expression, "arguments": given}.items():
+        shows = (shows or "print({call})").replace(f"{{{part}}}", text)
+    return "\n".join([*lines, shows])
 
 
 def _value(value: Any) -> str:

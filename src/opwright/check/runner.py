@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -81,10 +80,21 @@ def outcome(check: Check, context: Context) -> Outcome:
         made.findings = list(check.body(context))
         made.status = "failed" if made.findings else "passed"
         made.detail = context.detail or (f"{context.tried} calls" if context.tried else "")
+        _tell_refusals(made, context)
     except Skipped as reason:
         made.status, made.detail = "skipped", str(reason)
     except Exception as error:  # noqa: BLE001 - one check's failure doesn't keep the others from running
-        last = traceback.format_exception(error)[-1].strip()
-        made.status, made.detail = "error", f"the check itself failed: {last}"
+        made.status, made.detail = "error", f"the check itself failed: {type(error).__name__}: {error}"
     made.seconds = time.perf_counter() - started
     return made
+
+
+def _tell_refusals(made: Outcome, context: Context) -> None:
+    """Where the kernel's own check refused all calls, nothing was compared."""
+    if not context.refused:
+        return
+    count = len(context.refused)
+    if count >= context.tried and made.status == "passed":
+        made.status, made.detail = "skipped", f"the kernel refused all {count} calls: {context.refused[0]}"
+    else:
+        made.detail += f"; the kernel refused {count} of them"

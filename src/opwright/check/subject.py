@@ -61,11 +61,6 @@ class Subject:
         chosen = self.signature.chosen_type
         return {"dtype": getattr(torch, types[chosen].torch_name)} if chosen and types and chosen in types else {}
 
-    def keyword_texts(self, arguments: Mapping[str, Any]) -> list[str]:
-        """The same as Python, for reproducers; the type is the default one there."""
-        del arguments
-        return []
-
     def referred(self, arguments: Mapping[str, Any]) -> tuple[torch.Tensor, ...] | None:
         """What the reference gives for the arguments, with what is floating as float64; None without a reference."""
         if self.reference is None:

@@ -61,6 +61,11 @@ def subjects(
     return [_foreign(target, signature, known)]
 
 
+def is_source(target: Target) -> bool:
+    """Whether it is the path of a source file."""
+    return isinstance(target, (str, os.PathLike)) and Path(target).suffix in SOURCES
+
+
 def resolved(name: str) -> Any:
     """The object that ``module:name`` or ``file.py:name`` stands for.
 
@@ -110,7 +115,7 @@ def _module(where: str) -> Any:
 def _named(
     name: str, signature: str | Sequence[str] | None, reference: Reference | None, options: dict[str, Any]
 ) -> list[Subject]:
-    if Path(name).suffix in SOURCES:
+    if is_source(name):
         found = _of_namespace(load_files(name, **options), _loading(name, options))
         return [replace(subject, reference=reference) for subject in found]
     target = resolved(name)

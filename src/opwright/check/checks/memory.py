@@ -5,14 +5,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from opwright.check.compare import identical
 from opwright.check.context import Context
 from opwright.check.filled import filled
-from opwright.check.inputs import Arguments, Case
+from opwright.check.inputs import Arguments, Case, all_copied
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
 
@@ -29,7 +28,7 @@ def written_outputs(context: Context) -> Iterator[Finding]:
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         torch.manual_seed(0)
-        plain = subject.call({n: _copied(v) for n, v in arguments.items()}, case.sample.binding.types)
+        plain = subject.call(all_copied(arguments), case.sample.binding.types)
         torch.manual_seed(0)
         with filled():
             again = subject.call(arguments, case.sample.binding.types)
@@ -135,10 +134,6 @@ def _storage(tensor: torch.Tensor) -> torch.Tensor:
 
 def _place(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
-
-
-def _copied(value: Any) -> Any:
-    return value.clone() if isinstance(value, torch.Tensor) else value
 
 
 def _tensors() -> int:

@@ -10,7 +10,8 @@ import torch
 
 from opwright.check.compare import difference, identical
 from opwright.check.context import Context
-from opwright.check.inputs import Arguments, Case, Values
+from opwright.check.inputs import Arguments, Case, Values, all_copied, copied
+from opwright.check.points import dense
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
 from opwright.signature import DType, TensorParam
@@ -30,7 +31,7 @@ def agreement(context: Context) -> Iterator[Finding]:
         raise Skipped("it is random")
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
-        expected = subject.referred({n: _copied(v) for n, v in arguments.items()})
+        expected = subject.referred(all_copied(arguments))
         got = _all_written(context, arguments, case)
         return _judged(context, got, expected or (), "the reference")
 
@@ -66,8 +67,7 @@ def layouts(context: Context) -> Iterator[Finding]:
         raise Skipped("it is random or takes no tensor")
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
-        dense = {name: _dense(value) for name, value in arguments.items()}
-        expected = _all_written(context, dense, case)
+        expected = _all_written(context, dense(arguments), case)
         return _judged(context, _all_written(context, arguments, case), expected, "what contiguous arguments give")
 
     for types in context.run_types():
@@ -115,7 +115,7 @@ def determinism(context: Context) -> Iterator[Finding]:
         seen: list[Sequence[torch.Tensor]] = []
         for _ in range(3):
             torch.manual_seed(context.seed)
-            seen.append(_all_written(context, {n: _copied(v) for n, v in arguments.items()}, case))
+            seen.append(_all_written(context, all_copied(arguments), case))
         for number, again in enumerate(seen[1:], 2):
             for k, (a, b) in enumerate(zip(seen[0], again, strict=True)):
                 if not identical(a, b):
@@ -138,11 +138,11 @@ def threads(context: Context) -> Iterator[Finding]:
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         with _threads(1):
-            expected = _all_written(context, {n: _copied(v) for n, v in arguments.items()}, case)
+            expected = _all_written(context, all_copied(arguments), case)
         for count in (2, max(before, 4)):
             for _ in range(3):
                 with _threads(count):
-                    got = _all_written(context, {n: _copied(v) for n, v in arguments.items()}, case)
+                    got = _all_written(context, all_copied(arguments), case)
                 if finding := _judged(context, got, expected, "what one thread gives"):
                     return Finding("depends-on-threads", f"{count} threads: {finding.message}")
         return None
@@ -209,16 +209,8 @@ def _threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _copied(value: Any) -> Any:
-    return value.clone() if isinstance(value, torch.Tensor) else value
-
-
-def _dense(value: Any) -> Any:
-    return value.clone(memory_format=torch.contiguous_format) if isinstance(value, torch.Tensor) else value
-
-
 def _as(value: Any, dtype: torch.dtype | None) -> Any:
-    return value.to(dtype, copy=True) if isinstance(value, torch.Tensor) and dtype is not None else _copied(value)
+    return value.to(dtype, copy=True) if isinstance(value, torch.Tensor) and dtype is not None else copied(value)
 
 
 def _type_of(context: Context, name: str, types: dict[str, DType]) -> torch.dtype | None:
