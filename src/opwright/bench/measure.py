@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from opwright.bench.calls import Task
 from opwright.bench.clock import Clock
@@ -29,6 +30,9 @@ _WARM_ROUNDS = 5
 _STEADY = 0.02
 _ALIKE = 3.0
 _TRIES = 5
+_CALIBRATION = 0.2
+_WITH_OTHERS = 2e-3
+"""Seconds of one sample with what comes before its calls."""
 
 
 @dataclass(frozen=True)
@@ -146,25 +150,35 @@ def _known(rounds: Mapping[str, Sequence[float]], confidence: float) -> bool:
 
 def _counts(tasks: Mapping[str, Task], clock: Clock) -> dict[str, int]:
     """Calls in a sample; the same number for candidates that take about as long, or first calls count unequally."""
-    took = {name: _seconds(task, clock) for name, task in tasks.items()}
-    base = next(iter(took.values()))
-    alike = {name: base if base / _ALIKE < each < base * _ALIKE else each for name, each in took.items()}
-    return {name: max(1, round(_SAMPLE / each)) for name, each in alike.items()}
+    costs = {name: _cost(task, clock) for name, task in tasks.items()}
+    base = next(iter(costs.values()))
+    alike = {n: base if base.call / _ALIKE < each.call < base.call * _ALIKE else each for n, each in costs.items()}
+    longest = max(costs.values(), key=lambda each: each.whole).whole
+    return {name: max(1, round(min(_SAMPLE / each.call, _WITH_OTHERS / longest))) for name, each in alike.items()}
 
 
-def _seconds(task: Task, clock: Clock) -> float:
+class _Cost(NamedTuple):
+    """Seconds: of a call, and with what comes before it."""
+
+    call: float
+    whole: float
+
+
+def _cost(task: Task, clock: Clock) -> _Cost:
     """About what a call takes that nothing interrupts, after those that compile, allocate and start threads."""
-    count, began = 1, time.perf_counter()
+    count, quiet, began = 1, 0, time.perf_counter()
+    found = _Cost(math.inf, math.inf)
     clock.sample(task, 1)
-    while True:
+    while quiet < _TRIES and (found.call == math.inf or time.perf_counter() - began < _CALIBRATION):
+        switches, started = _switches(), time.perf_counter()
         took = max(clock.sample(task, count), 1e-9)
-        if took * count >= _SAMPLE / 4 or time.perf_counter() - began > 1.0:
-            break
-        count = max(2 * count, int(_SAMPLE / took / 4))
-    for _ in range(_TRIES - 1):
-        if took * count < _SAMPLE * _TRIES * 10:
-            took = min(took, max(clock.sample(task, count), 1e-9))
-    return took
+        whole = (time.perf_counter() - started) / count
+        found = _Cost(min(found.call, took), min(found.whole, whole))
+        if took * count < _SAMPLE / 4 and whole * count < _SAMPLE:
+            count = max(2 * count, int(_SAMPLE / took / 4))
+        else:
+            quiet += switches == _switches()
+    return found
 
 
 def _warm_up(tasks: Mapping[str, Task], counts: Mapping[str, int], clock: Clock, seconds: float) -> bool:

@@ -19,7 +19,7 @@ class Point:
     Attributes:
         operator: the operator's name.
         phase: forward, backward, or both in one go.
-        sizes: the length of each axis of the signature, by name.
+        sizes: the length of each axis of the signature, by name; values that were given for scalars.
         dtypes: what each type variable stands for, as PyTorch names it: ``{"T": "float32"}``.
         device: ``"cpu"``, ``"cuda"`` or ``"emulated"``.
         threads: PyTorch's intra-op threads.
@@ -28,7 +28,7 @@ class Point:
 
     operator: str
     phase: Phase
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, int | float]
     dtypes: Mapping[str, str]
     device: str = "cpu"
     threads: int = 1
