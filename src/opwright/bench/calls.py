@@ -16,6 +16,10 @@ from opwright.signature import Sample
 Function = Callable[..., Any]
 
 
+class NoGradientError(TypeError):
+    """What a function gives doesn't depend on its arguments, as autograd sees it."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """Something to time.
@@ -91,6 +95,7 @@ class Tensors:
 
     def task(self, function: Function, phase: Phase) -> Task:
         """A phase of a function's call; forward alone is as in inference, without gradients."""
+        self._restore()
         if phase == "forward":
             return self._forward(function)
         leaves = {name: value.detach().requires_grad_() for name, value in self.leaves.items()}
@@ -104,7 +109,7 @@ class Tensors:
 
         incoming = _incoming(forward())
         if not wanted or not incoming:
-            raise TypeError("no result of it has a gradient")
+            raise NoGradientError("no result of it has a gradient")
         if phase == "both":
             return self._both(function, current, wanted, incoming, forward)
         results: list[tuple[torch.Tensor, ...]] = [()]
@@ -122,11 +127,11 @@ class Tensors:
         if not self.originals:
             return Task((lambda: function(*given, **keywords)) if keywords else (lambda: function(*given)))
 
-        def restore() -> None:
-            for name, original in self.originals.items():
-                self.arguments[name].copy_(original)
+        return Task(lambda: function(*given, **keywords), self._restore)
 
-        return Task(lambda: function(*given, **keywords), restore)
+    def _restore(self) -> None:
+        for name, original in self.originals.items():
+            self.arguments[name].copy_(original)
 
     def _both(
         self,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from opwright.bench.calls import Task
 from opwright.bench.clock import Clock
-from opwright.bench.statistics import decided, enough
+from opwright.bench.statistics import by_rank, decided, enough
 
 _SAMPLE = 4e-4
 """Seconds of one sample: short, so that both of a pair meet the same machine and few are interrupted."""
@@ -31,6 +31,8 @@ _STEADY = 0.02
 _ALIKE = 3.0
 _TRIES = 5
 _CALIBRATION = 0.2
+_PATIENCE = 3
+"""How many times the given time may go by beyond it, where no interval can be told yet."""
 _WITH_OTHERS = 2e-3
 """Seconds of one sample with what comes before its calls."""
 
@@ -133,8 +135,11 @@ def _until_known(rounds: _Rounds, plan: Plan, least: int) -> None:
     check_at = _LEAST_ROUNDS
     while len(rounds.whole) < _MOST_ROUNDS:
         rounds.another()
-        if time.perf_counter() > ends and len(rounds.took) >= least:
-            return
+        now = time.perf_counter()
+        if now > ends and len(rounds.took) >= least:
+            bounded = all(math.isfinite(by_rank(each, plan.confidence).low) for each in rounds.kept(least).values())
+            if bounded or now > ends + _PATIENCE * plan.seconds:
+                return
         if len(rounds.whole) >= check_at:
             check_at = math.ceil(check_at * _CHECK_EVERY)
             if _known(rounds.kept(least), plan.confidence):
