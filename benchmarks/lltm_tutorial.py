@@ -1,9 +1,9 @@
 """LLTM as the C++ extension tutorial measures it, by ``opwright bench``: Python, C++ on ATen, fused.
 
-``python benchmarks/lltm_tutorial.py [--device cuda] [--seconds 5]`` measures forward, backward and both, for batches up to
-1024, and writes the report (benchmarks/results), and picture and table of docs/lltm_bench.md. On the CPU the operator is
-the one with its products inside; on a GPU, the one around ``torch.addmm``. ``--shown`` measures nothing: it writes
-picture and table again from the report.
+``python benchmarks/lltm_tutorial.py [--device cuda] [--seconds 5]`` measures forward, backward and both, for batches up
+to 1024, and writes the report (benchmarks/results), and picture and table of docs/lltm_bench.md. On the CPU the
+operator is the one with its products inside; on a GPU, the one around ``torch.addmm``. ``--shown`` measures nothing: it
+writes picture and table again from the report.
 """
 
 from __future__ import annotations
