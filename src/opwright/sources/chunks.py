@@ -7,64 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from opwright.sources.chunk_reader import Chunk, Reader
 from opwright.sources.tokens import Tokens
 
 __all__ = ["Chunk", "chunks", "identifiers"]
 
-_MARKS = {
-    "__host__": "host", "__device__": "device", "__global__": "global", "__constant__": "variable",
-    "__managed__": "variable", "__shared__": "variable",
-}  # fmt: skip
-_MARKS |= {f"opwright_{word.strip('_')}": space for word, space in _MARKS.items()}  # as the host half spells them
-_CALLED = {
-    *("__attribute__", "__attribute", "alignas", "_Alignas", "decltype", "__declspec", "__typeof__", "typeof"),
-    *("noexcept", "explicit", "requires", "__launch_bounds__", "__align__", "__maxnreg__", "__cluster_dims__", "throw"),
-    *("__block_size__", "static_assert", "_Static_assert"),
-}
-_AGGREGATES = {"struct", "class", "union", "enum"}
 _ACCESS = {"public", "private", "protected"}
 _WORD = re.compile(r"[^\W\d]\w*")
 _NO_NAMES = re.compile(
     r'"(?:[^"\\\n]|\\.)*"|' + r"'(?:[^'\\\n]|\\.)*'" + r"|//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE
 )
-
-
-class Chunk(NamedTuple):
-    """One declaration.
-
-    Attributes:
-        kind: ``"function"`` (with a body), ``"class"``, ``"statement"``, or ``"open"`` and ``"close"`` of a namespace.
-        start: the offset of its first character.
-        end: the offset behind its last.
-        body: the indices of the braces of a function's or class's body among the tokens.
-        head_end: the offset where a function's head ends: before its body and before its members' initializers.
-        name: what it declares, where that is one name.
-        parameters: the indices of the parentheses around a function's parameters.
-        spaces: ``"host"``, ``"device"``, ``"global"``, ``"variable"`` (``__constant__`` and such), as it is marked.
-        words: the words of its head, in order.
-    """
-
-    kind: str
-    start: int
-    end: int
-    body: tuple[int, int] | None = None
-    head_end: int = 0
-    name: str = ""
-    parameters: tuple[int, int] | None = None
-    spaces: frozenset[str] = frozenset()
-    words: tuple[str, ...] = ()
-
-    @property
-    def on_device(self) -> bool:
-        """Whether it is marked as the device's."""
-        return bool(self.spaces & {"device", "global", "variable"})
-
-    @property
-    def only_on_device(self) -> bool:
-        """Whether the host has none of it, or, of a kernel, only a launch."""
-        return self.on_device and "host" not in self.spaces
 
 
 def identifiers(text: str) -> set[str]:
@@ -95,7 +48,7 @@ def _next(tokens: Tokens, index: int, last: int) -> tuple[int, Chunk | None]:
         return index + 2, None
     if (opened := _opened(tokens, index)) is not None:
         return opened + 1, Chunk("open", token.start, every[opened].end)
-    return _Reader(tokens, index, last).read()
+    return Reader(tokens, index, last).read()
 
 
 def _opened(tokens: Tokens, index: int) -> int | None:
@@ -109,143 +62,3 @@ def _opened(tokens: Tokens, index: int) -> int | None:
     if tokens.is_word(index, "extern") and index + 2 < len(every) and every[index + 1].kind == "string":
         return index + 2 if tokens.is_sign(index + 2, "{") else None
     return None
-
-
-class _Reader:
-    """Reads the declaration that begins at a token."""
-
-    def __init__(self, tokens: Tokens, first: int, last: int) -> None:
-        self._tokens, self._first, self._last = tokens, first, last
-        self._words: list[str] = []
-        self._parameters: tuple[int, int] | None = None
-        self._name = ""
-        self._aggregate = self._assigned = self._initialises = False
-        self._class: tuple[int, int] | None = None
-        self._head_end = 0
-
-    def read(self) -> tuple[int, Chunk]:
-        """The index behind it, and the declaration."""
-        tokens, at = self._tokens, self._first
-        while at < self._last:
-            if tokens.is_sign(at, ";"):
-                return at + 1, self._made("class" if self._class else "statement", at, self._class)
-            if tokens.is_sign(at, "}"):  # its own semicolon is missing
-                return at, self._made("statement", at - 1, None)
-            if tokens.is_sign(at, "{"):
-                closed = tokens.partner.get(at, self._last - 1)
-                if self._is_body(at):
-                    return closed + 1, self._made("function", closed, (at, closed))
-                if self._aggregate and not self._class and not self._assigned:
-                    self._class = (at, closed)
-                at = closed + 1
-            else:
-                at = self._step(at)
-        return at, self._made("statement", self._last - 1, None)
-
-    def _step(self, at: int) -> int:
-        """Take in the token at `at`; the index behind it, or behind what it opens."""
-        tokens = self._tokens
-        if tokens.is_word(at):
-            return self._word(at)
-        if tokens.is_sign(at, "("):
-            return self._parenthesis(at)
-        if tokens.is_sign(at, "="):
-            self._assigned = self._assigned or not tokens.is_word(at - 1, "operator")
-        elif tokens.is_sign(at, ":") and self._parameters:
-            self._initialises, self._head_end = True, tokens.all[at].start
-        elif tokens.is_sign(at, "["):
-            return tokens.partner.get(at, at) + 1
-        return at + 1
-
-    def _word(self, at: int) -> int:
-        tokens, text = self._tokens, self._tokens.all[at].text
-        self._words.append(text)
-        if text == "template" and tokens.is_sign(at + 1, "<"):
-            behind = tokens.after_angle(at + 1)
-            return behind if behind is not None else at + 1
-        if text in _AGGREGATES and self._parameters is None and self._class is None:
-            self._aggregate = True
-            self._name = self._name or _class_name(tokens, at + 1)
-        elif text == "operator":
-            return _behind_operator(tokens, at)
-        return at + 1
-
-    def _parenthesis(self, at: int) -> int:
-        tokens = self._tokens
-        closed = tokens.partner.get(at, self._last - 1)
-        before = tokens.all[at - 1].text if at > self._first else ""
-        if before in _CALLED:
-            if before not in {"decltype", "noexcept", "requires", "throw"}:
-                self._words += [t.text for t in tokens.all[at + 1 : closed] if t.kind == "word"]
-        elif self._parameters is None and not self._assigned and not self._class:
-            self._parameters = (at, closed)
-            self._name = _function_name(tokens, self._first, at)
-            self._aggregate = False
-        return closed + 1
-
-    def _is_body(self, at: int) -> bool:
-        """Whether the ``{`` at `at` opens a function's body, not a class's or an initializer's."""
-        if self._parameters is None or self._assigned or self._class:
-            return False
-        if self._initialises:
-            return self._tokens.is_sign(at - 1, ")", "}")
-        return True
-
-    def _made(self, kind: str, last: int, body: tuple[int, int] | None) -> Chunk:
-        every = self._tokens.all
-        head_end = self._head_end or (every[body[0]].start if body else every[last].end)
-        spaces = frozenset(_MARKS[word] for word in self._words if word in _MARKS)
-        name = self._name or (self._declared() if kind == "statement" else "")
-        return Chunk(
-            kind, every[self._first].start, every[last].end, body, head_end, name,
-            self._parameters, spaces, tuple(self._words),
-        )  # fmt: skip
-
-    def _declared(self) -> str:
-        """The last word before a variable's size or value, or of an alias the first behind ``using``."""
-        tokens, at = self._tokens, self._first
-        if "using" in self._words and "namespace" not in self._words:
-            at = next((i for i in range(at, self._last) if tokens.is_word(i, "using")), at)
-            if tokens.is_sign(at + 2, "="):
-                return tokens.all[at + 1].text
-            return self._words[-1]
-        found = ""
-        while at < self._last and not tokens.is_sign(at, "=", ";", "["):
-            if tokens.is_sign(at, "{"):
-                break
-            found = tokens.all[at].text if tokens.is_word(at) else found
-            at += 1
-        return found
-
-
-def _class_name(tokens: Tokens, at: int) -> str:
-    """The name behind ``struct``; attributes and ``alignas(...)`` are passed over."""
-    while tokens.is_word(at, "class", "struct") or tokens.is_sign(at, "["):
-        at = tokens.partner.get(at, at) + 1
-    while tokens.is_word(at) and tokens.is_sign(at + 1, "("):
-        at = tokens.partner.get(at + 1, at + 1) + 1
-    while tokens.is_word(at) and tokens.is_sign(at + 1, "::"):
-        at += 2
-    return tokens.all[at].text if tokens.is_word(at) else ""
-
-
-def _function_name(tokens: Tokens, first: int, at: int) -> str:
-    """The name before the ``(`` at `at`: ``f``, ``f`` of ``f<float>``, ``operator+``."""
-    index = at - 1
-    if tokens.is_sign(index, ">") and (angle := tokens.angle_before(index)) is not None:
-        index = angle - 1
-    if tokens.is_word(index) and not tokens.is_word(index - 1, "operator"):
-        return tokens.all[index].text
-    while index >= first and not tokens.is_word(index, "operator"):
-        index -= 1
-    return "operator" if index >= first else ""
-
-
-def _behind_operator(tokens: Tokens, at: int) -> int:
-    """The index behind ``operator()``, ``operator[]``, ``operator=``: their signs are part of the name."""
-    if tokens.is_sign(at + 1, "(", "["):
-        return tokens.partner.get(at + 1, at + 1) + 1
-    index = at + 1
-    while index < len(tokens.all) and tokens.all[index].kind == "sign" and not tokens.is_sign(index, "(", ";"):
-        index += 1
-    return max(index, at + 1)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from string import Template
 
-from opwright.cuda.nvrtc.chunks import identifiers
 from opwright.cuda.nvrtc.device import device_half, kernel_names
 from opwright.cuda.nvrtc.discovery import Nvrtc
 from opwright.cuda.nvrtc.host import host_half
 from opwright.cuda.nvrtc.names import Instance, instances
 from opwright.cuda.nvrtc.targets import Target
+from opwright.sources.chunks import identifiers
 from opwright.toolchain import header_dir
 from opwright.toolchain.compilation import Compilation
+from opwright.toolchain.manifest import extend_depfile
 from opwright.toolchain.process import in_parallel
 
 __all__ = ["DeviceHalf", "HostHalf"]
@@ -57,7 +58,7 @@ class HostHalf:
         """It does what this version of Opwright does."""
         return "nvrtc-host"
 
-    def __call__(self, text: str) -> str:
+    def __call__(self, text: str, again: Callable[[Sequence[str]], str]) -> str:  # noqa: ARG002
         """The host half.
 
         Raises:
@@ -122,12 +123,8 @@ class DeviceHalf:
             for target, file in {file: (target, file) for target, file in files.items()}.values()
         ]  # fmt: skip
         in_parallel(commands, compilation.processes)
-        with open(work / f"{index}.d", "ab") as read:
-            for file in dict.fromkeys(files.values()):
-                listed = file.with_suffix(".d").read_bytes().partition(b": ")[2]
-                read.seek(-1, 2)
-                read.truncate()
-                read.write(b" " + listed.rstrip() + b"\n")
+        for file in dict.fromkeys(files.values()):
+            extend_depfile(work / f"{index}.d", file.with_suffix(".d"))
         return {target: file.read_bytes().decode("utf-8", "surrogateescape") for target, file in files.items()}
 
     def _compile(self, compilation: Compilation, target: Target, half: str, found: Sequence[Instance]) -> None:

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include <opwright/emulation/memory_hints.h>
+#include <opwright/emulation/qualifiers.h>
 
 struct CUstream_st {
   int unused;
@@ -21,7 +22,7 @@ namespace opwright {
 namespace emulation {
 namespace {
 
-// A device of compute capability 8.0 with few multiprocessors: grids that are made to fill a device stay small.
+// A device with few multiprocessors: grids that are made to fill a device stay small.
 struct Limit {
   cudaDeviceAttr attribute;
   int value;
@@ -51,8 +52,8 @@ constexpr Limit limits[] = {
     {cudaDevAttrL2CacheSize, 4 * 1024 * 1024},
     {cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
     {cudaDevAttrUnifiedAddressing, 1},
-    {cudaDevAttrComputeCapabilityMajor, 8},
-    {cudaDevAttrComputeCapabilityMinor, 0},
+    {cudaDevAttrComputeCapabilityMajor, OPWRIGHT_EMULATION_ARCH / 100},
+    {cudaDevAttrComputeCapabilityMinor, OPWRIGHT_EMULATION_ARCH / 10 % 10},
     {cudaDevAttrMaxSharedMemoryPerMultiprocessor, 164 * 1024},
     {cudaDevAttrMaxRegistersPerMultiprocessor, 64 * 1024},
     {cudaDevAttrManagedMemory, 1},
