@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from string import Template
 
 from opwright.cuda.nvrtc.device import device_half, kernel_names
 from opwright.cuda.nvrtc.discovery import Nvrtc
 from opwright.cuda.nvrtc.host import host_half
+from opwright.cuda.nvrtc.images import images_text
 from opwright.cuda.nvrtc.names import Instance, instances
 from opwright.cuda.nvrtc.targets import Target
 from opwright.sources.chunks import identifiers
@@ -24,23 +24,6 @@ from opwright.toolchain.process import in_parallel
 __all__ = ["DeviceHalf", "HostHalf"]
 
 _WORKER = Path(__file__).with_name("worker.py")
-_IMAGES = Template("""\
-#include <opwright/nvrtc/images.h>
-$data
-namespace opwright {
-namespace nvrtc {
-$names
-const Image images[] = {
-$rows
-};
-const size_t image_count = $count;
-}  // namespace nvrtc
-}  // namespace opwright
-""")
-_DATA = Template("""\
-asm(".pushsection .rodata\\n.balign 64\\nopwright_image_$index:\\n.incbin $path\\n.byte 0\\n.popsection\\n");
-extern const unsigned char opwright_image_$index[] __attribute__((visibility("hidden")));
-""")
 
 
 @dataclass(frozen=True)
@@ -149,7 +132,7 @@ class DeviceHalf:
     def _object(self, compilation: Compilation, index: int, found: Sequence[Instance]) -> Path:
         work = compilation.work
         source, result = work / "images.cpp", work / f"{index}-images.o"
-        source.write_text(_images(work, self.targets if found else (), found), encoding="utf-8")
+        source.write_text(images_text(work, self.targets if found else (), found), encoding="utf-8")
         command = [
             *compilation.plan.linker.link_command,
             "-std=c++17",
@@ -160,22 +143,3 @@ class DeviceHalf:
         ]
         compilation.step("images", [*command, f"-I{header_dir()}", "-c", str(source), "-o", str(result)])
         return result
-
-
-def _images(work: Path, targets: Sequence[Target], found: Sequence[Instance]) -> str:
-    """The C++ text of the table of images."""
-    data, names, rows = [], [], []
-    for index, target in enumerate(targets):
-        lowered = json.loads((work / f"{target.architecture}.json").read_text(encoding="utf-8"))
-        path = json.dumps(
-            json.dumps(str(work / f"{target.architecture}.image"), ensure_ascii=False), ensure_ascii=False
-        )
-        data.append(_DATA.substitute(index=index, path=path[1:-1]))
-        listed = ", ".join(f'{{"{each.key}", "{lowered[each.expression]}"}}' for each in found)
-        names.append(f"const Name names_{index}[] = {{{listed}}};")
-        flags = ", ".join(str(bool(flag)).lower() for flag in (target.is_ptx, target.exact))
-        what = f'"{target.architecture}", {target.number}, {flags}'
-        rows.append(f"  {{{what}, opwright_image_{index}, names_{index}, {len(found)}}},")
-    return _IMAGES.substitute(
-        data="".join(data), names="\n".join(names), rows="\n".join(rows) or "  {}", count=len(targets)
-    )
