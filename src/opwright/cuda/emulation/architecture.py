@@ -7,25 +7,20 @@ when it is called, on which it is. What both would have to see differently (a ty
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
 from opwright.cuda.emulation.edits import Edit, apply
-from opwright.cuda.emulation.regions import Place, Region, regions
+from opwright.cuda.emulation.items import MARKS, Item, items
+from opwright.cuda.emulation.regions import Region, regions
 from opwright.errors import CompileError
-from opwright.sources.chunks import Chunk, chunks
 
 WORDS = ("-D__CUDA_ARCH__=OPWRIGHT_EMULATION_ARCH",)
 """What the preprocessor is told for the device's text."""
 
 _MACRO = b"__CUDA_ARCH__"
 _CHOICE = "{{ if (::opwright::emulation::inside_kernel()) {} else {} }}"
-_DIRECTIVE = re.compile(r"^#[^\n]*$", re.MULTILINE)
-_MARKS = {"__host__", "__device__"}
 
 
 def is_asked_for(text: str) -> bool:
@@ -50,61 +45,10 @@ def merged(host: str, device: str) -> str:
     ours = list(regions(host))
     theirs = [region for region in regions(device) if region.kind == "user"]
     merge = _Merge()
-    merge.run(_items(region for region in ours if region.kind == "user"), _items(theirs))
+    merge.run(items(region for region in ours if region.kind == "user"), items(theirs))
     if merge.waiting:
         ours.append(Region("user", merge.take() + "\n"))
     return "".join(apply(region.text, merge.edits.get(id(region), ())) for region in ours)
-
-
-@dataclass(frozen=True, eq=False)
-class _Item:
-    """A declaration, and the region that it stands in."""
-
-    region: Region
-    chunk: Chunk
-
-    @property
-    def place(self) -> Place:
-        return self.region.place(self.chunk.start)
-
-    @property
-    def key(self) -> tuple[Place, str, str]:
-        return self.place, self.chunk.kind, self.chunk.name
-
-    @functools.cached_property
-    def words(self) -> list[str]:
-        """What tells it from others: its text without marks."""
-        return _words(self.text(self.chunk.start, self.chunk.end))
-
-    @property
-    def head(self) -> list[str]:
-        """The same of what stands before its body."""
-        return _words(self.text(self.chunk.start, self.body[0])) if self.chunk.body else self.words
-
-    @property
-    def body(self) -> tuple[int, int]:
-        """The offsets of the brace that opens its body, and behind the one that closes it."""
-        every, (first, last) = self.region.tokens.all, self.chunk.body or (0, 0)
-        return every[first].start, every[last].end
-
-    def text(self, start: int, end: int) -> str:
-        return self.region.text[start:end]
-
-    def at(self, start: int, end: int) -> str:
-        """The text, behind a marker that says where it is from."""
-        return self.region.place(start).marker + self.text(start, end)
-
-    def members(self) -> list[_Item]:
-        first, last = self.chunk.body or (0, 0)
-        return [_Item(self.region, chunk) for chunk in chunks(self.region.tokens, first + 1, last)]
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in re.findall(r"\w+|[^\w\s]", _DIRECTIVE.sub("", text)) if word not in _MARKS]
-
-
-def _items(found: Iterator[Region] | list[Region]) -> list[_Item]:
-    return [_Item(region, chunk) for region in found for chunk in chunks(region.tokens)]
 
 
 class _Merge:
@@ -118,7 +62,7 @@ class _Merge:
         text, self.waiting = "".join(self.waiting), []
         return text
 
-    def run(self, host: list[_Item], device: list[_Item]) -> None:
+    def run(self, host: list[Item], device: list[Item]) -> None:
         matcher = SequenceMatcher(None, [each.key for each in host], [each.key for each in device], autojunk=False)
         for what, first, last, device_first, device_last in matcher.get_opcodes():
             if what == "equal":
@@ -127,7 +71,7 @@ class _Merge:
             else:
                 self._apart(host[first:last], device[device_first:device_last])
 
-    def _apart(self, host: list[_Item], device: list[_Item]) -> None:
+    def _apart(self, host: list[Item], device: list[Item]) -> None:
         """What stands in the branches of an #if: the same function twice, or what only one side has."""
         for one in host:
             other = next((each for each in device if each.chunk.name and each.head == one.head), None)
@@ -144,7 +88,7 @@ class _Merge:
                 raise _refused(each)
             self.waiting.append(each.at(each.chunk.start, each.chunk.end))
 
-    def _both(self, one: _Item, other: _Item) -> None:
+    def _both(self, one: Item, other: Item) -> None:
         if one.words == other.words and one.chunk.spaces == other.chunk.spaces:
             self._keep(one)
         elif one.words == other.words:  # only its marks differ
@@ -166,23 +110,23 @@ class _Merge:
         else:
             raise _refused(one)
 
-    def _host_alone(self, one: _Item, other: _Item) -> None:
+    def _host_alone(self, one: Item, other: Item) -> None:
         """A function of the host stays what it is; but a lambda in it may be the device's."""
-        if any(mark in other.text(*other.body) for mark in _MARKS):
+        if any(mark in other.text(*other.body) for mark in MARKS):
             raise _refused(one)
         self._keep(one)
 
-    def _keep(self, one: _Item) -> None:
+    def _keep(self, one: Item) -> None:
         if self.waiting:
             start = one.chunk.start
             text = self.take() + one.region.place(start).marker
             self._edit(one.region, Edit(start, start, text))
 
-    def _replace(self, one: _Item, text: str) -> None:
+    def _replace(self, one: Item, text: str) -> None:
         start, end = one.chunk.start, one.chunk.end
         self._edit(one.region, Edit(start, end, self.take() + one.place.marker + text + one.region.place(end).marker))
 
-    def _replace_waiting(self, one: _Item) -> None:
+    def _replace_waiting(self, one: Item) -> None:
         """What waits for the end of a class goes before the brace that closes it."""
         if self.waiting:
             end = one.body[1] - 1
@@ -192,12 +136,12 @@ class _Merge:
         self.edits.setdefault(id(region), []).append(edit)
 
 
-def _marks(host: _Item, device: _Item) -> str:
+def _marks(host: Item, device: Item) -> str:
     """Whose the two are together."""
     return ("" if host.chunk.only_on_device else "__host__ ") + ("__device__ " if device.chunk.on_device else "")
 
 
-def _refused(item: _Item) -> CompileError:
+def _refused(item: Item) -> CompileError:
     what = item.chunk.name or "a declaration"
     return CompileError(
         f"{item.place}: error: {what} depends on __CUDA_ARCH__, and under emulation host and device have one of it\n"
