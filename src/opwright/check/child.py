@@ -9,10 +9,16 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from opwright.errors import KernelError
+
 if TYPE_CHECKING:
+    import torch
+
+    from opwright.check.inputs import Case
     from opwright.check.subject import Subject
     from opwright.signature import DType
 
@@ -28,24 +34,48 @@ def main(operator: str, seed: int, count: int, threads: int) -> None:
     """Call the operator, forward and backward, on drawn calls; with `threads`, from so many threads at once."""
     import torch
 
-    from opwright.check.context import Context
+    from opwright.check.context import DRAWN, Context, is_refusal
     from opwright.check.handover import taken
     from opwright.check.targets import subjects
 
-    subject = next(each for each in subjects(taken(sys.stdin.read())) if each.name == operator)
+    sources = sys.stdin.read()
+    subject = next(each for each in subjects(taken(sources)) if each.name == operator)
     context = Context(subject, seed=seed, seconds=_SECONDS)
     if threads:
         torch.set_num_threads(threads)
     options: dict[str, Any] = {"sizes": _SIZES, "max_numel": _NUMEL} if threads else {}
-    for case in context.examples(count, **options):
-        arguments, types = case.arguments(), case.sample.binding.types
-        shapes = {name: list(value.shape) for name, value in arguments.items() if isinstance(value, torch.Tensor)}
-        sys.stdout.write(json.dumps(shapes) + "\n")
-        sys.stdout.flush()  # the last line tells which call it was
-        if threads:  # also the first call of all: what it makes ready is a race where nothing guards it
-            _together(subject, [case.arguments() if subject.mutates else arguments for _ in range(threads)], types)
-        else:
-            _step(subject, arguments, types)
+    drawn = list(islice(context.drawn(**options), DRAWN * count))
+    taken(sources, _types(drawn[:count]))  # compiled now: threads that wait for the compiler don't begin together
+    done = 0
+    for case in drawn:
+        if done == count or context.late:
+            return
+        _tell(case)
+        try:
+            _called(subject, case, threads)
+            done += 1
+        except KernelError as error:
+            if not is_refusal(error):
+                raise
+
+
+def _types(drawn: Sequence[Case]) -> set[torch.dtype]:
+    return {made.dtype for case in drawn for made in case.arguments().values() if hasattr(made, "dtype")}
+
+
+def _tell(case: Case) -> None:
+    """The last line says which call it was."""
+    shapes = {name: list(made.shape) for name, made in case.sample.tensors.items() if made is not None}
+    sys.stdout.write(json.dumps(shapes) + "\n")
+    sys.stdout.flush()
+
+
+def _called(subject: Subject, case: Case, threads: int) -> None:
+    arguments, types = case.arguments(), case.sample.binding.types
+    if threads:  # also the first call of all: what it makes ready is a race where nothing guards it
+        _together(subject, [case.arguments() if subject.mutates else arguments for _ in range(threads)], types)
+    else:
+        _step(subject, arguments, types)
 
 
 def _step(subject: Subject, arguments: Mapping[str, Any], types: Mapping[str, DType]) -> None:

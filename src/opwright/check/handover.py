@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import torch
+
     from opwright.codegen import KernelSource
     from opwright.runtime import Operators
 
@@ -26,8 +28,12 @@ def handed(sources: Sequence[KernelSource]) -> str:
     return json.dumps({"sources": kept, "options": asdict(sources[0].options)}, default=str)
 
 
-def taken(text: str) -> Operators:
+def taken(text: str, dtypes: Iterable[torch.dtype] = ()) -> Operators:
     """The operators of the same sources, in a namespace that is called after the first file.
+
+    Args:
+        text: what `handed` gave.
+        dtypes: element types for which kernels are compiled at once.
 
     Raises:
         SourceError: a file isn't there any more, or holds something else now.
@@ -49,7 +55,7 @@ def taken(text: str) -> Operators:
         )
         for kept in told["sources"]
     ]
-    return load_sources(found, found[0].path.stem, ())
+    return load_sources(found, found[0].path.stem, tuple(dtypes))
 
 
 def _tuple(value: Any) -> Any:

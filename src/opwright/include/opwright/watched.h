@@ -69,7 +69,7 @@ inline void watched(int64_t n, int64_t grain, void (*body)(void *, int64_t, int6
 
 inline int came = 0; /* kernels that have begun */
 
-/* Waits until OPWRIGHT_MEETING threads are in kernels, or for a second or two. What Python's lock orders came before that then, so
+/* Waits until OPWRIGHT_MEETING threads are in kernels, or for some seconds. What Python's lock orders came before that then, so
  * no order between the kernels is taken for one that they can rely on. This orders nothing itself. */
 inline void meet() {
   const char *told = getenv("OPWRIGHT_MEETING");
@@ -81,7 +81,7 @@ inline void meet() {
   do {
     sched_yield();
     clock_gettime(CLOCK_MONOTONIC, &now);
-  } while (__atomic_load_n(&came, __ATOMIC_RELAXED) < all && now.tv_sec - begun.tv_sec < 2);
+  } while (__atomic_load_n(&came, __ATOMIC_RELAXED) < all && now.tv_sec - begun.tv_sec < 5);
 }
 
 }  // namespace detail
