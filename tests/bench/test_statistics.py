@@ -75,7 +75,7 @@ def test_a_likeness_of_first_order_is_what_theory_says() -> None:
 def test_few_samples_bound_nothing(count: int) -> None:
     samples = [1.0 + 0.01 * k for k in range(count)]
     assert interval(samples).low == -math.inf
-    assert times(samples) == Interval(pytest.approx(times(samples).median), 0.0, math.inf)
+    assert (times(samples).low, times(samples).high) == (0.0, math.inf)
     assert verdict(ratios(samples, samples)) == "too noisy"
 
 

@@ -36,7 +36,7 @@ def named(against: Against) -> dict[str, Any]:
 
 def _name(given: Any) -> str:
     if isinstance(given, os.PathLike):
-        return os.fspath(given)
+        return str(os.fspath(given))
     return str(getattr(given, "__name__", type(given).__name__))
 
 

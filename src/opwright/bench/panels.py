@@ -18,7 +18,7 @@ _FACTOR = 16
 class Spot:
     """One measurement: where along the swept axis, seconds, and bytes a second where the traffic is known."""
 
-    size: int
+    size: float
     time: Interval
     bandwidth: Interval | None
     copy: float | None
