@@ -39,12 +39,12 @@ class Panel:
     curves: dict[str, list[Spot]]
 
     @property
-    def sizes(self) -> list[int]:
+    def sizes(self) -> list[float]:
         """Those that were measured."""
         return sorted({spot.size for curve in self.curves.values() for spot in curve})
 
     @property
-    def copies(self) -> list[tuple[int, float]]:
+    def copies(self) -> list[tuple[float, float]]:
         """What a copy of as many bytes reaches, by size."""
         found = {spot.size: spot.copy for curve in self.curves.values() for spot in curve if spot.copy is not None}
         return sorted(found.items())

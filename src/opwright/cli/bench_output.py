@@ -103,7 +103,7 @@ class Output:
 
     def _unclear(self, count: int, limit: float) -> None:
         if count:
-            said = f"{count} ratio(s) are too uncertain to exclude that the operator is slower by {100 * limit:g}%"
+            said = f"ratios too uncertain to exclude that the operator is slower by {100 * limit:g}%: {count}"
             self.console.print(said, style="yellow", soft_wrap=True)
 
     def _judged(self, wrong: list[str]) -> int:
