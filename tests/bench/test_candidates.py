@@ -149,6 +149,7 @@ def test_names() -> None:
     assert list(named(torch.relu)) == ["relu"]
     assert list(named([torch.relu, "HEAD"])) == ["relu", "HEAD"]
     assert named({"a": 1}) == {"a": 1}
+    assert list(named([torch.relu, torch.relu, torch.relu])) == ["relu", "relu (2)", "relu (3)"]
 
 
 def test_one_operator_of_a_file(source: Path) -> None:

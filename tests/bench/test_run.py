@@ -89,6 +89,29 @@ def test_a_kernels_own_error_is_told(write: Write) -> None:
     assert opwright.bench(str(source), phases=("forward",), axes={"k": 9}, rounds=2, threads=1).measurements
 
 
+def test_an_axis_that_the_kernel_decides_counts_with_its_length(write: Write) -> None:
+    source = write(
+        'OPWRIGHT("first_three(x: T[N]) -> (y: T[?K<=N]) where T in (f32)")\ntemplate <class T>\n'
+        "void first_three(Tensor<const T, 1> x, Resizable<T, 1> y) {\n"
+        "  for (int64_t i = 0; i < 3; ++i) y[i] = x[i];\n  y.resize(3);\n}\n"
+        'OPWRIGHT("first_three_backward(grad_y: T[K]) -> (grad_x: T[N]) where T in (f32)")\ntemplate <class T>\n'
+        "void first_three_backward(Tensor<const T, 1> grad_y, Tensor<T, 1> grad_x) {\n"
+        "  for (int64_t i = 0; i < grad_x.numel(); ++i) grad_x[i] = i < 3 ? grad_y[i] : T(0);\n}",
+        "bench_first_three.cpp",
+    )
+    report = opwright.bench(str(source), axes={"N": 5}, rounds=2, threads=1)
+    moved = {m.point.phase: m.roofline.bytes for m in report.measurements if m.roofline is not None}
+    assert moved == {"forward": 4 * (5 + 3), "backward": 4 * (3 + 5), "both": 2 * 4 * (5 + 3)}
+
+
+def test_an_alternative_of_the_operators_own_name() -> None:
+    def my_op(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return 3 * x - y
+
+    report = opwright.bench(MY_OP, against=[my_op], axes={"...": 4}, phases=("forward",), rounds=2, threads=1)
+    assert [(each.candidate, each.base) for each in report.comparisons] == [("my_op (2)", "my_op")]
+
+
 def test_others_operators_and_functions() -> None:
     report = opwright.bench(
         torch.ops.aten.relu.default, signature="relu(x: f32[N]) -> (y: f32[N])", axes={"N": 16}, rounds=2, threads=1

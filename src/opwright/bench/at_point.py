@@ -15,7 +15,7 @@ from opwright.bench.report import Comparison, Measurement, Point, Report, Roofli
 from opwright.bench.roofline import roofline, seconds, traffic
 from opwright.bench.setting import Request, Setting, note, sizes_label
 from opwright.bench.statistics import outliers, ratios, times, verdict
-from opwright.signature import DType, Sample
+from opwright.signature import Binding, DType
 
 _SECONDS = 0.5
 """For each candidate."""
@@ -28,13 +28,13 @@ class AtPoint:
     Attributes:
         setting: what it has in common with others.
         point: where.
-        sample: the call.
+        binding: what the signature's names stand for.
         asked: what for.
     """
 
     setting: Setting
     point: Point
-    sample: Sample
+    binding: Binding
     asked: Request
 
     def measured(self, tasks: Mapping[str, Task], candidates: Mapping[str, Candidate], report: Report) -> None:
@@ -69,10 +69,10 @@ class AtPoint:
 
     def _roofline(self, candidate: Candidate, took: float) -> Roofline | None:
         setting, signature = self.setting, self.setting.subject.signature
-        moved = traffic(setting.subject, self.sample.binding, self.point.phase) if self.asked.rooflines else None
+        moved = traffic(setting.subject, self.binding, self.point.phase) if self.asked.rooflines else None
         if not moved:
             return None
-        operations = self.asked.operations.of(signature, self.sample.binding, self.point.phase)
+        operations = self.asked.operations.of(signature, self.binding, self.point.phase)
         return roofline(took, moved, setting.machine, self._overhead(candidate), operations, _arithmetic(setting.types))
 
     def _overhead(self, candidate: Candidate) -> float:

@@ -11,7 +11,7 @@ import torch
 from opwright.bench.report import Phase
 from opwright.check.inputs import Case, positional
 from opwright.check.subject import Subject, as_tuple
-from opwright.signature import Sample
+from opwright.signature import Binding, DataAxis, Sample
 
 Function = Callable[..., Any]
 
@@ -84,6 +84,21 @@ class Tensors:
         return {
             n: self.arguments[n] for n in wanted if self.arguments[n] is not None and _has_gradient(self.arguments[n])
         }
+
+    def binding(self) -> Binding:
+        """What the signature's names stand for, axes whose length the kernel decides too: it is called for those."""
+        signature, known = self.subject.signature, self.sample.binding
+        if not signature.data_axes:
+            return known
+        made = as_tuple(self.subject.function(*positional(signature, self.arguments), **self.keywords))
+        self._restore()
+        decided = {
+            dim.name: size
+            for output, result in zip(signature.outputs, made, strict=True)
+            for dim, size in zip(reversed(output.dims), reversed(result.shape), strict=False)
+            if isinstance(dim, DataAxis)
+        }
+        return Binding({**known.axes, **decided}, known.ellipsis, known.types)
 
     @property
     def keywords(self) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,21 @@ _OBJECT = re.compile(r"[\w./\\-]+:[A-Za-z_][\w.]*")
 
 
 def named(against: Against) -> dict[str, Any]:
-    """Every alternative by its name: the text itself, or the callable's own name."""
+    """Every alternative by its name: the text itself, or the callable's own name, with a number where that is taken."""
     if isinstance(against, Mapping):
         return dict(against)
-    if isinstance(against, str) or callable(against):
+    if isinstance(against, (str, os.PathLike)) or callable(against):
         against = (against,)
-    return {each if isinstance(each, str) else _name(each): each for each in against}
+    found: dict[str, Any] = {}
+    for each in against:
+        found[free(each if isinstance(each, str) else _name(each), found)] = each
+    return found
+
+
+def free(name: str, taken: Container[str]) -> str:
+    """The name, or the same with the first number that makes it another one than those."""
+    numbered = (f"{name} ({number})" for number in itertools.count(2))
+    return name if name not in taken else next(each for each in numbered if each not in taken)
 
 
 def _name(given: Any) -> str:

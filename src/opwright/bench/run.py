@@ -15,7 +15,7 @@ from opwright.bench.agreement import disagreement
 from opwright.bench.at_point import AtPoint
 from opwright.bench.axes import LEADING, Size, call_at, check_names, grid
 from opwright.bench.calls import Candidate, Function, Task, Tensors
-from opwright.bench.candidates import Alternatives
+from opwright.bench.candidates import Alternatives, free
 from opwright.bench.clock import clock_of
 from opwright.bench.machine import conditions, machine
 from opwright.bench.report import Phase, Point, Report
@@ -78,7 +78,7 @@ def _candidates(made: Alternatives, asked: Request, report: Report, *, alone: bo
     found = [Candidate(made.subject.name, made.subject.function)]
     for name, given in asked.against.items():
         try:
-            found.append(made.of(name, given))
+            found.append(made.of(free(name, (made.subject.name,)), given))
         except (ArgumentError, SourceError) as error:  # noqa: PERF203
             if alone:
                 raise
@@ -106,7 +106,7 @@ def _sizes(setting: Setting, sizes: Mapping[str, Size], asked: Request, report: 
             asked.visit(point, tasks)
         else:
             by_name = {each.name: each for each in candidates}
-            AtPoint(setting, point, sample, asked).measured(tasks, by_name, report)
+            AtPoint(setting, point, tensors.binding(), asked).measured(tasks, by_name, report)
 
 
 def _agreeing(setting: Setting, tensors: Tensors, label: str, asked: Request, report: Report) -> list[Candidate]:
