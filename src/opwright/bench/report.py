@@ -130,7 +130,7 @@ class Report:
 
     def to_json(self) -> str:
         """Everything, as JSON; `read` takes it back."""
-        return json.dumps(_finite(asdict(self)), indent=2, allow_nan=False) + "\n"
+        return json.dumps(finite(asdict(self)), indent=2, allow_nan=False) + "\n"
 
     def to_markdown(self) -> str:
         """The tables as Markdown."""
@@ -164,12 +164,12 @@ class Report:
             raise ValueError(f"this is no report of opwright bench: {type(error).__name__}: {error}") from error
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """The same with null for what is infinite, which JSON can't say."""
     if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
+        return {name: finite(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
