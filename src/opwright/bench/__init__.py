@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,9 +16,10 @@ from opwright.bench.result import Result, write_result
 from opwright.bench.timing import Timing, interleaved, ratio
 
 if TYPE_CHECKING:
+    from opwright.bench.axes import Size
     from opwright.bench.candidates import Against
     from opwright.bench.operations import Given
-    from opwright.bench.run import Progress
+    from opwright.bench.setting import Progress, Request
 
 __all__ = [
     "Comparison",
@@ -40,7 +44,7 @@ def bench(
     *,
     against: Against = (),
     signature: str | Sequence[str] | None = None,
-    axes: Mapping[str, Sequence[int] | int] | None = None,
+    axes: Mapping[str, Sequence[Size] | Size] | None = None,
     dtypes: Sequence[Any] | None = None,
     threads: Sequence[int] | int | None = None,
     devices: Sequence[str] = ("cpu",),
@@ -52,6 +56,7 @@ def bench(
     seconds: float | None = None,
     confidence: float = 0.99,
     rooflines: bool = True,
+    profile: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Time an operator, on arguments made from its signature, against alternatives.
@@ -65,10 +70,10 @@ def bench(
             names; ``"module:name"`` or ``"file.py:name"`` of a function or a module; another source file with the same
             operator; a git revision of the operator's source; ``"compile:..."``: ``torch.compile`` of one of these.
         signature: where Opwright didn't build the operator: its signature; one for each of a pair of callables.
-        axes: sizes by axis; ``"..."``: of leading axes. Every combination is measured. An axis that isn't named gets a
-            size with which a call moves about 4 MiB.
-        dtypes: element types, as ``torch.float16`` or ``"float16"``: all type variables stand for the same one. By
-            default float32.
+        axes: sizes by axis; ``"..."``: of leading axes, of a pointwise operator too; values of scalar arguments.
+            Every combination is measured. An axis that isn't named gets a size with which a call moves about 4 MiB.
+        dtypes: element types, as ``torch.float16`` or ``"float16"``: what every type variable that allows it stands
+            for. By default float32.
         threads: PyTorch's intra-op threads; by default as many as it has now.
         devices: ``"cpu"``, ``"cuda"``, or ``"emulated"``: of a source file, the CUDA kernels, run on the CPU.
         phases: ``"forward"`` as in inference, without gradients; ``"backward"`` alone; ``"both"`` as in training.
@@ -80,6 +85,8 @@ def bench(
         seconds: for all candidates at a point; by default half a second for each.
         confidence: of every interval.
         rooflines: whether to measure what the machine can do.
+        profile: a file: afterwards some calls of each candidate are recorded by torch.profiler, and written there as a
+            trace for Chrome or Perfetto, in which each phase of each candidate has its name.
         progress: called with what comes next, how many points are done, how many there are.
 
     Returns:
@@ -97,7 +104,8 @@ def bench(
 
     from opwright.bench.candidates import named
     from opwright.bench.operations import Operations
-    from opwright.bench.run import Request, run
+    from opwright.bench.run import run
+    from opwright.bench.setting import Request
     from opwright.check.targets import subjects
 
     _check_words("phases", phases, ("forward", "backward", "both"))
@@ -124,7 +132,20 @@ def bench(
         progress=progress,
         rooflines=rooflines,
     )
-    return run(found, options, request)
+    report = run(found, options, request)
+    if profile is not None:
+        _record(found, options, request, Path(profile))
+    return report
+
+
+def _record(found: Mapping[str, Any], options: Mapping[str, Any], request: Request, path: Path) -> None:
+    """Record what was timed, in a run of its own: recording takes time."""
+    from opwright.bench.profile import Trace
+    from opwright.bench.run import run
+
+    trace = Trace()
+    run(found, options, replace(request, visit=trace, progress=None))
+    trace.write(path)
 
 
 def _check_words(what: str, given: Sequence[str], known: Sequence[str]) -> None:

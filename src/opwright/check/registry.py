@@ -75,13 +75,16 @@ def all_checks() -> dict[str, Check]:
     return dict(_CHECKS)
 
 
-def chosen(level: Level, only: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> list[Check]:
+def chosen(
+    level: Level, only: tuple[str, ...] = (), skip: tuple[str, ...] = (), also: tuple[str, ...] = ()
+) -> list[Check]:
     """The checks of a run.
 
     Args:
         level: how thorough it is.
         only: names of checks or groups; none: all that the level has.
         skip: names of checks or groups to leave out.
+        also: names of checks to add, whatever the level.
 
     Raises:
         ValueError: there is no such check or group.
@@ -93,7 +96,11 @@ def chosen(level: Level, only: tuple[str, ...] = (), skip: tuple[str, ...] = ())
     return [
         check
         for check in known.values()
-        if not {check.name, check.group} & set(skip)
-        and ({check.name, check.group} & set(only) if only else not check.asked)
-        and (only or LEVELS.index(check.level) <= LEVELS.index(level))
+        if not {check.name, check.group} & set(skip) and (check.name in also or _belongs(check, level, only))
     ]
+
+
+def _belongs(check: Check, level: Level, only: tuple[str, ...]) -> bool:
+    if only:
+        return bool({check.name, check.group} & set(only))
+    return not check.asked and LEVELS.index(check.level) <= LEVELS.index(level)

@@ -25,6 +25,7 @@ def run(
     level: Level = "normal",
     only: Sequence[str] = (),
     skip: Sequence[str] = (),
+    also: Sequence[str] = (),
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
@@ -36,6 +37,7 @@ def run(
         level: how thorough.
         only: names of checks or groups; none: all that the level has.
         skip: names of checks or groups to leave out.
+        also: names of checks to add, whatever the level.
         seed: where all draws come from.
         options: what the caller asked for, by name: see the checks.
         progress: is told what begins.
@@ -43,7 +45,7 @@ def run(
     Raises:
         ValueError: there is no such check.
     """
-    checks = chosen(level, tuple(only), tuple(skip))
+    checks = chosen(level, tuple(only), tuple(skip), tuple(also))
     report = Report(level=level)
     total = len(subjects) * len(checks)
     shares = sum(check.share for check in checks) or 1.0
