@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,11 @@ import opwright
 # subprocesses and test runs there are. What is in it is known by its content, so nothing old is ever used.
 CACHE = Path(tempfile.gettempdir()) / f"opwright-tests-{os.geteuid()}"
 os.environ["TORCH_EXTENSIONS_DIR"] = str(CACHE)
+
+# What tests share is imported by its full name: tests.mutants.survivors.
+ROOT = str(Path(__file__).parents[1])
+if ROOT not in sys.path:
+    sys.path.append(ROOT)
 
 KERNELS = Path(__file__).parent / "runtime" / "kernels"
 

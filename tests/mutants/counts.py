@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from .survivors import read as explained
 
 COUNTS = HERE / "counts.json"
 SURVIVORS = HERE / "survivors.txt"
+README = HERE.parents[1] / "README.md"
+BEGIN, END = "<!-- mutants: begin (python -m tests.mutants.counts) -->", "<!-- mutants: end -->"
 
 
 def counted(results: Path = RESULTS, listed: Path = SURVIVORS) -> dict[str, Any]:
@@ -35,8 +38,8 @@ def counted(results: Path = RESULTS, listed: Path = SURVIVORS) -> dict[str, Any]
 def sentence(counts: dict[str, Any]) -> str:
     """The same for README.md."""
     return (
-        f"{counts['checked']} mutants made by machine of {counts['sources']} sources of the examples: "
-        f"{counts['caught']} are caught, the other {counts['equivalent']} are equivalent"
+        f"Of {counts['checked']} mutants, made by machine of {counts['sources']} of the examples' sources, it catches "
+        f"{counts['caught']}; {counts['equivalent']} are equivalent to the source"
         + (f", {counts['unexplained']} are unexplained" if counts["unexplained"] else "")
     )
 
@@ -52,9 +55,18 @@ def _by(row: dict[str, Any]) -> str:
     return str(words[1] if len(words) == 3 else words[0])
 
 
+def updated(readme: str) -> str:
+    """The README with the sentence in its place."""
+    before, _, rest = readme.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    lines = textwrap.wrap(sentence(counted()) + ".", 120)
+    return "\n".join([f"{before}{BEGIN}", *lines, f"{END}{after}"])
+
+
 def main() -> None:
-    """Write the file."""
+    """Write the file, and what README.md says."""
     COUNTS.write_text(json.dumps(counted(), indent=2) + "\n")
+    README.write_text(updated(README.read_text()))
 
 
 if __name__ == "__main__":

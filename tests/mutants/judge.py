@@ -20,7 +20,6 @@ from opwright.check.registry import chosen
 from opwright.check.report import Outcome
 from opwright.check.runner import BUDGET, outcome, run
 from opwright.check.subject import Subject
-from opwright.errors import CompileError
 
 from .examples import Example
 
@@ -60,11 +59,14 @@ def judged(example: Example, text: str, baseline: float | None = None, function:
         example: whose source it is.
         text: the source.
         function: which one was changed: its operator is checked first.
-        baseline: how many seconds the unchanged source takes; None: this is the unchanged one, and has no limit.
+        baseline: how many seconds the unchanged source takes; None: this is the unchanged one, which has no limit and
+            isn't sanitized: mutants that survive show that sanitizers let right ones pass.
     """
     started, limit = time.monotonic(), None if baseline is None else max(_LEAST, _TIMES * baseline)
     with _copied(example, text) as folder:
-        said, ended = _forked(lambda write: _check(example, folder, function, write), limit)
+        said, ended = _forked(
+            lambda write: _check(example, folder, function, write, sanitized=baseline is not None), limit
+        )
     seconds = time.monotonic() - started
     if ended:
         return Judged("caught", ended, seconds)
@@ -83,26 +85,28 @@ def _copied(example: Example, text: str) -> Iterator[Path]:
         yield folder
 
 
-def _check(example: Example, folder: Path, function: str, write: Callable[[dict[str, str]], None]) -> None:
+def _check(
+    example: Example, folder: Path, function: str, write: Callable[[dict[str, str]], None], *, sanitized: bool
+) -> None:
     """In a process of its own: build, and check until something is found."""
     try:
         found = sorted(example.load(folder), key=lambda subject: not function.startswith(subject.name))
-    except CompileError as error:
-        said = {"verdict": "not compiling", "by": _first(error)}
-    except Exception as error:  # noqa: BLE001 - it doesn't load: an author would see that
-        said = {"verdict": "caught", "by": f"loading: {type(error).__name__}: {_first(error)}"}
+    except Exception as error:  # noqa: BLE001 - whatever keeps it from being loaded: nothing is left to check
+        said = {"verdict": "not compiling", "by": f"{type(error).__name__}: {_first(error)}"}
     else:
-        said = _found(_outcomes(example, found)) or {"verdict": "survived", "by": ""}
+        said = _found(_outcomes(example, found, sanitized=sanitized)) or {"verdict": "survived", "by": ""}
     write(said)
 
 
-def _outcomes(example: Example, found: list[Subject]) -> Iterator[Outcome]:
-    """What the checks say, the quickest first."""
+def _outcomes(example: Example, found: list[Subject], *, sanitized: bool) -> Iterator[Outcome]:
+    """What the checks say, the quickest first; mutants that survive these are `sanitized`."""
     options = {**example.settings, "fail_fast": True, "shrink": False}
     for subject in found:  # before every element type is built, which takes longer than most mutants live
         for check in chosen("quick", _FIRST):
             yield outcome(check, Context(subject, "quick", seconds=BUDGET["quick"], options=options))
     yield from run(found, level="quick", skip=(*_SKIPPED, *_FIRST), options=options)
+    if not sanitized:
+        return
     # AddressSanitizer's shadow has the size of all memory that there could be.
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     yield from run(found, level="quick", only=("sanitizers",), options=options)

@@ -55,7 +55,8 @@ class Case:
         return {**tensors, **self.sample.scalars}
 
     def _tensor(self, made: TensorSample, generator: torch.Generator, dtype: torch.dtype | None) -> torch.Tensor:
-        storage = stored(made, generator, self.values)
+        numbers = [float(value) for value in self.sample.scalars.values() if not isinstance(value, bool)]
+        storage = stored(made, generator, self.values, numbers)
         if dtype is not None and made.dtype.is_floating:
             storage = storage.to(dtype)
         if self.unaligned:
@@ -63,8 +64,10 @@ class Case:
         return storage.as_strided(made.shape, made.strides, made.offset)
 
 
-def stored(made: TensorSample, generator: torch.Generator, values: Values = "uniform") -> torch.Tensor:
-    """A tensor's storage, filled from its range."""
+def stored(
+    made: TensorSample, generator: torch.Generator, values: Values = "uniform", numbers: Sequence[float] = ()
+) -> torch.Tensor:
+    """A tensor's storage, filled from its range; special values are `numbers`, too: functions often change there."""
     drawn = torch.rand(made.storage_size, generator=generator, dtype=torch.float64) * (made.high - made.low) + made.low
     dtype: torch.dtype = getattr(torch, made.dtype.torch_name)
     if made.dtype.is_integer or made.dtype is DType.BOOL:
@@ -73,7 +76,7 @@ def stored(made: TensorSample, generator: torch.Generator, values: Values = "uni
         drawn *= _WIDE
     if values == "special":
         info = torch.finfo(dtype)
-        table = torch.tensor([*_SPECIAL, info.max, info.min, info.tiny, info.eps], dtype=torch.float64)
+        table = torch.tensor([*_SPECIAL, info.max, info.min, info.tiny, info.eps, *numbers], dtype=torch.float64)
         chosen = table[torch.randint(len(table), (made.storage_size,), generator=generator)]
         is_special = torch.rand(made.storage_size, generator=generator) < _SPECIAL_SHARE
         drawn = torch.where(is_special, chosen, drawn)

@@ -6,6 +6,7 @@ hold at all points that were found, and be told by several numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -269,6 +270,8 @@ def _significant(blocks: Sequence[Block]) -> tuple[torch.Tensor, torch.Tensor]:
 
 def _number(value: float) -> str:
     """As a fraction where it is one."""
+    if not math.isfinite(value):
+        return f"{value:g}"
     near = Fraction(value).limit_denominator(64)
     if abs(float(near) - value) <= 1e-4 * abs(value):
         return str(near)

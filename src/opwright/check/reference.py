@@ -18,6 +18,8 @@ from opwright.check.subject import Subject
 
 _ROUNDINGS = 64.0
 """How many roundings of the arguments a result's own roundings may be worth, where it is ill-conditioned."""
+_FAR = 1024.0
+"""How many times as large the second change of the arguments is."""
 
 
 def excused(
@@ -33,10 +35,10 @@ def excused(
     """
     kind = computed_in(arguments)
     narrow = subject.referred(all_copied(arguments), kind) or ()
-    moved = subject.referred(_moved(arguments, kind)) or ()
+    moved = (subject.referred(_moved(arguments, times * torch.finfo(kind).eps)) or () for times in (1, _FAR))
     return tuple(
-        _ill_conditioned(one, _overflowed(one, other, low), near)
-        for one, other, low, near in zip(got, expected, narrow, moved, strict=False)
+        _ill_conditioned(one, _overflowed(one, other, low), *steps)
+        for one, other, low, *steps in zip(got, expected, narrow, *moved, strict=False)
     )
 
 
@@ -54,27 +56,30 @@ def _overflowed(got: torch.Tensor, expected: torch.Tensor, narrow: torch.Tensor)
     return torch.where(same & ~torch.isfinite(narrow), narrow.to(expected.dtype), expected)
 
 
-def _ill_conditioned(got: torch.Tensor, expected: torch.Tensor, moved: torch.Tensor) -> torch.Tensor:
-    """`moved` is what the reference gives where the arguments are other ones in their last place."""
-    if not _comparable(got, expected, moved):
+def _ill_conditioned(got: torch.Tensor, expected: torch.Tensor, near: torch.Tensor, far: torch.Tensor) -> torch.Tensor:
+    """`near` and `far` are what the reference gives where the arguments are other ones in their last places.
+
+    Where a function jumps, both are as far away: on which side of the jump a number lies is no matter of rounding.
+    """
+    if not _comparable(got, expected, near, far):
         return expected
-    wide = got.to(expected.dtype)
-    near = (wide - expected).abs() <= _ROUNDINGS * (moved - expected).abs()
-    return torch.where(near & torch.isfinite(moved), wide, expected)
+    wide, step = got.to(expected.dtype), (near - expected).abs()
+    excused = ((wide - expected).abs() <= _ROUNDINGS * step) & ((far - expected).abs() >= _FAR / _ROUNDINGS * step)
+    return torch.where(excused & torch.isfinite(near), wide, expected)
 
 
 def _comparable(got: torch.Tensor, *others: torch.Tensor) -> bool:
     return got.dtype.is_floating_point and all(other.shape == got.shape for other in others)
 
 
-def _moved(arguments: Arguments, kind: torch.dtype) -> Arguments:
-    """Each floating number another one, by a rounding in `kind`."""
+def _moved(arguments: Arguments, by: float) -> Arguments:
+    """Each floating number another one, by a share `by` of it."""
     generator = torch.Generator().manual_seed(0)
 
     def moved(value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point:
             return copied(value)
         sign = torch.randint(0, 2, value.shape, generator=generator, dtype=torch.float64) * 2 - 1
-        return value.to(torch.float64) * (1 + torch.finfo(kind).eps * sign)
+        return value.to(torch.float64) * (1 + by * sign)
 
     return {name: moved(value) for name, value in arguments.items()}

@@ -17,6 +17,7 @@ import torch
 
 import opwright
 from opwright.cuda import emulation
+from tests.mutants.survivors import read
 
 Arguments = Callable[..., list[Any]]
 HERE = Path(__file__).parent
@@ -107,8 +108,7 @@ def judged(kernel: Any, arguments: Arguments, plain: opwright.Operators, folder:
 
 def survivors() -> dict[str, str]:
     """The listed ones and their reasons."""
-    lines = (HERE / "survivors.txt").read_text("utf-8").splitlines()
-    return {line.partition(" | ")[0]: line.partition(" | ")[2] for line in lines if line and not line.startswith("#")}
+    return read(HERE / "survivors.txt")
 
 
 @pytest.mark.slow
