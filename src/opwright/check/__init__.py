@@ -29,6 +29,7 @@ def check(
     ulp: float | None = None,
     straight_through: Sequence[str] = (),
     eps: float | None = None,
+    signed_zero: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Try an operator on calls drawn from its signature, in every way that PyTorch may use it.
@@ -47,6 +48,7 @@ def check(
         straight_through: ``("x",)`` or ``("round.x",)``: inputs whose gradient isn't meant to be the derivative, so
             isn't compared with it.
         eps: say how `torch.autograd.gradcheck` fares with this step in float32, and why.
+        signed_zero: whether zeros have to have the sign of the reference's.
         progress: called with operator, check, how many are done, how many there are.
 
     Returns:
@@ -63,7 +65,7 @@ def check(
     if isinstance(straight_through, str):
         raise TypeError(f"check() got straight_through={straight_through!r}, expected names: ({straight_through!r},)")
     found = subjects(op, signature=signature, reference=reference, load_options=_loading(op, device))
-    options = {"ulp": ulp, "straight_through": tuple(straight_through), "eps": eps}
+    options = {"ulp": ulp, "straight_through": tuple(straight_through), "eps": eps, "signed_zero": signed_zero}
     return run(found, level=level, only=only, skip=skip, seed=seed, options=options, progress=progress)
 
 

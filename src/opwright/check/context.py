@@ -97,7 +97,7 @@ class Context:
                 return
             tried[0] += 1
             self.tried += 1
-            if (finding := self._judged(judge, case)) is not None:
+            if (finding := self.judged(judge, case)) is not None:
                 last.append((case, finding))
                 raise _WrongError
 
@@ -161,7 +161,8 @@ class Context:
         text = reproducer(self.subject, case.arguments(), shows, types=case.sample.binding.types)
         return replace(finding, reproducer=text)
 
-    def _judged(self, judge: Judge, case: Case) -> Finding | None:
+    def judged(self, judge: Judge, case: Case) -> Finding | None:
+        """What `judge` finds in one call; an error is a finding as well, unless the kernel refuses the call."""
         try:
             return judge(case, case.arguments())
         except Skipped:

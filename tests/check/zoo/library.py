@@ -1,0 +1,108 @@
+"""Operators of `torch.library`: what they say of themselves isn't what they do; and their right twins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_library = torch.library.Library("opwright_zoo", "DEF")
+Backward = Callable[[Any, Tensor], Any]
+
+
+def _defined(
+    name: str,
+    kernel: Callable[..., Tensor],
+    fake: Callable[..., Tensor],
+    arguments: str = "Tensor x",
+    backward: Backward | None = None,
+) -> Any:
+    _library.define(f"{name}({arguments}) -> Tensor")
+    _library.impl(name, kernel, "CPU")
+    torch.library.register_fake(f"opwright_zoo::{name}", fake, lib=_library)
+    if backward is not None:
+        torch.library.register_autograd(f"opwright_zoo::{name}", backward, setup_context=_save, lib=_library)
+    return getattr(torch.ops.opwright_zoo, name).default
+
+
+def _save(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    del output
+    ctx.save_for_backward(*inputs)
+
+
+def _dense_like(x: Tensor) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def _pairs(x: Tensor) -> Tensor:
+    return x.reshape(-1, 2).sum(1)
+
+
+fake_shape = _defined("fake_shape", _pairs, _dense_like)
+fake_shape_right = _defined("fake_shape_right", _pairs, lambda x: x.new_empty(x.shape[0] // 2))
+
+
+def _positive(x: Tensor) -> Tensor:
+    return (x > 0).contiguous()
+
+
+fake_dtype = _defined("fake_dtype", _positive, _dense_like)
+fake_dtype_right = _defined("fake_dtype_right", _positive, lambda x: x.new_empty(x.shape, dtype=torch.bool))
+
+
+def _turned(x: Tensor) -> Tensor:
+    return (2 * x).t().contiguous().t()
+
+
+fake_strides = _defined("fake_strides", _turned, _dense_like)
+fake_strides_right = _defined("fake_strides_right", _turned, lambda x: _dense_like(x.t()).t())
+
+
+def _zeroed(x: Tensor) -> Tensor:
+    total = x.abs().sum(-1)
+    x.zero_()
+    return total
+
+
+schema_lies = _defined("schema_lies", _zeroed, lambda x: x.new_empty(x.shape[:-1]))
+schema_lies_right = _defined("schema_lies_right", lambda x: x.abs().sum(-1), lambda x: x.new_empty(x.shape[:-1]))
+
+
+def _no_gradient_of_weight(ctx: Any, grad: Tensor) -> Any:
+    _, w = ctx.saved_tensors
+    return grad * w, None
+
+
+def _both_gradients(ctx: Any, grad: Tensor) -> Any:
+    x, w = ctx.saved_tensors
+    return grad * w, grad * x
+
+
+def _weighted(x: Tensor, w: Tensor) -> Tensor:
+    return (x * w).contiguous()
+
+
+_TWO = "Tensor x, Tensor w"
+one_gradient = _defined("one_gradient", _weighted, lambda x, _: _dense_like(x), _TWO, _no_gradient_of_weight)
+one_gradient_right = _defined("one_gradient_right", _weighted, lambda x, _: _dense_like(x), _TWO, _both_gradients)
+
+
+def _shares(x: Tensor) -> Tensor:
+    return (x / x.sum(-1, keepdim=True)).contiguous()
+
+
+wrong_vmap = _defined("wrong_vmap", _shares, _dense_like)
+wrong_vmap_right = _defined("wrong_vmap_right", _shares, _dense_like)
+
+
+@torch.library.register_vmap(wrong_vmap, lib=_library)
+def _of_whole_batch(info: Any, in_dims: tuple[int | None], x: Tensor) -> tuple[Tensor, int | None]:
+    return (x / x.sum()).contiguous(), in_dims[0]
+
+
+@torch.library.register_vmap(wrong_vmap_right, lib=_library)
+def _of_each(info: Any, in_dims: tuple[int | None], x: Tensor) -> tuple[Tensor, int | None]:
+    (at,) = in_dims
+    return (x, None) if at is None else (wrong_vmap_right(x.movedim(at, 0)), 0)
