@@ -21,6 +21,8 @@ _EVIDENCE = 3
 """How many wrong calls, and how many right ones, it takes to name what they differ in."""
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 31, 32, 64, 96, 0, 257, 1031, 4099)
 _MOST = 1 << 16
+_LARGE = 32
+"""Up to this size what is wrong is hardly so for being large."""
 _TAILS = (2, 4, 8, 16, 32, 64)
 EXPLAINED = frozenset({"wrong-value", "not-finite"})
 """Findings that say nothing yet of when they are found."""
@@ -128,7 +130,7 @@ def _of_size(tried: Sequence[Tried]) -> tuple[str, str] | None:
     for name in names:
         known = [(t.sizes[name], t.wrong is not None) for t in tried if name in t.sizes]
         least = min((size for size, wrong in known if wrong), default=0)
-        if least > 1 and _tells([(size >= least, wrong) for size, wrong in known]):
+        if least > _LARGE and _tells([(size >= least, wrong) for size, wrong in known]):
             return "wrong-when-large", f"where {name} is {least} or more"
     return None
 
