@@ -6,14 +6,13 @@ from histogram import SOURCE, emulated, histogram
 from torch import Tensor
 
 import opwright
-from opwright.cuda.emulation import Emulate
+from opwright.pytest_plugin import CudaPlace
 
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 SHAPES = [(), (0,), (1,), (3, 5), (70_001,)]
 # Widths that are powers of two: what the reference rounds in another order is the same then. The last are too many for
 # shared memory.
 BINS = [(0, 0.0, 1.0), (1, -1.0, 1.0), (16, -2.0, 2.0), (64, -1.0, 1.0), (8192, -4.0, 4.0)]
-Place = tuple[Emulate | None, str]
 
 
 def numbers(*shape: int, dtype: torch.dtype = torch.float64, device: str = "cpu") -> Tensor:
@@ -30,8 +29,8 @@ def counted(x: Tensor, bins: int, low: float, high: float) -> Tensor:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_counts(place: Place, dtype: torch.dtype) -> None:
-    backend, device = place
+def test_counts(cuda_place: CudaPlace, dtype: torch.dtype) -> None:
+    backend, device = cuda_place
     ours = opwright.load(SOURCE, backend=backend).histogram
     for shape in SHAPES:
         x = numbers(*shape, dtype=dtype, device=device)
@@ -41,16 +40,16 @@ def test_counts(place: Place, dtype: torch.dtype) -> None:
             assert torch.equal(found.cpu(), counted(x, bins, low, high)), (shape, bins)
 
 
-def test_all_in_one_bin(place: Place) -> None:
+def test_all_in_one_bin(cuda_place: CudaPlace) -> None:
     """The most that threads can be in each other's way."""
-    backend, device = place
+    backend, device = cuda_place
     x = torch.full((10_000,), 0.3, device=device)
     found = opwright.load(SOURCE, backend=backend).histogram(x, 10, 0.0, 1.0)
     assert found.tolist() == [0, 0, 0, 10_000, 0, 0, 0, 0, 0, 0]
 
 
-def test_edges_and_what_is_no_number(place: Place) -> None:
-    backend, device = place
+def test_edges_and_what_is_no_number(cuda_place: CudaPlace) -> None:
+    backend, device = cuda_place
     none = float("inf")
     x = torch.tensor([0.0, -0.0, 0.5, 1.0, -1e-7, 1.0000001, none, -none, float("nan")], device=device)
     found = opwright.load(SOURCE, backend=backend).histogram(x, 2, 0.0, 1.0)

@@ -6,12 +6,11 @@ from matmul_tiled import SOURCE, Linear, emulated, matmul
 from torch import Tensor, nn
 
 import opwright
-from opwright.cuda.emulation import Emulate
+from opwright.pytest_plugin import CudaPlace
 
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 # M, K, N: with an axis of nothing; of one; one tile; a tile and one element more; several tiles, none of them whole.
 SIZES = [(0, 3, 2), (3, 0, 2), (1, 1, 1), (16, 16, 16), (17, 17, 17), (5, 33, 21), (50, 7, 31)]
-Place = tuple[Emulate | None, str]
 
 
 def numbers(*shape: int, dtype: torch.dtype = torch.float64, device: str = "cpu", seed: int = 0) -> Tensor:
@@ -20,8 +19,8 @@ def numbers(*shape: int, dtype: torch.dtype = torch.float64, device: str = "cpu"
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_values_and_gradients(place: Place, dtype: torch.dtype) -> None:
-    backend, device = place
+def test_values_and_gradients(cuda_place: CudaPlace, dtype: torch.dtype) -> None:
+    backend, device = cuda_place
     ours = opwright.load(SOURCE, backend=backend).matmul
     for m, k, n in SIZES:
         a, b = numbers(m, k, dtype=dtype, device=device), numbers(k, n, dtype=dtype, device=device, seed=1)
@@ -34,8 +33,8 @@ def test_values_and_gradients(place: Place, dtype: torch.dtype) -> None:
             torch.testing.assert_close(one, other.to(dtype))
 
 
-def test_gradcheck(place: Place) -> None:
-    backend, device = place
+def test_gradcheck(cuda_place: CudaPlace) -> None:
+    backend, device = cuda_place
     ours = opwright.load(SOURCE, backend=backend).matmul
     a, b = numbers(3, 17, device=device), numbers(17, 2, device=device, seed=1)
     assert torch.autograd.gradcheck(ours, (a, b))

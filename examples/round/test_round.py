@@ -8,10 +8,9 @@ from round import SOURCES, Round, ops, straight_round
 from torch import Tensor, nn
 
 import opwright
-from opwright.cuda.emulation import Emulate
+from opwright.pytest_plugin import CudaPlace
 
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
-Place = tuple[Emulate | None, str]
 SHAPES = [(), (0,), (1,), (2, 0, 3), (3, 5), (513,), (70_001,)]
 
 
@@ -34,24 +33,24 @@ def test_values_and_gradients_on_the_cpu(shape: tuple[int, ...], dtype: torch.dt
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_values_and_gradients_of_the_cuda_kernels(place: Place, dtype: torch.dtype) -> None:
-    backend, device = place
+def test_values_and_gradients_of_the_cuda_kernels(cuda_place: CudaPlace, dtype: torch.dtype) -> None:
+    backend, device = cuda_place
     form = opwright.load(*SOURCES, backend=backend).round
     for shape in SHAPES:
         agrees(form, numbers(*shape, dtype=dtype, device=device))
 
 
-def test_the_edge_and_what_is_no_number(place: Place) -> None:
-    backend, device = place
+def test_the_edge_and_what_is_no_number(cuda_place: CudaPlace) -> None:
+    backend, device = cuda_place
     form = opwright.load(*SOURCES, backend=backend).round
     x = torch.tensor([0.5, 0.49999997, 0.0, -0.0, 1.0, -1e30, float("inf"), float("nan")])
     for y in (straight_round(x), form(x.to(device))):
         assert y.tolist() == [1, 0, 0, 0, 1, 0, 1, 0]
 
 
-def test_the_backward_itself_is_differentiable(place: Place) -> None:
+def test_the_backward_itself_is_differentiable(cuda_place: CudaPlace) -> None:
     """It is linear in the gradient. The forward has no gradcheck: its derivative is zero, and not what is wanted."""
-    backend, device = place
+    backend, device = cuda_place
     for operators, at in ((ops, "cpu"), (opwright.load(*SOURCES, backend=backend), device)):
 
         def backward(gradient: Tensor, operators: opwright.Operators = operators) -> Tensor:
@@ -61,8 +60,8 @@ def test_the_backward_itself_is_differentiable(place: Place) -> None:
         assert torch.autograd.gradcheck(backward, numbers(3, 4, device=at))
 
 
-def test_opcheck(place: Place) -> None:
-    backend, device = place
+def test_opcheck(cuda_place: CudaPlace) -> None:
+    backend, device = cuda_place
     form = opwright.load(*SOURCES, backend=backend).round
     x = numbers(3, 4, device=device).detach().t().requires_grad_()
     assert list(torch.library.opcheck(form, (x,)).values()) == ["SUCCESS"] * 4

@@ -9,12 +9,11 @@ from rowops import SOURCE, LayerNorm, Softmax, emulated, layer_norm, softmax
 from torch import Tensor, nn
 
 import opwright
-from opwright.cuda.emulation import Emulate
+from opwright.pytest_plugin import CudaPlace
 
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 # One column; less than a warp; a warp; more than the shuffles of one warp; more than a block has threads; rows of none.
 SHAPES = [(1,), (7,), (0, 4), (3, 0), (2, 3, 5), (3, 32), (2, 129), (5, 300), (2, 1027)]
-Place = tuple[Emulate | None, str]
 Form = Callable[..., Tensor]
 
 
@@ -45,16 +44,16 @@ def agree(ours: Form, theirs: Form, arguments: Sequence[Tensor]) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_softmax_and_its_gradient(place: Place, dtype: torch.dtype) -> None:
-    backend, device = place
+def test_softmax_and_its_gradient(cuda_place: CudaPlace, dtype: torch.dtype) -> None:
+    backend, device = cuda_place
     ours = opwright.load(SOURCE, backend=backend).softmax
     for shape in SHAPES:
         agree(ours, lambda x: torch.softmax(x, -1), [numbers(*shape, dtype=dtype, device=device)])
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_layer_norm_and_its_gradients(place: Place, dtype: torch.dtype) -> None:
-    backend, device = place
+def test_layer_norm_and_its_gradients(cuda_place: CudaPlace, dtype: torch.dtype) -> None:
+    backend, device = cuda_place
     ours = opwright.load(SOURCE, backend=backend).layer_norm
     for shape in SHAPES:
         if shape[-1] == 0:
@@ -63,16 +62,16 @@ def test_layer_norm_and_its_gradients(place: Place, dtype: torch.dtype) -> None:
         agree(ours, norm, [numbers(*shape, dtype=dtype, device=device), *of_columns])
 
 
-def test_rows_of_nothing(place: Place) -> None:
-    backend, device = place
+def test_rows_of_nothing(cuda_place: CudaPlace) -> None:
+    backend, device = cuda_place
     x, weight, bias = (numbers(*shape, device=device) for shape in ((3, 0), (0,), (0,)))
     y = opwright.load(SOURCE, backend=backend).layer_norm(x, weight, bias)
     assert y.shape == (3, 0)
     assert [each.shape for each in torch.autograd.grad(y.sum(), (x, weight, bias))] == [(3, 0), (0,), (0,)]
 
 
-def test_gradcheck(place: Place) -> None:
-    backend, device = place
+def test_gradcheck(cuda_place: CudaPlace) -> None:
+    backend, device = cuda_place
     ops = opwright.load(SOURCE, backend=backend)
     x, weight, bias = (numbers(*shape, device=device) for shape in ((3, 35), (35,), (35,)))
     assert torch.autograd.gradcheck(ops.softmax, x)
@@ -80,8 +79,8 @@ def test_gradcheck(place: Place) -> None:
     assert torch.autograd.gradcheck(ops.layer_norm, (x.detach(), weight, bias.detach()))
 
 
-def test_a_gradient_of_the_weights_is_the_same_in_every_run(place: Place) -> None:
-    backend, device = place
+def test_a_gradient_of_the_weights_is_the_same_in_every_run(cuda_place: CudaPlace) -> None:
+    backend, device = cuda_place
     ours = opwright.load(SOURCE, backend=backend).layer_norm
     x = numbers(33, 40, dtype=torch.float32, device=device)
     weight, bias = (numbers(40, dtype=torch.float32, device=device, seed=seed) for seed in (2, 3))
@@ -90,8 +89,8 @@ def test_a_gradient_of_the_weights_is_the_same_in_every_run(place: Place) -> Non
         assert torch.equal(one, other)
 
 
-def test_extremes(place: Place) -> None:
-    backend, device = place
+def test_extremes(cuda_place: CudaPlace) -> None:
+    backend, device = cuda_place
     big, none = 1e300, -float("inf")
     rows = [[0.0, big, -big], [none, none, 1.0], [none, none, none], [float("nan"), 1.0, 2.0]]
     x = torch.tensor(rows, dtype=torch.float64, device=device)
@@ -99,8 +98,8 @@ def test_extremes(place: Place) -> None:
     torch.testing.assert_close(y, torch.softmax(x, -1), equal_nan=True)
 
 
-def test_a_large_mean_costs_no_digits(place: Place) -> None:
-    backend, device = place
+def test_a_large_mean_costs_no_digits(cuda_place: CudaPlace) -> None:
+    backend, device = cuda_place
     x = numbers(4, 100, dtype=torch.float32, device=device).detach() + 4096
     ones = torch.ones(100, device=device)
     ours = opwright.load(SOURCE, backend=backend).layer_norm(x, ones, 0 * ones)

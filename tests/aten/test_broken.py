@@ -1,11 +1,9 @@
-"""Broken environments, the ones that the doctor names (tests/doctor/test_broken.py): `load` names their causes, too."""
+"""Broken environments, the ones that the doctor names (tests/doctor): `load` names their causes, too."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import shlex
-import shutil
 import stat
 import subprocess
 import sys
@@ -17,10 +15,9 @@ import pytest
 
 from opwright.cpp_extension import load
 from opwright.errors import OpwrightError
+from tests.broken import CRASHING, FAILING, FULL, HANGING, LAUNCHER, OLD, READ_ONLY, REAL, VARIABLES, mounted, script
 
 Broken = Callable[[], str]
-REAL = shutil.which("g++") or shutil.which("c++")
-ASKED = f'case "$*" in *-v*) exec {REAL} "$@";; esac\n'
 
 
 @pytest.fixture(autouse=True)
@@ -50,13 +47,6 @@ def broken(plain: Path) -> Broken:
     return attempt
 
 
-def script(path: Path, body: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{body}\n")
-    path.chmod(0o755)
-    return path
-
-
 def names(said: str, *parts: str) -> None:
     """Assert that all parts are said, and one fix."""
     assert not [part for part in parts if part not in said], said
@@ -72,19 +62,17 @@ def test_cxx_points_nowhere(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_an_old_compiler(broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    old = 'echo "Target: x86_64-linux-gnu" >&2; echo "gcc version 4.8.5 (old)" >&2'
-    monkeypatch.setenv("CXX", str(script(tmp_path / "g++", old)))
+    monkeypatch.setenv("CXX", str(script(tmp_path / "g++", OLD)))
     names(broken(), f"{tmp_path}/g++ is gcc 4.8.5, expected gcc 11 or newer", "install a newer one and point CXX at it")
 
 
 def test_a_compiler_that_fails(broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    body = ASKED + 'echo "g++: fatal error: cannot execute cc1plus" >&2\nexit 1'
-    monkeypatch.setenv("CXX", str(script(tmp_path / "g++", body)))
+    monkeypatch.setenv("CXX", str(script(tmp_path / "g++", FAILING)))
     names(broken(), "cannot execute cc1plus", "reinstall", "CXX")
 
 
 def test_a_compiler_that_crashes(broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("CXX", str(script(tmp_path / "g++", ASKED + "kill -SEGV $$")))
+    monkeypatch.setenv("CXX", str(script(tmp_path / "g++", CRASHING)))
     names(broken(), "signal 11", "CXX")
 
 
@@ -93,11 +81,11 @@ def test_no_linker(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     names(broken(), "--no-such-option")
 
 
-@pytest.mark.parametrize("when", ["asked", "compiling"])
+@pytest.mark.parametrize("when", HANGING)
 def test_a_hanging_compiler(when: str, broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("opwright.toolchain.compiler.find_compiler.__kwdefaults__", {"seconds": 1.5})
     monkeypatch.setenv("OPWRIGHT_COMPILE_TIMEOUT", "1.5")
-    monkeypatch.setenv("CXX", str(script(tmp_path / "g++", ("" if when == "asked" else ASKED) + "sleep 60")))
+    monkeypatch.setenv("CXX", str(script(tmp_path / "g++", HANGING[when])))
     started = time.monotonic()
     said = broken()
     assert time.monotonic() - started < 20
@@ -115,8 +103,7 @@ def load_plain(folder: Path) -> object:
 
 
 def test_a_launcher_that_does_not_work(broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    launcher = script(tmp_path / "ccache", "echo 'ccache: error: no disk' >&2; exit 1")
-    monkeypatch.setenv("OPWRIGHT_LAUNCHER", str(launcher))
+    monkeypatch.setenv("OPWRIGHT_LAUNCHER", str(script(tmp_path / "ccache", LAUNCHER)))
     names(broken(), "ccache: error: no disk", "OPWRIGHT_LAUNCHER")
 
 
@@ -158,63 +145,39 @@ TEXT = {"plain": 'extern "C" int answer() { return 41; }\n', "torch": "#include 
 @pytest.mark.parametrize(
     ("mount", "says", "fix"),
     [
-        ("size=256k,mode=700 none {0} && head -c 250000 /dev/zero > {0}/ballast", "No space left on device", "free"),
-        (
-            "size=99m,mode=700 none {0} && mkdir -m 700 {0}/opwright && mount -o remount,ro {0}",
-            "Read-only file system",
-            "set TORCH_EXTENSIONS_DIR to a folder of your own",
-        ),
+        (FULL, "No space left on device", "free"),
+        (READ_ONLY, "Read-only file system", "set TORCH_EXTENSIONS_DIR to a folder of your own"),
     ],
     ids=["full", "read-only"],
 )
 def test_real_file_systems(mount: str, says: str, fix: str, text: str, tmp_path: Path) -> None:
-    done = mounted(mount, TEXT[text], tmp_path)
+    done = loaded(mount, TEXT[text], tmp_path)
     names(done, "ToolchainError", f"can't write to the build cache {tmp_path}/small/opwright: {says}", fix)
 
 
 def test_a_disk_that_gets_full_while_it_is_compiled(tmp_path: Path) -> None:
     """There is room for the folders and not for what the compiler writes: that is no mistake in the source."""
     text = "extern const char data[] = {" + "1," * 400_000 + "};\n"
-    done = mounted("size=256k,mode=700 none {0}", text, tmp_path)
+    done = loaded("size=256k,mode=700 none {0}", text, tmp_path)
     names(done, "No space left on device", "free some disk space", "TORCH_EXTENSIONS_DIR")
 
 
 def test_a_cache_where_nothing_can_be_run_from(tmp_path: Path) -> None:
-    done = mounted("size=99m,mode=700,noexec none {0}", TEXT["plain"], tmp_path)
+    done = loaded("size=99m,mode=700,noexec none {0}", TEXT["plain"], tmp_path)
     names(done, "ImportError", "mounted noexec", "set TORCH_EXTENSIONS_DIR to a folder elsewhere")
 
 
-def mounted(mount: str, text: str, folder: Path) -> str:
-    """What `load` says with its cache in a small file system of the test's own, where this user may mount any."""
-    small, unshare, source = folder / "small", shutil.which("unshare"), folder / "mounted.cpp"
-    small.mkdir()
+def loaded(mount: str, text: str, folder: Path) -> str:
+    """What `load` says with its cache in a small file system."""
+    source = folder / "mounted.cpp"
     source.write_text(text)
-    if unshare is None or subprocess.run([unshare, "-rm", "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this user can mount nothing")
-    words = [sys.executable, "-c", LOAD, str(source)]
-    command = f"mount -t tmpfs -o {mount.format(small)} && TORCH_EXTENSIONS_DIR={small} {shlex.join(words)}"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPWRIGHT_PRECOMPILE": "off"}
-    done = subprocess.run(
-        [unshare, "-rm", "sh", "-c", command], capture_output=True, text=True, check=False, env=environment
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return mounted(mount, folder / "small", "-c", LOAD, str(source), OPWRIGHT_PRECOMPILE="off")
 
 
 # The environment
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "text", "fix"),
-    [
-        ("MAX_JOBS", "many", "MAX_JOBS='many': expected a positive whole number", "MAX_JOBS=4"),
-        ("MAX_JOBS", "0", "MAX_JOBS='0': expected a positive whole number", "MAX_JOBS=4"),
-        ("OPWRIGHT_COMPILE_TIMEOUT", "-1", "OPWRIGHT_COMPILE_TIMEOUT='-1': expected seconds, more than 0", "unset it"),
-        ("OPWRIGHT_CACHE_SIZE", "x", "OPWRIGHT_CACHE_SIZE='x': expected a size in bytes, or with K, M, G or T", "=2G"),
-        ("OPWRIGHT_PRECOMPILE", "no", "OPWRIGHT_PRECOMPILE='no': expected background, wait or off", "unset it"),
-        ("OPWRIGHT_LAUNCHER", "no-such -x", "OPWRIGHT_LAUNCHER asks for 'no-such', which is not on the PATH", "unset"),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "text", "fix"), VARIABLES)
 def test_broken_variables(
     name: str, value: str, text: str, fix: str, plain: Path, broken: Broken, monkeypatch: pytest.MonkeyPatch
 ) -> None:

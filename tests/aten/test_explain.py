@@ -15,6 +15,8 @@ from opwright.cpp_extension import load
 
 MODULE = 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }'
 
+NO_MEMBER = "a.cpp:3:20: error: 'class at::DeprecatedTypeProperties' has no member named '{}'"
+
 
 @pytest.mark.parametrize(
     ("said", "fix"),
@@ -26,6 +28,12 @@ MODULE = 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }'
         ("a.cpp:1:1: error: c10/cuda/impl/cuda_cmake_macros.h: No such file or directory", "built without CUDA"),
         ("a.cpp:1:1: error: THCUNN/common.h: No such file or directory", "`opwright migrate` says what to write"),
         ("x.h:1:1: error: #error -- unsupported GNU version! gcc versions later than 12", r"set CXX to an older one"),
+        (NO_MEMBER.format("tensor"), r"empty\(sizes, x.options\(\)\); sizes are \{0\} for"),
+        (NO_MEMBER.format("ones"), r"torch::ones\(sizes, x.options\(\)\)"),
+        (NO_MEMBER.format("copy"), r"y.to\(x.options\(\)\) for x.type\(\).copy\(y\)"),
+        (NO_MEMBER.format("toBackend"), r"has no toBackend any more: look among those of x, "),
+        ("a.cpp:1:1: error: no member named 'zeros' in 'at::DeprecatedTypeProperties'", r"torch::zeros\(sizes"),
+        ('k.cu:2: error: class "at::DeprecatedTypeProperties" has no member "zeros"', r"torch::zeros\(sizes"),
         ("nvcc fatal   : Unsupported gpu architecture 'compute_35'", r"doesn't compile for compute_35: set"),
         ("x.h:4:2: error: #error C++20 or later compatible compiler is required", r"take -std=\.\.\. out"),
         ("c++: error: unrecognized command-line option '-std=c++20'", "PyTorch's headers need C"),

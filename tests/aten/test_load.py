@@ -129,6 +129,18 @@ def test_inline() -> None:
     assert load_inline("inlined", [text], functions={"half": 'a "half"\n\\of x?'}) is made
 
 
+@pytest.mark.parametrize("headers", ["implied", "own"])
+def test_lines_of_a_text_are_counted_as_they_stand_there(headers: str, tmp_path: Path) -> None:
+    text = "torch::Tensor f(torch::Tensor x) {\n  return x.no_such();\n}\n"
+    if headers == "own":
+        text = f"#include <torch/extension.h>\n{text}"
+    build = tmp_path / "build"
+    with pytest.raises(CompileError) as raised:
+        load_inline("counted", text, functions="f", build_directory=build, no_implicit_headers=headers == "own")
+    assert str(raised.value).startswith(f"{build}/main.cpp:{2 + (headers == 'own')}:12: error: ")
+    assert " |   return x.no_such();\n" in str(raised.value)
+
+
 def test_what_pytorch_accepts_as_functions() -> None:
     from opwright.aten.jit import _bindings
 

@@ -107,6 +107,33 @@ def test_the_fixture(pytester: pytest.Pytester) -> None:
             opwright_check(torch.neg, torch.abs, signature="{SIGNATURE}", only=("agreement",))
         """
     )
-    result = pytester.runpytest_inprocess("-p", "no:opwright", "-p", "opwright.pytest_plugin", "-p", "no:cacheprovider")
+    result = run(pytester)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*wrong-value*"])
+
+
+def run(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
+    plugins = ("-p", "no:opwright", "-p", "opwright.pytest_plugin", "-p", "no:cacheprovider")
+    return pytester.runpytest_inprocess(*plugins, *words)
+
+
+def test_the_fixture_for_cuda_kernels(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytester.makepyfile(
+        """
+        from opwright.cuda.emulation import control
+
+        def test_it(cuda_place, request):
+            backend, device = cuda_place
+            settings = control._settings[-1]
+            print("<", device, settings.order, settings.seed, backend and backend.check, ">")
+        """
+    )
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    result = run(pytester, "-rs", "-s")
+    result.assert_outcomes(passed=4, skipped=1)
+    order = ["cpu forward 1 False", "cpu reverse 1 False", "cpu random 1 False", "cpu forward 0 True"]
+    result.stdout.fnmatch_lines([*(f"*< {each} >*" for each in order), "*there is no GPU*"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    result = run(pytester, "-s", "-k", "gpu")
+    result.assert_outcomes(passed=1, deselected=4)
+    result.stdout.fnmatch_lines(["*< cuda forward 0 None >*"])

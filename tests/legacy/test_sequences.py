@@ -52,8 +52,8 @@ def test_sanitized_sequences(sanitized: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["test_structure", "test_calls", "test_library"])
+@pytest.mark.parametrize("name", ["test_structure.py", "calls", "test_library.py"])
 def test_sanitized_tests(name: str, sanitized: dict[str, str]) -> None:
     """The other tests once more, with instrumented code."""
-    path = Path(__file__).parent / f"{name}.py"
+    path = Path(__file__).parent / name
     in_sanitized_process(["pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(path)], sanitized)

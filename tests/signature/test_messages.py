@@ -246,7 +246,50 @@ MESSAGES = [
     ("f(x: T[N]) where T in (f32 ^f64)", "expected ',' or ')' after f32, found 'f64'", None),
     ("f(x: T[N]) where T ^= f32", "expected 'in' after T, found '='", "where T in (f32, f64)"),
     ("f(x: T[N]) where ^t in (f32)", "expected a type variable, found 't'", "a capital letter: T"),
+    # launches
+    (
+        "f(x: T) -> (y: T) ^launch over 1, threads 1",
+        "a pointwise operator is launched by Opwright",
+        "leave out the launch",
+    ),
+    (
+        "f(x: T[N]) -> (y: T[?K]) ^launch over N, threads 8",
+        "a kernel on the device can't decide ?K: it asks the host for memory",
+        "write the function that launches the kernel, and put the signature before that",
+    ),
 ]
+LAUNCHES: list[tuple[str, str, str | None]] = [
+    ("launch ^N", "expected 'over' after 'launch', found 'N'", "launch over N, threads 256"),
+    ("launch over N^", "expected 'threads' after what a launch is over, found the end", "launch over N, threads 256"),
+    ("launch over N, threads^", "expected a number of threads, found the end", "launch over N, threads 256"),
+    ("launch over N, threads ^N", "expected a number of threads, found 'N'", "launch over N, threads 256"),
+    (
+        "launch over N, threads ^0",
+        "a block has at most 1024 threads, and at least 1; found 0",
+        "launch over N, threads 256",
+    ),
+    (
+        "launch over N, N, threads ^64, 32",
+        "a block has at most 1024 threads, and at least 1; found 64 * 32",
+        "launch over N, threads 256",
+    ),
+    (
+        "launch over N, N, N, threads ^1, 1, 128",
+        "a block has at most 1024 threads, 64 of them along z; found 128",
+        None,
+    ),
+    ("launch over N, threads ^8, 8", "threads are given for 2 axes, and the launch is over 1", None),
+    (
+        "launch over N, N, N, ^N, threads 8",
+        "a grid has 3 axes at most, not 4",
+        "multiply some of them: launch over B*S, N",
+    ),
+    ("launch over ^K, threads 8", "a launch can't be over K: the axes and ints are: N, k", None),
+    ("launch over ^a, threads 8", "a launch can't be over a: the axes and ints are: N, k", None),
+    ("launch over ^..., threads 8", "a launch can't be over ...: the axes and ints are: N, k", None),
+    ("launch over N, threads 8 ^launch over N, threads 8", "'launch' stands twice", "leave one out"),
+]
+MESSAGES += [(f"f(x: T[N], a: float, k: int) -> (y: T[N]) {launch}", text, fix) for launch, text, fix in LAUNCHES]
 
 
 @pytest.mark.parametrize(("marked", "message", "fix"), MESSAGES)

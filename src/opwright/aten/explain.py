@@ -23,6 +23,12 @@ def _causes(*pairs: tuple[str, str]) -> Sequence[_Cause]:
 
 
 _NOT_FOUND = r"(?:{0}: No such file or directory|'{0}' file not found|cannot open source file \"{0}\")"
+_TYPE = r"(?:class |struct )?at::DeprecatedTypeProperties"
+_NO_MEMBER = (
+    rf"(?:'{_TYPE}' has no member named '{{0}}'|no member named '{{0}}' in '{_TYPE}'|"
+    rf'class "{_TYPE}" has no member "{{0}}")'
+)
+"""As gcc, clang and nvcc say it of ``x.type()``."""
 
 _COMPILING = _causes(
     (
@@ -44,6 +50,22 @@ _COMPILING = _causes(
     (
         _NOT_FOUND.format(r"([\w+./-]+)"),
         'no folder with {0} is searched: extra_include_paths=["..."] (include_dirs in setup.py), or install it',
+    ),
+    (
+        _NO_MEMBER.format(r"(zeros|ones|rand|randn|empty)"),
+        "x.type() makes no tensors any more: torch::{0}(sizes, x.options())",
+    ),
+    (
+        _NO_MEMBER.format("tensor"),
+        "x.type() makes no tensors any more: torch::empty(sizes, x.options()); sizes are {{0}} for x.type().tensor()",
+    ),
+    (
+        _NO_MEMBER.format("copy"),
+        "x.type() copies no tensors any more: y.to(x.options()) for x.type().copy(y)",
+    ),
+    (
+        _NO_MEMBER.format(r"(\w+)"),
+        "x.type() has no {0} any more: look among those of x, x.options() and x.scalar_type()",
     ),
     (
         r"unsupported GNU version|unsupported clang version",

@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -138,7 +138,8 @@ def load_inline(
         extra_sycl_cflags: not supported.
         extra_ldflags: as for `load`.
         extra_include_paths: as for `load`.
-        build_directory: a folder in which the texts are put, as ``main.cpp`` and ``cuda.cu``, and the library.
+        build_directory: a folder in which the texts are put, as ``main.cpp`` and ``cuda.cu``, with what is compiled
+            (``with_headers.cpp``, ``with_headers.cu``), and the library.
         verbose: as for `load`.
         with_cuda: as for `load`.
         with_sycl: not supported.
@@ -158,16 +159,15 @@ def load_inline(
     del use_pch
     if sycl_sources:
         _check(name, [f"{name}.sycl"], sycl=True)
-    cpp = [*([] if no_implicit_headers else ["#include <torch/extension.h>"]), *_texts(cpp_sources)]
-    if functions is not None:
-        cpp.append(_bindings(functions, wrapped=with_pytorch_error_handling))
-    texts = {"main.cpp": "\n".join(cpp) + "\n"}
-    if cuda := _texts(cuda_sources or ()):
-        implied = [] if no_implicit_headers else [f"#include <{header}>" for header in _CUDA_HEADERS]
-        texts["cuda.cu"] = "\n".join([*implied, *cuda]) + "\n"
+    bindings = "" if functions is None else _bindings(functions, wrapped=with_pytorch_error_handling)
+    cpp, cuda = "\n".join(_texts(cpp_sources)), "\n".join(_texts(cuda_sources or ()))
+    implied = not no_implicit_headers
+    texts = _compiled("main.cpp", cpp, ["torch/extension.h"] * implied, bindings)
+    if cuda:
+        texts |= _compiled("cuda.cu", cuda, _CUDA_HEADERS * implied)
     return load(
         name,
-        _written(name, texts, build_directory),
+        [path for path, compiled in _written(name, texts, build_directory) if compiled],
         extra_cflags,
         extra_cuda_cflags,
         extra_sycl_cflags,
@@ -182,7 +182,18 @@ def load_inline(
     )
 
 
-_CUDA_HEADERS = ("torch/types.h", "cuda.h", "cuda_runtime.h")
+_CUDA_HEADERS = ["torch/types.h", "cuda.h", "cuda_runtime.h"]
+
+
+def _compiled(file: str, text: str, headers: Sequence[str], bindings: str = "") -> dict[str, tuple[str, bool]]:
+    """The files for a text, and whether each is compiled. Headers before it come by a file that includes it.
+
+    So its lines are counted, and shown, as its author wrote them.
+    """
+    if not headers:
+        return {file: (f"{text}\n{bindings}\n", True)}
+    lines = [*(f"#include <{header}>" for header in headers), f'#include "{file}"', bindings]
+    return {file: (f"{text}\n", False), f"with_headers{Path(file).suffix}": ("\n".join(lines) + "\n", True)}
 
 
 def _check(name: str, files: Sequence[Path_], *, sycl: bool) -> None:
@@ -234,22 +245,25 @@ def _quoted(text: str) -> str:
     return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
 
 
-def _written(name: str, texts: Mapping[str, str], chosen: Path_ | None) -> list[Path]:
+def _written(name: str, texts: Mapping[str, tuple[str, bool]], chosen: Path_ | None) -> Iterator[tuple[Path, bool]]:
     """Files with these texts: in the cache, or in the chosen folder. One that holds its text stays as it is."""
     try:
         folder = _made(Path(os.path.abspath(chosen))) if chosen is not None else _own_folder(name, texts)
-        paths = [folder / file for file in texts]
-        for path, text in zip(paths, texts.values(), strict=True):
-            with contextlib.suppress(OSError):
-                if path.read_bytes() == text.encode("utf-8", "surrogateescape"):
-                    continue
-            write_atomically(path, text)
+        for file, (text, compiled) in texts.items():
+            _write(folder / file, text)
+            yield folder / file, compiled
     except OSError as error:
         raise unwritable(cache_root() if chosen is None else Path(chosen), error) from error
-    return paths
 
 
-def _own_folder(name: str, texts: Mapping[str, str]) -> Path:
+def _write(path: Path, text: str) -> None:
+    with contextlib.suppress(OSError):
+        if path.read_bytes() == text.encode("utf-8", "surrogateescape"):
+            return
+    write_atomically(path, text)
+
+
+def _own_folder(name: str, texts: Mapping[str, tuple[str, bool]]) -> Path:
     key = sha256(repr(sorted(texts.items())).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return private_folder(cache_root() / "inline" / f"{file_name(name)}-{key}")
 

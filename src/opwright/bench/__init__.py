@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +18,7 @@ from opwright.bench.timing import Timing, interleaved, ratio
 if TYPE_CHECKING:
     from opwright.bench.candidates import Against
     from opwright.bench.operations import Given
-    from opwright.bench.run import Progress
+    from opwright.bench.run import Progress, Request
 
 __all__ = [
     "Comparison",
@@ -52,6 +55,7 @@ def bench(
     seconds: float | None = None,
     confidence: float = 0.99,
     rooflines: bool = True,
+    profile: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Time an operator, on arguments made from its signature, against alternatives.
@@ -80,6 +84,8 @@ def bench(
         seconds: for all candidates at a point; by default half a second for each.
         confidence: of every interval.
         rooflines: whether to measure what the machine can do.
+        profile: a file: afterwards some calls of each candidate are recorded by torch.profiler, and written there as a
+            trace for Chrome or Perfetto, in which each phase of each candidate has its name.
         progress: called with what comes next, how many points are done, how many there are.
 
     Returns:
@@ -124,7 +130,20 @@ def bench(
         progress=progress,
         rooflines=rooflines,
     )
-    return run(found, options, request)
+    report = run(found, options, request)
+    if profile is not None:
+        _record(found, options, request, Path(profile))
+    return report
+
+
+def _record(found: Mapping[str, Any], options: Mapping[str, Any], request: Request, path: Path) -> None:
+    """Record what was timed, in a run of its own: recording takes time."""
+    from opwright.bench.profile import Trace
+    from opwright.bench.run import run
+
+    trace = Trace()
+    run(found, options, replace(request, visit=trace, progress=None))
+    trace.write(path)
 
 
 def _check_words(what: str, given: Sequence[str], known: Sequence[str]) -> None:

@@ -131,6 +131,18 @@ class Report:
         """Everything, as JSON; `read` takes it back."""
         return json.dumps(asdict(self), indent=2) + "\n"
 
+    def to_markdown(self) -> str:
+        """The tables as Markdown."""
+        from opwright.bench.table import markdown
+
+        return markdown(self)
+
+    def __str__(self) -> str:
+        """The tables, and what is to be known of them, without colours."""
+        from opwright.bench.table import plain
+
+        return plain(self)
+
     @staticmethod
     def read(text: str) -> Report:
         """The report that `to_json` wrote.

@@ -51,6 +51,8 @@ class Request:
     operations: Operations
     progress: Progress | None
     rooflines: bool = True
+    visit: Callable[[Point, Mapping[str, Task]], None] | None = None
+    """Called with what would be timed at each point, in its place."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,9 @@ def _sizes(setting: Setting, sizes: Mapping[str, int], asked: Request, report: R
             asked.progress(f"{subject.name}, {phase}, {label}, {setting.device}", at[0] + number, at[1])
         point = Point(subject.name, phase, shown, names, setting.device, setting.threads, asked.cache)
         tasks = _tasks(candidates, tensors, phase, report)
-        if subject.name in tasks:
+        if subject.name in tasks and asked.visit is not None:
+            asked.visit(point, tasks)
+        elif subject.name in tasks:
             _point(setting, point, sample, tasks, candidates, asked, report)
 
 

@@ -12,6 +12,7 @@ from opwright._version import __version__
 from opwright.errors import OpwrightError
 
 _COMMANDS = {
+    "bench": "Time operators and what else computes the same: are they fast, what limits them?",
     "build": "Compile every kernel in source files, for every element type.",
     "cache": "Show the build cache, or empty it.",
     "check": "Try operators on calls drawn from their signatures: are they right?",

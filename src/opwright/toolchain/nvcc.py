@@ -37,7 +37,7 @@ def cuda_home() -> str | None:
     found = which("nvcc")
     candidates = [os.path.dirname(os.path.dirname(path)) for path in (os.path.realpath(found), found)] if found else []
     candidates += [*_USUAL, *sorted(glob.glob("/usr/local/cuda-*"), key=_version_in_name, reverse=True)]
-    candidates += _wheels()
+    candidates += sorted(pip_folders("cu*"), key=_version_in_name, reverse=True)
     return next((folder for folder in candidates if _is_toolkit(folder)), None)
 
 
@@ -93,12 +93,16 @@ def library_dir(home: str) -> str:
     )
 
 
-def _wheels() -> list[str]:
-    """Where pip puts NVIDIA's wheels, the newest CUDA first."""
-    found = (
-        path for folder in sys.path for path in glob.glob(os.path.join(glob.escape(folder or "."), "nvidia", "cu*"))
-    )
-    return sorted(map(os.path.abspath, found), key=_version_in_name, reverse=True)
+def pip_folders(*patterns: str) -> list[str]:
+    """Where pip has put NVIDIA's packages, ``nvidia/PATTERN``, in the order of modules; of each, the newest first."""
+    return [
+        os.path.abspath(found)
+        for folder in sys.path
+        for pattern in patterns
+        for found in sorted(
+            glob.glob(os.path.join(glob.escape(folder or "."), "nvidia", pattern)), key=_version_in_name, reverse=True
+        )
+    ]
 
 
 def _is_toolkit(folder: str) -> bool:

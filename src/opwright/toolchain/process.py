@@ -10,6 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, TypeVar
 
 from opwright.errors import ToolchainError
+from opwright.toolchain import cgroups
 from opwright.toolchain.scratch import MARK
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MEMORY_PER_COMPILER = 1 << 30
+_PLENTY = 64 << 30
 _DEFAULT_SECONDS = 900.0
 _THREADS = 64
 _SECONDS_TO_DIE = 5.0
@@ -28,7 +30,7 @@ Result = TypeVar("Result")
 
 
 def jobs() -> int:
-    """How many compilers may run at once: ``MAX_JOBS``, else what cores and memory allow.
+    """How many compilers may run at once: ``MAX_JOBS``, else what cores and memory allow, a container's limits too.
 
     Raises:
         ToolchainError: ``MAX_JOBS`` is no positive number.
@@ -43,16 +45,22 @@ def jobs() -> int:
 
 def _cores() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    found = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return min(found, cgroups.cores() or found)
 
 
 def _free_memory() -> int:
     """Bytes that could be had without swapping; plenty where the system doesn't say."""
+    allowed = cgroups.free_memory()
+    return min(_machine_memory(), _PLENTY if allowed is None else allowed)
+
+
+def _machine_memory() -> int:
     with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/meminfo", encoding="ascii") as file:
         for line in file:
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    return 64 << 30
+    return _PLENTY
 
 
 def time_limit() -> float:

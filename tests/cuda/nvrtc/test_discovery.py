@@ -68,6 +68,24 @@ def test_a_toolkit_that_is_named_comes_first(tmp_path: Path, monkeypatch: pytest
     assert find_nvrtc().library == str(named / "lib" / "libnvrtc.so.13")
 
 
+def test_what_changes_within_a_process_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The PATH, and what is installed: nothing is remembered."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "packages")])
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("first", "second"):
+        home = package(tmp_path / name)
+        (home / "include" / "cuda_runtime.h").touch()
+        (home / "bin").mkdir()
+        (home / "bin" / "nvcc").touch(mode=0o755)
+        monkeypatch.setenv("PATH", str(home / "bin"))
+        assert find_nvrtc().library == str(home / "lib" / "libnvrtc.so.13")
+    installed = package(tmp_path / "packages" / "nvidia" / "cu13")
+    assert find_nvrtc().library == str(installed / "lib" / "libnvrtc.so.13")
+    (installed / "lib" / "libnvrtc.so.13").unlink()
+    assert find_nvrtc().library == str(home / "lib" / "libnvrtc.so.13")
+
+
 @pytest.mark.usefixtures("nothing")
 @pytest.mark.parametrize("headers", [None, 12])
 def test_its_headers_are_missing_or_of_another_version(tmp_path: Path, headers: int | None) -> None:

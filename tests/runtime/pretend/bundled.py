@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from conftest import begin  # type: ignore[import-not-found]
+
+from conftest import begin  # type: ignore[attr-defined]
 
 
 def opened() -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 import torch
-from conftest import KIND, begin, operators  # type: ignore[import-not-found]
 
+from conftest import KIND, begin, operators  # type: ignore[attr-defined]
 from opwright.errors import KernelError
 
 pretended = begin()

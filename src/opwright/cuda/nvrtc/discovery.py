@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import glob
 import os
 import re
-import sys
 from typing import NamedTuple
 
 from opwright.errors import ToolchainError
-from opwright.toolchain.nvcc import cuda_home
+from opwright.toolchain.nvcc import VARIABLES, cuda_home, pip_folders
 
 __all__ = ["Nvrtc", "find_nvrtc", "missing"]
 
-_WHEELS = ("nvidia/cu[0-9]*", "nvidia/cuda_nvrtc", "nvidia/cuda_runtime", "nvidia/cuda_cccl", "nvidia/cuda_nvcc")
+_WHEELS = ("cu[0-9]*", "cuda_nvrtc", "cuda_runtime", "cuda_cccl", "cuda_nvcc")
 """CUDA 13 has one folder for all its packages; before, each had its own."""
 _LIBRARY = re.compile(r"libnvrtc\.so\.(\d+)(?:\.(\d+))?$")
+_VERSION = re.compile(r"#define CUDA_VERSION (\d+)")
 _FIX = "pip install nvidia-cuda-nvrtc nvidia-cuda-runtime (PyTorch's CUDA wheels bring both), or set CUDA_HOME"
 
 
@@ -53,10 +52,18 @@ def _stamp(path: str) -> tuple[str, int, int]:
 def find_nvrtc() -> Nvrtc:
     """NVRTC: what ``CUDA_HOME`` has, if it is set; else what pip has installed; else a toolkit's in the usual places.
 
+    It is looked for anew each time, which takes about a millisecond: the environment, and what is installed, may have
+    changed.
+
     Raises:
         ToolchainError: there is none, or no headers beside it.
     """
-    return _found(tuple(sys.path), os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""))
+    homes = _homes()
+    library, major = next((found for home in homes for found in _libraries(home)), ("", 0))
+    if not library:
+        looked = f"no libnvrtc.so in {', '.join(homes)}" if homes else "no package of NVIDIA's, and no CUDA toolkit"
+        raise ToolchainError(f"there is no NVRTC here: {looked}\n  likely fix: {_FIX}")
+    return Nvrtc(library, _builtins(library), major, _include_dirs(homes, library, major))
 
 
 def missing() -> str:
@@ -68,14 +75,7 @@ def missing() -> str:
     return ""
 
 
-@functools.lru_cache(maxsize=8)
-def _found(path: tuple[str, ...], *_named: str) -> Nvrtc:
-    homes = _homes(path)
-    libraries = [found for home in homes for found in _libraries(home)]
-    if not libraries:
-        looked = f"no libnvrtc.so in {', '.join(homes)}" if homes else "no package of NVIDIA's, and no CUDA toolkit"
-        raise ToolchainError(f"there is no NVRTC here: {looked}\n  likely fix: {_FIX}")
-    library, major = libraries[0]
+def _include_dirs(homes: list[str], library: str, major: int) -> tuple[str, ...]:
     include = next((folder for home in homes for folder in _headers(home, major)), None)
     if include is None:
         raise ToolchainError(
@@ -85,20 +85,13 @@ def _found(path: tuple[str, ...], *_named: str) -> Nvrtc:
     more = (os.path.join(home, part) for home in homes for part in ("include/cccl", "include"))
     cccl = next((f for f in more if os.path.isfile(os.path.join(f, "cub", "cub.cuh"))), None)
     groups = [f"{home}/include" for home in homes if os.path.isfile(f"{home}/include/cooperative_groups.h")]
-    folders = dict.fromkeys([include, *([cccl] if cccl else []), *groups[:1]])
-    return Nvrtc(library, _builtins(library), major, tuple(folders))
+    return tuple(dict.fromkeys([include, *([cccl] if cccl else []), *groups[:1]]))
 
 
-def _homes(path: tuple[str, ...]) -> list[str]:
-    named = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
-    wheels = [
-        found
-        for folder in path
-        for pattern in _WHEELS
-        for found in sorted(glob.glob(os.path.join(glob.escape(folder or "."), pattern)), reverse=True)
-    ]
+def _homes() -> list[str]:
+    named = [os.environ[name] for name in VARIABLES if os.environ.get(name)]
     toolkit = cuda_home()
-    return list(dict.fromkeys([*named, *wheels, *([toolkit] if toolkit else [])]))
+    return list(dict.fromkeys([*named, *pip_folders(*_WHEELS), *([toolkit] if toolkit else [])]))
 
 
 def _libraries(home: str) -> list[tuple[str, int]]:
@@ -121,7 +114,7 @@ def _headers(home: str, major: int) -> list[str]:
     folder = os.path.join(home, "include")
     try:
         with open(os.path.join(folder, "cuda.h"), encoding="utf-8", errors="replace") as file:
-            version = re.search(r"#define CUDA_VERSION (\d+)", file.read())
+            version = next(filter(None, map(_VERSION.match, file)), None)  # it is among the first of many lines
     except OSError:
         return []
     whole = os.path.isfile(os.path.join(folder, "cuda_runtime_api.h"))

@@ -4,7 +4,7 @@
 // for TH<T>Storage_<name>; QUICK_OP and QUICK_STORAGE_OP are for what doesn't touch ATen. In all of them `real` is the
 // element type, `accreal` what its sums are kept in, and TYPE its opw::th::Type. What names none of these three is SAME_OP
 // and so on: then all types have one function, by many names, which is compiled once. IF_FLOATING(...) holds what only
-// floating types have, IF_HOST(...) what needs a type of TH's as well. Where OPW_CUDA is defined the names are
+// floating types have, IF_BYTE(...) what only bytes have, IF_HOST(...) what needs a type of TH's as well. Where OPW_CUDA is defined the names are
 // THCuda<T>Tensor_..., each with a THCState * in front, and each says so where there is no GPU.
 #define OPW_JOIN_(a, b, c, d) a##b##c##d
 #define OPW_JOIN(a, b, c, d) OPW_JOIN_(a, b, c, d)
@@ -56,6 +56,7 @@ namespace opw::th {
 #define TYPE (Type{OPW_SCALAR, OPW_DEVICE})
 
 #define IF_FLOATING(...) __VA_ARGS__
+#define IF_BYTE(...)
 #define IF_HOST(...) __VA_ARGS__
 #define Real Double
 #define real double
@@ -137,6 +138,8 @@ namespace opw::th {
 #undef real
 #undef OPW_SCALAR
 
+#undef IF_BYTE
+#define IF_BYTE(...) __VA_ARGS__
 #define Real Byte
 #define real uint8_t
 #define OPW_SCALAR at::kByte
@@ -147,6 +150,7 @@ namespace opw::th {
 
 #undef accreal
 #undef IF_FLOATING
+#undef IF_BYTE
 #undef IF_HOST
 #undef TYPE
 

@@ -175,17 +175,6 @@ void histograms(Tensor *r, Tensor *t, int64_t bins, Scalar low, Scalar high) {
   });
 }
 
-}  // namespace
-}  // namespace opw::th
-
-#define OPW_LIST "reduce.list"
-#include "every_type.h"
-
-using namespace opw::th;
-
-// Of bytes only.
-namespace {
-
 bool all_set(Tensor *t) {
   return view(t).ne(0).all().item<bool>();
 }
@@ -195,33 +184,7 @@ bool any_set(Tensor *t) {
 }
 
 }  // namespace
+}  // namespace opw::th
 
-OPW_EXPORT_C int THByteTensor_logicalall(Tensor *t) {
-  Below below;
-  return all_set(t);
-}
-
-OPW_EXPORT_C int THByteTensor_logicalany(Tensor *t) {
-  Below below;
-  return any_set(t);
-}
-
-OPW_EXPORT_C int THByteTensor_logicalAndAll(Tensor *t) {
-  Below below;
-  return all_set(t);
-}
-
-OPW_EXPORT_C int THByteTensor_logicalAnyAll(Tensor *t) {
-  Below below;
-  return any_set(t);
-}
-
-OPW_EXPORT_C void THByteTensor_logicalAnd(Tensor *r, Tensor *t, int dim, int keepdim) {
-  Below below;
-  all_or_any(r, t, dim, keepdim, true);
-}
-
-OPW_EXPORT_C void THByteTensor_logicalAny(Tensor *r, Tensor *t, int dim, int keepdim) {
-  Below below;
-  all_or_any(r, t, dim, keepdim, false);
-}
+#define OPW_LIST "reduce.list"
+#include "every_type.h"

@@ -161,9 +161,47 @@ void THC_TENSOR_CLASS_::zero(cudaStream_t stream) {
 
 namespace detail {
 
+/* A place in a tensor: what the last dimensions and a single element have in common. */
+template <typename TensorType, template <typename U> class PtrTraits>
+class THCDevicePlace {
+ public:
+  typedef typename TensorType::DataType DataType;
+  typedef typename TensorType::DataPtrType DataPtrType;
+
+  __host__ __device__ __forceinline__ DataType *operator&() {
+    return data_;
+  }
+  __host__ __device__ __forceinline__ const DataType *operator&() const {
+    return data_;
+  }
+  __host__ __device__ __forceinline__ DataPtrType data() {
+    return data_;
+  }
+  __host__ __device__ __forceinline__ const DataPtrType data() const {
+    return data_;
+  }
+  template <typename U>
+  __host__ __device__ __forceinline__ typename PtrTraits<U>::PtrType dataAs() {
+    return reinterpret_cast<typename PtrTraits<U>::PtrType>(data_);
+  }
+  template <typename U>
+  __host__ __device__ __forceinline__ U &as() {
+    return *dataAs<U>();
+  }
+
+ protected:
+  __host__ __device__ __forceinline__ THCDevicePlace(TensorType &tensor, DataPtrType data)
+      : tensor_(tensor), data_(data) {}
+
+  TensorType &tensor_;
+  const DataPtrType data_;
+};
+
 /* One element: what the last operator[] gives. */
 template <typename TensorType, template <typename U> class PtrTraits>
-class THCDeviceSubTensor<TensorType, 0, PtrTraits> {
+class THCDeviceSubTensor<TensorType, 0, PtrTraits> : public THCDevicePlace<TensorType, PtrTraits> {
+  typedef THCDevicePlace<TensorType, PtrTraits> Place;
+
  public:
   typedef typename TensorType::DataType DataType;
   typedef typename TensorType::DataPtrType DataPtrType;
@@ -178,26 +216,6 @@ class THCDeviceSubTensor<TensorType, 0, PtrTraits> {
   __host__ __device__ __forceinline__ operator const DataType &() const {
     return *data_;
   }
-  __host__ __device__ __forceinline__ DataType *operator&() {
-    return data_;
-  }
-  __host__ __device__ __forceinline__ const DataType *operator&() const {
-    return data_;
-  }
-  __host__ __device__ __forceinline__ DataPtrType data() {
-    return data_;
-  }
-  __host__ __device__ __forceinline__ const DataPtrType data() const {
-    return data_;
-  }
-  template <typename U>
-  __host__ __device__ __forceinline__ typename PtrTraits<U>::PtrType dataAs() {
-    return reinterpret_cast<typename PtrTraits<U>::PtrType>(data_);
-  }
-  template <typename U>
-  __host__ __device__ __forceinline__ U &as() {
-    return *dataAs<U>();
-  }
   /* Through the cache of what nobody writes. */
   __device__ __forceinline__ DataType ldg() const {
     return __ldg(data_);
@@ -210,17 +228,16 @@ class THCDeviceSubTensor<TensorType, 0, PtrTraits> {
  private:
   friend class THCDeviceSubTensor<TensorType, 1, PtrTraits>;
   friend class THCDeviceTensor<DataType, 1, typename TensorType::IndexType, PtrTraits>;
+  using Place::data_;
 
-  __host__ __device__ __forceinline__ THCDeviceSubTensor(TensorType &tensor, DataPtrType data)
-      : tensor_(tensor), data_(data) {}
-
-  TensorType &tensor_;
-  const DataPtrType data_;
+  __host__ __device__ __forceinline__ THCDeviceSubTensor(TensorType &tensor, DataPtrType data) : Place(tensor, data) {}
 };
 
 /* The last SubDim dimensions of a tensor. */
 template <typename TensorType, int SubDim, template <typename U> class PtrTraits>
-class THCDeviceSubTensor {
+class THCDeviceSubTensor : public THCDevicePlace<TensorType, PtrTraits> {
+  typedef THCDevicePlace<TensorType, PtrTraits> Place;
+
  public:
   typedef typename TensorType::DataType DataType;
   typedef typename TensorType::IndexType IndexType;
@@ -233,26 +250,6 @@ class THCDeviceSubTensor {
   __host__ __device__ __forceinline__ const Next operator[](IndexType index) const {
     return Next(tensor_, data_ + index * tensor_.strides()[TensorType::NumDims - SubDim]);
   }
-  __host__ __device__ __forceinline__ DataType *operator&() {
-    return data_;
-  }
-  __host__ __device__ __forceinline__ const DataType *operator&() const {
-    return data_;
-  }
-  __host__ __device__ __forceinline__ DataPtrType data() {
-    return data_;
-  }
-  __host__ __device__ __forceinline__ const DataPtrType data() const {
-    return data_;
-  }
-  template <typename U>
-  __host__ __device__ __forceinline__ typename PtrTraits<U>::PtrType dataAs() {
-    return reinterpret_cast<typename PtrTraits<U>::PtrType>(data_);
-  }
-  template <typename U>
-  __host__ __device__ __forceinline__ U &as() {
-    return *dataAs<U>();
-  }
   __host__ __device__ THCDeviceTensor<DataType, SubDim, IndexType, PtrTraits> view() {
     return tensor_.template view<SubDim>(data_);
   }
@@ -260,12 +257,10 @@ class THCDeviceSubTensor {
  private:
   friend class THCDeviceSubTensor<TensorType, SubDim + 1, PtrTraits>;
   friend class THCDeviceTensor<DataType, TensorType::NumDims, IndexType, PtrTraits>;
+  using Place::data_;
+  using Place::tensor_;
 
-  __host__ __device__ __forceinline__ THCDeviceSubTensor(TensorType &tensor, DataPtrType data)
-      : tensor_(tensor), data_(data) {}
-
-  TensorType &tensor_;
-  const DataPtrType data_;
+  __host__ __device__ __forceinline__ THCDeviceSubTensor(TensorType &tensor, DataPtrType data) : Place(tensor, data) {}
 };
 
 }  // namespace detail

@@ -1,0 +1,174 @@
+"""``opwright bench``: is an operator fast?"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from opwright.cli.bench_output import Output, read
+from opwright.errors import OpwrightError
+
+if TYPE_CHECKING:
+    from opwright.bench.report import Report
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+# No Python expression begins with words and a single equals sign.
+_LABEL = re.compile(r"\s*([A-Za-z][\w+ ,.-]*?)\s*=(?!=)\s*(.+)", re.DOTALL)
+
+
+@click.command("bench")
+@click.argument("target", required=False, metavar="FILE | MODULE:OP | REPORT.json")
+@click.option(
+    "--against", multiple=True, metavar="[LABEL=]WHAT", help="What to compare with; may be repeated. See below."
+)
+@click.option("--axis", "axes", multiple=True, metavar="NAME=SIZES", help="B=16, S=128,256, N=10:100:10, B=1:4096:x2.")
+@click.option("--dtype", "dtypes", multiple=True, help="An element type, as float64; may be repeated.")
+@click.option(
+    "--device", "devices", multiple=True, type=click.Choice(["cpu", "cuda", "emulated"]), help="May be repeated."
+)
+@click.option("--threads", multiple=True, type=click.IntRange(min=1), help="PyTorch's threads; may be repeated.")
+@click.option(
+    "--phase", "phases", multiple=True, type=click.Choice(["forward", "backward", "both"]), help="May be repeated."
+)
+@click.option("--cold", is_flag=True, help="Flush the processor's caches before each call.")
+@click.option("--operations", metavar="EXPR", help="The forward's floating-point operations: 2*M*N*K.")
+@click.option("--signature", multiple=True, help="The signature, where Opwright didn't build the operator.")
+@click.option("--rounds", type=click.IntRange(min=2), help="As many samples of each; without, until ratios are known.")
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="At most so long for each point.")
+@click.option(
+    "--confidence", type=click.FloatRange(0.5, 1, max_open=True), default=0.99, show_default=True, help="Of intervals."
+)
+@click.option("--json", "json_", type=_FILE, help="Write the report there; - for the terminal.")
+@click.option("--markdown", type=_FILE, help="Write the tables as Markdown; - for the terminal.")
+@click.option("--picture", "pictures", multiple=True, type=_FILE, help="Draw it: a .png or .svg file; may be repeated.")
+@click.option("--profile", type=_FILE, help="Then write a trace of each call, by torch.profiler.")
+@click.option("--compare", nargs=2, type=_FILE, metavar="BEFORE AFTER", help="Measure nothing: compare two reports.")
+@click.option(
+    "--fail-if-slower", "limit", metavar="5%", help="Status 1 where the operator is slower by more than that."
+)
+def command(
+    target: str | None,
+    *,
+    against: tuple[str, ...],
+    compare: tuple[Path, Path] | None,
+    limit: str | None,
+    profile: Path | None,
+    json_: Path | None,
+    markdown: Path | None,
+    pictures: tuple[Path, ...],
+    cold: bool,
+    axes: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Time operators, and what else computes the same, in turn; say what limits them.
+
+    WHAT is a Python expression of the signature's names, as "torch.nn.functional.gelu(x)"; the same after "compile:",
+    for torch.compile of it; a function or module, as module:name or file.py:name; another source file; a git revision
+    of this one, as HEAD~1. A LABEL is what tables call it. REPORT.json, of an earlier run, is shown again.
+
+    Exit status: 0 all was measured, and nothing is slower than --fail-if-slower allows; 1 something is, or something
+    couldn't be measured; 2 the command can't be understood.
+    """
+    output = Output(json_, markdown, pictures)
+    allowed = _understood(output.check, profile, limit)
+    if compare:
+        if target or against or pictures or profile:
+            raise click.UsageError(
+                "--compare measures nothing; it takes no operator, --against, --picture or --profile"
+            )
+        before, after = (read(path) for path in compare)
+        sys.exit(output.changes(before, after, allowed))
+    if target is None:
+        raise click.UsageError("expected a source file, an operator as module:name or file.py:name, or --compare")
+    if target.endswith(".json"):
+        report = read(Path(target))
+        sys.exit(output.report(report, allowed, {each.candidate for each in report.comparisons}))
+    if profile:
+        os.environ.setdefault("KINETO_LOG_LEVEL", "9")  # of the profiler, which tells of each start and stop otherwise
+    alternatives = _labelled(against)
+    if allowed is not None and not alternatives:
+        raise click.UsageError("--fail-if-slower needs something to be slower than: --against or --compare")
+    given = {name: value for name, value in options.items() if value not in ((), None)}
+    given.update(axes=_axes(axes), against=alternatives, cache="cold" if cold else "warm", profile=profile)
+    report = _measured(target, output.console, **given)
+    status = output.report(report, allowed, alternatives)
+    if profile:
+        output.console.print(
+            f"{profile}: a trace, for ui.perfetto.dev or chrome://tracing", markup=False, soft_wrap=True
+        )
+    sys.exit(status)
+
+
+def _understood(check: Callable[[], None], profile: Path | None, limit: str | None) -> float | None:
+    """What may be wrong with a command is said before anything is measured."""
+    from opwright.bench.limit import percentage
+
+    check()
+    if profile and not profile.absolute().parent.is_dir():
+        raise click.FileError(str(profile), "its folder doesn't exist")
+    try:
+        return None if limit is None else percentage(limit)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--fail-if-slower") from error
+
+
+def _axes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    from opwright.bench.axes import parse_axis
+
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        try:
+            name, sizes = parse_axis(text)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--axis") from error
+        if name in found:
+            raise click.UsageError(f"--axis {name} is there twice; several sizes are written {name}=16,32")
+        found[name] = sizes
+    return found
+
+
+def _labelled(against: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in against:
+        match = _LABEL.fullmatch(text)
+        label, what = (match[1], match[2]) if match else (text, text)
+        if label in found:
+            raise click.UsageError(f"two alternatives are called {label!r}; a label goes before: LABEL=WHAT")
+        found[label] = what
+    return found
+
+
+def _measured(target: str, console: Console, **options: Any) -> Report:
+    from opwright.bench import bench
+
+    bar, progress = _progress(console)
+    try:
+        with bar:
+            return bench(target, progress=progress, **options)
+    except OpwrightError:
+        raise
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _progress(console: Console) -> tuple[AbstractContextManager[Any], Callable[[str, int, int], None] | None]:
+    """A bar, where somebody is looking."""
+    if not console.is_terminal:
+        return nullcontext(), None
+    from rich.progress import Progress
+
+    bar = Progress(console=console, transient=True)
+    task = bar.add_task("reading", total=None)
+
+    def told(what: str, done: int, total: int) -> None:
+        bar.update(task, description=what, completed=done, total=total)
+
+    return bar, told

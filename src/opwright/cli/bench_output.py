@@ -1,0 +1,124 @@
+"""Where ``opwright bench`` puts what it measured, and the exit status that follows from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from opwright.bench.report import Report
+
+_TERMINAL = Path("-")
+
+
+def console_for(*, stderr: bool) -> Console:
+    """A console; wide enough for the table where nobody says how wide it is."""
+    from opwright.bench.table import WIDTH
+
+    console = Console(stderr=stderr)
+    return console if console.is_terminal else Console(stderr=stderr, width=WIDTH)
+
+
+def read(path: Path) -> Report:
+    """A report that was written earlier."""
+    from opwright.bench.report import Report
+
+    try:
+        return Report.read(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise click.FileError(str(path), error.strerror) from error
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise click.FileError(str(path), f"{error}\n  likely fix: name a file that --json has written") from error
+
+
+@dataclass
+class Output:
+    """The files that were asked for; ``-`` is the terminal, and tables for people then go to stderr."""
+
+    json: Path | None
+    markdown: Path | None
+    pictures: tuple[Path, ...]
+
+    def __post_init__(self) -> None:
+        """Find out where tables go."""
+        self.console = console_for(stderr=_TERMINAL in (self.json, self.markdown))
+
+    def check(self) -> None:
+        """Say what can't be written while nothing has been measured yet."""
+        from opwright.bench.picture import SUFFIXES, require
+
+        if self.json == self.markdown == _TERMINAL:
+            raise click.UsageError("one of --json and --markdown may go to the terminal, not both")
+        for path in filter(None, (self.json, self.markdown, *self.pictures)):
+            if not path.absolute().parent.is_dir():
+                raise click.FileError(str(path), "its folder doesn't exist")
+        for path in self.pictures:
+            if path.suffix not in SUFFIXES:
+                raise click.BadParameter(f"{path}: expected a name that ends in {' or '.join(SUFFIXES)}")
+        if self.pictures:
+            require()
+
+    def report(self, report: Report, limit: float | None, against: Collection[str]) -> int:
+        """Write and show a report; the exit status."""
+        from opwright.bench import limit as limits
+        from opwright.bench import table
+        from opwright.bench.picture import draw
+
+        self._write(self.json, report.to_json())
+        self._write(self.markdown, table.markdown(report))
+        table.show(report, self.console)
+        if self.pictures and report.measurements:
+            draw(report, *self.pictures)
+        lost = set(against) - {each.candidate for each in report.measurements}
+        wrong = [f"{name} wasn't measured" for name in against if name in lost]
+        if not report.measurements:
+            wrong.append("nothing was measured")
+        if limit is None:
+            return self._judged(wrong)
+        self._unclear(limits.unclear(limits.judged(report), limit), limit)
+        return self._judged([*wrong, *limits.regressions(report, limit)])
+
+    def changes(self, before: Report, after: Report, limit: float | None) -> int:
+        """Write and show what changed between two reports; the exit status."""
+        from opwright.bench import changes
+        from opwright.bench import limit as limits
+        from opwright.bench.comparison import compared
+
+        found = compared(before, after)
+        self._write(self.json, json.dumps(asdict(found), indent=2) + "\n")
+        self._write(self.markdown, changes.markdown(found))
+        changes.show(found, self.console)
+        if limit is None:
+            return 0
+        own = [each.ratio for each in found.changes if each.candidate == each.point.operator]
+        self._unclear(limits.unclear(own, limit), limit)
+        nothing = [] if own else ["the reports have no measurement of the operator in common"]
+        return self._judged([*nothing, *limits.regressed(found, limit)])
+
+    def _unclear(self, count: int, limit: float) -> None:
+        if count:
+            said = f"{count} ratio(s) are too uncertain to exclude that the operator is slower by {100 * limit:g}%"
+            self.console.print(said, style="yellow", soft_wrap=True)
+
+    def _judged(self, wrong: list[str]) -> int:
+        for line in wrong:
+            self.console.print(line, style="bold red", markup=False, highlight=False, soft_wrap=True)
+        return 1 if wrong else 0
+
+    @staticmethod
+    def _write(path: Path | None, text: str) -> None:
+        if path is None:
+            return
+        if path == _TERMINAL:
+            click.echo(text, nl=False)
+            return
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise click.FileError(str(path), error.strerror) from error
