@@ -89,7 +89,7 @@ def depends_on_threads(x: torch.Tensor) -> torch.Tensor:
 
 ZOO: list[tuple[Callable[..., Any], str, str]] = [
     (wrong_value, "agreement", "wrong-value"),
-    (wrong_when_large, "agreement", "wrong-value"),
+    (wrong_when_large, "agreement", "wrong-when-large"),
     (nan_lost, "agreement", "nan-lost"),
     (wrong_when_strided, "layouts", "wrong-when-strided"),
     (wrong_for_one_type, "element types", "wrong-element-type"),

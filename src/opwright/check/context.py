@@ -121,8 +121,13 @@ class Context:
             return None
         return self._reproducible(*last[-1], shows) if last else None
 
-    def examples(self, count: int, **options: Any) -> Iterator[Case]:
+    def examples(self, count: int, *, patient: bool = False, **options: Any) -> Iterator[Case]:
         """Some calls that the kernel takes, not searched for anything.
+
+        Args:
+            count: how many.
+            patient: whether so many are needed that the time is of no account.
+            options: of :func:`opwright.signature.sample`.
 
         Raises:
             Skipped: it refuses all that were drawn.
@@ -135,7 +140,7 @@ class Context:
         options.setdefault("max_numel", 1 << 12)
         found = 0
         for number in range(_DRAWN * count):
-            if found == count or (self.late and found):
+            if found == count or (self.late and found and not patient):
                 return
             self.tried += 1
             case = Case(sample(self.subject.signature, rng, **options), seed=number)

@@ -32,8 +32,8 @@ class Case:
         sample: shapes, layouts, element types, ranges, scalars.
         seed: of the elements' values.
         values: ``"wide"``: what is floating lies in a range eight times as wide, where functions have other branches;
-            ``"special"``: a quarter of what is floating is zeros, infinities, NaN, the largest and least numbers, those whose exponential
-            overflows; all of them or those of one kind.
+            ``"special"``: a quarter of what is floating is zeros, infinities, NaN, the largest and least numbers, those
+            whose exponential overflows; all of them, or those of one kind.
         unaligned: whether elements lie at odd addresses.
     """
 

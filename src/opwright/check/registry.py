@@ -16,7 +16,18 @@ LEVELS: tuple[Level, ...] = ("quick", "normal", "thorough")
 
 Body = Callable[["Context"], "Iterator[Finding]"]
 
-_MODULES = ("history", "bad_calls", "values", "far", "memory", "gradients", "pytorch", "transforms", "sanitized", "emulated")
+_MODULES = (
+    "history",
+    "bad_calls",
+    "values",
+    "far",
+    "memory",
+    "gradients",
+    "pytorch",
+    "transforms",
+    "sanitized",
+    "emulated",
+)
 _CHECKS: dict[str, Check] = {}
 
 

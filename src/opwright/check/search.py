@@ -147,7 +147,9 @@ class Search:
     def _pool(self) -> list[Comparison]:
         """What was wrong, at points of several shapes: those of the search and some more."""
         more = []
-        for case in self.context.examples(12, types=self.types, sizes=(2, 3), contiguous=True, max_numel=MOST):
+        for case in self.context.examples(
+            12, patient=True, types=self.types, sizes=(2, 3), contiguous=True, max_numel=MOST
+        ):
             point = self.point(case, case.arguments())
             if point and (comparison := self.compare(point)[1]).wrong:
                 more.append(comparison)

@@ -180,20 +180,20 @@ def same_when_compiled(x: Tensor) -> Tensor:
     return x * x.sigmoid()
 
 
-def tanh_forward(x: Tensor) -> Tensor:
+def cube(x: Tensor) -> Tensor:
     """The forward of a pair."""
-    return x.tanh()
+    return x * x * x
 
 
-def tanh_backward_wrong(grad: Tensor, y: Tensor) -> Tensor:
-    """1 - y, where it should be 1 - y²."""
-    return grad * (1 - y)
+def cube_backward_wrong(grad: Tensor, x: Tensor) -> Tensor:
+    """3x, where it should be 3x²."""
+    return 3 * grad * x
 
 
-def tanh_backward(grad: Tensor, y: Tensor) -> Tensor:
+def cube_backward(grad: Tensor, x: Tensor) -> Tensor:
     """As it should be."""
-    return grad * (1 - y * y)
+    return 3 * grad * x * x
 
 
-wrong_pair = tanh_forward, tanh_backward_wrong
-right_pair = tanh_forward, tanh_backward
+wrong_pair = cube, cube_backward_wrong
+right_pair = cube, cube_backward

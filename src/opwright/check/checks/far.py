@@ -109,4 +109,4 @@ def _shown(context: Context, case: Case, name: str, axis: int) -> str:
     before, _, call = text.rpartition("\n")
     count = case.arguments()[name].shape[axis]
     far = f"{name} = spread({name}, {axis}, {_FAR // (count - 1) + 1})  # memory is only reserved"
-    return "\n".join([before, "from opwright.check.checks.far import spread", far, call])
+    return f"{before}\nfrom opwright.check.checks.far import spread\n{far}\n{call}"

@@ -12,7 +12,7 @@ from opwright.check import heap
 from opwright.check.compare import identical
 from opwright.check.context import Context
 from opwright.check.filled import filled
-from opwright.check.inputs import Arguments, Case, all_copied
+from opwright.check.inputs import Arguments, Case
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
 
@@ -32,7 +32,7 @@ def written_outputs(context: Context) -> Iterator[Finding]:
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         torch.manual_seed(0)
-        plain = subject.call(all_copied(arguments), case.sample.binding.types)
+        plain = subject.call(case.arguments(), case.sample.binding.types)
         torch.manual_seed(0)
         with filled():
             again = subject.call(arguments, case.sample.binding.types)
