@@ -1,4 +1,4 @@
-"""CUDA kernels under emulation beside plain C++ loops: 4 Mi elements, one worker and all; and how long they compile.
+"""CUDA kernels under emulation beside plain C++ loops: 4 Mi elements, one worker, all, and checked; and compiling.
 
 ``python benchmarks/emulation.py [--rounds 11]``.
 """
@@ -25,6 +25,8 @@ from opwright.toolchain import Options, Unit, build, find_compiler
 HERE = Path(__file__).parent
 N = 1 << 22
 KERNELS = ("axpy", "gelu", "softmax", "softmax_warp", "matmul", "block_sum")
+CHECKED = ("axpy", "matmul", "block_sum")
+ALONE = "emulated, one worker"
 KERNEL = "__global__ void k(int n, const float *x, float *y) { int i = blockIdx.x * blockDim.x + threadIdx.x; %s }"
 BODY = "if (i < n) y[i] = 2 * x[i] + 1;"
 LAUNCH = 'extern "C" void go(int n, const float *x, float *y) { k<<<(n + 255) / 256, 256>>>(n, x, y); }'
@@ -35,38 +37,97 @@ STANDARD = "".join(f"#include <{name}>\n" for name in ("algorithm", "cmath", "cs
 def libraries() -> dict[str, ctypes.CDLL]:
     """The kernels, and the loops."""
     kernels, loops = HERE / "peers/emulation.cu", HERE / "peers/emulation_loops.cpp"
-    emulated = Emulate().build(CudaText("emulation", kernels.read_text("utf-8"), kernels), Options())
+    text = CudaText("emulation", kernels.read_text("utf-8"), kernels)
+    emulated = Emulate().build(text, Options())
+    checked = Emulate(check=True).build(text, Options())
     plain = build(Unit("emulation_loops", loops.read_text("utf-8"), loops, embeds=True), Options()).path
-    return {"emulated": ctypes.CDLL(str(emulated)), "plain C++": ctypes.CDLL(str(plain))}
+    paths = {"emulated": emulated, "plain C++": plain, "checked": checked}
+    return {way: ctypes.CDLL(str(path)) for way, path in paths.items()}
 
 
-def compare(result: Result, name: str, found: dict[str, ctypes.CDLL], rounds: int) -> None:
-    """One kernel: that both ways agree, and how long they take."""
-    x = torch.rand(N, generator=torch.Generator().manual_seed(0)) - 0.5
-    outs = {way: torch.zeros(N) for way in found}
+class Kernel:
+    """One kernel in all its ways, on the same input.
 
-    def call(way: str, count: int) -> Callable[[], object]:
-        function = getattr(found[way], name)
-        arguments = (ctypes.c_void_p(x.data_ptr()), ctypes.c_void_p(outs[way].data_ptr()), ctypes.c_int(N))
+    Attributes:
+        outs: what each way has written.
+    """
+
+    def __init__(self, name: str, found: dict[str, ctypes.CDLL]) -> None:
+        """`found`: the libraries, by way."""
+        self.name, self._found = name, found
+        self._x = torch.rand(N, generator=torch.Generator().manual_seed(0)) - 0.5
+        self._copied = torch.zeros(N)
+        self.outs = {way: torch.zeros(N) for way in found}
+
+    def way(self, way: str, count: int = 0, name: str = "") -> Callable[[], object]:
+        """What calls it so, with `count` workers (0: all)."""
+        function = getattr(self._found[way], name or self.name)
+        arguments = (ctypes.c_void_p(each.data_ptr()) for each in (self._x, self.outs[way]))
+        given = (*arguments, ctypes.c_int(N))
 
         def once() -> None:
             with workers(count):
-                function(*arguments)
+                function(*given)
 
         return once
 
+    def copy(self) -> object:
+        """Reads its input and writes as much: what memory allows."""
+        return self._copied.copy_(self._x)
+
+    def agree(self, way: str) -> None:
+        """Raises where `way` and the loops have written different things."""
+        torch.testing.assert_close(self.outs[way], self.outs["plain C++"], rtol=1e-4, atol=1e-4)
+
+
+def compare(result: Result, kernel: Kernel, rounds: int) -> None:
+    """One kernel: that both ways agree, and how long they take."""
     ways = {
-        "plain C++": call("plain C++", 1),
-        "emulated, one worker": call("emulated", 1),
-        "emulated": call("emulated", 0),
+        "plain C++": kernel.way("plain C++", 1),
+        ALONE: kernel.way("emulated", 1),
+        "emulated": kernel.way("emulated"),
     }
     for once in ways.values():
         once()
-    torch.testing.assert_close(outs["emulated"], outs["plain C++"], rtol=1e-4, atol=1e-4)
+    kernel.agree("emulated")
     timings = interleaved(ways, rounds=rounds, seconds=0.05, warmup=1)
-    result.timings.update({f"{way}, {name}": timing for way, timing in timings.items()})
-    for way in ("emulated, one worker", "emulated"):
-        result.ratios[f"{way} / plain C++, {name}"] = ratio(timings[way], timings["plain C++"])
+    result.timings.update({f"{way}, {kernel.name}": timing for way, timing in timings.items()})
+    for way in (ALONE, "emulated"):
+        result.ratios[f"{way} / plain C++, {kernel.name}"] = ratio(timings[way], timings["plain C++"])
+
+
+def checking(result: Result, kernel: Kernel, rounds: int) -> None:
+    """The same with every access watched, which takes one worker."""
+    kernel.way("plain C++", 1)()
+    ways = {"checked": kernel.way("checked", 1), ALONE: kernel.way("emulated", 1)}
+    samples: dict[str, list[float]] = {way: [] for way in ways}
+    for turn in range(rounds + 1):
+        for way, once in ways.items():
+            took = seconds(once)
+            samples[way] += [took] if turn else []
+    kernel.agree("checked")
+    timings = {way: summary(took) for way, took in samples.items()}
+    result.timings[f"checked, {kernel.name}"] = timings["checked"]
+    result.ratios[f"checked / {ALONE}, {kernel.name}"] = ratio(timings["checked"], timings[ALONE])
+
+
+def bound_by_memory(result: Result, kernel: Kernel, rounds: int) -> None:
+    """How much of block_sum is its loads: a GPU's order, a thread after the other, leaps 64 KiB from load to load."""
+    ways = {
+        "plain C++, as threads load": kernel.way("plain C++", 1, f"{kernel.name}_as_threads_load"),
+        ALONE: kernel.way("emulated", 1),
+        "copy, 16 MiB": kernel.copy,
+    }
+    timings = interleaved(ways, rounds=rounds, seconds=0.05, warmup=1)
+    kernel.agree("emulated")
+    loads, copied = timings["plain C++, as threads load"], timings["copy, 16 MiB"]
+    result.timings.update({f"plain C++, as threads load, {kernel.name}": loads, "copy, 16 MiB": copied})
+    result.ratios[f"{ALONE} / plain C++ as threads load, {kernel.name}"] = ratio(timings[ALONE], loads)
+    rate, copy_rate = (times * N * 4 / 1e9 / timing.median for times, timing in ((1, loads), (2, copied)))
+    result.notes.append(
+        f"{kernel.name} is bound by memory: its threads' loads, one thread's after the other's, bring {rate:.1f} GB/s "
+        f"in a plain C++ loop, too; a copy reads and writes {copy_rate:.1f} GB/s"
+    )
 
 
 def compiling(result: Result, rounds: int) -> None:
@@ -103,8 +164,12 @@ def main() -> None:
     options = parser.parse_args()
     result = Result("emulation", "CUDA kernels under emulation against plain C++ loops, 4 Mi elements in float32")
     found = libraries()
-    for name in KERNELS:
-        compare(result, name, found, options.rounds)
+    kernels = {name: Kernel(name, found) for name in KERNELS}
+    for kernel in kernels.values():
+        compare(result, kernel, options.rounds)
+    bound_by_memory(result, kernels["block_sum"], options.rounds)
+    for name in CHECKED:
+        checking(result, kernels[name], max(2, options.rounds // 2))
     compiling(result, options.rounds)
     result.show()
     print(write_result(result, HERE / "results"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -57,7 +58,11 @@ def _apart(names: list[str], level: str) -> Iterator[dict[str, Any]]:
     """What a process of its own tells of each, until it crashes at one."""
     words = [sys.executable, __file__, *names, _HERE, "--level", level]
     done = 0
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
+    waiting = {
+        "OMP_WAIT_POLICY": "passive",
+        **os.environ,
+    }  # threads that spin for work keep other processes from theirs
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=waiting) as child:
         assert child.stdout is not None  # noqa: S101 - it was asked for
         for line in child.stdout:
             if line.startswith("{"):

@@ -2,19 +2,36 @@
 #include <math.h>
 #include <stdint.h>
 
+#include <opwright/emulation/check.h>
+
 #define EXPORT extern "C" __attribute__((visibility("default"))) void
+
+// What the checker lets kernels touch: an operator's tensors are lent by opwright.load, these by hand.
+struct Lent {
+  const void *memory;
+  Lent(const void *m, int n, const char *name) : memory(m) { opwright::emulation::lend(m, n * sizeof(float), name, sizeof(float)); }
+  Lent(const Lent &) = delete;
+  ~Lent() { opwright::emulation::take_back(memory); }
+};
+#define LENT const Lent in(x, n, "x"), out(y, n, "y")
 
 __global__ void axpy_kernel(int n, float a, const float *x, float *y) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[i] = a * x[i] + 0.5f;
 }
-EXPORT axpy(const float *x, float *y, int n) { axpy_kernel<<<(n + 255) / 256, 256>>>(n, 2.0f, x, y); }
+EXPORT axpy(const float *x, float *y, int n) {
+  LENT;
+  axpy_kernel<<<(n + 255) / 256, 256>>>(n, 2.0f, x, y);
+}
 
 __global__ void gelu_kernel(int n, const float *x, float *y) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[i] = 0.5f * x[i] * (1 + tanhf(0.7978845608f * (x[i] + 0.044715f * x[i] * x[i] * x[i])));
 }
-EXPORT gelu(const float *x, float *y, int n) { gelu_kernel<<<(n + 255) / 256, 256>>>(n, x, y); }
+EXPORT gelu(const float *x, float *y, int n) {
+  LENT;
+  gelu_kernel<<<(n + 255) / 256, 256>>>(n, x, y);
+}
 
 // A row a block, reduced through shared memory: 19 barriers.
 __global__ void softmax_kernel(int columns, const float *x, float *y) {
@@ -41,7 +58,10 @@ __global__ void softmax_kernel(int columns, const float *x, float *y) {
   }
   for (int i = me; i < columns; i += blockDim.x) y[i] /= values[0];
 }
-EXPORT softmax(const float *x, float *y, int n) { softmax_kernel<<<n / 1024, 256>>>(1024, x, y); }
+EXPORT softmax(const float *x, float *y, int n) {
+  LENT;
+  softmax_kernel<<<n / 1024, 256>>>(1024, x, y);
+}
 
 // A row a warp, reduced by shuffles.
 __global__ void softmax_warp_kernel(int columns, const float *x, float *y) {
@@ -56,7 +76,10 @@ __global__ void softmax_warp_kernel(int columns, const float *x, float *y) {
   for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffff, sum, d);
   for (int i = lane; i < columns; i += 32) y[i] /= sum;
 }
-EXPORT softmax_warp(const float *x, float *y, int n) { softmax_warp_kernel<<<n / 1024 / 8, 256>>>(1024, x, y); }
+EXPORT softmax_warp(const float *x, float *y, int n) {
+  LENT;
+  softmax_warp_kernel<<<n / 1024 / 8, 256>>>(1024, x, y);
+}
 
 // Tiles of 16 x 16: two barriers for every 16 products of a thread.
 __global__ void matmul_kernel(int n, const float *a, const float *b, float *c) {
@@ -72,7 +95,8 @@ __global__ void matmul_kernel(int n, const float *a, const float *b, float *c) {
   }
   c[row * n + column] = sum;
 }
-EXPORT matmul(const float *x, float *y, int) {
+EXPORT matmul(const float *x, float *y, int n) {
+  LENT;
   matmul_kernel<<<dim3(32, 32), dim3(16, 16)>>>(512, x, x + 512 * 512, y);
 }
 
@@ -89,4 +113,7 @@ __global__ void block_sum_kernel(const float *x, float *y, int n) {
   }
   if (me == 0) y[blockIdx.x] = values[0];
 }
-EXPORT block_sum(const float *x, float *y, int n) { block_sum_kernel<<<64, 256>>>(x, y, n); }
+EXPORT block_sum(const float *x, float *y, int n) {
+  LENT;
+  block_sum_kernel<<<64, 256>>>(x, y, n);
+}

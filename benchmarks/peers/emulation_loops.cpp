@@ -42,3 +42,16 @@ EXPORT block_sum(const float *x, float *y, int n) {
       y[part] += sum;
     }
 }
+
+// The same sums, loaded in the order in which the emulator runs the threads: one thread's after the other's.
+EXPORT block_sum_as_threads_load(const float *x, float *y, int n) {
+  for (int part = 0; part < 64; ++part) {
+    float values[256], sum = 0;
+    for (int thread = 0; thread < 256; ++thread) {
+      values[thread] = 0;
+      for (int i = part * 256 + thread; i < n; i += 64 * 256) values[thread] += x[i];
+    }
+    for (int thread = 0; thread < 256; ++thread) sum += values[thread];
+    y[part] = sum;
+  }
+}

@@ -48,8 +48,8 @@ def test_what_all_points_share_is_said_once(make_report: MakeReport) -> None:
 
 def test_labels_are_not_repeated_on_the_terminal_alone(make_report: MakeReport) -> None:
     report = make_report(sizes=(7, 8))
-    assert str(report).count("backward") == 1
-    assert report.to_markdown().count("backward") == 6
+    assert str(report).count("\n backward ") == 1
+    assert report.to_markdown().count("\n| backward ") == 6
 
 
 def test_each_operator_has_its_table(make_report: MakeReport) -> None:
@@ -59,15 +59,16 @@ def test_each_operator_has_its_table(make_report: MakeReport) -> None:
     assert "other, forward, K=5" in str(report)
 
 
-def test_advice_names_its_points_where_it_differs(make_report: MakeReport) -> None:
-    report = make_report(phases=("forward",), factors={})
+def test_advice_is_given_once_for_all_sizes_that_are_alike(make_report: MakeReport) -> None:
+    report = make_report(factors={})
     first = report.measurements[0]
     assert first.roofline is not None
     changed = dataclasses.replace(first.roofline, bound_by="call overhead", advice="make fewer calls")
     report.measurements[0] = dataclasses.replace(first, roofline=changed)
     lines = str(report).splitlines()
-    assert "N=1: make fewer calls" in lines
-    assert "N=4; N=16; N=64: move fewer bytes" in lines
+    assert "forward, N=1: bound by call overhead; make fewer calls" in lines
+    assert "forward, N=4 to N=64: bound by memory; at N=64 move fewer bytes" in lines
+    assert "backward, N=1 to N=64: bound by memory; at N=64 move fewer bytes" in lines
 
 
 def test_operations_have_a_rate_and_a_share_of_the_peak(make_report: MakeReport) -> None:

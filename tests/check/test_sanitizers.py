@@ -1,4 +1,4 @@
-"""Kernels that leave their tensors, or overflow, are found in a child process; right ones pass."""
+"""Kernels that leave their tensors, overflow, or race are found in a child process; right ones pass."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import opwright
+from opwright.check.races import reports, within
 
 KERNEL = """
 #include <opwright.h>
@@ -35,3 +36,131 @@ def test_sanitizers(name: str, tmp_path: Path) -> None:
         assert f"{path}:6" in report.findings[0].message
     else:
         assert report.outcomes[0].status == "passed", report
+
+
+RACES = """
+#include <opwright.h>
+#include <vector>
+static bool ready = false;
+static float factor;
+static std::vector<float> table(4, 2.f);
+OPWRIGHT("races_within(x: f32[N]) -> (y: f32[N], sum: f32[])")
+void races_within(Tensor<const float, 1> x, Tensor<float, 1> y, Tensor<float, 0> sum) {
+  float total = 0;
+  parallel_for(x.numel(), [&](int64_t i) {
+    y[i] = TWICE * x[i];
+    total += x[i];  // LINE
+  });
+  *sum.data() = total;
+}
+OPWRIGHT("races_between(x: T[N]) -> (y: T[N]) where T in (f32, f64)")
+template <class T>
+void races_between(Tensor<const T, 1> x, Tensor<T, 1> y) {
+  if (!ready) {  // LINE
+    factor = 2;
+    ready = true;
+  }
+  for (int64_t i = 0; i < x.numel(); ++i) y[i] = factor * x[i];
+}
+OPWRIGHT("races_never(x: f32[N]) -> (y: f32[N], sum: f32[])")
+void races_never(Tensor<const float, 1> x, Tensor<float, 1> y, Tensor<float, 0> sum) {
+  static int64_t counted = 0;
+  __atomic_fetch_add(&counted, 1, __ATOMIC_RELAXED);
+  Workspace<float> parts(x.numel());
+  parallel_for(x.numel(), [&](int64_t i) { parts[i] = x[i]; });
+  parallel_for(x.numel(), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) y[i] = table[i % 4] * parts[x.numel() - 1 - i];
+  });
+  float total = 0;
+  for (int64_t i = 0; i < x.numel(); ++i) total += y[i];
+  *sum.data() = total;
+}
+OPWRIGHT("races_never_backward(grad_y: f32[N], grad_sum: f32[]) -> (grad_x: f32[N])")
+void races_never_backward(Tensor<const float, 1> gy, Tensor<const float, 0> gs, Tensor<float, 1> gx) {
+  const float all = *gs.data();
+  parallel_for(gx.numel(), [&](int64_t i) { gx[i] = 2 * (gy[gx.numel() - 1 - i] + all); });
+}
+"""
+WATCHED = {"races_within": "data-race", "races_between": "data-race", "races_never": None}
+
+
+@pytest.fixture(scope="session")
+def racing(tmp_path_factory: pytest.TempPathFactory) -> opwright.Operators:
+    path = tmp_path_factory.mktemp("races") / "checked_races.cpp"
+    path.write_text(RACES)
+    return opwright.load(path, extra_cflags=["-DTWICE=2"])
+
+
+@pytest.mark.parametrize("name", WATCHED)
+def test_thread_sanitizer(name: str, racing: opwright.Operators) -> None:
+    """Threads of a loop, and threads that call for the first time; no race is what a loop's end or an atomic orders."""
+    report = opwright.check(getattr(racing, name), only=("data races",), level="quick")
+    kind = WATCHED[name]
+    assert report.kinds == ({kind} if kind else set()), report
+    if kind:
+        begin = RACES[: RACES.index(f"void {name}(")].count("\n") + 1
+        line = next(k for k, text in enumerate(RACES.splitlines(), 1) if k > begin and text.endswith("// LINE"))
+        assert f"checked_races.cpp:{line}" in report.findings[0].message
+    else:
+        assert report.outcomes[0].status == "passed", report
+
+
+def test_a_sanitizer_that_there_is_not() -> None:
+    with pytest.raises(ValueError, match=r"sanitize='memory', expected some of 'address', 'undefined', 'thread'"):
+        opwright.check("x.cpp", sanitize=("memory",))
+
+
+def test_what_is_asked_for_is_added(tmp_path: Path) -> None:
+    """To a quick run, which has no sanitizers; what is said of an operator that has no source is why not."""
+    report = opwright.check(
+        lambda x: 2 * x,
+        signature="f(x: f32[N]) -> (y: f32[N])",
+        level="quick",
+        only=("sizes",),
+        sanitize="thread,address",
+    )
+    said = {outcome.check: (outcome.status, outcome.detail) for outcome in report}
+    assert said["sanitizers"] == said["data races"] == ("skipped", "it wasn't loaded from a source file")
+
+
+TOLD = """
+==================
+WARNING: ThreadSanitizer: data race (pid=7)
+  Atomic write of size 4 at 0x7b04 by thread T2:
+    #0|memcpy|interceptors.inc|10|/usr/lib/libtsan.so
+    #1|inner|/opt/include/vector.h|12|/cache/units/op.so
+    #2|op|/home/op.cpp|5|/cache/units/op.so
+    #3|<null>|<null>|0|/usr/lib/libffi.so.8
+
+  Previous read of size 8 at 0x7b00 by main thread:
+    #0|op|/home/op.cpp|7|/cache/units/op.so
+
+  Location is heap block of size 8 at 0x7b00 allocated by thread T2:
+    #0|malloc|interceptors.inc|10|/usr/lib/libtsan.so
+
+SUMMARY: ThreadSanitizer: data race /home/op.cpp:5 in op
+==================
+WARNING: ThreadSanitizer: data race (pid=7)
+  Read of size 4 at 0x7b04 by thread T2:
+    #0|op|/home/op.cpp|7|/cache/units/op.so
+
+  Previous write of size 4 at 0x7b04 by thread T1:
+    #0|fill|/home/op.cpp|3|/cache/units/op.so
+    #1|_GLOBAL__sub_I_op|/home/op.cpp|3|/cache/units/op.so
+==================
+WARNING: ThreadSanitizer: data race (pid=7)
+  Write of size 4 at 0x7b04 by thread T2:
+    #0|other|<null>|0|/usr/lib/libtorch.so
+
+  Previous write of size 4 at 0x7b04 by thread T1:
+    #0|op|/home/op.cpp|7|/cache/units/op.so
+"""
+
+
+def test_reports_are_read_and_others_left_out() -> None:
+    found = reports(TOLD)
+    assert len(found) == 3
+    (own,) = within(Path("/cache"), found)
+    assert [access.what for access in own.accesses] == ["atomic write of 4 bytes", "read of 8 bytes"]
+    assert [access.place(["/home/op.cpp"]) for access in own.accesses] == ["/home/op.cpp:5", "/home/op.cpp:7"]
+    assert own.accesses[0].place(["/home/another.cpp"]) == "/opt/include/vector.h:12"

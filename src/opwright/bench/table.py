@@ -10,7 +10,7 @@ from rich.console import Console
 from opwright.bench import units
 from opwright.bench.layout import Layout
 from opwright.bench.points import Key, facts, parted, worded
-from opwright.bench.report import Comparison, Measurement, Point, Report
+from opwright.bench.report import Comparison, Measurement, Report
 
 WIDTH = 150
 """Columns where nobody says how wide the terminal is."""
@@ -127,14 +127,23 @@ def _compared(measurement: Measurement, comparisons: list[Comparison]) -> list[s
 
 
 def _advice(measured: list[Measurement]) -> list[str]:
-    """What limits the operator itself, and which term to work on; points that get the same advice share a line."""
-    where: dict[str, list[Point]] = {}
+    """What limits the operator itself, and which term to work on: a line for all sizes at which it is the same."""
+    varying, _ = parted(each.point for each in measured)
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for each in measured:
         if each.roofline is not None and each.candidate == each.point.operator:
-            where.setdefault(each.roofline.advice, []).append(each.point)
-    varying, _ = parted(each.point for each in measured)
-    lines = []
-    for advice, points in where.items():
-        told = [worded({key: facts(point).get(key, "") for key in varying}) for point in points]
-        lines.append(f"{'; '.join(told)}: {advice}" if len(where) > 1 else advice)
-    return lines
+            told = facts(each.point)
+            size, other = (
+                worded({k: told.get(k, "") for k in varying if (k.kind == "size") is of}) for of in (True, False)
+            )
+            groups.setdefault((other, each.roofline.bound_by), []).append((size, each.roofline.advice))
+    return [_advised(other, bound_by, found) for (other, bound_by), found in groups.items()]
+
+
+def _advised(other: str, bound_by: str, found: list[tuple[str, str]]) -> str:
+    """``forward, B=64 to B=1024: memory; at B=1024 it moves its bytes at 93 %...``: the last size stands for all."""
+    sizes = list(dict.fromkeys(size for size, _ in found if size))
+    where = ", ".join(filter(None, (other, " to ".join(dict.fromkeys((sizes[0], sizes[-1]))) if sizes else "")))
+    at = f" at {sizes[-1]}" if len(sizes) > 1 else ""
+    what = "neither bytes nor calls bound it" if bound_by == "neither" else f"bound by {bound_by}"
+    return f"{where}: {what};{at} {found[-1][1]}".removeprefix(": ")

@@ -10,6 +10,7 @@ from typing import Any
 from opwright.check.registry import Level
 from opwright.check.report import Finding, Outcome, Report
 from opwright.check.runner import Progress, run
+from opwright.check.sanitizer import adding
 from opwright.check.subject import Reference
 from opwright.check.targets import is_source, subjects
 
@@ -30,6 +31,7 @@ def check(
     straight_through: Sequence[str] = (),
     eps: float | None = None,
     signed_zero: bool = False,
+    sanitize: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Report:
     """Try an operator on calls drawn from its signature, in every way that PyTorch may use it.
@@ -49,6 +51,8 @@ def check(
             isn't compared with it.
         eps: say how `torch.autograd.gradcheck` fares with this step in float32, and why.
         signed_zero: whether zeros have to have the sign of the reference's.
+        sanitize: which sanitizers the kernels are built with, in a process of their own, of ``"address"``,
+            ``"undefined"``, ``"thread"``; none: the first two, unless `level` is ``"quick"``.
         progress: called with operator, check, how many are done, how many there are.
 
     Returns:
@@ -58,15 +62,23 @@ def check(
         SignatureError: a signature is missing or can't be read.
         SourceError: the target can't be found.
         TypeError: `straight_through` is one string.
-        ValueError: there is no such check, level or device; a device that isn't for what is checked.
+        ValueError: there is no such check, level, device or sanitizer; a device that isn't for what is checked.
     """
     if level not in ("quick", "normal", "thorough"):
         raise ValueError(f"check() got level={level!r}, expected 'quick', 'normal' or 'thorough'")
     if isinstance(straight_through, str):
         raise TypeError(f"check() got straight_through={straight_through!r}, expected names: ({straight_through!r},)")
+    wanted = tuple(sanitize.split(",") if isinstance(sanitize, str) else sanitize)
+    also = adding(wanted)
     found = subjects(op, signature=signature, reference=reference, load_options=_loading(op, device))
-    options = {"ulp": ulp, "straight_through": tuple(straight_through), "eps": eps, "signed_zero": signed_zero}
-    return run(found, level=level, only=only, skip=skip, seed=seed, options=options, progress=progress)
+    options = {
+        "ulp": ulp,
+        "straight_through": tuple(straight_through),
+        "eps": eps,
+        "signed_zero": signed_zero,
+        "sanitize": wanted,
+    }
+    return run(found, level=level, only=only, skip=skip, also=also, seed=seed, options=options, progress=progress)
 
 
 def _loading(op: Any, device: str) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count, islice
 from typing import Any
 
 from opwright.check.inputs import Arguments, Case, cases
@@ -21,7 +22,7 @@ EXAMPLES: Mapping[Level, int] = {"quick": 20, "normal": 100, "thorough": 5000}
 _REFUSAL = re.compile(r" is false, [^\n]*:\d+\]$", re.MULTILINE)
 """How the message of OPWRIGHT_CHECK ends."""
 
-_DRAWN = 16
+DRAWN = 16
 """Calls that are drawn for each that is wanted: a kernel may refuse some."""
 
 _LEAST = 6
@@ -121,34 +122,38 @@ class Context:
             return None
         return self._reproducible(*last[-1], shows) if last else None
 
-    def examples(self, count: int, *, patient: bool = False, **options: Any) -> Iterator[Case]:
+    def examples(self, wanted: int, *, patient: bool = False, **options: Any) -> Iterator[Case]:
         """Some calls that the kernel takes, not searched for anything.
 
         Args:
-            count: how many.
+            wanted: how many.
             patient: whether so many are needed that the time is of no account.
             options: of :func:`opwright.signature.sample`.
 
         Raises:
             Skipped: it refuses all that were drawn.
         """
+        found = 0
+        for case in islice(self.drawn(**options), DRAWN * wanted):
+            if found == wanted or (self.late and found and not patient):
+                return
+            if self._takes(case):
+                found += 1
+                yield case
+        if not found:
+            raise Skipped(f"the kernel refused all {len(self.refused)} calls: {self.refused[0]}")
+
+    def drawn(self, **options: Any) -> Iterator[Case]:
+        """Calls without end, whether the kernel takes them or not."""
         import random
 
         from opwright.signature import sample
 
         rng = random.Random(self.seed)  # noqa: S311 - test data
         options.setdefault("max_numel", 1 << 12)
-        found = 0
-        for number in range(_DRAWN * count):
-            if found == count or (self.late and found and not patient):
-                return
+        for number in count():
             self.tried += 1
-            case = Case(sample(self.subject.signature, rng, **options), seed=number)
-            if self._takes(case):
-                found += 1
-                yield case
-        if not found:
-            raise Skipped(f"the kernel refused all {len(self.refused)} calls: {self.refused[0]}")
+            yield Case(sample(self.subject.signature, rng, **options), seed=number)
 
     def _takes(self, case: Case) -> bool:
         """Whether the kernel's own check lets a call through; what else goes wrong, who asked for the call will see."""

@@ -16,7 +16,10 @@ LEVELS: tuple[Level, ...] = ("quick", "normal", "thorough")
 
 Body = Callable[["Context"], "Iterator[Finding]"]
 
+# What runs in processes of its own comes first: what it finds may be what would damage this one. Then what is about the
+# first calls.
 _MODULES = (
+    "sanitized",
     "history",
     "bad_calls",
     "values",
@@ -25,7 +28,6 @@ _MODULES = (
     "gradients",
     "pytorch",
     "transforms",
-    "sanitized",
     "emulated",
 )
 _CHECKS: dict[str, Check] = {}
@@ -46,6 +48,7 @@ class Check:
         body: yields what is wrong; raises `Skipped`.
         share: how much of a run's time it may take, beside other checks' shares.
         asked: whether it only runs where it, or its group, is asked for by name.
+        apart: whether it calls the operator in another process alone.
     """
 
     name: str
@@ -54,15 +57,16 @@ class Check:
     body: Body
     share: float
     asked: bool
+    apart: bool
 
 
 def register(
-    name: str, *, group: str, level: Level = "quick", share: float = 1.0, asked: bool = False
+    name: str, *, group: str, level: Level = "quick", share: float = 1.0, asked: bool = False, apart: bool = False
 ) -> Callable[[Body], Body]:
     """Make a function a check; see `Check`."""
 
     def add(body: Body) -> Body:
-        _CHECKS[name] = Check(name, group, level, body, share, asked)
+        _CHECKS[name] = Check(name, group, level, body, share, asked, apart)
         return body
 
     return add
@@ -75,13 +79,16 @@ def all_checks() -> dict[str, Check]:
     return dict(_CHECKS)
 
 
-def chosen(level: Level, only: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> list[Check]:
+def chosen(
+    level: Level, only: tuple[str, ...] = (), skip: tuple[str, ...] = (), also: tuple[str, ...] = ()
+) -> list[Check]:
     """The checks of a run.
 
     Args:
         level: how thorough it is.
         only: names of checks or groups; none: all that the level has.
         skip: names of checks or groups to leave out.
+        also: names of checks to add, whatever the level.
 
     Raises:
         ValueError: there is no such check or group.
@@ -93,7 +100,11 @@ def chosen(level: Level, only: tuple[str, ...] = (), skip: tuple[str, ...] = ())
     return [
         check
         for check in known.values()
-        if not {check.name, check.group} & set(skip)
-        and ({check.name, check.group} & set(only) if only else not check.asked)
-        and (only or LEVELS.index(check.level) <= LEVELS.index(level))
+        if not {check.name, check.group} & set(skip) and (check.name in also or _belongs(check, level, only))
     ]
+
+
+def _belongs(check: Check, level: Level, only: tuple[str, ...]) -> bool:
+    if only:
+        return bool({check.name, check.group} & set(only))
+    return not check.asked and LEVELS.index(check.level) <= LEVELS.index(level)

@@ -25,6 +25,7 @@ def run(
     level: Level = "normal",
     only: Sequence[str] = (),
     skip: Sequence[str] = (),
+    also: Sequence[str] = (),
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
@@ -36,6 +37,7 @@ def run(
         level: how thorough.
         only: names of checks or groups; none: all that the level has.
         skip: names of checks or groups to leave out.
+        also: names of checks to add, whatever the level.
         seed: where all draws come from.
         options: what the caller asked for, by name: see the checks.
         progress: is told what begins.
@@ -43,21 +45,34 @@ def run(
     Raises:
         ValueError: there is no such check.
     """
-    checks = chosen(level, tuple(only), tuple(skip))
+    checks = chosen(level, tuple(only), tuple(skip), tuple(also))
     report = Report(level=level)
     total = len(subjects) * len(checks)
     shares = sum(check.share for check in checks) or 1.0
     for subject in subjects:
-        if progress:
-            progress(subject.name, "building", len(report.outcomes), total)
-        _build(subject)
+        harm, built = "", False
         for check in checks:
+            if harm:
+                report.outcomes.append(Outcome(subject.name, check.name, "skipped", detail=harm))
+                continue
+            if not built and not check.apart:
+                if progress:
+                    progress(subject.name, "building", len(report.outcomes), total)
+                _build(subject)
+                built = True
             if progress:
                 progress(subject.name, check.name, len(report.outcomes), total)
             seconds = BUDGET[level] * check.share / shares
             context = Context(subject, level, seed, seconds, options or {})
             report.outcomes.append(outcome(check, context))
+            harm = _harm(report.outcomes[-1]) if check.apart else ""
     return report
+
+
+def _harm(made: Outcome) -> str:
+    """Why the operator isn't called in this process any more."""
+    kinds = ", ".join(finding.kind for finding in made.findings if finding.harmful)
+    return f"it isn't called in this process after what {made.check} found: {kinds}" if kinds else ""
 
 
 def _build(subject: Subject) -> None:

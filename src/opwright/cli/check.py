@@ -33,6 +33,7 @@ from opwright.errors import OpwrightError
     "--straight-through", multiple=True, help="An input, or op.input, whose gradient is meant to be no derivative."
 )
 @click.option("--eps", type=float, help="Say how gradcheck fares with this step in float32, and why.")
+@click.option("--sanitize", help="Of address, undefined, thread, those that kernels are built with, as address,thread.")
 @click.option("--seed", default=0, show_default=True, help="Where all draws come from.")
 @click.option("--json", "json_", type=click.Path(path_type=Path), help="Write the report there; - for the terminal.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write it as JUnit's XML.")
@@ -48,6 +49,7 @@ def command(
     device: str,
     straight_through: tuple[str, ...],
     eps: float | None,
+    sanitize: str | None,
     seed: int,
     json_: Path | None,
     junit: Path | None,
@@ -68,7 +70,7 @@ def command(
     for target in targets:
         report.outcomes += _checked(
             target, console, reference=reference, signature=signature or None, level=level, only=only, skip=skip,
-            seed=seed, device=device, straight_through=straight_through, eps=eps,
+            seed=seed, device=device, straight_through=straight_through, eps=eps, sanitize=sanitize or (),
         ).outcomes  # fmt: skip
     show(report, console)
     if json_:

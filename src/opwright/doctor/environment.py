@@ -23,6 +23,7 @@ OURS = {
     "OPWRIGHT_EMULATION_TIMEOUT": "seconds that an emulated launch may take",
     "OPWRIGHT_LAUNCHER": "a program that starts compilers, such as ccache",
     "OPWRIGHT_LEGACY": "1: what PyTorch had up to 0.4 is installed in every interpreter",
+    "OPWRIGHT_MEETING": "how many threads' kernels begin together under ThreadSanitizer; `opwright check` sets it",
     "OPWRIGHT_PRECOMPILE": "background, wait or off: when PyTorch's headers are compiled ahead",
     "OPWRIGHT_RUNTIME": "native or python",
     "OPWRIGHT_SANITIZE": "sanitizers that everything is compiled with",

@@ -12,10 +12,11 @@ from opwright.errors import CompileError
 from opwright.toolchain import compile_commands
 from opwright.toolchain.cache import write_atomically
 from opwright.toolchain.elf import what_is_wrong_with
-from opwright.toolchain.manifest import UNKNOWN, Inputs, Reader, capture, read_depfile
+from opwright.toolchain.manifest import UNKNOWN, Inputs, Reader, capture, extend_depfile, read_depfile
 from opwright.toolchain.process import Processes, TimeoutKilledError, in_parallel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from opwright.toolchain.plan import Plan, Rewrite
@@ -81,10 +82,22 @@ class Compilation(NamedTuple):
         return [path for index, unit in enumerate(units) if unit.addition for path in unit.addition(self, index)]
 
     def _rewrite(self, index: int, rewrite: Rewrite) -> None:
-        output = self.work / f"{index}.ii"
-        self._step(f"{index}-text", self.plan.preprocess(self.folder, self.work, output, [], index))
-        text = rewrite(output.read_bytes().decode("utf-8", "surrogateescape"))
+        text = rewrite(self._text(index, []), partial(self._text_again, index))
         write_atomically(self.folder / self.plan.parts[index].compiled, text, self.work)
+
+    def _text(self, index: int, words: Sequence[str], name: str = "text") -> str:
+        output = self.work / f"{index}-{name}.ii"
+        self._step(output.stem, self.plan.preprocess(self.folder, self.work, output, list(words), index))
+        return output.read_bytes().decode("utf-8", "surrogateescape")
+
+    def _text_again(self, index: int, words: Sequence[str]) -> str:
+        """With other `words` other headers may be read: those of both times count."""
+        depfile = self.work / f"{index}.d"
+        first = depfile.rename(self.work / f"{index}-first.d") if depfile.exists() else None
+        text = self._text(index, words, "again")
+        if first:
+            extend_depfile(depfile, first)
+        return text
 
     def inputs(self) -> Inputs:
         """What the compiler says it read, except the generated code, which the key stands for."""

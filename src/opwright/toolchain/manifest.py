@@ -260,3 +260,13 @@ def read_depfile(path: Path, folder: str) -> list[str]:
     _, _, listed = text.partition(": ")
     found = (_ESCAPE.sub(lambda match: match[1] or match[2], word) for word in _WORD.findall(listed))
     return [os.path.join(folder, name) for name in found]
+
+
+def extend_depfile(path: Path, other: Path) -> None:
+    """Have the depfile `path` name the files of `other` as well.
+
+    Raises:
+        OSError: one of them isn't there, or can't be written.
+    """
+    more = other.read_bytes().partition(b": ")[2]
+    path.write_bytes(path.read_bytes().rstrip() + b" " + more.rstrip() + b"\n")

@@ -15,7 +15,7 @@ from opwright.toolchain.cpu import cpu_features
 from opwright.toolchain.flags import Options, compile_flags, link_flags
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from opwright.toolchain.compilation import Compilation
@@ -41,8 +41,12 @@ class Rewrite(Protocol):
     def identity(self) -> str:
         """Changes whenever the result for the same text does; part of the cache key."""
 
-    def __call__(self, text: str) -> str:
+    def __call__(self, text: str, again: Callable[[Sequence[str]], str]) -> str:
         """The text to compile, with line markers of the same form.
+
+        Args:
+            text: what the preprocessor wrote.
+            again: what it writes when it is given these words besides.
 
         Raises:
             CompileError: it holds something that can't be turned into C++; the message begins with file and line.

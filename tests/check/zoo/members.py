@@ -88,7 +88,7 @@ MEMBERS = (
     _kernel("reads_beyond", "out-of-bounds", "sanitizers"),
     _kernel("writes_beyond", "out-of-bounds", "sanitizers"),
     _kernel("integer_overflow", "integer-overflow", "sanitizers"),
-    _kernel("race", "data-race", "data races"),
+    _kernel("race", "data-race", "data races", sanitize=("address", "undefined", "thread")),
     _kernel("depends_on_threads", "depends-on-threads", "threads"),
     _kernel("nondeterministic", "nondeterministic", "determinism"),
     _kernel("keeps_state", "keeps-state", "history"),

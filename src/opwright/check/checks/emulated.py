@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opwright.check.context import Context
+from opwright.check.context import Context, is_refusal
 from opwright.check.files import load_files
 from opwright.check.inputs import Arguments, Case, positional
 from opwright.check.registry import Skipped, register
@@ -41,6 +41,8 @@ def cuda_kernels(context: Context) -> Iterator[Finding]:
             try:
                 function(*positional(subject.signature, arguments), **subject.keywords(case.sample.binding.types))
             except KernelError as error:
+                if is_refusal(error):
+                    raise
                 return Finding(_kind(str(error)), str(error))
             return None
 

@@ -53,6 +53,10 @@ class Region:
     def _markers(self) -> list[tuple[int, str, int]]:
         return [(match.end(), match[2], int(match[1])) for match in _MARKER.finditer(self.text)]
 
+    def places(self) -> Iterator[Place]:
+        """Where it has text of which file."""
+        return (Place(file, line) for _, file, line in self._markers)
+
     def place(self, offset: int) -> Place:
         """The file and the line of what stands at `offset`."""
         found = bisect.bisect_right(self._markers, offset, key=lambda marker: marker[0])

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from opwright.cuda.emulation import architecture
 from opwright.cuda.emulation.calls import refuse_calls
 from opwright.cuda.emulation.edits import Edit, apply
+from opwright.cuda.emulation.host_calls import Guards
 from opwright.cuda.emulation.launching import launch_edits
 from opwright.cuda.emulation.names import INDEX, index_edits, replaced_indices
 from opwright.cuda.emulation.regions import Region, regions
 from opwright.cuda.emulation.sharing import Sharing
+from opwright.cuda.emulation.spaces import Functions, without_marks
 from opwright.cuda.emulation.words import word_edits
 from opwright.errors import CompileError
-from opwright.sources import launches, lexer, shared_memory, tokens
+from opwright.sources import chunk_reader, chunks, launches, lexer, shared_memory, tokens
 
 _INTERESTING = re.compile(
     r"<<<|\b(?:__shared__|__global__|__noinline__|__asm__|__asm|asm|cudaLaunchKernel|cudaLaunchCooperativeKernel)\b"
@@ -35,25 +39,36 @@ class Rewriter:
         """The hash of the code that rewrites."""
         return _identity()
 
-    def __call__(self, text: str) -> str:
+    def __call__(self, text: str, again: Callable[[Sequence[str]], str]) -> str:
         """The C++ of `text`.
+
+        Args:
+            text: preprocessed as the host's.
+            again: preprocesses once more, with these words besides.
 
         Raises:
             CompileError: it holds something that can't be emulated; the message begins with file and line.
         """
+        if architecture.is_asked_for(text):
+            text = architecture.merged(text, again(architecture.WORDS))
+        every = list(regions(text))
+        known = {id(region): Functions(region) for region in every if region.kind == "user"}
+        guards = Guards(list(known.values()))
         sharing = Sharing()
-        return "".join(_rewritten(region, sharing) for region in regions(text))
+        return "".join(_rewritten(region, known.get(id(region)), guards, sharing) for region in every)
 
 
-def _rewritten(region: Region, sharing: Sharing) -> str:
+def _rewritten(region: Region, functions: Functions | None, guards: Guards, sharing: Sharing) -> str:
     if region.kind == "system":
         return _installed(region.text)
+    before: list[Edit] = list(guards.edits(functions)) if functions else []
+    region = Region(region.kind, without_marks(region.text))
     if not _INTERESTING.search(region.text) and not INDEX.search(region.text) and not sharing.mentioned(region.text):
         return region.text
     try:
         if region.kind == "user" and "__global__" in region.text:
             refuse_calls(region)
-        edits: list[Edit] = [*word_edits(region), *sharing.edits(region), *launch_edits(region), *index_edits(region)]
+        edits = [*before, *word_edits(region), *sharing.edits(region), *launch_edits(region), *index_edits(region)]
     except lexer.MalformedError as error:
         raise CompileError(f"{region.place(error.offset)}: error: {error}") from None
     return apply(region.text, edits)
@@ -61,7 +76,7 @@ def _rewritten(region: Region, sharing: Sharing) -> str:
 
 def _installed(text: str) -> str:
     """A package's header, which isn't compiled as CUDA's host code by itself: its device functions may be called."""
-    text = _GLOBAL.sub("", text) if "__global__" in text else text
+    text = without_marks(_GLOBAL.sub("", text) if "__global__" in text else text)
     return replaced_indices(text) if INDEX.search(text) else text
 
 
@@ -69,5 +84,5 @@ def _installed(text: str) -> str:
 def _identity() -> str:
     """Opwright's version doesn't do while it is being worked on."""
     ours = sorted(Path(__file__).parent.glob("*.py"))
-    theirs = [Path(module.__file__ or "") for module in (launches, lexer, shared_memory, tokens)]
+    theirs = [Path(module.__file__ or "") for module in (chunk_reader, chunks, launches, lexer, shared_memory, tokens)]
     return sha256(b"".join(path.read_bytes() for path in (*ours, *theirs))).hexdigest()

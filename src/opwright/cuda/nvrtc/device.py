@@ -10,8 +10,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from opwright.cuda.nvrtc.chunks import Chunk, chunks, identifiers
 from opwright.cuda.nvrtc.text import Edit, edited
+from opwright.sources.chunks import Chunk, chunks, identifiers
 from opwright.sources.tokens import Tokens
 
 __all__ = ["INCLUDE_MARK", "device_half", "kernel_names"]

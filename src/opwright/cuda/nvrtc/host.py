@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from opwright.cuda.nvrtc.chunks import Chunk, chunks, identifiers
 from opwright.cuda.nvrtc.refusals import extended_lambda
 from opwright.cuda.nvrtc.text import Edit, edited, only_files_with
 from opwright.errors import SourceError
+from opwright.sources.chunks import Chunk, chunks, identifiers
 from opwright.sources.launches import Piece, find_launches
 from opwright.sources.lexer import MalformedError
 from opwright.sources.tokens import Tokens

@@ -2,21 +2,12 @@
 #ifndef OPWRIGHT_BATCHED_H
 #define OPWRIGHT_BATCHED_H
 
+#include "element_size.h"
 #include "library.h"
 #include "parallel.h"
 
 namespace opwright {
 namespace detail {
-
-constexpr int64_t bytes_of(int32_t dtype) {
-  switch (dtype) {
-    case OPW_U8: case OPW_I8: case OPW_BOOL: return 1;
-    case OPW_I16: case OPW_U16: case OPW_F16: case OPW_BF16: return 2;
-    case OPW_I32: case OPW_U32: case OPW_F32: return 4;
-    case OPW_C128: return 16;
-    default: return 8;
-  }
-}
 
 /* The tensors of a call at one place along its leading axes. */
 struct Batched {

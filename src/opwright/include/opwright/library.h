@@ -8,6 +8,7 @@
 #include "random.h"
 #include "resizable.h"
 #include "tensor.h"
+#include "watched.h"
 
 namespace opwright {
 namespace detail {
@@ -117,6 +118,9 @@ struct Arguments {
 /* Nothing that is thrown crosses the ABI. */
 template <class F>
 int32_t guarded(const opw_call *call, const F &body) noexcept {
+#ifdef OPWRIGHT_WATCHED
+  meet();
+#endif
   try {
     body(Arguments{call});
     return 0;
@@ -132,7 +136,10 @@ int32_t guarded(const opw_call *call, const F &body) noexcept {
 
 inline const opw_library *open(const opw_host *given, const opw_library &library) {
   if (given->abi_version != OPWRIGHT_ABI_VERSION || given->size < sizeof(opw_host)) return nullptr;
-  host = given;
+  /* Several threads may come here at once, while others are in kernels already: written once, it is read without ado. */
+  const opw_host *before = nullptr;
+  if (!__atomic_compare_exchange_n(&host, &before, given, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) && before != given)
+    __atomic_store_n(&host, given, __ATOMIC_RELEASE);
   return &library;
 }
 

@@ -12,10 +12,15 @@
 
 #include "check.h"
 #include "host.h"
+#include "watched.h"
 
 namespace opwright {
 
+#ifdef OPWRIGHT_WATCHED
+constexpr int64_t default_grain = 1; /* small calls show races too */
+#else
 constexpr int64_t default_grain = 32768;
+#endif
 
 namespace detail {
 
@@ -67,7 +72,11 @@ void parallel_for(int64_t n, int64_t grain, const F &body) {
     return;
   }
   detail::Shared<F> shared{body};
+#ifdef OPWRIGHT_WATCHED
+  detail::watched(n, grain > 0 ? grain : 1, &detail::Shared<F>::run, &shared);
+#else
   detail::host->parallel_for(0, n, grain > 0 ? grain : 1, &detail::Shared<F>::run, &shared);
+#endif
   if (shared.failed) throw Failure{shared.message};
 }
 

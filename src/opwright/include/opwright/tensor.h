@@ -30,6 +30,21 @@ constexpr int any_rank = -1;
 template <class T, int N = any_rank>
 class Tensor;
 
+#if defined(OPWRIGHT_CUDA_TEXT) && !defined(__CUDACC_RTC__)
+/* As PyTorch's; U is T, or const T. */
+#define OPWRIGHT_PACKED_ACCESSORS                                                        \
+  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits>         \
+  PackedTensorAccessor32<U, M, PtrTraits> packed_accessor32() const {                    \
+    return packed<PackedTensorAccessor32<U, M, PtrTraits>, M>();                         \
+  }                                                                                      \
+  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits>         \
+  PackedTensorAccessor64<U, M, PtrTraits> packed_accessor64() const {                    \
+    return packed<PackedTensorAccessor64<U, M, PtrTraits>, M>();                         \
+  }
+#else
+#define OPWRIGHT_PACKED_ACCESSORS
+#endif
+
 /* Elements that may lie anywhere. */
 template <class T, int N>
 class Strided {
@@ -72,17 +87,7 @@ class Strided {
       return Strided<T, N - 1>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1, needed_);
   }
 
-#if defined(OPWRIGHT_CUDA_TEXT) && !defined(__CUDACC_RTC__)
-  /* As PyTorch's; U is T, or const T. */
-  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits>
-  PackedTensorAccessor32<U, M, PtrTraits> packed_accessor32() const {
-    return packed<PackedTensorAccessor32<U, M, PtrTraits>, M>();
-  }
-  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits>
-  PackedTensorAccessor64<U, M, PtrTraits> packed_accessor64() const {
-    return packed<PackedTensorAccessor64<U, M, PtrTraits>, M>();
-  }
-#endif
+  OPWRIGHT_PACKED_ACCESSORS
 
  private:
 #if defined(OPWRIGHT_CUDA_TEXT) && !defined(__CUDACC_RTC__)
@@ -141,17 +146,7 @@ class Tensor {
       return Tensor<T, N - 1>(data_ + i * stride(0), sizes_ + 1, needed_);
   }
 
-#if defined(OPWRIGHT_CUDA_TEXT) && !defined(__CUDACC_RTC__)
-  /* As PyTorch's; U is T, or const T. */
-  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits>
-  PackedTensorAccessor32<U, M, PtrTraits> packed_accessor32() const {
-    return packed<PackedTensorAccessor32<U, M, PtrTraits>, M>();
-  }
-  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits>
-  PackedTensorAccessor64<U, M, PtrTraits> packed_accessor64() const {
-    return packed<PackedTensorAccessor64<U, M, PtrTraits>, M>();
-  }
-#endif
+  OPWRIGHT_PACKED_ACCESSORS
 
  private:
 #if defined(OPWRIGHT_CUDA_TEXT) && !defined(__CUDACC_RTC__)
@@ -215,6 +210,8 @@ class Tensor<T, any_rank> {
   int64_t copied_[device_axes] = {};
 #endif
 };
+
+#undef OPWRIGHT_PACKED_ACCESSORS
 
 }  // namespace opwright
 #endif

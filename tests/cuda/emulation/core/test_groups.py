@@ -73,7 +73,8 @@ def test_a_grid_too_large_to_be_held_at_once(program: Programs) -> None:
 
 def test_a_block_that_never_comes_to_the_grids_barrier(program: Programs) -> None:
     error = program("groups").error("missing_block")
-    assert error.startswith("the grid can't go on: 2 blocks wait for it, and 1 have returned")
+    assert "groups.cu:" in error.partition(": the grid")[0]
+    assert "the grid can't go on: 2 blocks wait for it, and 1 have returned" in error
 
 
 def test_a_grid_barrier_in_an_ordinary_launch(program: Programs) -> None:

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "check_access.h"
+#include "check_launches.h"
 #include "check_regions.h"
 #include "check_report.h"
 
@@ -22,18 +23,6 @@ std::mutex &launching() {
   (void)forks;
   return *only;
 }
-/* While it lives, no launch runs that uses the regions; in a kernel the launch is one's own. */
-struct BetweenLaunches {
-  const bool locks = !in_kernel();
-  BetweenLaunches() {
-    if (locks) launching().lock();
-  }
-  ~BetweenLaunches() {
-    if (locks) launching().unlock();
-  }
-  BetweenLaunches(const BetweenLaunches &) = delete;
-};
-
 struct Running {
   Live state;
   Context *context = nullptr;
@@ -197,6 +186,13 @@ const bool installed = [] {
 
 }  // namespace
 
+BetweenLaunches::BetweenLaunches() : locks_(!in_kernel()) {
+  if (locks_) launching().lock();
+}
+BetweenLaunches::~BetweenLaunches() {
+  if (locks_) launching().unlock();
+}
+
 void stop(const char *kind, const std::string &text) { fault(kind, text.c_str()); }
 
 Region *shared_at(uintptr_t address) {
@@ -227,45 +223,8 @@ Region *host_parameters(uintptr_t address) {
 
 }  // namespace check
 
-namespace {
-
-struct Lent {
-  uintptr_t low, high;
-};
-thread_local std::vector<Lent> given;
-
-void take_back(std::vector<Lent>::iterator which) {
-  const Lent gone = *which;
-  given.erase(which);
-  const check::BetweenLaunches alone;
-  check::remove_region(gone.low, gone.high); /* other OS threads may have lent the same memory, more or less of it */
-}
-
-}  // namespace
-
-void lend(const void *memory, size_t bytes, const char *name, size_t element) {
-  if (!memory || !bytes) return;
-  if (given.empty()) check::forget_the_host();
-  const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
-  const check::BetweenLaunches alone;
-  check::add_region(low, low + bytes, name, check::Kind::tensor, static_cast<unsigned>(element));
-  given.push_back({low, low + bytes});
-}
-
-void take_back(const void *memory) {
-  const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
-  const auto found = std::find_if(given.rbegin(), given.rend(), [&](const Lent &each) { return each.low == low; });
-  if (found != given.rend()) take_back(std::prev(found.base()));
-}
-
 void atomics_reach_block(bool block) {
   if (check::in_kernel()) check::live->scope = block ? check::Scope::block : check::Scope::device;
-}
-
-size_t lent() { return given.size(); }
-
-void take_back_since(size_t count) {
-  while (given.size() > count) take_back(std::prev(given.end()));
 }
 
 }  // namespace emulation

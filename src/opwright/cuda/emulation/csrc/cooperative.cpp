@@ -1,4 +1,5 @@
 // A cooperative launch: every block has an arena of its own, and all of them take turns on one OS thread.
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -73,15 +74,30 @@ void release_grid(std::vector<Resident> &residents) {
   if (hooks() && hooks()->grid_barrier) hooks()->grid_barrier(epoch);
 }
 
+// Where a block waits for the grid: as its first thread that does says.
+Place waiting_place(const Block &b) {
+  unsigned linear = 0;
+  while (!(b.warps[linear / warp_size].at_grid >> linear % warp_size & 1)) ++linear;
+  return b.places[linear];
+}
+
+void never_complete(Work &work, const std::vector<Resident> &residents, uint64_t waiting, uint64_t finished) {
+  const auto first = std::find_if(residents.begin(), residents.end(), [](const Resident &r) { return waits_for_grid(*r.block); });
+  const Place place = waiting_place(*first->block);
+  const Launch &launch = work.launch;
+  record(work, "deadlock",
+         std::string(place.file) + ":" + std::to_string(place.line) + ": the grid can't go on: " + std::to_string(waiting) +
+             " blocks wait for it, and " + std::to_string(finished) +
+             " have returned\n  likely fix: let every block come to the same grid barrier\n  in " + launch.kernel +
+             ", launched at " + launch.file + ":" + std::to_string(launch.line));
+}
+
 // All blocks have had their turn: the grid may go on, or never will.
 void meet(Work &work, std::vector<Resident> &residents) {
   uint64_t waiting = 0, finished = 0;
   for (const Resident &r : residents) waiting += waits_for_grid(*r.block), finished += r.block->finished;
   if (waiting == work.blocks) return release_grid(residents);
-  if (waiting && waiting + finished == work.blocks)
-    record(work, "deadlock",
-           std::string("the grid can't go on: ") + std::to_string(waiting) + " blocks wait for it, and " +
-               std::to_string(finished) + " have returned, in " + work.launch.kernel + "\n  likely fix: let every block come to the same grid barrier");
+  if (waiting && waiting + finished == work.blocks) never_complete(work, residents, waiting, finished);
 }
 
 }  // namespace

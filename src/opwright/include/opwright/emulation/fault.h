@@ -2,6 +2,7 @@
 #ifndef OPWRIGHT_EMULATION_FAULT_H
 #define OPWRIGHT_EMULATION_FAULT_H
 
+#include "../check.h"
 #include "context.h"
 
 namespace opwright {
@@ -28,6 +29,14 @@ OPWRIGHT_EMULATION_API Current current();
 
 /* Whether this OS thread is running a kernel. */
 OPWRIGHT_EMULATION_API bool inside_kernel();
+
+/* Raises opwright.KernelError where the host has come to what only a kernel's threads can do; the rewriter adds it where nothing
+ * else keeps the host away. */
+OPWRIGHT_EMULATION_INLINE void only_in_kernel(const char *what, const char *file, int line) {
+  if (__builtin_expect(inside_kernel(), 1)) return;
+  ::opwright::detail::refuse(what, " outside of a kernel, in host code [", file, ":", line,
+                 "]\n  likely fix: launch the kernel, kernel<<<grid, block>>>(...), and call __device__ functions from kernels");
+}
 
 }  // namespace emulation
 }  // namespace opwright

@@ -1,9 +1,10 @@
-/* CUDA's words for functions and variables. `__global__` and `__shared__` stay words: the rewriter looks for them. */
+/* CUDA's words for functions and variables. `__global__`, `__device__`, `__host__` and `__shared__` stay words, which the
+ * rewriter looks for and removes. */
 #ifndef OPWRIGHT_EMULATION_QUALIFIERS_H
 #define OPWRIGHT_EMULATION_QUALIFIERS_H
 
-#define __device__
-#define __host__
+#define __device__ __device__
+#define __host__ __host__
 #define __constant__
 #define __managed__
 #define __grid_constant__
@@ -20,6 +21,9 @@
 #define CUDARTAPI
 #define CUDART_CB
 #define CUDARTAPI_CDECL
+
+/* The device's compute capability, and __CUDA_ARCH__ in its functions. */
+#define OPWRIGHT_EMULATION_ARCH 800
 
 #define CUDART_VERSION 12080
 #define CUDA_VERSION 12080

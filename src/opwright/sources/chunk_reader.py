@@ -1,17 +1,12 @@
-"""The declarations of preprocessed CUDA text: functions, classes and other statements, with their execution spaces.
-
-Only what stands in namespaces and classes is told apart; what stands in bodies isn't looked at.
-"""
+"""One declaration of preprocessed CUDA text, read from its first token to its last."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from opwright.sources.tokens import Tokens
 
-__all__ = ["Chunk", "chunks", "identifiers"]
+__all__ = ["Chunk", "Reader"]
 
 _MARKS = {
     "__host__": "host", "__device__": "device", "__global__": "global", "__constant__": "variable",
@@ -24,11 +19,6 @@ _CALLED = {
     *("__block_size__", "static_assert", "_Static_assert"),
 }
 _AGGREGATES = {"struct", "class", "union", "enum"}
-_ACCESS = {"public", "private", "protected"}
-_WORD = re.compile(r"[^\W\d]\w*")
-_NO_NAMES = re.compile(
-    r'"(?:[^"\\\n]|\\.)*"|' + r"'(?:[^'\\\n]|\\.)*'" + r"|//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE
-)
 
 
 class Chunk(NamedTuple):
@@ -67,54 +57,11 @@ class Chunk(NamedTuple):
         return self.on_device and "host" not in self.spaces
 
 
-def identifiers(text: str) -> set[str]:
-    """Every word in `text`, those in comments and literals left out."""
-    return set(_WORD.findall(_NO_NAMES.sub(" ", text)))
-
-
-def chunks(tokens: Tokens, first: int = 0, end: int | None = None) -> Iterator[Chunk]:
-    """The declarations from token `first` to token `end` (not included), in order.
-
-    Namespaces and linkage blocks are entered; of a class's body, call it again with the indices of `Chunk.body`.
-    """
-    index, last = first, len(tokens.all) if end is None else end
-    while index < last:
-        index, chunk = _next(tokens, index, last)
-        if chunk:
-            yield chunk
-
-
-def _next(tokens: Tokens, index: int, last: int) -> tuple[int, Chunk | None]:
-    every = tokens.all
-    token = every[index]
-    if tokens.is_sign(index, "}"):
-        return index + 1, Chunk("close", token.start, token.end)
-    if tokens.is_sign(index, ";"):
-        return index + 1, None
-    if tokens.is_word(index, *_ACCESS) and tokens.is_sign(index + 1, ":"):
-        return index + 2, None
-    if (opened := _opened(tokens, index)) is not None:
-        return opened + 1, Chunk("open", token.start, every[opened].end)
-    return _Reader(tokens, index, last).read()
-
-
-def _opened(tokens: Tokens, index: int) -> int | None:
-    """The index of the ``{`` of a namespace or a linkage block that begins at `index`."""
-    every = tokens.all
-    at = index + tokens.is_word(index, "inline")
-    if tokens.is_word(at, "namespace"):
-        while at < len(every) and not tokens.is_sign(at, "{", ";", "="):
-            at = tokens.partner.get(at, at) + 1
-        return at if tokens.is_sign(at, "{") else None
-    if tokens.is_word(index, "extern") and index + 2 < len(every) and every[index + 1].kind == "string":
-        return index + 2 if tokens.is_sign(index + 2, "{") else None
-    return None
-
-
-class _Reader:
+class Reader:
     """Reads the declaration that begins at a token."""
 
     def __init__(self, tokens: Tokens, first: int, last: int) -> None:
+        """From the token `first`, and at most up to `last`, which isn't included."""
         self._tokens, self._first, self._last = tokens, first, last
         self._words: list[str] = []
         self._parameters: tuple[int, int] | None = None

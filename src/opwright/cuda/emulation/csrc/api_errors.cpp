@@ -1,0 +1,65 @@
+// The runtime API's errors: their names, and the last one.
+#include <opwright/emulation/cuda_api.h>
+
+namespace opwright {
+namespace emulation {
+namespace {
+
+// The chain from the error's number to its name and its text.
+struct Named {
+  cudaError_t error;
+  const char *name, *text;
+};
+constexpr Named errors[] = {
+    {cudaSuccess, "cudaSuccess", "no error"},
+    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
+    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
+    {cudaErrorInvalidPitchValue, "cudaErrorInvalidPitchValue", "invalid pitch argument"},
+    {cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
+    {cudaErrorInvalidDevicePointer, "cudaErrorInvalidDevicePointer", "invalid device pointer"},
+    {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
+    {cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver", "the driver is older than the CUDA runtime"},
+    {cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function"},
+    {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
+    {cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources", "too many resources requested for launch"},
+    {cudaErrorAssert, "cudaErrorAssert", "device-side assert triggered"},
+    {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
+    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+    {cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge", "too many blocks in cooperative launch"},
+    {cudaErrorNotPermitted, "cudaErrorNotPermitted", "operation not permitted"},
+    {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
+};
+
+const Named *named(cudaError_t error) {
+  for (const Named &each : errors)
+    if (each.error == error) return &each;
+  return nullptr;
+}
+
+thread_local cudaError_t noted = cudaSuccess;
+
+}  // namespace
+
+cudaError_t note(cudaError_t error) {
+  if (error != cudaSuccess) noted = error;
+  return error;
+}
+
+cudaError_t last_error(bool clear) {
+  const cudaError_t last = noted;
+  if (clear) noted = cudaSuccess;
+  return last;
+}
+
+const char *error_name(cudaError_t error) { return named(error) ? named(error)->name : "unrecognized error code"; }
+const char *error_text(cudaError_t error) { return named(error) ? named(error)->text : "unrecognized error code"; }
+
+}  // namespace emulation
+}  // namespace opwright
