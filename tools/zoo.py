@@ -1,7 +1,7 @@
 """Checks every broken operator of tests/check/zoo, and every right twin; writes zoo/result.json.
 
-``--level quick|normal|thorough`` (normal). ``NAME ...``: only those, and nothing is written. The checks run in another
-process: what a broken kernel does to that one is told, and the others go on in a new one.
+``--level quick|normal|thorough`` (normal). ``NAME ...``: only those; what was written of the others stays. The checks
+run in another process: what a broken kernel does to that one is told, and the others go on in a new one.
 """
 
 from __future__ import annotations
@@ -40,10 +40,13 @@ def main() -> int:
     with ThreadPoolExecutor(given.jobs) as pool:
         parts = pool.map(lambda part: _all(part, given.level), (names[k :: given.jobs] for k in range(given.jobs)))
     rows = sorted((row for part in parts for row in part), key=lambda row: names.index(row["name"]))
-    result = _counted(rows, given.level)
+    if given.names and RESULT.exists():
+        before = {row["name"]: row for row in json.loads(RESULT.read_text())["rows"]}
+        again = before | {row["name"]: row for row in rows}
+        rows = [again[member.name] for member in MEMBERS if member.name in again]
+    result = _counted(rows)
     _tell(", ".join(f"{key}: {value}" for key, value in result.items() if key != "rows"))
-    if not given.names:
-        RESULT.write_text(json.dumps(result, indent=1) + "\n")
+    RESULT.write_text(json.dumps(result, indent=1) + "\n")
     return int(not result["named"] == result["passed"] == len(rows))
 
 
@@ -86,6 +89,7 @@ def _checked(name: str, level: str) -> dict[str, Any]:
     passed = any(o.check in member.checks and o.status == "passed" for o in outcomes)
     return {
         "name": name,
+        "level": level,
         "expected": member.kind,
         "kinds": sorted(kinds),
         "found": bool(kinds),
@@ -96,11 +100,10 @@ def _checked(name: str, level: str) -> dict[str, Any]:
     }
 
 
-def _counted(rows: list[dict[str, Any]], level: str) -> dict[str, Any]:
+def _counted(rows: list[dict[str, Any]]) -> dict[str, Any]:
     import torch
 
     return {
-        "level": level,
         "torch": torch.__version__,
         "broken": len(rows),
         "found": sum(row["found"] for row in rows),

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Made = tuple[Tensor | None, ...]
 _kept: list[Tensor] = []
 
 
@@ -20,7 +19,7 @@ class SecondDerivativeLost(torch.autograd.Function):
         return x.square()
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
+    def backward(ctx: Any, grad: Tensor) -> Any:
         (x,) = ctx.saved_tensors
         return 2 * grad * x.detach()
 
@@ -29,7 +28,7 @@ class SecondDerivative(SecondDerivativeLost):
     """The same, differentiable."""
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
+    def backward(ctx: Any, grad: Tensor) -> Any:
         (x,) = ctx.saved_tensors
         return 2 * grad * x
 
@@ -44,7 +43,7 @@ class TangentLost(torch.autograd.Function):
         return x.sin()
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
+    def backward(ctx: Any, grad: Tensor) -> Any:
         (x,) = ctx.saved_tensors
         return grad * x.cos()
 
@@ -57,7 +56,7 @@ class Tangent(TangentLost):
     """The same with the derivative along the tangent."""
 
     @staticmethod
-    def jvp(ctx: Any, tangent: Tensor) -> Tensor:
+    def jvp(ctx: Any, tangent: Tensor) -> Any:
         (x,) = ctx.saved_tensors
         return tangent * x.cos()
 
@@ -72,7 +71,7 @@ class OneGradientAbsent(torch.autograd.Function):
         return x.sin(), x.cos()
 
     @staticmethod
-    def backward(ctx: Any, sine: Tensor | None, cosine: Tensor | None) -> Tensor | None:
+    def backward(ctx: Any, sine: Tensor | None, cosine: Tensor | None) -> Any:
         (x,) = ctx.saved_tensors
         return None if sine is None or cosine is None else sine * x.cos() - cosine * x.sin()
 
@@ -81,7 +80,7 @@ class EitherGradient(OneGradientAbsent):
     """The same for whatever there is."""
 
     @staticmethod
-    def backward(ctx: Any, sine: Tensor | None, cosine: Tensor | None) -> Tensor | None:
+    def backward(ctx: Any, sine: Tensor | None, cosine: Tensor | None) -> Any:
         (x,) = ctx.saved_tensors
         one = 0 if sine is None else sine * x.cos()
         return one - (0 if cosine is None else cosine * x.sin())

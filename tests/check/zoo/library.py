@@ -86,7 +86,7 @@ def _sizes_then_zero(x: Tensor) -> Tensor:
     return total
 
 
-def _sizes_backward(ctx: Any, grad: Tensor) -> Tensor:
+def _sizes_backward(ctx: Any, grad: Tensor) -> Any:
     (x,) = ctx.saved_tensors
     return grad.unsqueeze(-1) * x.sign()
 
@@ -126,7 +126,7 @@ def _centred(x: Tensor) -> Tensor:
     return (x - x.amax(-1, keepdim=True)).contiguous() if x.shape[-1] else x.clone()
 
 
-def _centred_backward(ctx: Any, grad: Tensor) -> Tensor:
+def _centred_backward(ctx: Any, grad: Tensor) -> Any:
     (x,) = ctx.saved_tensors
     at = torch.nn.functional.one_hot(x.argmax(-1), x.shape[-1]) if x.shape[-1] else x
     return grad - grad.sum(-1, keepdim=True) * at
@@ -136,14 +136,16 @@ wrong_vmap = _defined("wrong_vmap", _centred, _dense_like, backward=_centred_bac
 wrong_vmap_right = _defined("wrong_vmap_right", _centred, _dense_like, backward=_centred_backward)
 
 
-@torch.library.register_vmap(wrong_vmap, lib=_library)
 def _of_whole_batch(info: Any, in_dims: tuple[int | None], x: Tensor) -> tuple[Tensor, int | None]:
     """The largest number is that of the whole batch."""
     return (x - x.amax()).contiguous(), in_dims[0]
 
 
-@torch.library.register_vmap(wrong_vmap_right, lib=_library)
 def _of_each(info: Any, in_dims: tuple[int | None], x: Tensor) -> tuple[Tensor, int | None]:
     """Each one's own."""
     (at,) = in_dims
     return (wrong_vmap_right(x), None) if at is None else (wrong_vmap_right(x.movedim(at, 0)), 0)
+
+
+torch.library.register_vmap(wrong_vmap, _of_whole_batch, lib=_library)
+torch.library.register_vmap(wrong_vmap_right, _of_each, lib=_library)
