@@ -16,7 +16,7 @@ LEVELS: tuple[Level, ...] = ("quick", "normal", "thorough")
 
 Body = Callable[["Context"], "Iterator[Finding]"]
 
-_MODULES = ("bad_calls", "values", "memory", "gradients", "pytorch", "transforms", "sanitized", "emulated")
+_MODULES = ("bad_calls", "values", "scalars", "memory", "gradients", "pytorch", "transforms", "sanitized", "emulated")
 _CHECKS: dict[str, Check] = {}
 
 
