@@ -53,6 +53,17 @@ started = time.perf_counter()
 my_op = load(SOURCE).my_op
 """
 
+WRAPPED = """class MyOp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        return module.forward(x, y)
+    @staticmethod
+    def backward(ctx, grad_z):
+        return tuple(module.backward(grad_z))
+my_op = MyOp.apply
+"""
+"""Two functions of a `module`, as one that is differentiable."""
+
 _LOAD_INLINE = """
 import time
 import torch
@@ -78,14 +89,6 @@ std::vector<torch::Tensor> backward(torch::Tensor grad_z) {
 }
 '''
 module = load_inline("my_op_FACTOR", code, functions=["forward", "backward"])
-class MyOp(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        return module.forward(x, y)
-    @staticmethod
-    def backward(ctx, grad_z):
-        return tuple(module.backward(grad_z))
-my_op = MyOp.apply
 """
 
 _IMPORT = """
@@ -98,6 +101,6 @@ print(time.perf_counter() - started)
 
 WORKERS = {
     "opwright": _OPWRIGHT + _CHECK,
-    "load_inline": _LOAD_INLINE + _CHECK,
+    "load_inline": _LOAD_INLINE + WRAPPED + _CHECK,
     "import": _IMPORT,
 }

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-OPWRIGHT = r"""
-#include <opwright.h>
+from edit_sources import WRAPPED
 
+_FORWARD = """
 template <class T>
 __global__ void forward_kernel(int64_t n, const T *x, const T *y, T *z) {
   const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < n) z[i] = FACTOR * x[i] - y[i];
 }
+"""
 
+OPWRIGHT = (
+    "#include <opwright.h>\n"
+    + _FORWARD
+    + r"""
 template <class T>
 __global__ void backward_kernel(int64_t n, const T *grad_z, T *grad_x, T *grad_y) {
   const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -32,6 +37,7 @@ void my_op_backward(Tensor<const T> grad_z, Tensor<T> grad_x, Tensor<T> grad_y, 
   backward_kernel<<<(n + 255) / 256, 256, 0, stream>>>(n, grad_z.data(), grad_x.data(), grad_y.data());
 }
 """
+)
 
 _CHECK = """
 x, y = (torch.randn(5, device=DEVICE, requires_grad=True) for _ in range(2))
@@ -66,11 +72,7 @@ code = '''
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 
-template <class T>
-__global__ void forward_kernel(int64_t n, const T *x, const T *y, T *z) {
-  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < n) z[i] = FACTOR * x[i] - y[i];
-}
+FORWARD_KERNEL
 template <class T>
 __global__ void backward_kernel(int64_t n, const T *grad_z, T *grad_x, T *grad_y) {
   const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -99,20 +101,13 @@ std::vector<torch::Tensor> backward(torch::Tensor grad_z) {
 }
 '''
 module = load_inline("my_op_FACTOR", declared, code, functions=["forward", "backward"])
-class MyOp(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        return module.forward(x, y)
-    @staticmethod
-    def backward(ctx, grad_z):
-        return tuple(module.backward(grad_z))
-my_op = MyOp.apply
 """
 
 WORKERS = {
     "opwright": _BEGIN.replace("IMPORT", "from opwright import load") + _OPWRIGHT + _CHECK,
     "load_inline": _BEGIN.replace("IMPORT", "from torch.utils.cpp_extension import load_inline")
-    + _LOAD_INLINE
+    + _LOAD_INLINE.replace("FORWARD_KERNEL", _FORWARD)
+    + WRAPPED
     + _CHECK,
 }
 """Each prints the seconds from after the imports, the device being awake, to the right results."""

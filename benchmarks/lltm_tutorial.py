@@ -29,6 +29,7 @@ TUTORIAL = {"B": 16, "I": 32, "S": 128}
 BATCHES = (1, 4, 16, 64, 256, 1024)
 PYTHON, ATEN, CELL = "Python", "C++ on ATen", "fused cell"
 OURS = "lltm"
+FUSED = {"cpu": "**fused**, one operator", "cuda": "**fused cell**"}
 
 
 def measured(device: str, seconds: float | None) -> Report:
@@ -52,7 +53,7 @@ def measured(device: str, seconds: float | None) -> Report:
     )
 
 
-def table(report: Report) -> str:
+def table(report: Report, device: str) -> str:
     """Forward and backward at the tutorial's sizes, and times as fast as Python."""
     found = {
         (each.candidate, each.point.phase): each.time for each in report.measurements if each.point.sizes == TUTORIAL
@@ -65,7 +66,7 @@ def table(report: Report) -> str:
     for name in names:
         cells = [units.time(found[name, phase].median) for phase in ("forward", "backward", "both")]
         faster = ratios[PYTHON, "both"].median / (ratios[name, "both"].median if name != OURS else 1.0)
-        shown = f"**{name}**, one operator" if name == OURS else name
+        shown = FUSED[device] if name == OURS else name
         lines.append(f"| {shown} | {' | '.join(cells)} | {faster:.2f} |")
     return "\n".join(lines)
 
@@ -78,7 +79,7 @@ def section(report: Report, device: str) -> str:
         [
             f"Medians, {sizes}, float32{', one thread' if device == 'cpu' else ''}:",
             "",
-            table(report),
+            table(report, device),
             "",
             f"![Time and bandwidth of LLTM against the batch, by form and phase]({picture(device).name})",
             "",

@@ -22,6 +22,7 @@ SCRIPTS = (
     "legacy_call",
     "aten_build",
     "emulation",
+    "bench_honesty",
 )
 
 
@@ -44,7 +45,7 @@ def _machines(results: list[dict[str, Any]]) -> list[str]:
 
 
 def _row(result: dict[str, Any], name: str, value: float) -> str:
-    shown = f"{value:.0f}" if value >= 20 else f"{value:.2f}"
+    shown = f"{value:.0f}" if value >= 20 or isinstance(value, int) else f"{value:.2f}"
     return f"| {name} | {shown} | {result['targets'][name]} | `benchmarks/{result['name']}.py` |"
 
 

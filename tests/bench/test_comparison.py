@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Callable
 
@@ -125,3 +126,11 @@ def test_regressions_between_reports_are_the_operators_own(make_report: MakeRepo
     faster = dataclasses.replace(own, time=Interval(own.time.median / 2, own.time.low / 2, own.time.high / 2))
     after.measurements[0] = faster
     assert not regressed(compared(before, after), 0.05)
+
+
+def test_what_is_unknown_is_null_in_json(make_report: MakeReport) -> None:
+    after = make_report(sizes=(1,), phases=("forward",), factors={})
+    after.measurements = [dataclasses.replace(each, time=Interval(1.0, 0.0, math.inf)) for each in after.measurements]
+    (change,) = json.loads(compared(make_report(), after).to_json())["changes"]
+    assert change["ratio"]["high"] is None
+    assert change["verdict"] == "too noisy"

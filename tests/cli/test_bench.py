@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -228,3 +229,13 @@ def test_targets_that_cant_be_found(tmp_path: Path) -> None:
         done = run(target)
         assert done.exit_code == 1
         assert isinstance(done.exception, OpwrightError)
+
+
+def test_what_is_too_uncertain_is_counted(tmp_path: Path) -> None:
+    path = report(tmp_path / "a.json")
+    found = Report.read(path.read_text())
+    found.comparisons[0] = dataclasses.replace(found.comparisons[0], ratio=Interval(1.0, 0.5, 2.0), verdict="too noisy")
+    path.write_text(found.to_json())
+    done = run(path, "--fail-if-slower", "5%")
+    assert done.exit_code == 0
+    assert "ratios too uncertain to exclude that the operator is slower by 5%: 1" in done.output

@@ -70,4 +70,10 @@ OPWRIGHT("shape_of(x: f32[...]) -> (y: i64[4]) launch over 1, threads 1")
 __global__ void shape_of(Tensor<const float> x, Tensor<int64_t, 1> y) {
   for (int d = 0; d < 4; ++d) y[d] = d < x.ndim() ? x.size(d) : -1;
 }
+
+OPWRIGHT("filled(x: f32[N], m: int, k: int) -> (y: f32[N]) launch over m//(k-7)+N-m, threads 32, shared k*k")
+__global__ void filled(Tensor<const float, 1> x, int64_t m, int64_t k, Tensor<float, 1> y) {
+  const int64_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < y.size(0)) y[i] = 1;
+}
 """

@@ -74,6 +74,22 @@ def test_pointers_go_by_name(launched: opwright.Operators) -> None:
     assert launched.axpy(2.5, x[:0], y[:0]).shape == (0,)  # no grid of no blocks
 
 
+@pytest.mark.parametrize(
+    ("m", "k", "what"),
+    [
+        (0, 7, "what the launch is over along x can't be computed: it divides by zero, or doesn't fit 64 bits"),
+        (2**63 - 1, 8, "what the launch is over along x can't be computed: it divides by zero, or doesn't fit 64 bits"),
+        (-(2**63), 6, "what the launch is over along x can't be computed: it divides by zero, or doesn't fit 64 bits"),
+        (-(2**62), -1, "takes 162129586585337858 blocks along x, and a grid has at most 2147483647"),
+        (0, 2**32, "the shared memory of the launch can't be computed: it divides by zero, or doesn't fit 64 bits"),
+    ],
+)
+def test_launches_that_no_number_is_for(m: int, k: int, what: str, launched: opwright.Operators) -> None:
+    assert launched.filled(torch.zeros(40), 0, 1).tolist() == [1] * 40
+    with pytest.raises(opwright.KernelError, match=what):
+        launched.filled(torch.zeros(40), m, k)
+
+
 def test_shared_memory_and_the_elements_of_leading_axes(launched: opwright.Operators) -> None:
     x = torch.arange(75.0).reshape(3, 25)
     expected = torch.cat([piece.flip(0) for piece in x.flatten().split(32)]).reshape(3, 25)
@@ -124,7 +140,7 @@ def test_nvcc_compiles_it_and_the_library_loads_without_a_gpu(by_nvcc: KernelSou
     rows = _rows(by_nvcc.library({"T": DType.F32}, device="cuda"))
     assert list(rows) == [("round", "T=f32", "cuda"), ("axpy", "T=f32", "cuda")]
     rows = _rows(by_nvcc.library({}, device="cuda"))
-    assert [name for name, *_ in rows] == ["reverse", "transpose", "rowsum", "dropped", "shape_of"]
+    assert [name for name, *_ in rows] == ["reverse", "transpose", "rowsum", "dropped", "shape_of", "filled"]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -159,7 +175,7 @@ _KEPT: list[abi.Host] = []
 """A library refers to its host for ever."""
 
 
-def test_backends_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backends_by_name(monkeypatch: pytest.MonkeyPatch, write: Write) -> None:
     assert backend("emulate").name == "emulate"
     assert backend("emulate").device == "cpu"
     with pytest.raises(ToolchainError, match=r"backend='cuda' names no back end .* expected one of 'nvcc', 'nvrtc'"):
@@ -174,6 +190,9 @@ def test_backends_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     with pytest.raises(ToolchainError, match="the back end 'nvrtc' can't be used here: there is no nvrtc"):
         backend("nvrtc")
+    for wrong in (3, opwright.emulate, type(opwright.emulate())):
+        with pytest.raises(TypeError, match=r"^backend=.*, expected 'nvcc', 'nvrtc', 'emulate' or a back end, as opwr"):
+            opwright.load(write(CUDA, "no_backend.cu"), backend=wrong)  # type: ignore[arg-type] # what is tested
 
 
 class _Missing:

@@ -16,9 +16,10 @@ from opwright.bench.result import Result, write_result
 from opwright.bench.timing import Timing, interleaved, ratio
 
 if TYPE_CHECKING:
+    from opwright.bench.axes import Size
     from opwright.bench.candidates import Against
     from opwright.bench.operations import Given
-    from opwright.bench.run import Progress, Request
+    from opwright.bench.setting import Progress, Request
 
 __all__ = [
     "Comparison",
@@ -43,7 +44,7 @@ def bench(
     *,
     against: Against = (),
     signature: str | Sequence[str] | None = None,
-    axes: Mapping[str, Sequence[int] | int] | None = None,
+    axes: Mapping[str, Sequence[Size] | Size] | None = None,
     dtypes: Sequence[Any] | None = None,
     threads: Sequence[int] | int | None = None,
     devices: Sequence[str] = ("cpu",),
@@ -69,10 +70,10 @@ def bench(
             names; ``"module:name"`` or ``"file.py:name"`` of a function or a module; another source file with the same
             operator; a git revision of the operator's source; ``"compile:..."``: ``torch.compile`` of one of these.
         signature: where Opwright didn't build the operator: its signature; one for each of a pair of callables.
-        axes: sizes by axis; ``"..."``: of leading axes. Every combination is measured. An axis that isn't named gets a
-            size with which a call moves about 4 MiB.
-        dtypes: element types, as ``torch.float16`` or ``"float16"``: all type variables stand for the same one. By
-            default float32.
+        axes: sizes by axis; ``"..."``: of leading axes, of a pointwise operator too; values of scalar arguments.
+            Every combination is measured. An axis that isn't named gets a size with which a call moves about 4 MiB.
+        dtypes: element types, as ``torch.float16`` or ``"float16"``: what every type variable that allows it stands
+            for. By default float32.
         threads: PyTorch's intra-op threads; by default as many as it has now.
         devices: ``"cpu"``, ``"cuda"``, or ``"emulated"``: of a source file, the CUDA kernels, run on the CPU.
         phases: ``"forward"`` as in inference, without gradients; ``"backward"`` alone; ``"both"`` as in training.
@@ -103,7 +104,8 @@ def bench(
 
     from opwright.bench.candidates import named
     from opwright.bench.operations import Operations
-    from opwright.bench.run import Request, run
+    from opwright.bench.run import run
+    from opwright.bench.setting import Request
     from opwright.check.targets import subjects
 
     _check_words("phases", phases, ("forward", "backward", "both"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from opwright.bench.calls import Function, Tensors
+from opwright.bench.calls import Function, NoGradientError, Tensors
 from opwright.bench.report import Phase
 from opwright.check.subject import as_tuple
 
@@ -20,16 +20,20 @@ def disagreement(tensors: Tensors, ours: Function, other: Function, phases: Sequ
     """
     if tensors.subject.signature.generator is not None:
         return None
-    for phase in ("forward", "backward"):
-        if phase == "forward" or set(phases) & {"backward", "both"}:
-            expected, got = _values(tensors, ours, phase), _values(tensors, other, phase)
-            names = _names(tensors, phase)
-            if len(got) != len(expected):
-                return f"it gives {len(got)} results, the operator {len(expected)}"
-            for name, one, two in zip(names, got, expected, strict=True):
-                if said := _difference(name, one, two):
-                    return said
-    return None
+    return _of_phase(tensors, ours, other, "forward") or (
+        _of_phase(tensors, ours, other, "backward") if set(phases) & {"backward", "both"} else None
+    )
+
+
+def _of_phase(tensors: Tensors, ours: Function, other: Function, phase: Phase) -> str | None:
+    try:
+        expected, got = _values(tensors, ours, phase), _values(tensors, other, phase)
+    except NoGradientError:
+        return None
+    if len(got) != len(expected):
+        return f"it gives {len(got)} results, the operator {len(expected)}"
+    compared = zip(_names(tensors, phase), got, expected, strict=True)
+    return next((said for name, one, two in compared if (said := _difference(name, one, two))), None)
 
 
 def _values(tensors: Tensors, function: Function, phase: Phase) -> list[Any]:

@@ -8,15 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from opwright.errors import ArgumentError
 from opwright.signature import Binding, DType, Sample, Signature, bytes_moved, sample_at
 
+Size = int | float
+"""An axis' length; of a scalar argument, its value."""
+
 LEADING = "..."
 """The name of leading axes: of ``T[..., C]``, of a pointwise operator, of a batched one. They are one axis here."""
 
 _BYTES = 1 << 22
 """What a call moves at most where nobody said how large it is."""
 _LARGEST = 1 << 22
+_LEAST = range(1, 9)
 
 
-def parse_axis(text: str) -> tuple[str, tuple[int, ...]]:
+def parse_axis(text: str) -> tuple[str, tuple[Size, ...]]:
     """An axis and its sizes: ``B=16``, ``S=128,256``, ``N=10:100:10`` (both ends), ``B=1:4096:x2`` (times 2).
 
     Raises:
@@ -35,10 +39,10 @@ def parse_axis(text: str) -> tuple[str, tuple[int, ...]]:
     return name, sizes
 
 
-def _range(text: str) -> Iterator[int]:
+def _range(text: str) -> Iterator[Size]:
     parts = text.split(":")
     if len(parts) == 1:
-        yield int(text)
+        yield float(text) if "." in text or "e" in text else int(text)
         return
     first, last = int(parts[0]), int(parts[1])
     step = parts[2] if len(parts) == 3 else "1" if len(parts) == 2 else ""
@@ -51,31 +55,35 @@ def _range(text: str) -> Iterator[int]:
         size = size * factor + more
 
 
-def grid(sig: Signature, axes: Mapping[str, Sequence[int] | int]) -> list[dict[str, int]]:
-    """Every combination of the sizes that are given.
+def check_names(signatures: Sequence[Signature], axes: Mapping[str, object]) -> None:
+    """Whether each axis is one of an operator of the file.
 
     Raises:
-        ArgumentError: the signature has no such axis.
+        ArgumentError: one isn't.
     """
-    known = names(sig)
+    known = dict.fromkeys(name for sig in signatures for name in names(sig))
     for name in axes:
         if name not in known:
             listed = ", ".join(known) or "none"
-            raise ArgumentError(
-                f"{sig.name}() has no axis {name!r}; it has: {listed}\n  signature:    {sig.as_written}"
-            )
-    choices = [(sizes,) if isinstance(sizes, int) else tuple(sizes) for sizes in axes.values()]
-    return [dict(zip(axes, each, strict=True)) for each in itertools.product(*choices)]
+            written = "\n".join(f"  signature:    {sig.as_written}" for sig in signatures)
+            of = ", ".join(dict.fromkeys(f"{sig.name}()" for sig in signatures))
+            raise ArgumentError(f"{of} has no axis {name!r}; it has: {listed}\n{written}")
+
+
+def grid(sig: Signature, axes: Mapping[str, Sequence[Size] | Size]) -> list[dict[str, Size]]:
+    """Every combination of the sizes that are given for axes of this operator."""
+    own = {name: given for name, given in axes.items() if name in names(sig)}
+    choices = [(sizes,) if isinstance(sizes, (int, float)) else tuple(sizes) for sizes in own.values()]
+    return [dict(zip(own, each, strict=True)) for each in itertools.product(*choices)]
 
 
 def names(sig: Signature) -> tuple[str, ...]:
-    """What may be given a size: the axes, ``...`` where there are leading ones, and ints among the arguments."""
+    """What may be given a size: the axes, ``...`` where there are leading ones, and the scalar arguments."""
     leading = (LEADING,) if sig.broadcasts or sig.has_ellipsis else ()
-    ints = (scalar.name for scalar in sig.scalars if scalar.kind == "int")
-    return tuple(dict.fromkeys((*leading, *sig.axes, *ints)))
+    return tuple(dict.fromkeys((*leading, *sig.axes, *(scalar.name for scalar in sig.scalars))))
 
 
-def call_at(sig: Signature, sizes: Mapping[str, int], types: Mapping[str, DType]) -> Sample:
+def call_at(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType]) -> Sample:
     """The call of those sizes; axes that aren't named are all as large as the largest power of two that suits.
 
     That is: one that satisfies the signature, and with which a call moves no more than 4 MiB.
@@ -83,7 +91,7 @@ def call_at(sig: Signature, sizes: Mapping[str, int], types: Mapping[str, DType]
     Raises:
         ArgumentError: no call of those sizes satisfies the signature.
     """
-    open_axes = [name for name in (LEADING, *sig.axes) if name in names(sig) and name not in sizes]
+    open_axes = [name for name in _lengths(sig) if name not in sizes]
     if not open_axes:
         return _sample(sig, sizes, types)
     problem: ArgumentError | None = None
@@ -100,20 +108,27 @@ def call_at(sig: Signature, sizes: Mapping[str, int], types: Mapping[str, DType]
     raise ArgumentError(f"{problem}\n  likely fix:   say which sizes suit: {likely}") from problem
 
 
-def least_call(sig: Signature, sizes: Mapping[str, int], types: Mapping[str, DType]) -> Sample | None:
+def least_call(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType]) -> Sample | None:
     """A call that has next to nothing to do: each axis is 1 where the signature allows it; None if none is found."""
-    for size in range(1, 9):
-        for kept in ({}, {name: sizes[name] for name in names(sig) if name in sizes and name not in sig.axes}):
-            open_axes = [name for name in (LEADING, *sig.axes) if name in names(sig) and name not in kept]
-            try:
-                return _sample(sig, {**dict.fromkeys(open_axes, size), **kept}, types)
-            except ArgumentError:
-                continue
+    scalars = {name: size for name, size in sizes.items() if name not in _lengths(sig)}
+    for size in _LEAST:
+        try:
+            return _sample(sig, {**dict.fromkeys(_lengths(sig), size), **scalars}, types)
+        except ArgumentError:  # noqa: PERF203
+            continue
     return None
 
 
-def _sample(sig: Signature, sizes: Mapping[str, int], types: Mapping[str, DType]) -> Sample:
-    axes = {name: sizes[name] for name in sig.axes if name in sizes}
-    leading = (sizes[LEADING],) if LEADING in sizes else None
-    scalars = {name: sizes[name] for name in sizes if name not in sig.axes and name != LEADING}
+def _lengths(sig: Signature) -> list[str]:
+    """What has a length: not the scalars."""
+    return [name for name in names(sig) if name == LEADING or name in sig.axes]
+
+
+def _sample(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType]) -> Sample:
+    for name in _lengths(sig):
+        if int(sizes.get(name, 0)) != sizes.get(name, 0):
+            raise ArgumentError(f"{sig.name}(): {name} is {sizes[name]}, expected an integer: it is an axis")
+    axes = {name: int(sizes[name]) for name in sig.axes if name in sizes}
+    leading = (int(sizes[LEADING]),) if LEADING in sizes else None
+    scalars = {scalar.name: sizes[scalar.name] for scalar in sig.scalars if scalar.name in sizes}
     return sample_at(sig, Binding(axes, leading, types), scalars=scalars)

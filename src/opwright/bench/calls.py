@@ -11,9 +11,13 @@ import torch
 from opwright.bench.report import Phase
 from opwright.check.inputs import Case, positional
 from opwright.check.subject import Subject, as_tuple
-from opwright.signature import Sample
+from opwright.signature import Binding, DataAxis, Sample
 
 Function = Callable[..., Any]
+
+
+class NoGradientError(TypeError):
+    """What a function gives doesn't depend on its arguments, as autograd sees it."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,21 @@ class Tensors:
             n: self.arguments[n] for n in wanted if self.arguments[n] is not None and _has_gradient(self.arguments[n])
         }
 
+    def binding(self) -> Binding:
+        """What the signature's names stand for, axes whose length the kernel decides too: it is called for those."""
+        signature, known = self.subject.signature, self.sample.binding
+        if not signature.data_axes:
+            return known
+        made = as_tuple(self.subject.function(*positional(signature, self.arguments), **self.keywords))
+        self._restore()
+        decided = {
+            dim.name: size
+            for output, result in zip(signature.outputs, made, strict=True)
+            for dim, size in zip(reversed(output.dims), reversed(result.shape), strict=False)
+            if isinstance(dim, DataAxis)
+        }
+        return Binding({**known.axes, **decided}, known.ellipsis, known.types)
+
     @property
     def keywords(self) -> dict[str, Any]:
         """What an operator without input tensors takes beside its arguments."""
@@ -91,6 +110,7 @@ class Tensors:
 
     def task(self, function: Function, phase: Phase) -> Task:
         """A phase of a function's call; forward alone is as in inference, without gradients."""
+        self._restore()
         if phase == "forward":
             return self._forward(function)
         leaves = {name: value.detach().requires_grad_() for name, value in self.leaves.items()}
@@ -104,7 +124,7 @@ class Tensors:
 
         incoming = _incoming(forward())
         if not wanted or not incoming:
-            raise TypeError("no result of it has a gradient")
+            raise NoGradientError("no result of it has a gradient")
         if phase == "both":
             return self._both(function, current, wanted, incoming, forward)
         results: list[tuple[torch.Tensor, ...]] = [()]
@@ -122,11 +142,11 @@ class Tensors:
         if not self.originals:
             return Task((lambda: function(*given, **keywords)) if keywords else (lambda: function(*given)))
 
-        def restore() -> None:
-            for name, original in self.originals.items():
-                self.arguments[name].copy_(original)
+        return Task(lambda: function(*given, **keywords), self._restore)
 
-        return Task(lambda: function(*given, **keywords), restore)
+    def _restore(self) -> None:
+        for name, original in self.originals.items():
+            self.arguments[name].copy_(original)
 
     def _both(
         self,

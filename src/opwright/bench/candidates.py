@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
+import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from opwright.bench.calls import Candidate, Function
 from opwright.bench.expression import function_of, names_in
 from opwright.bench.revision import checked_out, is_revision
 from opwright.check.subject import Subject
-from opwright.check.targets import SOURCES, resolved, subjects
+from opwright.check.targets import is_source, resolved, subjects
 from opwright.errors import ArgumentError, SourceError
 
 Against = Mapping[str, Any] | Iterable[Any] | str | Callable[..., Any]
@@ -27,17 +27,26 @@ _OBJECT = re.compile(r"[\w./\\-]+:[A-Za-z_][\w.]*")
 
 
 def named(against: Against) -> dict[str, Any]:
-    """Every alternative by its name: the text itself, or the callable's own name."""
+    """Every alternative by its name: the text itself, or the callable's own name, with a number where that is taken."""
     if isinstance(against, Mapping):
         return dict(against)
-    if isinstance(against, str) or callable(against):
+    if isinstance(against, (str, os.PathLike)) or callable(against):
         against = (against,)
-    return {each if isinstance(each, str) else _name(each): each for each in against}
+    found: dict[str, Any] = {}
+    for each in against:
+        found[free(each if isinstance(each, str) else _name(each), found)] = each
+    return found
+
+
+def free(name: str, taken: Container[str]) -> str:
+    """The name, or the same with the first number that makes it another one than those."""
+    numbered = (f"{name} ({number})" for number in itertools.count(2))
+    return name if name not in taken else next(each for each in numbered if each not in taken)
 
 
 def _name(given: Any) -> str:
     if isinstance(given, os.PathLike):
-        return os.fspath(given)
+        return str(os.fspath(given))
     return str(getattr(given, "__name__", type(given).__name__))
 
 
@@ -74,8 +83,8 @@ class Alternatives:
         return Candidate(name, self._function(given))
 
     def _function(self, given: Any) -> Function:
-        if isinstance(given, os.PathLike) or (isinstance(given, str) and self._is_source(given)):
-            return self._build(Path(given), Path(given).resolve())
+        if isinstance(given, os.PathLike) or (isinstance(given, str) and is_source(given) and Path(given).exists()):
+            return self._build(Path(given))
         if isinstance(given, str):
             return self._called(given)
         if not callable(given):
@@ -90,21 +99,16 @@ class Alternatives:
             return function_of(text, arguments, self.folder)
         source = self.subject.sources[0].path if self.subject.sources else None
         if source is not None and is_revision(text, source):
-            return self._build(checked_out(text, source, self.folder), text)
+            return self._build(checked_out(text, source, self.folder))
         raise SourceError(
             f"{text!r} is no alternative to {self.subject.name}()\n"
             f"  expected:     an expression over {', '.join(arguments)}; module:name or file.py:name; a source file; "
             "a git revision of the operator's source; one of these after compile:"
         )
 
-    def _is_source(self, text: str) -> bool:
-        return Path(text).suffix in SOURCES and Path(text).exists()
-
-    def _build(self, path: Path, what: object) -> Function:
-        """The operator of the same name in another file, or the only one there; in a namespace of its own."""
-        mark = hashlib.sha256(str(what).encode()).hexdigest()[:8]
-        options = {**self.load_options, "namespace": f"{path.stem}_against_{mark}"}
-        found = {each.name: each for each in subjects(os.fspath(path), load_options=options)}
+    def _build(self, path: Path) -> Function:
+        """The operator of the same name in another file, or the only one there."""
+        found = {each.name: each for each in subjects(os.fspath(path), load_options=dict(self.load_options))}
         if self.subject.name not in found and len(found) != 1:
             listed = ", ".join(found) or "none"
             raise SourceError(f"{path} has no operator {self.subject.name}; it has: {listed}")

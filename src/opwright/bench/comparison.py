@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
-from opwright.bench.report import Interval, Measurement, Point, Report, Verdict
+from opwright.bench.report import Interval, Measurement, Point, Report, Verdict, finite
 
 _VOLATILE = ("load", "frequency")
 """Facts of a machine that are others at every run."""
@@ -57,6 +58,10 @@ class Compared:
     new: list[Lone] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     confidence: float = 0.99
+
+    def to_json(self) -> str:
+        """Everything, as JSON; null stands for what is infinite."""
+        return json.dumps(finite(asdict(self)), indent=2, allow_nan=False) + "\n"
 
 
 _Key = tuple[object, ...]

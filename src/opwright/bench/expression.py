@@ -20,12 +20,14 @@ _KNOWN = {"F": "import torch.nn.functional as F", "nn": "from torch import nn"}
 
 
 def names_in(text: str) -> set[str]:
-    """The names that an expression uses; none where the text is no expression."""
+    """The names that an expression uses and doesn't itself make; none where the text is no expression."""
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError:
         return set()
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    made = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return used - made - {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
 
 
 def function_of(text: str, arguments: Sequence[str], folder: Path) -> Callable[..., Any]:

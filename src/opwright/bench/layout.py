@@ -39,9 +39,8 @@ class Layout:
 
     def show(self, console: Console) -> None:
         """Print it; a label that is that of the row above isn't repeated."""
-        table = Table(
-            title=escape(self.title), title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
-        )
+        console.print(self.title, style="bold", markup=False, highlight=False, soft_wrap=True)
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
         for column in self.columns:
             name = escape(column.lstrip("<"))
             table.add_column(name, justify="left" if column.startswith("<") else "right", overflow="fold")

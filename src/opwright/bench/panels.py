@@ -18,7 +18,7 @@ _FACTOR = 16
 class Spot:
     """One measurement: where along the swept axis, seconds, and bytes a second where the traffic is known."""
 
-    size: int
+    size: float
     time: Interval
     bandwidth: Interval | None
     copy: float | None
@@ -39,12 +39,12 @@ class Panel:
     curves: dict[str, list[Spot]]
 
     @property
-    def sizes(self) -> list[int]:
+    def sizes(self) -> list[float]:
         """Those that were measured."""
         return sorted({spot.size for curve in self.curves.values() for spot in curve})
 
     @property
-    def copies(self) -> list[tuple[int, float]]:
+    def copies(self) -> list[tuple[float, float]]:
         """What a copy of as many bytes reaches, by size."""
         found = {spot.size: spot.copy for curve in self.curves.values() for spot in curve if spot.copy is not None}
         return sorted(found.items())

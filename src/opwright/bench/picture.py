@@ -162,7 +162,7 @@ def _plot(
     _scales(axes, panel, [found.median for curve in curves.values() for _, found in curve])
 
 
-def _curve(axes: Axes, name: str, curve: Sequence[tuple[int, Interval]], style: Style, scale: float) -> None:
+def _curve(axes: Axes, name: str, curve: Sequence[tuple[float, Interval]], style: Style, scale: float) -> None:
     sizes = [size for size, _ in curve]
     line = {key: value for key, value in style.items() if key != "hatch"}
     axes.plot(sizes, [found.median / scale for _, found in curve], label=name, markersize=5, linewidth=1.4, **line)

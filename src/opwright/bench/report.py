@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -18,7 +19,7 @@ class Point:
     Attributes:
         operator: the operator's name.
         phase: forward, backward, or both in one go.
-        sizes: the length of each axis of the signature, by name.
+        sizes: the length of each axis of the signature, by name; values that were given for scalars.
         dtypes: what each type variable stands for, as PyTorch names it: ``{"T": "float32"}``.
         device: ``"cpu"``, ``"cuda"`` or ``"emulated"``.
         threads: PyTorch's intra-op threads.
@@ -27,7 +28,7 @@ class Point:
 
     operator: str
     phase: Phase
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, int | float]
     dtypes: Mapping[str, str]
     device: str = "cpu"
     threads: int = 1
@@ -36,7 +37,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Interval:
-    """A median and the bounds of its confidence interval."""
+    """A median and the bounds of its confidence interval; infinite ones where samples are too few for any."""
 
     median: float
     low: float
@@ -129,7 +130,7 @@ class Report:
 
     def to_json(self) -> str:
         """Everything, as JSON; `read` takes it back."""
-        return json.dumps(asdict(self), indent=2) + "\n"
+        return json.dumps(finite(asdict(self)), indent=2, allow_nan=False) + "\n"
 
     def to_markdown(self) -> str:
         """The tables as Markdown."""
@@ -163,11 +164,25 @@ class Report:
             raise ValueError(f"this is no report of opwright bench: {type(error).__name__}: {error}") from error
 
 
+def finite(value: Any) -> Any:
+    """The same with null for what is infinite, which JSON can't say."""
+    if isinstance(value, dict):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _interval(facts: dict[str, Any]) -> Interval:
+    high = facts["high"]
+    return Interval(facts["median"], facts["low"], math.inf if high is None else high)
+
+
 def _measurement(facts: dict[str, Any]) -> Measurement:
     roofline = facts["roofline"] and Roofline(**facts["roofline"])
-    parts = {"point": Point(**facts["point"]), "time": Interval(**facts["time"]), "roofline": roofline}
+    parts = {"point": Point(**facts["point"]), "time": _interval(facts["time"]), "roofline": roofline}
     return Measurement(**{**facts, **parts, "samples": tuple(facts["samples"])})
 
 
 def _comparison(facts: dict[str, Any]) -> Comparison:
-    return Comparison(**{**facts, "point": Point(**facts["point"]), "ratio": Interval(**facts["ratio"])})
+    return Comparison(**{**facts, "point": Point(**facts["point"]), "ratio": _interval(facts["ratio"])})

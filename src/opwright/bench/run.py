@@ -1,72 +1,28 @@
-"""Measures an operator and its alternatives at every point that is asked for."""
+"""Measures operators and their alternatives at every point that is asked for."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
 from opwright.bench.agreement import disagreement
-from opwright.bench.axes import LEADING, call_at, grid, least_call
+from opwright.bench.at_point import AtPoint
+from opwright.bench.axes import LEADING, Size, call_at, check_names, grid
 from opwright.bench.calls import Candidate, Function, Task, Tensors
-from opwright.bench.candidates import Alternatives
-from opwright.bench.clock import Clock, clock_of
+from opwright.bench.candidates import Alternatives, free
+from opwright.bench.clock import clock_of
 from opwright.bench.machine import conditions, machine
-from opwright.bench.measure import Plan, Samples, measure
-from opwright.bench.operations import Operations
-from opwright.bench.report import Comparison, Measurement, Phase, Point, Report
-from opwright.bench.roofline import Machine, roofline, seconds, traffic
-from opwright.bench.statistics import interval, outliers, ratios, verdict
+from opwright.bench.report import Phase, Point, Report
+from opwright.bench.roofline import Machine
+from opwright.bench.setting import Request, Setting, note, sizes_label, type_choices
 from opwright.check.subject import Subject
-from opwright.errors import ArgumentError
-from opwright.signature import DType, Sample
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is measured next, how many points are done, and how many there are."""
-
-_SECONDS = 0.5
-"""For each candidate at a point."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What was asked for; see `opwright.bench`."""
-
-    axes: Mapping[str, Sequence[int] | int]
-    dtypes: Sequence[str] | None
-    threads: Sequence[int]
-    phases: Sequence[Phase]
-    cache: Literal["warm", "cold"]
-    flush: int | None
-    rounds: int | None
-    seconds: float | None
-    confidence: float
-    against: Mapping[str, Any]
-    operations: Operations
-    progress: Progress | None
-    rooflines: bool = True
-    visit: Callable[[Point, Mapping[str, Task]], None] | None = None
-    """Called with what would be timed at each point, in its place."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Points that differ in their sizes and phases only, with what they have in common."""
-
-    subject: Subject
-    types: Mapping[str, DType]
-    device: str
-    threads: int
-    candidates: Sequence[Candidate]
-    clock: Clock
-    machine: Machine
-    overheads: dict[tuple[str, Phase], float] = field(default_factory=dict)
+from opwright.errors import ArgumentError, SourceError
 
 
 def run(
@@ -80,75 +36,77 @@ def run(
         asked: sizes, element types, phases, and how.
     """
     report = Report(confidence=asked.confidence, machine={**machine(), **conditions()})
-    cases = [
-        (subject, types, device, threads)
-        for device, subjects in found.items()
-        for subject in subjects
-        for types in _types(subject, asked.dtypes)
-        for threads in asked.threads
-    ]
-    total, done = sum(len(grid(subject.signature, asked.axes)) * len(asked.phases) for subject, *_ in cases), 0
+    check_names([subject.signature for subjects in found.values() for subject in subjects], asked.axes)
+    total, done = _total(found, asked), 0
     with tempfile.TemporaryDirectory(prefix="opwright-bench-") as folder:
-        for subject, types, device, threads in cases:
-            with _threads(threads):
-                chosen = _candidates(subject, asked, Path(folder), load_options[device], device)
-                clock = clock_of(device, cold=asked.cache == "cold", flush=asked.flush)
-                where = "cuda" if device == "cuda" else "cpu"
-                setting = Setting(subject, types, device, threads, chosen, clock, Machine(clock, where))
-                for sizes in grid(subject.signature, asked.axes):
-                    _sizes(setting, sizes, asked, report, (done, total))
-                    done += len(asked.phases)
+        for setting in _settings(found, load_options, asked, report, Path(folder)):
+            for sizes in grid(setting.subject.signature, asked.axes):
+                _sizes(setting, sizes, asked, report, (done, total))
+                done += len(asked.phases)
     _noise(report)
     return report
 
 
-def _candidates(
-    subject: Subject, asked: Request, folder: Path, load_options: Mapping[str, Any], device: str
-) -> list[Candidate]:
-    made = Alternatives(subject, folder, load_options, device)
-    others = [made.of(name, given) for name, given in asked.against.items()]
-    return [Candidate(subject.name, subject.function), *others]
+def _total(found: Mapping[str, Sequence[Subject]], asked: Request) -> int:
+    signatures = [subject.signature for subjects in found.values() for subject in subjects]
+    each = [len(grid(sig, asked.axes)) * len(type_choices(sig, asked.dtypes)) for sig in signatures]
+    return sum(each) * len(asked.threads) * len(asked.phases)
 
 
-def _types(subject: Subject, dtypes: Sequence[str] | None) -> list[dict[str, DType]]:
-    """What type variables stand for: float32 where the signature allows it, or each type that was asked for."""
-    every = subject.signature.instances()
-    if dtypes is None:
-        return sorted(every, key=lambda types: [each is not DType.F32 for each in types.values()])[:1]
-    chosen = [
-        types
-        for name in dtypes
-        for types in every
-        if types and all(name in (t.value, t.torch_name) for t in types.values())
-    ]
-    if not chosen:
-        listed = ", ".join(dict.fromkeys(each.torch_name for types in every for each in types.values())) or "no choice"
-        raise ArgumentError(f"{subject.name}() has no element type {', '.join(dtypes)}; it has: {listed}")
-    return chosen
+def _settings(
+    found: Mapping[str, Sequence[Subject]],
+    load_options: Mapping[str, Mapping[str, Any]],
+    asked: Request,
+    report: Report,
+    folder: Path,
+) -> Iterator[Setting]:
+    """One after the other; each has its number of threads while it is the current one."""
+    for device, subjects in found.items():
+        clock = clock_of(device, cold=asked.cache == "cold", flush=asked.flush)
+        where = "cuda" if device == "cuda" else "cpu"
+        for subject in subjects:
+            alternatives = Alternatives(subject, folder, load_options[device], device)
+            candidates = _candidates(alternatives, asked, report, alone=len(subjects) == 1)
+            for types in type_choices(subject.signature, asked.dtypes):
+                for threads in asked.threads:
+                    with _threads(threads):
+                        yield Setting(subject, types, device, threads, candidates, clock, Machine(clock, where))
 
 
-def _sizes(setting: Setting, sizes: Mapping[str, int], asked: Request, report: Report, at: tuple[int, int]) -> None:
+def _candidates(made: Alternatives, asked: Request, report: Report, *, alone: bool) -> list[Candidate]:
+    """The operator and its alternatives; what suits another of the file's operators is no mistake."""
+    found = [Candidate(made.subject.name, made.subject.function)]
+    for name, given in asked.against.items():
+        try:
+            found.append(made.of(free(name, (made.subject.name,)), given))
+        except (ArgumentError, SourceError) as error:  # noqa: PERF203
+            if alone:
+                raise
+            note(report, f"{made.subject.name}: {error}")
+    return found
+
+
+def _sizes(setting: Setting, sizes: Mapping[str, Size], asked: Request, report: Report, at: tuple[int, int]) -> None:
     """All phases at one choice of sizes."""
     subject = setting.subject
     sample = call_at(subject.signature, sizes, setting.types)
-    shown = {
-        **({LEADING: sample.binding.ellipsis[0]} if sample.binding.ellipsis else {}),
-        **sample.binding.axes,
-        **sizes,
-    }
+    leading = {LEADING: sample.binding.ellipsis[0]} if sample.binding.ellipsis else {}
+    shown = {**leading, **sample.binding.axes, **sizes}
     tensors = Tensors(subject, sample, setting.machine.device)
     names = {name: dtype.torch_name for name, dtype in setting.types.items()}
-    label = ", ".join(f"{name}={size}" for name, size in shown.items())
-    candidates = _agreeing(setting, tensors, label, asked, report)
+    candidates = _agreeing(setting, tensors, sizes_label(shown), asked, report)
     for number, phase in enumerate(asked.phases):
         if asked.progress:
-            asked.progress(f"{subject.name}, {phase}, {label}, {setting.device}", at[0] + number, at[1])
+            asked.progress(f"{subject.name}, {phase}, {sizes_label(shown)}, {setting.device}", at[0] + number, at[1])
         point = Point(subject.name, phase, shown, names, setting.device, setting.threads, asked.cache)
         tasks = _tasks(candidates, tensors, phase, report)
-        if subject.name in tasks and asked.visit is not None:
+        if subject.name not in tasks:
+            continue
+        if asked.visit is not None:
             asked.visit(point, tasks)
-        elif subject.name in tasks:
-            _point(setting, point, sample, tasks, candidates, asked, report)
+        else:
+            by_name = {each.name: each for each in candidates}
+            AtPoint(setting, point, tensors.binding(), asked).measured(tasks, by_name, report)
 
 
 def _agreeing(setting: Setting, tensors: Tensors, label: str, asked: Request, report: Report) -> list[Candidate]:
@@ -157,111 +115,49 @@ def _agreeing(setting: Setting, tensors: Tensors, label: str, asked: Request, re
     kept = [ours]
     for other in others:
         here = other.at_a_point()
-        try:
-            said = disagreement(tensors, ours.function, here.function, asked.phases)
-        except Exception as error:  # noqa: BLE001 - whatever an alternative raises, the others are measured
-            said = f"it raised {type(error).__name__}: {error}"
+        said = _said(tensors, ours.function, here.function, asked.phases)
         if said is None:
             kept.append(here)
         else:
-            _note(report, f"{other.name}: not measured at {label or 'its only size'}: {said}")
+            note(report, f"{other.name}: not measured at {label or 'its only size'}: {said}")
     return kept
+
+
+def _said(tensors: Tensors, ours: Function, other: Function, phases: Sequence[Phase]) -> str | None:
+    try:
+        return disagreement(tensors, ours, other, phases)
+    except Exception as error:  # noqa: BLE001 - whatever an alternative raises, the others are measured
+        return f"it raised {type(error).__name__}: {error}"
 
 
 def _tasks(candidates: Sequence[Candidate], tensors: Tensors, phase: Phase, report: Report) -> dict[str, Task]:
     found = {each.name: _task(each.function, tensors, phase) for each in candidates}
     for name, task in found.items():
         if isinstance(task, str):
-            _note(report, f"{name}: no {phase}: {task}")
+            note(report, f"{name}: no {phase}: {task}")
     return {name: task for name, task in found.items() if isinstance(task, Task)}
 
 
 def _task(function: Function, tensors: Tensors, phase: Phase) -> Task | str:
-    """What to time, or why there is nothing."""
+    """What to time, once it was tried; or why there is nothing."""
     try:
-        return tensors.task(function, phase)
+        task = tensors.task(function, phase)
+        if task.before is not None:
+            task.before()
+        task.call()
     except (TypeError, RuntimeError) as error:
         return str(error)
-
-
-def _point(
-    setting: Setting,
-    point: Point,
-    sample: Sample,
-    tasks: Mapping[str, Task],
-    candidates: Sequence[Candidate],
-    asked: Request,
-    report: Report,
-) -> None:
-    seconds_here = _SECONDS * len(tasks) if asked.seconds is None else asked.seconds
-    samples = measure(tasks, setting.clock, Plan(seconds_here, asked.rounds, asked.confidence))
-    made = {candidate.name: candidate for candidate in candidates}
-    for name in tasks:
-        _add(setting, point, sample, made[name], samples, asked, report)
-    base = samples.rounds[setting.subject.name]
-    for name in list(tasks)[1:]:
-        ratio = ratios(samples.rounds[name], base, asked.confidence)
-        report.comparisons.append(Comparison(point, name, setting.subject.name, ratio, verdict(ratio)))
-    if not samples.steady:
-        _note(report, f"{point.operator}, {point.phase}: still became faster after the warm-up")
-
-
-def _add(
-    setting: Setting,
-    point: Point,
-    sample: Sample,
-    candidate: Candidate,
-    samples: Samples,
-    asked: Request,
-    report: Report,
-) -> None:
-    """A measurement with its roofline."""
-    took = samples.rounds[candidate.name]
-    time = interval(took, asked.confidence)
-    moved = traffic(setting.subject, sample.binding, point.phase) if asked.rooflines else None
-    shown = None
-    if moved is not None:
-        operations = asked.operations.of(setting.subject.signature, sample.binding, point.phase)
-        overhead = _overhead(setting, candidate, point)
-        shown = roofline(time.median, moved, setting.machine, overhead, operations, _arithmetic(setting))
-    calls = samples.calls[candidate.name]
-    report.measurements.append(Measurement(point, candidate.name, time, tuple(took), outliers(took), calls, shown))
-
-
-def _overhead(setting: Setting, candidate: Candidate, point: Point) -> float:
-    """Seconds of the candidate's call that has next to nothing to do."""
-    key = (candidate.name, point.phase)
-    if key not in setting.overheads:
-        setting.overheads[key] = 0.0
-        least = least_call(setting.subject.signature, point.sizes, setting.types)
-        if least is not None:
-            tensors = Tensors(setting.subject, least, setting.machine.device)
-            with contextlib.suppress(TypeError, RuntimeError):  # it may not take such sizes
-                setting.overheads[key] = seconds(tensors.task(candidate.function, point.phase), setting.clock)
-    return setting.overheads[key]
-
-
-def _arithmetic(setting: Setting) -> torch.dtype:
-    """The element type that kernels compute in: the halves as float."""
-    floating = [each for each in setting.types.values() if each.is_floating]
-    kind = floating[0] if floating else DType.F32
-    chosen: torch.dtype = getattr(torch, kind.accumulate.torch_name)
-    return chosen
-
-
-def _note(report: Report, text: str) -> None:
-    if text not in report.notes:
-        report.notes.append(text)
+    return task
 
 
 def _noise(report: Report) -> None:
     """What makes a machine noisy."""
     busy = [each for each in report.comparisons if each.verdict == "too noisy"]
     if busy:
-        _note(report, f"{len(busy)} of {len(report.comparisons)} comparisons are too noisy to conclude")
+        note(report, f"{len(busy)} of {len(report.comparisons)} comparisons are too noisy to conclude")
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load > 0.5 + max((m.point.threads for m in report.measurements), default=1):
-        _note(report, f"the load average is {load:.1f} on {cores} cores: other programs run")
+        note(report, f"the load average is {load:.1f} on {cores} cores: other programs run")
 
 
 @contextlib.contextmanager

@@ -73,12 +73,12 @@ def _layout(report: Report, operator: str) -> Layout:
     return Layout(worded(shared), columns, rows, len(varying), _advice(measured)).without_empty_columns()
 
 
-def _place(measured: list[Measurement], varying: list[Key]) -> Callable[[Measurement], tuple[int, ...]]:
+def _place(measured: list[Measurement], varying: list[Key]) -> Callable[[Measurement], tuple[float, ...]]:
     """Where a row belongs: sizes grow, everything else, candidates too, stays in the order in which it was measured."""
     told = {id(each): facts(each.point) for each in measured}
     order = {key: list(dict.fromkeys(each.get(key, "") for each in told.values())) for key in varying}
 
-    def of(measurement: Measurement) -> tuple[int, ...]:
+    def of(measurement: Measurement) -> tuple[float, ...]:
         mine = told[id(measurement)]
         return tuple(
             measurement.point.sizes.get(key.name, -1) if key.kind == "size" else order[key].index(mine.get(key, ""))

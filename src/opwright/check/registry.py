@@ -23,6 +23,7 @@ _MODULES = (
     "history",
     "bad_calls",
     "values",
+    "scalars",
     "far",
     "memory",
     "gradients",

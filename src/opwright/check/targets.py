@@ -39,7 +39,8 @@ def subjects(
     """The operators that `target` stands for; backwards go with their forwards.
 
     Args:
-        target: a source file; ``"module:name"`` or ``"file.py:name"``; the `Operators` that ``load`` gave; an
+        target: a source file, or one of its operators as ``"file.cpp:name"``; ``"module:name"`` or
+            ``"file.py:name"``; the `Operators` that ``load`` gave; an
             ``OpOverload`` (or its packet); a subclass of ``torch.autograd.Function``; a pair of callables, forward and
             backward; any callable.
         signature: the operator's, where Opwright didn't build it; two for a pair of callables.
@@ -126,8 +127,10 @@ def _named(
     if is_source(name):
         found = _of_namespace(load_files(name, **options), _loading(name, options))
         return [replace(subject, reference=reference) for subject in found]
-    target = resolved(name)
     where, _, attribute = name.rpartition(":")
+    if is_source(where):
+        return [_of_file(where, attribute, subjects(where, reference=reference, load_options=options))]
+    target = resolved(name)
     found = subjects(target, signature=signature, reference=reference)
     if where.endswith(".py"):
         folder, where = str(Path(where).absolute().parent), Path(where).stem
@@ -136,6 +139,15 @@ def _named(
         imports = (f"import {where}",)
     one = f"{where}.{attribute}"
     return [replace(s, imports=imports, expression=one if len(found) == 1 else f"{one}.{s.name}") for s in found]
+
+
+def _of_file(path: str, name: str, found: Sequence[Subject]) -> Subject:
+    """One of a file's operators."""
+    for subject in found:
+        if subject.name == name:
+            return subject
+    listed = ", ".join(subject.name for subject in found) or "none"
+    raise SourceError(f"{path} has no operator {name!r}; it has: {listed}")
 
 
 def _loading(name: str, options: dict[str, Any]) -> tuple[str, ...]:

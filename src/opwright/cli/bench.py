@@ -120,10 +120,10 @@ def _understood(check: Callable[[], None], profile: Path | None, limit: str | No
         raise click.BadParameter(str(error), param_hint="--fail-if-slower") from error
 
 
-def _axes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+def _axes(texts: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
     from opwright.bench.axes import parse_axis
 
-    found: dict[str, tuple[int, ...]] = {}
+    found: dict[str, tuple[float, ...]] = {}
     for text in texts:
         try:
             name, sizes = parse_axis(text)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,7 +90,7 @@ class Output:
         from opwright.bench.comparison import compared
 
         found = compared(before, after)
-        self._write(self.json, json.dumps(asdict(found), indent=2) + "\n")
+        self._write(self.json, found.to_json())
         self._write(self.markdown, changes.markdown(found))
         changes.show(found, self.console)
         if limit is None:
@@ -103,7 +102,7 @@ class Output:
 
     def _unclear(self, count: int, limit: float) -> None:
         if count:
-            said = f"{count} ratio(s) are too uncertain to exclude that the operator is slower by {100 * limit:g}%"
+            said = f"ratios too uncertain to exclude that the operator is slower by {100 * limit:g}%: {count}"
             self.console.print(said, style="yellow", soft_wrap=True)
 
     def _judged(self, wrong: list[str]) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from opwright.codegen.library import Instance, instance_name, library_text
+from opwright.codegen.instance import Instance, instance_name
+from opwright.codegen.library import library_text
 from opwright.codegen.source import DerivedSource, KernelSource
 
 __all__ = ["DerivedSource", "Instance", "KernelSource", "instance_name", "library_text"]

@@ -65,8 +65,13 @@ def find_backend(asked: str | Backend | None = None) -> Backend:
 
     Raises:
         ToolchainError: there is none of that name, or it can't be used; for None: there is none.
+        TypeError: `asked` is something else.
     """
     if asked is not None and not isinstance(asked, str):
+        if isinstance(asked, type) or not all(hasattr(asked, name) for name in ("name", "device", "suffix", "build")):
+            raise TypeError(
+                f"backend={asked!r}, expected 'nvcc', 'nvrtc', 'emulate' or a back end, as opwright.emulate(check=True)"
+            )
         return asked
     if not finders:
         raise ToolchainError("CUDA sources are built by opwright.cuda, which isn't imported: import opwright.cuda")

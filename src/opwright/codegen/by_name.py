@@ -167,16 +167,25 @@ def _bytes(kernel: Kernel, argument: Argument) -> str:
     return " * ".join([f"int64_t({BY_NAME[result.type.name].itemsize})", *sizes])
 
 
-def expression(expr: Expr, signature: Signature, known: Mapping[str, str] | None = None) -> str:
-    """An axis expression in C++; `known`: what stands for names that are no axes."""
+def expression(
+    expr: Expr, signature: Signature, known: Mapping[str, str] | None = None, number: str = "int64_t"
+) -> str:
+    """An axis expression in C++.
+
+    Args:
+        expr: the expression.
+        signature: whose axes it is of.
+        known: what stands for names that are no axes.
+        number: the type that it is computed in, with ``+``, ``-``, ``*`` and ``quotient``.
+    """
     if isinstance(expr, Constant):
-        return f"int64_t({expr.value})"
+        return f"{number}({expr.value})"
     if isinstance(expr, Binary):
-        left, right = expression(expr.left, signature, known), expression(expr.right, signature, known)
+        left, right = (expression(each, signature, known, number) for each in (expr.left, expr.right))
         if expr.operator == "//":
             return f"opwright::detail::quotient({left}, {right})"
         return f"({left} {expr.operator} {right})"
     assert isinstance(expr, Axis)  # noqa: S101 - there are no others
     if expr.name in signature.axes:
-        return f"a.call->axes[{signature.axes.index(expr.name)}]"
-    return (known or {})[expr.name]
+        return f"{number}(a.call->axes[{signature.axes.index(expr.name)}])"
+    return f"{number}({(known or {})[expr.name]})"

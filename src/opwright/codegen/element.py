@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from string import Template
 
+from opwright.codegen.instance import Instance
 from opwright.signature import DType, Signature, TensorParam, TypeRef
-from opwright.signature.derive import Derived, active
+from opwright.signature.derive import active
 from opwright.signature.model import OLD
-from opwright.sources import Argument, Kernel, match, template_variables
+from opwright.sources import Argument, match, template_variables
 from opwright.sources.match_pointwise import returns_result
 
 _CONTEXT = Template("""\
@@ -32,26 +33,16 @@ Scalar = Callable[[Argument], str]
 
 
 @dataclass(frozen=True)
-class Element:
+class Element(Instance):
     """One element of a pointwise instance, computed in C++ that has element `i` of each operand at ``t<place>[i]``.
 
+    The operands are those of its signature: the kernel's own, with old values, or a derivative's.
+
     Attributes:
-        kernel: whose function it runs.
-        signature: what the operands are: the kernel's own signature, with old values; or a derivative's.
-        types: the element type of each type variable.
         index: a number of its own within the library.
-        derived: which derivative of the function it is, if any.
-        wanted: the results of a derivative that it computes, bit by bit; 0: all.
-        dual: whether the values are computed on numbers that carry no derivatives, so that what lacks them is noticed.
     """
 
-    kernel: Kernel
-    signature: Signature
-    types: Mapping[str, DType]
-    index: int
-    derived: Derived | None = None
-    wanted: int = 0
-    dual: bool = False
+    index: int = 0
 
     def context(self) -> str:
         """The C++ of what is the same for all elements and, for a derivative, of the function that it is made of."""

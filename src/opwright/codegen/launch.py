@@ -18,7 +18,7 @@ from opwright.toolchain import line_directive
 # On one line, that of OPWRIGHT, which is where messages then point.
 _FUNCTION = Template(
     "$line\n${template}static void opwright_launch_$index(const opwright::detail::Arguments &a) { "
-    "const int64_t over[] = {$over}; const int threads[] = {$threads}; "
+    "const $number over[] = {$over}; const int threads[] = {$threads}; "
     "const opwright::detail::Grid grid(over, threads, $count, $shared); if (!grid) return; $arguments$allowance"
     "$kernel<<<grid.size(), dim3($block), size_t(grid.shared), static_cast<cudaStream_t>(a.stream())>>>($words); }\n"
 )
@@ -27,6 +27,7 @@ _ALLOWANCE = Template(
     "cudaFuncAttributeMaxDynamicSharedMemorySize, int(grid.shared))); "
 )
 _NUMEL = Template('opwright::detail::IntegerArgument{$count, "numel"}')
+_NUMBER = "opwright::detail::Whole"
 _USUAL_SHARED = 48 * 1024
 _STREAM = "::opwright::current_stream()"
 
@@ -53,10 +54,11 @@ def launcher(kernel: Kernel, launch: Launch, arguments: Sequence[Argument], inde
         line=line_directive(kernel.path.resolve(), kernel.line),
         template=f"template <{', '.join('class ' + name for name in template)}> " if template else "",
         index=index,
-        over=", ".join(expression(expr, kernel.signature, known) for expr in launch.over),
+        over=", ".join(expression(expr, kernel.signature, known, _NUMBER) for expr in launch.over),
         threads=", ".join(map(str, _block(launch))),
         count=len(launch.over),
-        shared=expression(shared, kernel.signature, known),
+        shared=expression(shared, kernel.signature, known, _NUMBER),
+        number=_NUMBER,
         arguments="".join(f"{_type(each.parameter)} p{i} = {words[i]}; " for i, each in enumerate(arguments)),
         allowance=_ALLOWANCE.substitute(kernel=function) if more else "",
         kernel=function,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from string import Template
 
 from opwright.codegen import by_name
+from opwright.codegen.instance import Instance
 from opwright.codegen.launch import launcher
 from opwright.codegen.pointwise import Loop
 from opwright.codegen.pointwise_cuda import CudaLoop
-from opwright.signature import DType, Signature
-from opwright.signature.derive import Derived
+from opwright.signature import Signature
 from opwright.sources import Argument, Kernel, match, template_variables
 
 _LIBRARY = Template("""\
@@ -55,40 +54,6 @@ static const unsigned char ranks[] = {$ranks};
       $statement
     });""")
 _ROW = Template('  {"$name", "$instance", "$device", &opwright_generated_entry_$index, $strided},')
-
-
-@dataclass(frozen=True)
-class Instance:
-    """A kernel for certain element types.
-
-    Attributes:
-        kernel: the author's function.
-        types: the element type of each type variable.
-        signature: the operator's, where it isn't the kernel's own: one with old values, or a derivative's.
-        derived: which derivative of the function it is, if any.
-        wanted: the results of a derivative that it computes, bit by bit; 0: all.
-        dual: whether derivatives of a pointwise function may be asked for.
-        cuda: whether it is part of a CUDA text.
-    """
-
-    kernel: Kernel
-    types: Mapping[str, DType]
-    signature: Signature
-    derived: Derived | None = None
-    wanted: int = 0
-    dual: bool = False
-    cuda: bool = False
-
-    @property
-    def name(self) -> str:
-        """Its name in the table."""
-        return instance_name(self.types, self.wanted)
-
-
-def instance_name(types: Mapping[str, DType], wanted: int = 0) -> str:
-    """An instance as its table row has it: ``T=f32,U=i64``, and the results that it computes: ``T=f32,wanted=3``."""
-    names = [f"{variable}={dtype.value}" for variable, dtype in types.items()]
-    return ",".join(names + [f"wanted={wanted:x}"] * (wanted != 0))
 
 
 def library_text(source: str, user: str, instances: Sequence[Instance], device: str = "cpu") -> str:
@@ -158,9 +123,7 @@ def _statement(instance: Instance, arguments: Sequence[Argument], index: int) ->
     """What stands before the entry, and what the entry does with the call `a`."""
     kernel = instance.kernel
     if instance.signature.pointwise:
-        loop = (CudaLoop if instance.cuda else Loop)(
-            kernel, instance.signature, instance.types, index, instance.derived, instance.wanted, dual=instance.dual
-        )
+        loop = (CudaLoop if instance.cuda else Loop)(**vars(instance), index=index)
         return loop.definitions(), loop.statement(partial(_argument, kernel))
     before = ""
     if launch := kernel.signature.launch:

@@ -10,8 +10,9 @@ from typing import ClassVar
 
 from opwright.codegen.backends import Backend, CudaText, find_backend
 from opwright.codegen.by_name import HONEST, caller
+from opwright.codegen.instance import Instance, instance_name
 from opwright.codegen.launch import with_streams
-from opwright.codegen.library import Instance, instance_name, library_text
+from opwright.codegen.library import library_text
 from opwright.errors import SourceError
 from opwright.signature import DType, Signature
 from opwright.signature.derive import Derived, with_derived

@@ -90,14 +90,14 @@ def sample(
     )
 
 
-def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, float] | None = None, seed: int = 0) -> Sample:
+def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, float] | None = None) -> Sample:
     """The call that fits a binding: every optional tensor is there, all are row-major, nothing broadcasts.
 
     Args:
         sig: the signature.
         binding: every axis, the shape of ``...`` where the signature has leading axes, every type variable.
-        scalars: values of scalars; others have their default or, without one, a value drawn.
-        seed: where those come from.
+        scalars: values of scalars; others have their default. Without one, a flag isn't set, an int is 1, and floats
+            lie between 0 and 1 in ascending order.
 
     Raises:
         ArgumentError: the sizes don't satisfy the signature.
@@ -116,12 +116,8 @@ def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, float] 
         low, high = _range(tensor, binding)
         if low >= high and 0 not in inputs[tensor.name]:
             raise report.error(f"{tensor.name} has elements, but there is no number in [{low}, {high})")
-    rng = random.Random(seed)  # noqa: S311 - test data
-    values = {
-        each.name: each.default if each.default is not None and each.name not in binding.axes
-        else _scalar(each, rng, binding)
-        for each in sig.scalars
-    }  # fmt: skip
+    rng = random.Random(0)  # noqa: S311 - chooses nothing: what is contiguous has one layout
+    values = {each.name: _plain(each, number, sig, binding) for number, each in enumerate(sig.scalars)}
     made = {t.name: _tensor(t, inputs[t.name], binding, rng, contiguous=True) for t in sig.tensors}
     return Sample(made, {**values, **(scalars or {})}, binding)
 
@@ -130,6 +126,17 @@ def _turned(sizes: Sequence[int], count: int) -> Sequence[int]:
     """The sizes from another one on: a source of random numbers that always gives its least one gets on, too."""
     at = count % len(sizes)
     return [*sizes[at:], *sizes[:at]]
+
+
+def _plain(scalar: ScalarParam, number: int, sig: Signature, binding: Binding) -> float | int | bool:
+    """A scalar's value where nobody says one."""
+    if scalar.kind == "int" and scalar.name in binding.axes:
+        return binding.axes[scalar.name]
+    if scalar.default is not None:
+        return scalar.default
+    if scalar.kind == "bool":
+        return False
+    return 1 if scalar.kind == "int" else (number + 1) / (len(sig.scalars) + 1)
 
 
 def _may_be_absent(tensor: TensorParam, sig: Signature) -> bool:

@@ -35,7 +35,7 @@ def bytes_moved(
         present: the names of the optional inputs that are given; None: all of them.
         with_residuals: count what is kept for the backward.
 
-    An axis whose length the kernel decides counts with its bound, or as 0 where it has none.
+    An axis whose length the kernel decides counts as `binding` says, with its bound, or as 0 where it has none.
     """
     read, written = _moved(sig, binding, present, with_residuals=with_residuals)
     return Traffic(sum(read.values()), sum(written.values()))
@@ -66,6 +66,9 @@ def _bytes(sig: Signature, tensor: TensorParam, binding: Binding) -> int:
     lead = binding.ellipsis or () if sig.has_leading(tensor) else ()
     sizes = []
     for dim in tensor.dims:
+        if not isinstance(dim, Expr) and dim.name in binding.axes:
+            sizes.append(binding.axes[dim.name])
+            continue
         expr = dim if isinstance(dim, Expr) else dim.bound
         sizes.append(0 if expr is None else expr.evaluate(binding.axes))
     return math.prod([*lead, *sizes]) * tensor.type.resolve(binding.types).itemsize

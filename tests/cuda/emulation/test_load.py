@@ -8,21 +8,8 @@ import torch
 
 import opwright
 from opwright.cuda.emulation import order
+from tests.cuda.kernels_for_front import CUDA
 
-ROUND = """#include <opwright/caffe.h>
-
-template <class T>
-__global__ void round_kernel(const int n, const T* in, T* out) {
-  CUDA_KERNEL_LOOP(i, n) { out[i] = in[i] >= T(0.5) ? T(1) : T(0); }
-}
-
-OPWRIGHT("round(x: T[...]) -> (y: T[...])")
-template <class T>
-void round(Tensor<const T> x, Tensor<T> y, cudaStream_t stream) {
-  round_kernel<<<CAFFE_GET_BLOCKS(x.numel()), CAFFE_CUDA_NUM_THREADS, 0, stream>>>(x.numel(), x.data(), y.data());
-  CUDA_POST_KERNEL_CHECK;
-}
-"""
 SOFTMAX = """#include <opwright.h>
 
 template <class T>
@@ -56,7 +43,7 @@ void softmax(Tensor<const T, 2> x, Tensor<T, 2> y, cudaStream_t stream) {
 
 
 def test_round(tmp_path: Path) -> None:
-    (tmp_path / "emulated_round.cu").write_text(ROUND)
+    (tmp_path / "emulated_round.cu").write_text(CUDA)
     ops = opwright.load(tmp_path / "emulated_round.cu", backend="emulate")
     x = torch.rand(3, 700, generator=torch.Generator().manual_seed(0))
     assert (ops.round(x) == (x >= 0.5)).all()

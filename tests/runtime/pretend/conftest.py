@@ -20,7 +20,7 @@ from torch.utils.backend_registration import rename_privateuse1_backend
 
 import opwright
 from opwright.codegen import KernelSource
-from opwright.codegen.library import Instance
+from opwright.codegen.instance import Instance
 from opwright.runtime.loading import load_sources
 from opwright.toolchain import Options, Unit, build
 

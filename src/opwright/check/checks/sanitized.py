@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from opwright.check.context import Context
 from opwright.check.races import reports, watched, within
-from opwright.check.registry import register
+from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
 from opwright.check.sanitizer import Done, asked, called, failed, run
 from opwright.toolchain import cache_root
@@ -37,6 +37,8 @@ def sanitizers(context: Context) -> Iterator[Finding]:
 def data_races(context: Context) -> Iterator[Finding]:
     """Kernels built with ThreadSanitizer, called from several threads, in a child process, race with nothing."""
     asked(context, "thread")
+    if any(word.startswith("-fopenmp") for source in context.subject.sources for word in source.options.extra_cflags):
+        raise Skipped("OpenMP's threads wait for each other in libgomp, unseen by ThreadSanitizer: use parallel_for")
     done = run(context, "thread", watched(_THREADS), threads=_THREADS)
     calls = done.stdout.count("\n")
     context.detail = f"{calls} calls, forward and backward, from {_THREADS} threads at once, in a child process"

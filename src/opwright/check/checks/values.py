@@ -36,8 +36,8 @@ def agreement(context: Context) -> Iterator[Finding]:
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         expected = subject.referred(all_copied(arguments))
-        got = _all_written(context, arguments, case)
-        return _judged(context, got, expected or (), "the reference")
+        got = all_written(context, arguments, case)
+        return differing(context, got, expected or (), "the reference")
 
     yield from _over_types(context, judge, values=_KINDS, unaligned=True)
     context.detail = f"{context.tried} calls against the reference"
@@ -54,8 +54,8 @@ def element_types(context: Context) -> Iterator[Finding]:
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         wide = {name: _as(value, _type_of(context, name, widest)) for name, value in arguments.items()}
-        expected = _all_written(context, wide, case, widest)
-        return _judged(context, _all_written(context, arguments, case), expected, f"what {_named(widest)} gives")
+        expected = all_written(context, wide, case, widest)
+        return differing(context, all_written(context, arguments, case), expected, f"what {_named(widest)} gives")
 
     for types in others:
         finding = context.find(judge, types=types, sizes=_SMALL, examples=_each(context, others))
@@ -72,8 +72,8 @@ def layouts(context: Context) -> Iterator[Finding]:
         raise Skipped("it is random or takes no tensor")
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
-        expected = _all_written(context, dense(arguments), case)
-        return _judged(context, _all_written(context, arguments, case), expected, "what contiguous arguments give")
+        expected = all_written(context, dense(arguments), case)
+        return differing(context, all_written(context, arguments, case), expected, "what contiguous arguments give")
 
     for types in context.run_types():
         found = context.find(
@@ -120,7 +120,7 @@ def determinism(context: Context) -> Iterator[Finding]:
         seen: list[Sequence[torch.Tensor]] = []
         for _ in range(calls):
             torch.manual_seed(context.seed)
-            seen.append(_all_written(context, all_copied(arguments), case))
+            seen.append(all_written(context, all_copied(arguments), case))
         for number, again in enumerate(seen[1:], 2):
             for k, (a, b) in enumerate(zip(seen[0], again, strict=True)):
                 if not identical(a, b):
@@ -148,12 +148,12 @@ def threads(context: Context) -> Iterator[Finding]:
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         with _threads(1):
-            expected = _all_written(context, all_copied(arguments), case)
+            expected = all_written(context, all_copied(arguments), case)
         for count in (2, max(before, 4)):
             for _ in range(3):
                 with _threads(count):
-                    got = _all_written(context, all_copied(arguments), case)
-                if finding := _judged(context, got, expected, "what one thread gives", _reordered(arguments)):
+                    got = all_written(context, all_copied(arguments), case)
+                if finding := differing(context, got, expected, "what one thread gives", _reordered(arguments)):
                     return Finding("depends-on-threads", f"{count} threads: {finding.message}")
         return None
 
@@ -187,7 +187,7 @@ def _of_types(finding: Finding, types: dict[str, DType], choices: Sequence[Any])
     return Finding(finding.kind, f"for {_named(types)}: {finding.message}", finding.reproducer)
 
 
-def _all_written(
+def all_written(
     context: Context, arguments: Arguments, case: Case, types: dict[str, DType] | None = None
 ) -> tuple[torch.Tensor, ...]:
     """The results, then what was overwritten."""
@@ -196,13 +196,14 @@ def _all_written(
     return (*results, *(arguments[t.name] for t in signature.mutated if arguments[t.name] is not None))
 
 
-def _judged(
+def differing(
     context: Context,
     got: Sequence[torch.Tensor],
     expected: Sequence[torch.Tensor],
     against: str,
     allowed: float | None = None,
 ) -> Finding | None:
+    """What is wrong with results, `got`; `against`: what others give, in words."""
     names = [param.name for param in (*context.subject.signature.outputs, *context.subject.signature.mutated)]
     for name, one, other in zip(names, got, expected, strict=False):
         if one.shape != other.shape:

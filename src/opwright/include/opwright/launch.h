@@ -34,19 +34,50 @@ inline int64_t leading(const opw_tensor &t, int rank) {
   return n;
 }
 
+/* A whole number of a launch, computed from axes and ints of the call: it has none where it doesn't fit, or `//` is by 0. */
+struct Whole {
+  int64_t value;
+  bool known = true;
+  Whole(int64_t v) : value(v) {}
+  Whole(int64_t v, bool k) : value(v), known(k) {}
+};
+inline Whole operator+(Whole a, Whole b) {
+  int64_t value;
+  const bool fits = !__builtin_add_overflow(a.value, b.value, &value);
+  return {value, fits && a.known && b.known};
+}
+inline Whole operator-(Whole a, Whole b) {
+  int64_t value;
+  const bool fits = !__builtin_sub_overflow(a.value, b.value, &value);
+  return {value, fits && a.known && b.known};
+}
+inline Whole operator*(Whole a, Whole b) {
+  int64_t value;
+  const bool fits = !__builtin_mul_overflow(a.value, b.value, &value);
+  return {value, fits && a.known && b.known};
+}
+inline Whole quotient(Whole a, Whole b) {
+  const bool fits = b.value != 0 && !(b.value == -1 && a.value == INT64_MIN);
+  return {fits ? quotient(a.value, b.value) : 0, fits && a.known && b.known};
+}
+
 /* How many blocks are launched along x, y and z; none where there is nothing to do. */
 struct Grid {
   int64_t blocks[3] = {1, 1, 1};
   int64_t shared;
 
-  Grid(const int64_t *over, const int *threads, int count, int64_t shared_bytes) : shared(shared_bytes) {
+  Grid(const Whole *sizes, const int *threads, int count, Whole shared_bytes) : shared(shared_bytes.value) {
     constexpr int64_t most[3] = {2147483647, 65535, 65535};
+    constexpr const char *unknown = " can't be computed: it divides by zero, or doesn't fit 64 bits";
     for (int d = 0; d < count; ++d) {
-      blocks[d] = over[d] > 0 ? (over[d] - 1) / threads[d] + 1 : 0;
+      const int64_t over = sizes[d].value;
+      if (!sizes[d].known) refuse("what the launch is over along ", "xyz"[d], unknown);
+      blocks[d] = over > 0 ? (over - 1) / threads[d] + 1 : 0;
       if (blocks[d] > most[d])
-        refuse("a launch over ", over[d], " with ", threads[d], " threads a block takes ", blocks[d], " blocks along ",
+        refuse("a launch over ", over, " with ", threads[d], " threads a block takes ", blocks[d], " blocks along ",
                "xyz"[d], ", and a grid has at most ", most[d]);
     }
+    if (!shared_bytes.known) refuse("the shared memory of the launch", unknown);
     if (shared < 0) refuse("a launch with ", shared, " bytes of shared memory");
   }
   explicit operator bool() const { return blocks[0] && blocks[1] && blocks[2]; }

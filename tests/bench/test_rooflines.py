@@ -1,0 +1,128 @@
+"""Traffic, operations, what binds a call, and the sentence that says so."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from opwright.bench.calls import Task
+from opwright.bench.clock import CpuClock
+from opwright.bench.operations import Operations
+from opwright.bench.roofline import Machine, roofline, traffic
+from opwright.check.subject import Subject
+from opwright.errors import ArgumentError
+from opwright.signature import Binding, DType, parse
+
+LLTM = parse("lltm(x: T[B, I], w: T[3*S, I+S], old: T[B, S]) -> (h: T[B, S]; gates: T[B, 3*S])")
+BACKWARD = parse(
+    "lltm_backward(grad_h: T[B, S], w: T[3*S, I+S], gates: T[B, 3*S]) -> (grad_x: T[B, I], grad_w: T[3*S, I+S])"
+)
+BINDING = Binding({"B": 2, "I": 3, "S": 5}, None, {"T": DType.F64})
+SUBJECT = Subject("lltm", LLTM, torch.neg, backward=BACKWARD, ours=True)
+
+
+class Fixed(Machine):
+    """A machine of round numbers: 1 GB/s, 1 GFLOP/s."""
+
+    def __init__(self) -> None:
+        super().__init__(CpuClock(), "cpu")
+
+    def copy_bandwidth(self, size: int) -> float:
+        return 1e9
+
+    def peak(self, dtype: torch.dtype) -> float:
+        return 1e9
+
+
+def test_bytes_of_each_phase_by_hand() -> None:
+    forward = traffic(SUBJECT, BINDING, "forward")
+    assert forward == {"x": 8 * 6, "w": 8 * 120, "old": 8 * 10, "h": 8 * 10}
+    backward = traffic(SUBJECT, BINDING, "backward")
+    assert backward == {"grad_h": 80, "w": 960, "gates": 240, "grad_x": 48, "grad_w": 960}
+    both = traffic(SUBJECT, BINDING, "both")
+    assert both == {**backward, "x": 48, "old": 80, "h": 80, "w": 2 * 960, "gates": 2 * 240}
+
+
+def test_bytes_of_a_backward_that_nobody_described() -> None:
+    foreign = Subject("lltm", LLTM, torch.neg)
+    assert traffic(foreign, BINDING, "forward") is not None
+    assert traffic(foreign, BINDING, "backward") is None
+
+
+MOVED = {"x": 100_000, "w": 850_000, "y": 50_000}
+
+
+def test_bound_by_memory_and_by_which_tensor() -> None:
+    found = roofline(1.25e-3, MOVED, Fixed(), 1e-6, None, torch.float32)
+    assert (found.bound_by, found.bytes, found.bandwidth) == ("memory", 1_000_000, 8e8)
+    assert found.advice == (
+        "it moves its bytes at 80 % of a copy's bandwidth; w is 85 % of the bytes: fewer bytes (a smaller element "
+        "type, fused neighbours) are what makes it faster"
+    )
+    even = roofline(1.25e-3, {"x": 500_000, "y": 500_000}, Fixed(), 1e-6, None, torch.float32)
+    assert "x and y are 100 % of the bytes" in even.advice
+    many = roofline(1e-3, dict.fromkeys("abcd", 250000), Fixed(), 1e-6, None, torch.float32)
+    assert "no tensor stands out" in many.advice
+
+
+def test_bound_by_the_call() -> None:
+    found = roofline(4e-6, {"x": 400, "y": 400}, Fixed(), 3e-6, None, torch.float32)
+    assert found.bound_by == "call overhead"
+    assert found.advice.startswith("a call that has next to nothing to do takes 3 µs, this one 4 µs: more work in each")
+
+
+def test_bound_by_arithmetic_where_operations_are_known() -> None:
+    found = roofline(1e-2, MOVED, Fixed(), 1e-6, 9e6, torch.float32)
+    assert (found.bound_by, found.peak) == ("arithmetic", 1e9)
+    assert found.advice == "it computes at 90 % of the measured peak: fewer operations make it faster"
+
+
+def test_bound_by_none_of_them() -> None:
+    unknown = roofline(1e-2, MOVED, Fixed(), 1e-6, None, torch.float32)
+    assert unknown.bound_by == "neither"
+    assert unknown.advice.startswith("bytes take 10 % of its time and the call 0 %: what is left is the kernel's")
+    assert "say how many operations" in unknown.advice
+    known = roofline(1e-2, MOVED, Fixed(), 1e-6, 1e6, torch.float32)
+    assert (known.bound_by, known.operations) == ("neither", 1e6)
+    assert "operations 10 %: none of them binds it" in known.advice
+
+
+def test_what_the_machine_can_do_is_measured_once() -> None:
+    counted: list[int] = []
+
+    class Counting(CpuClock):
+        def sample(self, task: Task, count: int) -> float:
+            counted.append(count)
+            return super().sample(task, count)
+
+    machine = Machine(Counting(), "cpu")
+    first = machine.copy_bandwidth(1 << 20)
+    samples = len(counted)
+    assert machine.copy_bandwidth(1 << 20) == first > 1e6
+    assert machine.peak(torch.float32) == machine.peak(torch.float32) > 1e6
+    assert samples < len(counted) <= 2 * samples
+
+
+def test_operations_over_the_axes() -> None:
+    given = Operations.given({"forward": "2*B*(I+S)*3*S", "backward": lambda **axes: math.prod(axes.values())})
+    assert given.of(LLTM, BINDING, "forward") == 2 * 2 * 8 * 15
+    assert given.of(LLTM, BINDING, "backward") == 30
+    assert given.of(LLTM, BINDING, "both") == 480 + 30
+    assert Operations.given(7.0).of(LLTM, BINDING, "forward") == 7.0
+    assert Operations.given(7.0).of(LLTM, BINDING, "both") is None
+    pointwise = Binding({}, (3, 4), {"T": DType.F32})
+    assert Operations.given("numel**2 / 2").of(parse("f(x: T) -> (y: T)"), pointwise, "forward") == 72
+
+
+@pytest.mark.parametrize("text", ["2*N", "B(", "B if I else S", "__import__('os')", "'B'", "B.real", "-B"])
+def test_what_is_no_number_of_operations(text: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        Operations.given(text).of(LLTM, BINDING, "forward")
+    assert str(caught.value) == (
+        f"operations={text!r} isn't an expression over the axes of lltm(): B, I, S\n"
+        "  expected:     axes, numbers, + - * / // ** and parentheses, as in '2*B*S'"
+    )
+    with pytest.raises(ArgumentError, match="operations of 'both': expected 'forward', 'backward'"):
+        Operations.given({"both": "1"})
