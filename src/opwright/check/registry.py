@@ -77,7 +77,13 @@ def all_checks() -> dict[str, Check]:
     """Every check by name, in the order in which they run."""
     for module in _MODULES:
         importlib.import_module(f"opwright.check.checks.{module}")
-    return dict(_CHECKS)
+    return dict(sorted(_CHECKS.items(), key=lambda item: _place(item[1])))
+
+
+def _place(check: Check) -> int:
+    """Whoever imported a check's module before hasn't changed when it runs; others' checks come last."""
+    module = check.body.__module__.rpartition(".")[2]
+    return _MODULES.index(module) if module in _MODULES else len(_MODULES)
 
 
 def chosen(
