@@ -140,6 +140,7 @@ def test_words_that_it_does_not_know() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inductor's own
 def test_a_compiled_alternative_and_cold_caches() -> None:
     report = opwright.bench(
         MY_OP, against=["compile:3 * x - y"], axes={"...": (64, 128)}, cache="cold", rounds=2, threads=1

@@ -89,7 +89,7 @@ def depends_on_threads(x: torch.Tensor) -> torch.Tensor:
 
 ZOO: list[tuple[Callable[..., Any], str, str]] = [
     (wrong_value, "agreement", "wrong-value"),
-    (wrong_when_large, "agreement", "wrong-value"),
+    (wrong_when_large, "agreement", "wrong-when-large"),
     (nan_lost, "agreement", "nan-lost"),
     (wrong_when_strided, "layouts", "wrong-when-strided"),
     (wrong_for_one_type, "element types", "wrong-element-type"),
@@ -164,3 +164,32 @@ def test_a_kernel_that_refuses_everything_is_not_said_to_have_passed(tmp_path: P
     report = opwright.check(source, only=("sizes", "inference mode"), level="quick")
     assert [o.status for o in report] == ["skipped", "skipped"]
     assert all("the kernel refused all" in o.detail for o in report)
+
+
+SCALED = "f(x: T[N], a: float = 1.0, b: float = 0.5) -> (y: T[N]) where T in (f32, f16)"
+
+
+@pytest.mark.parametrize(
+    ("body", "told", "kind"),
+    [
+        (lambda x, a, b: x * abs(a) + b, "for a=-1: ", "wrong-value"),
+        (lambda x, a, b: x * a + (b or 1), "for b=0: ", "wrong-value"),
+        (lambda x, a, b: x * a + (b if b != 2**20 else float("nan")), "for b=1.04858e+06: ", "not-finite"),
+    ],
+)
+def test_scalars_at_the_ends_of_their_range(body: Callable[..., Any], told: str, kind: str) -> None:
+    report = opwright.check(body, lambda x, a, b: x * a + b, signature=SCALED, level="quick", only=("scalars",))
+    assert report.kinds == {kind}, report
+    assert report.findings[0].message.startswith(told)
+    assert told[4:-2].replace("1.04858e+06", "1048576") in report.findings[0].reproducer.replace(" = ", "=")
+
+
+def test_rounding_of_huge_scalars_is_no_fault() -> None:
+    """What float32 can't hold beside a million is lost by the right operator as well."""
+
+    def cancels(x: torch.Tensor, a: float, b: float) -> torch.Tensor:
+        return ((x + a) - a) + b
+
+    report = opwright.check(cancels, cancels, signature=SCALED.replace(", f16", ""), level="quick", only=("scalars",))
+    assert report.ok, report
+    assert "a, b at 0, -1," in report.outcomes[0].detail

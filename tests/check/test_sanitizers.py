@@ -123,6 +123,18 @@ def test_what_is_asked_for_is_added(tmp_path: Path) -> None:
     assert said["sanitizers"] == said["data races"] == ("skipped", "it wasn't loaded from a source file")
 
 
+def test_openmp_is_not_judged(tmp_path: Path) -> None:
+    """What its threads wait for can't be seen: every value that one makes for another would be a race."""
+    path = tmp_path / "checked_openmp.cpp"
+    path.write_text(KERNEL.format(name="checked_openmp", body="2 * x[i]"))
+    ops = opwright.load(path, extra_cflags=["-fopenmp"])
+    (outcome,) = opwright.check(ops, only=("data races",))
+    assert (outcome.status, outcome.detail.partition(":")[0]) == (
+        "skipped",
+        "OpenMP's threads wait for each other in libgomp, unseen by ThreadSanitizer",
+    )
+
+
 TOLD = """
 ==================
 WARNING: ThreadSanitizer: data race (pid=7)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
-from opwright.check.compare import difference, identical
+from opwright.check.compare import difference, identical, other_zeros
 from opwright.check.context import Context
 from opwright.check.inputs import Arguments, Case, Values, all_copied, copied
 from opwright.check.points import dense
 from opwright.check.reference import excused
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
+from opwright.check.when import named
 from opwright.signature import DType, TensorParam
 
 _SMALL = (2, 1, 3, 0, 5, 8, 17)
 _LARGE = (1031, 257, 64, 33, 5, 2)  # small ones among them, so that tensors of many axes are found, too
+_DIVIDED = (*_LARGE, 100_003)
+"""The last one is enough for a `parallel_for` to be divided among three threads, along one axis alone."""
 _KINDS: tuple[Values, ...] = ("uniform", "special")
 
 
@@ -33,11 +37,11 @@ def agreement(context: Context) -> Iterator[Finding]:
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         before = all_copied(arguments)
-        got = _all_written(context, arguments, case)  # first: what it refuses, the reference needn't know
+        got = all_written(context, arguments, case)  # first: what it refuses, the reference needn't know
         expected = subject.referred(all_copied(before))
-        if (found := _judged(context, got, expected or (), "the reference")) is None or case.values != "special":
+        if (found := differing(context, got, expected or (), "the reference")) is None or case.values != "special":
             return found
-        return _judged(context, got, excused(subject, before, got, expected or ()), "the reference")
+        return differing(context, got, excused(subject, before, got, expected or ()), "the reference")
 
     found = next(_over_types(context, judge, values=_KINDS, unaligned=True), None)
     if found or (found := context.find(judge, sizes=_SMALL, values=("wide",))):
@@ -56,11 +60,12 @@ def element_types(context: Context) -> Iterator[Finding]:
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         wide = {name: _as(value, _type_of(context, name, widest)) for name, value in arguments.items()}
-        expected = _all_written(context, wide, case, widest)
-        return _judged(context, _all_written(context, arguments, case), expected, f"what {_named(widest)} gives")
+        expected = all_written(context, wide, case, widest)
+        return differing(context, all_written(context, arguments, case), expected, f"what {_named(widest)} gives")
 
     for types in others:
         finding = context.find(judge, types=types, sizes=_SMALL, examples=_each(context, others))
+        finding = finding or context.find(judge, types=types, sizes=_LARGE, max_numel=1 << 18, examples=3)
         if finding:
             yield Finding("wrong-element-type", f"for {_named(types)}: {finding.message}", finding.reproducer)
     context.detail = f"{context.tried} calls of {len(others)} element types against {_named(widest)}"
@@ -73,8 +78,8 @@ def layouts(context: Context) -> Iterator[Finding]:
         raise Skipped("it is random or takes no tensor")
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
-        expected = _all_written(context, dense(arguments), case)
-        return _judged(context, _all_written(context, arguments, case), expected, "what contiguous arguments give")
+        expected = all_written(context, dense(arguments), case)
+        return differing(context, all_written(context, arguments, case), expected, "what contiguous arguments give")
 
     for types in context.run_types():
         found = context.find(
@@ -105,34 +110,39 @@ def sizes(context: Context) -> Iterator[Finding]:
                 return Finding("wrong-shape", f"{output.name} has shape {tuple(got.shape)}, expected {tuple(expected)}")
         return None
 
-    for drawn, most in (((0, 1), 1 << 10), (_LARGE, 1 << 18)):
+    for drawn, most in (((0, 1), 1 << 10), (_DIVIDED, 1 << 18)):
         finding = context.find(judge, sizes=drawn, max_numel=most, examples=10 if most > 1 << 10 else None)
         if finding:
             empty = finding.kind == "raises" and most == 1 << 10
             yield Finding("fails-when-empty" if empty else finding.kind, finding.message, finding.reproducer)
-    context.detail = f"{context.tried} calls with sizes 0, 1 and up to {_LARGE[0]}"
+    context.detail = f"{context.tried} calls with sizes 0, 1 and up to {max(_DIVIDED)}"
 
 
 @register("determinism", group="values")
 def determinism(context: Context) -> Iterator[Finding]:
     """The same call gives the same bits; a random operator does after the same seed."""
 
-    def judge(case: Case, arguments: Arguments) -> Finding | None:
+    def judge(case: Case, arguments: Arguments, calls: int = 3) -> Finding | None:
         seen: list[Sequence[torch.Tensor]] = []
-        for _ in range(3):
+        for _ in range(calls):
             torch.manual_seed(context.seed)
-            seen.append(_all_written(context, all_copied(arguments), case))
+            seen.append(all_written(context, all_copied(arguments), case))
         for number, again in enumerate(seen[1:], 2):
             for k, (a, b) in enumerate(zip(seen[0], again, strict=True)):
                 if not identical(a, b):
                     return Finding("nondeterministic", f"result {k}: call number {number} of the same gives other bits")
         return None
 
-    for options in ({"sizes": _SMALL}, {"sizes": _LARGE, "max_numel": 1 << 18, "examples": 5}):
-        if finding := context.find(judge, **options):
-            yield finding
-            return
-    context.detail = f"{context.tried} calls, three times each"
+    def divided(case: Case, arguments: Arguments) -> Finding | None:
+        with _threads(max(torch.get_num_threads(), 4)):
+            return judge(case, arguments, 8)
+
+    finding = context.find(judge, sizes=_SMALL)
+    finding = finding or context.find(divided, sizes=_DIVIDED, max_numel=1 << 18, examples=3)
+    finding = finding or context.find(divided, sizes=_DIVIDED[::-1], max_numel=1 << 18, examples=3)
+    if finding:
+        yield finding
+    context.detail = f"{context.tried} calls, three times each, and eight times where they are large"
 
 
 @register("threads", group="values")
@@ -144,16 +154,16 @@ def threads(context: Context) -> Iterator[Finding]:
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         with _threads(1):
-            expected = _all_written(context, all_copied(arguments), case)
+            expected = all_written(context, all_copied(arguments), case)
         for count in (2, max(before, 4)):
             for _ in range(3):
                 with _threads(count):
-                    got = _all_written(context, all_copied(arguments), case)
-                if finding := _judged(context, got, expected, "what one thread gives"):
+                    got = all_written(context, all_copied(arguments), case)
+                if finding := differing(context, got, expected, "what one thread gives", _reordered(arguments)):
                     return Finding("depends-on-threads", f"{count} threads: {finding.message}")
         return None
 
-    finding = context.find(judge, sizes=_LARGE, max_numel=1 << 18, examples=8 if context.level == "quick" else 20)
+    finding = context.find(judge, sizes=_DIVIDED, max_numel=1 << 18, examples=8 if context.level == "quick" else 20)
     context.detail = f"{context.tried} calls with 1, 2 and {max(before, 4)} threads"
     if finding:
         yield finding
@@ -164,11 +174,11 @@ def _over_types(context: Context, judge: Any, **options: Any) -> Iterator[Findin
     choices = context.run_types()
     for types in choices:
         if finding := context.find(judge, types=types, sizes=_SMALL, examples=_each(context, choices), **options):
-            yield _of_types(finding, types, choices)
+            yield named(context, judge, _of_types(finding, types, choices), types)
             return
     large = {**options, "sizes": _LARGE, "max_numel": 1 << 18, "values": ("uniform",)}
     if finding := context.find(judge, examples=8, **large):
-        yield finding
+        yield named(context, judge, finding, {})
 
 
 def _each(context: Context, choices: Sequence[Any]) -> int:
@@ -183,7 +193,7 @@ def _of_types(finding: Finding, types: dict[str, DType], choices: Sequence[Any])
     return Finding(finding.kind, f"for {_named(types)}: {finding.message}", finding.reproducer)
 
 
-def _all_written(
+def all_written(
     context: Context, arguments: Arguments, case: Case, types: dict[str, DType] | None = None
 ) -> tuple[torch.Tensor, ...]:
     """The results, then what was overwritten."""
@@ -192,17 +202,29 @@ def _all_written(
     return (*results, *(arguments[t.name] for t in signature.mutated if arguments[t.name] is not None))
 
 
-def _judged(
-    context: Context, got: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], against: str
+def differing(
+    context: Context,
+    got: Sequence[torch.Tensor],
+    expected: Sequence[torch.Tensor],
+    against: str,
+    allowed: float | None = None,
 ) -> Finding | None:
+    """What is wrong with results, `got`; `against`: what others give, in words."""
     names = [param.name for param in (*context.subject.signature.outputs, *context.subject.signature.mutated)]
     for name, one, other in zip(names, got, expected, strict=False):
         if one.shape != other.shape:
             return Finding("wrong-shape", f"{name} has shape {tuple(one.shape)}, {against} has {tuple(other.shape)}")
-        if found := difference(one, other, context.options.get("ulp")):
-            kind = "nan-lost" if found.loses_nan else "wrong-value"
-            return Finding(kind, f"{name} differs from {against}: {found}")
+        if found := difference(one, other, context.options.get("ulp") or allowed):
+            return Finding(found.kind, f"{name} differs from {against}: {found}")
+        if context.options.get("signed_zero") and (wrong := other_zeros(one, other)):
+            return Finding("negative-zero", f"{name}: {wrong} zeros have another sign than {against} gives them")
     return None
+
+
+def _reordered(arguments: Arguments) -> float:
+    """Ulp that sums of as many terms as there are elements may differ by in another order: they err as a walk does."""
+    most = max((v.numel() for v in arguments.values() if isinstance(v, torch.Tensor)), default=0)
+    return max(64.0, 4 * math.sqrt(most))
 
 
 @contextlib.contextmanager
