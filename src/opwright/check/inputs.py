@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
+from opwright.errors import ArgumentError
 from opwright.signature import DType, Sample, Signature, TensorSample, sample
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ Arguments = dict[str, Any]
 _SPECIAL = (0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"))
 _SPECIAL_SHARE = 0.25
 _WIDE = 8.0
+_ATTEMPTS = 20
+"""Choices of sizes for one call; hypothesis draws another call where none of them fits."""
 
 
 @dataclass(frozen=True)
@@ -125,14 +128,18 @@ def cases(
         values: kinds of values to draw from, the simplest first.
         unaligned: whether some calls have elements at odd addresses.
     """
+    from hypothesis import reject
     from hypothesis import strategies as st
 
-    options: dict[str, Any] = {"types": types, "max_numel": max_numel, "contiguous": contiguous}
+    options: dict[str, Any] = {"types": types, "max_numel": max_numel, "contiguous": contiguous, "attempts": _ATTEMPTS}
     if sizes is not None:
         options["sizes"] = tuple(sizes)
 
     def draw(rng: random.Random) -> Sample:
-        return sample(signature, rng, **options)
+        try:
+            return sample(signature, rng, **options)
+        except ArgumentError:  # the simplest sizes need not fit, and hypothesis begins with those
+            reject()
 
     return st.builds(
         Case,
