@@ -1,4 +1,7 @@
-"""Writes the measured table of README.md from benchmarks/results. ``--check``: status 1 if it isn't up to date."""
+"""Writes README.md's measured table from benchmarks/results, and its counts of the zoo.
+
+``--check``: status 1 if it isn't up to date.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- measured: begin (tools/readme_table.py) -->", "<!-- measured: end -->"
+ZOO_BEGIN, ZOO_END = "<!-- zoo: begin (tools/readme_table.py) -->", "<!-- zoo: end -->"
 SCRIPTS = (
     "edit_to_call",
     "call_overhead",
@@ -45,11 +49,25 @@ def _row(result: dict[str, Any], name: str, value: float) -> str:
     return f"| {name} | {shown} | {result['targets'][name]} | `benchmarks/{result['name']}.py` |"
 
 
+def zoo() -> str:
+    """What tools/zoo.py counted."""
+    result = json.loads((ROOT / "tests/check/zoo/result.json").read_text())
+    return (
+        f"Of {result['broken']} operators that are broken in one way each ([the zoo](tests/check/zoo/members.py)), "
+        f"it finds {result['found']} and names {result['named']}; of their {result['twins']} right twins, "
+        f"{result['passed']} pass."
+    )
+
+
 def updated(text: str) -> str:
-    """The README with the table in its place."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+    """The README with the table, and the zoo's counts, in their places."""
+    return _replaced(_replaced(text, BEGIN, END, table()), ZOO_BEGIN, ZOO_END, zoo())
+
+
+def _replaced(text: str, begin: str, end: str, inside: str) -> str:
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{inside}\n{end}{after}"
 
 
 def main() -> int:

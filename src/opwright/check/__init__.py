@@ -30,6 +30,7 @@ def check(
     ulp: float | None = None,
     straight_through: Sequence[str] = (),
     eps: float | None = None,
+    signed_zero: bool = False,
     sanitize: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Report:
@@ -49,6 +50,7 @@ def check(
         straight_through: ``("x",)`` or ``("round.x",)``: inputs whose gradient isn't meant to be the derivative, so
             isn't compared with it.
         eps: say how `torch.autograd.gradcheck` fares with this step in float32, and why.
+        signed_zero: whether zeros have to have the sign of the reference's.
         sanitize: which sanitizers the kernels are built with, in a process of their own, of ``"address"``,
             ``"undefined"``, ``"thread"``; none: the first two, unless `level` is ``"quick"``.
         progress: called with operator, check, how many are done, how many there are.
@@ -69,7 +71,13 @@ def check(
     wanted = tuple(sanitize.split(",") if isinstance(sanitize, str) else sanitize)
     also = adding(wanted)
     found = subjects(op, signature=signature, reference=reference, load_options=_loading(op, device))
-    options = {"ulp": ulp, "straight_through": tuple(straight_through), "eps": eps, "sanitize": wanted}
+    options = {
+        "ulp": ulp,
+        "straight_through": tuple(straight_through),
+        "eps": eps,
+        "signed_zero": signed_zero,
+        "sanitize": wanted,
+    }
     return run(found, level=level, only=only, skip=skip, also=also, seed=seed, options=options, progress=progress)
 
 

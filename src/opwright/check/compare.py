@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,9 +34,13 @@ class Difference:
     total: int
 
     @property
-    def loses_nan(self) -> bool:
-        """Whether a NaN has become a number."""
-        return self.expected != self.expected and self.got == self.got
+    def kind(self) -> str:
+        """What is wrong with it: a NaN or an infinity that is lost, or one where there should be none; or its value."""
+        if math.isnan(self.expected):
+            return "nan-lost"
+        if math.isinf(self.expected):
+            return "inf-lost"
+        return "wrong-value" if math.isfinite(self.got) else "not-finite"
 
     def __str__(self) -> str:
         """One sentence."""
@@ -57,7 +62,8 @@ def distance(got: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
         return torch.where(got == expected.to(got.dtype), 0.0, float("inf")).to(torch.float64)
     info = torch.finfo(got.dtype)
     wide = torch.complex128 if got.dtype.is_complex else torch.float64
-    a, b = got.detach().to(wide), expected.detach().to(wide)
+    a, exact = got.detach().to(wide), expected.detach().to(wide)
+    b = exact
     if not got.dtype.is_complex:
         b = torch.where(b.abs() > info.max, b.sign() * float("inf"), b)
     size = b.abs()
@@ -66,7 +72,7 @@ def distance(got: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
     ulp = (a - b).abs() / (scale * max(info.eps, _FLOAT64)).clamp_min(info.tiny)
     same = (a == b) | (torch.isnan(a) & torch.isnan(b))
     ulp = torch.where(same, 0.0, torch.where(torch.isfinite(a.abs()) & torch.isfinite(b.abs()), ulp, float("inf")))
-    return _with_rounding_to_infinity(ulp, a, b, info)
+    return _with_rounding_to_infinity(ulp, a, exact, info)
 
 
 def difference(got: torch.Tensor, expected: torch.Tensor, allowed: float | None = None) -> Difference | None:
@@ -87,7 +93,17 @@ def difference(got: torch.Tensor, expected: torch.Tensor, allowed: float | None 
     worst = int(torch.where(torch.isnan(ulp), float("inf"), ulp).argmax())
     index = tuple(int(i) for i in torch.unravel_index(torch.tensor(worst), got.shape)) if got.dim() else ()
     one, other = _number(got[index]), _number(expected[index])
+    if got.dtype.is_floating_point and abs(other) > (1 + 4 * torch.finfo(got.dtype).eps) * torch.finfo(got.dtype).max:
+        other = math.copysign(math.inf, other)
     return Difference(index, one, other, float(ulp[index]), int(wrong.sum()), got.numel())
+
+
+def other_zeros(one: torch.Tensor, other: torch.Tensor) -> int:
+    """How many zeros of both have different signs."""
+    if not one.dtype.is_floating_point:
+        return 0
+    both = (one == 0) & (other == 0)
+    return int((both & (torch.signbit(one) != torch.signbit(other))).sum())
 
 
 def identical(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -98,11 +114,14 @@ def identical(one: torch.Tensor, other: torch.Tensor) -> bool:
     return bool(same.all())
 
 
-def _with_rounding_to_infinity(ulp: torch.Tensor, a: torch.Tensor, b: torch.Tensor, info: torch.finfo) -> torch.Tensor:
-    """At the very end of the range, infinity and the largest number are neighbours."""
+def _with_rounding_to_infinity(
+    ulp: torch.Tensor, a: torch.Tensor, exact: torch.Tensor, info: torch.finfo
+) -> torch.Tensor:
+    """At the very end of the range, infinity and the largest number are neighbours; other infinities have none."""
     if a.is_complex():
         return ulp
-    near = (a.sign() == b.sign()) & (a.abs() >= info.max) & (b.abs() >= info.max * (1 - 4 * info.eps))
+    off = (exact.abs() / info.max - 1).abs()
+    near = (a.sign() == exact.sign()) & (a.abs() >= info.max) & (off <= 4 * max(info.eps, _FLOAT64))
     return torch.where(near, 0.0, ulp)
 
 

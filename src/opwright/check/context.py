@@ -98,7 +98,7 @@ class Context:
                 return
             tried[0] += 1
             self.tried += 1
-            if (finding := self._judged(judge, case)) is not None:
+            if (finding := self.judged(judge, case)) is not None:
                 last.append((case, finding))
                 raise _WrongError
 
@@ -122,15 +122,20 @@ class Context:
             return None
         return self._reproducible(*last[-1], shows) if last else None
 
-    def examples(self, wanted: int, **options: Any) -> Iterator[Case]:
+    def examples(self, wanted: int, *, patient: bool = False, **options: Any) -> Iterator[Case]:
         """Some calls that the kernel takes, not searched for anything.
+
+        Args:
+            wanted: how many.
+            patient: whether so many are needed that the time is of no account.
+            options: of :func:`opwright.signature.sample`.
 
         Raises:
             Skipped: it refuses all that were drawn.
         """
         found = 0
         for case in islice(self.drawn(**options), DRAWN * wanted):
-            if found == wanted or (self.late and found):
+            if found == wanted or (self.late and found and not patient):
                 return
             if self._takes(case):
                 found += 1
@@ -166,7 +171,8 @@ class Context:
         text = reproducer(self.subject, case.arguments(), shows, types=case.sample.binding.types)
         return replace(finding, reproducer=text)
 
-    def _judged(self, judge: Judge, case: Case) -> Finding | None:
+    def judged(self, judge: Judge, case: Case) -> Finding | None:
+        """What `judge` finds in one call; an error is a finding as well, unless the kernel refuses the call."""
         try:
             return judge(case, case.arguments())
         except Skipped:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ Values = Literal["uniform", "wide", "special"]
 Arguments = dict[str, Any]
 """A call's tensors and scalars by name, in the signature's order; None for an optional tensor that is left out."""
 
-_SPECIAL = (0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"))
+_SPECIAL = ((0.0, -0.0, 1.0, -1.0), (float("inf"), float("-inf")), (float("nan"),))
 _SPECIAL_SHARE = 0.25
 _WIDE = 8.0
 _ATTEMPTS = 20
@@ -34,7 +35,8 @@ class Case:
         sample: shapes, layouts, element types, ranges, scalars.
         seed: of the elements' values.
         values: ``"wide"``: what is floating lies in a range eight times as wide, where functions have other branches;
-            ``"special"``: a quarter of what is floating is zeros, infinities, NaN, the largest and least numbers.
+            ``"special"``: a quarter of what is floating is zeros, infinities, NaN, the largest and least numbers, those
+            whose exponential overflows; all of them, or those of one kind.
         unaligned: whether elements lie at odd addresses.
     """
 
@@ -74,12 +76,20 @@ def stored(made: TensorSample, generator: torch.Generator, values: Values = "uni
     if values == "wide":
         drawn *= _WIDE
     if values == "special":
-        info = torch.finfo(dtype)
-        table = torch.tensor([*_SPECIAL, info.max, info.min, info.tiny, info.eps], dtype=torch.float64)
+        table = _specials(torch.finfo(dtype), generator)
         chosen = table[torch.randint(len(table), (made.storage_size,), generator=generator)]
         is_special = torch.rand(made.storage_size, generator=generator) < _SPECIAL_SHARE
         drawn = torch.where(is_special, chosen, drawn)
     return drawn.to(dtype)
+
+
+def _specials(info: torch.finfo, generator: torch.Generator) -> torch.Tensor:
+    """Zeros and ones, infinities, NaN, or a type's extremes; or all of them, which hides the one behind the other."""
+    exponent = 2 * math.log(info.max)  # its exponential overflows, and it is far from doing so itself
+    kinds = [*_SPECIAL, (info.max, info.min, info.tiny, info.eps), (exponent, -exponent)]
+    chosen = int(torch.randint(2 * len(kinds), (), generator=generator))
+    every = [value for kind in (kinds[chosen : chosen + 1] or kinds) for value in kind]
+    return torch.tensor(every, dtype=torch.float64)
 
 
 def at_odd_address(storage: torch.Tensor) -> torch.Tensor:

@@ -16,7 +16,21 @@ LEVELS: tuple[Level, ...] = ("quick", "normal", "thorough")
 
 Body = Callable[["Context"], "Iterator[Finding]"]
 
-_MODULES = ("bad_calls", "values", "scalars", "memory", "gradients", "pytorch", "transforms", "sanitized", "emulated")
+# What runs in processes of its own comes first: what it finds may be what would damage this one. Then what is about the
+# first calls.
+_MODULES = (
+    "sanitized",
+    "history",
+    "bad_calls",
+    "values",
+    "scalars",
+    "far",
+    "memory",
+    "gradients",
+    "pytorch",
+    "transforms",
+    "emulated",
+)
 _CHECKS: dict[str, Check] = {}
 
 
@@ -35,6 +49,7 @@ class Check:
         body: yields what is wrong; raises `Skipped`.
         share: how much of a run's time it may take, beside other checks' shares.
         asked: whether it only runs where it, or its group, is asked for by name.
+        apart: whether it calls the operator in another process alone.
     """
 
     name: str
@@ -43,15 +58,16 @@ class Check:
     body: Body
     share: float
     asked: bool
+    apart: bool
 
 
 def register(
-    name: str, *, group: str, level: Level = "quick", share: float = 1.0, asked: bool = False
+    name: str, *, group: str, level: Level = "quick", share: float = 1.0, asked: bool = False, apart: bool = False
 ) -> Callable[[Body], Body]:
     """Make a function a check; see `Check`."""
 
     def add(body: Body) -> Body:
-        _CHECKS[name] = Check(name, group, level, body, share, asked)
+        _CHECKS[name] = Check(name, group, level, body, share, asked, apart)
         return body
 
     return add
@@ -61,7 +77,13 @@ def all_checks() -> dict[str, Check]:
     """Every check by name, in the order in which they run."""
     for module in _MODULES:
         importlib.import_module(f"opwright.check.checks.{module}")
-    return dict(_CHECKS)
+    return dict(sorted(_CHECKS.items(), key=lambda item: _place(item[1])))
+
+
+def _place(check: Check) -> int:
+    """Whoever imported a check's module before hasn't changed when it runs; others' checks come last."""
+    module = check.body.__module__.rpartition(".")[2]
+    return _MODULES.index(module) if module in _MODULES else len(_MODULES)
 
 
 def chosen(

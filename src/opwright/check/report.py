@@ -18,11 +18,13 @@ class Finding:
         kind: its name, for programs: ``"wrong-sign"``, ``"uninitialised"``, ``"race"``...
         message: what is wrong, and where, for people.
         reproducer: Python that shows it, to be pasted; empty where there is none.
+        harmful: whether the process that calls the operator may be damaged, or ends.
     """
 
     kind: str
     message: str
     reproducer: str = ""
+    harmful: bool = False
 
 
 @dataclass

@@ -50,16 +50,29 @@ def run(
     total = len(subjects) * len(checks)
     shares = sum(check.share for check in checks) or 1.0
     for subject in subjects:
-        if progress:
-            progress(subject.name, "building", len(report.outcomes), total)
-        _build(subject)
+        harm, built = "", False
         for check in checks:
+            if harm:
+                report.outcomes.append(Outcome(subject.name, check.name, "skipped", detail=harm))
+                continue
+            if not built and not check.apart:
+                if progress:
+                    progress(subject.name, "building", len(report.outcomes), total)
+                _build(subject)
+                built = True
             if progress:
                 progress(subject.name, check.name, len(report.outcomes), total)
             seconds = BUDGET[level] * check.share / shares
             context = Context(subject, level, seed, seconds, options or {})
             report.outcomes.append(outcome(check, context))
+            harm = _harm(report.outcomes[-1]) if check.apart else ""
     return report
+
+
+def _harm(made: Outcome) -> str:
+    """Why the operator isn't called in this process any more."""
+    kinds = ", ".join(finding.kind for finding in made.findings if finding.harmful)
+    return f"it isn't called in this process after what {made.check} found: {kinds}" if kinds else ""
 
 
 def _build(subject: Subject) -> None:

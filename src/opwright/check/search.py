@@ -16,6 +16,7 @@ from opwright.check.locate import locate
 from opwright.check.points import Point, dense, derivative, is_dense, of_case
 from opwright.check.registry import Skipped
 from opwright.check.report import Finding
+from opwright.check.saved import wrong_saved
 from opwright.check.showing import shown
 from opwright.check.vjp import incoming, repeated
 from opwright.signature import DType
@@ -136,14 +137,19 @@ class Search:
         """The same with the fault's name."""
         if finding.kind != "wrong-gradient":
             return finding
-        fault = locate(self._pool())
+        pool = self._pool()
+        fault = locate(pool)
+        if fault.kind == "wrong-gradient" and not self.second:
+            fault = wrong_saved(pool) or fault
         kind = _SECOND.get(fault.kind, "wrong-double-backward") if self.second else fault.kind
         return replace(finding, kind=kind, message=f"{fault.text}\n{finding.message}")
 
     def _pool(self) -> list[Comparison]:
         """What was wrong, at points of several shapes: those of the search and some more."""
         more = []
-        for case in self.context.examples(12, types=self.types, sizes=(2, 3), contiguous=True, max_numel=MOST):
+        for case in self.context.examples(
+            12, patient=True, types=self.types, sizes=(2, 3), contiguous=True, max_numel=MOST
+        ):
             point = self.point(case, case.arguments())
             if point and (comparison := self.compare(point)[1]).wrong:
                 more.append(comparison)

@@ -23,6 +23,9 @@ from opwright.signature.wiring import BACKWARD
 Target = Any
 """See :func:`subjects`."""
 
+_modules: dict[Path, tuple[int, Any]] = {}
+"""Files that were run, and when they had been changed: what a file registers with PyTorch can't be registered twice."""
+
 SOURCES = {".c", ".cpp", ".cc", ".cxx", ".c++", ".C", ".cu"}
 
 
@@ -102,6 +105,10 @@ def _module(where: str) -> Any:
     path = Path(where).absolute()
     if not path.exists():
         raise SourceError(f"{where}: there is no such file")
+    changed = path.stat().st_mtime_ns
+    known = _modules.get(path)
+    if known and known[0] == changed:
+        return known[1]
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None  # noqa: S101, PT018 - of a .py file there is one
     module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
@@ -110,6 +117,7 @@ def _module(where: str) -> Any:
         spec.loader.exec_module(module)
     finally:
         sys.path.remove(str(path.parent))
+    _modules[path] = changed, module
     return module
 
 

@@ -75,8 +75,8 @@ def sample(
     """
     chosen = {name: rng.choice(sig.allowed(name)) for name in sig.type_variables} | dict(types or {})
     absent = {t.name for t in sig.tensors if _may_be_absent(t, sig) and rng.random() < _ABSENT}
-    for _ in range(attempts):
-        binding = _draw(sig, rng, chosen, sizes)
+    for attempt in range(attempts):
+        binding = _draw(sig, rng, chosen, _turned(sizes, attempt))
         shapes = _shapes(sig, binding, _leading(sig, binding, absent, rng), max_numel)
         if shapes is not None:
             tensors = {
@@ -122,6 +122,12 @@ def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, float] 
     values = {each.name: _plain(each, number, sig, binding) for number, each in enumerate(sig.scalars)}
     made = {t.name: _tensor(t, inputs[t.name], binding, rng, contiguous=True) for t in sig.tensors}
     return Sample(made, {**values, **(scalars or {})}, binding)
+
+
+def _turned(sizes: Sequence[int], count: int) -> Sequence[int]:
+    """The sizes from another one on: a source of random numbers that always gives its least one gets on, too."""
+    at = count % len(sizes)
+    return [*sizes[at:], *sizes[:at]]
 
 
 def _plain(scalar: ScalarParam, number: int, sig: Signature, binding: Binding) -> float | int | bool:

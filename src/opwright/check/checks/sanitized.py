@@ -15,6 +15,7 @@ from opwright.toolchain import cache_root
 _PLACE = re.compile(r"#\d+ 0x\S+ in (.+?) (/\S+?\.\w+:\d+)")
 _UNDEFINED = re.compile(r"^(\S+?:\d+):\d+: runtime error: (.+)$", re.MULTILINE)
 _ADDRESS = re.compile(r"ERROR: AddressSanitizer: (\S+)")
+_WRITE = re.compile(r"^WRITE of size", re.MULTILINE)
 _KINDS = {"signed integer overflow": "integer-overflow", "division by zero": "division-by-zero"}
 _THREADS = 4
 _MEMORY = {
@@ -23,7 +24,7 @@ _MEMORY = {
 }
 
 
-@register("sanitizers", group="sanitizers", level="normal", share=1.0)
+@register("sanitizers", group="sanitizers", level="normal", share=1.0, apart=True)
 def sanitizers(context: Context) -> Iterator[Finding]:
     """Kernels built with AddressSanitizer and UndefinedBehaviorSanitizer, in a child process, report nothing."""
     done = run(context, ",".join(asked(context, "address", "undefined")), _MEMORY)
@@ -32,7 +33,7 @@ def sanitizers(context: Context) -> Iterator[Finding]:
         yield found
 
 
-@register("data races", group="races", level="normal", share=1.0, asked=True)
+@register("data races", group="races", level="normal", share=1.0, asked=True, apart=True)
 def data_races(context: Context) -> Iterator[Finding]:
     """Kernels built with ThreadSanitizer, called from several threads, in a child process, race with nothing."""
     asked(context, "thread")
@@ -58,7 +59,9 @@ def _memory(done: Done, files: tuple[str, ...]) -> Finding | None:
         places = [place for _, place in _PLACE.findall(done.stderr)]
         own = next((place for place in places if place.rpartition(":")[0] in files), [*places, *files][0])
         kind = "out-of-bounds" if "overflow" in address[1] else "bad-memory-access"
-        return Finding(kind, f"{own}: AddressSanitizer says {address[1]}{where}")
+        writes = bool(_WRITE.search(done.stderr))
+        what = "writes where it mustn't" if writes else "reads where it mustn't"
+        return Finding(kind, f"{own}: {what}: AddressSanitizer says {address[1]}{where}", harmful=writes)
     return _crashed(done)
 
 
@@ -78,7 +81,7 @@ def _races(done: Done, files: tuple[str, ...]) -> Finding | None:
 
 def _crashed(done: Done) -> Finding | None:
     if done.returncode < 0:
-        return Finding("crashes", f"the process ended by signal {-done.returncode}{called(done)}")
+        return Finding("crashes", f"the process ended by signal {-done.returncode}{called(done)}", harmful=True)
     if done.returncode and "ThreadSanitizer: reported" not in done.stderr:
         raise failed(done)
     return None

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
-from opwright.check.compare import difference, identical
+from opwright.check.compare import difference, identical, other_zeros
 from opwright.check.context import Context
 from opwright.check.inputs import Arguments, Case, Values, all_copied, copied
 from opwright.check.points import dense
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
+from opwright.check.when import named
 from opwright.signature import DType, TensorParam
 
 _SMALL = (2, 1, 3, 0, 5, 8, 17)
 _LARGE = (1031, 257, 64, 33)
+_DIVIDED = (*_LARGE, 100_003)
+"""The last one is enough for a `parallel_for` to be divided among three threads, along one axis alone."""
 _KINDS: tuple[Values, ...] = ("uniform", "special")
 
 
@@ -55,6 +59,7 @@ def element_types(context: Context) -> Iterator[Finding]:
 
     for types in others:
         finding = context.find(judge, types=types, sizes=_SMALL, examples=_each(context, others))
+        finding = finding or context.find(judge, types=types, sizes=_LARGE, max_numel=1 << 18, examples=3)
         if finding:
             yield Finding("wrong-element-type", f"for {_named(types)}: {finding.message}", finding.reproducer)
     context.detail = f"{context.tried} calls of {len(others)} element types against {_named(widest)}"
@@ -99,21 +104,21 @@ def sizes(context: Context) -> Iterator[Finding]:
                 return Finding("wrong-shape", f"{output.name} has shape {tuple(got.shape)}, expected {tuple(expected)}")
         return None
 
-    for drawn, most in (((0, 1), 1 << 10), (_LARGE, 1 << 18)):
+    for drawn, most in (((0, 1), 1 << 10), (_DIVIDED, 1 << 18)):
         finding = context.find(judge, sizes=drawn, max_numel=most, examples=10 if most > 1 << 10 else None)
         if finding:
             empty = finding.kind == "raises" and most == 1 << 10
             yield Finding("fails-when-empty" if empty else finding.kind, finding.message, finding.reproducer)
-    context.detail = f"{context.tried} calls with sizes 0, 1 and up to {_LARGE[0]}"
+    context.detail = f"{context.tried} calls with sizes 0, 1 and up to {max(_DIVIDED)}"
 
 
 @register("determinism", group="values")
 def determinism(context: Context) -> Iterator[Finding]:
     """The same call gives the same bits; a random operator does after the same seed."""
 
-    def judge(case: Case, arguments: Arguments) -> Finding | None:
+    def judge(case: Case, arguments: Arguments, calls: int = 3) -> Finding | None:
         seen: list[Sequence[torch.Tensor]] = []
-        for _ in range(3):
+        for _ in range(calls):
             torch.manual_seed(context.seed)
             seen.append(all_written(context, all_copied(arguments), case))
         for number, again in enumerate(seen[1:], 2):
@@ -122,11 +127,16 @@ def determinism(context: Context) -> Iterator[Finding]:
                     return Finding("nondeterministic", f"result {k}: call number {number} of the same gives other bits")
         return None
 
-    for options in ({"sizes": _SMALL}, {"sizes": _LARGE, "max_numel": 1 << 18, "examples": 5}):
-        if finding := context.find(judge, **options):
-            yield finding
-            return
-    context.detail = f"{context.tried} calls, three times each"
+    def divided(case: Case, arguments: Arguments) -> Finding | None:
+        with _threads(max(torch.get_num_threads(), 4)):
+            return judge(case, arguments, 8)
+
+    finding = context.find(judge, sizes=_SMALL)
+    finding = finding or context.find(divided, sizes=_DIVIDED, max_numel=1 << 18, examples=3)
+    finding = finding or context.find(divided, sizes=_DIVIDED[::-1], max_numel=1 << 18, examples=3)
+    if finding:
+        yield finding
+    context.detail = f"{context.tried} calls, three times each, and eight times where they are large"
 
 
 @register("threads", group="values")
@@ -143,11 +153,11 @@ def threads(context: Context) -> Iterator[Finding]:
             for _ in range(3):
                 with _threads(count):
                     got = all_written(context, all_copied(arguments), case)
-                if finding := differing(context, got, expected, "what one thread gives"):
+                if finding := differing(context, got, expected, "what one thread gives", _reordered(arguments)):
                     return Finding("depends-on-threads", f"{count} threads: {finding.message}")
         return None
 
-    finding = context.find(judge, sizes=_LARGE, max_numel=1 << 18, examples=8 if context.level == "quick" else 20)
+    finding = context.find(judge, sizes=_DIVIDED, max_numel=1 << 18, examples=8 if context.level == "quick" else 20)
     context.detail = f"{context.tried} calls with 1, 2 and {max(before, 4)} threads"
     if finding:
         yield finding
@@ -158,11 +168,11 @@ def _over_types(context: Context, judge: Any, **options: Any) -> Iterator[Findin
     choices = context.run_types()
     for types in choices:
         if finding := context.find(judge, types=types, sizes=_SMALL, examples=_each(context, choices), **options):
-            yield _of_types(finding, types, choices)
+            yield named(context, judge, _of_types(finding, types, choices), types)
             return
     large = {**options, "sizes": _LARGE, "max_numel": 1 << 18, "values": ("uniform",)}
     if finding := context.find(judge, examples=8, **large):
-        yield finding
+        yield named(context, judge, finding, {})
 
 
 def _each(context: Context, choices: Sequence[Any]) -> int:
@@ -187,17 +197,28 @@ def all_written(
 
 
 def differing(
-    context: Context, got: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], against: str
+    context: Context,
+    got: Sequence[torch.Tensor],
+    expected: Sequence[torch.Tensor],
+    against: str,
+    allowed: float | None = None,
 ) -> Finding | None:
     """What is wrong with results, `got`; `against`: what others give, in words."""
     names = [param.name for param in (*context.subject.signature.outputs, *context.subject.signature.mutated)]
     for name, one, other in zip(names, got, expected, strict=False):
         if one.shape != other.shape:
             return Finding("wrong-shape", f"{name} has shape {tuple(one.shape)}, {against} has {tuple(other.shape)}")
-        if found := difference(one, other, context.options.get("ulp")):
-            kind = "nan-lost" if found.loses_nan else "wrong-value"
-            return Finding(kind, f"{name} differs from {against}: {found}")
+        if found := difference(one, other, context.options.get("ulp") or allowed):
+            return Finding(found.kind, f"{name} differs from {against}: {found}")
+        if context.options.get("signed_zero") and (wrong := other_zeros(one, other)):
+            return Finding("negative-zero", f"{name}: {wrong} zeros have another sign than {against} gives them")
     return None
+
+
+def _reordered(arguments: Arguments) -> float:
+    """Ulp that sums of as many terms as there are elements may differ by in another order: they err as a walk does."""
+    most = max((v.numel() for v in arguments.values() if isinstance(v, torch.Tensor)), default=0)
+    return max(64.0, 4 * math.sqrt(most))
 
 
 @contextlib.contextmanager

@@ -1,0 +1,87 @@
+"""What is kept between calls is told from chance; what is far away is reached; small leaks are seen."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+from torch import Tensor
+
+import opwright
+from opwright.check import Report
+from opwright.check.checks.far import spread
+from opwright.check.heap import in_use
+from opwright.check.inputs import at_odd_address
+
+POINT = "f(x: T[N]) -> (y: T[N]) where T in (f32, f64)"
+
+
+def checked(function: object, only: str, signature: str = POINT) -> Report:
+    return opwright.check(function, signature=signature, level="quick", only=(only,))
+
+
+def test_what_counts_calls_keeps_state() -> None:
+    calls = [0]
+
+    def counting(x: Tensor) -> Tensor:
+        calls[0] += 1
+        return x + calls[0]
+
+    assert checked(counting, "history").kinds == {"keeps-state"}
+
+
+def test_what_keeps_the_largest_number_keeps_state() -> None:
+    most = [0.0]
+
+    def scaled(x: Tensor) -> Tensor:
+        most[0] = max([most[0], *x.tolist()])
+        return x + most[0]
+
+    report = checked(scaled, "history")
+    assert report.kinds == {"keeps-state"}
+    assert "where one with other numbers was between" in report.findings[0].message
+
+
+def test_chance_is_no_state() -> None:
+    def random(x: Tensor) -> Tensor:
+        return x + int.from_bytes(os.urandom(2), "little")
+
+    assert checked(random, "history").ok
+    assert checked(random, "determinism").kinds == {"nondeterministic"}
+
+
+def test_far_elements() -> None:
+    def wraps(x: Tensor) -> Tensor:
+        strides = [(stride + 2**31) % 2**32 - 2**31 for stride in x.stride()]
+        return torch.as_strided(x, x.shape, [abs(stride) % 8 for stride in strides]) + 0
+
+    matrix = "f(x: T[B, N]) -> (y: T[B, N]) where T in (f32, f64)"
+    assert checked(lambda x: x + 0, "far elements", matrix).ok
+    report = opwright.check(
+        lambda x: wraps(x) if max(x.stride()) > 2**29 else x + 0,
+        signature=matrix,
+        level="quick",
+        only=("far elements",),
+    )
+    assert report.kinds == {"index-overflow"}
+    assert "spread(x, " in report.findings[0].reproducer
+
+
+def test_spread() -> None:
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    for axis in range(3):
+        far = spread(x, axis, 2**31)
+        assert torch.equal(far, x)
+        assert far.stride()[axis] == 2**31
+    assert torch.equal(at_odd_address(x.reshape(-1)), x.reshape(-1))
+
+
+def test_the_heap_is_counted_to_the_byte() -> None:
+    before = in_use()
+    if before is None:  # another C library, or an older one
+        return
+    kept = [torch.empty(1000) for _ in range(100)]
+    after = in_use()
+    assert after is not None
+    assert 400_000 <= after - before <= 600_000
+    del kept

@@ -1,0 +1,130 @@
+"""Checks every broken operator of tests/check/zoo, and every right twin; writes zoo/result.json.
+
+``--level quick|normal|thorough`` (normal). ``NAME ...``: only those; what was written of the others stays. The checks
+run in another process: what a broken kernel does to that one is told, and the others go on in a new one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT))
+RESULT = ROOT / "tests/check/zoo/result.json"
+_HERE = "--here"
+
+
+def main() -> int:
+    """Status 1 where a broken operator isn't found and named, or a twin doesn't pass."""
+    from tests.check.zoo.members import MEMBERS
+
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("names", nargs="*", metavar="NAME")
+    arguments.add_argument("--level", default="normal", choices=["quick", "normal", "thorough"])
+    arguments.add_argument("--jobs", default=1, type=int, help="how many processes")
+    arguments.add_argument(_HERE, action="store_true", help=argparse.SUPPRESS)
+    given = arguments.parse_args()
+    if given.here:
+        for name in given.names:
+            _tell(json.dumps(_checked(name, given.level)))
+        return 0
+    names = given.names or [member.name for member in MEMBERS]
+    with ThreadPoolExecutor(given.jobs) as pool:
+        parts = pool.map(lambda part: _all(part, given.level), (names[k :: given.jobs] for k in range(given.jobs)))
+    rows = sorted((row for part in parts for row in part), key=lambda row: names.index(row["name"]))
+    if given.names and RESULT.exists():
+        before = {row["name"]: row for row in json.loads(RESULT.read_text())["rows"]}
+        again = before | {row["name"]: row for row in rows}
+        rows = [again[member.name] for member in MEMBERS if member.name in again]
+    result = _counted(rows)
+    _tell(", ".join(f"{key}: {value}" for key, value in result.items() if key != "rows"))
+    RESULT.write_text(json.dumps(result, indent=1) + "\n")
+    return int(not result["named"] == result["passed"] == len(rows))
+
+
+def _all(names: list[str], level: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    while len(rows) < len(names):
+        rows += map(_shown, _apart(names[len(rows) :], level))
+    return rows
+
+
+def _apart(names: list[str], level: str) -> Iterator[dict[str, Any]]:
+    """What a process of its own tells of each, until it crashes at one."""
+    words = [sys.executable, __file__, *names, _HERE, "--level", level]
+    done = 0
+    waiting = {
+        "OMP_WAIT_POLICY": "passive",
+        **os.environ,
+    }  # threads that spin for work keep other processes from theirs
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=waiting) as child:
+        assert child.stdout is not None  # noqa: S101 - it was asked for
+        for line in child.stdout:
+            if line.startswith("{"):
+                done += 1
+                yield json.loads(line)
+    if done < len(names):
+        how = f"the process ended with status {child.returncode}"
+        yield {"name": names[done], "expected": "", "found": False, "named": False, "twin": False, "crash": how}
+
+
+def _checked(name: str, level: str) -> dict[str, Any]:
+    """The broken one by the checks that the table names; its twin by all of the level, and by those."""
+    from tests.check.zoo.members import MEMBERS
+
+    member = next(each for each in MEMBERS if each.name == name)
+    kinds = member.check(twin=False, level=level, only=member.checks).kinds
+    outcomes = list(member.check(twin=True, level=level))
+    if not {outcome.check for outcome in outcomes} & set(member.checks):
+        outcomes += member.check(twin=True, level=level, only=member.checks)
+    wrong = [o for o in outcomes if o.status in ("failed", "error")]
+    passed = any(o.check in member.checks and o.status == "passed" for o in outcomes)
+    return {
+        "name": name,
+        "level": level,
+        "expected": member.kind,
+        "kinds": sorted(kinds),
+        "found": bool(kinds),
+        "named": member.kind in kinds,
+        "twin": passed and not wrong,
+        "twin_checks": sum(o.status == "passed" for o in outcomes),
+        "twin_findings": sorted(f"{o.check}: {o.findings[0].kind if o.findings else o.detail}" for o in wrong),
+    }
+
+
+def _counted(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    import torch
+
+    return {
+        "torch": torch.__version__,
+        "broken": len(rows),
+        "found": sum(row["found"] for row in rows),
+        "named": sum(row["named"] for row in rows),
+        "twins": len(rows),
+        "passed": sum(row["twin"] for row in rows),
+        "rows": rows,
+    }
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    right = "ok " if row["named"] and row["twin"] else "BAD"
+    more = "".join(f"\n    {row[key]}" for key in ("twin_findings", "crash") if row.get(key))
+    _tell(f"{right} {row['name']}: expected {row['expected']}, found {', '.join(row.get('kinds', ()))}{more}")
+    return row
+
+
+def _tell(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
