@@ -193,3 +193,14 @@ def test_rounding_of_huge_scalars_is_no_fault() -> None:
     report = opwright.check(cancels, cancels, signature=SCALED.replace(", f16", ""), level="quick", only=("scalars",))
     assert report.ok, report
     assert "a, b at 0, -1," in report.outcomes[0].detail
+
+
+def test_sizes_that_do_not_fit_are_drawn_again() -> None:
+    """Hypothesis begins with the simplest sizes, all of them the first: they are too large together here."""
+
+    def outer(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x[:, None] * y
+
+    report = opwright.check(outer, only=("sizes", "threads"), signature="outer(x: T[N], y: T[M]) -> (z: T[N, M])")
+    assert report.ok, str(report)
+    assert all(outcome.status == "passed" and not outcome.detail.startswith("0 ") for outcome in report)

@@ -23,6 +23,8 @@ Arguments = dict[str, Any]
 _SPECIAL = ((0.0, -0.0, 1.0, -1.0), (float("inf"), float("-inf")), (float("nan"),))
 _SPECIAL_SHARE = 0.25
 _WIDE = 8.0
+_ATTEMPTS = 20
+"""Choices of sizes for one call; hypothesis draws another call where none of them fits."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ def cases(
     from hypothesis import reject
     from hypothesis import strategies as st
 
-    options: dict[str, Any] = {"types": types, "max_numel": max_numel, "contiguous": contiguous}
+    options: dict[str, Any] = {"types": types, "max_numel": max_numel, "contiguous": contiguous, "attempts": _ATTEMPTS}
     if sizes is not None:
         options["sizes"] = tuple(sizes)
 
@@ -154,8 +156,8 @@ def cases(
             before()
         try:
             return sample(signature, rng, **options)
-        except ArgumentError:
-            return reject()
+        except ArgumentError:  # the simplest sizes need not fit, and hypothesis begins with those
+            reject()
 
     return st.builds(
         Case,

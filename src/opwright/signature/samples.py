@@ -58,6 +58,7 @@ def sample(
     sizes: Sequence[int] = _SIZES,
     max_numel: int = 1 << 16,
     contiguous: bool = False,
+    attempts: int = _ATTEMPTS,
 ) -> Sample:
     """Draw inputs that satisfy the signature.
 
@@ -68,13 +69,14 @@ def sample(
         sizes: what axes are drawn from.
         max_numel: no input, output or residual has more elements.
         contiguous: row-major tensors only, without an offset.
+        attempts: how often axes are drawn that don't satisfy it before that is an error.
 
     Raises:
         ArgumentError: no axes from ``sizes`` were found that satisfy the signature.
     """
     chosen = {name: rng.choice(sig.allowed(name)) for name in sig.type_variables} | dict(types or {})
     absent = {t.name for t in sig.tensors if _may_be_absent(t, sig) and rng.random() < _ABSENT}
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(attempts):
         binding = _draw(sig, rng, chosen, _turned(sizes, attempt))
         shapes = _shapes(sig, binding, _leading(sig, binding, absent, rng), max_numel)
         if shapes is not None:
