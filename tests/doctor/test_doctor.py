@@ -145,7 +145,7 @@ def test_every_variable_of_ours_is_known() -> None:
     root = Path(opwright.__file__).parent
     text = "".join(path.read_text() for path in root.rglob("*.py") if path.parent.name != "doctor")
     read = set(re.findall(r"""(?:environ(?:\.get\(|\[)|^\w*VARIABLE\w* = )["'](OPWRIGHT_\w+)""", text, re.MULTILINE))
-    code = "".join(path.read_text() for path in root.rglob("*.cpp"))
+    code = "".join(path.read_text() for path in root.rglob("*.*") if path.suffix in (".cpp", ".h"))
     read |= set(re.findall(r'(?:getenv\(|variable\[?\]? = )"(OPWRIGHT_\w+)"', code))
     assert read <= OURS.keys()
     assert OURS.keys() - {"OPWRIGHT_LAUNCHER"} <= read
