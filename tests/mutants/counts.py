@@ -40,8 +40,8 @@ def sentence(counts: dict[str, Any]) -> str:
     """The same for README.md."""
     text = (
         f"Of {counts['checked']} mutants, made by machine of {counts['sources']} of the examples' sources, it catches "
-        f"{counts['caught']}; {counts['equivalent']} are equivalent to the source, and {counts['beyond']} only differ in "
-        "calls that it doesn't make"
+        f"{counts['caught']}; {counts['equivalent']} are equivalent to the source, and {counts['beyond']} only differ "
+        "in calls that it doesn't make"
     )
     return f"{text}, {counts['unexplained']} are unexplained" if counts["unexplained"] else text
 
