@@ -31,7 +31,7 @@ _LEAST = 60.0
 _TIMES = 6.0
 """How many times the unchanged source's seconds a mutant has."""
 _FIRST = ("agreement", "gradcheck", "gradgradcheck")
-_SKIPPED = ("pytorch", "bad calls", "leaks")
+_SKIPPED = ("pytorch", "bad calls", "leaks", "sanitizers")
 """Left out: what isn't about kernels but about their wiring, which no mutant changes."""
 
 
@@ -102,9 +102,9 @@ def _outcomes(example: Example, found: list[Subject], *, sanitized: bool) -> Ite
     """What the checks say, the quickest first; mutants that survive these are `sanitized`."""
     options = {**example.settings, "fail_fast": True, "shrink": False}
     for subject in found:  # before every element type is built, which takes longer than most mutants live
-        for check in chosen("quick", _FIRST):
+        for check in chosen("quick", _FIRST, example.skip):
             yield outcome(check, Context(subject, "quick", seconds=BUDGET["quick"], options=options))
-    yield from run(found, level="quick", skip=(*_SKIPPED, *_FIRST), options=options)
+    yield from run(found, level="quick", skip=(*_SKIPPED, *_FIRST, *example.skip), options=options)
     if not sanitized:
         return
     # AddressSanitizer's shadow has the size of all memory that there could be.

@@ -55,8 +55,8 @@ def with_scalars(case: Case, given: Mapping[str, float]) -> Case:
 def _judged(context: Context, case: Case) -> Finding | None:
     """What is wrong; nothing where rounding does it: then the reference is off as well, if computed no more exactly."""
     subject, types = context.subject, case.sample.binding.types
+    got = all_written(context, case.arguments(), case)  # first: what it refuses, the reference needn't know
     expected = subject.referred(all_copied(case.arguments())) or ()
-    got = all_written(context, case.arguments(), case)
     found = differing(context, got, expected, "the reference")
     if found is None or differing(context, got, _as_exact(context, case), "the reference") is None:
         return None

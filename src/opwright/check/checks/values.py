@@ -20,7 +20,7 @@ from opwright.check.when import named
 from opwright.signature import DType, TensorParam
 
 _SMALL = (2, 1, 3, 0, 5, 8, 17)
-_LARGE = (1031, 257, 64, 33, 5, 2)  # small ones among them, so that tensors of many axes are found, too
+_LARGE = (8209, 1031, 257, 64, 33, 5, 2)  # small ones among them, so that tensors of many axes are found, too
 _DIVIDED = (*_LARGE, 100_003)
 """The last one is enough for a `parallel_for` to be divided among three threads, along one axis alone."""
 _KINDS: tuple[Values, ...] = ("uniform", "special")
