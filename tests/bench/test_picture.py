@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import sys
 import xml.etree.ElementTree as ET
@@ -12,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from opwright.bench.panels import by_factor, panels
-from opwright.bench.picture import _styles, draw, require
-from opwright.bench.report import Report
+from opwright.bench.picture import _bounds, _styles, draw, require
+from opwright.bench.report import Interval, Report
 
 MakeReport = Callable[..., Report]
 mpl = pytest.importorskip("matplotlib")
@@ -94,3 +95,9 @@ def test_what_cant_be_drawn(make_report: MakeReport, tmp_path: Path) -> None:
         draw(make_report(), tmp_path / "bench.pdf")
     with pytest.raises(ValueError, match="nothing was measured, so there is nothing to draw"):
         draw(Report(), tmp_path / "bench.svg")
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, math.inf), (1.0, math.inf), (0.0, 9.0)])
+def test_an_interval_that_is_not_known_has_no_band(low: float, high: float) -> None:
+    assert _bounds(Interval(4.0, low, high), 2.0) == (2.0, 2.0)
+    assert _bounds(Interval(4.0, 3.0, 6.0), 2.0) == (1.5, 3.0)

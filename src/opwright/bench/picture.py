@@ -186,7 +186,8 @@ def _bars(axes: Axes, found: dict[str, Interval], styles: dict[str, Style], scal
 
 def _bounds(found: Interval, scale: float) -> tuple[float, float]:
     """An interval's bounds; the median where they aren't known."""
-    low, high = (each if math.isfinite(each) else found.median for each in (found.low, found.high))
+    known = found.low > 0 and math.isfinite(found.high)
+    low, high = (found.low, found.high) if known else (found.median, found.median)
     return low / scale, high / scale
 
 
