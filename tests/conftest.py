@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis.internal.conjecture import providers
 
 import opwright
 
@@ -31,6 +32,10 @@ for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.S
     if signal.getsignal(_number) is signal.SIG_IGN:
         with contextlib.suppress(ValueError):  # not the main thread
             signal.signal(_number, _handler)
+
+# hypothesis draws numbers, too, that it reads in the modules that are loaded: what a test finds would hang upon the
+# tests before it.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -44,7 +44,7 @@ def check(
         level: ``"quick"`` takes seconds, ``"normal"`` less than a minute for a small operator, ``"thorough"`` a night.
         only: names of checks or groups; none: all that the level has.
         skip: names of checks or groups to leave out.
-        seed: where all draws come from.
+        seed: where all draws come from. hypothesis also draws numbers that stand in modules of yours that are loaded.
         device: ``"emulated"``: of a source file, the CUDA kernels, run on the CPU.
         ulp: how far a value may be off, in units of its type's last place, in place of 64 (8 of halves).
         straight_through: ``("x",)`` or ``("round.x",)``: inputs whose gradient isn't meant to be the derivative, so

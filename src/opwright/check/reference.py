@@ -17,10 +17,17 @@ from opwright.check.compare import ULP, distance
 from opwright.check.inputs import Arguments, all_copied, copied
 from opwright.check.subject import Subject
 
-_ROUNDINGS = 64.0
-"""How many roundings of the arguments a result's own roundings may be worth, where it is ill-conditioned."""
+_ROUNDINGS = 16.0
+"""How many changes of the arguments a result's own roundings may be worth, where it is ill-conditioned."""
+_MOST = 8
+"""By how many units of the last place an argument is changed at most: not all by the same, or large ones that cancel
+each other would go on doing so."""
+_DRAWS = 3
+"""How many ways the arguments are changed: of one, two large numbers may get the same."""
 _FAR = 1024.0
 """How many times as large the second change of the arguments is."""
+_GROWS = 16.0
+"""By how much more the second change shows, at least, where it is no jump."""
 
 
 def excused(
@@ -36,10 +43,10 @@ def excused(
     """
     kind = computed_in(arguments)
     narrow = subject.referred(all_copied(arguments), kind) or ()
-    moved = (subject.referred(_moved(arguments, times * torch.finfo(kind).eps)) or () for times in (1, _FAR))
+    near, far = (_reached(subject, arguments, expected, times * torch.finfo(kind).eps) for times in (1, _FAR))
     return tuple(
         _ill_conditioned(one, _overflowed(one, other, low), *steps)
-        for one, other, low, *steps in zip(got, expected, narrow, *moved, strict=False)
+        for one, other, low, *steps in zip(got, expected, narrow, near, far, strict=False)
     )
 
 
@@ -61,30 +68,42 @@ def _overflowed(got: torch.Tensor, expected: torch.Tensor, narrow: torch.Tensor)
     return torch.where(same | lost, got.to(expected.dtype), expected)
 
 
-def _ill_conditioned(got: torch.Tensor, expected: torch.Tensor, near: torch.Tensor, far: torch.Tensor) -> torch.Tensor:
-    """`near` and `far` are what the reference gives where the arguments are other ones in their last places.
+def _reached(subject: Subject, arguments: Arguments, expected: Sequence[torch.Tensor], by: float) -> list[torch.Tensor]:
+    """How far each element is, at most, from what the reference gives for arguments that are a share `by` away."""
+    found = [torch.zeros_like(one, dtype=torch.float64) for one in expected]
+    for draw in range(_DRAWS):
+        given = subject.referred(_moved(arguments, by, draw)) or ()
+        for k, (one, other) in enumerate(zip(given, expected, strict=False)):
+            if one.dtype.is_floating_point and one.shape == other.shape:
+                found[k] = torch.maximum(found[k], (one - other).abs().double())  # NaN stays NaN
+    return found
 
-    Where a function jumps, both are as far away: on which side of the jump a number lies is no matter of rounding.
+
+def _ill_conditioned(got: torch.Tensor, expected: torch.Tensor, near: torch.Tensor, far: torch.Tensor) -> torch.Tensor:
+    """`near` and `far` say how far the reference goes where the arguments are other ones in their last places.
+
+    Where a function jumps, both are the same: on which side of the jump a number lies is no matter of rounding.
     """
-    if not _comparable(got, expected, near, far):
+    if not _comparable(got, expected):
         return expected
-    wide, step = got.to(expected.dtype), (near - expected).abs()
-    excused = ((wide - expected).abs() <= _ROUNDINGS * step) & ((far - expected).abs() >= _FAR / _ROUNDINGS * step)
-    return torch.where(excused & torch.isfinite(near), wide, expected)
+    wide = got.to(expected.dtype)
+    excused = ((wide - expected).abs() <= _ROUNDINGS * near) & (far >= _GROWS * near) & torch.isfinite(near)
+    return torch.where(excused, wide, expected)
 
 
 def _comparable(got: torch.Tensor, *others: torch.Tensor) -> bool:
     return got.dtype.is_floating_point and all(other.shape == got.shape for other in others)
 
 
-def _moved(arguments: Arguments, by: float) -> Arguments:
-    """Each floating number another one, by a share `by` of it."""
-    generator = torch.Generator().manual_seed(0)
+def _moved(arguments: Arguments, by: float, draw: int) -> Arguments:
+    """Each floating number another one, by a share of a few times `by`; 0 as it is."""
+    generator = torch.Generator().manual_seed(draw)
 
     def moved(value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point:
             return copied(value)
-        sign = torch.randint(0, 2, value.shape, generator=generator, dtype=torch.float64) * 2 - 1
-        return value.to(torch.float64) * (1 + by * sign)
+        drawn = torch.randint(0, 2 * _MOST, value.shape, generator=generator, dtype=torch.float64)
+        steps = torch.where(drawn < _MOST, drawn - _MOST, drawn - _MOST + 1)
+        return value.to(torch.float64) * (1 + by * steps)
 
     return {name: moved(value) for name, value in arguments.items()}
