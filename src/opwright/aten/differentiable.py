@@ -16,6 +16,7 @@ import torch
 
 from opwright.errors import OpwrightError, SignatureError, UnsupportedError
 from opwright.runtime.bound import Bound
+from opwright.runtime.documented import document_functions
 from opwright.runtime.lifetime import renew_in_forks
 from opwright.runtime.namespace import check_free, check_name, identifier
 from opwright.runtime.operators import Registered
@@ -83,6 +84,7 @@ def differentiable(
         if not current:
             _check_names(space, chain)
         renew(space, current, [chain], providers, lambda new: _DEFINED.update({(space, name): new}))
+        document_functions(_DEFINED[space, name])
         op = _DEFINED[space, name][name].op
     op.__reduce_ex__ = functools.partial(_reduce, space, name)  # type: ignore[method-assign] # on the instance alone
     return op

@@ -10,6 +10,7 @@ import torch
 
 from opwright.codegen import KernelSource
 from opwright.errors import SignatureError, SourceError
+from opwright.runtime.documented import document
 from opwright.runtime.operators import Registered
 from opwright.runtime.pickling import Restored, make_picklable, reduce_operators
 from opwright.runtime.registry import started
@@ -33,6 +34,7 @@ class Operators:
             make_picklable(self, name)
         for name in gone:
             delattr(self, name)
+        self.__doc__ = document(registered, sources)
 
     def __getattr__(self, name: str) -> torch._ops.OpOverload:
         """There is no operator of that name."""
