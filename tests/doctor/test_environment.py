@@ -10,9 +10,15 @@ from tests.broken import VARIABLES, script
 from tests.doctor.findings import Look, the, wrong
 
 RUNTIME = ("OPWRIGHT_RUNTIME", "rust", "OPWRIGHT_RUNTIME=rust names no runtime, expected native or python", "unset")
+LOG = (
+    "OPWRIGHT_LOG",
+    "loud",
+    "OPWRIGHT_LOG='loud' names no level, expected debug, info, warning",
+    "OPWRIGHT_LOG=debug",
+)
 
 
-@pytest.mark.parametrize(("name", "value", "text", "fix"), [*VARIABLES, RUNTIME])
+@pytest.mark.parametrize(("name", "value", "text", "fix"), [*VARIABLES, RUNTIME, LOG])
 def test_broken_variables(
     name: str, value: str, text: str, fix: str, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,9 +61,11 @@ def test_variables_that_are_fine_are_told_with_what_they_do(look: Look, monkeypa
     monkeypatch.setenv("MAX_JOBS", "3")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setenv("CPATH", "/nowhere/include")
+    monkeypatch.setenv("OPWRIGHT_LOG", "Info")
     found = look("environment")
     assert not wrong(found)
     assert the(found, "MAX_JOBS").text == "3: 3 compilers at once"
+    assert the(found, "OPWRIGHT_LOG").text == "Info: info is logged"
     assert the(found, "CUDA_VISIBLE_DEVICES").text == "0 (the GPUs that are seen)"
     assert the(found, "CPATH").state == "note"
     assert the(found, "TORCH_EXTENSIONS_DIR").text.endswith("(where the build cache is; judged in the section cache)")

@@ -6,9 +6,8 @@ import contextlib
 import os
 import re
 import shutil
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +15,7 @@ from types import ModuleType
 from opwright.aten.building import Extension, build_extension, is_cuda
 from opwright.aten.loading import import_module, load_library
 from opwright.errors import SourceError, ToolchainError, UnsupportedError
+from opwright.log import notice, progress
 from opwright.toolchain import cache_root
 from opwright.toolchain.cache import private_folder, unwritable, write_atomically
 from opwright.toolchain.plan import file_name
@@ -93,7 +93,7 @@ def load(
         with_cuda=any(map(is_cuda, files)) if with_cuda is None else with_cuda,
         program=is_standalone,
     )
-    library = build_extension(extension, _told(verbose)).path
+    library = build_extension(extension, notice if verbose else progress).path
     if build_directory is not None:
         library = _placed(library, Path(os.path.abspath(build_directory)), name if is_standalone else f"{name}.so")
     if is_standalone:
@@ -306,11 +306,3 @@ def _parted_with(folder: Path, names: re.Pattern[str], newest: Path) -> None:
         for path in sorted(found, key=lambda path: path.stat().st_ctime, reverse=True)[_FORMER:]:
             if abs(time.time() - path.stat().st_ctime) > _SPARED:
                 path.unlink()
-
-
-def _told(verbose: bool) -> Callable[[str], None]:
-    def say(line: str) -> None:
-        if verbose:
-            sys.stderr.write(f"opwright: {line}\n")
-
-    return say

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from opwright.codegen.backends import Backend, finders
 from opwright.errors import ToolchainError
+from opwright.log import logger
 
 __all__ = ["backend"]
 
@@ -48,7 +49,9 @@ def _best(known: Sequence[Backend]) -> Backend:
     for each in known:
         problem = each.missing()
         if not problem:
+            logger.debug("CUDA sources are compiled by %s", each.name)
             return each
+        logger.debug("CUDA sources can't be compiled by %s: %s", each.name, problem)
         problems.append("\n  " + f"{each.name}: {problem}".replace("\n", "\n    "))
     raise ToolchainError(
         f"nothing here can compile CUDA code{''.join(problems)}\n"

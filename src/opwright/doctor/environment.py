@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 import shlex
 import tempfile
 from collections.abc import Callable, Iterator
 
+from opwright import log
 from opwright.doctor.asking import SECONDS, ask
 from opwright.doctor.model import Finding, from_error, note, ok, wrong
 from opwright.errors import ToolchainError
@@ -23,6 +25,7 @@ OURS = {
     "OPWRIGHT_EMULATION_TIMEOUT": "seconds that an emulated launch may take",
     "OPWRIGHT_LAUNCHER": "a program that starts compilers, such as ccache",
     "OPWRIGHT_LEGACY": "1: what PyTorch had up to 0.4 is installed in every interpreter",
+    "OPWRIGHT_LOG": "debug, info or warning: what Opwright says of what it does",
     "OPWRIGHT_MEETING": "how many threads' kernels begin together under ThreadSanitizer; `opwright check` sets it",
     "OPWRIGHT_PRECOMPILE": "background, wait or off: when PyTorch's headers are compiled ahead",
     "OPWRIGHT_RUNTIME": "native or python",
@@ -85,6 +88,7 @@ def examine() -> Iterator[Finding]:
         "MAX_JOBS": lambda name: _read(name, jobs, "compilers at once"),
         "OPWRIGHT_COMPILE_TIMEOUT": lambda name: _read(name, time_limit, "seconds for one compiler"),
         "OPWRIGHT_CACHE_SIZE": lambda name: _read(name, size_limit, "bytes for the cache"),
+        "OPWRIGHT_LOG": lambda name: _read(name, lambda: logging.getLevelName(log.level() or 0).lower(), "is logged"),
         "OPWRIGHT_PRECOMPILE": _precompile,
         "OPWRIGHT_RUNTIME": _runtime,
         "OPWRIGHT_SANITIZE": _sanitize,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from opwright.legacy.flags import compile_words, options
 from opwright.legacy.missing import missing_objects, stand_ins, unresolved, waiting
 from opwright.legacy.package import unwritable
 from opwright.legacy.request import Request, is_cpp
+from opwright.log import notice
 from opwright.toolchain import Built, Options, Unit, build, find_compiler, include_line
 from opwright.toolchain.cache import write_atomically
 from opwright.toolchain.compiler import Language
@@ -35,7 +35,7 @@ def build_extension(request: Request, ffi: cffi.FFI) -> str:
     placed = _place(request, built.path)
     if request.verbose:
         how = "nothing to compile" if built.cached else f"compiled in {built.seconds:.1f} s"
-        _say(f"{request.name}: {how}; {placed}")
+        notice(f"{request.name}: {how}; {placed}")
     return placed
 
 
@@ -45,7 +45,7 @@ def compiled(request: Request, ffi: cffi.FFI) -> Built:
     built = _build(request, unit, how)
     names = unresolved(request, built.path)
     if request.verbose and missing_objects(request):
-        _say(f"{request.name}: {waiting(request, names)}")
+        notice(f"{request.name}: {waiting(request, names)}")
     if not names:
         return built
     made = stand_ins(request, names)
@@ -104,13 +104,9 @@ def _wrapper_text(ffi: cffi.FFI) -> str:
 
 def _build(request: Request, unit: Unit, how: Options) -> Built:
     try:
-        return build(unit, how, on_progress=_say if request.verbose else None)
+        return build(unit, how, on_progress=notice if request.verbose else None)
     except CompileError as error:
         raise CompileError(f"{error}{_hint(str(error))}") from None
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"opwright: {line}\n")
 
 
 def _hint(text: str) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from opwright.errors import ToolchainError
+from opwright.log import notice
 from opwright.toolchain import Built, Options, Unit, build, include_line
 from opwright.toolchain.symbols import symbols
 
@@ -126,4 +126,4 @@ def _say(line: str) -> None:
 
     if line.startswith("compiling"):
         line = f"building the TH library for PyTorch {torch.__version__} (once) ..."
-    sys.stderr.write(f"opwright: {line}\n")
+    notice(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -16,9 +17,11 @@ from opwright.codegen.backends import Backend, find_backend
 from opwright.codegen.devices import kernels, providers
 from opwright.codegen.source import relate
 from opwright.errors import SourceError
+from opwright.log import logger
 from opwright.runtime.interface import Provider
 from opwright.runtime.lifetime import renew_in_forks
 from opwright.runtime.namespace import Operators, check_free, check_name, identifier
+from opwright.runtime.profiling import profiled
 from opwright.runtime.registry import publish
 from opwright.runtime.reloading import changes, is_ours, renew
 from opwright.runtime.supported import check_supported
@@ -159,10 +162,14 @@ def load_sources(
     """Make operators of sources that have been read, in the namespace that `name` stands for."""
     backend = found[0].backend
     space = identifier(name) + (backend.suffix if backend else "")
-    relate(found)
-    with _LOCK:
-        ops = _reload(_LOADED[space], found, dtypes) if space in _LOADED else _load(space, found, dtypes)
-    _compile_now(ops, dtypes)
+    started, again = time.perf_counter(), space in _LOADED
+    with profiled(f"opwright::load {space}"):
+        relate(found)
+        with _LOCK:
+            ops = _reload(_LOADED[space], found, dtypes) if space in _LOADED else _load(space, found, dtypes)
+        _compile_now(ops, dtypes)
+    how, paths = "loaded again" if again else "loaded", _listed([source.path for source in found])
+    logger.info("%s %s in %.4f s, from %s", space, how, time.perf_counter() - started, paths)
     if watch:
         _watch(ops)
     return ops

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import torch
 
 from opwright import errors
 from opwright.errors import OpwrightError, ToolchainError
+from opwright.log import notice
 from opwright.runtime.abi import LibraryTable
 from opwright.toolchain import Built, Options, Unit, build, include_line
 from opwright.toolchain.build import look_up
@@ -181,10 +181,9 @@ def _unit() -> Unit:
 
 
 def _say(line: str) -> None:
-    if not line.startswith("compiling"):
-        sys.stderr.write(f"opwright: {line}\n")
-        return
-    sys.stderr.write(f"opwright: building the runtime for PyTorch {torch.__version__} (once) ...\n")
+    if line.startswith("compiling"):
+        line = f"building the runtime for PyTorch {torch.__version__} (once) ..."
+    notice(line)
 
 
 def _minor() -> str:

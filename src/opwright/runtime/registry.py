@@ -7,8 +7,10 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from opwright.errors import OpwrightError, ToolchainError
+from opwright.log import logger
 from opwright.runtime.interface import KernelState, Provider, Row, Runtime
 from opwright.runtime.lifetime import renew_in_forks, under_way
+from opwright.runtime.profiling import profiled
 from opwright.runtime.selection import selected
 
 _LOCK = threading.RLock()
@@ -28,6 +30,7 @@ def started() -> Runtime:
             runtime = selected()
             runtime.start(_build_for_call)
             _STARTED.append(runtime)
+            logger.info("the runtime is the %s one", runtime.name)
     return _STARTED[0]
 
 
@@ -115,7 +118,16 @@ def _build(in_use: Iterable[tuple[KernelState, int, Provider]]) -> list[tuple[st
 
 
 def _library(state: KernelState, key: int, provider: Provider, *, rebuild: bool = False) -> str:
-    return provider.library(state.types(key), state.wanted(key), device=state.device(key), rebuild=rebuild)
+    device = state.device(key)
+    with profiled(f"opwright::build {_instance(state, key)}"):
+        return provider.library(state.types(key), state.wanted(key), device=device, rebuild=rebuild)
+
+
+def _instance(state: KernelState, key: int) -> str:
+    """What an instance is called in logs and traces: ``my_op [T=f32] cpu``."""
+    types = ", ".join(f"{variable}={dtype}" for variable, dtype in state.types(key).items())
+    wanted = f" wanted={state.wanted(key):b}" if state.wanted(key) else ""
+    return f"{state.signature.name} [{types}] {state.device(key)}{wanted}"
 
 
 def _built(state: KernelState, key: int, provider: Provider, path: str) -> tuple[str, Row]:
@@ -146,6 +158,7 @@ def _use(state: KernelState, key: int, path: str, row: Row) -> None:
     if state.paths.get(key) != path:
         started().publish(state, key, row)
         state.paths[key] = path
+        logger.debug("%s: kernel in %s", _instance(state, key), path)
 
 
 def _open(path: str) -> Mapping[tuple[str, str, str], Row]:

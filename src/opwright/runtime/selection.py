@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import sys
 
 from opwright.errors import ToolchainError
+from opwright.log import notice
 from opwright.runtime.interface import Runtime
 
 VARIABLE = "OPWRIGHT_RUNTIME"
@@ -30,7 +31,7 @@ def selected() -> Runtime:
     try:
         return _native()
     except ToolchainError as error:
-        sys.stderr.write(_warning(error))
+        notice(_warning(error), logging.WARNING)
         return _python()
 
 
@@ -38,9 +39,9 @@ def _warning(error: ToolchainError) -> str:
     """One line: what is used instead, why, and what to do about it."""
     reason = str(error).partition("\n")[0]
     return (
-        "opwright: using the runtime in Python, which is slower at each call, because the native one can't be "
+        "using the runtime in Python, which is slower at each call, because the native one can't be "
         f"built: {reason}; with a C++ compiler (g++ 11 or clang++ 15, or newer) it is built at the "
-        f"next start, and {VARIABLE}=python leaves this line out\n"
+        f"next start, and {VARIABLE}=python leaves this line out"
     )
 
 

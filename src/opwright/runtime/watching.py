@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import os
 import re
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from typing import NamedTuple
 
 from opwright.codegen import KernelSource
 from opwright.errors import OpwrightError
+from opwright.log import notice
 from opwright.toolchain import Options
 
 INTERVAL = 0.2
@@ -90,8 +90,7 @@ class _Files:
 
 def _say(line: str) -> None:
     if not _ENDING.is_set():
-        sys.stderr.write(f"opwright: {line}\n")
-        sys.stderr.flush()
+        notice(line)
 
 
 class _Watcher:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from opwright import log
 from opwright.errors import CompileError, ToolchainError
 from opwright.toolchain.cache import Cache, cache_root, unwritable
 from opwright.toolchain.flags import Options
@@ -61,7 +63,7 @@ def build(
     Args:
         unit: the code.
         options: how to compile it.
-        on_progress: called with a line of text when something is going to take time.
+        on_progress: called with a line of text when something is going to take time; by default that is logged.
         rebuild: compile even if the cache has it (a cached library that can't be loaded), under a new name.
         processes: the compilers of several builds that belong together.
 
@@ -109,7 +111,7 @@ class _Builder:
     ) -> None:
         """As `build`'s arguments; ``processes`` is shared where several are built."""
         self._options = options or Options()
-        self._progress = progress or (lambda _line: None)
+        self._progress = progress or log.progress
         self._processes = processes
         self._cache = Cache(cache_root())
 
@@ -124,8 +126,11 @@ class _Builder:
             folder = self._cache.folder(plan.name, plan.key)
             try:
                 if not rebuild and (library := self._cache.lookup(folder, reader)):
-                    return Built(library, time.perf_counter() - started, cached=True)
-                return self._build_missing(plan, folder, rebuild, known)._replace(seconds=time.perf_counter() - started)
+                    found = Built(library, time.perf_counter() - started, cached=True)
+                    log.logger.debug("%s: found in the cache in %.4f s: %s", plan.name, found.seconds, library)
+                    return found
+                built = self._build_missing(plan, folder, rebuild, known)
+                return _logged(plan, built._replace(seconds=time.perf_counter() - started))
             except _ChangedError:
                 problem = None
                 self._progress(f"{plan.name}: its files changed while they were compiled; compiling them again")
@@ -153,6 +158,9 @@ class _Builder:
         with locked(folder / "lock", time_limit(), lambda: self._progress(f"{plan.name}: {_WAITING}")) as alone:
             if not rebuild and (library := self._cache.lookup(folder, Reader())):
                 return Built(library, 0.0, cached=True)
+            if log.logger.isEnabledFor(logging.INFO):
+                why = "built anew" if rebuild else self._cache.why_not(folder, Reader())
+                log.logger.info("%s: %s", plan.name, why)
             self._progress(f"compiling {plan.name} ({plan.parts[0].compiler})")
             with unwound_by_signals(), scratch(folder, alone=alone) as work:
                 built = self._compile(plan, folder, work, known, anew=rebuild)
@@ -173,6 +181,14 @@ class _Builder:
             raise _ChangedError
         path = self._cache.publish(folder, library, plan.name, inputs, work, anew=anew)
         return Built(path, 0.0, cached=False, log=log)
+
+
+def _logged(plan: Plan, built: Built) -> Built:
+    if built.cached:
+        log.logger.info("%s: built by another process, waited %.2f s: %s", plan.name, built.seconds, built.path)
+    else:
+        log.logger.info("compiled %s in %.2f s: %s", plan.name, built.seconds, built.path)
+    return built
 
 
 def _unless_removed(compilation: Compilation) -> tuple[Path, Path | None]:

@@ -168,6 +168,11 @@ class Cache:
                 return library
         return None
 
+    def why_not(self, folder: Path, reader: Reader) -> str:
+        """Why `lookup` finds nothing in ``folder``, for the log."""
+        reasons = [record.change(folder, reader) for record in self._records(folder)]
+        return reasons[0] if reasons else "nothing is in the cache for this text, these options and this compiler"
+
     def publish(
         self,
         folder: Path,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import time
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from opwright.errors import CompileError
+from opwright.log import logger
 from opwright.toolchain import compile_commands
 from opwright.toolchain.cache import write_atomically
 from opwright.toolchain.elf import what_is_wrong_with
@@ -122,7 +124,7 @@ class Compilation(NamedTuple):
     def _step(self, name: str, command: list[str]) -> None:
         log = self.work / f"{name}.log"
         try:
-            status = self.processes.run(command, log, self.work)
+            status = self._run(command, log)
         except TimeoutKilledError as error:
             text = (
                 f"{self.plan.name}: the compiler was stopped after {error}\n"
@@ -135,6 +137,14 @@ class Compilation(NamedTuple):
 
             text = explain(self.plan, command, status, log, self.folder)
         raise self._failed(text, [log], command)
+
+    def _run(self, command: list[str], log: Path) -> int:
+        logger.debug("%s: running %s", self.plan.name, shlex.join(command))
+        started = time.perf_counter()
+        status = self.processes.run(command, log, self.work)
+        took = time.perf_counter() - started
+        logger.debug("%s: %s ended with status %d after %.2f s", self.plan.name, command[0], status, took)
+        return status
 
     def _failed(self, text: str, logs: list[Path], command: list[str] | None = None) -> CompileError:
         command = command or (

@@ -95,6 +95,17 @@ class Record(NamedTuple):
             and content(library, self.size) == self.digest
         )
 
+    def change(self, folder: Path, reader: Reader) -> str:
+        """What is no longer as it was, where it doesn't `holds`."""
+        names = frozenset(self.names)
+        changed = [path for path, digest in self.files.items() if reader.digest(path) != digest]
+        changed += [path for path, found in self.watched.items() if standing(path, names) != found]
+        if changed:
+            return f"changed since it was built: {', '.join(changed)}"
+        if stamp(self.system) != self.stamp:
+            return "the compiler's own headers have changed since it was built"
+        return f"missing or damaged: {os.path.join(folder, self.library)}"
+
 
 _KINDS = (str, int, str, dict, list, str, dict, list)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from opwright.errors import ToolchainError
+from opwright.log import logger
 from opwright.toolchain.cache import GRACE
 from opwright.toolchain.lock import unless_held
 from opwright.toolchain.scratch import clear, clear_abandoned, remove
@@ -148,6 +149,7 @@ def _shrink(root: Path, limit: int, now: float) -> None:
     total = sum(entry.size for entry in found)
     if total <= limit:
         return
+    logger.info("the cache %s holds %d bytes, more than %d: removing what was used least recently", root, total, limit)
     # a date far ahead is one from before the clock was set: nobody has used it since
     for entry in sorted(found, key=lambda entry: entry.used if entry.used < now + GRACE else 0.0):
         if total <= limit * _FILLED:

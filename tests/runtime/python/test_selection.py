@@ -70,13 +70,13 @@ def test_native_is_taken_where_it_can_be_had(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_where_the_native_one_does_not_compile(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(selection, "_native", refuse)
     monkeypatch.delenv("OPWRIGHT_RUNTIME", raising=False)
     assert isinstance(selection.selected(), PythonRuntime)
-    assert capfd.readouterr().err == (
-        "opwright: using the runtime in Python, which is slower at each call, because the native one can't be built: "
+    assert caplog.text.endswith(
+        "using the runtime in Python, which is slower at each call, because the native one can't be built: "
         "runtime.cpp:3:1: error: no such thing; with a C++ compiler (g++ 11 or clang++ 15, or newer) it is built at "
         "the next start, and OPWRIGHT_RUNTIME=python leaves this line out\n"
     )

@@ -1,0 +1,168 @@
+"""The logger ``opwright``: silent unless asked, on stderr once, with commands and reasons."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+import opwright
+from opwright import log
+from opwright.errors import ToolchainError
+from opwright.toolchain import Unit, build, cache_root, include_line
+from opwright.toolchain.cache import Cache
+from opwright.toolchain.flags import Options
+from opwright.toolchain.lock import locked
+from opwright.toolchain.manifest import Reader
+from opwright.toolchain.plan import make_plan
+
+BUILD = """
+from opwright.toolchain import Unit, build
+for _ in range(2):
+    build(Unit("quiet", "extern \\"C\\" int quiet() { return 1; }"))
+"""
+
+
+def run(code: str, cache: Path, asked: str | None = None) -> str:
+    """What the code writes to stderr."""
+    environment = {**os.environ, "TORCH_EXTENSIONS_DIR": str(cache), **({log.VARIABLE: asked} if asked else {})}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return done.stderr
+
+
+def test_nothing_is_shown_unless_asked(tmp_path: Path) -> None:
+    assert run(BUILD, tmp_path) == ""
+
+
+def test_debug_has_commands_reasons_and_hits(tmp_path: Path) -> None:
+    lines = run(BUILD, tmp_path, "debug").splitlines()
+    line = re.compile(r"opwright\[\d+\] \d\d:\d\d:\d\d\.\d{3} (DEBUG|INFO): quiet: |opwright\[\d+\] .* INFO: compil")
+    assert all(map(line.match, lines)), lines
+    said = [text.partition(": ")[2] for text in lines]
+    assert said[0] == "quiet: nothing is in the cache for this text, these options and this compiler"
+    assert re.fullmatch(r"compiling quiet \(.*\d+\.\d+.*\)", said[1])
+    command = said[2].removeprefix("quiet: running ").split()
+    assert "-shared" in command
+    assert re.fullmatch(rf"quiet: {re.escape(command[0])} ended with status 0 after \d+\.\d\d s", said[3])
+    compiled = re.fullmatch(r"compiled quiet in \d+\.\d\d s: (.*)", said[4])
+    found = re.fullmatch(r"quiet: found in the cache in \d\.\d{4} s: (.*)", said[5])
+    assert compiled
+    assert found
+    assert compiled[1] == found[1]
+    assert Path(found[1]).is_file()
+    assert len(said) == 6
+
+
+def test_a_program_with_logging_of_its_own_has_each_line_once(tmp_path: Path) -> None:
+    own = f"import logging; logging.basicConfig(format='mine: %(message)s')\n{BUILD}"
+    lines = run(own, tmp_path, "INFO").splitlines()
+    assert [line[:18] for line in lines] == ["mine: quiet: nothi", "mine: compiling qu", "mine: compiled qui"]
+
+
+def test_a_wrong_level_is_said_once_and_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "OPWRIGHT_LOG='loud' names no level, expected debug, info, warning\n  likely fix: OPWRIGHT_LOG=debug"
+    assert run(BUILD, tmp_path, "loud") == f"opwright: {text}\n"
+    monkeypatch.setenv(log.VARIABLE, "loud")
+    with pytest.raises(ToolchainError, match=re.escape(text)):
+        log.level()
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], list[str]]:
+    """What has been logged, in a cache of this test's."""
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "cache"))
+    caplog.set_level(logging.DEBUG, logger="opwright")
+    return lambda: [record.getMessage() for record in caplog.records if record.name == "opwright"]
+
+
+def test_why_it_is_built_again(said: Callable[[], list[str]], tmp_path: Path) -> None:
+    header, source = tmp_path / "part.h", tmp_path / "whole.cpp"
+    source.write_text('#include "part.h"\n')
+    unit = Unit("whole", include_line(source) + "\n", source)
+    for value in (1, 2):
+        header.write_text(f'extern "C" int whole() {{ return {value}; }}\n')
+        built = build(unit)
+    assert f"whole: changed since it was built: {header}" in said()
+    built.path.write_bytes(b"")
+    build(unit)
+    assert f"whole: missing or damaged: {built.path}" in said()
+
+
+def test_locks_that_are_waited_for(said: Callable[[], list[str]], tmp_path: Path) -> None:
+    unit = Unit("waited", "int waited;")
+    plan = make_plan(unit, Options(), Reader())
+    cache = Cache(cache_root())
+    folder = cache.folder(plan.name, plan.key)
+    cache.make(folder)
+    waits = threading.Event()
+    with log.listening(lambda line: waits.set() if "waiting" in line else None):
+        with locked(folder / "lock", 60, lambda: None):
+            thread = threading.Thread(target=build, args=(unit,))
+            thread.start()
+            assert waits.wait(60)
+        thread.join()
+    assert "waited: waiting for another process that compiles it" in said()
+
+
+def test_what_is_loaded_and_nothing_of_calls(caplog: pytest.LogCaptureFixture, write: Callable[..., Path]) -> None:
+    path = write('OPWRIGHT("f(x: T) -> (y: T)")\ntemplate <class T> T f(T x) { return 2 * x; }', "logged.cpp")
+    caplog.set_level(logging.DEBUG, logger="opwright")
+    ops, x = opwright.load(path), torch.ones(2)
+    ops.f(x)
+    opwright.load(path)
+    said = [record.getMessage() for record in caplog.records]
+    assert any(re.fullmatch(rf"logged loaded in \d\.\d+ s, from {re.escape(str(path))}", line) for line in said)
+    assert any(line.startswith("logged loaded again in ") for line in said)
+    assert any(re.fullmatch(r"f \[T=f32\] cpu: kernel in .*\.so", line) for line in said)
+    caplog.clear()
+    ops.f(x)
+    assert not caplog.records
+
+
+def test_a_notice_is_said_in_one_place(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
+    log.notice("first")
+    assert capsys.readouterr().err == "opwright: first\n"
+    heard: list[str] = []
+    with log.listening(heard.append):
+        log.notice("second")
+    log.notice("third", logging.WARNING)
+    caplog.set_level(logging.INFO, logger="opwright")
+    log.notice("fourth")
+    assert capsys.readouterr().err == ""
+    assert heard == ["second"]
+    assert caplog.messages == ["third", "fourth"]
+
+
+def test_the_profiler_names_operators_both_ways_and_what_is_built(write: Callable[..., Path]) -> None:
+    path = write(
+        'OPWRIGHT("g(x: T) -> (y: T)")\ntemplate <class T> T g(T x) { return x * x; }\n'
+        'OPWRIGHT("h(x: f32[N]) -> (y: f32[N])")\nvoid h(Tensor<const float, 1> x, Tensor<float, 1> y) {}',
+        "profiled.cpp",
+    )
+    with profile(activities=[ProfilerActivity.CPU]) as recorded:
+        ops = opwright.load(path)
+        ops.g(torch.ones(2, requires_grad=True)).sum().backward()
+        ops.h(torch.ones(2))
+    events = {event.name: event.time_range for event in recorded.events()}
+    outer = {
+        "opwright::load profiled": None,
+        "profiled::g": None,
+        "profiled::g_backward": "GBackward",
+        "profiled::h": None,
+        "opwright::build g [T=f32] cpu": "profiled::g",
+        "opwright::build g_backward [T=f32] cpu wanted=1": "profiled::g_backward",
+        "opwright::build h [] cpu": "profiled::h",
+    }
+    for name, around in outer.items():
+        assert name in events
+        if around:
+            assert events[around].start <= events[name].start <= events[name].end <= events[around].end
