@@ -18,8 +18,8 @@ def run(code: str) -> str:
 
 def test_names() -> None:
     assert opwright.__all__ == [
-        *("ArgumentError", "CompileError", "KernelError", "Operators", "OpwrightError", "Signature", "SignatureError"),
-        *("SourceError", "ToolchainError", "UnsupportedError", "__version__"),
+        *("ArgumentError", "CompileError", "KernelError", "Operators", "OpwrightError", "PackagingError"),
+        *("Signature", "SignatureError", "SourceError", "ToolchainError", "UnsupportedError", "__version__"),
         *("bench", "bundle", "check", "differentiable", "emulate", "load", "load_inline", "parse", "unwatch"),
     ]
     assert dir(opwright) == opwright.__all__

@@ -9,6 +9,7 @@
         ├── ToolchainError                             no usable compiler, or one that can't be run
         │   └── CompileError                           the compiler refused the source
         ├── ArgumentError       (ValueError)           a call that doesn't fit the operator's signature
+        ├── PackagingError      (ValueError)           a package that can't be built as it is described, or isn't whole
         ├── KernelError                                a kernel's own ``OPWRIGHT_CHECK`` failed
         └── UnsupportedError    (NotImplementedError)  understood, but not supported here
 
@@ -23,6 +24,7 @@ __all__ = [
     "CompileError",
     "KernelError",
     "OpwrightError",
+    "PackagingError",
     "SignatureError",
     "SourceError",
     "ToolchainError",
@@ -52,6 +54,10 @@ class CompileError(ToolchainError):
 
 class ArgumentError(OpwrightError, ValueError):
     """A call's arguments don't fit the operator's signature."""
+
+
+class PackagingError(OpwrightError, ValueError):
+    """A package of operators can't be built as it is described, or what is installed of one isn't whole."""
 
 
 class KernelError(OpwrightError):

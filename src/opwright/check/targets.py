@@ -159,7 +159,7 @@ def _of_namespace(ops: Any, imports: tuple[str, ...] = ()) -> list[Subject]:
     """Each operator that is no other's derivative."""
     registered = ops._registered  # noqa: SLF001 - what the runtime knows of its operators
     signatures = {name: each.kernel.signature for name, each in registered.items()}
-    derived = ops._sources[0].derived if ops._sources else {}  # noqa: SLF001
+    derived = ops._derived  # noqa: SLF001
     sources = ops._sources  # noqa: SLF001
     every = {name: each.op for name, each in registered.items()}
     paths = ", ".join(repr(str(source.path)) for source in sources)

@@ -14,8 +14,9 @@ from pathlib import Path
 import torch
 
 from opwright.codegen import instance_name
+from opwright.codegen.parts import Chosen, Part
 from opwright.errors import ToolchainError
-from opwright.runtime.bundle_parts import Chosen, choose
+from opwright.runtime.bundle_parts import choose
 from opwright.runtime.bundle_text import Embedded, Instance, KernelEntry, OperatorEntry, bundle_text
 from opwright.runtime.interface import KernelState
 from opwright.runtime.namespace import Operators
@@ -64,15 +65,19 @@ def bundle(
     target = Path(path).absolute()
     states = [registered.kernel for registered in ops._registered.values()]  # noqa: SLF001
     chosen = choose(ops._sources, states, dtypes)  # noqa: SLF001
-    units = [part.unit() for part in chosen.parts if part.device == "cpu"]
+    units = [part.unit_within() for part in chosen.parts if part.device == "cpu"]
     # C is compiled by itself, beside the C++ that calls it.
     parts = [part for unit in units for part in (replace(unit, extra=()), *unit.extra)]
     # CUDA's headers differ: linked together, functions of the same name would become one. So it is a library within.
-    within = [Embedded(part.table, part.library(native=native)) for part in chosen.parts if part.device == "cuda"]
+    within = [Embedded(p.table, _cuda_library(p, native)) for p in chosen.parts if p.device == "cuda"]
     text = bundle_text(target.name, ops._namespace, torch_minor(), *_entries(ops, chosen), within)  # noqa: SLF001
     built = build(Unit(target.stem, text, extra=tuple(parts)), _options(ops, native))
     _put(built.path, target)
     return target
+
+
+def _cuda_library(part: Part, native: bool) -> Path:
+    return part.cuda_library(replace(part.source.options, native=native))
 
 
 def _entries(ops: Operators, chosen: Chosen) -> tuple[list[KernelEntry], list[OperatorEntry]]:

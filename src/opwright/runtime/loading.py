@@ -175,6 +175,22 @@ def load_sources(
     return ops
 
 
+def add_loaded(namespace: str, make: Callable[[], Operators]) -> Operators:
+    """The operators that `make` registers below ``torch.ops.<namespace>``, which nobody may have before.
+
+    Raises:
+        SourceError: somebody has.
+    """
+    with _LOCK:
+        if namespace in _LOADED:
+            raise SourceError(
+                f"the namespace torch.ops.{namespace} is taken by {_LOADED[namespace]!r}\n"
+                '  likely fix: load(..., namespace="...") with another name for those'
+            )
+        check_free(namespace)
+        return _LOADED.setdefault(namespace, make())
+
+
 def loaded() -> tuple[Operators, ...]:
     """Everything that was loaded."""
     return tuple(_LOADED.values())
@@ -218,8 +234,9 @@ def _reload(ops: Operators, sources: Sequence[KernelSource], dtypes: Sequence[to
     """The same operators, with what has changed in the files since."""
     old, new = [s.path for s in ops._sources], [s.path for s in sources]  # noqa: SLF001
     if old != new:
+        taken = _listed(old) or repr(ops)
         raise SourceError(
-            f"the namespace {ops._namespace!r} is taken by {_listed(old)}; {_listed(new)} wants it too\n"  # noqa: SLF001
+            f"the namespace {ops._namespace!r} is taken by {taken}; {_listed(new)} wants it too\n"  # noqa: SLF001
             f'  likely fix: load(..., namespace="...") with another name for one of them'
         )
     _renew(ops, sources, dtypes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import torch
 
@@ -35,6 +35,11 @@ class Operators:
         for name in gone:
             delattr(self, name)
         self.__doc__ = document(registered, sources)
+
+    @property
+    def _derived(self) -> Container[str]:
+        """The names of those that follow from others."""
+        return self._sources[0].derived if self._sources else ()
 
     def __getattr__(self, name: str) -> torch._ops.OpOverload:
         """There is no operator of that name."""

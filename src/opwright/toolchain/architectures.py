@@ -10,6 +10,8 @@ from opwright.errors import ToolchainError
 
 VARIABLE = "TORCH_CUDA_ARCH_LIST"
 NATIVE = "native"
+ALL_MAJOR = "all-major"
+"""nvcc's word, not PyTorch's: every generation of GPUs that the compiler knows, and PTX of the newest."""
 _OLDEST = "75"
 _NAMED = {
     "Maxwell+Tegra": "5.3",
@@ -31,8 +33,9 @@ _ARCHITECTURE = re.compile(r"(\d+)\.(\d[af]?)(\+PTX)?")
 def architecture_flags(supported: Sequence[str]) -> list[str]:
     """``-gencode`` for each architecture of ``TORCH_CUDA_ARCH_LIST``.
 
-    Where that isn't set, or says ``native``: for the GPUs of this machine, and the newest one's code also as PTX, which
-    the driver of a newer one translates. Where there is no GPU: for the oldest that this nvcc knows, likewise.
+    ``all-major`` is every generation. Where that isn't set, or says ``native``: for the GPUs of this machine, and the
+    newest one's code also as PTX, which the driver of a newer one translates. Where there is no GPU: for the oldest
+    that this nvcc knows, likewise.
 
     Args:
         supported: what nvcc compiles for, as ``"75"``, the oldest first; nothing where it doesn't say.
@@ -41,7 +44,10 @@ def architecture_flags(supported: Sequence[str]) -> list[str]:
         ToolchainError: an entry is no architecture, or not one that this nvcc compiles for.
     """
     asked = os.environ.get(VARIABLE, "").strip()
-    entries = _expanded(asked) if asked and asked != NATIVE else _of_this_machine(supported)
+    if asked == ALL_MAJOR:
+        entries = _generations(supported)
+    else:
+        entries = _expanded(asked) if asked and asked != NATIVE else _of_this_machine(supported)
     if not entries:
         oldest = _oldest(supported)
         return [f"-gencode=arch=compute_{oldest},code=[sm_{oldest},compute_{oldest}]"]
@@ -52,6 +58,14 @@ def _oldest(supported: Sequence[str]) -> str:
     """CUDA 12's nvcc knows GPUs that its PyTorch doesn't run on."""
     modern = sorted(int(number) for number in supported if number.isdigit() and int(number) >= int(_OLDEST))
     return str(modern[0]) if modern else supported[0] if supported else _OLDEST
+
+
+def _generations(supported: Sequence[str]) -> list[str]:
+    """The first of each: its code runs on all that follow in the generation. 7.5 is the first that PyTorch runs on."""
+    modern = sorted({int(n) for n in supported if n.isdigit() and int(n) >= int(_OLDEST)} or {int(_OLDEST)})
+    first = [number for number in modern if number % 10 == 0 or number == modern[0]]
+    entries = [f"{number // 10}.{number % 10}" for number in first]
+    return [*entries[:-1], f"{entries[-1]}+PTX"]
 
 
 def _expanded(asked: str) -> list[str]:

@@ -1,0 +1,119 @@
+"""The ``.pyi`` of a library: what its signatures say, as type checkers and editors read it."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterator, Sequence
+
+from opwright.signature import DType, GeneratorParam, Param, ScalarParam, Signature
+from opwright.signature.wiring import BACKWARD
+
+_HEADING = '''\
+# Written by Opwright from the signatures of {module}; builds write it anew.
+"""Operators of {module}."""
+
+import torch as _torch
+'''
+_USED = ("int", "float", "bool", "tuple", "str")
+
+
+def public(signatures: Sequence[Signature]) -> list[Signature]:
+    """Those that a user calls: without the backwards of others."""
+    names = {signature.name for signature in signatures}
+    return [s for s in signatures if not (s.name.endswith(BACKWARD) and s.name.removesuffix(BACKWARD) in names)]
+
+
+def stub(module: str, signatures: Sequence[Signature]) -> str:
+    """The text of the stub.
+
+    Args:
+        module: what the operators are imported from.
+        signatures: of the operators, in order.
+    """
+    shadowed = any(signature.name in _USED for signature in signatures)
+    heading = _HEADING.format(module=module) + ("import builtins as _builtins\n" if shadowed else "")
+    prefix = "_builtins." if shadowed else ""
+    # Nobody can write a name that is a keyword; such an operator is there all the same, for getattr.
+    texts = [_function(s, prefix) for s in signatures if not keyword.iskeyword(s.name)]
+    return "\n".join([heading, *texts])
+
+
+def _function(signature: Signature, prefix: str) -> str:
+    arguments, returns = ", ".join(_arguments(signature, prefix)), _returns(signature, prefix)
+    line = f"def {signature.name}({arguments}) -> {returns}:"
+    if len(line) > 120:
+        broken = "".join(f"    {argument},\n" for argument in _arguments(signature, prefix))
+        line = f"def {signature.name}(\n{broken}) -> {returns}:"
+    return f'{line}\n    """{_documentation(signature)}"""\n'
+
+
+def _arguments(signature: Signature, prefix: str) -> list[str]:
+    """As PyTorch's schema has them: a default where no argument without one follows."""
+    texts: list[str] = []
+    defaults = True
+    for param in reversed(signature.inputs):
+        default = _default(param) if defaults else ""
+        defaults = default != ""
+        name = f"{param.name}_" if keyword.iskeyword(param.name) else param.name
+        texts.append(f"{name}: {_type(param, prefix)}{default}")
+    texts.reverse()
+    unspeakable = [i for i, param in enumerate(signature.inputs) if keyword.iskeyword(param.name)]
+    if unspeakable:  # they can only be given by place
+        texts.insert(unspeakable[-1] + 1, "/")
+    return [*texts, *_of_factory(signature, prefix)]
+
+
+def _of_factory(signature: Signature, prefix: str) -> Iterator[str]:
+    if signature.is_factory:
+        yield "*"
+        if signature.chosen_type:
+            yield "dtype: _torch.dtype | None = None"
+        yield f"device: _torch.device | {prefix}str | {prefix}int | None = None"
+
+
+def _type(param: Param, prefix: str) -> str:
+    if isinstance(param, ScalarParam):
+        return prefix + param.kind
+    if isinstance(param, GeneratorParam):
+        return "_torch.Generator | None"
+    return "_torch.Tensor | None" if param.optional else "_torch.Tensor"
+
+
+def _default(param: Param) -> str:
+    if isinstance(param, ScalarParam):
+        return "" if param.default is None else f" = {param.default!r}"
+    return " = None" if isinstance(param, GeneratorParam) or param.optional else ""
+
+
+def _returns(signature: Signature, prefix: str) -> str:
+    count = len(signature.outputs)
+    if not count:
+        return "None"
+    return "_torch.Tensor" if count == 1 else f"{prefix}tuple[{', '.join(['_torch.Tensor'] * count)}]"
+
+
+def _documentation(signature: Signature) -> str:
+    """The signature, then each argument and result with its element type and shape."""
+    lines = [str(signature.operator), ""]
+    if signature.inputs:
+        lines += ["Args:", *(f"    {_described(param)}" for param in signature.inputs), ""]
+    if signature.outputs:
+        lines += ["Returns:", *(f"    {result}" for result in signature.outputs), ""]
+    lines += [f"{name} is one of {', '.join(d.torch_name for d in types)}." for name, types in _types(signature)]
+    return "\n".join(f"    {line}".rstrip() if i else line for i, line in enumerate(lines)) + "\n    "
+
+
+def _described(param: Param) -> str:
+    if isinstance(param, GeneratorParam):
+        return f"{param.name}: the generator to draw from; by default PyTorch's of the device"
+    if isinstance(param, ScalarParam):
+        return str(param)
+    # What the notation marks, in words: a reader of the stub may not know it.
+    what = f"{param.name}: {param.type}{param.shape or ''}"
+    what += f", each in [{param.index_range[0]}, {param.index_range[1]})" if param.index_range else ""
+    return what + ("; overwritten" if param.mutated else "") + ("; may be None" if param.optional else "")
+
+
+def _types(signature: Signature) -> Iterator[tuple[str, tuple[DType, ...]]]:
+    for name in signature.type_variables:
+        yield name, signature.allowed(name)

@@ -1,0 +1,132 @@
+"""The package that a library becomes: a module, its stub, what it says of itself, and the compiled kernels."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from opwright._version import __version__
+from opwright.codegen.parts import DESCRIPTION, FORMAT, Part
+from opwright.errors import PackagingError
+from opwright.packaging.building import Compiled
+from opwright.packaging.config import Library
+from opwright.packaging.stubs import public, stub
+from opwright.signature import Signature
+from opwright.toolchain.variants import DEFAULT
+
+_MODULE = ("__init__.py", "__init__.pyi", "py.typed", DESCRIPTION)
+MARK = "# Written by Opwright"
+_SHIPPED = '''\
+{mark} {version}: what this imports was compiled when the package was built.
+"""{summary}"""
+
+from opwright.runtime.shipped import load as _load
+
+_operators = _load(__name__, __file__)
+__all__ = {names!r}  # noqa: PLE0604
+
+{assigned}
+'''
+_REBUILT = '''\
+{mark} {version} for an editable installation: its sources are compiled when they are needed.
+"""{summary}"""
+
+from opwright.packaging.editable import load as _load
+
+_operators, __all__ = _load(__name__, __file__)
+globals().update((name, getattr(_operators, name)) for name in __all__)
+'''
+
+
+def write(library: Library, compiled: Compiled, folder: Path) -> None:
+    """Write the package with compiled kernels into `folder`, in place of what was there."""
+    _empty(folder)
+    named, files = labels(compiled.chosen.parts), dict[str, dict[str, str]]()
+    for part, variants in compiled.libraries.items():
+        for variant, path in variants.items():
+            name = files.setdefault(named[part], {})[variant] = file_name(named[part], variant)
+            shutil.copyfile(path, folder / name)
+    where: dict[str, dict[str, str]] = {}
+    for (kernel, device), part in compiled.chosen.where.items():
+        where.setdefault(kernel, {})[device] = named[part]
+    facts = {
+        "signatures": [str(signature) for signature in compiled.signatures],
+        "kernels": where,
+        "dtypes": None if library.dtypes is None else [dtype.value for dtype in library.dtypes],
+        "libraries": files,
+    }
+    shown = public(compiled.signatures)
+    assigned = "\n".join(f"{each.name} = _operators.{each.name}" for each in shown)
+    _write_module(library, shown, folder, _SHIPPED, facts, assigned=assigned)
+
+
+def write_rebuilt(library: Library, signatures: Sequence[Signature], project: Path, folder: Path) -> None:
+    """Write a package into `folder` that compiles the project's sources when it is used."""
+    _empty(folder)
+    facts = {"project": os.path.abspath(project), "library": library.table()}
+    _write_module(library, public(signatures), folder, _REBUILT, facts)
+
+
+def _write_module(
+    library: Library, shown: Sequence[Signature], folder: Path, text: str, facts: Mapping[str, Any], assigned: str = ""
+) -> None:
+    summary = f"Operators: {', '.join(each.name for each in shown)}."
+    names = [each.name for each in shown]
+    module = text.format(mark=MARK, version=__version__, summary=summary, names=names, assigned=assigned)
+    (folder / "__init__.py").write_text(module, "utf-8")
+    (folder / "__init__.pyi").write_text(stub(library.name, shown), "utf-8")
+    (folder / "py.typed").write_text("", "utf-8")
+    heading = {"format": FORMAT, "opwright": __version__, "name": library.name}
+    (folder / DESCRIPTION).write_text(json.dumps({**heading, **facts}, indent=1) + "\n", "utf-8")
+
+
+def names(planned: Sequence[tuple[Part, str]] | None) -> list[str]:
+    """The files of a package: with these kernels; None: with none, of one that is compiled as it is used."""
+    named = labels(list(dict.fromkeys(part for part, _ in planned or ())))
+    return [*_MODULE, *(file_name(named[part], variant) for part, variant in planned or ())]
+
+
+def labels(parts: Sequence[Part]) -> dict[Part, str]:
+    """What each part's files begin with: its source and its device; a number, too, where that isn't enough."""
+    plain = [f"{part.source.path.stem}.{part.device}" for part in parts]
+    return {
+        part: name if plain.count(name) == 1 else f"{part.source.path.stem}-{part.index}.{part.device}"
+        for part, name in zip(parts, plain, strict=True)
+    }
+
+
+def file_name(label: str, variant: str) -> str:
+    """``round.cpu.so``, or ``round.cpu.avx2.so``."""
+    return f"{label}.so" if variant == DEFAULT else f"{label}.{variant}.so"
+
+
+def _empty(folder: Path) -> None:
+    if folder.exists():
+        check_ours(folder)
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+
+
+def check_ours(folder: Path) -> None:
+    """Raise PackagingError if what stands where the package is to be is something else."""
+    beside = folder.with_suffix(".py")
+    if beside.exists():
+        raise PackagingError(
+            f"{beside}: the library wants to be imported by this module's name\n  likely fix: rename one of them"
+        )
+    if folder.exists() and not is_ours(folder):
+        raise PackagingError(
+            f"{folder}: the library wants to be imported by this package's name\n  likely fix: rename one of them"
+        )
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether the folder holds a package that was written here, or nothing."""
+    module = folder / "__init__.py"
+    if not module.exists():
+        return not any(folder.iterdir())
+    return module.read_bytes().startswith(MARK.encode())
