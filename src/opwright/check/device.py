@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from opwright.check.targets import is_source
 _FIX = 'likely fix: device="emulated" runs CUDA kernels on the CPU; `opwright doctor` says what is missing'
 
 
-def loading(op: Any, device: str) -> Mapping[str, Any] | None:
+def loading(op: Any, device: str) -> dict[str, Any] | None:
     """How a source file is loaded for a device.
 
     Raises:
