@@ -48,5 +48,5 @@ def test_what_a_host_function_refuses_is_no_fault(tmp_path: Path) -> None:
 
 
 def test_a_device_that_there_is_not() -> None:
-    with pytest.raises(ValueError, match=r"device='gpu', expected 'cpu' or 'emulated'"):
+    with pytest.raises(ValueError, match=r"device='gpu', expected 'cpu', 'emulated', or a device"):
         opwright.check("x.cu", device="gpu")

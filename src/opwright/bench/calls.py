@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -103,10 +103,7 @@ class Tensors:
     @property
     def keywords(self) -> dict[str, Any]:
         """What an operator without input tensors takes beside its arguments."""
-        chosen = self.subject.keywords(self.sample.binding.types)
-        if self.subject.signature.is_factory and self.subject.ours and self.device != "cpu":
-            chosen["device"] = self.device
-        return chosen
+        return replace(self.subject, device=self.device).keywords(self.sample.binding.types)
 
     def task(self, function: Function, phase: Phase) -> Task:
         """A phase of a function's call; forward alone is as in inference, without gradients."""

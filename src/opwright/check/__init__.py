@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
+from opwright.check.device import loading, of_tensors
 from opwright.check.registry import Level
 from opwright.check.report import Finding, Outcome, Report
 from opwright.check.runner import Progress, run
 from opwright.check.sanitizer import adding
 from opwright.check.subject import Reference
-from opwright.check.targets import is_source, subjects
+from opwright.check.targets import subjects
 
 __all__ = ["Finding", "Outcome", "Report", "check"]
 
@@ -39,13 +41,15 @@ def check(
     Args:
         op: a source file; ``"module:name"`` or ``"file.py:name"``; what ``load`` gave; an operator of ``torch.ops``; a
             subclass of ``torch.autograd.Function``; a forward and a backward; any callable.
-        reference: a function that is known to be right: it takes the same arguments, what is floating as float64.
+        reference: a function that is known to be right: it takes the same arguments, what is floating as float64; or
+            where to find it: ``"module:name"``, ``"file.py:name"``, ``"file.cpp:name"`` (a source file's operator).
         signature: where Opwright didn't build the operator: its signature; one for each of a pair of callables.
         level: ``"quick"`` takes seconds, ``"normal"`` less than a minute for a small operator, ``"thorough"`` a night.
         only: names of checks or groups; none: all that the level has.
         skip: names of checks or groups to leave out.
         seed: where all draws come from. hypothesis also draws numbers that stand in modules of yours that are loaded.
-        device: ``"emulated"``: of a source file, the CUDA kernels, run on the CPU.
+        device: ``"cuda"``, or another device of PyTorch's: it is called with that one's tensors, and compared with
+            its kernel for the CPU; ``"emulated"``: of a source file, the CUDA kernels, run on the CPU.
         ulp: how far a value may be off, in units of its type's last place, in place of 64 (8 of halves).
         straight_through: ``("x",)`` or ``("round.x",)``: inputs whose gradient isn't meant to be the derivative, so
             isn't compared with it.
@@ -62,7 +66,7 @@ def check(
         SignatureError: a signature is missing or can't be read.
         SourceError: the target can't be found.
         TypeError: `straight_through` is one string.
-        ValueError: there is no such check, level, device or sanitizer; a device that isn't for what is checked.
+        ValueError: there is no such check, level or sanitizer; no such device here, or not for what is checked.
     """
     if level not in ("quick", "normal", "thorough"):
         raise ValueError(f"check() got level={level!r}, expected 'quick', 'normal' or 'thorough'")
@@ -70,7 +74,9 @@ def check(
         raise TypeError(f"check() got straight_through={straight_through!r}, expected names: ({straight_through!r},)")
     wanted = tuple(sanitize.split(",") if isinstance(sanitize, str) else sanitize)
     also = adding(wanted)
-    found = subjects(op, signature=signature, reference=reference, load_options=_loading(op, device))
+    tensors = of_tensors(device)
+    found = subjects(op, signature=signature, reference=reference, load_options=loading(op, device))
+    found = [replace(subject, device=tensors) for subject in found]
     options = {
         "ulp": ulp,
         "straight_through": tuple(straight_through),
@@ -79,20 +85,6 @@ def check(
         "sanitize": wanted,
     }
     return run(found, level=level, only=only, skip=skip, also=also, seed=seed, options=options, progress=progress)
-
-
-def _loading(op: Any, device: str) -> dict[str, Any] | None:
-    """How a source file is loaded for a device."""
-    if device not in ("cpu", "emulated"):
-        raise ValueError(f"check() got device={device!r}, expected 'cpu' or 'emulated'")
-    if device == "cpu":
-        return None
-    if not is_source(op):
-        raise ValueError(
-            f"check() got device='emulated' and {op!r}, expected a source file: what is built runs where it was built "
-            'for\n  likely fix: load it with backend="emulate" and check that'
-        )
-    return {"backend": "emulate"}
 
 
 class _Callable(ModuleType):

@@ -72,6 +72,20 @@ class Context:
         """Whether the time is over: what was tried until then has to do."""
         return time.monotonic() > self._ends
 
+    @property
+    def device(self) -> str:
+        """Whose tensors the operator is called with."""
+        return self.subject.device
+
+    def only_on_the_cpu(self, why: str) -> None:
+        """Give up where the operator is called on another device.
+
+        Raises:
+            Skipped: it is; `why` says what can't be done there.
+        """
+        if self.device != "cpu":
+            raise Skipped(f"{why}: it is for the CPU alone")
+
     def type_choices(self, *, floating: bool = False) -> list[dict[str, DType]]:
         """Every choice of element types; `floating`: one of those that can be differentiated, if any, the widest."""
         every = self.subject.signature.instances()
@@ -122,7 +136,7 @@ class Context:
             report_multiple_bugs=False,
             print_blob=False,
         )
-        strategy = cases(self.subject.signature, before=ended, **options)
+        strategy = cases(self.subject.signature, before=ended, device=self.device, **options)
         try:
             seed(self.seed)(searching(given(case=strategy)(run)))()
         except (_WrongError, Flaky, FlakyFailure, _Enough):
@@ -162,7 +176,7 @@ class Context:
         options.setdefault("max_numel", 1 << 12)
         for number in count():
             self.tried += 1
-            yield Case(sample(self.subject.signature, rng, **options), seed=number)
+            yield Case(sample(self.subject.signature, rng, **options), seed=number, device=self.device)
 
     def _takes(self, case: Case) -> bool:
         """Whether the kernel's own check lets a call through; what else goes wrong, who asked for the call will see."""

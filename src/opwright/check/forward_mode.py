@@ -34,7 +34,7 @@ def _apart(value: torch.Tensor) -> torch.Tensor:
 def drawn(point: Point, seed: int) -> dict[str, torch.Tensor]:
     """A direction."""
     generator = torch.Generator().manual_seed(seed)
-    return {n: (torch.rand(v.shape, generator=generator) * 2 - 1).to(v.dtype) for n, v in point.arguments.items()}
+    return {n: (torch.rand(v.shape, generator=generator) * 2 - 1).to(v) for n, v in point.arguments.items()}
 
 
 def compared(point: Point, expected: Numerical, seed: int, kept: frozenset[str]) -> Finding | None:
@@ -54,22 +54,23 @@ def compared(point: Point, expected: Numerical, seed: int, kept: frozenset[str])
 def _judged(
     point: Point, expected: Numerical, result: str, value: torch.Tensor | None, tangents: Tensors
 ) -> Finding | None:
-    parts = [(expected.values[result, n], expected.smooth[result, n], t) for n, t in tangents.items()]
-    total = torch.stack([v @ t.detach().reshape(-1).double() for v, _, t in parts]).sum(0)
-    size = torch.stack([v.abs() @ t.detach().reshape(-1).double().abs() for v, _, t in parts]).sum(0)
+    along = {name: tangent.detach().reshape(-1).double().cpu() for name, tangent in tangents.items()}
+    parts = [(expected.values[result, n], expected.smooth[result, n], t) for n, t in along.items()]
+    total = torch.stack([v @ t for v, _, t in parts]).sum(0)
+    size = torch.stack([v.abs() @ t.abs() for v, _, t in parts]).sum(0)
     errors = torch.stack([expected.errors[result, n].sum(1) for n in tangents]).sum(0)
     smooth = torch.stack([s.all(1) for _, s, _ in parts]).all(0)
-    got = torch.zeros_like(total) if value is None else value.reshape(-1).double()
+    got = torch.zeros_like(total) if value is None else value.reshape(-1).double().cpu()
     wrong = smooth & ~((got - total).abs() <= max(1e-6, 400 * point.precision) * size + 10 * errors + 1e-12)
     if not bool(wrong.any()):
         return None
     at = int(wrong.int().argmax())
-    along = " and ".join(tangents)
+    named = " and ".join(tangents)
     if value is None or not bool((got != 0).any()):
         numerically = f"numerically {float(total[at]):.6g}"
-        return Finding("forward-mode-zero", f"d {result} along {along} is zero in forward mode, {numerically}")
+        return Finding("forward-mode-zero", f"d {result} along {named} is zero in forward mode, {numerically}")
     return Finding(
         "wrong-forward-mode",
-        f"d {result} along {along} is {float(got[at]):.6g} in forward mode, numerically "
+        f"d {result} along {named} is {float(got[at]):.6g} in forward mode, numerically "
         f"{float(total[at]):.6g}; {int(wrong.sum())} of {wrong.numel()} elements are wrong",
     )

@@ -37,13 +37,15 @@ class Case:
         values: ``"wide"``: what is floating lies in a range eight times as wide, where functions have other branches;
             ``"special"``: a quarter of what is floating is zeros, infinities, NaN, the largest and least numbers, those
             whose exponential overflows; all of them, or those of one kind.
-        unaligned: whether elements lie at odd addresses.
+        unaligned: whether elements lie at odd addresses; on the CPU alone.
+        device: whose tensors they are.
     """
 
     sample: Sample
     seed: int = 0
     values: Values = "uniform"
     unaligned: bool = False
+    device: str = "cpu"
 
     def arguments(self, dtype: torch.dtype | None = None) -> Arguments:
         """New tensors with the case's values; a second call gives equal ones.
@@ -63,7 +65,9 @@ class Case:
         storage = stored(made, generator, self.values, numbers)
         if dtype is not None and made.dtype.is_floating:
             storage = storage.to(dtype)
-        if self.unaligned:
+        if self.device != "cpu":
+            storage = storage.to(self.device)
+        elif self.unaligned:
             storage = at_odd_address(storage)
         return storage.as_strided(made.shape, made.strides, made.offset)
 
@@ -131,6 +135,7 @@ def cases(
     values: Sequence[Values] = ("uniform",),
     unaligned: bool = False,
     before: Callable[[], None] | None = None,
+    device: str = "cpu",
 ) -> SearchStrategy[Case]:
     """A hypothesis strategy for calls that fit the signature.
 
@@ -143,6 +148,7 @@ def cases(
         values: kinds of values to draw from, the simplest first.
         unaligned: whether some calls have elements at odd addresses.
         before: called before each draw; what it raises ends the search.
+        device: whose tensors they are.
     """
     from hypothesis import reject
     from hypothesis import strategies as st
@@ -164,5 +170,6 @@ def cases(
         st.randoms(use_true_random=False).map(draw),
         st.integers(0, 2**16),
         st.sampled_from(list(values)),
-        st.booleans() if unaligned else st.just(value=False),
+        st.booleans() if unaligned and device == "cpu" else st.just(value=False),
+        st.just(device),
     )

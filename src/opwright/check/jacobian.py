@@ -12,7 +12,7 @@ from opwright.check.points import Point
 Place = tuple[str, str]
 """A result and an argument."""
 Blocks = dict[Place, torch.Tensor]
-"""For each result and argument a matrix: a row for each element of the result, a column for each of the argument."""
+"""For each result and argument a matrix, on the CPU: rows for the result's elements, columns for the argument's."""
 
 _FINE = (2.0**-7, 3)
 _COARSE = (2.0**-2, 4)
@@ -67,9 +67,11 @@ def analytical(point: Point, *, zeros: bool = False) -> Analytical:
             columns = [row[k] for row in rows]
             if all(column is None for column in columns):
                 detached.add((name, argument))
-            block = [torch.zeros(leaf.numel()) if c is None else c.detach().reshape(-1) for c in columns]
-            stacked = torch.stack(block) if block else torch.zeros(result.numel(), leaf.numel())
-            values[name, argument] = stacked.to(torch.float64)
+            block = [
+                torch.zeros(leaf.numel(), device=leaf.device) if c is None else c.detach().reshape(-1) for c in columns
+            ]
+            stacked = torch.stack(block) if block else leaf.new_zeros(result.numel(), leaf.numel())
+            values[name, argument] = stacked.to("cpu", torch.float64)
     return Analytical(values, frozenset(detached))
 
 
@@ -77,7 +79,7 @@ def _row(
     results: Mapping[str, torch.Tensor], name: str, element: int, leaves: Mapping[str, torch.Tensor], *, zeros: bool
 ) -> Sequence[torch.Tensor | None]:
     asked = results if zeros else {name: results[name]}
-    vectors = [torch.zeros(r.shape, dtype=r.dtype) for r in asked.values()]
+    vectors = [torch.zeros(r.shape, dtype=r.dtype, device=r.device) for r in asked.values()]
     vectors[list(asked).index(name)].view(-1)[element] = 1
     return torch.autograd.grad(
         list(asked.values()), list(leaves.values()), vectors, retain_graph=True, allow_unused=True
@@ -154,7 +156,7 @@ def _moved(
 
 
 def _values(point: Point, arguments: dict[str, torch.Tensor]) -> list[torch.Tensor]:
-    return [r.detach().reshape(-1).to(torch.float64) for r in point.function(arguments)]
+    return [r.detach().reshape(-1).to("cpu", torch.float64) for r in point.function(arguments)]
 
 
 def _extrapolated(

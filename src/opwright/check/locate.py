@@ -259,7 +259,7 @@ def _diagonals(blocks: Sequence[Block]) -> Iterator[tuple[str, list[torch.Tensor
     for name in blocks[0].point.tensors:
         each = [block.point.tensors.get(name) for block in blocks]
         if all(t is not None and t.shape == b.columns for t, b in zip(each, blocks, strict=True)):
-            yield name, [t.reshape(1, -1).double() for t in each if t is not None]
+            yield name, [t.reshape(1, -1).double().cpu() for t in each if t is not None]
 
 
 def _significant(blocks: Sequence[Block]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -129,12 +129,12 @@ def _called(subject: Subject, case: Case, arguments: Arguments, seed: int) -> di
 def _copied(value: torch.Tensor) -> torch.Tensor:
     """A differentiable copy in the same layout."""
     size = value.untyped_storage().nbytes() // value.element_size()
-    space = torch.zeros(size, dtype=value.dtype).as_strided(value.shape, value.stride(), value.storage_offset())
+    space = value.new_zeros(size).as_strided(value.shape, value.stride(), value.storage_offset())
     return space.copy_(value)
 
 
 def _drawn(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    return (torch.rand(like.shape, generator=generator, dtype=torch.float64) * 2 - 1).to(like.dtype)
+    return (torch.rand(like.shape, generator=generator, dtype=torch.float64) * 2 - 1).to(like)
 
 
 def _floating(value: object) -> bool:

@@ -103,7 +103,7 @@ def _moved(arguments: Arguments, by: float, draw: int) -> Arguments:
         if not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point:
             return copied(value)
         drawn = torch.randint(0, 2 * _MOST, value.shape, generator=generator, dtype=torch.float64)
-        steps = torch.where(drawn < _MOST, drawn - _MOST, drawn - _MOST + 1)
+        steps = torch.where(drawn < _MOST, drawn - _MOST, drawn - _MOST + 1).to(value.device)
         return value.to(torch.float64) * (1 + by * steps)
 
     return {name: moved(value) for name, value in arguments.items()}

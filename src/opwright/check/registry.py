@@ -23,6 +23,7 @@ _MODULES = (
     "history",
     "bad_calls",
     "values",
+    "devices",
     "scalars",
     "far",
     "distribution",

@@ -32,7 +32,7 @@ def reproducer(
     lines = ["import torch", *subject.imports]
     lines += [f"{name} = {_value(value)}" for name, value in arguments.items()]
     names = [name if name in arguments else "None" for name in (param.name for param in subject.signature.inputs)]
-    given = ", ".join(names + [f"{name}={value}" for name, value in subject.keywords(types).items()])
+    given = ", ".join(names + [f"{name}={value!r}" for name, value in subject.keywords(types).items()])
     for part, text in {"call": "{function}({arguments})", "function": subject.expression, "arguments": given}.items():
         shows = (shows or "print({call})").replace(f"{{{part}}}", text)
     return "\n".join([*lines, shows])
@@ -57,16 +57,20 @@ def _strided(value: torch.Tensor) -> str:
 
 def _literal(value: torch.Tensor) -> str:
     text = repr(value.detach().tolist()).replace("nan", 'float("nan")').replace("inf", 'float("inf")')
-    made = f"torch.tensor({text}, dtype={value.dtype})"
-    return made if value.numel() else f"torch.empty({tuple(value.shape)}, dtype={value.dtype})"
+    made = f"torch.tensor({text}, dtype={value.dtype}{_there(value)})"
+    return made if value.numel() else f"torch.empty({tuple(value.shape)}, dtype={value.dtype}{_there(value)})"
 
 
 def _drawn(value: torch.Tensor, shape: Any) -> str:
     """For large ones: other values of the same range, since a finding in them is hardly one of values."""
-    shape, dtype = tuple(shape), value.dtype
+    shape, dtype, there = tuple(shape), value.dtype, _there(value)
     if dtype is torch.bool:
-        return f"torch.rand({shape}) < 0.5"
+        return f"torch.rand({shape}{there}).lt(0.5)"
     if dtype.is_floating_point:
-        return f"torch.rand({shape}, dtype=torch.float64).mul(2).sub(1).to({dtype})"
+        return f"torch.rand({shape}, dtype=torch.float64{there}).mul(2).sub(1).to({dtype})"
     low, high = (int(value.min()), int(value.max()) + 1) if value.numel() else (0, 1)
-    return f"torch.randint({low}, {high}, {shape}, dtype={dtype})"
+    return f"torch.randint({low}, {high}, {shape}, dtype={dtype}{there})"
+
+
+def _there(value: torch.Tensor) -> str:
+    return "" if value.device.type == "cpu" else f", device={str(value.device)!r}"

@@ -87,7 +87,7 @@ def _build(subject: Subject) -> None:
     for types in subject.signature.instances():
         with contextlib.suppress(Exception):
             drawn = sample(subject.signature, random.Random(0), types=types, contiguous=True)  # noqa: S311 - test data
-            subject.call(Case(drawn).arguments(), types)
+            subject.call(Case(drawn, device=subject.device).arguments(), types)
 
 
 def outcome(check: Check, context: Context) -> Outcome:

@@ -40,6 +40,7 @@ def run(context: Context, sanitizers: str, environment: Mapping[str, str], *, th
     Raises:
         Skipped: it can't be done, or takes too long.
     """
+    context.only_on_the_cpu("sanitizers watch what runs there")
     sources = handed(_sources(context))
     libraries = [_library(name) for name in sanitizers.split(",")]
     words = [sys.executable, "-m", "opwright.check.child", context.subject.name, str(context.seed)]

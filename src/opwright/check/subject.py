@@ -34,6 +34,8 @@ class Subject:
         imports: Python that brings it into reach.
         expression: Python that stands for it, after `imports`.
         namespace: every operator of the library that it belongs to, by name.
+        devices: for which Opwright has kernels of it; nothing where somebody else built it.
+        device: whose tensors it is called with.
     """
 
     name: str
@@ -47,6 +49,8 @@ class Subject:
     imports: tuple[str, ...] = ()
     expression: str = ""
     namespace: Mapping[str, torch._ops.OpOverload] | None = None
+    devices: frozenset[str] = frozenset()
+    device: str = "cpu"
 
     def call(self, arguments: Mapping[str, Any], types: Mapping[str, DType] | None = None) -> tuple[torch.Tensor, ...]:
         """Call it; its results, always as a tuple.
@@ -59,7 +63,9 @@ class Subject:
     def keywords(self, types: Mapping[str, DType] | None) -> dict[str, Any]:
         """What an operator without input tensors takes beside its arguments."""
         chosen = self.signature.chosen_type
-        return {"dtype": getattr(torch, types[chosen].torch_name)} if chosen and types and chosen in types else {}
+        known = {"dtype": getattr(torch, types[chosen].torch_name)} if chosen and types and chosen in types else {}
+        elsewhere = self.ours and self.signature.is_factory and self.device != "cpu"
+        return {**known, "device": self.device} if elsewhere else known
 
     def referred(
         self, arguments: Mapping[str, Any], dtype: torch.dtype = torch.float64

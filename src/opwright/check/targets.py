@@ -44,7 +44,8 @@ def subjects(
             ``OpOverload`` (or its packet); a subclass of ``torch.autograd.Function``; a pair of callables, forward and
             backward; any callable.
         signature: the operator's, where Opwright didn't build it; two for a pair of callables.
-        reference: a function that is known to be right, of the same arguments, or ``"module:name"``.
+        reference: a function that is known to be right, of the same arguments, or ``"module:name"``,
+            ``"file.py:name"``, ``"file.cpp:name"``.
         load_options: for a source file, arguments of `opwright.load`.
 
     Raises:
@@ -71,14 +72,16 @@ def is_source(target: Target) -> bool:
 
 
 def resolved(name: str) -> Any:
-    """The object that ``module:name`` or ``file.py:name`` stands for.
+    """The object that ``module:name``, ``file.py:name`` or ``file.cpp:name`` stands for.
 
     Raises:
         SourceError: there is none.
     """
     where, _, attribute = name.rpartition(":")
+    if is_source(where):
+        return subjects(name)[0].function
     if not where:
-        raise SourceError(f"{name!r} names no object; expected module:name or file.py:name")
+        raise SourceError(f"{name!r} names no object; expected module:name, file.py:name or file.cpp:name")
     module = _module(where)
     found: Any = module
     for part in attribute.split("."):
@@ -176,6 +179,7 @@ def _of_namespace(ops: Any, imports: tuple[str, ...] = ()) -> list[Subject]:
             imports=imports,
             expression=f"ops.{name}",
             namespace=every,
+            devices=registered[name].kernel.devices,
         )
         for name, signature in signatures.items()
         if name not in derived and not _is_backward(name, signatures)

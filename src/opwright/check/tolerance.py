@@ -157,7 +157,7 @@ def _central(point: Point, eps: float) -> tuple[Blocks, float]:
 
 
 def _flat(point: Point, arguments: dict[str, torch.Tensor]) -> list[torch.Tensor]:
-    return [r.detach().reshape(-1).double() for r in point.function(arguments)]
+    return [r.detach().reshape(-1).double().cpu() for r in point.function(arguments)]
 
 
 def _kind(measured: Measured) -> str:

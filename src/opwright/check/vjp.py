@@ -115,7 +115,7 @@ def vjp(results: Tensors, leaves: Tensors, vectors: Tensors) -> dict[str, torch.
 def drawn(results: Tensors, seed: int) -> dict[str, torch.Tensor]:
     """Incoming gradients."""
     generator = torch.Generator().manual_seed(seed)
-    return {n: (torch.rand(r.shape, generator=generator) * 2 - 1).to(r.dtype) for n, r in results.items()}
+    return {n: (torch.rand(r.shape, generator=generator) * 2 - 1).to(r) for n, r in results.items()}
 
 
 def _findings(point: Point, jacobian: Analytical, seed: int) -> Iterator[Off]:
@@ -131,7 +131,7 @@ def _findings(point: Point, jacobian: Analytical, seed: int) -> Iterator[Off]:
         for name, value in got.items():
             expected, size = _product(jacobian, kept, name)
             allowed = max(1e-9, _ROUNDINGS * point.precision) * (size + size.mean() if size.numel() else size) + 1e-12
-            wrong = ~((value.reshape(-1).double() - expected).abs() <= allowed) & torch.isfinite(expected)
+            wrong = ~((value.reshape(-1).double().cpu() - expected).abs() <= allowed) & torch.isfinite(expected)
             if bool(wrong.any()):
                 yield Off(what, _explained(what, name, int(wrong.sum()), value.numel()))
 
@@ -152,7 +152,7 @@ def _explained(layout: str, name: str, count: int, total: int) -> Finding:
 
 def _product(jacobian: Analytical, vectors: Tensors, name: str) -> tuple[torch.Tensor, torch.Tensor]:
     """The vectors times the Jacobian, and the same of absolute values: what roundings are in proportion to."""
-    terms = [(v.reshape(-1).double(), jacobian.values[result, name]) for result, v in vectors.items()]
+    terms = [(v.reshape(-1).double().cpu(), jacobian.values[result, name]) for result, v in vectors.items()]
     total = torch.stack([v @ block for v, block in terms]).sum(0)
     return total, torch.stack([v.abs() @ block.abs() for v, block in terms]).sum(0)
 

@@ -77,7 +77,7 @@ def _tried(context: Context, judge: Judge, types: Mapping[str, DType]) -> Iterat
             )
         except ArgumentError:
             return
-        if not _has_elements(context, Case(drawn)):
+        if not _has_elements(context, Case(drawn, device=context.device)):
             continue
         binding = drawn.binding
         sizes = dict(binding.axes)
@@ -85,7 +85,11 @@ def _tried(context: Context, judge: Judge, types: Mapping[str, DType]) -> Iterat
             sizes["the last of ..."] = binding.ellipsis[-1]
         numbers = [_product(t.shape) for t in drawn.tensors.values() if t is not None]
         sizes["the number of elements"] = max(numbers, default=0)
-        yield Tried(tuple(_texts(binding.types).items()), sizes, context.judged(judge, Case(drawn, seed=number)))
+        yield Tried(
+            tuple(_texts(binding.types).items()),
+            sizes,
+            context.judged(judge, Case(drawn, seed=number, device=context.device)),
+        )
 
 
 def _type(tried: Sequence[Tried]) -> tuple[str, str] | None:
@@ -105,7 +109,7 @@ def _strided(context: Context, judge: Judge, types: Mapping[str, DType]) -> tupl
     wrong = 0
     for number in range(_CALLS):
         drawn = sample(context.subject.signature, rng, types=types, sizes=(2, 3, 5), max_numel=_MOST)
-        case = Case(drawn, seed=number)
+        case = Case(drawn, seed=number, device=context.device)
         if is_dense(case.arguments()) or not context.judged(judge, case):
             continue
         if context.judged(lambda again, given: judge(again, dense(given)), case):

@@ -19,7 +19,7 @@ from opwright.errors import OpwrightError
 
 @click.command("check")
 @click.argument("targets", nargs=-1, metavar="FILE | MODULE:OP ...")
-@click.option("--reference", help="A function known to be right, as module:name or file.py:name.")
+@click.option("--reference", help="A function known to be right, as module:name, file.py:name or file.cpp:name.")
 @click.option("--signature", multiple=True, help="The signature, where Opwright didn't build the operator.")
 @click.option("--quick", "level", flag_value="quick", help="Seconds for a small operator.")
 @click.option("--normal", "level", flag_value="normal", default="normal", help="Less than a minute (the default).")
@@ -27,7 +27,7 @@ from opwright.errors import OpwrightError
 @click.option("--only", multiple=True, help="A check or a group of checks; may be repeated.")
 @click.option("--skip", multiple=True, help="The same, to leave out.")
 @click.option(
-    "--device", type=click.Choice(["cpu", "emulated"]), default="cpu", help="emulated: CUDA kernels, on the CPU."
+    "--device", default="cpu", show_default=True, help="cuda, or emulated: CUDA kernels on the CPU; against the CPU's."
 )
 @click.option(
     "--straight-through", multiple=True, help="An input, or op.input, whose gradient is meant to be no derivative."

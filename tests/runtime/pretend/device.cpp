@@ -191,7 +191,11 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
 }
 
 at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
-  TORCH_CHECK(from.sizes() == to.sizes(), "it can't resize");
+  if (from.sizes() != to.sizes()) {
+    const auto fresh = empty(from.sizes(), to.scalar_type(), {}, to.device(), {}, {});
+    to.unsafeGetTensorImpl()->set_storage_keep_dtype(fresh.storage());
+    to.unsafeGetTensorImpl()->set_sizes_and_strides(fresh.sizes(), fresh.strides(), 0);
+  }
   return copy_from(from, to, false);
 }
 

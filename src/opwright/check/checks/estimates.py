@@ -80,4 +80,4 @@ def _compared(point: Point, expected: dict[str, torch.Tensor], generator: torch.
 
 
 def _drawn(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    return torch.rand(like.shape, generator=generator, dtype=torch.float64) * 2 - 1
+    return torch.rand(like.shape, generator=generator, dtype=torch.float64).to(like.device) * 2 - 1

@@ -28,6 +28,7 @@ _CALLS = 4
 def far_elements(context: Context) -> Iterator[Finding]:
     """Elements of an argument may lie more than 2³¹ elements apart: memory is reserved for that, and hardly touched."""
     subject = context.subject
+    context.only_on_the_cpu("memory is reserved, and hardly touched")
     if sys.platform != "linux" or sys.maxsize <= _FAR:
         raise Skipped("memory can't be reserved without being there")
     if subject.signature.generator:

@@ -91,6 +91,7 @@ def gradient_types(context: Context) -> Iterator[Finding]:
 @register("single gradients", group="gradients", share=0.5)
 def single_gradients(context: Context) -> Iterator[Finding]:
     """A gradient that is asked for alone is what it is beside the others; none is written that isn't wanted."""
+    context.only_on_the_cpu("a copy of the process can't use another device")
     types = _types(context)
     if len(context.subject.differentiable) < 2:
         raise Skipped("there is one gradient")

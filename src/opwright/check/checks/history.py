@@ -22,6 +22,7 @@ _CALLS = {"quick": 6, "normal": 15, "thorough": 200}
 @register("history", group="values", share=0.5)
 def history(context: Context) -> Iterator[Finding]:
     """A call gives the same after other calls; told from chance in copies of the process, which all begin alike."""
+    context.only_on_the_cpu("a copy of the process can't use another device")
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         del arguments

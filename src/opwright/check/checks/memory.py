@@ -101,11 +101,11 @@ def _grown(context: Context, step: Callable[[], None]) -> list[int]:
     grown: list[int] = []
     for _ in range(_CALLS // _ROUND):
         gc.collect()
-        before = heap.in_use()
+        before = heap.in_use(context.device)
         for _ in range(_ROUND):
             step()
         gc.collect()
-        after = heap.in_use()
+        after = heap.in_use(context.device)
         grown.append(0 if before is None or after is None else after - before)
         if context.late and len(grown) > 1:
             break
@@ -145,8 +145,9 @@ def _shared(context: Context, arguments: Arguments, results: tuple[torch.Tensor,
 
 
 def _storage(tensor: torch.Tensor) -> torch.Tensor:
-    """All bytes of its storage."""
-    return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
+    """All bytes of its storage, on the CPU: NaN is the same as itself."""
+    size = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return tensor.detach().as_strided((size,), (1,), 0).cpu().view(torch.uint8)
 
 
 def _place(tensor: torch.Tensor) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ import torch
 from opwright.check.compare import difference
 from opwright.check.eager import Eager
 from opwright.check.feature import feature
-from opwright.check.inputs import Arguments, Case, positional
+from opwright.check.inputs import Arguments, positional
 from opwright.check.registry import Skipped
 from opwright.check.report import Finding
 from opwright.check.reproducer import reproducer
@@ -28,7 +29,7 @@ def vmap(eager: Eager) -> Iterator[Finding]:
     if not signature.tensors or signature.data_axes or signature.generator or subject.mutates:
         raise Skipped("it takes no tensor, is random, overwrites an argument, or decides a length")
     for case in eager.cases(3):
-        calls = [Case(case.sample, seed).arguments() for seed in range(_BATCH)]
+        calls = [replace(case, seed=seed).arguments() for seed in range(_BATCH)]
         batch = {name: _stacked([call[name] for call in calls]) for name in calls[0]}
         dims = tuple(0 if isinstance(calls[0].get(p.name), torch.Tensor) else None for p in signature.inputs)
         got = torch.vmap(subject.function, in_dims=dims)(*positional(signature, batch))
@@ -111,7 +112,7 @@ def autocast(eager: Eager) -> Iterator[Finding]:
     given: list[tuple[Arguments, str]] = [({}, "")]
     given += [({name: value}, f", {name} being {value.dtype}") for name, value in narrow.items()]
     for changed, told in given:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.autocast(torch.device(eager.context.device).type, dtype=torch.bfloat16):
             got = _called(eager, changed)
         plain = _called(eager, {name: value.to(eager.case.arguments()[name].dtype) for name, value in changed.items()})
         for output, one, other in zip(eager.signature.outputs, got, plain, strict=False):

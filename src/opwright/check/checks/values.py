@@ -150,6 +150,7 @@ def threads(context: Context) -> Iterator[Finding]:
     """One thread gives what several give."""
     if context.subject.signature.generator:
         raise Skipped("it is random")
+    context.only_on_the_cpu("the number of threads is varied")
     before = torch.get_num_threads()
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
@@ -159,7 +160,7 @@ def threads(context: Context) -> Iterator[Finding]:
             for _ in range(3):
                 with _threads(count):
                     got = all_written(context, all_copied(arguments), case)
-                if finding := differing(context, got, expected, "what one thread gives", _reordered(arguments)):
+                if finding := differing(context, got, expected, "what one thread gives", reordered(arguments)):
                     return Finding("depends-on-threads", f"{count} threads: {finding.message}")
         return None
 
@@ -221,7 +222,7 @@ def differing(
     return None
 
 
-def _reordered(arguments: Arguments) -> float:
+def reordered(arguments: Arguments) -> float:
     """Ulp that sums of as many terms as there are elements may differ by in another order: they err as a walk does."""
     most = max((v.numel() for v in arguments.values() if isinstance(v, torch.Tensor)), default=0)
     return max(64.0, 4 * math.sqrt(most))
