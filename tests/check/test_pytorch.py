@@ -59,17 +59,20 @@ def test_a_schema_that_hides_a_mutation_is_found(library: torch.library.Library)
     assert "schema-disagrees" in features(op, "opcheck", signature=VECTOR).kinds
 
 
+class Twice(torch.autograd.Function):
+    """Right, and without a rule for vmap."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return 2 * grad
+
+
 def test_gradients_that_compile_loses_are_found(library: torch.library.Library) -> None:
     """Eagerly an autograd kernel, which the dispatcher passes over while compiling."""
-
-    class Twice(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-            return 2 * x
-
-        @staticmethod
-        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
-            return 2 * grad
 
     def f(x: torch.Tensor) -> torch.Tensor:
         return 2 * x.detach() if torch.compiler.is_compiling() else Twice.apply(x)  # type: ignore[no-untyped-call]
@@ -113,16 +116,7 @@ def test_a_rule_of_vmap_that_is_wrong_is_found() -> None:
 
 
 def test_what_others_operators_do_not_have_is_no_fault_of_theirs() -> None:
-    class Plain(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-            return 2 * x
-
-        @staticmethod
-        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
-            return 2 * grad
-
-    report = features(Plain, "vmap", "torch.func", signature=VECTOR)
+    report = features(Twice, "vmap", "torch.func", signature=VECTOR)
     assert report.ok
     assert status(report, "vmap")[0] == "skipped"
     assert "it has no vmap: RuntimeError" in status(report, "vmap")[1]

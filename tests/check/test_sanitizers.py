@@ -141,31 +141,31 @@ WARNING: ThreadSanitizer: data race (pid=7)
   Atomic write of size 4 at 0x7b04 by thread T2:
     #0|memcpy|interceptors.inc|10|/usr/lib/libtsan.so
     #1|inner|/opt/include/vector.h|12|/cache/units/op.so
-    #2|op|/home/op.cpp|5|/cache/units/op.so
+    #2|op|/src/op.cpp|5|/cache/units/op.so
     #3|<null>|<null>|0|/usr/lib/libffi.so.8
 
   Previous read of size 8 at 0x7b00 by main thread:
-    #0|op|/home/op.cpp|7|/cache/units/op.so
+    #0|op|/src/op.cpp|7|/cache/units/op.so
 
   Location is heap block of size 8 at 0x7b00 allocated by thread T2:
     #0|malloc|interceptors.inc|10|/usr/lib/libtsan.so
 
-SUMMARY: ThreadSanitizer: data race /home/op.cpp:5 in op
+SUMMARY: ThreadSanitizer: data race /src/op.cpp:5 in op
 ==================
 WARNING: ThreadSanitizer: data race (pid=7)
   Read of size 4 at 0x7b04 by thread T2:
-    #0|op|/home/op.cpp|7|/cache/units/op.so
+    #0|op|/src/op.cpp|7|/cache/units/op.so
 
   Previous write of size 4 at 0x7b04 by thread T1:
-    #0|fill|/home/op.cpp|3|/cache/units/op.so
-    #1|_GLOBAL__sub_I_op|/home/op.cpp|3|/cache/units/op.so
+    #0|fill|/src/op.cpp|3|/cache/units/op.so
+    #1|_GLOBAL__sub_I_op|/src/op.cpp|3|/cache/units/op.so
 ==================
 WARNING: ThreadSanitizer: data race (pid=7)
   Write of size 4 at 0x7b04 by thread T2:
     #0|other|<null>|0|/usr/lib/libtorch.so
 
   Previous write of size 4 at 0x7b04 by thread T1:
-    #0|op|/home/op.cpp|7|/cache/units/op.so
+    #0|op|/src/op.cpp|7|/cache/units/op.so
 """
 
 
@@ -174,5 +174,5 @@ def test_reports_are_read_and_others_left_out() -> None:
     assert len(found) == 3
     (own,) = within(Path("/cache"), found)
     assert [access.what for access in own.accesses] == ["atomic write of 4 bytes", "read of 8 bytes"]
-    assert [access.place(["/home/op.cpp"]) for access in own.accesses] == ["/home/op.cpp:5", "/home/op.cpp:7"]
+    assert [access.place(["/src/op.cpp"]) for access in own.accesses] == ["/src/op.cpp:5", "/src/op.cpp:7"]
     assert own.accesses[0].place(["/home/another.cpp"]) == "/opt/include/vector.h:12"

@@ -39,7 +39,7 @@ RUNTIMES = pytest.mark.parametrize("runtime", ["native", "python"])
 
 @RUNTIMES
 def test_some_calls(runtime: str, tmp_path: Path) -> None:
-    check_calls(300, tmp_path, {"OPWRIGHT_RUNTIME": runtime})  # most of the time is that of compilers
+    check_calls(150, tmp_path, {"OPWRIGHT_RUNTIME": runtime})  # most of the time is that of compilers
 
 
 @pytest.mark.slow

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from opwright.bench.agreement import disagreement
 from opwright.bench.at_point import AtPoint
@@ -22,6 +19,7 @@ from opwright.bench.report import Phase, Point, Report
 from opwright.bench.roofline import Machine
 from opwright.bench.setting import Request, Setting, note, sizes_label, type_choices
 from opwright.check.subject import Subject
+from opwright.check.threads import using_threads
 from opwright.errors import ArgumentError, SourceError
 
 
@@ -69,7 +67,7 @@ def _settings(
             candidates = _candidates(alternatives, asked, report, alone=len(subjects) == 1)
             for types in type_choices(subject.signature, asked.dtypes):
                 for threads in asked.threads:
-                    with _threads(threads):
+                    with using_threads(threads):
                         yield Setting(subject, types, device, threads, candidates, clock, Machine(clock, where))
 
 
@@ -158,13 +156,3 @@ def _noise(report: Report) -> None:
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load > 0.5 + max((m.point.threads for m in report.measurements), default=1):
         note(report, f"the load average is {load:.1f} on {cores} cores: other programs run")
-
-
-@contextlib.contextmanager
-def _threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from opwright.check.context import Context
@@ -46,29 +47,52 @@ def run(
         ValueError: there is no such check.
     """
     checks = chosen(level, tuple(only), tuple(skip), tuple(also))
-    report = Report(level=level)
-    total = len(subjects) * len(checks)
-    shares = sum(check.share for check in checks) or 1.0
+    every = _Run(checks, level, seed, options or {}, progress, len(subjects) * len(checks), Report(level=level))
     for subject in subjects:
+        if not every.of(subject):
+            break
+    return every.report
+
+
+@dataclass(frozen=True)
+class _Run:
+    """All checks of all operators."""
+
+    checks: Sequence[Check]
+    level: Level
+    seed: int
+    options: Mapping[str, Any]
+    progress: Progress | None
+    total: int
+    report: Report
+
+    def of(self, subject: Subject) -> bool:
+        """The checks of one operator; false where nothing more is to be done."""
         harm, built = "", False
-        for check in checks:
+        for check in self.checks:
             if harm:
-                report.outcomes.append(Outcome(subject.name, check.name, "skipped", detail=harm))
+                self.report.outcomes.append(Outcome(subject.name, check.name, "skipped", detail=harm))
                 continue
             if not built and not check.apart:
-                if progress:
-                    progress(subject.name, "building", len(report.outcomes), total)
+                self._tell(subject, "building")
                 _build(subject)
                 built = True
-            if progress:
-                progress(subject.name, check.name, len(report.outcomes), total)
-            seconds = BUDGET[level] * check.share / shares
-            context = Context(subject, level, seed, seconds, options or {})
-            report.outcomes.append(outcome(check, context))
-            harm = _harm(report.outcomes[-1]) if check.apart else ""
-            if context.options.get("fail_fast") and not report.ok:
-                return report
-    return report
+            self._tell(subject, check.name)
+            self.report.outcomes.append(outcome(check, self._context(subject, check)))
+            harm = _harm(self.report.outcomes[-1]) if check.apart else ""
+            if self.options.get("fail_fast") and not self.report.ok:
+                return False
+        return True
+
+    def _context(self, subject: Subject, check: Check) -> Context:
+        """What the check gets, with its share of the time."""
+        shares = sum(check.share for check in self.checks) or 1.0
+        seconds = BUDGET[self.level] * check.share / shares
+        return Context(subject, self.level, self.seed, seconds, self.options)
+
+    def _tell(self, subject: Subject, what: str) -> None:
+        if self.progress:
+            self.progress(subject.name, what, len(self.report.outcomes), self.total)
 
 
 def _harm(made: Outcome) -> str:

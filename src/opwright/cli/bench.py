@@ -6,15 +6,14 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
+from opwright.cli.asking import progress, usage
 from opwright.cli.bench_output import Output, read
-from opwright.errors import OpwrightError
 
 if TYPE_CHECKING:
     from opwright.bench.report import Report
@@ -149,26 +148,5 @@ def _labelled(against: tuple[str, ...]) -> dict[str, str]:
 def _measured(target: str, console: Console, **options: Any) -> Report:
     from opwright.bench import bench
 
-    bar, progress = _progress(console)
-    try:
-        with bar:
-            return bench(target, progress=progress, **options)
-    except OpwrightError:
-        raise
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def _progress(console: Console) -> tuple[AbstractContextManager[Any], Callable[[str, int, int], None] | None]:
-    """A bar, where somebody is looking."""
-    if not console.is_terminal:
-        return nullcontext(), None
-    from rich.progress import Progress
-
-    bar = Progress(console=console, transient=True)
-    task = bar.add_task("reading", total=None)
-
-    def told(what: str, done: int, total: int) -> None:
-        bar.update(task, description=what, completed=done, total=total)
-
-    return bar, told
+    with usage(), progress(console) as told:
+        return bench(target, progress=told, **options)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,9 @@ from rich.console import Console
 
 from opwright.check.registry import all_checks
 from opwright.check.report import Report
+from opwright.check.runner import Progress
 from opwright.check.table import show
-from opwright.errors import OpwrightError
+from opwright.cli.asking import Told, progress, usage
 
 
 @click.command("check")
@@ -83,29 +82,15 @@ def command(
 def _checked(target: str, console: Console, **options: Any) -> Report:
     from opwright.check import check
 
-    bar, progress = _progress(console)
-    try:
-        with bar:
-            return check(target, progress=progress, **options)
-    except OpwrightError:
-        raise
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
+    with usage(), progress(console) as told:
+        return check(target, progress=_worded(told), **options)
 
 
-def _progress(console: Console) -> tuple[AbstractContextManager[Any], Callable[[str, str, int, int], None] | None]:
-    """A bar, where somebody is looking."""
-    if not console.is_terminal:
-        return nullcontext(), None
-    from rich.progress import Progress
-
-    bar = Progress(console=console, transient=True)
-    task = bar.add_task("reading", total=None)
-
-    def told(operator: str, check: str, done: int, total: int) -> None:
-        bar.update(task, description=f"{operator}: {check}", completed=done, total=total)
-
-    return bar, told
+def _worded(told: Told | None) -> Progress | None:
+    """An operator and its check as one text."""
+    if told is None:
+        return None
+    return lambda operator, check, done, total: told(f"{operator}: {check}", done, total)
 
 
 def _write(path: Path, text: str) -> None:

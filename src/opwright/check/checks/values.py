@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from opwright.check.points import dense
 from opwright.check.reference import excused
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
+from opwright.check.threads import using_threads
 from opwright.check.when import named
 from opwright.signature import DType, TensorParam
 
@@ -134,7 +134,7 @@ def determinism(context: Context) -> Iterator[Finding]:
         return None
 
     def divided(case: Case, arguments: Arguments) -> Finding | None:
-        with _threads(max(torch.get_num_threads(), 4)):
+        with using_threads(max(torch.get_num_threads(), 4)):
             return judge(case, arguments, 8)
 
     finding = context.find(judge, sizes=_SMALL)
@@ -154,11 +154,11 @@ def threads(context: Context) -> Iterator[Finding]:
     before = torch.get_num_threads()
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
-        with _threads(1):
+        with using_threads(1):
             expected = all_written(context, all_copied(arguments), case)
         for count in (2, max(before, 4)):
             for _ in range(3):
-                with _threads(count):
+                with using_threads(count):
                     got = all_written(context, all_copied(arguments), case)
                 if finding := differing(context, got, expected, "what one thread gives", reordered(arguments)):
                     return Finding("depends-on-threads", f"{count} threads: {finding.message}")
@@ -226,16 +226,6 @@ def reordered(arguments: Arguments) -> float:
     """Ulp that sums of as many terms as there are elements may differ by in another order: they err as a walk does."""
     most = max((v.numel() for v in arguments.values() if isinstance(v, torch.Tensor)), default=0)
     return max(64.0, 4 * math.sqrt(most))
-
-
-@contextlib.contextmanager
-def _threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _as(value: Any, dtype: torch.dtype | None) -> Any:
