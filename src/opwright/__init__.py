@@ -46,7 +46,9 @@ _LAZY = {
     "emulate": "opwright.cuda.emulation",
     "load": "opwright.front",
     "load_inline": "opwright.front",
+    "load_ipython_extension": "opwright.notebook",  # what %load_ext looks for
     "parse": "opwright.signature",
+    "unload_ipython_extension": "opwright.notebook",
     "unwatch": "opwright.runtime",
 }
 

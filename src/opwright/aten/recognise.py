@@ -31,7 +31,7 @@ def extension(paths: Sequence[Path], name: str, options: Options) -> ModuleType 
         OpwrightError: as `opwright.cpp_extension.load`.
     """
     texts = [_text(path) for path in paths]
-    kinds = [bool(_HEADER.search(text) or _BINDS.search(text)) and not _OURS.search(text) for text in texts]
+    kinds = [is_extension(text) for text in texts]
     if not any(kinds):
         return None
     if any(_OURS.search(text) for text in texts):
@@ -42,6 +42,11 @@ def extension(paths: Sequence[Path], name: str, options: Options) -> ModuleType 
             "  likely fix: load each of them by itself"
         )
     return _loaded(paths, name, options, binds=any("PYBIND11_MODULE" in text for text in texts))
+
+
+def is_extension(text: str) -> bool:
+    """Whether it is the text of one."""
+    return bool(_HEADER.search(text) or _BINDS.search(text)) and not _OURS.search(text)
 
 
 def _loaded(paths: Sequence[Path], name: str, options: Options, *, binds: bool) -> ModuleType:

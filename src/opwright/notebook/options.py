@@ -1,0 +1,106 @@
+"""What may stand behind ``%%opwright``: the words of ``opwright build``, as far as they make sense in a cell."""
+
+from __future__ import annotations
+
+import keyword
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from opwright.signature import DType
+
+LANGUAGES = {"cpp": ".cpp", "c": ".c", "cuda": ".cu"}
+_TYPES = {name: dtype for dtype in DType for name in (dtype.value, dtype.torch_name)}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A magic's line.
+
+    Attributes:
+        variable: the name that the operators together get; without it, each lands under its own.
+        language: of `LANGUAGES`; None: what the cell looks like.
+        dtypes: element types that are compiled at once, beyond the usual ones.
+        lazy: compile nothing before the first call.
+        words: of the others, what `opwright.load_inline` takes, by its names.
+    """
+
+    variable: str | None
+    language: str | None
+    dtypes: tuple[DType, ...]
+    lazy: bool
+    ops: tuple[str, ...]
+    namespace: str | None
+    words: dict[str, object]
+
+
+def _variable(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and (not value.isidentifier() or keyword.iskeyword(value)):
+        raise click.BadParameter(f"{value!r} can't be the name of a variable")
+    return value
+
+
+def _dtypes(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> tuple[DType, ...]:
+    for value in values:
+        if value.removeprefix("torch.") not in _TYPES:
+            known = ", ".join(dtype.torch_name for dtype in DType)
+            raise click.BadParameter(f"{value!r} is no element type, expected one of {known}")
+    return tuple(_TYPES[value.removeprefix("torch.")] for value in values)
+
+
+_PARAMETERS: list[click.Parameter] = [
+    click.Argument(["variable"], required=False, metavar="[VARIABLE]", callback=_variable),
+    click.Option(["--c", "language"], flag_value="c", help="The cell is C; otherwise it is C++, or CUDA by its look."),
+    click.Option(["--cpp", "language"], flag_value="cpp", help="The cell is C++."),
+    click.Option(["--cuda", "language"], flag_value="cuda", help="The cell is CUDA."),
+    click.Option(["--backend"], help="What compiles CUDA: nvcc, nvrtc, or emulate, which runs it on the CPU."),
+    click.Option(["--ops"], multiple=True, help="The signature of a function without a mark; may be repeated."),
+    click.Option(["--namespace"], help="Below torch.ops; by default the name of the first operator."),
+    click.Option(
+        ["--dtype", "dtypes"],
+        multiple=True,
+        callback=_dtypes,
+        help="An element type to compile now, as float64; may be repeated. By default float32, or the first allowed.",
+    ),
+    click.Option(["--lazy"], is_flag=True, help="Compile nothing now, but when a call needs it."),
+    click.Option(["--debug"], is_flag=True, help="Compile with -g -O0."),
+    click.Option(["--cflag", "extra_cflags"], multiple=True, help="A word for the compiler; may be repeated."),
+    click.Option(["--ldflag", "extra_ldflags"], multiple=True, help="A word for the linker; may be repeated."),
+    click.Option(["-I", "include_dirs"], multiple=True, help="A folder with headers; may be repeated."),
+    click.Option(["-L", "library_dirs"], multiple=True, help="A folder with libraries; may be repeated."),
+    click.Option(["-l", "libraries"], multiple=True, help="A library to link with; may be repeated."),
+    click.Option(["-h", "--help", "help"], is_flag=True, help="Show this, and do nothing."),
+]
+_WORDS = ("backend", "debug", "extra_cflags", "extra_ldflags", "include_dirs", "library_dirs", "libraries")
+COMMAND = click.Command(
+    "%%opwright",
+    params=_PARAMETERS,
+    add_help_option=False,
+    help="Make operators of the cell, and load them again when it is run again.\n\nThey land under their own names; or,"
+    " where VARIABLE is given, together under that one.",
+)
+
+
+def read(line: str) -> Asked | None:
+    """What the line asks for; None: help.
+
+    Raises:
+        click.UsageError: it can't be understood; the text says what is wrong, and what was perhaps meant.
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise click.UsageError(f"{line!r} can't be split into words: {error}") from None
+    given = COMMAND.make_context(COMMAND.name, words).params
+    if given.pop("help"):
+        return None
+    rest = {name: given.pop(name) for name in _WORDS}
+    return Asked(**given, words=rest)
+
+
+def usage() -> str:
+    """The help."""
+    with click.Context(COMMAND, info_name=COMMAND.name, max_content_width=100, terminal_width=100) as context:
+        return COMMAND.get_help(context)
