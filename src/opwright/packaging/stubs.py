@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Iterator, Sequence
 
 from opwright.signature import DType, GeneratorParam, Param, ScalarParam, Signature
@@ -14,7 +13,8 @@ _HEADING = '''\
 
 import torch as _torch
 '''
-_USED = ("int", "float", "bool", "tuple", "str")
+_USED = ("tuple", "str")
+"""Names of Python's that an operator may have; C++ forbids it those of types."""
 
 
 def public(signatures: Sequence[Signature]) -> list[Signature]:
@@ -33,9 +33,7 @@ def stub(module: str, signatures: Sequence[Signature]) -> str:
     shadowed = any(signature.name in _USED for signature in signatures)
     heading = _HEADING.format(module=module) + ("import builtins as _builtins\n" if shadowed else "")
     prefix = "_builtins." if shadowed else ""
-    # Nobody can write a name that is a keyword; such an operator is there all the same, for getattr.
-    texts = [_function(s, prefix) for s in signatures if not keyword.iskeyword(s.name)]
-    return "\n".join([heading, *texts])
+    return "\n".join([heading, *(_function(signature, prefix) for signature in signatures)])
 
 
 def _function(signature: Signature, prefix: str) -> str:
@@ -54,13 +52,8 @@ def _arguments(signature: Signature, prefix: str) -> list[str]:
     for param in reversed(signature.inputs):
         default = _default(param) if defaults else ""
         defaults = default != ""
-        name = f"{param.name}_" if keyword.iskeyword(param.name) else param.name
-        texts.append(f"{name}: {_type(param, prefix)}{default}")
-    texts.reverse()
-    unspeakable = [i for i, param in enumerate(signature.inputs) if keyword.iskeyword(param.name)]
-    if unspeakable:  # they can only be given by place
-        texts.insert(unspeakable[-1] + 1, "/")
-    return [*texts, *_of_factory(signature, prefix)]
+        texts.append(f"{param.name}: {_type(param)}{default}")
+    return [*texts[::-1], *_of_factory(signature, prefix)]
 
 
 def _of_factory(signature: Signature, prefix: str) -> Iterator[str]:
@@ -68,12 +61,12 @@ def _of_factory(signature: Signature, prefix: str) -> Iterator[str]:
         yield "*"
         if signature.chosen_type:
             yield "dtype: _torch.dtype | None = None"
-        yield f"device: _torch.device | {prefix}str | {prefix}int | None = None"
+        yield f"device: _torch.device | {prefix}str | int | None = None"
 
 
-def _type(param: Param, prefix: str) -> str:
+def _type(param: Param) -> str:
     if isinstance(param, ScalarParam):
-        return prefix + param.kind
+        return param.kind
     if isinstance(param, GeneratorParam):
         return "_torch.Generator | None"
     return "_torch.Tensor | None" if param.optional else "_torch.Tensor"
@@ -100,6 +93,8 @@ def _documentation(signature: Signature) -> str:
     if signature.outputs:
         lines += ["Returns:", *(f"    {result}" for result in signature.outputs), ""]
     lines += [f"{name} is one of {', '.join(d.torch_name for d in types)}." for name, types in _types(signature)]
+    while not lines[-1]:
+        del lines[-1]
     return "\n".join(f"    {line}".rstrip() if i else line for i, line in enumerate(lines)) + "\n    "
 
 

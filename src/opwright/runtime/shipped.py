@@ -17,6 +17,7 @@ from opwright.runtime.namespace import Operators, identifier
 from opwright.runtime.reloading import renew
 from opwright.signature import DType, parse
 from opwright.signature.derive import with_derived
+from opwright.signature.dtypes import BY_NAME
 from opwright.signature.wiring import chains, inherited
 from opwright.toolchain.variants import VARIANTS, best, processor_flags
 
@@ -137,7 +138,7 @@ class Shipped(Operators):
     def _register(self) -> Operators:
         try:
             texts, kernels, dtypes = (self._facts[key] for key in ("signatures", "kernels", "dtypes"))
-            chosen = None if dtypes is None else tuple(DType(dtype) for dtype in dtypes)
+            chosen = None if dtypes is None else tuple(BY_NAME[dtype] for dtype in dtypes)
             every, derived = with_derived(inherited(map(parse, texts)))
             found = chains(each for each in every if each.name in kernels)
             libraries = {part: self._library(part, files) for part, files in self._facts["libraries"].items()}

@@ -1,0 +1,137 @@
+"""Stubs: what they say (golden files), and that type checkers take them as it is meant."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from opwright.packaging.stubs import public, stub
+from opwright.signature import Signature, parse, schema
+
+GOLDEN = Path(__file__).parent / "golden"
+SIGNATURES = {
+    "notation": [
+        "add(x: T[...], y: T[...]) -> (z: T[...])",
+        "add_backward(grad_z: T[...]) -> (grad_x: T[...], grad_y: T[...])",
+        "cell(x: T[B, I], weights: T[S, I], bias: T[S]?, state: T[B, S]) -> (h: T[B, S], c: T[B, S]; g: T[B, S])",
+        "dropout(x: T[...], p: float = 0.5, rng: generator(1)) -> (y: T[...]; mask: bool[...])",
+        "axpy(alpha: float, x: f32[N], y: f32[N]!)",
+        "gather(x: T[M, C], at: i64[N] in [0, M)) -> (y: T[N, C]) where T in (f32, f64, i64)",
+        "nms(boxes: f32[N, 4], scores: f32[N], threshold: float = 0.5, sort: bool = True) -> (keep: i64[?K<=N])",
+        "eye(n: int) -> (y: T[n, n])",
+        "arange(n: int) -> (y: i64[n])",
+        "smooth(x: T, beta: float = 1.0, k: int = 3) -> (y: T)",
+        "scaled(x: T[N], weight: T[N]?, bias: T[N]?) -> (y: T[N])",
+    ],
+    "names": [
+        "tuple(x: T[N], torch: float) -> (y: T[N], z: T[N])",
+        "str(n: int) -> (y: T[n])",
+    ],
+}
+
+
+def signatures(name: str) -> list[Signature]:
+    return public([parse(text) for text in SIGNATURES[name]])
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_golden(name: str) -> None:
+    assert stub("my_package.ops", signatures(name)) == (GOLDEN / f"{name}.pyi.txt").read_text()
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_arguments_are_those_of_the_schema(name: str) -> None:
+    """Names, order, and which have defaults: as PyTorch reads them in the schema."""
+    functions = {
+        node.name: node.args
+        for node in ast.parse(stub("m", signatures(name))).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    for signature in signatures(name):
+        arguments, written = torch._C.parse_schema(schema(signature)).arguments, functions[signature.name]
+        places = [*written.posonlyargs, *written.args]
+        named = [argument.arg for argument in (*places, *written.kwonlyargs)]
+        assert named == [argument.name for argument in arguments]
+        defaults = [False] * (len(places) - len(written.defaults)) + [True] * len(written.defaults)
+        defaults += [default is not None for default in written.kw_defaults]
+        assert defaults == [argument.has_default_value() for argument in arguments]
+
+
+USER = """\
+import torch
+
+import my_package.ops as ops
+from my_package.ops import nms
+
+x = torch.ones(3)
+h, c = ops.cell(x, x, None, x)
+reveal_type(h)
+reveal_type(ops.dropout(x, 0.1))
+reveal_type(nms(x, x, sort=False))
+reveal_type(ops.eye(3, dtype=torch.float64, device="cpu"))
+ops.axpy(0.5, x, y=x)
+"""
+WRONG = """\
+import torch
+
+import my_package.ops as ops
+
+ops.add(torch.ones(3), "y")
+ops.smooth(torch.ones(3), beta="1")
+ops.missing(torch.ones(3))
+"""
+
+
+def written(folder: Path) -> Path:
+    package = folder / "site" / "my_package" / "ops"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").touch()
+    (package / "__init__.py").touch()
+    (package / "py.typed").touch()
+    (package / "__init__.pyi").write_text(stub("my_package.ops", signatures("notation")))
+    (folder / "user.py").write_text(USER)
+    (folder / "wrong.py").write_text(WRONG)
+    return folder
+
+
+@pytest.mark.slow
+def test_mypy(tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    words = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir=cache"]
+
+    def run(file: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "MYPYPATH": "site"}
+        return subprocess.run([*words, file], cwd=folder, capture_output=True, text=True, check=False, env=environment)
+
+    right = run("user.py")
+    assert right.returncode == 0, right.stdout
+    assert right.stdout.count('Revealed type is "torch._tensor.Tensor"') == 4
+    wrong = run("wrong.py").stdout.splitlines()
+    assert [line.split(":")[1] for line in wrong if ": error:" in line] == ["5", "6", "7"]
+
+
+@pytest.mark.slow
+def test_pyright(tmp_path: Path) -> None:
+    program = shutil.which("pyright")
+    if program is None:
+        pytest.skip("there is no pyright")
+    folder = written(tmp_path)
+    (folder / "pyrightconfig.json").write_text(
+        '{"extraPaths": ["site"], "typeCheckingMode": "strict", "pythonVersion": "3.10"}\n'
+    )
+    words = [program, "--pythonpath", sys.executable]
+
+    def run(file: str) -> str:
+        return subprocess.run([*words, file], cwd=folder, capture_output=True, text=True, check=False).stdout
+
+    assert "0 errors" in run("user.py")
+    wrong = run("wrong.py")
+    assert set(re.findall(r"wrong.py:(\d+):\d+ - error", wrong)) == {"5", "6", "7"}
