@@ -87,9 +87,9 @@ def test_everything_broken_at_once_is_a_report_and_no_traceback(tmp_path: Path) 
 
 
 def test_a_table_for_a_person(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from opwright.cli import doctor as command
+    from opwright.cli import findings
 
-    command._show_table(BROKEN)
+    findings._show_table(BROKEN, "all is well")
     shown = capsys.readouterr().out
     assert [line.split() for line in shown.splitlines()] == [
         ["system"],

@@ -12,6 +12,7 @@ from opwright._version import __version__
 from opwright.errors import OpwrightError
 
 _COMMANDS = {
+    "audit": "Look into wheels: what they need, what would stop them from loading where.",
     "bench": "Time operators and what else computes the same: are they fast, what limits them?",
     "build": "Compile every kernel in source files, for every element type.",
     "cache": "Show the build cache, or empty it.",

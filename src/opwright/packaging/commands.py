@@ -14,6 +14,8 @@ from opwright.errors import CompileError as RefusedError
 from opwright.errors import OpwrightError, PackagingError
 from opwright.packaging import building, files, writing
 from opwright.packaging.config import Library
+from opwright.packaging.platforms import manylinux
+from opwright.toolchain.needs import needs
 
 PLATFORM_TAG = ("py3", "none")
 """Such a wheel serves every Python: what it holds links neither Python nor PyTorch."""
@@ -116,6 +118,12 @@ class build_opwright(Command):  # noqa: N801 - setuptools finds commands by thei
         return writing.names(None if rebuilt else building.planned(library, Path.cwd()))
 
 
+def _manylinux(folder: Path) -> str | None:
+    """The tag that PyPI takes, where what lies in a wheel's folder keeps what that promises."""
+    libraries = [*folder.rglob("*.so"), *folder.rglob("*.so.*")]
+    return manylinux(needs(path.read_bytes(), str(path)) for path in libraries) if libraries else None
+
+
 def _check_requirements(distribution: Any) -> None:
     """Whoever installs the package needs Opwright to import it: nothing else would bring it.
 
@@ -169,8 +177,12 @@ def for_every_python(bdist_wheel: Any) -> type:
             self.root_is_pure = False
 
         def get_tag(self) -> tuple[str, str, str]:
-            tag: tuple[str, str, str] = super().get_tag()
-            return tag if self.distribution.ext_modules else (*PLATFORM_TAG, tag[2])
+            python, abi, platform = super().get_tag()
+            if not self.distribution.ext_modules:
+                python, abi = PLATFORM_TAG
+            if not self.plat_name_supplied and platform.startswith("linux_"):
+                platform = _manylinux(Path(self.bdist_dir)) or platform
+            return python, abi, platform
 
     bdist_wheel_of_operators.__name__ = bdist_wheel.__name__
     return bdist_wheel_of_operators

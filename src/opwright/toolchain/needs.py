@@ -66,7 +66,7 @@ def needs(data: bytes, name: str) -> Needs:
     """
     try:
         return _File(data).needs()
-    except (struct.error, ValueError, IndexError) as error:
+    except (struct.error, ValueError, IndexError, OverflowError) as error:
         raise ToolchainError(f"{name} is no shared library that can be read ({error})") from error
 
 
