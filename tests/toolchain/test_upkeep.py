@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import stat
 import subprocess
@@ -230,6 +231,17 @@ def test_the_command(root: Path) -> None:
         f"path     {root}\nsize     3.0 MiB in 4 entries\n         headers: 1\n         units: 3\nlimit    2.0 GiB\n"
     )
     assert opwright("cache", OPWRIGHT_CACHE_SIZE="0").stdout.endswith("limit    none\n")
+    assert opwright("cache", "path").stdout == f"{root}\n"
+    lines = opwright("cache", "list").stdout.splitlines()
+    assert sorted(lines[:2]) == ["  60 min     1.0 MiB  units/u0", "  60 min   500 bytes  headers/h"]
+    assert lines[2:] == ["    30 h     1.0 MiB  units/u1", "  2 days     1.0 MiB  units/u2"]
+    told = json.loads(opwright("cache", "list", "--json", OPWRIGHT_CACHE_SIZE="2G").stdout)
+    assert (told["path"], told["limit"]) == (str(root), 2 << 30)
+    last = told["entries"][-1]
+    assert last == {
+        "kind": "units", "name": "u2", "path": str(root / "units" / "u2"), "size": 1 << 20, "used": last["used"],
+    }  # fmt: skip
+    assert abs(time.time() - last["used"] - 60 * 3600) < 600
     assert opwright("cache", "clean", "--older-than", "2").stdout == "removed 1.0 MiB in 1 entry\n"
     with open(root / "units" / "u0" / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from opwright.cli.asking import progress, usage
 from opwright.cli.bench_output import Output, read
+from opwright.cli.completing import files_and_operators
 
 if TYPE_CHECKING:
     from opwright.bench.report import Report
@@ -24,7 +25,7 @@ _LABEL = re.compile(r"\s*([A-Za-z][\w+ ,.-]*?)\s*=(?!=)\s*(.+)", re.DOTALL)
 
 
 @click.command("bench")
-@click.argument("target", required=False, metavar="FILE | MODULE:OP | REPORT.json")
+@click.argument("target", required=False, metavar="FILE | MODULE:OP | REPORT.json", shell_complete=files_and_operators)
 @click.option(
     "--against", multiple=True, metavar="[LABEL=]WHAT", help="What to compare with; may be repeated. See below."
 )

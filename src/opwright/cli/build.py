@@ -14,6 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import opwright.cuda  # noqa: F401 - its back ends are found
+from opwright.cli.completing import backends
 from opwright.codegen import DerivedSource, KernelSource, instance_name
 from opwright.codegen.backends import find_backend
 from opwright.codegen.collect import collect
@@ -63,7 +64,9 @@ class Job:
 @click.option("-l", "libraries", multiple=True, help="A library to link with.")
 @click.option("--ops", multiple=True, help="The signature of a function without a mark; may be repeated.")
 @click.option(
-    "--backend", help="What compiles CUDA code: nvcc, nvrtc or emulate; of C++ files, what is pointwise, then too."
+    "--backend",
+    shell_complete=backends,
+    help="What compiles CUDA code: nvcc, nvrtc or emulate; of C++ files, what is pointwise, then too.",
 )
 def command(
     files: tuple[Path, ...],

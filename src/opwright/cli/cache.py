@@ -1,7 +1,9 @@
-"""``opwright cache``: where the cache is, how much is in it, and emptying it."""
+"""``opwright cache``: where the cache is, what is in it, and emptying it."""
 
 from __future__ import annotations
 
+import json
+import time
 from collections import Counter
 
 import click
@@ -10,17 +12,41 @@ from opwright.toolchain import cache_root
 from opwright.toolchain.upkeep import Entry, clean, entries, size_limit
 
 _DAY = 24 * 3600.0
+_AGES = (("days", _DAY), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
 
 
 @click.group("cache", invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Show the build cache: where it is, what it holds, its limit (OPWRIGHT_CACHE_SIZE).
+    """Show the build cache: where it is, how much it holds, its limit (OPWRIGHT_CACHE_SIZE).
 
     Needs no compiler and no PyTorch.
     """
     if ctx.invoked_subcommand is None:
         _show()
+
+
+@command.command("path")
+def path_command() -> None:
+    """Print where the build cache is, and nothing else."""
+    click.echo(click.format_filename(cache_root()))
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON: sizes in bytes, times in seconds since 1970.")
+def list_command(as_json: bool) -> None:
+    """Show each entry of the build cache: when it was last used, its size, its kind and name; the latest first."""
+    root = cache_root()
+    found = entries(root)[::-1]
+    if as_json:
+        rows = [
+            {"kind": e.kind, "name": e.path.name, "path": str(e.path), "size": e.size, "used": e.used} for e in found
+        ]
+        click.echo(json.dumps({"path": str(root), "limit": size_limit(), "entries": rows}, indent=2))
+        return
+    now = time.time()
+    for entry in found:
+        click.echo(f"{_age(now - entry.used):>8}  {_bytes(entry.size):>10}  {entry.kind}/{entry.path.name}")
 
 
 @command.command("clean")
@@ -45,6 +71,12 @@ def _show() -> None:
     for kind, count in sorted(Counter(entry.kind for entry in found).items()):
         click.echo(f"         {kind}: {count}")
     click.echo(f"limit    {'none' if limit is None else _bytes(limit)}")
+
+
+def _age(seconds: float) -> str:
+    """How long ago, in the largest unit of which there are two; the cache's clock may be ahead of ours."""
+    unit, length = next(((unit, each) for unit, each in _AGES if seconds >= 2 * each), ("s", 1.0))
+    return f"{max(seconds, 0.0) / length:.0f} {unit}"
 
 
 def _counted(found: list[Entry]) -> str:

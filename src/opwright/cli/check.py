@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
-from opwright.check.registry import all_checks
-from opwright.check.report import Report
-from opwright.check.runner import Progress
-from opwright.check.table import show
 from opwright.cli.asking import Told, progress, usage
+from opwright.cli.completing import files_and_operators
+
+if TYPE_CHECKING:
+    from opwright.check.report import Report
+    from opwright.check.runner import Progress
 
 
 @click.command("check")
-@click.argument("targets", nargs=-1, metavar="FILE | MODULE:OP ...")
+@click.argument("targets", nargs=-1, metavar="FILE | MODULE:OP ...", shell_complete=files_and_operators)
 @click.option("--reference", help="A function known to be right, as module:name, file.py:name or file.cpp:name.")
 @click.option("--signature", multiple=True, help="The signature, where Opwright didn't build the operator.")
 @click.option("--quick", "level", flag_value="quick", help="Seconds for a small operator.")
@@ -63,6 +64,9 @@ def command(
         return
     if not targets:
         raise click.UsageError("expected a source file, or an operator as module:name or file.py:name")
+    from opwright.check.report import Report
+    from opwright.check.table import show
+
     quiet = json_ == Path("-")
     console = Console(stderr=quiet)
     report = Report(level=level)
@@ -104,6 +108,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def _list() -> None:
+    from opwright.check.registry import all_checks
+
     for check in all_checks().values():
         asked = ", only where asked for" if check.asked else ""
         what = (check.body.__doc__ or "").strip().splitlines()[0]
