@@ -150,8 +150,7 @@ def test_containers(notation: opwright.Operators) -> None:
     path = Path(__file__).parent / "kernels" / "notation_ops.cpp"
     assert repr(notation) == f"<opwright operators 'notation_ops' from {path}>"
     text = (notation.__doc__ or "").splitlines()
-    assert text[0] == f"Operators from {path}."
+    assert text[0] == f"opwright operators 'notation_ops' from {path}"
     assert [line.partition("(")[0] for line in text[2:]] == list(notation)
     assert dir(notation) == sorted(notation)
-    assert "Operators from" in pydoc.plain(pydoc.render_doc(notation))
     assert "overloadpacket" not in pydoc.plain(pydoc.render_doc(notation))

@@ -76,7 +76,7 @@ def _show() -> None:
 def _age(seconds: float) -> str:
     """How long ago, in the largest unit of which there are two; the cache's clock may be ahead of ours."""
     unit, length = next(((unit, each) for unit, each in _AGES if seconds >= 2 * each), ("s", 1.0))
-    return f"{max(seconds, 0.0) / length:.0f} {unit}"
+    return f"{max(int(seconds / length), 0)} {unit}"
 
 
 def _counted(found: list[Entry]) -> str:

@@ -35,18 +35,16 @@ _COMMENT = re.compile(r"\s*///[ \t]?(?!/)(.*?)\s*")
 
 
 def document(registered: Mapping[str, Registered], sources: Iterable[KernelSource]) -> str:
-    """Give each of a namespace's operators its documentation; the text for all of them together."""
-    sources = tuple(sources)
+    """Give each of a namespace's operators its documentation; returns their signatures, one in a line."""
     kernels = {kernel.signature.name: (kernel, source) for source in sources for kernel in source.source.kernels}
     for name, each in registered.items():
         if not name.startswith("_"):
             comment, place = _written(*kernels[name]) if name in kernels else ("", "")
             _describe(each, registered.get(name + BACKWARD), comment, place)
-    paths = ", ".join(str(source.path) for source in sources)
     lines = [
         (each.op.__doc__ or "").partition("\n")[0] for name, each in registered.items() if not name.startswith("_")
     ]
-    return "\n".join([f"Operators from {paths}.", "", *lines])
+    return "\n".join(lines)
 
 
 def document_functions(registered: Mapping[str, Registered]) -> None:

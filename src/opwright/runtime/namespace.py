@@ -34,7 +34,7 @@ class Operators:
             make_picklable(self, name)
         for name in gone:
             delattr(self, name)
-        self.__doc__ = document(registered, sources)
+        self.__doc__ = f"{repr(self)[1:-1]}\n\n{document(registered, sources)}"
 
     @property
     def _derived(self) -> Container[str]:
