@@ -24,6 +24,12 @@ def doubled(x):
 
 def tripled(x):
     return 3 * x
+
+def nearly(x):  # by some 250 units of the last place
+    return 2 * x * (1 + 3e-5)
+
+def unsigned(x):  # -0 + 0 is 0
+    return 2 * x + 0
 """
 SIGNATURE = "doubled(x: f32[N]) -> (y: f32[N])"
 
@@ -66,6 +72,22 @@ def test_the_command_says_by_its_status(module: str, tmp_path: Path) -> None:
     assert "there is no check 'luck'" in unknown.output
 
 
+@pytest.mark.parametrize(
+    ("name", "more", "kind"),
+    [
+        ("nearly", [], "wrong-value"),
+        ("nearly", ["--ulp", "500"], ""),
+        ("unsigned", [], ""),
+        ("unsigned", ["--signed-zero"], "negative-zero"),
+    ],
+)
+def test_how_exact_a_value_has_to_be(module: str, name: str, more: list[str], kind: str) -> None:
+    words = ["--quick", "--only", "agreement", "--signature", SIGNATURE, "--reference", f"{module}:doubled", *more]
+    done = CliRunner().invoke(command, [f"{module}:{name}", *words])
+    assert done.exit_code == bool(kind), done.output
+    assert kind in done.output
+
+
 def test_the_command_lists_checks() -> None:
     listed = CliRunner().invoke(command, ["--list"])
     assert listed.exit_code == 0
@@ -75,7 +97,7 @@ def test_the_command_lists_checks() -> None:
 def test_targets_that_cant_be_found(module: str) -> None:
     with pytest.raises(SignatureError, match="wasn't built by Opwright, so its signature has to be given"):
         opwright.check(f"{module}:doubled")
-    with pytest.raises(SourceError, match=r"has no 'halve'; it has: doubled, torch, tripled"):
+    with pytest.raises(SourceError, match=r"has no 'halve'; it has: doubled, nearly, torch, tripled, unsigned"):
         opwright.check(f"{module}:halve", signature=SIGNATURE)
     with pytest.raises(SourceError, match="there is no module 'no_such_module'"):
         opwright.check("no_such_module:doubled", signature=SIGNATURE)

@@ -65,7 +65,8 @@ def _overflowed(got: torch.Tensor, expected: torch.Tensor, narrow: torch.Tensor)
         return expected
     same = distance(got, narrow) <= ULP.get(got.dtype, 64.0)
     lost = torch.isfinite(expected) & ~torch.isfinite(narrow)  # nobody can tell then in which way
-    return torch.where(same | lost, got.to(expected.dtype), expected)
+    wide = got.to(expected.dtype)
+    return torch.where((same | lost) & (wide != expected), wide, expected)
 
 
 def _reached(subject: Subject, arguments: Arguments, expected: Sequence[torch.Tensor], by: float) -> list[torch.Tensor]:
@@ -88,7 +89,7 @@ def _ill_conditioned(got: torch.Tensor, expected: torch.Tensor, near: torch.Tens
         return expected
     wide = got.to(expected.dtype)
     excused = ((wide - expected).abs() <= _ROUNDINGS * near) & (far >= _GROWS * near) & torch.isfinite(near)
-    return torch.where(excused, wide, expected)
+    return torch.where(excused & (wide != expected), wide, expected)  # equal zeros may have different signs
 
 
 def _comparable(got: torch.Tensor, *others: torch.Tensor) -> bool:

@@ -24,7 +24,7 @@ _MOST = 1 << 16
 _LARGE = 32
 """Up to this size what is wrong is hardly so for being large."""
 _TAILS = (2, 4, 8, 16, 32, 64)
-EXPLAINED = frozenset({"wrong-value", "not-finite"})
+EXPLAINED = frozenset({"wrong-value", "not-finite", "nan-lost", "inf-lost"})
 """Findings that say nothing yet of when they are found."""
 
 

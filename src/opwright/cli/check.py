@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 )
 @click.option("--eps", type=float, help="Say how gradcheck fares with this step in float32, and why.")
 @click.option("--sanitize", help="Of address, undefined, thread, those that kernels are built with, as address,thread.")
+@click.option("--ulp", type=click.FloatRange(0), help="Units of the last place a value may be off: 64, 8 of halves.")
+@click.option("--signed-zero", is_flag=True, help="Zeros have to have the sign of the reference's.")
 @click.option("--seed", default=0, show_default=True, help="Where all draws come from.")
 @click.option("--json", "json_", type=click.Path(path_type=Path), help="Write the report there; - for the terminal.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write it as JUnit's XML.")
@@ -50,6 +52,8 @@ def command(
     straight_through: tuple[str, ...],
     eps: float | None,
     sanitize: str | None,
+    ulp: float | None,
+    signed_zero: bool,
     seed: int,
     json_: Path | None,
     junit: Path | None,
@@ -73,7 +77,8 @@ def command(
     for target in targets:
         report.outcomes += _checked(
             target, console, reference=reference, signature=signature or None, level=level, only=only, skip=skip,
-            seed=seed, device=device, straight_through=straight_through, eps=eps, sanitize=sanitize or (),
+            seed=seed, device=device, straight_through=straight_through, eps=eps, sanitize=sanitize or (), ulp=ulp,
+            signed_zero=signed_zero,
         ).outcomes  # fmt: skip
     show(report, console)
     if json_:
