@@ -35,8 +35,16 @@ Scales x.
 
 The factor is `by`.
 
-Element type T: float32, float64.
-May be None: w.
+Args:
+    x: T[N]
+    by: float = 2.0
+    w: T[N]; may be None
+
+Returns:
+    y: T[N]
+
+T is one of float32, float64.
+
 Differentiable in x, by scaled_backward.
 Devices: cpu.
 From {path}:6."""
@@ -70,17 +78,17 @@ def test_a_reload_renews_it(write: Callable[..., Path]) -> None:
 @pytest.mark.parametrize(
     ("name", "signature", "facts"),
     [
-        ("add_scaled", "(alpha: float, x: Tensor, y: Tensor) -> None", ["Overwrites y."]),
+        ("add_scaled", "(alpha: float, x: Tensor, y: Tensor) -> None", ["    y: T[N]; overwritten"]),
         ("doubled", "(x: Tensor) -> tuple[Tensor, Tensor]", ["Not differentiable."]),
         (
             "noise",
             "(x: Tensor, rng: Generator | None = None) -> Tensor",
-            ["Random: draws from rng="],
+            ["    rng: the generator to draw from"],
         ),
         (
             "eye",
             "(n: int, m: int = 2, *, dtype: dtype | None = None, device: device | None = None) -> Tensor",
-            ["On"],
+            ["dtype= chooses T", "device= is where"],
         ),
         ("nonzero", "(x: Tensor) -> Tensor", ["The call decides the length of K."]),
     ],
@@ -113,7 +121,7 @@ def test_functions_that_exist_already() -> None:
     op = opwright.differentiable(forward, functools.partial(forward), signature=signature)
     words = (op.__doc__ or "").split("\n\n")
     assert words[:2] == ["documented_twice(x: T[N]) -> (y: T[N])", "Twice as much."]
-    assert words[2].splitlines()[1] == "Differentiable in x, by documented_twice_backward."
+    assert words[-1].splitlines()[0] == "Differentiable in x, by documented_twice_backward."
     backward = torch.ops.documented_twice.documented_twice_backward.__doc__ or ""
     assert "partial" not in backward.partition("From")[0]  # not the words of its class
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opwright.signature import DType, GeneratorParam, Param, ScalarParam, Signature
+from opwright.signature import GeneratorParam, Param, ScalarParam, Signature
+from opwright.signature.documentation import sections
 from opwright.signature.wiring import BACKWARD
 
 _HEADING = '''\
@@ -87,28 +88,5 @@ def _returns(signature: Signature, prefix: str) -> str:
 
 def _documentation(signature: Signature) -> str:
     """The signature, then each argument and result with its element type and shape."""
-    lines = [str(signature.operator), ""]
-    if signature.inputs:
-        lines += ["Args:", *(f"    {_described(param)}" for param in signature.inputs), ""]
-    if signature.outputs:
-        lines += ["Returns:", *(f"    {result}" for result in signature.outputs), ""]
-    lines += [f"{name} is one of {', '.join(d.torch_name for d in types)}." for name, types in _types(signature)]
-    while not lines[-1]:
-        del lines[-1]
+    lines = "\n\n".join([str(signature.operator), *sections(signature)]).splitlines()
     return "\n".join(f"    {line}".rstrip() if i else line for i, line in enumerate(lines)) + "\n    "
-
-
-def _described(param: Param) -> str:
-    if isinstance(param, GeneratorParam):
-        return f"{param.name}: the generator to draw from; by default PyTorch's of the device"
-    if isinstance(param, ScalarParam):
-        return str(param)
-    # What the notation marks, in words: a reader of the stub may not know it.
-    what = f"{param.name}: {param.type}{param.shape or ''}"
-    what += f", each in [{param.index_range[0]}, {param.index_range[1]})" if param.index_range else ""
-    return what + ("; overwritten" if param.mutated else "") + ("; may be None" if param.optional else "")
-
-
-def _types(signature: Signature) -> Iterator[tuple[str, tuple[DType, ...]]]:
-    for name in signature.type_variables:
-        yield name, signature.allowed(name)

@@ -1,10 +1,10 @@
-"""What a person reads of an operator: the text of its ``__doc__``, from its signature."""
+"""What a person reads of an operator, from its signature: the text of its ``__doc__`` and of its stub."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from opwright.signature.model import Signature
+from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature
 from opwright.signature.wiring import GRAD
 
 
@@ -16,7 +16,7 @@ def documentation(
     devices: Iterable[str] = (),
     place: str = "",
 ) -> str:
-    """The signature, then what its author says of it, then a line for each thing that follows from it.
+    """The signature, then what its author says of it, its arguments and results, and what follows from it.
 
     Args:
         signature: the operator's.
@@ -30,7 +30,7 @@ def documentation(
         facts.append(f"Devices: {', '.join(sorted(devices))}.")
     if place:
         facts.append(f"From {place}.")
-    return "\n\n".join(filter(None, (shown(signature), comment, "\n".join(facts))))
+    return "\n\n".join(filter(None, (shown(signature), comment, *sections(signature), "\n".join(facts))))
 
 
 def shown(signature: Signature) -> str:
@@ -38,23 +38,37 @@ def shown(signature: Signature) -> str:
     return str(signature.replaced(residuals=()).operator)
 
 
+def sections(signature: Signature) -> Iterator[str]:
+    """Each argument and result with its element type and shape; then what element types there are."""
+    if signature.inputs:
+        yield "\n".join(["Args:", *(f"    {_described(param)}" for param in signature.inputs)])
+    if signature.outputs:
+        yield "\n".join(["Returns:", *(f"    {result}" for result in signature.outputs)])
+    types = {name: ", ".join(d.torch_name for d in signature.allowed(name)) for name in signature.type_variables}
+    if types:
+        yield "\n".join(f"{name} is one of {names}." for name, names in types.items())
+
+
+def _described(param: Param) -> str:
+    if isinstance(param, GeneratorParam):
+        return f"{param.name}: the generator to draw from; by default PyTorch's of the device"
+    if isinstance(param, ScalarParam):
+        return str(param)
+    # What the notation marks, in words: a reader may not know it.
+    what = f"{param.name}: {param.type}{param.shape or ''}"
+    what += f", each in [{param.index_range[0]}, {param.index_range[1]})" if param.index_range else ""
+    return what + ("; overwritten" if param.mutated else "") + ("; may be None" if param.optional else "")
+
+
 def _facts(signature: Signature) -> Iterator[str]:
-    for variable in signature.type_variables:
-        names = ", ".join(dtype.torch_name for dtype in signature.allowed(variable))
-        chosen = ", chosen by dtype=, by default torch.get_default_dtype()" if variable == signature.chosen_type else ""
-        yield f"Element type {variable}: {names}{chosen}."
+    if signature.chosen_type:
+        yield f"dtype= chooses {signature.chosen_type}, by default torch.get_default_dtype()."
+    if signature.is_factory:
+        yield "device= is where it is made, by default the CPU."
     if signature.broadcasts:
         yield "Pointwise: arguments broadcast and promote." if signature.pointwise else "Leading axes broadcast."
-    if signature.mutated:
-        yield f"Overwrites {', '.join(tensor.name for tensor in signature.mutated)}."
-    if optional := [tensor.name for tensor in signature.tensors if tensor.optional]:
-        yield f"May be None: {', '.join(optional)}."
     if signature.data_axes:
         yield f"The call decides the length of {', '.join(signature.data_axes)}."
-    if signature.generator:
-        yield f"Random: draws from {signature.generator.name}=, a torch.Generator, or from PyTorch's default one."
-    if signature.is_factory:
-        yield "On device=, by default the CPU."
 
 
 def _differentiable(signature: Signature, backward: Signature | None) -> str:
