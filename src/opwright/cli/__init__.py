@@ -27,6 +27,7 @@ _COMMANDS = {
     "doctor": "Look at compilers, PyTorch, CUDA, the cache: what is wrong, what to type.",
     "info": "Show what operators source files define.",
     "migrate": "Report what an old extension uses that PyTorch has no more, and rewrite it.",
+    "new": "Write a project around one operator: source, module, tests, benchmark, packaging.",
     "run": "Run a script written for PyTorch 0.1 to 0.4, with the C FFI.",
 }
 

@@ -22,7 +22,9 @@ SHADOW = header_dir() / "opwright" / "emulation" / "shadow"
 
 _BEFORE = "#include <cuda_runtime.h>\n"
 """nvcc includes it by itself, too."""
-_DEFINED = ("__CUDACC__", "OPWRIGHT_EMULATION", "OPWRIGHT_EMULATION_REWRITTEN")
+DEFINED = ("__CUDACC__", "OPWRIGHT_EMULATION", "OPWRIGHT_EMULATION_REWRITTEN")
+"""Macros of every emulated text."""
+
 # Real kernels read a float array as float4 or uint4, which nvcc allows. A large local array mustn't skip the page
 # below a thread's stack and lie in another thread's.
 _FLAGS = ("-fno-strict-aliasing", "-fstack-clash-protection")
@@ -71,7 +73,7 @@ class Emulate:
         level = _CHECKED if self.check and not options.debug else ()
         return dataclasses.replace(
             options,
-            define=(*_DEFINED, *checked, *options.define),
+            define=(*DEFINED, *checked, *options.define),
             include_dirs=(*options.include_dirs, SHADOW),
             extra_cflags=(*level, *_FLAGS, *options.extra_cflags),
             extra_ldflags=(*options.extra_ldflags, str(library)),

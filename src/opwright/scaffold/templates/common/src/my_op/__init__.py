@@ -1,0 +1,5 @@
+"""One operator, written with Opwright."""
+
+from my_op.layer import MyOp, my_op
+
+__all__ = ["MyOp", "my_op"]

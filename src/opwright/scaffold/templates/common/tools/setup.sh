@@ -1,0 +1,33 @@
+# Installs what this project needs, and the project itself so that edits are seen: where Opwright is installed already,
+# or else in a new virtual environment, .venv.
+#   sh tools/setup.sh PYTHON
+set -eu
+python=$1
+
+fail() {
+    printf '%s\n' "$@" >&2
+    exit 1
+}
+
+command -v "$python" >/dev/null 2>&1 ||
+    fail "error: there is no $python" \
+        "Install Python 3.10 or newer (Debian, Ubuntu: sudo apt install python3 python3-venv), or name one: make PYTHON=..."
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+    fail "error: $("$python" --version 2>&1) is too old: expected Python 3.10 or newer" \
+        "Name a newer one: make PYTHON=python3.12 ..."
+[ -n "${CXX:-}" ] || command -v c++ >/dev/null 2>&1 || command -v g++ >/dev/null 2>&1 ||
+    command -v clang++ >/dev/null 2>&1 ||
+    fail "error: there is no C++ compiler (looked for c++, g++, clang++)" \
+        "Install one (Debian, Ubuntu: sudo apt install g++; Fedora: sudo dnf install gcc-c++; macOS: xcode-select --install)"
+
+if ! "$python" -c 'import opwright' >/dev/null 2>&1; then
+    echo "$python has no Opwright: it goes into .venv, with PyTorch (once; a minute or more, mostly downloads)"
+    "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 ||
+        fail "error: $python has no venv module" "Install it: Debian, Ubuntu: sudo apt install python3-venv"
+    "$python" -m venv .venv
+    python=.venv/bin/python
+fi
+# Without isolation, so that the package is built by the Opwright that will run it.
+"$python" -m pip install --quiet --disable-pip-version-check "setuptools>=77" "@OPWRIGHT_HERE@>=@VERSION@"
+"$python" -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[dev]'
+echo "my_op is installed; make test, make bench, make lint"
