@@ -179,3 +179,21 @@ def test_cuda_inside_loads_where_no_gpu_is(ship: Ship, backend: str) -> None:
     ops = imported(name)
     with pytest.raises(opwright.ArgumentError, match="has kernels for cuda only"):
         ops.histogram(torch.ones(4), 3, 0.0, 1.0)
+
+
+@pytest.mark.slow
+def test_libmvec_is_used_where_it_is_asked_for(ship: Ship) -> None:
+    from opwright.packaging.platforms import demand
+    from opwright.toolchain.needs import needs
+
+    compiler = find_compiler("c++")
+    if compiler.kind != "gcc" or not compiler.target.startswith("x86_64-linux"):
+        pytest.skip("glibc's vector functions are x86-64's, and gcc's to call")
+    source = 'OPWRIGHT("waved(x: T) -> (y: T) where T in (f32)")\ntemplate <class T> T waved(T x) { return tanh(x); }'
+    folder = ship("ship_v.ops", source, variants=("avx2",), libmvec=True)
+    found = needs((folder / "kernels.cpu.avx2.so").read_bytes(), "avx2")
+    assert "libmvec.so.1" in found.libraries
+    assert any(name.startswith("_ZGV") for name in found.undefined)
+    x = torch.linspace(-5, 5, 1001)
+    torch.testing.assert_close(imported("ship_v.ops").waved(x), torch.tanh(x), rtol=1e-6, atol=0)
+    assert demand(found).glibc >= 22
