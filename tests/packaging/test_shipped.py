@@ -66,7 +66,7 @@ def test_a_pointwise_operator_with_all_its_derivatives(ship: Ship) -> None:
     assert torch.autograd.gradgradcheck(ops.cubed, (x,))
     assert torch.allclose(torch.func.jvp(ops.cubed, (x,), (torch.ones_like(x),))[1], 3 * x * x)
     assert torch.equal(torch.func.vmap(ops.cubed)(x), ops.cubed(x))
-    assert torch.equal(torch.compile(ops.cubed, fullgraph=True, backend="eager")(x), ops.cubed(x))
+    assert torch.equal(torch.compile(ops.cubed, fullgraph=True, backend="eager")(x), ops.cubed(x))  # type: ignore[no-untyped-call]
     assert pickle.loads(pickle.dumps(ops.cubed)) is ops.cubed  # noqa: S301 - our own
     assert repr(ops._operators) == "<opwright operators 'ship_a_ops' of ship_a.ops>"
     with pytest.raises(opwright.SourceError, match="'ship_a_ops' is taken by <opwright operators 'ship_a_ops' of ship"):
