@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,6 +59,14 @@ def test_a_file_that_has_changed_since(write: Write) -> None:
     assert checked(path, 2).ok
     write(CPU.format(factor=3), "changed_since.cpp")
     assert checked(path, 3).ok
+
+
+def test_a_python_file_that_is_called_as_a_module_is(write: Write) -> None:
+    before = random
+    path = write("def halved(x):\n    return x / 2\n", "random.py")
+    signature = "halved(x: T[N]) -> (y: T[N]) where T in (f32)"
+    assert opwright.check(f"{path}:halved", lambda x: x / 2, signature=signature, only=("agreement",)).ok
+    assert sys.modules["random"] is before
 
 
 def test_an_extension_with_pytorchs_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import os
@@ -112,9 +113,10 @@ def _module(where: str) -> Any:
     known = _modules.get(path)
     if known and known[0] == changed:
         return known[1]
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = f"{path.stem}_{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}"  # random.py is nobody else's `random`
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None  # noqa: S101, PT018 - of a .py file there is one
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
