@@ -55,8 +55,8 @@ def zoo() -> str:
     levels = " and ".join(f"`--{level}`" for level in sorted({row["level"] for row in result["rows"]}))
     return (
         f"Of {result['broken']} operators that are broken in one way each ([the zoo](tests/check/zoo/members.py)), "
-        f"`opwright check` ({levels}) finds {result['found']} and names {result['named']}; of their {result['twins']} right "
-        f"twins, {result['passed']} pass."
+        f"`opwright check` ({levels}) finds {result['found']} and names {result['named']}; "
+        f"of their {result['twins']} right twins, {result['passed']} pass."
     )
 
 
