@@ -1,6 +1,7 @@
 # `make demo` and `make test` do all the set-up on a fresh machine that has Python and a C++ compiler.
 PYTHON ?= python3
 PYTEST_ARGS ?=
+WHEELS_ARGS ?=
 
 # What is run a second time, on the runtime in Python.
 PYTHON_RUNTIME_TESTS := tests/runtime/test_*.py tests/runtime/python/test_memory.py tests/codegen \
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format clean compiler
+.PHONY: help demo test test-all lint format wheels clean compiler
 
 help:
 	@echo "make demo       a kernel becomes an operator, in a fraction of a second"
@@ -19,6 +20,7 @@ help:
 	@echo "make test-all   the slow tests too"
 	@echo "make lint       ruff check, ruff format --check, mypy"
 	@echo "make format     let ruff mend what it can"
+	@echo "make wheels     Opwright's own release wheels, with the runtime prebuilt for each PyTorch (WHEELS_ARGS=... is passed on)"
 	@echo "make clean      remove $(VENV) and everything that was built"
 
 demo: compiler $(STAMP)
@@ -40,6 +42,9 @@ lint: $(STAMP)
 format: $(STAMP)
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+
+wheels: compiler $(STAMP)
+	@$(BIN)/python tools/build_wheels.py $(WHEELS_ARGS)
 
 compiler:
 	@tools/require_compiler.sh

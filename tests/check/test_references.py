@@ -105,6 +105,21 @@ def test_overflow_halfway_and_cancellation_are_excused_and_a_jump_is_not() -> No
     assert report.kinds == {"wrong-value"}
 
 
+@pytest.mark.parametrize(("share", "kinds"), [(1.0, set()), (0.999, {"wrong-element-type"})])
+def test_what_cancels_is_excused_wherever_two_results_are_compared(share: float, kinds: set[str]) -> None:
+    """The mean of equal numbers is that number, but for rounding; without it nothing is left of them."""
+
+    def centred(x: Tensor) -> Tensor:
+        factor = share if x.dtype == torch.float32 else 1.0
+        return x - factor * (x / x.shape[-1]).sum(-1, keepdim=True)
+
+    options: dict[str, Any] = {"only": ("agreement", "element types", "layouts"), "level": "quick"}
+    signature = "c(x: T[B, N]) -> (y: T[B, N]) where T in (f32, f64)"
+    assert (
+        opwright.check(centred, lambda x: x - x.mean(-1, keepdim=True), signature=signature, **options).kinds == kinds
+    )
+
+
 def test_a_search_ends_with_its_time() -> None:
     """What was found until then isn't made smaller any more."""
     (subject,) = subjects(torch.neg, signature="n(a: T[N]) -> (y: T[N])")

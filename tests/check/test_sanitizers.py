@@ -8,6 +8,7 @@ import pytest
 
 import opwright
 from opwright.check.races import reports, within
+from opwright.check.sanitizer import Done, called, taken_calls
 
 KERNEL = """
 #include <opwright.h>
@@ -36,6 +37,28 @@ def test_sanitizers(name: str, tmp_path: Path) -> None:
         assert f"{path}:6" in report.findings[0].message
     else:
         assert report.outcomes[0].status == "passed", report
+
+
+@pytest.mark.slow
+def test_nothing_was_found_where_nothing_was_called(tmp_path: Path) -> None:
+    path = tmp_path / "sanitized_refuses.cpp"
+    checked = KERNEL.format(name="sanitized_refuses", body="x[i]").replace(
+        "  for", '  OPWRIGHT_CHECK(x.numel() > 1 << 30, "it is too short");\n  for', 1
+    )
+    path.write_text(checked)
+    outcome = opwright.check(path, only=("sanitizers",)).outcomes[0]
+    assert outcome.status == "skipped"
+    assert "the kernel refused all" in outcome.detail
+
+
+@pytest.mark.parametrize(
+    ("told", "count", "last"),
+    [('{"x": [2]}\n{"x": [3]}\n2\n', 2, '{"x": [3]}'), ('{"x": [2]}\n', 0, '{"x": [2]}'), ("", 0, "none")],
+)
+def test_what_a_child_has_done(told: str, count: int, last: str) -> None:
+    done = Done([], 0, told, "")
+    assert taken_calls(done) == count
+    assert called(done).endswith(f"with shapes {last}")
 
 
 RACES = """

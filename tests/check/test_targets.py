@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 import opwright
 from opwright.check import Report
+from opwright.check.targets import resolved, subjects
 from opwright.errors import SourceError
 
 CPU = """
@@ -59,6 +63,14 @@ def test_a_file_that_has_changed_since(write: Write) -> None:
     assert checked(path, 3).ok
 
 
+def test_a_python_file_that_is_called_as_a_module_is(write: Write) -> None:
+    before = random
+    path = write("def halved(x):\n    return x / 2\n", "random.py")
+    signature = "halved(x: T[N]) -> (y: T[N]) where T in (f32)"
+    assert opwright.check(f"{path}:halved", lambda x: x / 2, signature=signature, only=("agreement",)).ok
+    assert sys.modules["random"] is before
+
+
 def test_an_extension_with_pytorchs_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Its functions have no signatures: where they go is said."""
     path = tmp_path / "an_extension.cpp"
@@ -66,3 +78,17 @@ def test_an_extension_with_pytorchs_headers(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr("opwright.aten.jit.load", lambda *_, **__: pytest)  # any module: building it takes seconds
     with pytest.raises(SourceError, match=r"functions have no signatures\n  likely fix: build it, and check what it"):
         opwright.check(path)
+
+
+def test_a_files_reference_is_the_operators_of_its_name(write: Write) -> None:
+    """The others have none; who it is meant for is asked where its name doesn't say."""
+    path = write(
+        CPU.format(factor=2) + CPU.format(factor=3).replace("times", "thrice").partition("\n")[2], "several.cpp"
+    )
+    reference = write("def times(x):\n    return 2 * x\n", "references.py")
+    for given in (f"{reference}:times", resolved(f"{reference}:times")):
+        assert [subject.reference is None for subject in subjects(path, reference=given)] == [False, True]
+    assert subjects(f"{path}:thrice", reference=torch.neg)[0].reference is torch.neg
+    says = r"has 2 operators, times, thrice; the reference 'neg' has the name of none of them\n  likely fix: check one"
+    with pytest.raises(SourceError, match=says):
+        subjects(path, reference=torch.neg)

@@ -124,18 +124,8 @@ def test_what_is_broken_is_found(
 
 def test_a_foreign_library_is_wrong_unless_it_is_carried(make: Make, tmp_path: Path) -> None:
     other = tmp_path / "libother.so"
-    words = [
-        find_compiler("c").path,
-        "-shared",
-        "-fPIC",
-        "-x",
-        "c",
-        "/dev/null",
-        "-Wl,-soname,libother.so",
-        "-o",
-        other,
-    ]
-    subprocess.run(words, check=True)
+    words = ["-shared", "-fPIC", "-x", "c", "/dev/null", "-Wl,-soname,libother.so", "-o", str(other)]
+    subprocess.run([find_compiler("c").path, *words], check=True)
     linked = ("-Wl,--no-as-needed", str(other))
     text = "int f(void) { return 0; }"
     assert wrong(make(text, *linked)) == [(SO, "it needs libother.so, which not every Linux has")]

@@ -31,7 +31,10 @@ _NUMEL = 1 << 14
 
 
 def main(operator: str, seed: int, count: int, threads: int) -> None:
-    """Call the operator, forward and backward, on drawn calls; with `threads`, from so many threads at once."""
+    """Call the operator, forward and backward, on drawn calls; with `threads`, from so many threads at once.
+
+    Written is a line before each call, and at last how many the kernel took.
+    """
     import torch
 
     from opwright.check.context import DRAWN, Context, is_refusal
@@ -40,16 +43,17 @@ def main(operator: str, seed: int, count: int, threads: int) -> None:
 
     sources = sys.stdin.read()
     subject = next(each for each in subjects(taken(sources)) if each.name == operator)
-    context = Context(subject, seed=seed, seconds=_SECONDS)
+    drawing = Context(subject, seed=seed)
     if threads:
         torch.set_num_threads(threads)
     options: dict[str, Any] = {"sizes": _SIZES, "max_numel": _NUMEL} if threads else {}
-    drawn = list(islice(context.drawn(**options), DRAWN * count))
+    drawn = list(islice(drawing.drawn(**options), DRAWN * count))
     taken(sources, _types(drawn[:count]))  # compiled now: threads that wait for the compiler don't begin together
+    calling = Context(subject, seed=seed, seconds=_SECONDS)  # compilers take their own time
     done = 0
     for case in drawn:
-        if done == count or context.late:
-            return
+        if done == count or calling.late:
+            break
         _tell(case)
         try:
             _called(subject, case, threads)
@@ -57,6 +61,7 @@ def main(operator: str, seed: int, count: int, threads: int) -> None:
         except KernelError as error:
             if not is_refusal(error):
                 raise
+    sys.stdout.write(f"{done}\n")
 
 
 def _types(drawn: Sequence[Case]) -> set[torch.dtype]:

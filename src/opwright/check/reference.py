@@ -8,7 +8,7 @@ that is compared: the sum of numbers of which two large ones cancel each other.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -16,6 +16,8 @@ import torch
 from opwright.check.compare import ULP, distance
 from opwright.check.inputs import Arguments, all_copied, copied
 from opwright.check.subject import Subject
+
+Refer = Callable[[Arguments], Sequence[torch.Tensor]]
 
 _ROUNDINGS = 16.0
 """How many changes of the arguments a result's own roundings may be worth, where it is ill-conditioned."""
@@ -30,10 +32,10 @@ _GROWS = 16.0
 """By how much more the second change shows, at least, where it is no jump."""
 
 
-def excused(
+def overflowed(
     subject: Subject, arguments: Arguments, got: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]
 ) -> tuple[torch.Tensor, ...]:
-    """`expected`, but what was got where that can be excused.
+    """`expected`, but what was got where the reference, in the type in which the operator computes, overflows.
 
     Args:
         subject: whose reference it is.
@@ -43,11 +45,25 @@ def excused(
     """
     kind = computed_in(arguments)
     narrow = subject.referred(all_copied(arguments), kind) or ()
-    near, far = (_reached(subject, arguments, expected, times * torch.finfo(kind).eps) for times in (1, _FAR))
-    return tuple(
-        _ill_conditioned(one, _overflowed(one, other, low), *steps)
-        for one, other, low, *steps in zip(got, expected, narrow, near, far, strict=False)
-    )
+    itself = kind == torch.float64 and _any_huge(arguments)  # then it may be the reference that overflows
+    return tuple(_overflowed(*each, itself=itself) for each in zip(got, expected, narrow, strict=False))
+
+
+def excused(
+    refer: Refer, arguments: Arguments, got: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]
+) -> tuple[torch.Tensor, ...]:
+    """`expected`, but what was got where a change of the arguments in their last place moves it as far.
+
+    Args:
+        refer: gives what is expected for other arguments, whose floating tensors are float64.
+        arguments: the call's, with their values before it.
+        got: the results, and what was overwritten.
+        expected: what `refer` gives for `arguments`.
+    """
+    eps = torch.finfo(computed_in(arguments)).eps
+    near, far = (_reached(refer, arguments, expected, times * eps) for times in (1, _FAR))
+    every = zip(got, expected, near, far, strict=False)
+    return tuple(_ill_conditioned(one, other, *steps) for one, other, *steps in every)
 
 
 def computed_in(arguments: Arguments) -> torch.dtype:
@@ -56,24 +72,26 @@ def computed_in(arguments: Arguments) -> torch.dtype:
     return functools.reduce(torch.promote_types, [k for k in kinds if k.is_floating_point], torch.float32)
 
 
-def _overflowed(got: torch.Tensor, expected: torch.Tensor, narrow: torch.Tensor) -> torch.Tensor:
+def _overflowed(got: torch.Tensor, expected: torch.Tensor, narrow: torch.Tensor, *, itself: bool) -> torch.Tensor:
     """3 x - y is minus infinity where x is the largest number and y infinite; in the type of x it is NaN.
 
-    `narrow` is what the reference gives in the type in which the operator computes.
+    `narrow` is what the reference gives in the type in which the operator computes; `itself`: whether what it gives in
+    float64 may be infinite or NaN for no other reason.
     """
     if not _comparable(got, expected, narrow):
         return expected
     same = distance(got, narrow) <= ULP.get(got.dtype, 64.0)
     lost = torch.isfinite(expected) & ~torch.isfinite(narrow)  # nobody can tell then in which way
+    lost |= itself & torch.isfinite(got) & ~torch.isfinite(expected)
     wide = got.to(expected.dtype)
     return torch.where((same | lost) & (wide != expected), wide, expected)
 
 
-def _reached(subject: Subject, arguments: Arguments, expected: Sequence[torch.Tensor], by: float) -> list[torch.Tensor]:
-    """How far each element is, at most, from what the reference gives for arguments that are a share `by` away."""
+def _reached(refer: Refer, arguments: Arguments, expected: Sequence[torch.Tensor], by: float) -> list[torch.Tensor]:
+    """How far each element is, at most, from what is expected for arguments that are a share `by` away."""
     found = [torch.zeros_like(one, dtype=torch.float64) for one in expected]
     for draw in range(_DRAWS):
-        given = subject.referred(_moved(arguments, by, draw)) or ()
+        given = refer(_moved(arguments, by, draw))
         for k, (one, other) in enumerate(zip(given, expected, strict=False)):
             if one.dtype.is_floating_point and one.shape == other.shape:
                 found[k] = torch.maximum(found[k], (one - other).abs().double())  # NaN stays NaN
@@ -90,6 +108,12 @@ def _ill_conditioned(got: torch.Tensor, expected: torch.Tensor, near: torch.Tens
     wide = got.to(expected.dtype)
     excused = ((wide - expected).abs() <= _ROUNDINGS * near) & (far >= _GROWS * near) & torch.isfinite(near)
     return torch.where(excused & (wide != expected), wide, expected)  # equal zeros may have different signs
+
+
+def _any_huge(arguments: Arguments) -> bool:
+    """Whether a product of two of the numbers, or a sum of some, overflows."""
+    tensors = [v for v in arguments.values() if isinstance(v, torch.Tensor) and v.is_floating_point()]
+    return any(bool((torch.isfinite(v) & (v.abs() > torch.finfo(v.dtype).max ** 0.5)).any()) for v in tensors)
 
 
 def _comparable(got: torch.Tensor, *others: torch.Tensor) -> bool:

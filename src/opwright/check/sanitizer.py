@@ -55,6 +55,8 @@ def run(context: Context, sanitizers: str, environment: Mapping[str, str], *, th
     done = _ended(words, sources, given)
     if _LAYOUT in done.stderr and (setarch := shutil.which("setarch")):
         done = _ended([setarch, "--addr-no-randomize", *words], sources, given)
+    if done.returncode == 0 and not taken_calls(done):
+        raise Skipped(f"the kernel refused all {done.stdout.count('{')} calls")
     return done
 
 
@@ -72,9 +74,16 @@ def failed(done: Done) -> Skipped:
     return Skipped(f"the child process couldn't run: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
 
 
+def taken_calls(done: Done) -> int:
+    """How many calls the kernel took, in a child that came to its end."""
+    last = (done.stdout.splitlines() or [""])[-1]
+    return int(last) if last.isdigit() else 0
+
+
 def called(done: Done) -> str:
     """Which call was the last."""
-    return f"\n  in the call with shapes {(done.stdout.splitlines() or ['none'])[-1]}"
+    calls = [line for line in done.stdout.splitlines() if not line.isdigit()]
+    return f"\n  in the call with shapes {(calls or ['none'])[-1]}"
 
 
 def adding(wanted: Sequence[str]) -> list[str]:

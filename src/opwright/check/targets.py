@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import os
@@ -14,6 +15,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
+from opwright.check.assigned import assigned
 from opwright.check.files import load_files
 from opwright.check.subject import Reference, Subject, backward_of
 from opwright.errors import SignatureError, SourceError
@@ -45,20 +47,22 @@ def subjects(
             backward; any callable.
         signature: the operator's, where Opwright didn't build it; two for a pair of callables.
         reference: a function that is known to be right, of the same arguments, or ``"module:name"``,
-            ``"file.py:name"``, ``"file.cpp:name"``.
+            ``"file.py:name"``, ``"file.cpp:name"``; of several operators, it is that one's whose name it has.
         load_options: for a source file, arguments of `opwright.load`.
 
     Raises:
         SignatureError: a signature is missing.
-        SourceError: the target can't be found.
+        SourceError: the target can't be found; or it has several operators, and none has the reference's name.
     """
     from opwright.runtime import Operators
 
     known = resolved(reference) if isinstance(reference, str) else reference
+    called = "" if known is None else reference.rpartition(":")[2] if isinstance(reference, str) else _name(known)
     if isinstance(target, (str, os.PathLike)):
-        return _named(os.fspath(target), signature, known, load_options or {})
+        found = _named(os.fspath(target), signature, known, load_options or {})
+        return assigned(found, known, called, os.fspath(target))
     if isinstance(target, Operators):
-        return [replace(subject, reference=known) for subject in _of_namespace(target)]
+        return assigned(_of_namespace(target), known, called, "it")
     if isinstance(target, OpOverloadPacket):
         target = getattr(target, target.overloads()[0])
     if isinstance(target, OpOverload) and (ours := _ours(target)):
@@ -112,9 +116,10 @@ def _module(where: str) -> Any:
     known = _modules.get(path)
     if known and known[0] == changed:
         return known[1]
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = f"{path.stem}_{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}"  # random.py is nobody else's `random`
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None  # noqa: S101, PT018 - of a .py file there is one
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
@@ -128,11 +133,10 @@ def _named(
     name: str, signature: str | Sequence[str] | None, reference: Reference | None, options: dict[str, Any]
 ) -> list[Subject]:
     if is_source(name):
-        found = _of_namespace(load_files(name, **options), _loading(name, options))
-        return [replace(subject, reference=reference) for subject in found]
+        return _of_namespace(load_files(name, **options), _loading(name, options))
     where, _, attribute = name.rpartition(":")
     if is_source(where):
-        return [_of_file(where, attribute, subjects(where, reference=reference, load_options=options))]
+        return [_of_file(where, attribute, subjects(where, load_options=options))]
     target = resolved(name)
     found = subjects(target, signature=signature, reference=reference)
     if where.endswith(".py"):

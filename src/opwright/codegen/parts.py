@@ -17,6 +17,9 @@ TABLE = "opwright_library"
 DESCRIPTION, FORMAT = "library.json", 1
 """What a package of operators says of itself, and its form: a greater number is what older versions can't read."""
 
+RUNTIME = "runtime.json"
+"""What stands beside a native runtime that Opwright's own wheel carries: what it is for (runtime/prebuilt.py)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Part:

@@ -88,8 +88,9 @@ def _runtime() -> dict[str, Any]:
 
     try:
         from opwright.runtime.native import Native, known_native
+        from opwright.runtime.prebuilt import find
 
-        path = known_native()
+        path = find() or known_native()
         if path is not None:
             Native(path)
     except (OpwrightError, OSError, AttributeError, ImportError) as error:

@@ -135,6 +135,12 @@ def variants(library: Library) -> list[str]:
     return [v for v in VARIANTS if v in library.variants] if target.startswith("x86_64-") and "linux" in target else []
 
 
+def _has_libmvec() -> bool:
+    """As for builds for this machine (toolchain/flags.py): glibc's, on x86-64, as gcc calls them."""
+    compiler = find_compiler("c++")
+    return compiler.kind == "gcc" and compiler.target.startswith("x86_64-linux")
+
+
 def options(library: Library, project: Path) -> Options:
     """How the library is compiled: for any processor of the architecture, wherever the project lies."""
     folders = [os.path.join(project, folder) for folder in library.include_dirs]
@@ -147,7 +153,7 @@ def options(library: Library, project: Path) -> Options:
     searched = [f"-L{os.path.join(project, folder)}" for folder in library.library_dirs]
     return Options(
         native=False,
-        define=library.define,
+        define=(*library.define, *(("OPWRIGHT_LIBMVEC",) if library.libmvec and _has_libmvec() else ())),
         include_dirs=tuple(folders),
         extra_cflags=library.extra_cflags,
         extra_cuda_cflags=library.extra_cuda_cflags,

@@ -38,6 +38,8 @@ class Library:
         backend: what compiles CUDA code: nvcc, nvrtc, or none (CUDA sources are left out); by default the best.
         cuda_architectures: for which GPUs, as ``TORCH_CUDA_ARCH_LIST`` has them; that variable wins.
         variants: for which better processors than the baseline CPU code is compiled besides: avx2, avx512.
+        libmvec: whether exp, tanh and their like come from glibc's vector functions, as in builds for one machine:
+            faster, with other last bits in each variant; and the wheel needs a glibc that has them.
         rebuild: whether an editable installation compiles edited sources when it is imported and called.
     """
 
@@ -56,6 +58,7 @@ class Library:
     backend: str | None = None
     cuda_architectures: tuple[str, ...] = ()
     variants: tuple[str, ...] = tuple(name for name in VARIANTS if name != DEFAULT)
+    libmvec: bool = False
     rebuild: bool = False
 
     @property
@@ -224,5 +227,6 @@ _READERS: dict[str, Callable[[object, str], Any]] = {
     "ops": _ops,
     "backend": _one_of(BACKENDS),
     "variants": _variants,
+    "libmvec": _flag,
     "rebuild": _flag,
 }

@@ -5,6 +5,7 @@ Everything that depends on PyTorch's C++ interfaces is in ``csrc/``; what crosse
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import re
@@ -133,11 +134,16 @@ def _carried(error: BaseException) -> tuple[type[BaseException], bytes]:
 
 @functools.cache
 def native() -> Native:
-    """The runtime for the PyTorch in this process, built if this is its first use.
+    """The runtime for the PyTorch in this process: one that this Opwright brought for it, or built at its first use.
 
     Raises:
         ToolchainError: it can't be built or loaded.
     """
+    from opwright.runtime.prebuilt import find
+
+    if (known := find()) is not None:
+        with contextlib.suppress(OSError, AttributeError):  # another build of that PyTorch: ours is built then
+            return Native(known)
     for rebuild in (False, True):
         built = build_native(rebuild=rebuild)
         try:

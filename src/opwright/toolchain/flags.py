@@ -111,8 +111,9 @@ def sanitizers() -> list[str]:
     wanted = os.environ.get("OPWRIGHT_SANITIZE", "")
     if not wanted:
         return []
-    # vptr asks for type information that libtorch keeps to itself
-    return [f"-fsanitize={wanted}", "-fno-sanitize=vptr", "-fno-omit-frame-pointer", "-g"]
+    # vptr asks for type information that libtorch keeps to itself; -O1 is what the sanitizers' authors advise, and
+    # compiles in half the time
+    return ["-O1", f"-fsanitize={wanted}", "-fno-sanitize=vptr", "-fno-omit-frame-pointer", "-g"]
 
 
 def search_dirs(options: Options) -> list[str]:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import torch
 
-from opwright.check.checks.values import all_written, differing, reordered
 from opwright.check.compare import ULP, difference
 from opwright.check.context import Context
 from opwright.check.files import load_files
@@ -15,6 +14,7 @@ from opwright.check.inputs import Arguments, Case
 from opwright.check.points import Point, of_case
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
+from opwright.check.results import all_written, as_called, reordered, unexcused
 from opwright.check.subject import Subject
 from opwright.check.targets import subjects
 from opwright.check.vjp import drawn, traced, vjp
@@ -36,7 +36,15 @@ def devices(context: Context) -> Iterator[Finding]:
         there, here = replace(case, device=context.device), replace(case, device="cpu")
         expected = all_written(plain, here.arguments(), here)
         got = [result.cpu() for result in all_written(context, arguments, there)]
-        found = differing(context, got, expected, "what the CPU's kernel gives", reordered(arguments))
+        found = unexcused(
+            plain,
+            got,
+            expected,
+            "what the CPU's kernel gives",
+            here.arguments(),
+            as_called(plain, here),
+            reordered(arguments),
+        )
         return found or _gradients(context, plain, there, here)
 
     for types in context.run_types():

@@ -9,7 +9,7 @@ from opwright.check.context import Context
 from opwright.check.races import reports, watched, within
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
-from opwright.check.sanitizer import Done, asked, called, failed, run
+from opwright.check.sanitizer import Done, asked, called, failed, run, taken_calls
 from opwright.toolchain import cache_root
 
 _PLACE = re.compile(r"#\d+ 0x\S+ in (.+?) (/\S+?\.\w+:\d+)")
@@ -28,7 +28,7 @@ _MEMORY = {
 def sanitizers(context: Context) -> Iterator[Finding]:
     """Kernels built with AddressSanitizer and UndefinedBehaviorSanitizer, in a child process, report nothing."""
     done = run(context, ",".join(asked(context, "address", "undefined")), _MEMORY)
-    context.detail = f"{done.stdout.count(chr(10))} calls, forward and backward, in a child process"
+    context.detail = f"{taken_calls(done)} calls, forward and backward, in a child process"
     if found := _memory(done, _files(context)):
         yield found
 
@@ -40,7 +40,7 @@ def data_races(context: Context) -> Iterator[Finding]:
     if any(word.startswith("-fopenmp") for source in context.subject.sources for word in source.options.extra_cflags):
         raise Skipped("OpenMP's threads wait for each other in libgomp, unseen by ThreadSanitizer: use parallel_for")
     done = run(context, "thread", watched(_THREADS), threads=_THREADS)
-    calls = done.stdout.count("\n")
+    calls = taken_calls(done)
     context.detail = f"{calls} calls, forward and backward, from {_THREADS} threads at once, in a child process"
     if found := _races(done, _files(context)):
         yield found

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import torch
 
-from opwright.check.checks.values import all_written, differing
 from opwright.check.context import EXAMPLES, Context
 from opwright.check.inputs import Arguments, Case, all_copied, positional
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
 from opwright.check.reproducer import reproducer
+from opwright.check.results import all_written, differing
 from opwright.check.subject import as_tuple
 from opwright.signature import Sample
 

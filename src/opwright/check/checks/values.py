@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
-from opwright.check.compare import difference, identical, other_zeros
+from opwright.check.compare import identical
 from opwright.check.context import Context
-from opwright.check.inputs import Arguments, Case, Values, all_copied, copied
+from opwright.check.inputs import Arguments, Case, Values, all_copied
 from opwright.check.points import dense
-from opwright.check.reference import excused
+from opwright.check.reference import overflowed
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
+from opwright.check.results import all_written, as_called, differing, in_type, reordered, unexcused
 from opwright.check.threads import using_threads
 from opwright.check.when import named
 from opwright.signature import DType, TensorParam
@@ -38,10 +38,10 @@ def agreement(context: Context) -> Iterator[Finding]:
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         before = all_copied(arguments)
         got = all_written(context, arguments, case)  # first: what it refuses, the reference needn't know
-        expected = subject.referred(all_copied(before))
-        if (found := differing(context, got, expected or (), "the reference")) is None or case.values != "special":
-            return found
-        return differing(context, got, excused(subject, before, got, expected or ()), "the reference")
+        expected = subject.referred(all_copied(before)) or ()
+        if case.values == "special" and differing(context, got, expected, "the reference"):
+            expected = overflowed(subject, before, got, expected)
+        return unexcused(context, got, expected, "the reference", before, lambda moved: subject.referred(moved) or ())
 
     found = next(_over_types(context, judge, values=_KINDS, unaligned=True), None)
     if found or (found := context.find(judge, sizes=_SMALL, values=("wide",))):
@@ -59,9 +59,13 @@ def element_types(context: Context) -> Iterator[Finding]:
         raise Skipped("there is one element type" if not others else "it is random or takes no tensor")
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
-        wide = {name: _as(value, _type_of(context, name, widest)) for name, value in arguments.items()}
-        expected = all_written(context, wide, case, widest)
-        return differing(context, all_written(context, arguments, case), expected, f"what {_named(widest)} gives")
+        def widely(given: Arguments) -> tuple[torch.Tensor, ...]:
+            wide = {name: in_type(value, _type_of(context, name, widest)) for name, value in given.items()}
+            return all_written(context, wide, case, widest)
+
+        before, expected = all_copied(arguments), widely(arguments)
+        got = all_written(context, arguments, case)
+        return unexcused(context, got, expected, f"what {_named(widest)} gives", before, widely)
 
     for types in others:
         finding = context.find(judge, types=types, sizes=_SMALL, examples=_each(context, others))
@@ -78,8 +82,9 @@ def layouts(context: Context) -> Iterator[Finding]:
         raise Skipped("it is random or takes no tensor")
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
-        expected = all_written(context, dense(arguments), case)
-        return differing(context, all_written(context, arguments, case), expected, "what contiguous arguments give")
+        before, expected = all_copied(arguments), all_written(context, dense(arguments), case)
+        got = all_written(context, arguments, case)
+        return unexcused(context, got, expected, "what contiguous arguments give", before, as_called(context, case))
 
     for types in context.run_types():
         found = context.find(
@@ -160,7 +165,16 @@ def threads(context: Context) -> Iterator[Finding]:
             for _ in range(3):
                 with using_threads(count):
                     got = all_written(context, all_copied(arguments), case)
-                if finding := differing(context, got, expected, "what one thread gives", reordered(arguments)):
+                finding = unexcused(
+                    context,
+                    got,
+                    expected,
+                    "what one thread gives",
+                    arguments,
+                    as_called(context, case),
+                    reordered(arguments),
+                )
+                if finding:
                     return Finding("depends-on-threads", f"{count} threads: {finding.message}")
         return None
 
@@ -192,44 +206,6 @@ def _of_types(finding: Finding, types: dict[str, DType], choices: Sequence[Any])
     if len(choices) == 1:
         return finding
     return Finding(finding.kind, f"for {_named(types)}: {finding.message}", finding.reproducer)
-
-
-def all_written(
-    context: Context, arguments: Arguments, case: Case, types: dict[str, DType] | None = None
-) -> tuple[torch.Tensor, ...]:
-    """The results, then what was overwritten."""
-    signature = context.subject.signature
-    results = context.subject.call(arguments, types or case.sample.binding.types)
-    return (*results, *(arguments[t.name] for t in signature.mutated if arguments[t.name] is not None))
-
-
-def differing(
-    context: Context,
-    got: Sequence[torch.Tensor],
-    expected: Sequence[torch.Tensor],
-    against: str,
-    allowed: float | None = None,
-) -> Finding | None:
-    """What is wrong with results, `got`; `against`: what others give, in words."""
-    names = [param.name for param in (*context.subject.signature.outputs, *context.subject.signature.mutated)]
-    for name, one, other in zip(names, got, expected, strict=False):
-        if one.shape != other.shape:
-            return Finding("wrong-shape", f"{name} has shape {tuple(one.shape)}, {against} has {tuple(other.shape)}")
-        if found := difference(one, other, context.options.get("ulp") or allowed):
-            return Finding(found.kind, f"{name} differs from {against}: {found}")
-        if context.options.get("signed_zero") and (wrong := other_zeros(one, other)):
-            return Finding("negative-zero", f"{name}: {wrong} zeros have another sign than {against} gives them")
-    return None
-
-
-def reordered(arguments: Arguments) -> float:
-    """Ulp that sums of as many terms as there are elements may differ by in another order: they err as a walk does."""
-    most = max((v.numel() for v in arguments.values() if isinstance(v, torch.Tensor)), default=0)
-    return max(64.0, 4 * math.sqrt(most))
-
-
-def _as(value: Any, dtype: torch.dtype | None) -> Any:
-    return value.to(dtype, copy=True) if isinstance(value, torch.Tensor) and dtype is not None else copied(value)
 
 
 def _type_of(context: Context, name: str, types: dict[str, DType]) -> torch.dtype | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from opwright.codegen.parts import RUNTIME
 from opwright.doctor.model import Finding, State
 from opwright.packaging.audit.wheel import Wheel
 from opwright.packaging.platforms import demand, foreign, manylinux
@@ -60,15 +61,17 @@ def contents(wheel: Wheel) -> Iterator[Finding]:
     """What each library needs beside the C library, and whether that is there where the wheel is installed."""
     carried = {name.rpartition("/")[2] for name in wheel.libraries}
     for library, needs in wheel.libraries.items():
-        problems = [*_problems(wheel, needs, carried)]
+        # A runtime of Opwright's own wheel is for one PyTorch, and asked before it is loaded.
+        is_runtime = f"{library.rpartition('/')[0]}/{RUNTIME}" in wheel.names
+        problems = [*_problems(wheel, needs, carried, any_python=not is_runtime)]
         for state, text, fix in problems:
             yield Finding(library, state, text, fix)
         if not any(state == "wrong" for state, _, _ in problems):
             yield Finding(library, "ok", f"{needs.machine}; loads {', '.join(needs.libraries) or 'nothing else'}")
 
 
-def _problems(wheel: Wheel, needs: Needs, carried: set[str]) -> Iterator[tuple[State, str, str]]:
-    every_python = any(tag.interpreter.startswith("py3") and tag.abi == "none" for tag in wheel.tags)
+def _problems(wheel: Wheel, needs: Needs, carried: set[str], *, any_python: bool) -> Iterator[tuple[State, str, str]]:
+    every_python = any_python and any(tag.interpreter.startswith("py3") and tag.abi == "none" for tag in wheel.tags)
     serious: State = "wrong" if every_python else "note"
     libraries = [name for name in foreign(needs) if name not in carried]
     if torch := [name for name in libraries if _TORCH.fullmatch(name)] or _some(needs, _TORCH_SYMBOL):

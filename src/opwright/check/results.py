@@ -1,0 +1,80 @@
+"""What a call gives, and how it differs from what it should give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from opwright.check.compare import difference, other_zeros
+from opwright.check.context import Context
+from opwright.check.inputs import Arguments, Case, copied
+from opwright.check.points import dense
+from opwright.check.reference import Refer, excused
+from opwright.check.report import Finding
+from opwright.signature import DType
+
+
+def all_written(
+    context: Context, arguments: Arguments, case: Case, types: dict[str, DType] | None = None
+) -> tuple[torch.Tensor, ...]:
+    """The results, then what was overwritten."""
+    signature = context.subject.signature
+    results = context.subject.call(arguments, types or case.sample.binding.types)
+    return (*results, *(arguments[t.name] for t in signature.mutated if arguments[t.name] is not None))
+
+
+def differing(
+    context: Context,
+    got: Sequence[torch.Tensor],
+    expected: Sequence[torch.Tensor],
+    against: str,
+    allowed: float | None = None,
+) -> Finding | None:
+    """What is wrong with results, `got`; `against`: what others give, in words."""
+    names = [param.name for param in (*context.subject.signature.outputs, *context.subject.signature.mutated)]
+    for name, one, other in zip(names, got, expected, strict=False):
+        if one.shape != other.shape:
+            return Finding("wrong-shape", f"{name} has shape {tuple(one.shape)}, {against} has {tuple(other.shape)}")
+        if found := difference(one, other, context.options.get("ulp") or allowed):
+            return Finding(found.kind, f"{name} differs from {against}: {found}")
+        if context.options.get("signed_zero") and (wrong := other_zeros(one, other)):
+            return Finding("negative-zero", f"{name}: {wrong} zeros have another sign than {against} gives them")
+    return None
+
+
+def unexcused(
+    context: Context,
+    got: Sequence[torch.Tensor],
+    expected: Sequence[torch.Tensor],
+    against: str,
+    arguments: Arguments,
+    refer: Refer,
+    allowed: float | None = None,
+) -> Finding | None:
+    """What is wrong with results, unless a change of the arguments in their last place explains it.
+
+    `arguments`: the call's, with their values before it; `refer`: what is expected for others; else as `differing`.
+    """
+    if (found := differing(context, got, expected, against, allowed)) is None or found.kind == "wrong-shape":
+        return found
+    return differing(context, got, excused(refer, arguments, got, expected), against, allowed)
+
+
+def as_called(context: Context, case: Case) -> Refer:
+    """The operator itself, called with contiguous tensors of the case's own element types."""
+    own = {name: value.dtype for name, value in case.arguments().items() if isinstance(value, torch.Tensor)}
+    return lambda moved: all_written(context, dense({n: in_type(v, own.get(n)) for n, v in moved.items()}), case)
+
+
+def reordered(arguments: Arguments) -> float:
+    """Ulp that sums of as many terms as there are elements may differ by in another order: they err as a walk does."""
+    most = max((v.numel() for v in arguments.values() if isinstance(v, torch.Tensor)), default=0)
+    return max(64.0, 4 * math.sqrt(most))
+
+
+def in_type(value: Any, dtype: torch.dtype | None) -> Any:
+    """A tensor's copy in an element type; anything else as it is."""
+    return value.to(dtype, copy=True) if isinstance(value, torch.Tensor) and dtype is not None else copied(value)
