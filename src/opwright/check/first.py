@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,7 @@ def unsurvivable(subject: Subject) -> Finding | None:
     for types in subject.signature.instances():
         case = next(_drawn(subject, types))
         with contextlib.suppress(TimeoutError):
-            if (said := survived(lambda case=case: _call(subject, case))).startswith(KILLED):
+            if (said := survived(partial(_call, subject, case))).startswith(KILLED):
                 return crashed(subject, case, said)
     return None
 
