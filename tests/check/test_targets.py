@@ -82,9 +82,7 @@ def test_an_extension_with_pytorchs_headers(monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_a_files_reference_is_the_operators_of_its_name(write: Write) -> None:
     """The others have none; who it is meant for is asked where its name doesn't say."""
-    path = write(
-        CPU.format(factor=2) + CPU.format(factor=3).replace("times", "thrice").partition("\n")[2], "several.cpp"
-    )
+    path = write(CPU.format(factor=2) + CPU.format(factor=3).replace("times", "thrice"), "several.cpp")
     reference = write("def times(x):\n    return 2 * x\n", "references.py")
     for given in (f"{reference}:times", resolved(f"{reference}:times")):
         assert [subject.reference is None for subject in subjects(path, reference=given)] == [False, True]

@@ -9,7 +9,7 @@ import torch
 
 from opwright.bench.calls import Function, NoGradientError, Tensors
 from opwright.bench.report import Phase
-from opwright.check.subject import as_tuple
+from opwright.check.returned import as_tuple
 
 
 def disagreement(tensors: Tensors, ours: Function, other: Function, phases: Sequence[Phase]) -> str | None:

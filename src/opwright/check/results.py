@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,8 +15,28 @@ from opwright.check.context import Context
 from opwright.check.inputs import Arguments, Case, copied
 from opwright.check.points import dense
 from opwright.check.reference import Refer, excused
+from opwright.check.registry import Body, Skipped
 from opwright.check.report import Finding
+from opwright.check.returned import BadReferenceError
 from opwright.signature import DType
+
+
+def referring(body: Body) -> Body:
+    """A check that asks the reference: what is wrong with that one is said once, and not of the operator."""
+
+    @functools.wraps(body)
+    def checked(context: Context) -> Iterator[Finding]:
+        if context.subject.blamed:
+            raise Skipped("the reference can't judge, as another check says")
+        try:
+            for found in body(context):
+                if found.kind == "bad-reference":
+                    context.subject.blamed.append(found.message)
+                yield replace(found, reproducer="") if found.kind == "bad-reference" else found
+        except BadReferenceError as error:  # from outside of what is judged call by call
+            yield Finding("bad-reference", str(error))
+
+    return checked
 
 
 def all_written(
@@ -35,7 +57,7 @@ def differing(
 ) -> Finding | None:
     """What is wrong with results, `got`; `against`: what others give, in words."""
     names = [param.name for param in (*context.subject.signature.outputs, *context.subject.signature.mutated)]
-    for name, one, other in zip(names, got, expected, strict=False):
+    for name, one, other in zip(names, got, expected, strict=True):
         if one.shape != other.shape:
             return Finding("wrong-shape", f"{name} has shape {tuple(one.shape)}, {against} has {tuple(other.shape)}")
         if found := difference(one, other, context.options.get("ulp") or allowed):

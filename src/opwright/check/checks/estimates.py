@@ -8,17 +8,19 @@ import torch
 
 from opwright.check.compare import ULP, difference
 from opwright.check.context import Context
-from opwright.check.inputs import Arguments, Case, all_copied, positional
+from opwright.check.inputs import Arguments, Case, all_copied
 from opwright.check.points import Point
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
+from opwright.check.results import referring
 from opwright.check.search import MOST, SIZES, Search, straight_through
-from opwright.check.subject import Subject, as_tuple, widened
+from opwright.check.subject import Subject, widened
 
 _SLACK = 4
 
 
 @register("estimated gradients", group="gradients", share=0.5)
+@referring
 def estimated_gradients(context: Context) -> Iterator[Finding]:
     """A gradient that isn't meant to be the derivative is the one that autograd gives for the reference."""
     names = [name for name in straight_through(context) if name in {t.name for t in context.subject.differentiable}]
@@ -53,10 +55,9 @@ def _of_reference(
     subject: Subject, arguments: Arguments, names: list[str], generator: torch.Generator
 ) -> dict[str, torch.Tensor]:
     """What autograd gives for the reference in float64; nothing where it has no gradient."""
-    assert subject.reference is not None  # noqa: S101 - asked before
     wide = {name: widened(value) for name, value in arguments.items()}
     leaves = {name: wide[name].detach().requires_grad_() for name in names if wide[name] is not None}
-    results = as_tuple(subject.reference(*positional(subject.signature, {**wide, **leaves})))
+    results = subject.of_reference({**wide, **leaves})
     gradients = [_drawn(result, generator) for result in results]
     pairs = [(r, g) for r, g in zip(results, gradients, strict=True) if r.requires_grad]
     if not pairs:
