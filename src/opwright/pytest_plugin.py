@@ -47,7 +47,7 @@ def opwright_check(request: pytest.FixtureRequest) -> Callable[..., Any]:
         options.setdefault("level", request.config.getoption("--opwright-level"))
         report = check(op, reference, **options)
         if not report.ok:
-            pytest.fail(str(report), pytrace=False)
+            pytest.fail(f"{report.first}\n{report}", pytrace=False)
         return report
 
     return checked

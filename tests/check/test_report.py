@@ -131,7 +131,7 @@ def test_the_fixture(pytester: pytest.Pytester) -> None:
     )
     result = run(pytester)
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*wrong-value*"])
+    result.stdout.fnmatch_lines(["doubled: agreement: wrong-value: y differs from the reference: *"])
 
 
 def run(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:

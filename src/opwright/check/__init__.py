@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
+from opwright.check.asked import Several, refuse
 from opwright.check.device import loading, of_tensors
 from opwright.check.registry import Level
 from opwright.check.report import Finding, Outcome, Report
@@ -63,20 +64,26 @@ def check(
         A `Report`: ``report.ok``, ``report.findings``, ``str(report)``, ``report.to_json()``, ``report.to_junit()``.
 
     Raises:
-        SignatureError: a signature is missing or can't be read.
-        SourceError: the target can't be found.
+        SignatureError: a signature is missing, isn't wanted, or can't be read.
+        SourceError: the target can't be found, or has kernels for CUDA alone, and `device` is the CPU.
+        ModuleNotFoundError: hypothesis isn't installed.
         TypeError: `straight_through` is one string.
-        ValueError: there is no such check, level or sanitizer; no such device here, or not for what is checked.
+        ValueError: there is no such check, level or sanitizer; no such device here, or not for what is checked; an
+            option that would do nothing; `ulp` is negative.
     """
     if level not in ("quick", "normal", "thorough"):
         raise ValueError(f"check() got level={level!r}, expected 'quick', 'normal' or 'thorough'")
     if isinstance(straight_through, str):
         raise TypeError(f"check() got straight_through={straight_through!r}, expected names: ({straight_through!r},)")
+    if ulp is not None and not ulp >= 0:
+        raise ValueError(f"check() got ulp={ulp!r}, expected 0 or more units of the last place")
     wanted = tuple(sanitize.split(",") if isinstance(sanitize, str) else sanitize)
     also = adding(wanted)
     tensors = of_tensors(device)
-    found = subjects(op, signature=signature, reference=reference, load_options=loading(op, device))
-    found = [replace(subject, device=tensors) for subject in found]
+    ops = op if isinstance(op, Several) else (op,)
+    every = [subjects(o, signature=signature, reference=reference, load_options=loading(o, device)) for o in ops]
+    found = [replace(subject, device=tensors) for each in every for subject in each]
+    refuse(found, straight_through=straight_through, sanitize=wanted)
     options = {
         "ulp": ulp,
         "straight_through": tuple(straight_through),

@@ -72,6 +72,17 @@ class Report:
         return all(o.status == "skipped" for o in self.outcomes)
 
     @property
+    def first(self) -> str:
+        """The first thing that is wrong, in a line; empty where all is well."""
+        for o in self.outcomes:
+            if o.findings:
+                finding = o.findings[0]
+                return f"{o.operator}: {o.check}: {finding.kind}: {finding.message.partition(chr(10))[0]}"
+            if o.status == "error":
+                return f"{o.operator}: {o.check}: {o.detail}"
+        return "" if self.outcomes else "no check ran"
+
+    @property
     def findings(self) -> list[Finding]:
         """All of them."""
         return [finding for outcome in self.outcomes for finding in outcome.findings]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opwright.check.asked import only_for_cuda
 from opwright.check.context import Context
 from opwright.check.first import unbuildable, uncallable, unsurvivable
 from opwright.check.registry import Check, Level, Skipped, chosen
@@ -129,6 +130,8 @@ class _Run:
 
     def _built(self, subject: Subject) -> str:
         """Why nothing can be checked: it can't be built, which is a finding then."""
+        if only_for_cuda(subject):
+            return 'its kernels are for CUDA only: device="emulated", or "cuda"'
         self._tell(subject, "building")
         finding = unbuildable(subject)
         return self._failed(subject, "build", finding, "it can't be built") if finding else ""

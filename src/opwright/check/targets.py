@@ -84,6 +84,9 @@ def resolved(name: str) -> Any:
     where, _, attribute = name.rpartition(":")
     if is_source(where):
         return subjects(name)[0].function
+    if not where and name.endswith(".py"):
+        listed = ", ".join(f"{name}:{each}" for each in _own(_module(name))) or "no function"
+        raise SourceError(f"{name} is a file, expected one of its functions as file.py:name; it has: {listed}")
     if not where:
         raise SourceError(f"{name!r} names no object; expected module:name, file.py:name or file.cpp:name")
     module = _module(where)
@@ -94,6 +97,16 @@ def resolved(name: str) -> Any:
             raise SourceError(f"{where} has no {attribute!r}; it has: {listed}")
         found = getattr(found, part)
     return found
+
+
+def _own(module: Any) -> list[str]:
+    """The callables that a file doesn't just import, by name."""
+    public = {name: each for name, each in vars(module).items() if not name.startswith("_")}
+    return sorted(n for n, each in public.items() if callable(each) and _home(each) in ("", module.__name__))
+
+
+def _home(thing: Any) -> str:
+    return str(getattr(thing, "__module__", "") or "")
 
 
 def _module(where: str) -> Any:
@@ -132,6 +145,11 @@ def _module(where: str) -> Any:
 def _named(
     name: str, signature: str | Sequence[str] | None, reference: Reference | None, options: dict[str, Any]
 ) -> list[Subject]:
+    if signature and (is_source(name) or is_source(name.rpartition(":")[0])):
+        raise SignatureError(
+            f"{name} is a source file, whose operators' signatures stand in it: there is none to be given\n"
+            "  likely fix: leave signature= (--signature) out, or write it into the file"
+        )
     if is_source(name):
         return _of_namespace(load_files(name, **options), _loading(name, options))
     where, _, attribute = name.rpartition(":")

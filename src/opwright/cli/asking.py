@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import click
 from rich.console import Console
 
-from opwright.errors import OpwrightError
+from opwright.errors import OpwrightError, SignatureError, SourceError
 
 Told = Callable[[str, int, int], None]
 """Called with what begins, how much is done, and how much there is."""
@@ -29,10 +30,26 @@ def progress(console: Console) -> Iterator[Told | None]:
 
 @contextlib.contextmanager
 def usage() -> Iterator[None]:
-    """A `ValueError` of the function behind a command is a mistake on the command line."""
+    """What the function behind a command doesn't understand is a mistake on the command line: status 2.
+
+    That is a `ValueError`; of Opwright's own, a target or a signature that isn't there or can't be read.
+    """
     try:
         yield
+    except (SignatureError, SourceError) as error:
+        raise click.UsageError(str(error)) from error
     except OpwrightError:
         raise
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+
+
+def require_folders(*paths: Path | None) -> None:
+    """Say what can't be written while nothing has been done yet.
+
+    Raises:
+        click.BadParameter: a path's folder doesn't exist.
+    """
+    for path in filter(None, paths):
+        if not path.absolute().parent.is_dir():
+            raise click.BadParameter(f"{path}: its folder doesn't exist")

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from opwright.cli.asking import Told, progress, usage
+from opwright.cli.asking import Told, progress, require_folders, usage
 from opwright.cli.completing import files_and_operators
 
 if TYPE_CHECKING:
     from opwright.check.report import Report
     from opwright.check.runner import Progress
+
+
+_STOPPED = 130
+"""The exit status of what Ctrl-C has ended, as shells have it."""
 
 
 @click.command("check")
@@ -61,38 +65,47 @@ def command(
 ) -> None:
     """Try operators on calls drawn from their signatures.
 
-    Exit status: 0 nothing is wrong, 1 something is, 2 the command can't be understood.
+    Exit status: 0 nothing is wrong, 1 something is, or all that --only asked for was skipped, 2 the command can't be
+    understood, 130 Ctrl-C.
     """
     if listed:
         _list()
         return
     if not targets:
         raise click.UsageError("expected a source file, or an operator as module:name or file.py:name")
-    from opwright.check.report import Report
+    require_folders(json_, junit)
+    console = Console(stderr=json_ == Path("-"))
+    report, stopped = _checked(
+        targets, console, reference=reference, signature=signature or None, level=level, only=only, skip=skip,
+        seed=seed, device=device, straight_through=straight_through, eps=eps, sanitize=sanitize or (), ulp=ulp,
+        signed_zero=signed_zero,
+    )  # fmt: skip
+    _tell(report, console, json_, junit)
+    wrong = not report.ok or (report.nothing and bool(only))
+    sys.exit(_STOPPED if stopped else int(wrong))
+
+
+def _checked(targets: tuple[str, ...], console: Console, **options: Any) -> tuple[Report, bool]:
+    """The report, and whether Ctrl-C ended it."""
+    from opwright.check import check
+    from opwright.check.asked import Several
+    from opwright.check.runner import Interrupted
+
+    try:
+        with usage(), progress(console) as told:
+            return check(Several(targets), progress=_worded(told), **options), False
+    except Interrupted as stopped:
+        return stopped.report, True
+
+
+def _tell(report: Report, console: Console, json: Path | None, junit: Path | None) -> None:
     from opwright.check.table import show
 
-    quiet = json_ == Path("-")
-    console = Console(stderr=quiet)
-    report = Report(level=level)
-    for target in targets:
-        report.outcomes += _checked(
-            target, console, reference=reference, signature=signature or None, level=level, only=only, skip=skip,
-            seed=seed, device=device, straight_through=straight_through, eps=eps, sanitize=sanitize or (), ulp=ulp,
-            signed_zero=signed_zero,
-        ).outcomes  # fmt: skip
     show(report, console)
-    if json_:
-        _write(json_, report.to_json())
+    if json:
+        _write(json, report.to_json())
     if junit:
         _write(junit, report.to_junit())
-    sys.exit(0 if report.ok else 1)
-
-
-def _checked(target: str, console: Console, **options: Any) -> Report:
-    from opwright.check import check
-
-    with usage(), progress(console) as told:
-        return check(target, progress=_worded(told), **options)
 
 
 def _worded(told: Told | None) -> Progress | None:
