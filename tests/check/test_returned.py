@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 import opwright
+from opwright.check.reproducer import spoken
 
 _FEW: dict[str, Any] = {"only": ("agreement", "sizes", "determinism", "scalars"), "level": "quick"}
 _ONE = "h(x: T[N], p: float) -> (y: T[N]) where T in (f32)"
@@ -65,3 +67,29 @@ def test_a_reference(signature: str, reference: Any, says: str) -> None:
 def test_what_works_in_place_may_return_it() -> None:
     options: dict[str, Any] = {"only": ("agreement", "determinism"), "level": "quick"}
     assert opwright.check(Tensor.add_, Tensor.add_, signature="a(y: T[N]!, x: T[N])", **options).ok
+
+
+def test_a_float64_is_shown_with_the_digits_that_differ() -> None:
+    report = opwright.check(
+        lambda x: x * (1 + 1e-13),
+        lambda x: x,
+        signature="s(x: f64[N]) -> (y: f64[N])",
+        only=("agreement",),
+        level="quick",
+    )
+    (finding,) = report.findings
+    got, expected = re.findall(r"element \[\d\] is (\S+), expected (\S+) ", finding.message)[0]
+    assert float(got) == float(expected) * (1 + 1e-13) != float(expected)
+
+
+def test_a_reproducer_says_which_callable() -> None:
+    """A lambda, whose argument has the name that it would get; it runs, once that name is given."""
+    function, signature = lambda function: function.neg(), "n(function: f64[N]) -> (y: f64[N])"
+    (finding,) = opwright.check(function, lambda x: x, signature=signature, only=("agreement",), level="quick").findings
+    line = function.__code__.co_firstlineno
+    named = (
+        f"# function_: {__name__}.test_a_reproducer_says_which_callable.<locals>.<lambda>, defined at {__file__}:{line}"
+    )
+    assert finding.reproducer.splitlines()[1] == named
+    assert finding.reproducer.splitlines()[-1] == "print(function_(function))"
+    assert spoken(functools.partial(torch.add, 1), "partial")[1].startswith("# partial: functools.partial(<built-in")

@@ -17,6 +17,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 from opwright.check.assigned import assigned
 from opwright.check.files import load_files
+from opwright.check.reproducer import spoken
 from opwright.check.subject import Reference, Subject, backward_of
 from opwright.errors import SignatureError, SourceError
 from opwright.signature import Signature, parse
@@ -246,8 +247,11 @@ def _foreign(target: Any, signature: str | Sequence[str] | None, reference: Refe
     parsed = parse(texts[0])
     function: Callable[..., Any] = target.apply if _is_function(target) else target
     op = target if isinstance(target, OpOverload) else None
-    called = f"{name}.apply" if _is_function(target) else name
-    return Subject(parsed.name, parsed, function, op, reference, expression=called if op is None else f"torch.ops.{op}")
+    if op is not None:
+        return Subject(parsed.name, parsed, function, op, reference, expression=f"torch.ops.{op}")
+    called, where = spoken(target, name, {param.name for param in parsed.inputs})
+    called = f"{called}.apply" if _is_function(target) else called
+    return Subject(parsed.name, parsed, function, None, reference, imports=(where,), expression=called)
 
 
 def _pair(target: Sequence[Callable[..., Any]], texts: Sequence[str], reference: Reference | None) -> Subject:
