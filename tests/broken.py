@@ -13,7 +13,7 @@ import pytest
 
 REAL = shutil.which("g++") or shutil.which("c++")
 # As the compiler that there is, asked what it is; else as what follows.
-ASKED = f'case "$*" in *-v*) exec {REAL} "$@";; esac\n'
+ASKED = f'case " $* " in *" -v "*) exec {REAL} "$@";; esac\n'  # a folder's name may have -v in it
 OLD = 'echo "Target: x86_64-linux-gnu" >&2; echo "gcc version 4.8.5 (old)" >&2'
 FAILING = ASKED + 'echo "g++: fatal error: cannot execute cc1plus" >&2\nexit 1'
 CRASHING = ASKED + "kill -SEGV $$"

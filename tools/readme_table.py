@@ -52,10 +52,11 @@ def _row(result: dict[str, Any], name: str, value: float) -> str:
 def zoo() -> str:
     """What tools/zoo.py counted."""
     result = json.loads((ROOT / "tests/check/zoo/result.json").read_text())
+    levels = " and ".join(f"`--{level}`" for level in sorted({row["level"] for row in result["rows"]}))
     return (
         f"Of {result['broken']} operators that are broken in one way each ([the zoo](tests/check/zoo/members.py)), "
-        f"it finds {result['found']} and names {result['named']}; of their {result['twins']} right twins, "
-        f"{result['passed']} pass."
+        f"`opwright check` ({levels}) finds {result['found']} and names {result['named']}; "
+        f"of their {result['twins']} right twins, {result['passed']} pass."
     )
 
 

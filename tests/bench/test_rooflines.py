@@ -51,6 +51,45 @@ def test_bytes_of_a_backward_that_nobody_described() -> None:
     assert traffic(foreign, BINDING, "backward") is None
 
 
+class Disturbed(Fixed):
+    """A copy is a hundred times slower until it is measured often enough."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.left = times
+
+    def copy_bandwidth(self, size: int) -> float:
+        return 1e7 if self.left > 0 else 1e9
+
+    def again(self) -> None:
+        self.left -= 1
+
+
+@pytest.mark.parametrize(("times", "bound"), [(2, "memory"), (100, "neither")])
+def test_a_copy_that_seems_slower_than_the_call_is_measured_again(times: int, bound: str) -> None:
+    found = roofline(1.25e-3, MOVED, Disturbed(times), 1e-6, None, torch.float32)
+    assert found.bound_by == bound
+    assert ("what binds it can't be told" in found.advice) is (bound == "neither")
+
+
+def test_the_best_of_several_copies_is_kept() -> None:
+    class Told(CpuClock):
+        """Says what a sample takes."""
+
+        took = 4e-3
+
+        def sample(self, task: Task, calls: int) -> float:
+            return self.took
+
+    clock = Told()
+    machine = Machine(clock, "cpu")
+    seen = []
+    for clock.took in (4e-3, 1e-3, 2e-3):
+        machine.again()
+        seen.append(machine._copy(1 << 15))
+    assert seen == [4e-3, 1e-3, 1e-3]
+
+
 MOVED = {"x": 100_000, "w": 850_000, "y": 50_000}
 
 

@@ -11,7 +11,7 @@ import torch
 
 import opwright
 from opwright.bench import Report
-from opwright.errors import UnsupportedError
+from opwright.errors import ArgumentError, UnsupportedError
 
 MY_OP = str(Path(__file__).parents[2] / "examples/my_op/my_op.cpp")
 Write = Callable[..., Path]
@@ -22,7 +22,13 @@ def test_an_operator_against_others() -> None:
     threads = torch.get_num_threads()
     report = opwright.bench(
         MY_OP,
-        against={"right": "3 * x - y", "wrong": "3 * x + y", "raises": "x.nothing", "constant": "(3 * x - y).detach()"},
+        against={
+            "right": "3 * x - y",
+            "wrong": "3 * x + y",
+            "raises": "x.nothing",
+            "constant": "(3 * x - y).detach()",
+            "nan": "x * y * float('nan')",
+        },
         axes={"...": (10, 100)},
         dtypes=(torch.float64,),
         threads=1,
@@ -38,6 +44,7 @@ def test_an_operator_against_others() -> None:
     assert [(done, total) for _, done, total in told] == [(k, 6) for k in range(6)]
     notes = "\n".join(report.notes)
     assert "wrong: not measured at ...=10: z differs by" in notes
+    assert "nan: not measured at ...=10: z: 10 of 10 elements are NaN in one of them alone" in notes
     assert "raises: not measured at ...=100: it raised AttributeError" in notes
     assert "constant: no backward: no result of it has a gradient" in notes
     first = report.measurements[0]
@@ -48,6 +55,11 @@ def test_an_operator_against_others() -> None:
     assert len(first.samples) == 25
     assert {"governor", "load average", "threads", "torch build", "cpu"} <= report.machine.keys()
     assert Report.read(report.to_json()) == report
+
+
+def test_tensors_that_no_memory_can_hold() -> None:
+    with pytest.raises(ArgumentError, match=r"no memory for its arguments: .*GiB, of which x takes"):
+        opwright.bench(MY_OP, axes={"...": 10**14}, phases=("forward",), threads=1, rounds=2)
 
 
 def test_infinite_bounds_are_null_in_json() -> None:

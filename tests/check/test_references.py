@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -118,6 +120,35 @@ def test_what_cancels_is_excused_wherever_two_results_are_compared(share: float,
     assert (
         opwright.check(centred, lambda x: x - x.mean(-1, keepdim=True), signature=signature, **options).kinds == kinds
     )
+
+
+def one_by_one(x: Tensor, w: Tensor) -> Tensor:
+    """numpy's cumulative sum rounds after each term."""
+    products = np.append(np.zeros(1, str(x.dtype).removeprefix("torch.")), (x * w).numpy())
+    return torch.tensor(np.cumsum(products)[-1])
+
+
+_DOT: dict[str, Any] = {"signature": "d(x: T[N], w: T[N]) -> (s: T[]) where T in (f32, f64)"}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("seed", [2, 4])
+def test_a_sum_may_be_taken_one_by_one(seed: int) -> None:
+    """Terms that are all the same are all rounded the same way; and infinity is met in another order."""
+    report = opwright.check(
+        one_by_one, lambda x, w: (x * w).sum(), only=("agreement",), level="normal", seed=seed, **_DOT
+    )
+    assert report.ok, report
+
+
+@pytest.mark.parametrize("lacking", [lambda n: n % 2, lambda n: n // 100])
+def test_a_sum_that_lacks_a_term_is_wrong(lacking: Callable[[int], int]) -> None:
+    """The last one of an odd number; of many, a hundredth."""
+
+    def wrong(x: Tensor, w: Tensor) -> Tensor:
+        return (x * w)[: x.shape[0] - lacking(x.shape[0])].sum()
+
+    assert not opwright.check(wrong, lambda x, w: (x * w).sum(), only=("agreement",), level="quick", **_DOT).ok
 
 
 def test_a_search_ends_with_its_time() -> None:

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 import opwright
 from opwright.check import Report
+from opwright.check.targets import resolved, subjects
 from opwright.errors import SourceError
 
 CPU = """
@@ -76,3 +78,15 @@ def test_an_extension_with_pytorchs_headers(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr("opwright.aten.jit.load", lambda *_, **__: pytest)  # any module: building it takes seconds
     with pytest.raises(SourceError, match=r"functions have no signatures\n  likely fix: build it, and check what it"):
         opwright.check(path)
+
+
+def test_a_files_reference_is_the_operators_of_its_name(write: Write) -> None:
+    """The others have none; who it is meant for is asked where its name doesn't say."""
+    path = write(CPU.format(factor=2) + CPU.format(factor=3).replace("times", "thrice"), "several.cpp")
+    reference = write("def times(x):\n    return 2 * x\n", "references.py")
+    for given in (f"{reference}:times", resolved(f"{reference}:times")):
+        assert [subject.reference is None for subject in subjects(path, reference=given)] == [False, True]
+    assert subjects(f"{path}:thrice", reference=torch.neg)[0].reference is torch.neg
+    says = r"has 2 operators, times, thrice; the reference 'neg' has the name of none of them\n  likely fix: check one"
+    with pytest.raises(SourceError, match=says):
+        subjects(path, reference=torch.neg)

@@ -143,7 +143,8 @@ def test_what_is_asked_for_twice_is_found_out_once() -> None:
 def test_every_variable_of_ours_is_known() -> None:
     """What the sources read from the environment is what is told of it."""
     root = Path(opwright.__file__).parent
-    text = "".join(path.read_text() for path in root.rglob("*.py") if path.parent.name != "doctor")
+    files = [*root.rglob("*.py"), *(Path(__file__).parents[2] / "tools").glob("*.py")]
+    text = "".join(path.read_text() for path in files if path.parent.name != "doctor")
     read = set(re.findall(r"""(?:environ(?:\.get\(|\[)|^\w*VARIABLE\w* = )["'](OPWRIGHT_\w+)""", text, re.MULTILINE))
     code = "".join(path.read_text() for path in root.rglob("*.*") if path.suffix in (".cpp", ".h"))
     read |= set(re.findall(r'(?:getenv\(|variable\[?\]? = )"(OPWRIGHT_\w+)"', code))

@@ -12,6 +12,7 @@ SCRIPT = Path(__file__).parents[2] / "tools" / "end_to_end.py"
 
 
 @pytest.mark.slow
+@pytest.mark.native  # a new environment chooses its runtime by itself: once is enough
 def test_the_script(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, SCRIPT, "--keep", tmp_path / "work"], capture_output=True, text=True, check=False

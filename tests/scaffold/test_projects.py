@@ -73,6 +73,7 @@ def make(folder: Path, python: Path, *words: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.native  # what is written doesn't depend on the runtime: once is enough
 @pytest.mark.parametrize("kind", KINDS)
 def test_as_it_was_written(kind: str, python: Path, tmp_path: Path) -> None:
     folder = tmp_path / f"my-{kind}"

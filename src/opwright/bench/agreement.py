@@ -9,7 +9,7 @@ import torch
 
 from opwright.bench.calls import Function, NoGradientError, Tensors
 from opwright.bench.report import Phase
-from opwright.check.subject import as_tuple
+from opwright.check.returned import as_tuple
 
 
 def disagreement(tensors: Tensors, ours: Function, other: Function, phases: Sequence[Phase]) -> str | None:
@@ -63,6 +63,8 @@ def _difference(name: str, got: Any, expected: Any) -> str | None:
     precision = max(
         torch.finfo(each.dtype).eps for each in (got, expected) if each.dtype.is_floating_point or each.dtype.is_complex
     )
+    if count := int((torch.isnan(got) != torch.isnan(expected)).sum()):
+        return f"{name}: {count} of {expected.numel()} elements are NaN in one of them alone"
     off = (got - expected).abs().double().nan_to_num()
     size = float(expected.abs().double().nan_to_num(posinf=0.0).max()) if expected.numel() else 0.0
     worst = float(off.max()) if off.numel() else 0.0

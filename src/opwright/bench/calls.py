@@ -10,7 +10,8 @@ import torch
 
 from opwright.bench.report import Phase
 from opwright.check.inputs import Case, positional
-from opwright.check.subject import Subject, as_tuple
+from opwright.check.returned import as_tuple
+from opwright.check.subject import Subject
 from opwright.signature import Binding, DataAxis, Sample
 
 Function = Callable[..., Any]

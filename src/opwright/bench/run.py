@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from opwright.bench.agreement import disagreement
 from opwright.bench.at_point import AtPoint
 from opwright.bench.axes import LEADING, Size, call_at, check_names, grid
@@ -21,6 +23,7 @@ from opwright.bench.setting import Request, Setting, note, sizes_label, type_cho
 from opwright.check.subject import Subject
 from opwright.check.threads import using_threads
 from opwright.errors import ArgumentError, SourceError
+from opwright.signature import Sample
 
 
 def run(
@@ -90,7 +93,7 @@ def _sizes(setting: Setting, sizes: Mapping[str, Size], asked: Request, report: 
     sample = call_at(subject.signature, sizes, setting.types)
     leading = {LEADING: sample.binding.ellipsis[0]} if sample.binding.ellipsis else {}
     shown = {**leading, **sample.binding.axes, **sizes}
-    tensors = Tensors(subject, sample, setting.machine.device)
+    tensors = _tensors(setting, sample)
     names = {name: dtype.torch_name for name, dtype in setting.types.items()}
     candidates = _agreeing(setting, tensors, sizes_label(shown), asked, report)
     for number, phase in enumerate(asked.phases):
@@ -146,6 +149,25 @@ def _task(function: Function, tensors: Tensors, phase: Phase) -> Task | str:
     except (TypeError, RuntimeError) as error:
         return str(error)
     return task
+
+
+def _tensors(setting: Setting, sample: Sample) -> Tensors:
+    """The arguments of a point.
+
+    Raises:
+        ArgumentError: there is no memory for them.
+    """
+    try:
+        return Tensors(setting.subject, sample, setting.machine.device)
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and "allocate" not in str(error):
+            raise
+        sizes = {name: made.storage_size * made.dtype.itemsize for name, made in sample.tensors.items() if made}
+        most = max(sizes, key=sizes.__getitem__)
+        raise ArgumentError(
+            f"{setting.subject.name}: there is no memory for its arguments: {sum(sizes.values()) / 2**30:.3g} GiB, of "
+            f"which {most} takes {sizes[most] / 2**30:.3g}\n  likely fix: smaller sizes: --axis"
+        ) from None
 
 
 def _noise(report: Report) -> None:

@@ -12,6 +12,9 @@ from collections.abc import Callable
 
 _SECONDS = 20.0
 
+KILLED = "killed by "
+"""How the text begins that says what killed a copy."""
+
 
 def survived(action: Callable[[], str]) -> str:
     """What `action` returns, run in a forked process; what killed that one, if something did.
@@ -29,7 +32,7 @@ def survived(action: Callable[[], str]) -> str:
     text = _read(child, reading)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
-        return f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
+        return f"{KILLED}{signal.Signals(os.WTERMSIG(status)).name}"
     return text
 
 

@@ -11,6 +11,8 @@ import torch
 ULP: Mapping[torch.dtype, float] = {torch.float64: 64.0, torch.float32: 64.0, torch.float16: 8.0, torch.bfloat16: 8.0}
 """What is allowed: kernels compute halves in float and round once; others round at every step."""
 _FLOAT64 = torch.finfo(torch.float64).eps
+_DIGITS, _DIGITS_OF_64_BITS = 9, 17
+"""They tell a float32, and a float64, from all others."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Difference:
         ulp: how far off, in units of the last place; infinite where one is NaN or infinite and the other isn't.
         count: how many elements are too far off.
         total: of how many.
+        digits: with how many the two are told from their neighbours in the result's element type.
     """
 
     index: tuple[int, ...]
@@ -32,6 +35,7 @@ class Difference:
     ulp: float
     count: int
     total: int
+    digits: int = _DIGITS
 
     @property
     def kind(self) -> str:
@@ -47,9 +51,14 @@ class Difference:
         place = ", ".join(map(str, self.index))
         off = f"{self.ulp:.3g} ulp off" if self.ulp != float("inf") else "not of the same kind"
         return (
-            f"element [{place}] is {self.got:.9g}, expected {self.expected:.9g} ({off}); "
+            f"element [{place}] is {self._shown(self.got)}, expected {self._shown(self.expected)} ({off}); "
             f"{self.count} of {self.total} elements are wrong"
         )
+
+    def _shown(self, number: float) -> str:
+        """With no more digits than it takes to read the same number."""
+        texts = [f"{number:.{digits}g}" for digits in range(_DIGITS, self.digits + 1)]
+        return next((text for text in texts if float(text) == number), texts[-1])
 
 
 def distance(got: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
@@ -95,7 +104,8 @@ def difference(got: torch.Tensor, expected: torch.Tensor, allowed: float | None 
     one, other = _number(got[index]), _number(expected[index])
     if got.dtype.is_floating_point and abs(other) > (1 + 4 * torch.finfo(got.dtype).eps) * torch.finfo(got.dtype).max:
         other = math.copysign(math.inf, other)
-    return Difference(index, one, other, float(ulp[index]), int(wrong.sum()), got.numel())
+    digits = _DIGITS if got.dtype.itemsize < torch.float64.itemsize else _DIGITS_OF_64_BITS
+    return Difference(index, one, other, float(ulp[index]), int(wrong.sum()), got.numel(), digits)
 
 
 def other_zeros(one: torch.Tensor, other: torch.Tensor) -> int:

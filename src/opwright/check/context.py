@@ -13,6 +13,7 @@ from opwright.check.inputs import Arguments, Case, cases
 from opwright.check.registry import Level, Skipped
 from opwright.check.report import Finding
 from opwright.check.reproducer import reproducer
+from opwright.check.returned import BadReferenceError, WrongResultsError
 from opwright.check.subject import Subject
 from opwright.errors import KernelError
 from opwright.signature import DType
@@ -200,6 +201,13 @@ class Context:
             return judge(case, case.arguments())
         except Skipped:
             raise
+        except BadReferenceError as error:
+            if isinstance(error.__cause__, Exception) and is_refusal(error.__cause__):
+                self.refused.append(str(error.__cause__))
+                return None
+            return Finding("bad-reference", str(error))
+        except WrongResultsError as error:
+            return Finding("wrong-results", str(error))
         except Exception as error:  # noqa: BLE001 - whatever an operator raises for a call that fits its signature
             text = str(error).strip() or type(error).__name__
             if is_refusal(error):

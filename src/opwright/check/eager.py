@@ -13,7 +13,7 @@ from opwright.check.context import Context
 from opwright.check.inputs import Arguments, Case, copied, positional
 from opwright.check.report import Finding
 from opwright.check.reproducer import reproducer
-from opwright.check.subject import as_tuple
+from opwright.check.returned import as_tuple
 
 SIZES = (3, 2, 4)
 """Of the calls here: small, and no two axes need be of the same length."""

@@ -120,6 +120,11 @@ def all_copied(arguments: Arguments) -> Arguments:
     return {name: copied(value) for name, value in arguments.items()}
 
 
+def most_elements(arguments: Arguments) -> int:
+    """How many elements a call's largest tensor has."""
+    return max((value.numel() for value in arguments.values() if isinstance(value, torch.Tensor)), default=0)
+
+
 def positional(signature: Signature, arguments: Mapping[str, Any]) -> list[Any]:
     """The arguments in the signature's order, None for a generator."""
     return [arguments.get(param.name) for param in signature.inputs]

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 from opwright.check.compare import ULP, distance
-from opwright.check.inputs import Arguments, all_copied, copied
+from opwright.check.inputs import Arguments, all_copied, copied, most_elements
+from opwright.check.returned import BadReferenceError
 from opwright.check.subject import Subject
 
 Refer = Callable[[Arguments], Sequence[torch.Tensor]]
@@ -45,6 +46,7 @@ def overflowed(
     """
     kind = computed_in(arguments)
     narrow = subject.referred(all_copied(arguments), kind) or ()
+    expected = _summed_halfway(subject, arguments, got, expected)
     itself = kind == torch.float64 and _any_huge(arguments)  # then it may be the reference that overflows
     return tuple(_overflowed(*each, itself=itself) for each in zip(got, expected, narrow, strict=False))
 
@@ -85,6 +87,40 @@ def _overflowed(got: torch.Tensor, expected: torch.Tensor, narrow: torch.Tensor,
     lost |= itself & torch.isfinite(got) & ~torch.isfinite(expected)
     wide = got.to(expected.dtype)
     return torch.where((same | lost) & (wide != expected), wide, expected)
+
+
+def _summed_halfway(
+    subject: Subject, arguments: Arguments, got: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]
+) -> tuple[torch.Tensor, ...]:
+    """`expected`, but what was got where a sum overflows in one order of its terms, and not in another.
+
+    That it may do where it would if all terms were finite and positive.
+    """
+    most, itself = most_elements(arguments), computed_in(arguments) == torch.float64  # as the reference's own sums do
+    lost = [
+        ~torch.isfinite(one) & (itself | ~torch.isnan(other)) & (one.numel() < most)
+        if _comparable(one, other)
+        else torch.zeros_like(other, dtype=torch.bool)
+        for one, other in zip(got, expected, strict=True)
+    ]
+    if not any(bool(each.any()) for each in lost):
+        return tuple(expected)
+    try:
+        sizes = (
+            subject.referred({name: _size(value) for name, value in arguments.items()}, computed_in(arguments)) or ()
+        )
+    except BadReferenceError:  # it doesn't take those: nothing is excused
+        return tuple(expected)
+    return tuple(
+        torch.where(each & ~torch.isfinite(size), one.to(other.dtype), other) if size.shape == one.shape else other
+        for one, other, size, each in zip(got, expected, sizes, lost, strict=True)
+    )
+
+
+def _size(value: Any) -> Any:
+    """How large each number is that is finite."""
+    is_floating = isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+    return torch.nan_to_num(value.abs(), nan=0.0, posinf=0.0) if is_floating else copied(value)
 
 
 def _reached(refer: Refer, arguments: Arguments, expected: Sequence[torch.Tensor], by: float) -> list[torch.Tensor]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from opwright.check.inputs import Arguments, positional
-from opwright.check.subject import Subject, as_tuple, widened
+from opwright.check.inputs import Arguments
+from opwright.check.subject import Subject, widened
 
 
 def of_reference(
@@ -24,10 +24,9 @@ def of_reference(
         names: whose gradients are wanted.
         incoming: gives a result's incoming gradient, for its number and the result.
     """
-    assert subject.reference is not None  # noqa: S101 - asked before
     wide = {name: widened(value) for name, value in arguments.items()}
     leaves = {name: wide[name].detach().requires_grad_() for name in names if wide[name] is not None}
-    results = as_tuple(subject.reference(*positional(subject.signature, {**wide, **leaves})))
+    results = subject.of_reference({**wide, **leaves})
     gradients = [incoming(number, result) for number, result in enumerate(results)]
     pairs = [(r, g) for r, g in zip(results, gradients, strict=True) if r.requires_grad]
     if not pairs:

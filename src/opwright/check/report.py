@@ -67,6 +67,11 @@ class Report:
         return bool(self.outcomes) and all(o.status in ("passed", "skipped") for o in self.outcomes)
 
     @property
+    def nothing(self) -> bool:
+        """Whether nothing was checked: every check was skipped, or there was none."""
+        return all(o.status == "skipped" for o in self.outcomes)
+
+    @property
     def findings(self) -> list[Finding]:
         """All of them."""
         return [finding for outcome in self.outcomes for finding in outcome.findings]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -36,6 +38,26 @@ def reproducer(
     for part, text in {"call": "{function}({arguments})", "function": subject.expression, "arguments": given}.items():
         shows = (shows or "print({call})").replace(f"{{{part}}}", text)
     return "\n".join([*lines, shows])
+
+
+def spoken(function: Any, name: str, taken: Collection[str] = ()) -> tuple[str, str]:
+    """What a callable is called in a reproducer, and a comment that says which one it is, and where it stands.
+
+    Args:
+        function: it; or a class.
+        name: its name, or what stands for it; ``<lambda>`` isn't Python.
+        taken: names of arguments.
+    """
+    called = name if name.isidentifier() and not iskeyword(name) else "function"  # `f` has other meanings there
+    while called in taken:
+        called += "_"
+    path = ".".join(filter(None, (getattr(function, "__module__", ""), getattr(function, "__qualname__", ""))))
+    which = path if hasattr(function, "__qualname__") else repr(function).partition("\n")[0]
+    try:
+        where = f", defined at {inspect.getsourcefile(function)}:{inspect.getsourcelines(function)[1]}"
+    except (TypeError, OSError):  # not in Python, or not in a file
+        where = ""
+    return called, f"# {called}: {which}{where}"
 
 
 def _value(value: Any) -> str:

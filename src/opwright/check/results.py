@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from opwright.check.compare import difference, other_zeros
+from opwright.check.compare import ULP, difference, other_zeros
 from opwright.check.context import Context
-from opwright.check.inputs import Arguments, Case, copied
+from opwright.check.inputs import Arguments, Case, copied, most_elements
 from opwright.check.points import dense
 from opwright.check.reference import Refer, excused
+from opwright.check.registry import Body, Skipped
 from opwright.check.report import Finding
+from opwright.check.returned import BadReferenceError
 from opwright.signature import DType
+
+
+def referring(body: Body) -> Body:
+    """A check that asks the reference: what is wrong with that one is said once, and not of the operator."""
+
+    @functools.wraps(body)
+    def checked(context: Context) -> Iterator[Finding]:
+        if context.subject.blamed:
+            raise Skipped("the reference can't judge, as another check says")
+        try:
+            for found in body(context):
+                if found.kind == "bad-reference":
+                    context.subject.blamed.append(found.message)
+                yield replace(found, reproducer="") if found.kind == "bad-reference" else found
+        except BadReferenceError as error:  # from outside of what is judged call by call
+            yield Finding("bad-reference", str(error))
+
+    return checked
 
 
 def all_written(
@@ -32,13 +54,17 @@ def differing(
     expected: Sequence[torch.Tensor],
     against: str,
     allowed: float | None = None,
+    arguments: Arguments | None = None,
 ) -> Finding | None:
-    """What is wrong with results, `got`; `against`: what others give, in words."""
+    """What is wrong with results, `got`; `against`: what others give, in words.
+
+    `arguments`: the call's, where sums of them may be taken in any order, or one by one.
+    """
     names = [param.name for param in (*context.subject.signature.outputs, *context.subject.signature.mutated)]
-    for name, one, other in zip(names, got, expected, strict=False):
+    for name, one, other in zip(names, got, expected, strict=True):
         if one.shape != other.shape:
             return Finding("wrong-shape", f"{name} has shape {tuple(one.shape)}, {against} has {tuple(other.shape)}")
-        if found := difference(one, other, context.options.get("ulp") or allowed):
+        if found := difference(one, other, context.options.get("ulp") or summed(one, arguments or {}, allowed)):
             return Finding(found.kind, f"{name} differs from {against}: {found}")
         if context.options.get("signed_zero") and (wrong := other_zeros(one, other)):
             return Finding("negative-zero", f"{name}: {wrong} zeros have another sign than {against} gives them")
@@ -58,9 +84,10 @@ def unexcused(
 
     `arguments`: the call's, with their values before it; `refer`: what is expected for others; else as `differing`.
     """
-    if (found := differing(context, got, expected, against, allowed)) is None or found.kind == "wrong-shape":
+    found = differing(context, got, expected, against, allowed, arguments)
+    if found is None or found.kind == "wrong-shape":
         return found
-    return differing(context, got, excused(refer, arguments, got, expected), against, allowed)
+    return differing(context, got, excused(refer, arguments, got, expected), against, allowed, arguments)
 
 
 def as_called(context: Context, case: Case) -> Refer:
@@ -71,8 +98,19 @@ def as_called(context: Context, case: Case) -> Refer:
 
 def reordered(arguments: Arguments) -> float:
     """Ulp that sums of as many terms as there are elements may differ by in another order: they err as a walk does."""
-    most = max((v.numel() for v in arguments.values() if isinstance(v, torch.Tensor)), default=0)
-    return max(64.0, 4 * math.sqrt(most))
+    return max(64.0, 4 * math.sqrt(most_elements(arguments)))
+
+
+def summed(result: torch.Tensor, arguments: Arguments, allowed: float | None = None) -> float | None:
+    """Ulp that a result may be off, `allowed`, or as many as one that has fewer elements than an argument may lose.
+
+    A sum of n terms that are added one by one is off by (n - 1) / 2 ulp of the sum of their sizes, at most (Higham, The
+    accuracy of floating point summation, 1993). It is nearly so where all are the same, as in an expanded argument.
+    """
+    terms = most_elements(arguments) // max(1, result.numel())
+    if terms < 2 or result.dtype not in (torch.float32, torch.float64):  # halves are summed as float
+        return allowed
+    return max(ULP[result.dtype] if allowed is None else allowed, terms / 2)
 
 
 def in_type(value: Any, dtype: torch.dtype | None) -> Any:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from opwright.check.context import Context
+from opwright.check.first import unbuildable, uncallable, unsurvivable
 from opwright.check.registry import Check, Level, Skipped, chosen
-from opwright.check.report import Outcome, Report
+from opwright.check.report import Finding, Outcome, Report
 from opwright.check.subject import Subject
 
 BUDGET: Mapping[Level, float] = {"quick": 8.0, "normal": 45.0, "thorough": 8 * 3600.0}
@@ -44,14 +44,57 @@ def run(
         progress: is told what begins.
 
     Raises:
+        Interrupted: Ctrl-C.
+        ModuleNotFoundError: hypothesis isn't installed.
         ValueError: there is no such check.
     """
+    _require()
     checks = chosen(level, tuple(only), tuple(skip), tuple(also))
     every = _Run(checks, level, seed, options or {}, progress, len(subjects) * len(checks), Report(level=level))
-    for subject in subjects:
-        if not every.of(subject):
-            break
+    try:
+        for subject in subjects:
+            if not every.of(subject):
+                break
+    except KeyboardInterrupt:
+        raise Interrupted(every.report) from None
     return every.report
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with what was found until then as `report`."""
+
+    def __init__(self, report: Report) -> None:
+        """Keep the report."""
+        super().__init__("the checks were interrupted")
+        self.report = report
+
+
+def _require() -> None:
+    """Whether there is hypothesis, before anything is built.
+
+    Raises:
+        ModuleNotFoundError: there is none.
+    """
+    try:
+        import hypothesis  # noqa: F401 - whether it is there
+    except ModuleNotFoundError as error:
+        if error.name != "hypothesis":
+            raise
+        text = "checks need hypothesis, which isn't installed\n  likely fix: pip install opwright[check]"
+        raise ModuleNotFoundError(text, name="hypothesis") from None
+
+
+@dataclass
+class _First:
+    """What came of an operator's first calls.
+
+    Attributes:
+        done: whether they were made.
+        error: the first one's error, where no call succeeded.
+    """
+
+    done: bool = False
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,21 +111,40 @@ class _Run:
 
     def of(self, subject: Subject) -> bool:
         """The checks of one operator; false where nothing more is to be done."""
-        harm, built = "", False
+        why, first = self._built(subject), _First()
         for check in self.checks:
-            if harm:
-                self.report.outcomes.append(Outcome(subject.name, check.name, "skipped", detail=harm))
+            if not why and not check.apart and not first.done:
+                why = self._called(subject, first)
+            if why:
+                self.report.outcomes.append(Outcome(subject.name, check.name, "skipped", detail=why))
                 continue
-            if not built and not check.apart:
-                self._tell(subject, "building")
-                _build(subject)
-                built = True
             self._tell(subject, check.name)
-            self.report.outcomes.append(outcome(check, self._context(subject, check)))
-            harm = _harm(self.report.outcomes[-1]) if check.apart else ""
+            made = outcome(check, self._context(subject, check))
+            _tell_failures(made, first.error)
+            self.report.outcomes.append(made)
+            why = _harm(made)
             if self.options.get("fail_fast") and not self.report.ok:
                 return False
         return True
+
+    def _built(self, subject: Subject) -> str:
+        """Why nothing can be checked: it can't be built, which is a finding then."""
+        self._tell(subject, "building")
+        finding = unbuildable(subject)
+        return self._failed(subject, "build", finding, "it can't be built") if finding else ""
+
+    def _called(self, subject: Subject, first: _First) -> str:
+        """Why it isn't called in this process; before it is for the first time."""
+        self._tell(subject, "first calls")
+        first.done = True
+        if finding := unsurvivable(subject):
+            return self._failed(subject, "first calls", finding, "it isn't called in this process: that ends it")
+        first.error = uncallable(subject)
+        return ""
+
+    def _failed(self, subject: Subject, check: str, finding: Finding, why: str) -> str:
+        self.report.outcomes.append(Outcome(subject.name, check, "failed", [finding]))
+        return why
 
     def _context(self, subject: Subject, check: Check) -> Context:
         """What the check gets, with its share of the time."""
@@ -99,19 +161,6 @@ def _harm(made: Outcome) -> str:
     """Why the operator isn't called in this process any more."""
     kinds = ", ".join(finding.kind for finding in made.findings if finding.harmful)
     return f"it isn't called in this process after what {made.check} found: {kinds}" if kinds else ""
-
-
-def _build(subject: Subject) -> None:
-    """Compile every element type, so that it takes no check's time; what goes wrong, the checks will tell."""
-    import random
-
-    from opwright.check.inputs import Case
-    from opwright.signature import sample
-
-    for types in subject.signature.instances():
-        with contextlib.suppress(Exception):
-            drawn = sample(subject.signature, random.Random(0), types=types, contiguous=True)  # noqa: S311 - test data
-            subject.call(Case(drawn, device=subject.device).arguments(), types)
 
 
 def outcome(check: Check, context: Context) -> Outcome:
@@ -139,3 +188,9 @@ def _tell_refusals(made: Outcome, context: Context) -> None:
         made.status, made.detail = "skipped", f"the kernel refused all {count} calls: {context.refused[0]}"
     else:
         made.detail += f"; the kernel refused {count} of them"
+
+
+def _tell_failures(made: Outcome, error: str) -> None:
+    """Where every first call failed, a check that has found nothing has compared nothing."""
+    if error and made.status == "passed":
+        made.status, made.detail = "skipped", f"no call succeeded: {error}"

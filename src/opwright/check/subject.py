@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from opwright.check.inputs import positional
+from opwright.check.returned import of_operator, of_reference
 from opwright.signature import DType, Signature, TensorParam
 from opwright.signature.wiring import BACKWARD, GRAD
 
@@ -36,6 +37,7 @@ class Subject:
         namespace: every operator of the library that it belongs to, by name.
         devices: for which Opwright has kernels of it; nothing where somebody else built it.
         device: whose tensors it is called with.
+        blamed: what was said of the reference already, so that it is said once.
     """
 
     name: str
@@ -51,14 +53,18 @@ class Subject:
     namespace: Mapping[str, torch._ops.OpOverload] | None = None
     devices: frozenset[str] = frozenset()
     device: str = "cpu"
+    blamed: list[str] = field(default_factory=list, compare=False)
 
     def call(self, arguments: Mapping[str, Any], types: Mapping[str, DType] | None = None) -> tuple[torch.Tensor, ...]:
         """Call it; its results, always as a tuple.
 
         `types`: what type variables stand for; an operator without input tensors takes the type that it makes.
+
+        Raises:
+            WrongResultsError: it returns something else than its signature says.
         """
         made = self.function(*positional(self.signature, arguments), **self.keywords(types))
-        return as_tuple(made)
+        return of_operator(made, self.signature, [arguments.get(t.name) for t in self.signature.mutated])
 
     def keywords(self, types: Mapping[str, DType] | None) -> dict[str, Any]:
         """What an operator without input tensors takes beside its arguments."""
@@ -73,13 +79,19 @@ class Subject:
         """What the reference gives for the arguments, with what is floating as `dtype`; None without a reference.
 
         Behind its results stands what it has overwritten, unless it returns that itself.
+
+        Raises:
+            BadReferenceError: it raises, or gives something else than the signature says.
         """
         if self.reference is None:
             return None
-        wide = {name: widened(value, dtype) for name, value in arguments.items()}
-        given = [wide[param.name] for param in self.signature.inputs if param.name in wide]  # no generator
-        made = as_tuple(self.reference(*given))
-        written = (wide[t.name] for t in self.signature.mutated if wide[t.name] is not None)
+        return self.of_reference({name: widened(value, dtype) for name, value in arguments.items()})
+
+    def of_reference(self, arguments: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
+        """What the reference gives for the arguments as they are; else as `referred`."""
+        given = [arguments[param.name] for param in self.signature.inputs if param.name in arguments]  # no generator
+        written = [arguments[t.name] for t in self.signature.mutated if arguments[t.name] is not None]
+        made = of_reference(self.reference, self.signature, given, len(written))
         return (*made, *written) if len(made) == len(self.signature.outputs) else made
 
     @property
@@ -101,13 +113,6 @@ class Subject:
 def backward_of(name: str, signatures: Mapping[str, Signature]) -> Signature | None:
     """The signature of an operator's backward."""
     return signatures.get(name + BACKWARD)
-
-
-def as_tuple(made: Any) -> tuple[torch.Tensor, ...]:
-    """A function's result as a tuple of tensors."""
-    if made is None:
-        return ()
-    return (made,) if isinstance(made, torch.Tensor) else tuple(made)
 
 
 def widened(value: Any, dtype: torch.dtype = torch.float64) -> Any:

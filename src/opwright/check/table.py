@@ -31,7 +31,11 @@ def show(report: Report, console: Console) -> None:
             if finding.reproducer:
                 console.print("  to see it:", style="bold")
                 console.print(_indented(finding.reproducer, 4), markup=False, highlight=False, soft_wrap=True)
-    console.print(summary(report), style="green" if report.ok else "bold red")
+    console.print(summary(report), style=_style(report))
+
+
+def _style(report: Report) -> str:
+    return "bold red" if not report.ok else "yellow" if report.nothing else "green"
 
 
 def summary(report: Report) -> str:
@@ -39,6 +43,7 @@ def summary(report: Report) -> str:
     count = {status: sum(o.status == status for o in report) for status in _STYLES}
     listed = ", ".join(f"{number} {status}" for status, number in count.items() if number)
     verdict = "right, as far as was looked" if report.ok else f"wrong: {len(report.findings)} finding(s)"
+    verdict = "nothing was checked" if report.nothing else verdict
     return f"{verdict} ({listed or 'no check ran'}; {sum(o.seconds for o in report):.1f} s)"
 
 

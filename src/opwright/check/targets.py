@@ -15,7 +15,9 @@ from typing import Any
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
+from opwright.check.assigned import assigned
 from opwright.check.files import load_files
+from opwright.check.reproducer import spoken
 from opwright.check.subject import Reference, Subject, backward_of
 from opwright.errors import SignatureError, SourceError
 from opwright.signature import Signature, parse
@@ -46,20 +48,22 @@ def subjects(
             backward; any callable.
         signature: the operator's, where Opwright didn't build it; two for a pair of callables.
         reference: a function that is known to be right, of the same arguments, or ``"module:name"``,
-            ``"file.py:name"``, ``"file.cpp:name"``.
+            ``"file.py:name"``, ``"file.cpp:name"``; of several operators, it is that one's whose name it has.
         load_options: for a source file, arguments of `opwright.load`.
 
     Raises:
         SignatureError: a signature is missing.
-        SourceError: the target can't be found.
+        SourceError: the target can't be found; or it has several operators, and none has the reference's name.
     """
     from opwright.runtime import Operators
 
     known = resolved(reference) if isinstance(reference, str) else reference
+    called = "" if known is None else reference.rpartition(":")[2] if isinstance(reference, str) else _name(known)
     if isinstance(target, (str, os.PathLike)):
-        return _named(os.fspath(target), signature, known, load_options or {})
+        found = _named(os.fspath(target), signature, known, load_options or {})
+        return assigned(found, known, called, os.fspath(target))
     if isinstance(target, Operators):
-        return [replace(subject, reference=known) for subject in _of_namespace(target)]
+        return assigned(_of_namespace(target), known, called, "it")
     if isinstance(target, OpOverloadPacket):
         target = getattr(target, target.overloads()[0])
     if isinstance(target, OpOverload) and (ours := _ours(target)):
@@ -130,11 +134,10 @@ def _named(
     name: str, signature: str | Sequence[str] | None, reference: Reference | None, options: dict[str, Any]
 ) -> list[Subject]:
     if is_source(name):
-        found = _of_namespace(load_files(name, **options), _loading(name, options))
-        return [replace(subject, reference=reference) for subject in found]
+        return _of_namespace(load_files(name, **options), _loading(name, options))
     where, _, attribute = name.rpartition(":")
     if is_source(where):
-        return [_of_file(where, attribute, subjects(where, reference=reference, load_options=options))]
+        return [_of_file(where, attribute, subjects(where, load_options=options))]
     target = resolved(name)
     found = subjects(target, signature=signature, reference=reference)
     if where.endswith(".py"):
@@ -226,8 +229,11 @@ def _foreign(target: Any, signature: str | Sequence[str] | None, reference: Refe
     parsed = parse(texts[0])
     function: Callable[..., Any] = target.apply if _is_function(target) else target
     op = target if isinstance(target, OpOverload) else None
-    called = f"{name}.apply" if _is_function(target) else name
-    return Subject(parsed.name, parsed, function, op, reference, expression=called if op is None else f"torch.ops.{op}")
+    if op is not None:
+        return Subject(parsed.name, parsed, function, op, reference, expression=f"torch.ops.{op}")
+    called, where = spoken(target, name, {param.name for param in parsed.inputs})
+    called = f"{called}.apply" if _is_function(target) else called
+    return Subject(parsed.name, parsed, function, None, reference, imports=(where,), expression=called)
 
 
 def _pair(target: Sequence[Callable[..., Any]], texts: Sequence[str], reference: Reference | None) -> Subject:

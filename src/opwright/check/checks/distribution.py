@@ -10,6 +10,7 @@ from opwright.check.context import Context
 from opwright.check.inputs import Arguments, Case, all_copied
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
+from opwright.check.results import referring
 
 _CALLS = 400
 """How often a call is repeated."""
@@ -22,6 +23,7 @@ Draws = Callable[[], Sequence[torch.Tensor]]
 
 
 @register("distribution", group="values")
+@referring
 def distribution(context: Context) -> Iterator[Finding]:
     """A random operator's results have the reference's means, squares, and products of neighbours."""
     subject = context.subject

@@ -13,12 +13,14 @@ from opwright.check.points import Point
 from opwright.check.referred import of_reference
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
+from opwright.check.results import referring
 from opwright.check.search import MOST, SIZES, Search, straight_through
 
 _SLACK = 4
 
 
 @register("estimated gradients", group="gradients", share=0.5)
+@referring
 def estimated_gradients(context: Context) -> Iterator[Finding]:
     """A gradient that isn't meant to be the derivative is the one that autograd gives for the reference."""
     names = [name for name in straight_through(context) if name in {t.name for t in context.subject.differentiable}]

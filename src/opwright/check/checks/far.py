@@ -6,12 +6,14 @@ import contextlib
 import mmap
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 
 from opwright.check.alone import survived
 from opwright.check.compare import difference
 from opwright.check.context import Context
+from opwright.check.first import killed
 from opwright.check.inputs import Arguments, Case, all_copied
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
@@ -57,15 +59,17 @@ def _judged(context: Context, case: Case, name: str, axis: int) -> Finding | Non
     """What is wrong only where the axis's stride is large: what is wrong with small ones, the layouts' check tells."""
     count = case.arguments()[name].shape[axis]
     with contextlib.suppress(TimeoutError):
-        if survived(lambda: _difference(context, case, name, axis, 0)):
-            return None
+        if near := survived(lambda: _difference(context, case, name, axis, 0)):
+            found = killed(context, case, near, f"where {name} has gaps along axis {axis}: ")
+            return found and replace(found, reproducer=_shown(context, case, name, axis, 0))
         text = survived(lambda: _difference(context, case, name, axis, _FAR // (count - 1) + 1))
         if text.startswith("OSError"):
             raise Skipped(f"no memory can be reserved for it: {text}")
         if text:
             where = f"{name}'s elements along axis {axis} lie more than 2³¹ elements apart"
             likely = "  likely fix: strides and offsets are int64_t"
-            return Finding("index-overflow", f"where {where}: {text}\n{likely}", _shown(context, case, name, axis))
+            far = _shown(context, case, name, axis, _FAR // (count - 1) + 1)
+            return Finding("index-overflow", f"where {where}: {text}\n{likely}", far)
     return None
 
 
@@ -105,9 +109,8 @@ def spread(value: torch.Tensor, axis: int, apart: int) -> torch.Tensor:
     return moved.movedim(0, axis)
 
 
-def _shown(context: Context, case: Case, name: str, axis: int) -> str:
+def _shown(context: Context, case: Case, name: str, axis: int, apart: int) -> str:
     text = reproducer(context.subject, case.arguments(), types=case.sample.binding.types)
     before, _, call = text.rpartition("\n")
-    count = case.arguments()[name].shape[axis]
-    far = f"{name} = spread({name}, {axis}, {_FAR // (count - 1) + 1})  # memory is only reserved"
+    far = f"{name} = spread({name}, {axis}, {apart})  # memory is only reserved"
     return f"{before}\nfrom opwright.check.checks.far import spread\n{far}\n{call}"

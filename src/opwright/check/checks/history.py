@@ -11,6 +11,7 @@ import torch
 
 from opwright.check.alone import survived
 from opwright.check.context import Context
+from opwright.check.first import killed
 from opwright.check.inputs import Arguments, Case
 from opwright.check.registry import register
 from opwright.check.report import Finding
@@ -27,14 +28,12 @@ def history(context: Context) -> Iterator[Finding]:
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         del arguments
         other = replace(case, seed=case.seed + 1, values="wide")
+        repeated = "the same call gives another result the next time: something is kept"
+        between = "the same call gives another result where one with other numbers was between: something is kept"
         with contextlib.suppress(TimeoutError):
-            if _kept(context, [case, case, case]):
-                return Finding("keeps-state", "the same call gives another result the next time: something is kept")
-            if _kept(context, [case, other, case]):
-                return Finding(
-                    "keeps-state",
-                    "the same call gives another result where one with other numbers was between: something is kept",
-                )
+            for calls, message in (([case, case, case], repeated), ([case, other, case], between)):
+                if found := _kept(context, calls, message):
+                    return found
         return None
 
     if finding := context.find(judge, sizes=_SIZES, examples=_CALLS[context.level]):
@@ -42,12 +41,19 @@ def history(context: Context) -> Iterator[Finding]:
     context.detail = f"{context.tried} calls, repeated, and with another one between"
 
 
-def _kept(context: Context, calls: Sequence[Case]) -> bool:
-    """Whether the first and the last call, which are the same, differ, and do so in each copy of the process."""
-    seen = survived(lambda: " ".join(_digest(context, case) for case in calls)).split(" ")
-    if len(seen) != len(calls) or seen[0] == seen[-1] or not all(map(_is_digest, seen)):
-        return False
-    return survived(lambda: " ".join(_digest(context, case) for case in calls)).split(" ") == seen
+def _kept(context: Context, calls: Sequence[Case], message: str) -> Finding | None:
+    """What is wrong where the first and the last call, which are the same, differ, in each copy of the process."""
+    seen = _digests(context, calls)
+    if found := killed(context, calls[0], seen, "called three times: "):
+        return found
+    digests = seen.split(" ")
+    if len(digests) != len(calls) or digests[0] == digests[-1] or not all(map(_is_digest, digests)):
+        return None
+    return Finding("keeps-state", message) if _digests(context, calls) == seen else None
+
+
+def _digests(context: Context, calls: Sequence[Case]) -> str:
+    return survived(lambda: " ".join(_digest(context, case) for case in calls))
 
 
 def _digest(context: Context, case: Case) -> str:

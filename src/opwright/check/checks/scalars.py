@@ -8,12 +8,11 @@ from dataclasses import replace
 import torch
 
 from opwright.check.context import EXAMPLES, Context
-from opwright.check.inputs import Arguments, Case, all_copied, positional
+from opwright.check.inputs import Arguments, Case, all_copied
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
 from opwright.check.reproducer import reproducer
-from opwright.check.results import all_written, differing
-from opwright.check.subject import as_tuple
+from opwright.check.results import all_written, differing, referring
 from opwright.signature import Sample
 
 _VALUES = (0.0, -1.0, 2.0**-20, -(2.0**-20), 2.0**20)
@@ -22,6 +21,7 @@ _SIZES = (2, 1, 3, 5)
 
 
 @register("scalars", group="values")
+@referring
 def scalars(context: Context) -> Iterator[Finding]:
     """The results are the reference's for scalars that are zero, next to it, negative, huge."""
     subject = context.subject
@@ -41,7 +41,8 @@ def scalars(context: Context) -> Iterator[Finding]:
                 return _judged(context, with_scalars(case, given))
 
             if found := context.find(judge, sizes=_SIZES, examples=examples):
-                yield replace(found, message=f"for {name}={value:g}: {found.message}")
+                of_operator = found.kind != "bad-reference"
+                yield replace(found, message=f"for {name}={value:g}: {found.message}") if of_operator else found
                 break
     context.detail = f"{context.tried} calls with {', '.join(names)} at {', '.join(f'{v:.3g}' for v in _VALUES)}"
 
@@ -65,10 +66,9 @@ def _judged(context: Context, case: Case) -> Finding | None:
 
 def _as_exact(context: Context, case: Case) -> tuple[torch.Tensor, ...]:
     """The reference's results, from the arguments' own types; halves as float32, in which kernels compute."""
-    assert context.subject.reference is not None  # noqa: S101 - asked before
     halves = (torch.float16, torch.bfloat16)
     given = {
         name: value.float() if isinstance(value, torch.Tensor) and value.dtype in halves else value
         for name, value in case.arguments().items()
     }
-    return as_tuple(context.subject.reference(*positional(context.subject.signature, given)))
+    return context.subject.of_reference(given)

@@ -15,7 +15,7 @@ from opwright.check.inputs import Arguments, positional
 from opwright.check.registry import Skipped
 from opwright.check.report import Finding
 from opwright.check.reproducer import reproducer
-from opwright.check.subject import as_tuple
+from opwright.check.returned import as_tuple
 
 _BATCH = 3
 _NARROW = 16 * torch.finfo(torch.bfloat16).eps

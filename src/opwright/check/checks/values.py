@@ -14,7 +14,8 @@ from opwright.check.points import dense
 from opwright.check.reference import overflowed
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
-from opwright.check.results import all_written, as_called, differing, in_type, reordered, unexcused
+from opwright.check.results import all_written, as_called, differing, in_type, referring, reordered, unexcused
+from opwright.check.returned import other_type
 from opwright.check.threads import using_threads
 from opwright.check.when import named
 from opwright.signature import DType, TensorParam
@@ -27,6 +28,7 @@ _KINDS: tuple[Values, ...] = ("uniform", "special")
 
 
 @register("agreement", group="values", share=2.0)
+@referring
 def agreement(context: Context) -> Iterator[Finding]:
     """The results are the reference's, for all element types, sizes and layouts, within some ulp."""
     subject = context.subject
@@ -38,6 +40,8 @@ def agreement(context: Context) -> Iterator[Finding]:
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         before = all_copied(arguments)
         got = all_written(context, arguments, case)  # first: what it refuses, the reference needn't know
+        if wrong := other_type(subject.signature, got, case.sample.binding.types):
+            return wrong
         expected = subject.referred(all_copied(before)) or ()
         if case.values == "special" and differing(context, got, expected, "the reference"):
             expected = overflowed(subject, before, got, expected)
@@ -65,13 +69,15 @@ def element_types(context: Context) -> Iterator[Finding]:
 
         before, expected = all_copied(arguments), widely(arguments)
         got = all_written(context, arguments, case)
-        return unexcused(context, got, expected, f"what {_named(widest)} gives", before, widely)
+        wrong = other_type(subject.signature, got, case.sample.binding.types)
+        return wrong or unexcused(context, got, expected, f"what {_named(widest)} gives", before, widely)
 
     for types in others:
         finding = context.find(judge, types=types, sizes=_SMALL, examples=_each(context, others))
         finding = finding or context.find(judge, types=types, sizes=_LARGE, max_numel=1 << 18, examples=3)
         if finding:
-            yield Finding("wrong-element-type", f"for {_named(types)}: {finding.message}", finding.reproducer)
+            kind = finding.kind if finding.kind in ("wrong-dtype", "wrong-results") else "wrong-element-type"
+            yield Finding(kind, f"for {_named(types)}: {finding.message}", finding.reproducer)
     context.detail = f"{context.tried} calls of {len(others)} element types against {_named(widest)}"
 
 
@@ -91,7 +97,7 @@ def layouts(context: Context) -> Iterator[Finding]:
             judge, types=types, sizes=_SMALL, unaligned=True, examples=_each(context, context.run_types())
         )
         if found:
-            kind = found.kind if found.kind == "raises" else "wrong-when-strided"
+            kind = found.kind if found.kind in ("raises", "wrong-results") else "wrong-when-strided"
             yield Finding(kind, found.message, found.reproducer)
             return
     context.detail = f"{context.tried} calls, strided against contiguous"
@@ -99,21 +105,19 @@ def layouts(context: Context) -> Iterator[Finding]:
 
 @register("sizes", group="values")
 def sizes(context: Context) -> Iterator[Finding]:
-    """Sizes 0 and 1, and large odd ones, work, and the results have the shapes that the signature says."""
+    """Sizes 0 and 1, and large odd ones, work; the results have the shapes and types that the signature says."""
     from opwright.signature import output_shapes
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         results = context.subject.call(arguments, case.sample.binding.types)
         shapes = output_shapes(context.subject.signature, case.sample.binding)
-        if len(results) != len(shapes):
-            return Finding("wrong-shape", f"{len(results)} results, expected {len(shapes)}")
         for output, got, expected in zip(context.subject.signature.outputs, results, shapes, strict=True):
             fits = len(got.shape) == len(expected) and all(
                 not isinstance(b, int) or a == b for a, b in zip(got.shape, expected, strict=True)
             )
             if not fits:
                 return Finding("wrong-shape", f"{output.name} has shape {tuple(got.shape)}, expected {tuple(expected)}")
-        return None
+        return other_type(context.subject.signature, results, case.sample.binding.types)
 
     for drawn, most in (((0, 1), 1 << 10), (_DIVIDED, 1 << 18)):
         finding = context.find(judge, sizes=drawn, max_numel=most, examples=10 if most > 1 << 10 else None)
@@ -203,7 +207,7 @@ def _each(context: Context, choices: Sequence[Any]) -> int:
 
 
 def _of_types(finding: Finding, types: dict[str, DType], choices: Sequence[Any]) -> Finding:
-    if len(choices) == 1:
+    if len(choices) == 1 or finding.kind == "bad-reference":
         return finding
     return Finding(finding.kind, f"for {_named(types)}: {finding.message}", finding.reproducer)
 

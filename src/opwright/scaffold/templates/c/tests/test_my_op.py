@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -67,12 +66,11 @@ def test_compiled_it_is_the_same() -> None:
         )
 
 
-def test_the_module_is_copied_and_pickled_with_its_weight() -> None:
+def test_the_module_is_copied_with_its_number() -> None:
     layer, x = MyOp(0.1), numbers(2, 5)
     assert not layer.state_dict()
     assert str(layer) == "MyOp(alpha=0.1)"
-    for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
-        assert torch.equal(other(x), layer(x))
+    assert torch.equal(copy.deepcopy(layer)(x), layer(x))
 
 
 def test_wrong_arguments_are_named() -> None:
