@@ -17,7 +17,8 @@ Blocks = dict[Place, torch.Tensor]
 _FINE = (2.0**-7, 3)
 _COARSE = (2.0**-2, 4)
 """The largest step, and how many there are, each half of the one before: in float64, and in what is less exact."""
-_FLOAT64_ENOUGH = 1e-10
+FLOAT64_ENOUGH = 1e-10
+"""Element types that are as exact as this are differenced with small steps."""
 _TRUSTED = 1e-3
 """An element whose error is estimated to be a larger share of its size has no numerical derivative."""
 
@@ -88,17 +89,17 @@ def _row(
 
 def numerical(point: Point) -> Numerical:
     """The Jacobian by central differences of several steps (Ridders 1982), on row-major copies of the arguments."""
-    exact = point.precision < _FLOAT64_ENOUGH
+    exact = point.precision < FLOAT64_ENOUGH
     largest, count = _FINE if exact else _COARSE
     arguments = {n: v.detach().clone(memory_format=torch.contiguous_format) for n, v in point.arguments.items()}
-    base = _values(point, arguments)
+    base = flat_values(point, arguments)
     found = Numerical({}, {}, {})
     for name in arguments:
         levels = [_differences(point, arguments, name, largest / 2**k, base) for k in range(count)]
         for k, result in enumerate(point.results):
             place = result, name
             widths = [level.widths for level in levels]
-            values, errors = _extrapolated([level.central[k] for level in levels], widths, base[k], point.precision)
+            values, errors = extrapolated([level.central[k] for level in levels], widths, base[k], point.precision)
             gap = (2 * levels[-1].gaps[k] - levels[-2].gaps[k]).abs()
             found.values[place], found.errors[place] = values, errors
             found.smooth[place] = _smooth(values, errors, gap, base[k], 1e-4 if exact else 1e-2)
@@ -150,16 +151,17 @@ def _moved(
     flat = moved.view(-1)
     old = float(flat[element])
     flat[element] += step * max(1.0, abs(old))
-    made = _values(point, {**arguments, name: moved})
+    made = flat_values(point, {**arguments, name: moved})
     values = [a if a.shape == b.shape else torch.full_like(b, float("nan")) for a, b in zip(made, base, strict=True)]
     return values, float(flat[element]) - old
 
 
-def _values(point: Point, arguments: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+def flat_values(point: Point, arguments: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
+    """The results, flat, as float64 on the CPU."""
     return [r.detach().reshape(-1).to("cpu", torch.float64) for r in point.function(arguments)]
 
 
-def _extrapolated(
+def extrapolated(
     central: Sequence[torch.Tensor], widths: Sequence[torch.Tensor], base: torch.Tensor, precision: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Ridders' table: of all extrapolations the one that differs least from those that it was made of."""

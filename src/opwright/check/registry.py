@@ -29,6 +29,8 @@ _MODULES = (
     "distribution",
     "memory",
     "gradients",
+    "large_gradients",
+    "same_backwards",
     "estimates",
     "pytorch",
     "transforms",

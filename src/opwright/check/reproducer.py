@@ -63,6 +63,10 @@ def spoken(function: Any, name: str, taken: Collection[str] = ()) -> tuple[str, 
 def _value(value: Any) -> str:
     if not isinstance(value, torch.Tensor):
         return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
+    if value.is_meta:
+        return f"torch.empty({tuple(value.shape)}, dtype={value.dtype}{_there(value)})"
+    if value.layout != torch.strided:
+        return f"{_value(value.to_dense())}.to_sparse()"
     if value.is_contiguous() and value.storage_offset() == 0 and value.numel() <= _MOST:
         return _literal(value)
     size = value.untyped_storage().nbytes() // value.element_size()

@@ -20,7 +20,15 @@ LAYOUTS: Mapping[str, str] = {
 """Python that lays out an incoming gradient ``v``, by the layout's name."""
 
 
-def shown(subject: Subject, arguments: Arguments, *, second: bool = False, layout: str = "", eps: float = 0.0) -> str:
+def shown(
+    subject: Subject,
+    arguments: Arguments,
+    *,
+    second: bool = False,
+    layout: str = "",
+    eps: float = 0.0,
+    large: bool = False,
+) -> str:
     """Python that makes the arguments and shows the gradient.
 
     Args:
@@ -29,6 +37,7 @@ def shown(subject: Subject, arguments: Arguments, *, second: bool = False, layou
         second: whether the second derivative is wrong.
         layout: of the incoming gradient, where it's wrong for that one alone.
         eps: the step where float64 can't be had.
+        large: whether there are too many elements for a whole Jacobian.
     """
     wanted = {tensor.name for tensor in subject.differentiable}
     names = [n for n, v in arguments.items() if n in wanted and isinstance(v, torch.Tensor) and v.is_floating_point()]
@@ -39,6 +48,7 @@ def shown(subject: Subject, arguments: Arguments, *, second: bool = False, layou
         lines += _printed(LAYOUTS[layout or "contiguous"])
     else:
         precision = f", eps={eps}, atol=1e-2, rtol=1e-2" if eps else ""
+        precision += ", fast_mode=True" * large
         lines.append(f"torch.autograd.grad{'grad' * second}check(f, inputs{precision})")
     return reproducer(subject, arguments, "\n".join(lines))
 

@@ -62,17 +62,23 @@ def named(context: Context, judge: Judge, finding: Finding, types: Mapping[str, 
     return replace(finding, kind=told[0], message=f"{finding.message}\n  only {told[1]}")
 
 
-def _tried(context: Context, judge: Judge, types: Mapping[str, DType]) -> Iterator[Tried]:
-    """Half of the calls have the types of the finding."""
+def of_size(context: Context, judge: Judge, types: Mapping[str, DType]) -> str:
+    """Which sizes what is wrong needs: "where N is 8 or more"; nothing where that can't be told."""
+    told = _of_size(list(_tried(context, judge, types, every=False)))
+    return told[1] if told else ""
+
+
+def _tried(context: Context, judge: Judge, types: Mapping[str, DType], *, every: bool = True) -> Iterator[Tried]:
+    """Half of the calls have the types of the finding; all of them, unless `every` type is wanted."""
     rng = random.Random(context.seed)  # noqa: S311 - test data
-    for number in range(_CALLS):
+    for number in range(_CALLS if every else _CALLS // 2):
         try:
             drawn = sample(
                 context.subject.signature,
                 rng,
-                types=types if number % 2 else None,
+                types=types if number % 2 or not every else None,
                 sizes=_SIZES,
-                max_numel=_MOST,
+                max_numel=_MOST if every else _MOST // 8,
                 contiguous=True,
             )
         except ArgumentError:

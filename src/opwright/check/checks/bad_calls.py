@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -53,7 +54,7 @@ def _judged(context: Context, arguments: Arguments, mistake: _Mistake) -> Findin
     try:
         subject.call(arguments)
     except Exception as error:  # noqa: BLE001 - any: what matters is whether it names the argument
-        if mistake.argument in str(error):
+        if re.search(rf"\b{mistake.argument}\b", str(error)):  # `x` isn't named by "expected"
             return None
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         return Finding(
@@ -75,6 +76,10 @@ def _mistakes(signature: Signature, case: Case, arguments: Arguments) -> Iterato
         if value is None:
             continue
         yield from _of_tensor(signature, tensor, value, arguments)
+    with_axes = [name for name, value in arguments.items() if isinstance(value, torch.Tensor) and value.dim()]
+    for tensor in signature.tensors:  # PyTorch lets numbers of the CPU, which have no axes, stand beside any device
+        if arguments[tensor.name] is not None and set(with_axes) - {tensor.name}:
+            yield _Mistake("is on another device (meta)", tensor.name, arguments[tensor.name].to("meta"))
     for scalar in signature.scalars:
         wrong: Any = "text" if scalar.kind != "bool" else None
         yield _Mistake(f"is {wrong!r}", scalar.name, wrong)
@@ -90,12 +95,15 @@ def _of_tensor(
         yield _Mistake("is None", tensor.name, None)
     changes: dict[str, Callable[[], torch.Tensor]] = {
         "has another element type": lambda: value.to(_other(value.dtype)),
+        "has another floating type": lambda: value.to(_other_floating(value.dtype)),
         "has one axis more": lambda: value.unsqueeze(0),
         "has one axis less": lambda: value.select(0, 0),
         "is longer": lambda: torch.cat([value, value], 0),
     }
     for what, change in changes.items():
-        if what not in {"has one axis more", "has another element type"} and value.dim() == 0:
+        if what in {"has one axis less", "is longer"} and value.dim() == 0:
+            continue
+        if what == "has another floating type" and not value.is_floating_point():
             continue
         wrong = change()
         if not _fits(signature, {**arguments, tensor.name: wrong}):
@@ -104,6 +112,11 @@ def _of_tensor(
 
 def _other(dtype: torch.dtype) -> torch.dtype:
     return torch.complex64 if dtype.is_floating_point else torch.float32
+
+
+def _other_floating(dtype: torch.dtype) -> torch.dtype:
+    """Refused where other arguments, or the signature, say which it has to be."""
+    return torch.float32 if dtype == torch.float64 else torch.float64
 
 
 def _fits(signature: Signature, arguments: Arguments) -> bool:

@@ -10,11 +10,11 @@ from opwright.check.compare import ULP, difference
 from opwright.check.context import Context
 from opwright.check.inputs import Arguments, Case, all_copied
 from opwright.check.points import Point
+from opwright.check.referred import of_reference
 from opwright.check.registry import Skipped, register
 from opwright.check.report import Finding
 from opwright.check.results import referring
 from opwright.check.search import MOST, SIZES, Search, straight_through
-from opwright.check.subject import Subject, widened
 
 _SLACK = 4
 
@@ -35,7 +35,7 @@ def estimated_gradients(context: Context) -> Iterator[Finding]:
         if (point := search.point(case, arguments)) is None:
             return None
         generator = torch.Generator().manual_seed(case.seed)
-        expected = _of_reference(context.subject, before, names, generator)
+        expected = of_reference(context.subject, before, names, lambda _, result: _drawn(result, generator))
         compared[0] += any(bool(each.any()) for each in expected.values())
         return _compared(point, expected, generator.manual_seed(case.seed)) if expected else None
 
@@ -49,22 +49,6 @@ def estimated_gradients(context: Context) -> Iterator[Finding]:
         "the reference has no gradient, or it is zero: torch.round is no reference for a gradient that passes it; a "
         "torch.autograd.Function with that gradient is"
     )
-
-
-def _of_reference(
-    subject: Subject, arguments: Arguments, names: list[str], generator: torch.Generator
-) -> dict[str, torch.Tensor]:
-    """What autograd gives for the reference in float64; nothing where it has no gradient."""
-    wide = {name: widened(value) for name, value in arguments.items()}
-    leaves = {name: wide[name].detach().requires_grad_() for name in names if wide[name] is not None}
-    results = subject.of_reference({**wide, **leaves})
-    gradients = [_drawn(result, generator) for result in results]
-    pairs = [(r, g) for r, g in zip(results, gradients, strict=True) if r.requires_grad]
-    if not pairs:
-        return {}
-    roots, vectors = zip(*pairs, strict=True)
-    found = torch.autograd.grad(roots, list(leaves.values()), vectors, allow_unused=True, materialize_grads=True)
-    return dict(zip(leaves, found, strict=True))
 
 
 def _compared(point: Point, expected: dict[str, torch.Tensor], generator: torch.Generator) -> Finding | None:
