@@ -327,7 +327,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.parametrize("name", ["sigmoid", "softmax", "round", "my_op"])
 def test_examples_pass(name: str) -> None:
-    report = check(EXAMPLES / name / f"{name}.cpp", only=("gradients",), level="quick", straight_through=("round.x",))
+    estimates = ("round.x",) if name == "round" else ()
+    report = check(EXAMPLES / name / f"{name}.cpp", only=("gradients",), level="quick", straight_through=estimates)
     assert report.ok, str(report)
 
 

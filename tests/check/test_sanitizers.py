@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,17 +134,10 @@ def test_a_sanitizer_that_there_is_not() -> None:
         opwright.check("x.cpp", sanitize=("memory",))
 
 
-def test_what_is_asked_for_is_added(tmp_path: Path) -> None:
-    """To a quick run, which has no sanitizers; what is said of an operator that has no source is why not."""
-    report = opwright.check(
-        lambda x: 2 * x,
-        signature="f(x: f32[N]) -> (y: f32[N])",
-        level="quick",
-        only=("sizes",),
-        sanitize="thread,address",
-    )
-    said = {outcome.check: (outcome.status, outcome.detail) for outcome in report}
-    assert said["sanitizers"] == said["data races"] == ("skipped", "it wasn't loaded from a source file")
+def test_what_cant_be_built_anew_cant_be_asked_for() -> None:
+    options: dict[str, Any] = {"level": "quick", "only": ("sizes",), "sanitize": "thread,address"}
+    with pytest.raises(ValueError, match=r"sanitize='thread,address' and f, which wasn't loaded from a source file"):
+        opwright.check(lambda x: 2 * x, signature="f(x: f32[N]) -> (y: f32[N])", **options)
 
 
 def test_openmp_is_not_judged(tmp_path: Path) -> None:
