@@ -28,6 +28,9 @@ def tripled(x):
 def nearly(x):  # by some 250 units of the last place
     return 2 * x * (1 + 3e-5)
 
+def rounded(x):  # by one
+    return 2 * x * (1 + 2**-23)
+
 def unsigned(x):  # -0 + 0 is 0
     return 2 * x + 0
 """
@@ -77,6 +80,8 @@ def test_the_command_says_by_its_status(module: str, tmp_path: Path) -> None:
     [
         ("nearly", [], "wrong-value"),
         ("nearly", ["--ulp", "500"], ""),
+        ("rounded", [], ""),
+        ("rounded", ["--ulp", "0"], "wrong-value"),
         ("unsigned", [], ""),
         ("unsigned", ["--signed-zero"], "negative-zero"),
     ],
@@ -97,7 +102,9 @@ def test_the_command_lists_checks() -> None:
 def test_targets_that_cant_be_found(module: str) -> None:
     with pytest.raises(SignatureError, match="wasn't built by Opwright, so its signature has to be given"):
         opwright.check(f"{module}:doubled")
-    with pytest.raises(SourceError, match=r"has no 'halve'; it has: doubled, nearly, torch, tripled, unsigned"):
+    with pytest.raises(
+        SourceError, match=r"has no 'halve'; it has: doubled, nearly, rounded, torch, tripled, unsigned"
+    ):
         opwright.check(f"{module}:halve", signature=SIGNATURE)
     with pytest.raises(SourceError, match="there is no module 'no_such_module'"):
         opwright.check("no_such_module:doubled", signature=SIGNATURE)

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from opwright.check.context import Context
+from opwright.check.outcome import outcome
 from opwright.check.registry import chosen
 from opwright.check.report import Outcome
-from opwright.check.runner import BUDGET, outcome, run
+from opwright.check.runner import BUDGET, run
 from opwright.check.subject import Subject
 
 from .examples import Example

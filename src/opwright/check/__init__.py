@@ -51,7 +51,8 @@ def check(
         seed: where all draws come from. hypothesis also draws numbers that stand in modules of yours that are loaded.
         device: ``"cuda"``, or another device of PyTorch's: it is called with that one's tensors, and compared with
             its kernel for the CPU; ``"emulated"``: of a source file, the CUDA kernels, run on the CPU.
-        ulp: how far a value may be off, in units of its type's last place, in place of 64 (8 of halves).
+        ulp: how far a value may be off, in units of its type's last place, in place of 64 (8 of halves); 0.5 of
+            one that is rounded as IEEE 754 has it.
         straight_through: ``("x",)`` or ``("round.x",)``: inputs whose gradient isn't meant to be the derivative, so
             isn't compared with it.
         eps: say how `torch.autograd.gradcheck` fares with this step in float32, and why.

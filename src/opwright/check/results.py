@@ -64,7 +64,9 @@ def differing(
     for name, one, other in zip(names, got, expected, strict=True):
         if one.shape != other.shape:
             return Finding("wrong-shape", f"{name} has shape {tuple(one.shape)}, {against} has {tuple(other.shape)}")
-        if found := difference(one, other, context.options.get("ulp") or summed(one, arguments or {}, allowed)):
+        asked = context.options.get("ulp")
+        limit = summed(one, arguments or {}, allowed) if asked is None else asked
+        if found := difference(one, other, limit):
             return Finding(found.kind, f"{name} differs from {against}: {found}")
         if context.options.get("signed_zero") and (wrong := other_zeros(one, other)):
             return Finding("negative-zero", f"{name}: {wrong} zeros have another sign than {against} gives them")
@@ -82,10 +84,13 @@ def unexcused(
 ) -> Finding | None:
     """What is wrong with results, unless a change of the arguments in their last place explains it.
 
+    Whoever asks for less than a unit of the last place wants to see that as well.
+
     `arguments`: the call's, with their values before it; `refer`: what is expected for others; else as `differing`.
     """
     found = differing(context, got, expected, against, allowed, arguments)
-    if found is None or found.kind == "wrong-shape":
+    asked = context.options.get("ulp")
+    if found is None or found.kind == "wrong-shape" or (asked is not None and asked < 1):
         return found
     return differing(context, got, excused(refer, arguments, got, expected), against, allowed, arguments)
 

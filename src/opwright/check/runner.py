@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 from opwright.check.asked import only_for_cuda
 from opwright.check.context import Context
 from opwright.check.first import unbuildable, uncallable, unsurvivable
-from opwright.check.registry import Check, Level, Skipped, chosen
+from opwright.check.outcome import outcome, tell_failures
+from opwright.check.registry import Check, Level, chosen
 from opwright.check.report import Finding, Outcome, Report
 from opwright.check.subject import Subject
 
@@ -121,7 +121,7 @@ class _Run:
                 continue
             self._tell(subject, check.name)
             made = outcome(check, self._context(subject, check))
-            _tell_failures(made, first.error)
+            tell_failures(made, first.error)
             self.report.outcomes.append(made)
             why = _harm(made)
             if self.options.get("fail_fast") and not self.report.ok:
@@ -164,36 +164,3 @@ def _harm(made: Outcome) -> str:
     """Why the operator isn't called in this process any more."""
     kinds = ", ".join(finding.kind for finding in made.findings if finding.harmful)
     return f"it isn't called in this process after what {made.check} found: {kinds}" if kinds else ""
-
-
-def outcome(check: Check, context: Context) -> Outcome:
-    """Run one check."""
-    started, made = time.perf_counter(), Outcome(context.subject.name, check.name, "passed")
-    try:
-        made.findings = list(check.body(context))
-        made.status = "failed" if made.findings else "passed"
-        made.detail = context.detail or (f"{context.tried} calls" if context.tried else "")
-        _tell_refusals(made, context)
-    except Skipped as reason:
-        made.status, made.detail = "skipped", str(reason)
-    except Exception as error:  # noqa: BLE001 - one check's failure doesn't keep the others from running
-        made.status, made.detail = "error", f"the check itself failed: {type(error).__name__}: {error}"
-    made.seconds = time.perf_counter() - started
-    return made
-
-
-def _tell_refusals(made: Outcome, context: Context) -> None:
-    """Where the kernel's own check refused all calls, nothing was compared."""
-    if not context.refused:
-        return
-    count = len(context.refused)
-    if count >= context.tried and made.status == "passed":
-        made.status, made.detail = "skipped", f"the kernel refused all {count} calls: {context.refused[0]}"
-    else:
-        made.detail += f"; the kernel refused {count} of them"
-
-
-def _tell_failures(made: Outcome, error: str) -> None:
-    """Where every first call failed, a check that has found nothing has compared nothing."""
-    if error and made.status == "passed":
-        made.status, made.detail = "skipped", f"no call succeeded: {error}"

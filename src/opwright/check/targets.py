@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import importlib.util
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,17 +13,15 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 from opwright.check.assigned import assigned
 from opwright.check.files import load_files
+from opwright.check.modules import module, own
+from opwright.check.registered import of_namespace, ours
 from opwright.check.reproducer import spoken
-from opwright.check.subject import Reference, Subject, backward_of
+from opwright.check.subject import Reference, Subject
 from opwright.errors import SignatureError, SourceError
-from opwright.signature import Signature, parse
-from opwright.signature.wiring import BACKWARD
+from opwright.signature import parse
 
 Target = Any
 """See :func:`subjects`."""
-
-_modules: dict[Path, tuple[int, Any]] = {}
-"""Files that were run, and when they had been changed: what a file registers with PyTorch can't be registered twice."""
 
 SOURCES = {".c", ".cpp", ".cc", ".cxx", ".c++", ".C", ".cu"}
 
@@ -63,11 +57,11 @@ def subjects(
         found = _named(os.fspath(target), signature, known, load_options or {})
         return assigned(found, known, called, os.fspath(target))
     if isinstance(target, Operators):
-        return assigned(_of_namespace(target), known, called, "it")
+        return assigned(of_namespace(target), known, called, "it")
     if isinstance(target, OpOverloadPacket):
         target = getattr(target, target.overloads()[0])
-    if isinstance(target, OpOverload) and (ours := _ours(target)):
-        return [replace(ours, reference=known)]
+    if isinstance(target, OpOverload) and (mine := ours(target)):
+        return [replace(mine, reference=known)]
     return [_foreign(target, signature, known)]
 
 
@@ -86,61 +80,18 @@ def resolved(name: str) -> Any:
     if is_source(where):
         return subjects(name)[0].function
     if not where and name.endswith(".py"):
-        listed = ", ".join(f"{name}:{each}" for each in _own(_module(name))) or "no function"
+        listed = ", ".join(f"{name}:{each}" for each in own(module(name))) or "no function"
         raise SourceError(f"{name} is a file, expected one of its functions as file.py:name; it has: {listed}")
     if not where:
         raise SourceError(f"{name!r} names no object; expected module:name, file.py:name or file.cpp:name")
-    module = _module(where)
-    found: Any = module
+    home = module(where)
+    found: Any = home
     for part in attribute.split("."):
         if not hasattr(found, part):
-            listed = ", ".join(sorted(each for each in vars(module) if not each.startswith("_")))
+            listed = ", ".join(sorted(each for each in vars(home) if not each.startswith("_")))
             raise SourceError(f"{where} has no {attribute!r}; it has: {listed}")
         found = getattr(found, part)
     return found
-
-
-def _own(module: Any) -> list[str]:
-    """The callables that a file doesn't just import, by name."""
-    public = {name: each for name, each in vars(module).items() if not name.startswith("_")}
-    return sorted(n for n, each in public.items() if callable(each) and _home(each) in ("", module.__name__))
-
-
-def _home(thing: Any) -> str:
-    return str(getattr(thing, "__module__", "") or "")
-
-
-def _module(where: str) -> Any:
-    if not where.endswith(".py"):
-        sys.path.insert(0, str(Path.cwd()))
-        try:
-            return importlib.import_module(where)
-        except ModuleNotFoundError as error:
-            if error.name and not where.startswith(error.name):
-                raise
-            raise SourceError(
-                f"there is no module {where!r}\n  likely fix: write a file as path/to/file.py:name"
-            ) from None
-        finally:
-            sys.path.pop(0)
-    path = Path(where).absolute()
-    if not path.exists():
-        raise SourceError(f"{where}: there is no such file")
-    changed = path.stat().st_mtime_ns
-    known = _modules.get(path)
-    if known and known[0] == changed:
-        return known[1]
-    name = f"{path.stem}_{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}"  # random.py is nobody else's `random`
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None  # noqa: S101, PT018 - of a .py file there is one
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(path.parent))
-    _modules[path] = changed, module
-    return module
 
 
 def _named(
@@ -152,7 +103,7 @@ def _named(
             "  likely fix: leave signature= (--signature) out, or write it into the file"
         )
     if is_source(name):
-        return _of_namespace(load_files(name, **options), _loading(name, options))
+        return of_namespace(load_files(name, **options), _loading(name, options))
     where, _, attribute = name.rpartition(":")
     if is_source(where):
         return [_of_file(where, attribute, subjects(where, load_options=options))]
@@ -179,58 +130,6 @@ def _of_file(path: str, name: str, found: Sequence[Subject]) -> Subject:
 def _loading(name: str, options: dict[str, Any]) -> tuple[str, ...]:
     words = "".join(f", {key}={value!r}" for key, value in options.items())
     return ("import opwright", f"ops = opwright.load({str(Path(name).absolute())!r}{words})")
-
-
-def _of_namespace(ops: Any, imports: tuple[str, ...] = ()) -> list[Subject]:
-    """Each operator that is no other's derivative."""
-    registered = ops._registered  # noqa: SLF001 - what the runtime knows of its operators
-    signatures = {name: each.kernel.signature for name, each in registered.items()}
-    derived = ops._derived  # noqa: SLF001
-    sources = ops._sources  # noqa: SLF001
-    every = {name: each.op for name, each in registered.items()}
-    paths = ", ".join(repr(str(source.path)) for source in sources)
-    imports = imports or ("import opwright", f"ops = opwright.load({paths})")
-    return [
-        Subject(
-            name,
-            signature.as_written,
-            every[name],
-            every[name],
-            backward=backward_of(name, signatures),
-            ours=True,
-            sources=tuple(sources),
-            imports=imports,
-            expression=f"ops.{name}",
-            namespace=every,
-            devices=registered[name].kernel.devices,
-        )
-        for name, signature in signatures.items()
-        if name not in derived and not _is_backward(name, signatures)
-    ]
-
-
-def _is_backward(name: str, signatures: dict[str, Signature]) -> bool:
-    return name.endswith(BACKWARD) and name.removesuffix(BACKWARD) in signatures
-
-
-def _ours(op: OpOverload) -> Subject | None:
-    """The subject of an operator that Opwright registered."""
-    from opwright.aten.differentiable import defined
-    from opwright.runtime.loading import loaded
-
-    for ops in loaded():
-        for subject in _of_namespace(ops):
-            if subject.op is op:
-                return subject
-    for registered in defined():
-        if registered[0].op is op:
-            signatures = {each.kernel.signature.name: each.kernel.signature for each in registered}
-            name = registered[0].kernel.signature.name
-            return Subject(
-                name, signatures[name].as_written, op, op, backward=backward_of(name, signatures), ours=True,
-                imports=("# the operator must be defined first",), expression=f"torch.ops.{op.namespace}.{name}",
-            )  # fmt: skip
-    return None
 
 
 def _foreign(target: Any, signature: str | Sequence[str] | None, reference: Reference | None) -> Subject:
@@ -263,7 +162,7 @@ def _pair(target: Sequence[Callable[..., Any]], texts: Sequence[str], reference:
             "that one's backward) with a signature each"
         )
     op = differentiable(*target, signature=texts, namespace=f"checked_{parse(texts[0]).name}")
-    found = _ours(op)
+    found = ours(op)
     assert found is not None  # noqa: S101 - it was made just now
     return replace(found, reference=reference)
 

@@ -14,11 +14,6 @@ from opwright.errors import CompileError as RefusedError
 from opwright.errors import OpwrightError, PackagingError
 from opwright.packaging import building, files, writing
 from opwright.packaging.config import Library
-from opwright.packaging.platforms import manylinux
-from opwright.toolchain.needs import needs
-
-PLATFORM_TAG = ("py3", "none")
-"""Such a wheel serves every Python: what it holds links neither Python nor PyTorch."""
 
 
 class build_opwright(Command):  # noqa: N801 - setuptools finds commands by their names
@@ -118,12 +113,6 @@ class build_opwright(Command):  # noqa: N801 - setuptools finds commands by thei
         return writing.names(None if rebuilt else building.planned(library, Path.cwd()))
 
 
-def _manylinux(folder: Path) -> str | None:
-    """The tag that PyPI takes, where what lies in a wheel's folder keeps what that promises."""
-    libraries = [*folder.rglob("*.so"), *folder.rglob("*.so.*")]
-    return manylinux(needs(path.read_bytes(), str(path)) for path in libraries) if libraries else None
-
-
 def _check_requirements(distribution: Any) -> None:
     """Whoever installs the package needs Opwright to import it: nothing else would bring it.
 
@@ -164,25 +153,3 @@ def without_built(egg_info: Any) -> type:
 
     egg_info_of_sources.__name__ = egg_info.__name__
     return egg_info_of_sources
-
-
-def for_every_python(bdist_wheel: Any) -> type:
-    """The ``bdist_wheel`` command, for a wheel of this platform that asks for no certain Python."""
-
-    class bdist_wheel_of_operators(bdist_wheel):  # noqa: N801 - as it is called
-        __doc__ = bdist_wheel.__doc__
-
-        def finalize_options(self) -> None:
-            super().finalize_options()
-            self.root_is_pure = False
-
-        def get_tag(self) -> tuple[str, str, str]:
-            python, abi, platform = super().get_tag()
-            if not self.distribution.ext_modules:
-                python, abi = PLATFORM_TAG
-            if not self.plat_name_supplied and platform.startswith("linux_"):
-                platform = _manylinux(Path(self.bdist_dir)) or platform
-            return python, abi, platform
-
-    bdist_wheel_of_operators.__name__ = bdist_wheel.__name__
-    return bdist_wheel_of_operators

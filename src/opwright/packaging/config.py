@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from opwright.errors import PackagingError
+from opwright.packaging.values import value, wrong
 from opwright.signature.dtypes import DType
 from opwright.sources.given import Ops
 from opwright.toolchain.variants import DEFAULT, VARIANTS
 
-BACKENDS = ("nvcc", "nvrtc", "none")
 _EXAMPLE = '"my_package.ops" = { sources = ["csrc/*.cpp", "csrc/*.cu"] }'
 
 
@@ -89,7 +89,7 @@ def from_pyproject(project: Path) -> list[Library]:
     tool = _read(file).get("tool", {}) if file.is_file() else {}
     ours = tool.get("opwright", {}) if isinstance(tool, Mapping) else {}
     if not isinstance(ours, Mapping):
-        raise _wrong("pyproject.toml: tool.opwright", ours, "a table", _EXAMPLE)
+        raise wrong("pyproject.toml: tool.opwright", ours, "a table", _EXAMPLE)
     for key in ours:
         if key != "libraries":
             raise PackagingError(
@@ -121,7 +121,7 @@ def read_libraries(found: object, place: str) -> list[Library]:
         PackagingError: something in it isn't as it has to be.
     """
     if not isinstance(found, Mapping):
-        raise _wrong(place, found, "a table of libraries by their names", _EXAMPLE)
+        raise wrong(place, found, "a table of libraries by their names", _EXAMPLE)
     libraries = [_library(name, table, f"{place}.{name!r}") for name, table in found.items()]
     spaces: dict[str, str] = {}
     for library in libraries:
@@ -141,13 +141,13 @@ def _library(name: object, table: object, place: str) -> Library:
             f"{place}: {name!r} can't be imported, expected a dotted name of a module\n  likely fix: {_EXAMPLE}"
         )
     if not isinstance(table, Mapping):
-        raise _wrong(place, table, "a table", _EXAMPLE)
+        raise wrong(place, table, "a table", _EXAMPLE)
     values: dict[str, Any] = {}
-    for written, value in table.items():
+    for written, given in table.items():
         key = str(written).replace("-", "_")
         if key not in _KEYS:
             raise _unknown(place, str(written))
-        values[key] = _READERS.get(key, _words)(value, f"{place}: {written}")
+        values[key] = value(key, given, f"{place}: {written}")
     if not values.get("sources"):
         raise PackagingError(
             f'{place} has no sources, expected files with kernels\n  likely fix: sources = ["csrc/*.cpp"]'
@@ -160,73 +160,3 @@ def _unknown(place: str, key: str) -> PackagingError:
     similar = difflib.get_close_matches(key.replace("_", "-"), names, 1)
     fix = f"\n  likely fix: {similar[0]}" if similar else ""
     return PackagingError(f"{place} has the unknown key {key!r}, expected one of: {', '.join(names)}{fix}")
-
-
-def _wrong(place: str, value: object, expected: str, fix: str) -> PackagingError:
-    return PackagingError(f"{place} is {value!r}, expected {expected}\n  likely fix: {fix}")
-
-
-def _words(value: object, place: str) -> tuple[str, ...]:
-    """A list of texts."""
-    key = place.rpartition(" ")[2]
-    if isinstance(value, str):
-        raise _wrong(place, value, "a list of texts", f'{key} = ["{value}"]')
-    if not isinstance(value, Sequence) or not all(isinstance(word, str) and word for word in value):
-        raise _wrong(place, value, "a list of texts", f'{key} = ["..."]')
-    return tuple(value)
-
-
-def _one_of(known: Sequence[str]) -> Callable[[object, str], str]:
-    def read(value: object, place: str) -> str:
-        if value not in known:
-            raise _wrong(place, value, f"one of {', '.join(known)}", f'{place.rpartition(" ")[2]} = "{known[0]}"')
-        return str(value)
-
-    return read
-
-
-def _dtypes(value: object, place: str) -> tuple[DType, ...]:
-    names = {name: dtype for dtype in DType for name in (dtype.value, dtype.torch_name)}
-    words = _words(value, place)
-    for word in words:
-        if word not in names:
-            raise _wrong(place, word, f"one of {', '.join(d.torch_name for d in DType)}", 'dtypes = ["float32"]')
-    return tuple(names[word] for word in words)
-
-
-def _variants(value: object, place: str) -> tuple[str, ...]:
-    better = [name for name in VARIANTS if name != DEFAULT]
-    if value is False:
-        return ()
-    if value is True:
-        return tuple(better)
-    words = _words(value, place)
-    for word in words:
-        if word not in better:
-            raise _wrong(place, word, f"some of {', '.join(better)}, or false", f'variants = ["{better[0]}"]')
-    return words
-
-
-def _flag(value: object, place: str) -> bool:
-    if not isinstance(value, bool):
-        raise _wrong(place, value, "true or false", f"{place.rpartition(' ')[2]} = true")
-    return value
-
-
-def _ops(value: object, place: str) -> Ops:
-    texts = value.values() if isinstance(value, Mapping) else [value] if isinstance(value, str) else value
-    if not isinstance(texts, (Sequence, type({}.values()))) or not all(isinstance(text, str) for text in texts):
-        raise _wrong(
-            place, value, "signatures: a list, or a table of them by function", 'ops = ["f(x: f32[N]) -> (y: f32[N])"]'
-        )
-    return value  # type: ignore[return-value]
-
-
-_READERS: dict[str, Callable[[object, str], Any]] = {
-    "dtypes": _dtypes,
-    "ops": _ops,
-    "backend": _one_of(BACKENDS),
-    "variants": _variants,
-    "libmvec": _flag,
-    "rebuild": _flag,
-}

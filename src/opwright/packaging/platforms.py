@@ -16,29 +16,17 @@ _SYSTEM = frozenset(
         *("ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "linux-vdso.so.1"),
     }
 )
-# The newest version of GCC's libraries that distributions with a glibc from then on have (auditwheel's policies; which
-# release of GCC brought which: the ABI history in libstdc++'s manual).
-_OF_GLIBC = {
-    "GLIBCXX": {
-        (3, 4, 8): 5,
-        (3, 4, 13): 12,
-        (3, 4, 19): 17,
-        (3, 4, 22): 24,
-        (3, 4, 24): 27,
-        (3, 4, 28): 31,
-        (3, 4, 29): 34,
-        (3, 4, 30): 35,
-    },
-    "CXXABI": {
-        (1, 3, 1): 5,
-        (1, 3, 3): 12,
-        (1, 3, 7): 17,
-        (1, 3, 10): 24,
-        (1, 3, 11): 27,
-        (1, 3, 12): 31,
-        (1, 3, 13): 34,
-    },
-    "GCC": {(4, 2, 0): 5, (4, 3, 0): 12, (4, 8, 0): 17, (7, 0, 0): 27, (12, 0, 0): 35},
+# The newest version of GCC's libraries that distributions with this minor version of glibc 2, or a newer one, have
+# (auditwheel's policies; which release of GCC brought which: the ABI history in libstdc++'s manual).
+_WITH_GLIBC = {
+    5: "GLIBCXX_3.4.8 CXXABI_1.3.1 GCC_4.2.0",
+    12: "GLIBCXX_3.4.13 CXXABI_1.3.3 GCC_4.3.0",
+    17: "GLIBCXX_3.4.19 CXXABI_1.3.7 GCC_4.8.0",
+    24: "GLIBCXX_3.4.22 CXXABI_1.3.10",
+    27: "GLIBCXX_3.4.24 CXXABI_1.3.11 GCC_7.0.0",
+    31: "GLIBCXX_3.4.28 CXXABI_1.3.12",
+    34: "GLIBCXX_3.4.29 CXXABI_1.3.13",
+    35: "GLIBCXX_3.4.30 GCC_12.0.0",
 }
 _NEWEST = 39
 """What has yet newer ones, GCC 14's."""
@@ -77,11 +65,18 @@ def _demands(needs: Needs) -> Iterator[Demand]:
     for names in needs.versions.values():
         for name in names:
             match = _VERSION.fullmatch(name)
-            if match is None:
-                continue
-            version = tuple(map(int, match[2].split(".")))
-            if match[1] == "GLIBC":
-                yield Demand(version[1], name)
-            else:
-                known = _OF_GLIBC[match[1]].items()
-                yield Demand(next((minor for newest, minor in known if version <= newest), _NEWEST), name)
+            if match:
+                yield Demand(_number(match)[1] if match[1] == "GLIBC" else _that_brings(match), name)
+
+
+def _that_brings(asked: re.Match[str]) -> int:
+    """The oldest glibc, by its minor version, that comes with GCC's libraries of a version."""
+    for minor, names in _WITH_GLIBC.items():
+        for known in _VERSION.finditer(names):
+            if known[1] == asked[1] and _number(asked) <= _number(known):
+                return minor
+    return _NEWEST
+
+
+def _number(version: re.Match[str]) -> tuple[int, ...]:
+    return tuple(map(int, version[2].split(".")))

@@ -59,7 +59,8 @@ def _add(distribution: Any, libraries: list[Library], place: str) -> None:
 
 
 def _bring_commands(distribution: Any) -> None:
-    from opwright.packaging.commands import build_opwright, for_every_python, with_operators, without_built
+    from opwright.packaging.commands import build_opwright, with_operators, without_built
+    from opwright.packaging.tagged import for_every_python
 
     commands = distribution.cmdclass
     commands[build_opwright.__name__] = build_opwright

@@ -81,6 +81,7 @@ class _File:
         self.sections = [_Section(row[1], row[4], row[5], row[6], row[7]) for row in rows]
 
     def read(self, form: str, offset: int) -> tuple[int, ...]:
+        """Numbers, in the file's own byte order."""
         return struct.unpack_from(self.order + form, self.data, offset)
 
     def text(self, section: _Section, offset: int) -> str:
@@ -89,6 +90,7 @@ class _File:
         return self.data[begin : self.data.index(b"\0", begin)].decode("utf-8", "replace")
 
     def needs(self) -> Needs:
+        """All of it."""
         entries = [*self.dynamic()]
         flaws = ["it has text relocations"] if any(tag == _TEXTREL for tag, _ in entries) else []
         flaws += ["it asks for an executable stack"] if self.executable_stack() else []
@@ -103,6 +105,7 @@ class _File:
         )
 
     def of_kind(self, kind: int) -> Iterator[_Section]:
+        """The sections of a kind."""
         return (section for section in self.sections if section.kind == kind)
 
     def dynamic(self) -> Iterator[tuple[int, str]]:
@@ -116,6 +119,7 @@ class _File:
                     yield tag, ""
 
     def versions(self) -> dict[str, set[str]]:
+        """The versions of symbols that are asked of each library: lists of lists, linked by offsets."""
         found: dict[str, set[str]] = {}
         for section in self.of_kind(_VERSIONS_NEEDED):
             place = section.offset
@@ -131,6 +135,7 @@ class _File:
         return found
 
     def undefined(self) -> Iterator[str]:
+        """Symbols without a home, but for weak ones."""
         weak = 2
         for section in self.of_kind(_DYNAMIC_SYMBOLS):
             for offset in range(section.offset, section.offset + section.size, 24):
@@ -139,6 +144,7 @@ class _File:
                     yield self.text(section, name)
 
     def executable_stack(self) -> bool:
+        """Whether a program header says so."""
         (start,) = self.read("Q", 32)
         size, count = self.read("HH", 54)
         segments = (self.read("II", start + index * size) for index in range(count))
