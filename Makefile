@@ -7,12 +7,15 @@ WHEELS_ARGS ?=
 PYTHON_RUNTIME_TESTS := tests/runtime/test_*.py tests/runtime/python/test_memory.py tests/codegen \
 	tests/include/test_services.py tests/test_messages.py examples
 
+# A notice of the theme about its successor.
+export NO_MKDOCS_2_WARNING := 1
+
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format wheels clean compiler
+.PHONY: help demo test test-all lint format docs docs-serve wheels clean compiler
 
 help:
 	@echo "make demo       a kernel becomes an operator, in a fraction of a second"
@@ -20,6 +23,7 @@ help:
 	@echo "make test-all   the slow tests too"
 	@echo "make lint       ruff check, ruff format --check, mypy"
 	@echo "make format     let ruff mend what it can"
+	@echo "make docs       the documentation as a site, in site/ (make docs-serve: on localhost, built again as it is edited)"
 	@echo "make wheels     Opwright's own release wheels, with the runtime prebuilt for each PyTorch (WHEELS_ARGS=... is passed on)"
 	@echo "make clean      remove $(VENV) and everything that was built"
 
@@ -43,6 +47,13 @@ format: $(STAMP)
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
+docs: $(STAMP)
+	@$(BIN)/python -m mkdocs build --strict --quiet
+	@echo "site/index.html"
+
+docs-serve: $(STAMP)
+	@$(BIN)/python -m mkdocs serve
+
 wheels: compiler $(STAMP)
 	@$(BIN)/python tools/build_wheels.py $(WHEELS_ARGS)
 
@@ -54,5 +65,5 @@ $(STAMP): pyproject.toml constraints.txt tools/create_venv.sh
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -9,16 +9,31 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+PAGES = sorted((ROOT / "docs").glob("**/*.md"))
+# A translation's code is that of the page it translates (see below), which runs.
+TRANSLATIONS = [path for path in PAGES if path.suffixes[:-1] in ([".ko"], [".zh"])]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(path for path in PAGES if path not in TRANSLATIONS)]
+# Pages whose blocks take long: all together, `make test` stays within its time.
+SLOW: tuple[str, ...] = ()
 EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
 # Warnings are errors, but for one that PyTorch raises at itself.
 WARNINGS = ("-W", "error", "-W", "ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PYTHON_FILE = re.compile(r"# (\S+\.py)\n")
+
+
+def name_of(document: Path) -> str:
+    return document.relative_to(ROOT).as_posix().removeprefix("docs/")
+
+
+def marked(documents: list[Path]) -> list[Any]:
+    slow = {path: pytest.mark.slow if name_of(path).startswith(SLOW) else () for path in documents}
+    return [pytest.param(path, id=name_of(path), marks=slow[path]) for path in documents]
 
 
 def blocks(document: Path, language: str) -> list[str]:
@@ -46,7 +61,7 @@ def write_files(document: Path, folder: Path) -> None:
         (folder / name).write_text(text)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", marked(DOCUMENTS))
 def test_python_blocks_run(document: Path, tmp_path: Path) -> None:
     write_files(document, tmp_path)
     script = "\n".join(code for code in blocks(document, "python") if not PYTHON_FILE.match(code))
@@ -85,7 +100,7 @@ def run_make(words: list[str], folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", marked(DOCUMENTS))
 def test_shell_blocks_name_what_exists(document: Path, tmp_path: Path) -> None:
     """`make` targets exist; `opwright` commands run (the demo and the targets themselves are run by CI)."""
     write_files(document, tmp_path)
@@ -108,9 +123,15 @@ def test_shell_blocks_name_what_exists(document: Path, tmp_path: Path) -> None:
 
 
 def test_no_block_of_another_kind() -> None:
-    kinds = {document.name: {name for name, _ in BLOCK.findall(document.read_text())} for document in DOCUMENTS}
+    kinds = {name_of(path): {name for name, _ in BLOCK.findall(path.read_text())} for path in DOCUMENTS}
     kinds["notebook.md"].discard("ipython")  # cells, which tests/notebook runs
     assert set().union(*kinds.values()) <= {"python", "cpp", "c", "sh", "make", "text"}
+
+
+@pytest.mark.parametrize("document", TRANSLATIONS, ids=name_of)
+def test_a_translation_has_the_blocks_of_its_original(document: Path) -> None:
+    original = document.with_suffix("").with_suffix(".md")
+    assert BLOCK.findall(document.read_text()) == BLOCK.findall(original.read_text())
 
 
 def test_the_measured_table_is_that_of_the_results() -> None:

@@ -1,0 +1,52 @@
+"""Hook of mkdocs: pages called `name.<language>.md` are translations of `name.md`: of its links, too."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import Files
+from mkdocs.structure.nav import Navigation
+from mkdocs.structure.pages import Page
+
+LANGUAGES = {"en": "English", "ko": "한국어", "zh": "中文"}
+LINK = re.compile(r"\]\((?P<path>[^()\s#:]+)\.md(?=[)#])")
+
+
+def language_of(uri: str) -> str:
+    """`ko` of `tutorial/index.ko.md`; English is unnamed."""
+    parts = uri.rsplit("/", 1)[-1].split(".")
+    return parts[1] if len(parts) == 3 and parts[1] in LANGUAGES else "en"
+
+
+def in_language(uri: str, language: str) -> str:
+    """The same page in another language."""
+    stem = uri.removesuffix(".md").removesuffix(f".{language_of(uri)}")
+    return f"{stem}.md" if language == "en" else f"{stem}.{language}.md"
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A translation's links lead to translations, where there are any."""
+    language = language_of(page.file.src_uri)
+    if language == "en":
+        return markdown
+    folder = page.file.src_uri.rpartition("/")[0]
+
+    def translated(link: re.Match[str]) -> str:
+        there = files.get_file_from_path(f"{folder}/{in_language(link['path'] + '.md', language)}")
+        return f"]({in_language(link['path'] + '.md', language)}" if there else link[0]
+
+    return LINK.sub(translated, markdown)
+
+
+def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
+    """The theme speaks the page's language; the selector leads to the page in the others, where they have it."""
+    uri = page.file.src_uri
+    config.theme["language"] = language_of(uri)
+    files = {other.file.src_uri: other.file for other in nav.pages}
+    there = {name: files[in_language(uri, name)] for name in LANGUAGES if in_language(uri, name) in files}
+    config.extra["alternate"] = [
+        {"name": LANGUAGES[name], "link": file.url, "lang": name} for name, file in there.items() if len(there) > 1
+    ]
+    return context
