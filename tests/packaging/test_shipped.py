@@ -58,6 +58,7 @@ template <class T> T doubled(T x) { return 2 * x; }
 def test_a_pointwise_operator_with_all_its_derivatives(ship: Ship) -> None:
     ship(
         "ship_a.ops",
+        "/// The third power.\n"
         'OPWRIGHT("cubed(x: T) -> (y: T) where T in (f64)")\ntemplate <class T> T cubed(T x) { return x * x * x; }',
     )
     ops = imported("ship_a.ops")
@@ -67,6 +68,8 @@ def test_a_pointwise_operator_with_all_its_derivatives(ship: Ship) -> None:
     assert torch.allclose(torch.func.jvp(ops.cubed, (x,), (torch.ones_like(x),))[1], 3 * x * x)
     assert torch.equal(torch.func.vmap(ops.cubed)(x), ops.cubed(x))
     assert torch.equal(torch.compile(ops.cubed, fullgraph=True, backend="eager")(x), ops.cubed(x))  # type: ignore[no-untyped-call]
+    assert "\n\nThe third power.\n\nArgs:\n" in ops.cubed.__doc__
+    assert "The third power." in Path(ops.__file__ or "").with_suffix(".pyi").read_text()
     assert pickle.loads(pickle.dumps(ops.cubed)) is ops.cubed  # noqa: S301 - our own
     assert repr(ops._operators) == "<opwright operators 'ship_a_ops' of ship_a.ops>"
     with pytest.raises(opwright.SourceError, match="'ship_a_ops' is taken by <opwright operators 'ship_a_ops' of ship"):

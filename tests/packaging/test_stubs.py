@@ -47,6 +47,13 @@ def test_golden(name: str) -> None:
     assert stub("my_package.ops", signatures(name)) == (GOLDEN / f"{name}.pyi.txt").read_text()
 
 
+def test_what_authors_say_is_in_it_as_they_say_it() -> None:
+    words = 'Doubles """x""":\n  \\f[ y = 2x \\f]\n\na "quoted" end"'
+    (function,) = ast.parse(stub("m", [parse("f(x: T) -> (y: T)")], {"f": words})).body[2:]
+    assert isinstance(function, ast.FunctionDef)
+    assert f"\n\n{words}\n\nArgs:\n" in (ast.get_docstring(function) or "")
+
+
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_arguments_are_those_of_the_schema(name: str) -> None:
     """Names, order, and which have defaults: as PyTorch reads them in the schema."""

@@ -23,6 +23,7 @@ from opwright.packaging.config import Library
 from opwright.signature import DType, Signature
 from opwright.signature.wiring import chains
 from opwright.sources import match
+from opwright.sources.comments import comment
 from opwright.toolchain import Options, build, find_compiler
 from opwright.toolchain.architectures import ALL_MAJOR, VARIABLE
 from opwright.toolchain.process import Processes, in_parallel
@@ -35,11 +36,13 @@ class Compiled:
 
     Attributes:
         signatures: of its operators and the backwards that are written, as they are written.
+        comments: by operator, what its author says of it.
         chosen: which source has what.
         libraries: for each of the parts, by variant, a file in the build cache.
     """
 
     signatures: Sequence[Signature]
+    comments: Mapping[str, str]
     chosen: Chosen
     libraries: Mapping[Part, Mapping[str, Path]]
 
@@ -79,12 +82,18 @@ def compiled(library: Library, project: Path, say: Callable[[str], None] = lambd
     libraries: dict[Part, dict[str, Path]] = {}
     for (part, variant, _), path in zip(tasks, paths, strict=True):
         libraries.setdefault(part, {})[variant] = path
-    return Compiled(signatures(found), chosen, libraries)
+    return Compiled(signatures(found), comments(found), chosen, libraries)
 
 
 def signatures(found: Sequence[KernelSource]) -> list[Signature]:
     """What is written in the sources, once for each operator."""
     return list({k.signature.name: k.signature.operator for k in kernels(found)}.values())
+
+
+def comments(found: Sequence[KernelSource]) -> dict[str, str]:
+    """What the authors say of operators, where they do."""
+    every = {k.signature.name: comment(k, each.text) for each in found for k in each.source.kernels}
+    return {name: words for name, words in every.items() if words}
 
 
 def _chosen(library: Library, found: Sequence[KernelSource]) -> Chosen:

@@ -61,7 +61,7 @@ class build_opwright(Command):  # noqa: N801 - setuptools finds commands by thei
         in_place = self.editable_mode or self.inplace
         target = source if in_place else Path(self.build_lib or "", *library.name.split("."))
         if self.editable_mode and library.rebuild:
-            writing.write_rebuilt(library, building.signatures(building.read(library, project)), project, target)
+            writing.write_rebuilt(library, building.read(library, project), project, target)
         else:
             writing.write(library, building.compiled(library, project, lambda line: self.announce(line, 2)), target)
         if in_place:

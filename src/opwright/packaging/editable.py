@@ -42,7 +42,7 @@ def load(module: str, file: str) -> tuple[Operators, list[str]]:
     found = collect(files.sources(library, project), options, library.ops, backend=backend)
     ops = load_sources(found, module, ())
     shown = public(building.signatures(found))
-    _renew(folder / "__init__.pyi", stub(module, shown))
+    _renew(folder / "__init__.pyi", stub(module, shown, building.comments(found)))
     return ops, [signature.name for signature in shown]
 
 

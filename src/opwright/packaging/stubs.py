@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from opwright.signature import GeneratorParam, Param, ScalarParam, Signature
 from opwright.signature.documentation import sections
@@ -24,26 +24,30 @@ def public(signatures: Sequence[Signature]) -> list[Signature]:
     return [s for s in signatures if not (s.name.endswith(BACKWARD) and s.name.removesuffix(BACKWARD) in names)]
 
 
-def stub(module: str, signatures: Sequence[Signature]) -> str:
+def stub(module: str, signatures: Sequence[Signature], comments: Mapping[str, str] | None = None) -> str:
     """The text of the stub.
 
     Args:
         module: what the operators are imported from.
         signatures: of the operators, in order.
+        comments: by operator, what its author says of it.
     """
+    words = comments or {}
     shadowed = any(signature.name in _USED for signature in signatures)
     heading = _HEADING.format(module=module) + ("import builtins as _builtins\n" if shadowed else "")
     prefix = "_builtins." if shadowed else ""
-    return "\n".join([heading, *(_function(signature, prefix) for signature in signatures)])
+    return "\n".join(
+        [heading, *(_function(signature, prefix, words.get(signature.name, "")) for signature in signatures)]
+    )
 
 
-def _function(signature: Signature, prefix: str) -> str:
+def _function(signature: Signature, prefix: str, comment: str) -> str:
     arguments, returns = ", ".join(_arguments(signature, prefix)), _returns(signature, prefix)
     line = f"def {signature.name}({arguments}) -> {returns}:"
     if len(line) > 120:
         broken = "".join(f"    {argument},\n" for argument in _arguments(signature, prefix))
         line = f"def {signature.name}(\n{broken}) -> {returns}:"
-    return f'{line}\n    """{_documentation(signature)}"""\n'
+    return f'{line}\n    """{_documentation(signature, comment)}"""\n'
 
 
 def _arguments(signature: Signature, prefix: str) -> list[str]:
@@ -86,7 +90,8 @@ def _returns(signature: Signature, prefix: str) -> str:
     return "_torch.Tensor" if count == 1 else f"{prefix}tuple[{', '.join(['_torch.Tensor'] * count)}]"
 
 
-def _documentation(signature: Signature) -> str:
-    """The signature, then each argument and result with its element type and shape."""
-    lines = "\n\n".join([str(signature.operator), *sections(signature)]).splitlines()
+def _documentation(signature: Signature, comment: str) -> str:
+    """The signature, the author's words, then each argument and result with its element type and shape."""
+    words = comment.replace("\\", "\\\\").replace('"', '\\"')
+    lines = "\n\n".join(filter(None, [str(signature.operator), words, *sections(signature)])).splitlines()
     return "\n".join(f"    {line}".rstrip() if i else line for i, line in enumerate(lines)) + "\n    "

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from opwright._version import __version__
+from opwright.codegen import KernelSource
 from opwright.codegen.parts import DESCRIPTION, FORMAT, Part
 from opwright.errors import PackagingError
-from opwright.packaging.building import Compiled
+from opwright.packaging.building import Compiled, comments, signatures
 from opwright.packaging.config import Library
 from opwright.packaging.stubs import public, stub
 from opwright.signature import Signature
@@ -55,30 +56,37 @@ def write(library: Library, compiled: Compiled, folder: Path) -> None:
         where.setdefault(kernel, {})[device] = named[part]
     facts = {
         "signatures": [str(signature) for signature in compiled.signatures],
+        "comments": compiled.comments,
         "kernels": where,
         "dtypes": None if library.dtypes is None else [dtype.value for dtype in library.dtypes],
         "libraries": files,
     }
     shown = public(compiled.signatures)
     assigned = "\n".join(f"{each.name} = _operators.{each.name}" for each in shown)
-    _write_module(library, shown, folder, _SHIPPED, facts, assigned=assigned)
+    _write_module(library, shown, compiled.comments, folder, _SHIPPED, facts, assigned=assigned)
 
 
-def write_rebuilt(library: Library, signatures: Sequence[Signature], project: Path, folder: Path) -> None:
-    """Write a package into `folder` that compiles the project's sources when it is used."""
+def write_rebuilt(library: Library, found: Sequence[KernelSource], project: Path, folder: Path) -> None:
+    """Write a package into `folder` that compiles the project's sources, which were `found`, when it is used."""
     _empty(folder)
     facts = {"project": os.path.abspath(project), "library": library.table()}
-    _write_module(library, public(signatures), folder, _REBUILT, facts)
+    _write_module(library, public(signatures(found)), comments(found), folder, _REBUILT, facts)
 
 
 def _write_module(
-    library: Library, shown: Sequence[Signature], folder: Path, text: str, facts: Mapping[str, Any], assigned: str = ""
+    library: Library,
+    shown: Sequence[Signature],
+    words: Mapping[str, str],
+    folder: Path,
+    text: str,
+    facts: Mapping[str, Any],
+    assigned: str = "",
 ) -> None:
     summary = f"Operators: {', '.join(each.name for each in shown)}."
     names = [each.name for each in shown]
     module = text.format(mark=MARK, version=__version__, summary=summary, names=names, assigned=assigned)
     (folder / "__init__.py").write_text(module, "utf-8")
-    (folder / "__init__.pyi").write_text(stub(library.name, shown), "utf-8")
+    (folder / "__init__.pyi").write_text(stub(library.name, shown, words), "utf-8")
     (folder / "py.typed").write_text("", "utf-8")
     heading = {"format": FORMAT, "opwright": __version__, "name": library.name}
     (folder / DESCRIPTION).write_text(json.dumps({**heading, **facts}, indent=1) + "\n", "utf-8")

@@ -15,11 +15,11 @@ import torch
 
 from opwright.signature.documentation import documentation
 from opwright.signature.wiring import BACKWARD
+from opwright.sources.comments import comment
 
 if TYPE_CHECKING:
     from opwright.codegen import KernelSource
     from opwright.runtime.operators import Registered
-    from opwright.sources import Kernel
 
 _TYPES: dict[str, Any] = {
     "Tensor": torch.Tensor,
@@ -31,20 +31,26 @@ _TYPES: dict[str, Any] = {
     "Device": torch.device,
 }
 _GENERIC = re.compile(r"(Optional|List)\[(\w+)\]")
-_COMMENT = re.compile(r"\s*///[ \t]?(?!/)(.*?)\s*")
 
 
-def document(registered: Mapping[str, Registered], sources: Iterable[KernelSource]) -> str:
-    """Give each of a namespace's operators its documentation; returns their signatures, one in a line."""
-    kernels = {kernel.signature.name: (kernel, source) for source in sources for kernel in source.source.kernels}
-    for name, each in registered.items():
-        if not name.startswith("_"):
-            comment, place = _written(*kernels[name]) if name in kernels else ("", "")
-            _describe(each, registered.get(name + BACKWARD), comment, place)
-    lines = [
-        (each.op.__doc__ or "").partition("\n")[0] for name, each in registered.items() if not name.startswith("_")
-    ]
-    return "\n".join(lines)
+def written(sources: Iterable[KernelSource]) -> dict[str, tuple[str, str]]:
+    """By operator: what its author says of it, and where it is written."""
+    return {
+        kernel.signature.name: (comment(kernel, source.text), f"{kernel.path}:{kernel.line}")
+        for source in sources
+        for kernel in source.source.kernels
+    }
+
+
+def document(registered: Mapping[str, Registered], words: Mapping[str, tuple[str, str]]) -> str:
+    """Give each of a namespace's operators its documentation; returns their signatures, one in a line.
+
+    `words`: as `written` gives them.
+    """
+    shown = {name: each for name, each in registered.items() if not name.startswith("_")}
+    for name, each in shown.items():
+        _describe(each, registered.get(name + BACKWARD), *words.get(name, ("", "")))
+    return "\n".join((each.op.__doc__ or "").partition("\n")[0] for each in shown.values())
 
 
 def document_functions(registered: Mapping[str, Registered]) -> None:
@@ -60,10 +66,10 @@ def _own_words(function: Any) -> str:
     return "" if words == inspect.getdoc(type(function)) else words
 
 
-def _describe(each: Registered, backward: Registered | None, comment: str, place: str) -> None:
+def _describe(each: Registered, backward: Registered | None, words: str, place: str) -> None:
     of = backward.kernel.signature if backward else None
     devices = () if each.kernel.bound else each.kernel.devices
-    text = documentation(each.kernel.signature, of, comment=comment, devices=devices, place=place)
+    text = documentation(each.kernel.signature, of, comment=words, devices=devices, place=place)
     op: Any = each.op
     if "__signature__" not in vars(op):  # a schema never changes
         op.__signature__ = signature_of(op)  # what inspect.signature asks for first
@@ -91,14 +97,3 @@ def _type(text: str) -> Any:
         inner = _TYPES[found[2]]
         return GenericAlias(list, inner) if found[1] == "List" else inner | None
     return _TYPES[text]
-
-
-def _written(kernel: Kernel, source: KernelSource) -> tuple[str, str]:
-    """What its author says right above the mark in ``///`` lines, and where that is."""
-    place = f"{kernel.path}:{kernel.line}"
-    lines: list[str] = []
-    for line in reversed(source.text.splitlines()[: kernel.line - 1]) if kernel.given is None else ():
-        if not (found := _COMMENT.fullmatch(line)):
-            break
-        lines.append(found[1])
-    return "\n".join(reversed(lines)), place

@@ -10,7 +10,7 @@ import torch
 
 from opwright.codegen import KernelSource
 from opwright.errors import SignatureError, SourceError
-from opwright.runtime.documented import document
+from opwright.runtime.documented import document, written
 from opwright.runtime.operators import Registered
 from opwright.runtime.pickling import Restored, make_picklable, reduce_operators
 from opwright.runtime.registry import started
@@ -34,7 +34,11 @@ class Operators:
             make_picklable(self, name)
         for name in gone:
             delattr(self, name)
-        self.__doc__ = f"{repr(self)[1:-1]}\n\n{document(registered, sources)}"
+        self.__doc__ = f"{repr(self)[1:-1]}\n\n{document(registered, self._words(sources))}"
+
+    def _words(self, sources: Sequence[KernelSource]) -> dict[str, tuple[str, str]]:
+        """By operator: what its author says of it, and where it is written."""
+        return written(sources)
 
     @property
     def _derived(self) -> Container[str]:

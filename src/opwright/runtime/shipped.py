@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from opwright._version import __version__
+from opwright.codegen import KernelSource
 from opwright.codegen.parts import DESCRIPTION, FORMAT
 from opwright.errors import PackagingError, UnsupportedError
 from opwright.runtime.loading import add_loaded
@@ -126,6 +127,9 @@ class Shipped(Operators):
     @property
     def _derived(self) -> Collection[str]:
         return self._follows
+
+    def _words(self, sources: Sequence[KernelSource]) -> dict[str, tuple[str, str]]:  # noqa: ARG002 - they are elsewhere
+        return {name: (words, "") for name, words in self._facts.get("comments", {}).items()}
 
     def __repr__(self) -> str:
         """Whose they are."""
