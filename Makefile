@@ -48,7 +48,7 @@ format: $(STAMP)
 	@$(BIN)/ruff format
 
 docs: $(STAMP)
-	@$(BIN)/python -m mkdocs build --strict --quiet
+	@$(BIN)/python -m mkdocs build --strict
 	@echo "site/index.html"
 
 docs-serve: $(STAMP)
