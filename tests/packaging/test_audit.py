@@ -73,6 +73,12 @@ def test_a_whole_one(make: Make) -> None:
     assert wrong(make(), python=(3, 10), torch=(2, 10), glibc=(2, 35), machine=MACHINE) == []
 
 
+def test_the_requirements_of_an_extra_are_not_the_package_s(make: Make) -> None:
+    path = make(requires=("opwright[torch]>=0.1", 'opwright[check]; extra == "dev"'))
+    found = [each for section in audit(path).sections for each in section.findings if each.topic == "requirements"]
+    assert [(each.state, each.text) for each in found] == [("ok", "opwright[torch]>=0.1")]
+
+
 SO = "p/ops/f.cpu.so"
 NO_PYTHON = "it serves only the Python that its tags name: it needs PyLong_FromLong"
 BROKEN: list[tuple[dict[str, Any], list[str], list[tuple[str, str]]]] = [
@@ -94,6 +100,11 @@ BROKEN: list[tuple[dict[str, Any], list[str], list[tuple[str, str]]]] = [
         [(SO, f"it is for {MACHINE}, and the wheel for manylinux_2_17_s390x")],
     ),
     ({"requires": ("numpy",)}, [], [("requirements", "it doesn't require opwright, which imports its operators")]),
+    (
+        {"requires": ('opwright[torch]; extra == "gpu"',)},
+        [],
+        [("requirements", "it doesn't require opwright, which imports its operators")],
+    ),
     ({"files": {SO: b""}}, [], [("p/ops", "f.cpu.so isn't in the wheel")]),
     (
         {"facts": {**FACTS, "libraries": {"f.cpu": {"avx2": "f.cpu.so"}}}},

@@ -29,7 +29,7 @@ class Wheel:
         path: the file.
         tags: for which Pythons and platforms its name says that it is.
         metadata: what is in its METADATA, the last of each field; ``Requires-Dist`` is in `requirements`.
-        requirements: of other distributions.
+        requirements: of other distributions; without those of extras.
         libraries: the shared libraries, by their place in the wheel.
         packages: the descriptions of operators, by the folder that they are in; an error's text for a broken one
         names: every file's place.
@@ -91,9 +91,12 @@ def _read(path: Path, tags: frozenset[Tag], file: zipfile.ZipFile) -> Wheel:
 
 
 def _requirements(texts: list[str]) -> Iterator[Requirement]:
+    """Those that everybody gets: an extra's come with that extra alone."""
     for text in texts:
         with contextlib.suppress(InvalidRequirement):  # pip's affair
-            yield Requirement(text)
+            requirement = Requirement(text)
+            if "extra ==" not in str(requirement.marker or ""):
+                yield requirement
 
 
 def _needs(file: zipfile.ZipFile, name: str) -> Needs | None:
