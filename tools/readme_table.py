@@ -1,4 +1,4 @@
-"""Writes README.md's measured table from benchmarks/results, and its counts of the zoo.
+"""Writes README.md's measured table from benchmarks/results, its counts of the zoo, and docs/comparison.md's figures.
 
 ``--check``: status 1 if it isn't up to date.
 """
@@ -13,6 +13,26 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- measured: begin (tools/readme_table.py) -->", "<!-- measured: end -->"
 ZOO_BEGIN, ZOO_END = "<!-- zoo: begin (tools/readme_table.py) -->", "<!-- zoo: end -->"
+COMPARED_BEGIN, COMPARED_END = "<!-- compared: begin (tools/readme_table.py) -->", "<!-- compared: end -->"
+# What docs/comparison.md shows of other ways to the same: what is good for Opwright, and what isn't.
+COMPARED = {
+    "edit_to_call": ("load_inline / opwright", "opwright / bare compiler"),
+    "aten_build": ("torch / opwright, edited",),
+    "call_overhead": (
+        "no gradient: opwright / torch.add",
+        "forward + backward: opwright / torch.add",
+        "forward + backward: autograd.Function / opwright",
+        "forward + backward: register_autograd / opwright",
+    ),
+    "lltm": (
+        "eager / opwright, whole operator, forward + backward, 16x32x128, 1 thread",
+        "C++ on ATen / opwright, whole operator, forward + backward, 16x32x128, 1 thread",
+        "torch.compile / opwright, whole operator, forward + backward, 16x32x128, 1 thread",
+        "eager / opwright, whole operator, forward + backward, 64x256x512, 1 thread",
+        "torch.compile / opwright, whole operator, forward + backward, 64x256x512, 1 thread",
+    ),
+    "pointwise": ("lltm cell, 64 MiB: eager / ours", "lltm cell, 64 MiB: torch.compile / ours"),
+}
 SCRIPTS = (
     "edit_to_call",
     "call_overhead",
@@ -45,8 +65,20 @@ def _machines(results: list[dict[str, Any]]) -> list[str]:
 
 
 def _row(result: dict[str, Any], name: str, value: float) -> str:
-    shown = f"{value:.0f}" if value >= 20 or isinstance(value, int) else f"{value:.2f}"
-    return f"| {name} | {shown} | {result['targets'][name]} | `benchmarks/{result['name']}.py` |"
+    return f"| {name} | {_shown(value)} | {result['targets'][name]} | `benchmarks/{result['name']}.py` |"
+
+
+def _shown(value: float) -> str:
+    return f"{value:.0f}" if value >= 20 or isinstance(value, int) else f"{value:.2f}"
+
+
+def compared() -> str:
+    """The rows of `COMPARED`."""
+    lines = ["| what | measured | script |", "|---|--:|---|"]
+    for script, names in COMPARED.items():
+        ratios = json.loads((ROOT / f"benchmarks/results/{script}.json").read_text())["ratios"]
+        lines += [f"| {name} | {_shown(ratios[name])} | `benchmarks/{script}.py` |" for name in names]
+    return "\n".join(lines)
 
 
 def zoo() -> str:
@@ -65,6 +97,11 @@ def updated(text: str) -> str:
     return _replaced(_replaced(text, BEGIN, END, table()), ZOO_BEGIN, ZOO_END, zoo())
 
 
+def updated_comparison(text: str) -> str:
+    """The comparison with its figures in their place."""
+    return _replaced(text, COMPARED_BEGIN, COMPARED_END, compared())
+
+
 def _replaced(text: str, begin: str, end: str, inside: str) -> str:
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(end)
@@ -73,12 +110,14 @@ def _replaced(text: str, begin: str, end: str, inside: str) -> str:
 
 def main() -> int:
     """Write, or check."""
-    readme = ROOT / "README.md"
-    text = readme.read_text()
-    if "--check" in sys.argv:
-        return int(updated(text) != text)
-    readme.write_text(updated(text))
-    return 0
+    stale = 0
+    for name, update in (("README.md", updated), ("docs/comparison.md", updated_comparison)):
+        page = ROOT / name
+        text = page.read_text()
+        stale |= update(text) != text
+        if "--check" not in sys.argv:
+            page.write_text(update(text))
+    return int("--check" in sys.argv and stale)
 
 
 if __name__ == "__main__":
