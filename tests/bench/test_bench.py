@@ -65,20 +65,20 @@ def test_what_calls_began_is_waited_for_within_the_time() -> None:
     begun: list[int] = []
 
     def wait() -> None:
-        time.sleep(0.002 * len(begun))
+        time.sleep(0.03 * len(begun))
         begun.clear()
 
-    timings = interleaved({"later": lambda: begun.append(1)}, rounds=3, seconds=0.005, warmup=0, finish=wait)
-    assert timings["later"].low >= 0.002
+    timings = interleaved({"later": lambda: begun.append(1)}, rounds=3, seconds=0.05, warmup=0, finish=wait)
+    assert timings["later"].low >= 0.03
     first = interleaved(
         {"later": lambda: begun.append(1)},
         rounds=3,
-        seconds=0.005,
+        seconds=0.05,
         warmup=0,
         finish=wait,
         before=lambda: begun.append(1),
     )
-    assert 0.002 <= first["later"].low < 0.004  # what comes before is waited for outside
+    assert 0.03 <= first["later"].low < 0.06  # what comes before is waited for outside
 
 
 def test_notes_are_shown_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

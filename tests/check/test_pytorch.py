@@ -115,6 +115,27 @@ def test_a_rule_of_vmap_that_is_wrong_is_found() -> None:
     assert "torch.vmap(" in report.findings[0].reproducer
 
 
+def test_a_rule_of_vmap_that_takes_all_for_batched_is_found() -> None:
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x * y
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, int]:
+            if None not in in_dims:
+                return x.movedim(in_dims[0], 0) * y.movedim(in_dims[1], 0), 0
+            return x.flip(-1) * y, 0
+
+    report = features(Product, "vmap", signature="f(x: T[N], y: T[N]) -> (z: T[N]) where T in (f32, f64)")
+    assert report.kinds == {"wrong-under-vmap"}
+    assert "in_dims=(0, None)" in report.findings[0].message
+
+
 def test_what_others_operators_do_not_have_is_no_fault_of_theirs() -> None:
     report = features(Twice, "vmap", "torch.func", signature=VECTOR)
     assert report.ok

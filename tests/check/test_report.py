@@ -75,6 +75,16 @@ def test_the_command_says_by_its_status(module: str, tmp_path: Path) -> None:
     assert "there is no check 'luck'" in unknown.output
 
 
+def test_what_goes_to_stdout_is_alone_there(module: str) -> None:
+    words = [f"{module}:doubled", "--quick", "--only", "inference mode", "--signature", SIGNATURE]
+    done = CliRunner().invoke(command, [*words, "--junit", "-"])
+    assert ET.fromstring(done.stdout).tag == "testsuite"  # noqa: S314 - our own
+    assert "inference mode" in done.stderr
+    both = CliRunner().invoke(command, [*words, "--junit", "-", "--json", "-"])
+    assert both.exit_code == 2
+    assert "one of --json and --junit may go to the terminal, not both" in both.output
+
+
 @pytest.mark.parametrize(
     ("name", "more", "kind"),
     [

@@ -33,6 +33,7 @@ _MODULES = (
     "same_backwards",
     "estimates",
     "pytorch",
+    "vmap",
     "transforms",
     "emulated",
 )

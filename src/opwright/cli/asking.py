@@ -11,6 +11,8 @@ from rich.console import Console
 
 from opwright.errors import OpwrightError, SignatureError, SourceError
 
+TERMINAL = Path("-")
+
 Told = Callable[[str, int, int], None]
 """Called with what begins, how much is done, and how much there is."""
 
@@ -42,6 +44,19 @@ def usage() -> Iterator[None]:
         raise
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+
+
+def console_beside(width: int, **files: Path | None) -> Console:
+    """A console, stderr's where one of these goes to stdout; `width` columns wide where nobody says how wide it is.
+
+    Raises:
+        click.UsageError: two of them would go there.
+    """
+    taken = [f"--{name}" for name, path in files.items() if path == TERMINAL]
+    if len(taken) > 1:
+        raise click.UsageError(f"one of {' and '.join(taken)} may go to the terminal, not both")
+    console = Console(stderr=bool(taken))
+    return console if console.is_terminal else Console(stderr=bool(taken), width=width)
 
 
 def require_folders(*paths: Path | None) -> None:

@@ -8,20 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
+
+from opwright.cli.asking import TERMINAL, console_beside
 
 if TYPE_CHECKING:
     from opwright.bench.report import Report
-
-_TERMINAL = Path("-")
-
-
-def console_for(*, stderr: bool) -> Console:
-    """A console; wide enough for the table where nobody says how wide it is."""
-    from opwright.bench.table import WIDTH
-
-    console = Console(stderr=stderr)
-    return console if console.is_terminal else Console(stderr=stderr, width=WIDTH)
 
 
 def read(path: Path) -> Report:
@@ -46,14 +37,14 @@ class Output:
 
     def __post_init__(self) -> None:
         """Find out where tables go."""
-        self.console = console_for(stderr=_TERMINAL in (self.json, self.markdown))
+        from opwright.bench.table import WIDTH
+
+        self.console = console_beside(WIDTH, json=self.json, markdown=self.markdown)
 
     def check(self) -> None:
         """Say what can't be written while nothing has been measured yet."""
         from opwright.bench.picture import SUFFIXES, require
 
-        if self.json == self.markdown == _TERMINAL:
-            raise click.UsageError("one of --json and --markdown may go to the terminal, not both")
         for path in filter(None, (self.json, self.markdown, *self.pictures)):
             if not path.absolute().parent.is_dir():
                 raise click.FileError(str(path), "its folder doesn't exist")
@@ -114,7 +105,7 @@ class Output:
     def _write(path: Path | None, text: str) -> None:
         if path is None:
             return
-        if path == _TERMINAL:
+        if path == TERMINAL:
             click.echo(text, nl=False)
             return
         try:

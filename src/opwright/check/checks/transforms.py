@@ -1,9 +1,8 @@
-"""What PyTorch puts around an operator: vmap, torch.func, checkpoint, inference mode, autocast."""
+"""What PyTorch puts around an operator: torch.func, checkpoint, inference mode, autocast."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -14,32 +13,10 @@ from opwright.check.feature import feature
 from opwright.check.inputs import Arguments, positional
 from opwright.check.registry import Skipped
 from opwright.check.report import Finding
-from opwright.check.reproducer import reproducer
 from opwright.check.returned import as_tuple
 
-_BATCH = 3
 _NARROW = 16 * torch.finfo(torch.bfloat16).eps
 """How far, relatively, a result may be off when some of its inputs were rounded to bfloat16."""
-
-
-@feature("vmap", share=0.5)
-def vmap(eager: Eager) -> Iterator[Finding]:
-    """torch.vmap gives what a loop over the batch gives."""
-    subject, signature = eager.subject, eager.signature
-    if not signature.tensors or signature.data_axes or signature.generator or subject.mutates:
-        raise Skipped("it takes no tensor, is random, overwrites an argument, or decides a length")
-    for case in eager.cases(3):
-        calls = [replace(case, seed=seed).arguments() for seed in range(_BATCH)]
-        batch = {name: _stacked([call[name] for call in calls]) for name in calls[0]}
-        dims = tuple(0 if isinstance(calls[0].get(p.name), torch.Tensor) else None for p in signature.inputs)
-        got = torch.vmap(subject.function, in_dims=dims)(*positional(signature, batch))
-        each = zip(*[subject.call(call, case.sample.binding.types) for call in calls], strict=True)
-        for output, one, others in zip(signature.outputs, as_tuple(got), each, strict=True):
-            if found := difference(one, torch.stack(others)):
-                text = f"{output.name}: {found}"
-                yield Finding("wrong-under-vmap", text, reproducer(subject, batch, _vmapped(dims)))
-                return
-    eager.context.detail = f"{eager.context.tried} batches of {_BATCH}"
 
 
 @feature("torch.func", share=0.5)
@@ -148,12 +125,3 @@ def _off(one: torch.Tensor, other: torch.Tensor) -> float:
     a, b = one.double(), other.double()
     off = (a - b).abs() / (b.abs() + b.abs().mean()).clamp_min(torch.finfo(torch.float64).tiny)
     return float(torch.where(a == b, 0.0, off.nan_to_num(0.0)).max())
-
-
-def _stacked(values: Sequence[Any]) -> Any:
-    return torch.stack(list(values)) if isinstance(values[0], torch.Tensor) else values[0]
-
-
-def _vmapped(dims: tuple[int | None, ...]) -> str:
-    """The reproducer's last statement: `{call}` itself would take no batch."""
-    return f"print(torch.vmap({{function}}, in_dims={dims})({{arguments}}))"
