@@ -29,7 +29,7 @@ def page_of(path: str) -> str:
 
 
 def pages(texts: dict[str, str]) -> dict[str, str]:
-    """The pages outside docs/ that ``texts``, Markdown by its path, link to, and those that these link to: their text."""
+    """The pages outside docs/ that ``texts``, Markdown by its path, link to, and those these link to: their text."""
     found: dict[str, str] = {}
     new = set(PAGES).union(*(_linked(text, path) for path, text in texts.items()))
     while new:
