@@ -56,6 +56,7 @@ MESSAGES = [
     ("f(x ^T[N])", "expected ':' after the name 'x', found 'T'", "x: T[N]"),
     ("f(x: T[N]^", "expected ',' or ')' after an input, found the end", None),
     ("f(x: T[N] ^y: T[N])", "expected ',' or ')' after an input, found 'y'", None),
+    ("f(x: T[...,^])", "nothing follows the comma", "leave it out"),
     ("f(x: T[N],^)", "nothing follows the comma", "leave it out"),
     ("f(x: T[N]) -> (y: T[N],^; z: T[N])", "nothing follows the comma", "leave it out"),
     ("f(x: T[N]) -> (y: T[N] ^z: T[N])", "expected ',' or ')' after an output, found 'z'", None),

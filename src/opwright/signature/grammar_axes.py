@@ -19,6 +19,8 @@ def parse_shape(tokens: Tokens, written: Written, *, result: bool) -> Shape:
     dims: list[Expr | DataAxis] = []
     if ellipsis and tokens.word != "]":
         tokens.expect(",", "or ']' after '...'")
+        if tokens.word == "]":
+            tokens.fail("nothing follows the comma", "leave it out")
     while not tokens.accept("]"):
         if dims:
             tokens.expect(",", "or ']' after an axis", _juxtaposed(tokens, dims[-1]))

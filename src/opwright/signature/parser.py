@@ -1,17 +1,6 @@
-"""The notation's grammar, by recursive descent. What a signature then has to obey is in rules.py.
+"""The notation's parser, by recursive descent.
 
-::
-
-    signature := name '(' [input {',' input}] ')' ['->' '(' [tensors] [';' tensors] ')'] modifier*
-    input     := name ':' (scalar | 'generator' '(' expr ')' | tensor)
-    scalar    := ('float' | 'int' | 'bool') ['=' literal]
-    tensor    := type ['[' axes ']'] ['?'] ['!'] ['in' '[' expr ',' expr ')']
-    type      := dtype | variable | 'acc' '(' variable ')'
-    axes      := ['...'] axis {',' axis};  axis := expr | '?' name ['<=' expr]
-    modifier  := 'batched' | 'autocast' ':' dtype | 'where' variable 'in' '(' dtype {',' dtype} ')' {',' ...} | launch
-    launch    := 'launch' 'over' expr {',' expr} [','] 'threads' number {',' number} [[','] 'shared' expr]
-
-In a launch, ``...`` is an expr too: the number of elements of those axes.
+Its grammar stands in notation.lark; tests hold the one to the other. What a signature then has to obey is in rules.py.
 """
 
 from __future__ import annotations
