@@ -99,8 +99,8 @@ def checks() -> str:
     )
     return (
         "# Checks\n\nWhat `opwright check` tries ([how to use it](../check.md)), in the order in which it does. "
-        "The level is the quickest run that a check is part of; one that runs `by name` is only run where it, or its group, is "
-        "asked for.\n\n" + _table(("check", "group", "level", "what holds"), table)
+        "The level is the quickest run that a check is part of; one that runs `by name` is only run where it, or its "
+        "group, is asked for.\n\n" + _table(("check", "group", "level", "what holds"), table)
     )
 
 

@@ -18,6 +18,8 @@ _MADE = re.compile(r"OPWRIGHT_\w*?([A-Z]+)\((\w+)((?:, \w+)*)\)")
 _MORE = {"BINARY": ", y", "TWO": ", y", "THREE": ", y, z"}
 # A type that is computed; an empty pack of types (floating.h) is nobody's to give.
 _INTERNAL = re.compile(r"(?:constexpr )?\bdetail::\w+<[^()]*> (?=\w+\()")
+_WHOLE = re.compile(r"typename detail::whole<(\w+)>::type")
+_UNNAMED = re.compile(r", class(?:\.\.\. None| = detail::\w+<[^<>]*>)")
 _SPECIAL = re.compile(r"^~|= delete;")
 _NAMESPACES = ("namespace_definition", "linkage_specification")
 _FUNCTIONS = ("function_definition", "declaration", "field_declaration", "alias_declaration", "type_definition")
@@ -65,7 +67,7 @@ def _declared(node: tree_sitter.Node) -> str:
     if node.type == "template_declaration" and inner:
         parameters = node.child_by_field_name("parameters")
         below = _declared(inner)
-        written = _line(_text(parameters)).replace(", class... None", "") if parameters else ""
+        written = _UNNAMED.sub("", _line(_text(parameters))) if parameters else ""
         return f"template {written}\n{below}" if below else ""
     if node.type in _CLASSES or (
         node.type in ("declaration", "field_declaration") and inner and inner.child_by_field_name("body")
@@ -81,7 +83,8 @@ def _head(node: tree_sitter.Node) -> str:
     body = node.child_by_field_name("body")
     first = next((child for child in node.children if child.type == "field_initializer_list"), body)
     end = first.start_byte - node.start_byte if first else None
-    return _INTERNAL.sub("auto ", _line((node.text or b"")[:end].decode()).rstrip(";{ ")).replace(", None...", "") + ";"
+    text = _INTERNAL.sub("auto ", _line((node.text or b"")[:end].decode()).rstrip(";{ "))
+    return _WHOLE.sub(r"\1", text).replace(", None...", "") + ";"
 
 
 def _class(node: tree_sitter.Node) -> str:

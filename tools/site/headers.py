@@ -98,7 +98,7 @@ def _runs(lines: list[str]) -> list[tuple[bool, str]]:
 
 
 def _sentence(comment: str) -> str:
-    return re.split(r"(?<=[.:]) ", " ".join(comment.split()), maxsplit=1)[0].replace("|", "\\|")
+    return re.split(r"(?<=[.]) ", " ".join(comment.split()), maxsplit=1)[0].replace("|", "\\|")
 
 
 def _prose(text: str) -> str:
