@@ -1,4 +1,4 @@
-"""Pages of the reference that list what the code has: commands, names, errors, checks, environment variables."""
+"""Pages of the reference that list what the code has: names, errors, checks, environment variables."""
 
 from __future__ import annotations
 
@@ -13,15 +13,6 @@ from opwright.doctor.environment import OTHERS, OURS
 
 # Modules whose public names users import; an error is on its own page.
 MODULES = ("opwright", "opwright.check", "opwright.bench", "opwright.cpp_extension", "opwright.legacy", "opwright.log")
-
-
-def commands() -> str:
-    """The commands: mkdocs-click walks through them."""
-    return (
-        "# Commands\n\n"
-        "::: mkdocs-click\n"
-        "    :module: opwright.cli\n    :command: cli\n    :prog_name: opwright\n    :style: table\n    :depth: 1\n"
-    )
 
 
 def names(module: str) -> list[str]:
@@ -83,8 +74,8 @@ def _summary(module: str) -> str:
 def exceptions() -> str:
     """Each exception with its place in the hierarchy."""
     rows = ((name, getattr(errors, name)) for name in errors.__all__)
-    table = ((f"`opwright.{name}`", _bases(error), _first(error)) for name, error in rows)
-    return f"# Errors\n\n{inspect.cleandoc(errors.__doc__ or '')}\n\n{_table(('error', 'is a', 'when'), table)}"
+    listed = ((f"`opwright.{name}`", _bases(error), _first(error)) for name, error in rows)
+    return f"# Errors\n\n{inspect.cleandoc(errors.__doc__ or '')}\n\n{table(('error', 'is a', 'when'), listed)}"
 
 
 def _bases(error: type[Exception]) -> str:
@@ -93,21 +84,21 @@ def _bases(error: type[Exception]) -> str:
 
 def checks() -> str:
     """Each check of `opwright check`."""
-    table = (
+    rows = (
         (f"`{check.name}`", check.group, "by name" if check.asked else check.level, _first(check.body))
         for check in all_checks().values()
     )
     return (
         "# Checks\n\nWhat `opwright check` tries ([how to use it](../check.md)), in the order in which it does. "
         "The level is the quickest run that a check is part of; one that runs `by name` is only run where it, or its "
-        "group, is asked for.\n\n" + _table(("check", "group", "level", "what holds"), table)
+        "group, is asked for.\n\n" + table(("check", "group", "level", "what holds"), rows)
     )
 
 
 def environment() -> str:
     """Each environment variable, and the levels of the log."""
-    ours = _table(("variable", "what it is"), ((f"`{name}`", text) for name, text in OURS.items()))
-    others = _table(("variable", "what it is"), ((f"`{name}`", text) for name, text in OTHERS.items()))
+    ours = table(("variable", "what it is"), ((f"`{name}`", text) for name, text in OURS.items()))
+    others = table(("variable", "what it is"), ((f"`{name}`", text) for name, text in OTHERS.items()))
     levels = ", ".join(f"`{level}`" for level in log.LEVELS)
     return (
         "# Environment variables\n\n[`opwright doctor`](../doctor.md) judges those that are set.\n\n"
@@ -120,7 +111,8 @@ def _first(documented: object) -> str:
     return inspect.cleandoc(inspect.getdoc(documented) or "").partition("\n")[0].replace("|", "\\|")
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A table in Markdown."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

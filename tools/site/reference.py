@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import catalogue  # beside this file
+import commands
 import headers
 import notation
 from mkdocs.config.defaults import MkDocsConfig
@@ -13,7 +14,7 @@ PAGES = {
     "notation": notation.page,
     "headers": headers.page,
     "python": catalogue.python,
-    "commands": catalogue.commands,
+    "commands": commands.page,
     "checks": catalogue.checks,
     "errors": catalogue.exceptions,
     "environment": catalogue.environment,
