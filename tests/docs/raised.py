@@ -16,6 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/opwright"
 GAP = "\0"
+_WITHIN = ".{0,120}?"
+"""What stands between two pieces of a quoted text: of the same line."""
 _CPP_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _ELSEWHERE = "scaffold"  # whose strings are other projects'
 
@@ -23,7 +25,7 @@ _ELSEWHERE = "scaffold"  # whose strings are other projects'
 def is_raised(text: str) -> bool:
     """Whether some message of the source can read so."""
     pieces = [piece for piece in (part.strip() for part in text.split("...")) if piece]
-    pattern = re.compile(".*?".join(re.escape(piece).replace(r"\ ", r"\s+") for piece in pieces), re.DOTALL)
+    pattern = re.compile(_WITHIN.join(re.escape(piece) for piece in pieces))
     return bool(pieces) and any(pattern.search(message) for message in messages())
 
 
