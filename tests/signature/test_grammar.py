@@ -61,8 +61,8 @@ def test_every_paragraph_has_an_example_or_is_about_words() -> None:
 
 
 def test_its_element_types_are_all_there_are() -> None:
-    (line,) = re.findall(r"^DTYPE: (.*)$", TEXT, re.MULTILINE)
-    assert sorted([*re.findall(r'"(\w+)"', line), "bool"]) == sorted(BY_NAME)
+    (rule,) = re.findall(r"^DTYPE: (.*(?:\n +\|.*)*)$", TEXT, re.MULTILINE)
+    assert sorted([*re.findall(r'"(\w+)"', rule), "bool"]) == sorted(BY_NAME)
 
 
 def test_signatures_of_the_examples_and_the_readme_are_in_it() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import inspect
+import re
 from collections.abc import Iterator
 
 import click
@@ -47,6 +49,4 @@ def _paragraph(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    for mark in "\\*_[|<":
-        text = text.replace(mark, f"\\{mark}")
-    return text
+    return re.sub(r"([\\*_[|])", r"\\\1", html.escape(text, quote=False))

@@ -32,4 +32,4 @@ def _part(paragraph: str) -> str:
     title, _, text = prose.partition(". ")
     shown = "\n".join(f"{example}\n    {schema(parse(example))}" for example in examples)
     examples_block = f"```text\n{shown}\n```\n" if examples else ""
-    return f"\n## {title.rstrip('.')}\n\n{text}\n\n```ebnf\n{rules}\n```\n\n{examples_block}"
+    return f"\n## {title.rstrip('.')}\n\n{text}\n\n```text\n{rules}\n```\n\n{examples_block}"
