@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from opwright.check.redrawn import redrawn
+
 if TYPE_CHECKING:
     from opwright.check.inputs import Arguments
     from opwright.check.subject import Subject
@@ -33,6 +35,8 @@ def reproducer(
     """
     lines = ["import torch", *subject.imports]
     lines += [f"{name} = {_value(value)}" for name, value in arguments.items()]
+    if any("torch.rand" in line for line in lines):
+        lines.insert(1, "torch.manual_seed(0)")
     names = [name if name in arguments else "None" for name in (param.name for param in subject.signature.inputs)]
     given = ", ".join(names + [f"{name}={value!r}" for name, value in subject.keywords(types).items()])
     for part, text in {"call": "{function}({arguments})", "function": subject.expression, "arguments": given}.items():
@@ -71,8 +75,8 @@ def _value(value: Any) -> str:
         return _literal(value)
     size = value.untyped_storage().nbytes() // value.element_size()
     if size > _MOST:
-        made = _drawn(value, value.shape)
-        return made if value.is_contiguous() else f"{_drawn(value, (size,))}{_strided(value)}"
+        made = redrawn(value, tuple(value.shape), _there(value))
+        return made if value.is_contiguous() else f"{redrawn(value, (size,), _there(value))}{_strided(value)}"
     storage = torch.as_strided(value.detach(), (size,), (1,), 0)
     return f"{_literal(storage)}{_strided(value)}"
 
@@ -85,17 +89,6 @@ def _literal(value: torch.Tensor) -> str:
     text = repr(value.detach().tolist()).replace("nan", 'float("nan")').replace("inf", 'float("inf")')
     made = f"torch.tensor({text}, dtype={value.dtype}{_there(value)})"
     return made if value.numel() else f"torch.empty({tuple(value.shape)}, dtype={value.dtype}{_there(value)})"
-
-
-def _drawn(value: torch.Tensor, shape: Any) -> str:
-    """For large ones: other values of the same range, since a finding in them is hardly one of values."""
-    shape, dtype, there = tuple(shape), value.dtype, _there(value)
-    if dtype is torch.bool:
-        return f"torch.rand({shape}{there}).lt(0.5)"
-    if dtype.is_floating_point:
-        return f"torch.rand({shape}, dtype=torch.float64{there}).mul(2).sub(1).to({dtype})"
-    low, high = (int(value.min()), int(value.max()) + 1) if value.numel() else (0, 1)
-    return f"torch.randint({low}, {high}, {shape}, dtype={dtype}{there})"
 
 
 def _there(value: torch.Tensor) -> str:
