@@ -85,6 +85,11 @@ def test_every_public_name(text: str) -> None:
         assert name in (*errors.__all__, "__version__") or f"opwright.{name}" in words(text), name
 
 
+@on("python")
+def test_no_role_of_sphinx_is_shown(text: str) -> None:
+    assert not re.findall(r":(?:attr|class|data|exc|func|meth|mod|obj):", text)
+
+
 @on("errors")
 def test_every_error(text: str) -> None:
     assert {f"opwright.{name}" for name in errors.__all__} <= words(text)

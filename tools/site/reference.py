@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import catalogue  # beside this file
 import commands
 import headers
 import notation
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
+ROLE = re.compile(r":(?:py:)?(?:attr|class|data|exc|func|meth|mod|obj):<code>~?")
 PAGES = {
     "index": catalogue.index,
     "notation": notation.page,
@@ -26,3 +30,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, text in PAGES.items():
         files.append(File.generated(config, f"reference/{name}.md", content=text()))
     return files
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Docstrings name what they mention by Sphinx's roles, which Markdown doesn't know."""
+    return ROLE.sub("<code>", html) if page.file.generated_by else html
