@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 import pickle
 import sys
@@ -18,6 +19,7 @@ from opwright.packaging import building, writing
 from opwright.packaging.config import Library
 from opwright.signature import DType
 from opwright.toolchain import find_compiler
+from opwright.toolchain.needs import needs
 from opwright.toolchain.variants import CAPABILITY, VARIANTS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -87,6 +89,18 @@ def test_what_was_not_compiled_is_named(ship: Ship) -> None:
         '  likely fix: convert the tensors; or, when the package is built: dtypes = [..., "float64"]'
     )
     assert {path.name for path in folder.glob("*.so")} == {"kernels.cpu.so"}
+
+
+@pytest.mark.skipif(find_compiler("c++").kind != "gcc", reason="what gcc calls in its own library")
+def test_halves_ask_for_no_newer_distribution(ship: Ship) -> None:
+    variants = ("avx2",) if find_compiler("c++").target.startswith("x86_64-linux") else ()
+    source = 'OPWRIGHT("smooth(x: T, c: T) -> (y: T)")\ntemplate <class T> T smooth(T x, T c) { return x + elu(c); }'
+    folder = ship("ship_halves.ops", source, dtypes=(DType.F16,), variants=variants)
+    asked = [names for file in folder.glob("*.so") for names in needs(file.read_bytes(), "it").versions.values()]
+    assert {*itertools.chain(*asked)} & {"GCC_12.0.0", "GCC_13.0.0", "GCC_14.0.0"} == set()
+    ops = imported("ship_halves.ops")
+    x = torch.randn(70).half()
+    torch.testing.assert_close(ops.smooth(x, x), x + torch.nn.functional.elu(x))
 
 
 def broken(name: str, match: str) -> None:

@@ -167,12 +167,22 @@ def options(library: Library, project: Path) -> Options:
         extra_cflags=library.extra_cflags,
         extra_cuda_cflags=library.extra_cuda_cflags,
         extra_ldflags=(
-            *(("-Wl,--strip-all",) if sys.platform == "linux" else ()),
+            *_for_any_linux(),
             *library.extra_ldflags,
             *searched,
             *(f"-l{name}" for name in library.libraries),
         ),
     )
+
+
+def _for_any_linux() -> tuple[str, ...]:
+    """Nothing but what is needed; and what gcc itself calls (conversions of halves) from its static library.
+
+    As shared, that is a libgcc as new as the compiler, which older distributions don't have.
+    """
+    if sys.platform != "linux":
+        return ()
+    return ("-Wl,--strip-all", *(("-lgcc",) if find_compiler("c++").kind == "gcc" else ()))
 
 
 @contextlib.contextmanager
