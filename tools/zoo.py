@@ -1,7 +1,8 @@
 """Checks every broken operator of tests/check/zoo, and every right twin; writes zoo/result.json.
 
-``--level quick|normal|thorough`` (normal). ``NAME ...``: only those; what was written of the others stays. The checks
-run in another process: what a broken kernel does to that one is told, and the others go on in a new one.
+``--level quick|normal|thorough`` (normal). ``NAME ...``: only those; what was written of the others stays. Each row is
+written as soon as it is there; ``--missing`` goes on with those that have none. The checks run in another process: what
+a broken kernel does to that one is told, and the others go on in a new one.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT))
 RESULT = ROOT / "tests/check/zoo/result.json"
 _HERE = "--here"
+_WRITING = Lock()
 
 
 def main() -> int:
@@ -30,6 +33,7 @@ def main() -> int:
     arguments.add_argument("names", nargs="*", metavar="NAME")
     arguments.add_argument("--level", default="normal", choices=["quick", "normal", "thorough"])
     arguments.add_argument("--jobs", default=1, type=int, help="how many processes")
+    arguments.add_argument("--missing", action="store_true", help="go on: only those without a row")
     arguments.add_argument(_HERE, action="store_true", help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.here:
@@ -37,24 +41,45 @@ def main() -> int:
             _tell(json.dumps(_checked(name, given.level)))
         return 0
     names = given.names or [member.name for member in MEMBERS]
+    if given.missing:
+        done = {row["name"] for row in _written()}
+        names = [name for name in names if name not in done]
+    elif not given.names:
+        _write([])
     with ThreadPoolExecutor(given.jobs) as pool:
-        parts = pool.map(lambda part: _all(part, given.level), (names[k :: given.jobs] for k in range(given.jobs)))
-    rows = sorted((row for part in parts for row in part), key=lambda row: names.index(row["name"]))
-    if given.names and RESULT.exists():
-        before = {row["name"]: row for row in json.loads(RESULT.read_text())["rows"]}
-        again = before | {row["name"]: row for row in rows}
-        rows = [again[member.name] for member in MEMBERS if member.name in again]
-    result = _counted(rows)
+        list(pool.map(lambda part: _all(part, given.level), (names[k :: given.jobs] for k in range(given.jobs))))
+    result = json.loads(RESULT.read_text())
     _tell(", ".join(f"{key}: {value}" for key, value in result.items() if key != "rows"))
-    RESULT.write_text(json.dumps(result, indent=1) + "\n")
-    return int(not result["named"] == result["passed"] == len(rows))
+    return int(not result["named"] == result["passed"] == len(MEMBERS))
 
 
-def _all(names: list[str], level: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    while len(rows) < len(names):
-        rows += map(_shown, _apart(names[len(rows) :], level))
-    return rows
+def _all(names: list[str], level: str) -> None:
+    done = 0
+    while done < len(names):
+        for row in _apart(names[done:], level):
+            _shown(row)
+            _keep(row)
+            done += 1
+
+
+def _keep(row: dict[str, Any]) -> None:
+    """Write it beside the others, instead of an older one of that name."""
+    with _WRITING:
+        _write([*(each for each in _written() if each["name"] != row["name"]), row])
+
+
+def _written() -> list[dict[str, Any]]:
+    return list(json.loads(RESULT.read_text())["rows"]) if RESULT.exists() else []
+
+
+def _write(rows: list[dict[str, Any]]) -> None:
+    from tests.check.zoo.members import MEMBERS
+
+    names = [member.name for member in MEMBERS]  # whose order the rows have; one that is gone has none
+    rows = sorted((row for row in rows if row["name"] in names), key=lambda row: names.index(row["name"]))
+    part = RESULT.with_suffix(".part")
+    part.write_text(json.dumps(_counted(rows), indent=1) + "\n")
+    part.replace(RESULT)
 
 
 def _apart(names: list[str], level: str) -> Iterator[dict[str, Any]]:
@@ -119,11 +144,10 @@ def _counted(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
+def _shown(row: dict[str, Any]) -> None:
     right = "ok " if row["named"] and row["twin"] else "BAD"
     more = "".join(f"\n    {row[key]}" for key in ("twin_findings", "crash") if row.get(key))
     _tell(f"{right} {row['name']}: expected {row['expected']}, found {', '.join(row.get('kinds', ()))}{more}")
-    return row
 
 
 def _tell(text: str) -> None:
