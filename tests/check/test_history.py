@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from itertools import count, repeat
 
+import pytest
 import torch
 from torch import Tensor
 
 import opwright
-from opwright.check import Report
+from opwright.check import Report, heap
 from opwright.check.checks.far import spread
 from opwright.check.heap import in_use
 from opwright.check.inputs import at_odd_address
@@ -85,3 +87,20 @@ def test_the_heap_is_counted_to_the_byte() -> None:
     assert after is not None
     assert 400_000 <= after - before <= 600_000
     del kept
+
+
+@pytest.mark.parametrize(("grows", "kinds"), [((0, 9000, 0), set()), ((0, *repeat(9000, 9)), {"leaks"})])
+def test_a_leak_never_ends(monkeypatch: pytest.MonkeyPatch, grows: tuple[int, ...], kinds: set[str]) -> None:
+    """The heap that one round leaves larger, and the next one doesn't, is chance, however little time there was."""
+    used, number = [0], count()
+
+    def counted(_device: str) -> int:
+        asked = next(number)
+        used[0] += grows[asked // 2] if asked % 2 else 0
+        return used[0]
+
+    monkeypatch.setattr(heap, "in_use", counted)
+    monkeypatch.setattr("opwright.check.context.Context.late", True)
+    report = checked(lambda x: x + 1, "leaks")
+    assert report.kinds == kinds, report
+    assert next(number) == 2 * len(grows)

@@ -141,6 +141,33 @@ def test_a_sum_may_be_taken_one_by_one(seed: int) -> None:
     assert report.ok, report
 
 
+def in_float64(x: Tensor, w: Tensor) -> Tensor:
+    """Doesn't show where a sum in the operator's type overflows."""
+    return (x.double() * w.double()).sum()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("seed", [12, 18, 20])
+def test_a_sum_may_be_taken_one_by_one_beside_a_reference_in_float64(seed: int) -> None:
+    """The largest float64 and its negative; minus infinity on the way to infinity; infinity on the way to a number."""
+    options: dict[str, Any] = {"only": ("agreement",), "level": "quick", "seed": seed, **_DOT}
+    report = opwright.check(one_by_one, in_float64, **options)
+    assert report.ok, report
+    assert not opwright.check(lambda x, w: 1.001 * one_by_one(x, w), in_float64, **options).ok
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_mean_may_overflow_on_the_way() -> None:
+    def mean(x: Tensor) -> Tensor:
+        return one_by_one(x, torch.ones_like(x)) / x.numel()
+
+    signature = "m(x: T[N]) -> (s: T[]) where T in (f32)"
+    report = opwright.check(
+        mean, lambda x: x.double().mean(), signature=signature, only=("agreement",), level="quick", seed=5
+    )
+    assert report.ok, report
+
+
 @pytest.mark.parametrize("lacking", [lambda n: n % 2, lambda n: n // 100])
 def test_a_sum_that_lacks_a_term_is_wrong(lacking: Callable[[int], int]) -> None:
     """The last one of an odd number; of many, a hundredth."""

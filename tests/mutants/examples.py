@@ -109,11 +109,12 @@ def softplus(x: Tensor, beta: float, threshold: float) -> Tensor:
 
 
 def histogram(x: Tensor, bins: int, low: float, high: float) -> Tensor:
-    """By the definition: bins of one width, the last one with its upper edge."""
+    """By the definition: bins of one width, the last one with its upper edge, which is rounded as the numbers are."""
     if low >= high:
         raise ValueError("low isn't less than high")
-    inside = x[(x >= low) & (x <= high)]
-    place = ((inside - low) / (high - low) * bins).long().clamp(max=bins - 1)
+    near = x.float()
+    inside = x[(near >= torch.tensor(low).float()) & (near <= torch.tensor(high).float())]
+    place = ((inside - low) / (high - low) * bins).long().clamp(min=0, max=bins - 1)
     return torch.bincount(place, minlength=bins) if bins else torch.zeros(0, dtype=torch.int64)
 
 

@@ -94,9 +94,11 @@ def _summed_halfway(
 ) -> tuple[torch.Tensor, ...]:
     """`expected`, but what was got where a sum overflows in one order of its terms, and not in another.
 
-    That it may do where it would if all terms were finite and positive.
+    That it may do where it would if all terms were finite and positive. The reference may sum in float64, whatever it
+    is given, and give the mean: then the sum is as many times as large as it has terms.
     """
-    most, itself = most_elements(arguments), computed_in(arguments) == torch.float64  # as the reference's own sums do
+    kind = computed_in(arguments)
+    most, itself = most_elements(arguments), kind == torch.float64  # as the reference's own sums do
     lost = [
         ~torch.isfinite(one) & (itself | ~torch.isnan(other)) & (one.numel() < most)
         if _comparable(one, other)
@@ -106,13 +108,13 @@ def _summed_halfway(
     if not any(bool(each.any()) for each in lost):
         return tuple(expected)
     try:
-        sizes = (
-            subject.referred({name: _size(value) for name, value in arguments.items()}, computed_in(arguments)) or ()
-        )
+        sizes = subject.referred({name: _size(value) for name, value in arguments.items()}, kind) or ()
     except BadReferenceError:  # it doesn't take those: nothing is excused
         return tuple(expected)
     return tuple(
-        torch.where(each & ~torch.isfinite(size), one.to(other.dtype), other) if size.shape == one.shape else other
+        torch.where(each & ~torch.isfinite((size * (most // one.numel())).to(kind)), one.to(other.dtype), other)
+        if size.shape == one.shape and one.numel()
+        else other
         for one, other, size, each in zip(got, expected, sizes, lost, strict=True)
     )
 
@@ -157,7 +159,7 @@ def _comparable(got: torch.Tensor, *others: torch.Tensor) -> bool:
 
 
 def _moved(arguments: Arguments, by: float, draw: int) -> Arguments:
-    """Each floating number another one, by a share of a few times `by`; 0 as it is."""
+    """Each floating number another one, by a share of a few times `by`; 0 as it is. No finite one becomes infinite."""
     generator = torch.Generator().manual_seed(draw)
 
     def moved(value: Any) -> Any:
@@ -165,6 +167,8 @@ def _moved(arguments: Arguments, by: float, draw: int) -> Arguments:
             return copied(value)
         drawn = torch.randint(0, 2 * _MOST, value.shape, generator=generator, dtype=torch.float64)
         steps = torch.where(drawn < _MOST, drawn - _MOST, drawn - _MOST + 1).to(value.device)
-        return value.to(torch.float64) * (1 + by * steps)
+        wide = value.to(torch.float64)
+        there = wide * (1 + by * steps)
+        return torch.where(torch.isinf(there), wide * (1 - by * steps.abs()), there)
 
     return {name: moved(value) for name, value in arguments.items()}
