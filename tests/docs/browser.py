@@ -6,13 +6,17 @@ import contextlib
 import functools
 import http.server
 import json
+import re
 import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urldefrag
 
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
 
 WIDTHS = {"desktop": 1280, "phone": 390}
 FLAGS = """
@@ -79,6 +83,25 @@ def look(site: Path, folder: Path) -> list[str]:
         seen = {address + name: _visit(driver, address, name) for name in names}
     wrong = [finding for _, findings in seen.values() for finding in findings]
     return wrong + [finding for page in seen for finding in _dead(page, address, seen, site)]
+
+
+def search(site: Path, folder: Path, questions: list[str]) -> list[list[str]]:
+    """The pages that the site's search finds for each question, best first."""
+    found = []
+    with served(site) as address, chromium(folder) as driver:
+        for question in questions:
+            driver.get(f"{address}index.html?q={quote(question)}")
+            WebDriverWait(driver, 20).until(_is_done)
+            links = driver.find_elements(By.CLASS_NAME, "md-search-result__link")
+            pages = [str(link.get_attribute("href")).removeprefix(address) for link in links]
+            found.append([urldefrag(page)[0].partition("?")[0] for page in pages])
+    return found
+
+
+def _is_done(driver: Chrome) -> bool:
+    """Whether the search says how much it has found."""
+    said = driver.find_element(By.CLASS_NAME, "md-search-result__meta").text
+    return bool(re.match("[0-9]|No ", said))
 
 
 def _visit(driver: Chrome, address: str, name: str) -> tuple[dict[str, Any], list[str]]:

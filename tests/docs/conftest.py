@@ -19,3 +19,35 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+TRANSLATED_SITE = f"""
+site_name: a site
+use_directory_urls: false
+theme: {{name: material, font: false}}
+plugins: [{{search: {{lang: [en, ko, zh], separator: "[\\\\s\\\\u200b]+"}}}}, awesome-nav]
+hooks: ["{ROOT}/tools/site/languages.py"]
+validation: {{links: {{anchors: warn}}}}
+"""
+TRANSLATED = {
+    "index.md": "# Home\n\n[begin](tutorial/index.md)",
+    "tutorial/index.md": "# Tutorial\n\n[one](1.md#place)",
+    "tutorial/1.md": "# One\n\n## Place",
+    "tutorial/index.ko.md": "# 튜토리얼\n\n그래디언트를 검사합니다 [one](1.md#장소) [home](../index.md)",
+    "tutorial/1.ko.md": "# 하나\n\n## 장소 {#장소}",
+    "tutorial/index.zh.md": "# 教程\n\n检查梯度是否正确 [one](1.md#place)",
+}
+
+
+@pytest.fixture(scope="session")
+def translated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("languages")
+    (folder / "mkdocs.yml").write_text(TRANSLATED_SITE + "markdown_extensions: [attr_list]\n")
+    for name, text in TRANSLATED.items():
+        (folder / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "docs" / name).write_text(text)
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / "site"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.browser import look, programs
+from tests.docs.browser import look, programs, search
 
 pytestmark = [
     pytest.mark.slow,
@@ -17,6 +17,20 @@ PAGE = '<!DOCTYPE html><meta name="viewport" content="width=device-width"><link 
 
 def test_the_site_is_well_on_a_desktop_and_a_phone(site: Path, tmp_path: Path) -> None:
     assert not look(site, tmp_path)
+
+
+def test_the_search_finds(site: Path, tmp_path: Path) -> None:
+    headers, check, nothing = search(site, tmp_path, ["parallel_for", "gradgradcheck", "zzzzqqqq"])
+    assert "reference/headers.html" in headers
+    assert "reference/checks.html" in check
+    assert not nothing
+
+
+def test_the_search_finds_words_of_other_languages(translated: Path, tmp_path: Path) -> None:
+    assert search(translated, tmp_path, ["그래디언트", "梯度"]) == [
+        ["tutorial/index.ko.html"],
+        ["tutorial/index.zh.html"],
+    ]
 
 
 def test_what_is_broken_is_found(tmp_path: Path) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
+import rjieba
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 LANGUAGES = {"en": "English", "ko": "한국어", "zh": "中文"}
+CHINESE = re.compile(r"[\u4e00-\u9fff]{2,}")
 LINK = re.compile(r"\]\((?P<path>[^()\s#:]+)\.md(?=[)#])")
 
 
@@ -50,3 +55,19 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
         {"name": LANGUAGES[name], "link": file.url, "lang": name} for name, file in there.items() if len(there) > 1
     ]
     return context
+
+
+@event_priority(-100)  # when the search has written its index
+def on_post_build(config: MkDocsConfig) -> None:
+    """Chinese has no spaces between words, which are all that a search finds: the index is given some."""
+    path = Path(config.site_dir, "search/search_index.json")
+    if path.is_file():
+        index = json.loads(path.read_text(encoding="utf-8"))
+        for entry in index["docs"]:
+            entry.update({name: in_words(entry[name]) for name in ("title", "text")})
+        path.write_text(json.dumps(index, separators=(",", ":")), encoding="utf-8")
+
+
+def in_words(text: str) -> str:
+    """The text with a space that isn't seen between Chinese words."""
+    return CHINESE.sub(lambda run: "\u200b".join(rjieba.cut(run[0])), text)
