@@ -134,6 +134,14 @@ def test_a_translation_has_the_blocks_of_its_original(document: Path) -> None:
     assert BLOCK.findall(document.read_text()) == BLOCK.findall(original.read_text())
 
 
+@pytest.mark.parametrize("language", ["ko", "zh"])
+def test_the_tutorial_is_there_in_every_language(language: str) -> None:
+    pages = [path for path in DOCUMENTS if path.parent.name == "tutorial"]
+    assert pages
+    for path in pages:
+        assert path.with_suffix(f".{language}.md") in TRANSLATIONS, path
+
+
 def test_the_measured_table_is_that_of_the_results() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools/readme_table.py"), "--check"], check=False, env=dict(os.environ)
