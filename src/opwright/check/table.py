@@ -12,9 +12,6 @@ from rich.table import Table
 if TYPE_CHECKING:
     from opwright.check.report import Report
 
-WIDTH = 120
-"""Columns where nobody says how wide the terminal is."""
-
 _STYLES = {"passed": "green", "failed": "bold red", "error": "bold red", "skipped": "yellow"}
 
 
@@ -51,8 +48,8 @@ def summary(report: Report) -> str:
 
 
 def plain(report: Report) -> str:
-    """The report as text without colours."""
-    console = Console(file=io.StringIO(), width=WIDTH, color_system=None, force_terminal=False)
+    """The report as text without colours, 120 columns wide."""
+    console = Console(file=io.StringIO(), width=120, color_system=None, force_terminal=False)
     show(report, console)
     text: str = console.file.getvalue()  # type: ignore[attr-defined] # it is the StringIO
     return text

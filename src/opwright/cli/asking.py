@@ -12,6 +12,8 @@ from rich.console import Console
 from opwright.errors import OpwrightError, SignatureError, SourceError
 
 TERMINAL = Path("-")
+WIDTH = 120
+"""Columns of a table where nobody says how wide the terminal is."""
 
 Told = Callable[[str, int, int], None]
 """Called with what begins, how much is done, and how much there is."""

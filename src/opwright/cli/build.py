@@ -14,6 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import opwright.cuda  # noqa: F401 - its back ends are found
+from opwright.cli.asking import WIDTH, console_beside
 from opwright.cli.completing import backends
 from opwright.codegen import DerivedSource, KernelSource, instance_name
 from opwright.codegen.backends import find_backend
@@ -91,7 +92,7 @@ def command(
     wanted = [d for d in DType if d.value in dtypes]
     sources = collect(files, options, ops or None, backend=find_backend(backend) if backend else None)
     jobs = [job for source in sources for job in _jobs(source, backend is not None) if _wanted(job.types, wanted)]
-    console = Console()
+    console = console_beside(WIDTH)
     table = Table("source", "element types", "time", "library")
     with unwound_by_signals(), _progress(console) as progress:
         results = _build_all(jobs, progress)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from opwright.cli.asking import TERMINAL, Told, console_beside, progress, require_folders, usage
+from opwright.cli.asking import TERMINAL, WIDTH, Told, console_beside, progress, require_folders, usage
 from opwright.cli.completing import files_and_operators
 
 if TYPE_CHECKING:
@@ -74,8 +74,6 @@ def command(
     if not targets:
         raise click.UsageError("expected a source file, or an operator as module:name or file.py:name")
     require_folders(json_, junit)
-    from opwright.check.table import WIDTH
-
     console = console_beside(WIDTH, json=json_, junit=junit)
     report, stopped = _checked(
         targets, console, reference=reference, signature=signature or None, level=level, only=only, skip=skip,

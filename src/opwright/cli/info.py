@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from opwright.cli.asking import WIDTH, console_beside
 from opwright.cli.loops import vectorized
 from opwright.codegen import KernelSource
 from opwright.codegen.collect import collect
@@ -33,7 +34,7 @@ def command(files: tuple[Path, ...], ops: tuple[str, ...]) -> None:
     Needs no PyTorch. The loops of pointwise operators are compiled, to see whether the compiler vectorises them; where
     there is no compiler, that is what is said of them.
     """
-    console = Console()
+    console = console_beside(WIDTH)
     sources = collect(files, Options(), ops or None)
     kernels = [kernel for source in sources for kernel in source.source.kernels]
     for kernel in kernels:
