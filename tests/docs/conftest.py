@@ -6,19 +6,29 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The documentation, built; a warning, as of a link that leads nowhere, is an error."""
-    folder = tmp_path_factory.mktemp("site")
-    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    """The documentation, built once for all of pytest's processes."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "documentation"
+    with FileLock(f"{folder}.lock"):
+        if not folder.is_dir():
+            build(ROOT, folder)
     return folder
+
+
+def build(project: Path, folder: Path) -> None:
+    """Build a site; a warning, as of a link that leads nowhere, is an error, and leaves none."""
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", f"{folder}.new"]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    os.replace(f"{folder}.new", folder)
 
 
 TRANSLATED_SITE = f"""
@@ -46,8 +56,5 @@ def translated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in TRANSLATED.items():
         (folder / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "docs" / name).write_text(text)
-    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    build(folder, folder / "site")
     return folder / "site"

@@ -32,6 +32,11 @@ def test_the_selector_leads_to_the_same_page(translated: Path) -> None:
     assert not selector(translated / "index.html")
 
 
+def test_the_theme_has_no_reason_to_ask_for_other_sites(translated: Path) -> None:
+    for path in translated.glob("**/*.html"):
+        assert 'rel="alternate"' not in path.read_text(), path
+
+
 def test_links_lead_to_translations_where_there_are_any(translated: Path) -> None:
     assert 'href="1.ko.html#장소"' in (translated / "tutorial/index.ko.html").read_text()
     assert 'href="1.html#place"' in (translated / "tutorial/index.zh.html").read_text()

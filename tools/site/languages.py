@@ -71,3 +71,8 @@ def on_post_build(config: MkDocsConfig) -> None:
 def in_words(text: str) -> str:
     """The text with a space that isn't seen between Chinese words."""
     return CHINESE.sub(lambda run: "\u200b".join(rjieba.cut(run[0])), text)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Of links that are for sites with an address the theme makes questions for a list of pages: without them."""
+    return re.sub(r'\s*<link rel="alternate"[^>]*>', "", output)
