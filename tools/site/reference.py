@@ -33,5 +33,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Docstrings name what they mention by Sphinx's roles, which Markdown doesn't know."""
-    return ROLE.sub("<code>", html) if page.file.generated_by else html
+    """Docstrings have Sphinx's roles, and `::` before what is shown as it is, which Markdown doesn't know."""
+    if not page.file.generated_by:
+        return html
+    return ROLE.sub("<code>", html).replace("<p>::</p>", "").replace("::</p>", ":</p>")
