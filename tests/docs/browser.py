@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urldefrag
+from urllib.parse import quote, unquote, urldefrag
 
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.common.by import By
@@ -138,7 +138,7 @@ def _told(driver: Chrome, address: str) -> Iterator[str]:
 def _dead(page: str, address: str, seen: dict[str, tuple[dict[str, Any], list[str]]], site: Path) -> Iterator[str]:
     """Links of a page to what isn't in the site, or isn't at that place."""
     for link in sorted({link for link in seen[page][0]["links"] if link.startswith(address)}):
-        target, _, place = link.partition("#")
+        target, _, place = unquote(link).partition("#")
         target += "index.html" if target.endswith("/") else ""
         there = target in seen or (site / target.removeprefix(address)).is_file()
         if not there or (place and target in seen and place not in seen[target][0]["places"]):

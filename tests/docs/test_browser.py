@@ -36,7 +36,9 @@ def test_the_search_finds_words_of_other_languages(translated: Path, tmp_path: P
 def test_what_is_broken_is_found(tmp_path: Path) -> None:
     site = tmp_path / "site"
     (site / "folder").mkdir(parents=True)
-    (site / "index.html").write_text(PAGE + '<p id="here"><a href="folder/">x</a><a href="#here">x</a>')
+    (site / "index.html").write_text(
+        PAGE + '<p id="here"><a href="folder/">x</a><a href="#here">x</a><a href="#여기">x</a><p id="여기">'
+    )
     (site / "folder/index.html").write_text(PAGE + '<a href="../index.html#here">x</a>')
     (site / "a.html").write_text(PAGE + '<a href="gone.html">x</a><a href="index.html#gone">x</a><a href="gone/">x</a>')
     (site / "b.html").write_text(PAGE + '<img src="data:image/png;base64,AAAA" alt="">')
