@@ -162,3 +162,24 @@ def test_containers(notation: opwright.Operators) -> None:
     assert [line.partition("(")[0] for line in text[2:]] == list(notation)
     assert dir(notation) == sorted(notation)
     assert "overloadpacket" not in pydoc.plain(pydoc.render_doc(notation))
+
+
+FUNCTIONS = """
+int other(int x) { return x; }
+/// Scales and adds,
+/// in place.
+static inline
+void own_saxpy(long n, float a, const float *x, float *y) {
+  for (long i = 0; i < n; i++) y[i] += a * x[i];
+}
+/// Of another one.
+int another;
+void own_twice(long n, float *y) { for (long i = 0; i < n; i++) y[i] *= 2; }
+"""
+
+
+def test_functions_without_a_mark_have_their_comments(write: Callable[..., Path]) -> None:
+    texts = ["own_saxpy(n: int, a: float, x: f32[n], y: f32[n]!)", "own_twice(n: int, y: f32[n]!)"]
+    ops = opwright.load(write(FUNCTIONS, "documented_functions.c"), ops=texts)
+    assert (ops.own_saxpy.__doc__ or "").split("\n\n")[1] == "Scales and adds,\nin place."
+    assert "Of another" not in (ops.own_twice.__doc__ or "")

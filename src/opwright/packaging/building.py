@@ -92,7 +92,7 @@ def signatures(found: Sequence[KernelSource]) -> list[Signature]:
 
 def comments(found: Sequence[KernelSource]) -> dict[str, str]:
     """What the authors say of operators, where they do."""
-    every = {k.signature.name: comment(k, each.text) for each in found for k in each.source.kernels}
+    every = {k.signature.name: comment(k, each.path, each.text) for each in found for k in each.source.kernels}
     return {name: words for name, words in every.items() if words}
 
 

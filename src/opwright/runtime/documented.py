@@ -36,7 +36,7 @@ _GENERIC = re.compile(r"(Optional|List)\[(\w+)\]")
 def written(sources: Iterable[KernelSource]) -> dict[str, tuple[str, str]]:
     """By operator: what its author says of it, and where it is written."""
     return {
-        kernel.signature.name: (comment(kernel, source.text), f"{kernel.path}:{kernel.line}")
+        kernel.signature.name: (comment(kernel, source.path, source.text), f"{kernel.path}:{kernel.line}")
         for source in sources
         for kernel in source.source.kernels
     }
