@@ -42,6 +42,8 @@ def test_options_that_would_do_nothing() -> None:
         opwright.check(torch.neg, signature=SIGNATURE, sanitize=("thread",))
     with pytest.raises(ValueError, match="ulp=-1, expected 0 or more"):
         opwright.check(torch.neg, signature=SIGNATURE, ulp=-1)
+    with pytest.raises(ValueError, match="eps=0, expected a step above 0"):
+        opwright.check(torch.neg, signature=SIGNATURE, eps=0)
 
 
 @pytest.mark.parametrize(

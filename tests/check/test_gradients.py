@@ -337,3 +337,9 @@ def test_examples_pass(name: str) -> None:
 def test_larger_examples_pass(name: str) -> None:
     report = check(EXAMPLES / name / f"{name}.cpp", only=("gradients",), level="quick")
     assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("op", [torch.sqrt, torch.rsqrt, torch.acos])
+def test_where_a_result_is_nan_nothing_is_wrong_elsewhere(op: Any) -> None:
+    report = checked(op, POINT)
+    assert report.ok, str(report)

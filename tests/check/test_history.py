@@ -44,6 +44,17 @@ def test_what_keeps_the_largest_number_keeps_state() -> None:
     assert "where one with other numbers was between" in report.findings[0].message
 
 
+def test_what_knows_arguments_by_their_address_keeps_state() -> None:
+    known: dict[tuple[int, int], Tensor] = {}
+
+    def cached(x: Tensor) -> Tensor:
+        return known.setdefault((0, x.numel()), 2 * x).to(x.dtype)  # as if each had the address of the one before
+
+    report = checked(cached, "history")
+    assert report.kinds == {"keeps-state"}
+    assert "after one with other numbers, of the same sizes" in report.findings[0].message
+
+
 def test_chance_is_no_state() -> None:
     def random(x: Tensor) -> Tensor:
         return x + int.from_bytes(os.urandom(2), "little")

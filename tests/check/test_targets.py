@@ -90,3 +90,10 @@ def test_a_files_reference_is_the_operators_of_its_name(write: Write) -> None:
     says = r"has 2 operators, times, thrice; the reference 'neg' has the name of none of them\n  likely fix: check one"
     with pytest.raises(SourceError, match=says):
         subjects(path, reference=torch.neg)
+
+
+def test_a_function_of_a_file_is_called_by_its_apply(tmp_path: Path) -> None:
+    path = tmp_path / "has_a_function.py"
+    path.write_text("import torch\nclass Twice(torch.autograd.Function):\n    pass\n")
+    (subject,) = subjects(f"{path}:Twice", signature="f(x: f32[N]) -> (y: f32[N])")
+    assert subject.expression == "has_a_function.Twice.apply"

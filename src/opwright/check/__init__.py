@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -70,7 +71,7 @@ def check(
         ModuleNotFoundError: hypothesis isn't installed.
         TypeError: `straight_through` is one string.
         ValueError: there is no such check, level or sanitizer; no such device here, or not for what is checked; an
-            option that would do nothing; `ulp` is negative.
+            option that would do nothing; `ulp` is negative, or `eps` is no step.
     """
     if level not in ("quick", "normal", "thorough"):
         raise ValueError(f"check() got level={level!r}, expected 'quick', 'normal' or 'thorough'")
@@ -78,6 +79,8 @@ def check(
         raise TypeError(f"check() got straight_through={straight_through!r}, expected names: ({straight_through!r},)")
     if ulp is not None and not ulp >= 0:
         raise ValueError(f"check() got ulp={ulp!r}, expected 0 or more units of the last place")
+    if eps is not None and not 0 < eps < math.inf:
+        raise ValueError(f"check() got eps={eps!r}, expected a step above 0")
     wanted = tuple(sanitize.split(",") if isinstance(sanitize, str) else sanitize)
     also = adding(wanted)
     tensors = of_tensors(device)

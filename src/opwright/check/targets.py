@@ -114,7 +114,7 @@ def _named(
         imports: tuple[str, ...] = ("import sys", f"sys.path.insert(0, {folder!r})", f"import {where}")
     else:
         imports = (f"import {where}",)
-    one = f"{where}.{attribute}"
+    one = f"{where}.{attribute}.apply" if _is_function(target) else f"{where}.{attribute}"
     return [replace(s, imports=imports, expression=one if len(found) == 1 else f"{one}.{s.name}") for s in found]
 
 

@@ -130,7 +130,7 @@ def _findings(point: Point, jacobian: Analytical, seed: int) -> Iterator[Off]:
         got = vjp(results, leaves, vectors)
         for name, value in got.items():
             expected, size = _product(jacobian, kept, name)
-            allowed = max(1e-9, _ROUNDINGS * point.precision) * (size + size.mean() if size.numel() else size) + 1e-12
+            allowed = max(1e-9, _ROUNDINGS * point.precision) * (size + _mean(size)) + 1e-12
             wrong = ~((value.reshape(-1).double().cpu() - expected).abs() <= allowed) & torch.isfinite(expected)
             if bool(wrong.any()):
                 yield Off(what, _explained(what, name, int(wrong.sum()), value.numel()))
@@ -155,6 +155,12 @@ def _product(jacobian: Analytical, vectors: Tensors, name: str) -> tuple[torch.T
     terms = [(v.reshape(-1).double().cpu(), jacobian.values[result, name]) for result, v in vectors.items()]
     total = torch.stack([v @ block for v, block in terms]).sum(0)
     return total, torch.stack([v.abs() @ block.abs() for v, block in terms]).sum(0)
+
+
+def _mean(size: torch.Tensor) -> float:
+    """Of what is finite: an element where there is no derivative says nothing of the others."""
+    finite = size[torch.isfinite(size)]
+    return float(finite.mean()) if finite.numel() else 0.0
 
 
 def traced(point: Point, leaves: Tensors) -> dict[str, torch.Tensor]:

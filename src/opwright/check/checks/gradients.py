@@ -143,7 +143,7 @@ def _story(search: Search) -> Story | None:
         if point.precision > torch.finfo(torch.float64).eps and choices:
             wide = search.point(case, case.arguments(torch.float64))
             points += [wide] if wide else []
-        return story(points, eps or _GRADCHECK_EPS)
+        return story(points, _GRADCHECK_EPS if eps is None else eps)
     return None
 
 

@@ -17,6 +17,9 @@ from opwright.check.registry import register
 from opwright.check.report import Finding
 
 _SIZES = (3, 2, 5, 1, 17)
+_REPEATED = "the same call gives another result the next time: something is kept"
+_BETWEEN = "the same call gives another result where one with other numbers was between: something is kept"
+_AFTER = "a call gives another result after one with other numbers, of the same sizes: something is kept"
 _CALLS = {"quick": 6, "normal": 15, "thorough": 200}
 
 
@@ -28,17 +31,25 @@ def history(context: Context) -> Iterator[Finding]:
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         del arguments
         other = replace(case, seed=case.seed + 1, values="wide")
-        repeated = "the same call gives another result the next time: something is kept"
-        between = "the same call gives another result where one with other numbers was between: something is kept"
         with contextlib.suppress(TimeoutError):
-            for calls, message in (([case, case, case], repeated), ([case, other, case], between)):
-                if found := _kept(context, calls, message):
-                    return found
+            return _kept(context, [case, case, case], _REPEATED) or _between(context, case, other)
         return None
 
     if finding := context.find(judge, sizes=_SIZES, examples=_CALLS[context.level]):
         yield finding
     context.detail = f"{context.tried} calls, repeated, and with another one between"
+
+
+def _between(context: Context, case: Case, other: Case) -> Finding | None:
+    """What is wrong with two calls that differ in their numbers, for the second one or, again, the first one."""
+    seen = _digests(context, [case, other, case]).split(" ")
+    if len(seen) == 3 and seen[0] != seen[2]:
+        return _kept(context, [case, other, case], _BETWEEN)
+    alone = _digests(context, [other])
+    if len(seen) != 3 or seen[1] == alone or not all(map(_is_digest, [alone, *seen])):
+        return None
+    same = _digests(context, [other]) == alone and _digests(context, [case, other, case]).split(" ") == seen
+    return Finding("keeps-state", _AFTER) if same else None
 
 
 def _kept(context: Context, calls: Sequence[Case], message: str) -> Finding | None:

@@ -76,8 +76,10 @@ def element_types(context: Context) -> Iterator[Finding]:
         finding = context.find(judge, types=types, sizes=_SMALL, examples=_each(context, others))
         finding = finding or context.find(judge, types=types, sizes=_LARGE, max_numel=1 << 18, examples=3)
         if finding:
-            kind = finding.kind if finding.kind in ("wrong-dtype", "wrong-results") else "wrong-element-type"
+            kind = finding.kind if finding.kind in ("wrong-dtype", "wrong-results", "raises") else "wrong-element-type"
             yield Finding(kind, f"for {_named(types)}: {finding.message}", finding.reproducer)
+            if kind == "raises":  # it may be the widest one's call, which all are compared with
+                return
     context.detail = f"{context.tried} calls of {len(others)} element types against {_named(widest)}"
 
 
