@@ -92,6 +92,7 @@ def test_causes_of_a_loader_s_refusal(said: str, fix: str) -> None:
     assert explain.import_problem("a", "something else", lambda: "", torch) is None
 
 
+@pytest.mark.slow
 def test_a_module_under_another_name(source: Callable[..., Path]) -> None:
     path = source("int f() { return 1; }" + MODULE.replace("TORCH_EXTENSION_NAME", "other"))
     with pytest.raises(ImportError, match=r"defines the module other, expected mine\n  likely fix: .*name='other'"):

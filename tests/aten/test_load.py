@@ -197,6 +197,7 @@ def test_a_program_with_pytorch(tmp_path: Path) -> None:
     assert subprocess.run([str(where)], capture_output=True, text=True, check=True).stdout == "[3, 2]!"
 
 
+@pytest.mark.slow
 def test_what_registers_operators(tmp_path: Path) -> None:
     """By its own function, and by `opwright.load`, which sees what it is."""
     path = tmp_path / "registered.cpp"
