@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,8 @@ import pytest
 from torch import Tensor
 
 import opwright
+from opwright.check import first, watch
+from opwright.check.alone import BusyError, survived
 
 KERNEL = """
 OPWRIGHT("times(x: f32[N]) -> (y: f32[N])")
@@ -68,8 +72,44 @@ def test_what_always_raises_hasnt_passed() -> None:
 
     every = ("history", "forward mode", "gradient types", "single gradients", "far elements", "layouts")
     report = opwright.check(broken, signature=SIGNATURE, level="quick", only=every)
-    assert not report.ok
-    assert "raises" in report.kinds
-    assert not [outcome.check for outcome in report if outcome.status == "passed"]
-    skipped = next(outcome for outcome in report if outcome.check == "history")
-    assert skipped.detail == "no call succeeded: ValueError: no such luck"
+    (finding,) = report.findings
+    assert (finding.kind, finding.message) == ("raises", "no call succeeded: ValueError: no such luck")
+    assert "broken(x)" in finding.reproducer
+    assert {(outcome.status, outcome.detail) for outcome in report.outcomes[1:]} == {("skipped", finding.message)}
+
+
+def test_what_loops_without_end_is_a_finding(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(first.SECONDS, "quick", 2.0)
+    path = write(KERNEL.format(more="for (volatile bool on = true; on;) {}"), "loops.cpp")
+    report = opwright.check(path, level="quick", only=("values",))
+    (finding,) = report.findings
+    assert finding.kind == "doesnt-return"
+    assert finding.message == "a call hasn't returned within 2 s, in a copy of the process"
+    assert "ops.times(" in finding.reproducer
+    assert {outcome.status for outcome in report.outcomes[1:]} == {"skipped"}
+
+
+def test_what_waits_isnt_known_to_loop() -> None:
+    def waiting() -> str:
+        signal.pause()
+        return ""
+
+    with pytest.raises(TimeoutError) as error:
+        survived(waiting, 0.3)
+    assert not isinstance(error.value, BusyError)
+
+
+def test_a_call_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(watch, "SECONDS", 0.2)
+
+    def slow(x: Tensor) -> Tensor:
+        if x.shape[0] == 3:
+            time.sleep(0.5)
+        return 2 * x
+
+    opwright.check(slow, signature=SIGNATURE, level="quick", only=("layouts",), seed=1)
+    said = re.findall(r"opwright check: (.*)", capfd.readouterr().err)
+    kinds = ("float32", "float64")
+    told = {f"f: layouts: a call hasn't returned for 0.2 s, with x: {kind} of shape (3,)" for kind in kinds}
+    assert said
+    assert set(said) <= told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +13,11 @@ import torch
 from torch import Tensor
 
 import opwright
+from opwright.check.compare import difference
 from opwright.check.context import Context
+from opwright.check.reference import overflowed
 from opwright.check.report import Finding
+from opwright.check.results import unexcused
 from opwright.check.targets import subjects
 
 
@@ -176,6 +181,89 @@ def test_a_sum_that_lacks_a_term_is_wrong(lacking: Callable[[int], int]) -> None
         return (x * w)[: x.shape[0] - lacking(x.shape[0])].sum()
 
     assert not opwright.check(wrong, lambda x, w: (x * w).sum(), only=("agreement",), level="quick", **_DOT).ok
+
+
+def mean(x: Tensor) -> Tensor:
+    """Summed one by one, and rounded after each term."""
+    return torch.tensor(np.cumsum(x.numpy())[-1]) / x.numel()
+
+
+def variance(x: Tensor) -> Tensor:
+    return mean((x - mean(x)) ** 2)
+
+
+def normed(x: Tensor) -> Tensor:
+    return (x - mean(x)) / torch.sqrt(variance(x) + 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("function", "wrong", "kinds"),
+    [
+        (variance, variance, set()),
+        (normed, normed, set()),
+        (lambda x: x.exp() / mean(x.exp()), lambda x: x.exp() / mean(x.exp()), set()),
+        (lambda x: x * 2, lambda x: x * 2.01, {"wrong-value"}),
+        (lambda x: (x > x[0]).to(x.dtype), lambda x: (x >= x[0]).to(x.dtype), {"wrong-value"}),
+    ],
+)
+@pytest.mark.parametrize("number", [0.1, 0.3, -0.7])
+def test_equal_numbers_may_be_summed_one_by_one(
+    function: Callable[[Tensor], Tensor], wrong: Callable[[Tensor], Tensor], kinds: set[str], number: float
+) -> None:
+    """All are rounded the same way; a jump, or a factor, is wrong for those, too."""
+    (subject,) = subjects(wrong, signature="v(x: T[...]) -> (y: T[...])")
+    x = torch.tensor(number).expand(8209)
+    got, expected = (wrong(x),), (function(x.double()),)
+    finding = unexcused(Context(subject), got, expected, "it", {"x": x}, lambda moved: (function(moved["x"]),))
+    assert {finding.kind if finding else ""} - {""} == kinds
+
+
+@pytest.mark.parametrize(("number", "excused"), [(1e300, True), (float("inf"), False)])
+def test_a_reference_that_overflows_itself_is_no_judge_of_signs(number: float, excused: bool) -> None:
+    """It can't widen float64 any more; where nothing overflows, it judges."""
+    (subject,) = subjects(torch.square, reference=lambda x: -(x * x), signature="v(x: T[N]) -> (y: T[N])")
+    x = torch.full((2,), number, dtype=torch.float64)
+    got, expected = (torch.square(x),), subject.referred({"x": x}) or ()
+    assert torch.equal(overflowed(subject, {"x": x}, got, expected)[0], got[0]) is excused
+
+
+def test_what_is_divided_by_an_overflow_is_not_compared() -> None:
+    """In float32 the reference's own square is infinite, and its quotient zero."""
+    (subject,) = subjects(torch.neg, reference=lambda x: x / (x * x).sqrt(), signature="v(x: T[N]) -> (y: T[N])")
+    x, got = torch.tensor([1e30, 1.0]), (torch.tensor([float("nan"), float("nan")]),)
+    expected = overflowed(subject, {"x": x}, got, subject.referred({"x": x}) or ())[0]
+    assert torch.equal(expected.isnan(), torch.tensor([True, False]))
+
+
+def test_what_a_reference_refuses_isnt_compared() -> None:
+    """The others are; what it refuses altogether is said, once."""
+
+    def refusing(x: Tensor) -> Tensor:
+        if not x.numel():
+            raise ValueError("nothing\nat all")
+        return 2 * x
+
+    options: dict[str, Any] = {"signature": "t(x: T[N]) -> (y: T[N])", "only": ("agreement",), "level": "quick"}
+    (outcome,) = opwright.check(lambda x: 2 * x, refusing, **options)
+    assert outcome.status == "passed"
+    assert re.search(r" of them the reference raised, the first time: .* raised ValueError: nothing$", outcome.detail)
+    assert opwright.check(lambda x: 3 * x, refusing, **options).kinds == {"wrong-value"}
+
+
+def test_a_warning_is_shown_once() -> None:
+    def warning(x: Tensor) -> Tensor:
+        warnings.warn("too old", UserWarning, stacklevel=1)
+        return 2 * x
+
+    with pytest.warns(UserWarning, match="too old") as caught:
+        opwright.check(lambda x: 2 * x, warning, signature="t(x: T[N]) -> (y: T[N])", only=("values",), level="quick")
+    assert len([each for each in caught if "too old" in str(each.message)]) == 1
+
+
+def test_how_far_off_zero_is_a_number() -> None:
+    found = difference(torch.tensor([0.25, 0.0]), torch.zeros(2, dtype=torch.float64))
+    assert str(found) == "element [0] is 0.25, expected 0 (0.25 off); 1 of 2 elements are wrong"
+    assert "ulp off" in str(difference(torch.tensor([1.01]), torch.ones(1, dtype=torch.float64)))
 
 
 def test_a_search_ends_with_its_time() -> None:

@@ -11,6 +11,8 @@ import torch
 ULP: Mapping[torch.dtype, float] = {torch.float64: 64.0, torch.float32: 64.0, torch.float16: 8.0, torch.bfloat16: 8.0}
 """What is allowed: kernels compute halves in float and round once; others round at every step."""
 _FLOAT64 = torch.finfo(torch.float64).eps
+_MOST_ULP = 4 / _FLOAT64
+"""What is expected is nothing beside what is so many units off."""
 _DIGITS, _DIGITS_OF_64_BITS = 9, 17
 """They tell a float32, and a float64, from all others."""
 
@@ -49,11 +51,19 @@ class Difference:
     def __str__(self) -> str:
         """One sentence."""
         place = ", ".join(map(str, self.index))
-        off = f"{self.ulp:.3g} ulp off" if self.ulp != float("inf") else "not of the same kind"
         return (
-            f"element [{place}] is {self._shown(self.got)}, expected {self._shown(self.expected)} ({off}); "
+            f"element [{place}] is {self._shown(self.got)}, expected {self._shown(self.expected)} ({self._off}); "
             f"{self.count} of {self.total} elements are wrong"
         )
+
+    @property
+    def _off(self) -> str:
+        """Where all numbers should be zero, units of the last place are next to nothing."""
+        if self.ulp == float("inf"):
+            return "not of the same kind"
+        if self.ulp > _MOST_ULP:
+            return f"{abs(self.got - self.expected):.3g} off"
+        return f"{self.ulp:.3g} ulp off"
 
     def _shown(self, number: float) -> str:
         """With no more digits than it takes to read the same number."""

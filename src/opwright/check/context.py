@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import Any
 
-from opwright.check.inputs import Arguments, Case, cases
+from opwright.check.inputs import Arguments, Case, cases, positional
 from opwright.check.registry import Level, Skipped
 from opwright.check.report import Finding
 from opwright.check.reproducer import reproducer
-from opwright.check.returned import BadReferenceError, WrongResultsError
+from opwright.check.returned import BadReferenceError, WrongResultsError, called_with
 from opwright.check.subject import Subject
+from opwright.check.watch import calling
 from opwright.errors import KernelError
 from opwright.signature import DType
 
@@ -53,6 +54,8 @@ class Context:
         detail: what was compared, for the report; a check writes it.
         tried: how many calls were drawn.
         refused: how many of them the kernel's own check refused, and with what words it did.
+        unreferred: for how many of them the reference raised, and what is to be said of each.
+        judgements: how many were judged.
     """
 
     subject: Subject
@@ -63,6 +66,8 @@ class Context:
     detail: str = ""
     tried: int = 0
     refused: list[str] = field(default_factory=list)
+    unreferred: list[str] = field(default_factory=list)
+    judgements: int = 0
 
     def __post_init__(self) -> None:
         """The time begins to run."""
@@ -196,16 +201,18 @@ class Context:
         return replace(finding, reproducer=text)
 
     def judged(self, judge: Judge, case: Case) -> Finding | None:
-        """What `judge` finds in one call; an error is a finding as well, unless the kernel refuses the call."""
+        """What `judge` finds in one call; an error is a finding as well, unless the kernel refuses the call.
+
+        What a reference raises is none, either, as long as it takes other calls.
+        """
+        signature = self.subject.signature
         try:
-            return judge(case, case.arguments())
+            with calling(lambda: called_with(signature, positional(signature, case.arguments()))):
+                found = judge(case, case.arguments())
         except Skipped:
             raise
         except BadReferenceError as error:
-            if isinstance(error.__cause__, Exception) and is_refusal(error.__cause__):
-                self.refused.append(str(error.__cause__))
-                return None
-            return Finding("bad-reference", str(error))
+            return self._unreferred(error)
         except WrongResultsError as error:
             return Finding("wrong-results", str(error))
         except Exception as error:  # noqa: BLE001 - whatever an operator raises for a call that fits its signature
@@ -214,6 +221,17 @@ class Context:
                 self.refused.append(text)
                 return None
             return Finding("raises", f"a call that fits the signature raised {type(error).__name__}: {text}")
+        self.judgements += 1
+        return found
+
+    def _unreferred(self, error: BadReferenceError) -> Finding | None:
+        if error.__cause__ is None:  # what it returns is nothing to compare with
+            return Finding("bad-reference", str(error))
+        if isinstance(error.__cause__, Exception) and is_refusal(error.__cause__):
+            self.refused.append(str(error.__cause__))
+        else:
+            self.unreferred.append(str(error))
+        return None
 
     def run_types(self) -> list[dict[str, DType]]:
         """The element types that a quick run tries: all of them, unless there are more than it has time for."""

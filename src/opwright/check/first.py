@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from opwright.check.alone import KILLED, survived
+from opwright.check.alone import KILLED, BusyError, survived
 from opwright.check.context import DRAWN, Context, is_refusal
 from opwright.check.inputs import Case
+from opwright.check.registry import Level
 from opwright.check.report import Finding
 from opwright.check.reproducer import reproducer
+from opwright.check.returned import WrongResultsError
 from opwright.codegen import instance_name
 from opwright.errors import ToolchainError
 from opwright.signature import DType, sample
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from opwright.check.subject import Subject
     from opwright.codegen import KernelSource
+
+SECONDS: Mapping[Level, float] = {"quick": 20.0, "normal": 60.0, "thorough": 300.0}
+"""How long a first call may compute."""
+_NO_CALL = "no call succeeded: "
 
 
 def unbuildable(subject: Subject) -> Finding | None:
@@ -45,8 +50,8 @@ def _refused(source: KernelSource, types: dict[str, DType], device: str) -> str:
     return ""
 
 
-def unsurvivable(subject: Subject) -> Finding | None:
-    """The call that ends the process, tried in a copy of it; None where one of each element type comes back.
+def unsurvivable(subject: Subject, level: Level) -> Finding | None:
+    """The call that ends the process or doesn't return, tried in a copy; None where one of each element type does.
 
     Only what Opwright built is tried: others' functions may wait in a copy for threads that it hasn't got.
     """
@@ -54,23 +59,44 @@ def unsurvivable(subject: Subject) -> Finding | None:
         return None
     for types in subject.signature.instances():
         case = next(_drawn(subject, types))
-        with contextlib.suppress(TimeoutError):
-            if (said := survived(partial(_call, subject, case))).startswith(KILLED):
+        try:
+            if (said := survived(partial(_call, subject, case), SECONDS[level])).startswith(KILLED):
                 return crashed(subject, case, said)
+        except BusyError:
+            text = f"a call hasn't returned within {SECONDS[level]:g} s, in a copy of the process"
+            return Finding("doesnt-return", text, _shown(subject, case), harmful=True)
+        except TimeoutError:
+            pass
     return None
 
 
-def uncallable(subject: Subject) -> str:
+def told(finding: Finding) -> str:
+    """What `uncallable` found, in a line."""
+    return _NO_CALL + finding.message.partition("\n")[0].removeprefix(_NO_CALL)
+
+
+def uncallable(subject: Subject) -> Finding | None:
     """The first error, where no call succeeds; compiles every element type, so that it takes no check's time."""
-    first, succeeded = "", False
+    first: Finding | None = None
+    succeeded = False
     for types in subject.signature.instances():
         for case in islice(_drawn(subject, types), 1 if first or succeeded else DRAWN):
             error = _error(subject, case)
             succeeded = succeeded or error is None or is_refusal(error)
             if error is None:
                 break
-            first = first or f"{type(error).__name__}: {error}"
-    return "" if succeeded else first
+            first = first or _raised(subject, case, error)
+    return None if succeeded else first
+
+
+def _raised(subject: Subject, case: Case, error: Exception) -> Finding:
+    if isinstance(error, WrongResultsError):
+        return Finding("wrong-results", str(error), _shown(subject, case))
+    return Finding("raises", f"{_NO_CALL}{type(error).__name__}: {error}", _shown(subject, case))
+
+
+def _shown(subject: Subject, case: Case) -> str:
+    return reproducer(subject, case.arguments(), types=case.sample.binding.types)
 
 
 def _error(subject: Subject, case: Case) -> Exception | None:
@@ -83,8 +109,8 @@ def _error(subject: Subject, case: Case) -> Exception | None:
 
 def crashed(subject: Subject, case: Case, said: str, where: str = "") -> Finding:
     """The finding for a call that ended a copy of this process; `said` is what `survived` gave."""
-    text = reproducer(subject, case.arguments(), types=case.sample.binding.types)
-    return Finding("crashes", f"{where}a copy of the process that calls it is {said}", text, harmful=True)
+    text = f"{where}a copy of the process that calls it is {said}"
+    return Finding("crashes", text, _shown(subject, case), harmful=True)
 
 
 def killed(context: Context, case: Case, said: str, where: str = "") -> Finding | None:

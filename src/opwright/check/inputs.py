@@ -125,6 +125,22 @@ def most_elements(arguments: Arguments) -> int:
     return max((value.numel() for value in arguments.values() if isinstance(value, torch.Tensor)), default=0)
 
 
+def most_equal(arguments: Arguments) -> int:
+    """How many numbers are the same, at most, along the axes on which a floating tensor doesn't change.
+
+    Those are expanded ones, mostly; a copy of such a tensor has no strides that would say so.
+    """
+    tensors = [
+        value.detach() for value in arguments.values() if isinstance(value, torch.Tensor) and value.is_floating_point()
+    ]
+    return max((math.prod(_constant(value)) for value in tensors), default=1)
+
+
+def _constant(value: torch.Tensor) -> list[int]:
+    """The lengths of the axes along which a tensor doesn't change."""
+    return [n for axis, n in enumerate(value.shape) if n > 1 and bool((value == value.narrow(axis, 0, 1)).all())]
+
+
 def positional(signature: Signature, arguments: Mapping[str, Any]) -> list[Any]:
     """The arguments in the signature's order, None for a generator."""
     return [arguments.get(param.name) for param in signature.inputs]

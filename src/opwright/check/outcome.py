@@ -17,6 +17,7 @@ def outcome(check: Check, context: Context) -> Outcome:
         made.status = "failed" if made.findings else "passed"
         made.detail = context.detail or (f"{context.tried} calls" if context.tried else "")
         _tell_refusals(made, context)
+        _tell_unreferred(made, context)
     except Skipped as reason:
         made.status, made.detail = "skipped", str(reason)
     except Exception as error:  # noqa: BLE001 - one check's failure doesn't keep the others from running
@@ -36,7 +37,8 @@ def _tell_refusals(made: Outcome, context: Context) -> None:
         made.detail += f"; the kernel refused {count} of them"
 
 
-def tell_failures(made: Outcome, error: str) -> None:
-    """Where every first call failed, a check that has found nothing has compared nothing."""
-    if error and made.status == "passed":
-        made.status, made.detail = "skipped", f"no call succeeded: {error}"
+def _tell_unreferred(made: Outcome, context: Context) -> None:
+    """How many calls the reference didn't take; where it took none, that is a finding."""
+    if context.unreferred and context.judgements:
+        first = context.unreferred[0].partition("\n")[0]
+        made.detail += f"; for {len(context.unreferred)} of them the reference raised, the first time: {first}"

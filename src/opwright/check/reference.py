@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from opwright.check.compare import ULP, distance
-from opwright.check.inputs import Arguments, all_copied, copied, most_elements
+from opwright.check.inputs import Arguments, all_copied, copied, most_elements, most_equal
 from opwright.check.returned import BadReferenceError
 from opwright.check.subject import Subject
 
@@ -47,8 +47,9 @@ def overflowed(
     kind = computed_in(arguments)
     narrow = subject.referred(all_copied(arguments), kind) or ()
     expected = _summed_halfway(subject, arguments, got, expected)
-    itself = kind == torch.float64 and _any_huge(arguments)  # then it may be the reference that overflows
-    return tuple(_overflowed(*each, itself=itself) for each in zip(got, expected, narrow, strict=False))
+    huge = _any_huge(arguments)
+    itself = huge and kind == torch.float64  # then it may be the reference that overflows
+    return tuple(_overflowed(*each, huge=huge, itself=itself) for each in zip(got, expected, narrow, strict=False))
 
 
 def excused(
@@ -61,10 +62,15 @@ def excused(
         arguments: the call's, with their values before it.
         got: the results, and what was overwritten.
         expected: what `refer` gives for `arguments`.
+
+    Where one has many equal numbers, as expanded ones do, it is changed by as many units as a sum of them, one by one,
+    may lose: then all terms are rounded the same way, and what is left of x minus the mean is that error.
     """
     eps = torch.finfo(computed_in(arguments)).eps
     near, far = (_reached(refer, arguments, expected, times * eps) for times in (1, _FAR))
-    every = zip(got, expected, near, far, strict=False)
+    long = max(1.0, most_equal(arguments) / 2 / _MOST)
+    near_sums = near if long == 1 else _reached(refer, arguments, expected, long * eps)
+    every = zip(got, expected, near, far, near_sums, strict=False)
     return tuple(_ill_conditioned(one, other, *steps) for one, other, *steps in every)
 
 
@@ -74,17 +80,24 @@ def computed_in(arguments: Arguments) -> torch.dtype:
     return functools.reduce(torch.promote_types, [k for k in kinds if k.is_floating_point], torch.float32)
 
 
-def _overflowed(got: torch.Tensor, expected: torch.Tensor, narrow: torch.Tensor, *, itself: bool) -> torch.Tensor:
+def _overflowed(
+    got: torch.Tensor, expected: torch.Tensor, narrow: torch.Tensor, *, huge: bool, itself: bool
+) -> torch.Tensor:
     """3 x - y is minus infinity where x is the largest number and y infinite; in the type of x it is NaN.
 
-    `narrow` is what the reference gives in the type in which the operator computes; `itself`: whether what it gives in
-    float64 may be infinite or NaN for no other reason.
+    `narrow` is what the reference gives in the type in which the operator computes; `huge`: whether it may be another
+    number because something overflowed halfway, and what was divided by that is zero; `itself`: whether what it gives
+    in float64 may be infinite, with either sign, or NaN for no other reason.
     """
     if not _comparable(got, expected, narrow):
         return expected
     same = distance(got, narrow) <= ULP.get(got.dtype, 64.0)
     lost = torch.isfinite(expected) & ~torch.isfinite(narrow)  # nobody can tell then in which way
-    lost |= itself & torch.isfinite(got) & ~torch.isfinite(expected)
+    off = (narrow.to(expected.dtype) - expected).abs() > ULP[torch.float32] * torch.finfo(
+        narrow.dtype
+    ).eps * expected.abs()
+    lost |= huge & torch.isfinite(expected) & off
+    lost |= itself & ~torch.isfinite(expected)
     wide = got.to(expected.dtype)
     return torch.where((same | lost) & (wide != expected), wide, expected)
 
@@ -136,15 +149,19 @@ def _reached(refer: Refer, arguments: Arguments, expected: Sequence[torch.Tensor
     return found
 
 
-def _ill_conditioned(got: torch.Tensor, expected: torch.Tensor, near: torch.Tensor, far: torch.Tensor) -> torch.Tensor:
+def _ill_conditioned(
+    got: torch.Tensor, expected: torch.Tensor, near: torch.Tensor, far: torch.Tensor, near_sums: torch.Tensor
+) -> torch.Tensor:
     """`near` and `far` say how far the reference goes where the arguments are other ones in their last places.
 
     Where a function jumps, both are the same: on which side of the jump a number lies is no matter of rounding.
+    `near_sums`: as `near`, where equal numbers may have been summed one by one, which are all rounded the same way.
     """
     if not _comparable(got, expected):
         return expected
     wide = got.to(expected.dtype)
-    excused = ((wide - expected).abs() <= _ROUNDINGS * near) & (far >= _GROWS * near) & torch.isfinite(near)
+    reach = torch.maximum(near, near_sums)
+    excused = ((wide - expected).abs() <= _ROUNDINGS * reach) & (far >= _GROWS * near) & torch.isfinite(reach)
     return torch.where(excused & (wide != expected), wide, expected)  # equal zeros may have different signs
 
 

@@ -12,7 +12,7 @@ import torch
 
 from opwright.check.compare import ULP, difference, other_zeros
 from opwright.check.context import Context
-from opwright.check.inputs import Arguments, Case, copied, most_elements
+from opwright.check.inputs import Arguments, Case, copied, most_elements, most_equal
 from opwright.check.points import dense
 from opwright.check.reference import Refer, excused
 from opwright.check.registry import Body, Skipped
@@ -35,6 +35,10 @@ def referring(body: Body) -> Body:
                 yield replace(found, reproducer="") if found.kind == "bad-reference" else found
         except BadReferenceError as error:  # from outside of what is judged call by call
             yield Finding("bad-reference", str(error))
+            return
+        if context.unreferred and not context.judgements:
+            context.subject.blamed.append(context.unreferred[0])
+            yield Finding("bad-reference", context.unreferred[0])
 
     return checked
 
@@ -92,7 +96,11 @@ def unexcused(
     asked = context.options.get("ulp")
     if found is None or found.kind == "wrong-shape" or (asked is not None and asked < 1):
         return found
-    return differing(context, got, excused(refer, arguments, got, expected), against, allowed, arguments)
+    try:
+        expected = excused(refer, arguments, got, expected)
+    except BadReferenceError:  # it doesn't take those: nothing is excused
+        return found
+    return differing(context, got, expected, against, allowed, arguments)
 
 
 def as_called(context: Context, case: Case) -> Refer:
@@ -110,9 +118,10 @@ def summed(result: torch.Tensor, arguments: Arguments, allowed: float | None = N
     """Ulp that a result may be off, `allowed`, or as many as one that has fewer elements than an argument may lose.
 
     A sum of n terms that are added one by one is off by (n - 1) / 2 ulp of the sum of their sizes, at most (Higham, The
-    accuracy of floating point summation, 1993). It is nearly so where all are the same, as in an expanded argument.
+    accuracy of floating point summation, 1993). It is nearly so where all are the same, as in an expanded argument:
+    what is divided by such a sum is off by as much, however many results there are.
     """
-    terms = most_elements(arguments) // max(1, result.numel())
+    terms = max(most_elements(arguments) // max(1, result.numel()), most_equal(arguments))
     if terms < 2 or result.dtype not in (torch.float32, torch.float64):  # halves are summed as float
         return allowed
     return max(ULP[result.dtype] if allowed is None else allowed, terms / 2)

@@ -8,11 +8,13 @@ from typing import Any
 
 from opwright.check.asked import only_for_cuda
 from opwright.check.context import Context
-from opwright.check.first import unbuildable, uncallable, unsurvivable
-from opwright.check.outcome import outcome, tell_failures
+from opwright.check.first import told, unbuildable, uncallable, unsurvivable
+from opwright.check.outcome import outcome
 from opwright.check.registry import Check, Level, chosen
 from opwright.check.report import Finding, Outcome, Report
 from opwright.check.subject import Subject
+from opwright.check.warned import warned_once
+from opwright.check.watch import now, watching
 
 BUDGET: Mapping[Level, float] = {"quick": 8.0, "normal": 45.0, "thorough": 8 * 3600.0}
 """Seconds for one operator; compilers and PyTorch's own checks, which can't be hurried, may take longer."""
@@ -53,9 +55,10 @@ def run(
     checks = chosen(level, tuple(only), tuple(skip), tuple(also))
     every = _Run(checks, level, seed, options or {}, progress, len(subjects) * len(checks), Report(level=level))
     try:
-        for subject in subjects:
-            if not every.of(subject):
-                break
+        with warned_once(), watching():
+            for subject in subjects:
+                if not every.of(subject):
+                    break
     except KeyboardInterrupt:
         raise Interrupted(every.report) from None
     return every.report
@@ -85,19 +88,6 @@ def _require() -> None:
         raise ModuleNotFoundError(text, name="hypothesis") from None
 
 
-@dataclass
-class _First:
-    """What came of an operator's first calls.
-
-    Attributes:
-        done: whether they were made.
-        error: the first one's error, where no call succeeded.
-    """
-
-    done: bool = False
-    error: str = ""
-
-
 @dataclass(frozen=True)
 class _Run:
     """All checks of all operators."""
@@ -112,16 +102,15 @@ class _Run:
 
     def of(self, subject: Subject) -> bool:
         """The checks of one operator; false where nothing more is to be done."""
-        why, first = self._built(subject), _First()
+        why, called = self._built(subject), False
         for check in self.checks:
-            if not why and not check.apart and not first.done:
-                why = self._called(subject, first)
+            if not why and not check.apart and not called:
+                why, called = self._called(subject), True
             if why:
                 self.report.outcomes.append(Outcome(subject.name, check.name, "skipped", detail=why))
                 continue
             self._tell(subject, check.name)
             made = outcome(check, self._context(subject, check))
-            tell_failures(made, first.error)
             self.report.outcomes.append(made)
             why = _harm(made)
             if self.options.get("fail_fast") and not self.report.ok:
@@ -136,13 +125,14 @@ class _Run:
         finding = unbuildable(subject)
         return self._failed(subject, "build", finding, "it can't be built") if finding else ""
 
-    def _called(self, subject: Subject, first: _First) -> str:
+    def _called(self, subject: Subject) -> str:
         """Why it isn't called in this process; before it is for the first time."""
         self._tell(subject, "first calls")
-        first.done = True
-        if finding := unsurvivable(subject):
-            return self._failed(subject, "first calls", finding, "it isn't called in this process: that ends it")
-        first.error = uncallable(subject)
+        if finding := unsurvivable(subject, self.level):
+            what = "doesn't return" if finding.kind == "doesnt-return" else "ends it"
+            return self._failed(subject, "first calls", finding, f"it isn't called in this process: that {what}")
+        if finding := uncallable(subject):
+            return self._failed(subject, "first calls", finding, told(finding))
         return ""
 
     def _failed(self, subject: Subject, check: str, finding: Finding, why: str) -> str:
@@ -156,6 +146,7 @@ class _Run:
         return Context(subject, self.level, self.seed, seconds, self.options)
 
     def _tell(self, subject: Subject, what: str) -> None:
+        now(f"{subject.name}: {what}")
         if self.progress:
             self.progress(subject.name, what, len(self.report.outcomes), self.total)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from opwright.check.inputs import positional
-from opwright.check.returned import of_operator, of_reference
+from opwright.check.returned import called_with, of_operator, of_reference
+from opwright.check.watch import calling
 from opwright.signature import DType, Signature, TensorParam
 from opwright.signature.wiring import BACKWARD, GRAD
 
@@ -63,7 +64,9 @@ class Subject:
         Raises:
             WrongResultsError: it returns something else than its signature says.
         """
-        made = self.function(*positional(self.signature, arguments), **self.keywords(types))
+        given = positional(self.signature, arguments)
+        with calling(lambda: called_with(self.signature, given)):
+            made = self.function(*given, **self.keywords(types))
         return of_operator(made, self.signature, [arguments.get(t.name) for t in self.signature.mutated])
 
     def keywords(self, types: Mapping[str, DType] | None) -> dict[str, Any]:
