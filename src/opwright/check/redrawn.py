@@ -6,7 +6,7 @@ import math
 
 import torch
 
-_HUGE, _LITTLE = 1e4, 1e-4
+_HUGE, _LITTLE = 1e4, 1e-12
 """Beyond the one, or closer to zero than the other, a number stands out: it isn't of the range that others are of."""
 _LOOKED_AT = 1 << 20
 """Elements that are looked at."""
