@@ -15,7 +15,7 @@ from torch import Tensor
 import opwright
 from opwright.check.compare import difference
 from opwright.check.context import Context
-from opwright.check.reference import overflowed
+from opwright.check.reference import excused, overflowed
 from opwright.check.report import Finding
 from opwright.check.results import unexcused
 from opwright.check.targets import subjects
@@ -233,6 +233,24 @@ def test_what_is_divided_by_an_overflow_is_not_compared() -> None:
     x, got = torch.tensor([1e30, 1.0]), (torch.tensor([float("nan"), float("nan")]),)
     expected = overflowed(subject, {"x": x}, got, subject.referred({"x": x}) or ())[0]
     assert torch.equal(expected.isnan(), torch.tensor([True, False]))
+
+
+def test_what_indices_collect_may_be_rounded_to_its_own_type_each_time() -> None:
+    def refer(given: dict[str, Any]) -> list[Tensor]:
+        return [given["x"].double().sum().reshape(1)]
+
+    def judged(x: Tensor, got: Tensor) -> bool:
+        arguments = {"at": torch.zeros(len(x), dtype=torch.int64), "x": x}
+        (expected,) = excused(refer, arguments, [got], refer(arguments))
+        return difference(got, expected) is None
+
+    for seed in range(20):
+        x = (torch.rand(33, generator=torch.Generator().manual_seed(seed)) * 2 - 1).half()
+        got = torch.zeros(1).half()
+        for one in x:
+            got += one
+        assert judged(x, got), seed
+    assert not judged(torch.tensor([0.5, 0.25]).half(), torch.tensor([0.5]).half())  # a term is missing
 
 
 def test_what_a_reference_refuses_isnt_compared() -> None:

@@ -136,6 +136,13 @@ def most_equal(arguments: Arguments) -> int:
     return max((math.prod(_constant(value)) for value in tensors), default=1)
 
 
+def most_collected(arguments: Arguments) -> int:
+    """How often the most frequent whole number of a tensor is in it: an index, whose element may get as many terms."""
+    tensors = [value.detach() for value in arguments.values() if isinstance(value, torch.Tensor) and value.numel()]
+    whole = [value for value in tensors if not value.is_floating_point() and value.dtype != torch.bool]
+    return max((int(value.unique(return_counts=True)[1].max()) for value in whole if not value.is_complex()), default=1)
+
+
 def _constant(value: torch.Tensor) -> list[int]:
     """The lengths of the axes along which a tensor doesn't change."""
     return [n for axis, n in enumerate(value.shape) if n > 1 and bool((value == value.narrow(axis, 0, 1)).all())]

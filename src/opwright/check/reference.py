@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from opwright.check.compare import ULP, distance
-from opwright.check.inputs import Arguments, all_copied, copied, most_elements, most_equal
+from opwright.check.inputs import Arguments, all_copied, copied, most_collected, most_elements, most_equal
 from opwright.check.returned import BadReferenceError
 from opwright.check.subject import Subject
 
@@ -68,10 +68,22 @@ def excused(
     """
     eps = torch.finfo(computed_in(arguments)).eps
     near, far = (_reached(refer, arguments, expected, times * eps) for times in (1, _FAR))
-    long = max(1.0, most_equal(arguments) / 2 / _MOST)
-    near_sums = near if long == 1 else _reached(refer, arguments, expected, long * eps)
+    summed = _of_sums(arguments, eps)
+    near_sums = near if summed == eps else _reached(refer, arguments, expected, summed)
     every = zip(got, expected, near, far, near_sums, strict=False)
     return tuple(_ill_conditioned(one, other, *steps) for one, other, *steps in every)
+
+
+def _of_sums(arguments: Arguments, eps: float) -> float:
+    """By which share of it the terms of a sum are changed: of n terms by n / 2 units of the last place, at most.
+
+    What is added to the elements of an overwritten tensor, where indices say, is rounded to its own type each time,
+    which may be a half; other sums are taken in the type that is computed in, whose unit is `eps`.
+    """
+    collected = most_collected(arguments)
+    kinds = [v.dtype for v in arguments.values() if isinstance(v, torch.Tensor) and v.is_floating_point()]
+    own = max((torch.finfo(kind).eps for kind in kinds), default=eps) if collected > 1 else eps
+    return max(eps, most_equal(arguments) / 2 / _MOST * eps, collected / 2 / _MOST * own)
 
 
 def computed_in(arguments: Arguments) -> torch.dtype:
