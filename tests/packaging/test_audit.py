@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
+import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -32,6 +34,15 @@ FACTS = {
 Make = Callable[..., Path]
 
 
+@functools.cache
+def compiled(text: str, *words: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder, "f.c"), Path(folder, "f.so")
+        source.write_text(text)
+        subprocess.run([find_compiler("c").path, "-shared", "-fPIC", source, "-o", library, *words], check=True)
+        return library.read_bytes()
+
+
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
     """Write a wheel: ``make(text of C, *words for the compiler, tag=, facts=, requires=, files=)``."""
@@ -45,12 +56,9 @@ def make(tmp_path: Path) -> Make:
         python: str = "",
         files: Mapping[str, bytes] | None = None,
     ) -> Path:
-        source, library = tmp_path / "f.c", tmp_path / "f.so"
-        source.write_text(text)
-        subprocess.run([find_compiler("c").path, "-shared", "-fPIC", source, "-o", library, *words], check=True)
         metadata = "Metadata-Version: 2.1\nName: p\nVersion: 1.0\n" + "".join(f"Requires-Dist: {r}\n" for r in requires)
         metadata += f"Requires-Python: {python}\n" * bool(python)
-        inside = {"p/ops/f.cpu.so": library.read_bytes(), "p-1.0.dist-info/METADATA": metadata.encode()}
+        inside = {"p/ops/f.cpu.so": compiled(text, *words), "p-1.0.dist-info/METADATA": metadata.encode()}
         if facts is not None:
             inside["p/ops/library.json"] = json.dumps(facts).encode()
         path = tmp_path / f"p-1.0-{tag}.whl"
@@ -120,6 +128,30 @@ BROKEN: list[tuple[dict[str, Any], list[str], list[tuple[str, str]]]] = [
         {"facts": None, "files": {"p/ops/library.json": b"{"}},
         [],
         [("p/ops", "library.json can't be read: Expecting property name enclosed in double quotes: line 1 column 2")],
+    ),
+    *(
+        ({"facts": {**FACTS, key: value}}, [], [("p/ops", "library.json can't be read: it isn't what Opwright writes")])
+        for key, value in [
+            ("format", "one"),
+            ("format", True),
+            ("libraries", ["a"]),
+            ("libraries", {"f.cpu": "f.cpu.so"}),
+            ("libraries", {"f.cpu": {"default": 1}}),
+            ("kernels", None),
+            ("kernels", {"f": ["cpu"]}),
+            ("dtypes", "f32"),
+            ("dtypes", [1]),
+        ]
+    ),
+    (  # what can't be judged hasn't passed; nothing else of it is read
+        {"facts": {"format": 2, "libraries": 1}},
+        [],
+        [("p/ops", "a newer Opwright built it (format 2): this one can't judge it")],
+    ),
+    (
+        {"files": {"p/other.so": b"\x7fELF\x02\x01" + bytes(20)}},
+        [],
+        [("p/other.so", "it is no shared library that can be read (it ends too early)")],
     ),
 ]
 
@@ -208,7 +240,37 @@ def test_the_command(make: Make) -> None:
         "GPUs",
         "there",
     ]
-    assert CliRunner().invoke(command, [str(path), "--torch", "new"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "example"), [("--python", "3.12"), ("--torch", "2.10"), ("--glibc", "2.28"), ("--gpu", "9.0")]
+)
+def test_what_is_no_version(option: str, example: str) -> None:
+    done = CliRunner().invoke(command, ["p-1.0-py3-none-any.whl", option, "ninety"])
+    assert done.exit_code == 2
+    assert done.output.endswith(f"'ninety' is no version, expected as in {example}\n")
+
+
+def test_a_section_s_name_is_not_said_again(make: Make) -> None:
+    bare = make(facts=None, files={SO: b""})
+    for section in [*audit(bare).sections, *audit(make(), Target(gpu=(9, 0))).sections]:
+        assert section.name not in [finding.topic for finding in section.findings]
+
+
+def test_each_wheel_is_looked_into_whatever_the_others_are(make: Make, tmp_path: Path) -> None:
+    good, broken = make(), tmp_path / "q-1.0-py3-none-any.whl"
+    broken.write_bytes(b"PK")
+    done = CliRunner().invoke(command, [str(broken), str(tmp_path / "x.zip"), str(good)])
+    assert done.exit_code == 1
+    lines = done.output.splitlines()
+    assert lines[:4] == [
+        broken.name,
+        f"WRONG  wheel: file: {broken} can't be read as a wheel: File is not a zip file",
+        "       -> build the wheel again",
+        "1 thing is wrong: wheel (file)",
+    ]
+    assert "x.zip has no wheel's name" in lines[5]
+    assert lines[-1] == "nothing stops it"
 
 
 def test_what_is_no_wheel(tmp_path: Path) -> None:
@@ -216,6 +278,10 @@ def test_what_is_no_wheel(tmp_path: Path) -> None:
         audit(tmp_path / "x.zip")
     path = tmp_path / "p-1.0-py3-none-any.whl"
     with pytest.raises(opwright.PackagingError, match="can't be read as a wheel: No such file"):
+        audit(path)
+    with zipfile.ZipFile(path, "w"):
+        pass
+    with pytest.raises(opwright.PackagingError, match=r"any\.whl is no wheel: it has no \.dist-info/METADATA\n"):
         audit(path)
     path.write_bytes(b"PK")
     with pytest.raises(opwright.PackagingError, match="can't be read as a wheel: File is not a zip file"):

@@ -71,6 +71,56 @@ WRONG: list[tuple[object, str]] = [
 ]
 
 
+IN_PYTHON: list[tuple[object, str]] = [
+    (["a.cpp"], '{"my_package.ops": {"sources": ["csrc/*.cpp"]}}'),
+    ({"my-package.ops": {"sources": ["a"]}}, '{"my_package.ops": {"sources": ["csrc/*.cpp"]}}'),
+    ({"mine": ["a.cpp"]}, '{"mine": {"sources": ["csrc/*.cpp"]}}'),
+    ({"my_package": {"ops": {"sources": ["a"]}}}, '{"my_package.ops": {"sources": ["csrc/*.cpp"]}}'),
+    ({NAME: {}}, '"sources": ["csrc/*.cpp"]'),
+    ({NAME: {"sources": "a.cpp"}}, '"sources": ["a.cpp"]'),
+    ({NAME: {"sources": ["a"], "dtypes": ["float"]}}, '"dtypes": ["float32"]'),
+    ({NAME: {"sources": ["a"], "backend": "hip"}}, '"backend": "nvcc"'),
+    ({NAME: {"sources": ["a"], "variants": ["sse"]}}, '"variants": ["avx2"]'),
+    ({NAME: {"sources": ["a"], "rebuild": 1}}, '"rebuild": True'),
+    ({NAME: {"sources": ["a"], "ops": [1]}}, '"ops": ["f(x: f32[N]) -> (y: f32[N])"]'),
+]
+
+
+@pytest.mark.parametrize(("found", "fix"), IN_PYTHON, ids=range(len(IN_PYTHON)))
+def test_a_setup_py_is_told_in_python(found: object, fix: str) -> None:
+    with pytest.raises(opwright.PackagingError) as caught:
+        read_libraries(found, "setup(opwright_libraries=...)")
+    assert str(caught.value).endswith(f"\n  likely fix: {fix}")
+
+
+@pytest.mark.parametrize(
+    ("lines", "meant"),
+    [
+        ('my_package.ops = { sources = ["a.cpp"] }', "my_package.ops"),
+        ('my_package.ops = { sources = "a.cpp" }', "my_package.ops"),
+        ('my_package.ops = { source = ["a.cpp"] }', "my_package.ops"),
+        ('my_package.more.ops = { sources = ["a.cpp"] }', "my_package.more.ops"),
+        ('[tool.opwright.libraries.my_package.fast]\nsources = ["a.cpp"]', "my_package.fast"),
+    ],
+)
+def test_a_name_without_quotes(lines: str, meant: str, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.opwright.libraries]\n{lines}\n")
+    with pytest.raises(opwright.PackagingError) as caught:
+        from_pyproject(tmp_path)
+    assert str(caught.value) == (
+        "pyproject.toml: tool.opwright.libraries.'my_package' has tables in it, expected the files and options of one "
+        f"library: outside of quotes, TOML takes a dot in a name for a table in a table\n  likely fix: quote the whole "
+        f'name, "{meant}"'
+    )
+
+
+def test_signatures_by_function_are_no_forgotten_quotes(tmp_path: Path) -> None:
+    ops = {"f": "f(x: f32[N]) -> (y: f32[N])"}
+    assert read(ops=ops).ops == ops
+    with pytest.raises(opwright.PackagingError, match="'mine' has no sources"):
+        read_libraries({"mine": {"ops": ops}}, "here")
+
+
 @pytest.mark.parametrize(("found", "text"), WRONG, ids=range(len(WRONG)))
 def test_what_is_wrong_is_said(found: object, text: str) -> None:
     with pytest.raises(opwright.PackagingError, match=re.escape(text)):

@@ -180,6 +180,12 @@ def test_a_project_has_to_require_opwright(project: Project) -> None:
     )
 
 
+def test_a_setup_py_is_told_so_in_python(project: Project) -> None:
+    (project("") / "pyproject.toml").unlink()
+    with pytest.raises(SetupError, match=r"\n  likely fix: setup\(install_requires=\[\"opwright\[torch\]\"\]\)$"):
+        distribution({"my_package.ops": {"sources": ["csrc/*.cpp"]}}).run_command("build_opwright")
+
+
 def test_said_twice(project: Project) -> None:
     project()
     with pytest.raises(

@@ -181,6 +181,8 @@ def test_names(text: str, name: Name) -> None:
         ("template", "template is a word of C++", "template-op"),
         ("co_await", "co_await is a word of C++", "co_await_op"),
         ("json", "json is a module of Python's", "json-op"),
+        ("test", "test is a module of Python's", "test-op"),
+        ("tests", "tests is a folder of the project's", "tests-op"),
         ("pytest", "pytest is a package that the project itself needs", "pytest-op"),
         ("aten", "aten is a namespace of PyTorch's", "aten-op"),
         ("half", "half is something in opwright.h", "half-op"),

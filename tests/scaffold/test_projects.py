@@ -126,6 +126,22 @@ def test_what_make_says_without_python(tmp_path: Path) -> None:
     assert "error: there is no python9\nInstall Python 3.10 or newer" in done.stderr
 
 
+def test_what_make_says_where_pip_finds_no_opwright(tmp_path: Path) -> None:
+    folder, python = tmp_path / "my-own-op", tmp_path / "python"
+    new(folder)
+    python.write_text('#!/bin/sh\n[ "$2" != pip ] || { echo "ERROR: No matching distribution" >&2; exit 1; }\n')
+    python.chmod(0o755)
+    command = ["sh", "tools/setup.sh", str(python)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "ERROR: No matching distribution\n"
+        "error: pip can't install what the project needs; above stands why\n"
+        "If it finds no Opwright, say in which folder its wheel is: PIP_FIND_LINKS=FOLDER make\n"
+        "or name a Python that has it: make PYTHON=.../bin/python\n"
+    )
+
+
 def test_what_make_says_without_a_compiler(tmp_path: Path) -> None:
     folder, tools = tmp_path / "my-own-op", tmp_path / "bin"
     new(folder)

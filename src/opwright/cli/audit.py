@@ -10,29 +10,32 @@ from pathlib import Path
 import click
 
 from opwright.cli.findings import show
-from opwright.doctor.model import Report
+from opwright.doctor.model import Report, Section, from_error
+from opwright.errors import PackagingError
 from opwright.packaging.audit import Target, audit
 
 
 class _Version(click.ParamType[tuple[int, int]]):
+    """Two numbers; of a longer version the first two."""
+
     name = "version"
+
+    def __init__(self, example: str) -> None:
+        self._example = example
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
         match = re.fullmatch(r"(\d+)\.(\d+)(\..*)?", str(value))
         if match is None:
-            self.fail(f"{value!r} is no version, expected as in 2.10", param, ctx)
+            self.fail(f"{value!r} is no version, expected as in {self._example}", param, ctx)
         return int(match[1]), int(match[2])
-
-
-_VERSION = _Version()
 
 
 @click.command("audit")
 @click.argument("wheels", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--python", type=_VERSION, help="Would it load with this Python?")
-@click.option("--torch", type=_VERSION, help="With this PyTorch?")
-@click.option("--glibc", type=_VERSION, help="With this glibc (what `ldd --version` says)?")
-@click.option("--gpu", type=_VERSION, help="Would its kernels run on a GPU of this compute capability, as 9.0?")
+@click.option("--python", type=_Version("3.12"), help="Would it load with this Python?")
+@click.option("--torch", type=_Version("2.10"), help="With this PyTorch?")
+@click.option("--glibc", type=_Version("2.28"), help="With this glibc (what `ldd --version` says)?")
+@click.option("--gpu", type=_Version("9.0"), help="Would its kernels run on a GPU of this compute capability, as 9.0?")
 @click.option("--machine", help="On this architecture, as x86_64 or aarch64?")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def command(wheels: tuple[Path, ...], as_json: bool, **asked: tuple[int, int] | str | None) -> None:
@@ -42,7 +45,7 @@ def command(wheels: tuple[Path, ...], as_json: bool, **asked: tuple[int, int] | 
     loading where the options say. Needs neither PyTorch nor a compiler. The status is 0 if nothing is wrong, else 1.
     """
     target = Target(**asked) if any(asked.values()) else None  # type: ignore[arg-type] # click gives what they are for
-    reports = {path: audit(path, target) for path in wheels}
+    reports = {path: _report(path, target) for path in wheels}
     if as_json:
         click.echo(json.dumps({path.name: report.to_json() for path, report in reports.items()}, indent=2))
     else:
@@ -50,6 +53,14 @@ def command(wheels: tuple[Path, ...], as_json: bool, **asked: tuple[int, int] | 
             _show(path, report)
     if any(report.wrong for report in reports.values()):
         sys.exit(1)
+
+
+def _report(path: Path, target: Target | None) -> Report:
+    """What is found in a wheel; that it is none stops nobody from looking at the others."""
+    try:
+        return audit(path, target)
+    except PackagingError as error:
+        return Report((Section("wheel", (from_error("file", error),)),))
 
 
 def _show(path: Path, report: Report) -> None:

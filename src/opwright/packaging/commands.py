@@ -13,7 +13,7 @@ from setuptools.errors import CompileError, SetupError
 from opwright.errors import CompileError as RefusedError
 from opwright.errors import OpwrightError, PackagingError
 from opwright.packaging import building, files, writing
-from opwright.packaging.config import Library
+from opwright.packaging.config import Library, read_toml
 
 
 class build_opwright(Command):  # noqa: N801 - setuptools finds commands by their names
@@ -122,9 +122,11 @@ def _check_requirements(distribution: Any) -> None:
     names = _names(distribution.install_requires or ())
     if "opwright" not in names:
         listed = ", ".join(f'"{name}"' for name in [*names, "opwright[torch]"])
+        in_table = "project" in read_toml(Path.cwd())  # then what setup() is given counts for nothing
+        fix = f"[project] dependencies = [{listed}]" if in_table else f"setup(install_requires=[{listed}])"
         raise PackagingError(
             "a package of operators is imported with the help of opwright, and this project doesn't require it\n"
-            f"  likely fix: [project] dependencies = [{listed}]"
+            f"  likely fix: {fix}"
         )
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from opwright.errors import PackagingError
+from opwright.packaging.spelling import EXAMPLE, FILES, assigned, described, in_python, unquoted
 from opwright.packaging.values import value, wrong
 from opwright.signature.dtypes import DType
 from opwright.sources.given import Ops
 from opwright.toolchain.variants import DEFAULT, VARIANTS
-
-_EXAMPLE = '"my_package.ops" = { sources = ["csrc/*.cpp", "csrc/*.cu"] }'
 
 
 @dataclass(frozen=True)
@@ -85,21 +84,29 @@ def from_pyproject(project: Path) -> list[Library]:
     Raises:
         PackagingError: it can't be read, or describes something that can't be built.
     """
-    file = project / "pyproject.toml"
-    tool = _read(file).get("tool", {}) if file.is_file() else {}
+    tool = read_toml(project).get("tool", {})
     ours = tool.get("opwright", {}) if isinstance(tool, Mapping) else {}
+    place = "pyproject.toml: tool.opwright"
     if not isinstance(ours, Mapping):
-        raise wrong("pyproject.toml: tool.opwright", ours, "a table", _EXAMPLE)
+        raise wrong(place, ours, "a table", described(EXAMPLE, place))
     for key in ours:
         if key != "libraries":
             raise PackagingError(
                 f"pyproject.toml: [tool.opwright] has the unknown key {key!r}, expected libraries\n"
-                f"  likely fix: [tool.opwright.libraries]\n              {_EXAMPLE}"
+                f"  likely fix: [tool.opwright.libraries]\n              {described(EXAMPLE, place)}"
             )
-    return read_libraries(ours.get("libraries", {}), "pyproject.toml: tool.opwright.libraries")
+    return read_libraries(ours.get("libraries", {}), f"{place}.libraries")
 
 
-def _read(file: Path) -> dict[str, Any]:
+def read_toml(project: Path) -> dict[str, Any]:
+    """A project's pyproject.toml; empty where there is none.
+
+    Raises:
+        PackagingError: it can't be read.
+    """
+    file = project / "pyproject.toml"
+    if not file.is_file():
+        return {}
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -121,7 +128,7 @@ def read_libraries(found: object, place: str) -> list[Library]:
         PackagingError: something in it isn't as it has to be.
     """
     if not isinstance(found, Mapping):
-        raise wrong(place, found, "a table of libraries by their names", _EXAMPLE)
+        raise wrong(place, found, "a table of libraries by their names", described(EXAMPLE, place))
     libraries = [_library(name, table, f"{place}.{name!r}") for name, table in found.items()]
     spaces: dict[str, str] = {}
     for library in libraries:
@@ -138,10 +145,17 @@ def read_libraries(found: object, place: str) -> list[Library]:
 def _library(name: object, table: object, place: str) -> Library:
     if not isinstance(name, str) or not all(part.isidentifier() for part in name.split(".")):
         raise PackagingError(
-            f"{place}: {name!r} can't be imported, expected a dotted name of a module\n  likely fix: {_EXAMPLE}"
+            f"{place}: {name!r} can't be imported, expected a dotted name of a module\n"
+            f"  likely fix: {described(EXAMPLE, place)}"
         )
     if not isinstance(table, Mapping):
-        raise wrong(place, table, "a table", _EXAMPLE)
+        raise wrong(place, table, "a table", described(name, place))
+    if meant := unquoted(name, table):
+        why = "" if in_python(place) else ": outside of quotes, TOML takes a dot in a name for a table in a table"
+        fix = described(meant, place) if in_python(place) else f'quote the whole name, "{meant}"'
+        raise PackagingError(
+            f"{place} has tables in it, expected the files and options of one library{why}\n  likely fix: {fix}"
+        )
     values: dict[str, Any] = {}
     for written, given in table.items():
         key = str(written).replace("-", "_")
@@ -150,7 +164,7 @@ def _library(name: object, table: object, place: str) -> Library:
         values[key] = value(key, given, f"{place}: {written}")
     if not values.get("sources"):
         raise PackagingError(
-            f'{place} has no sources, expected files with kernels\n  likely fix: sources = ["csrc/*.cpp"]'
+            f"{place} has no sources, expected files with kernels\n  likely fix: {assigned('sources', FILES, place)}"
         )
     return Library(name, **values)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opwright.errors import PackagingError
+from opwright.packaging.spelling import assigned, in_python
 from opwright.signature.dtypes import DType
 from opwright.sources.given import Ops
 from opwright.toolchain.variants import DEFAULT, VARIANTS
@@ -18,20 +19,23 @@ def wrong(place: str, value: object, expected: str, fix: str) -> PackagingError:
     return PackagingError(f"{place} is {value!r}, expected {expected}\n  likely fix: {fix}")
 
 
+def _assigned(place: str, value: str) -> str:
+    return assigned(place.rpartition(" ")[2], value, place)
+
+
 def _words(value: object, place: str) -> tuple[str, ...]:
     """A list of texts."""
-    key = place.rpartition(" ")[2]
     if isinstance(value, str):
-        raise wrong(place, value, "a list of texts", f'{key} = ["{value}"]')
+        raise wrong(place, value, "a list of texts", _assigned(place, f'["{value}"]'))
     if not isinstance(value, Sequence) or not all(isinstance(word, str) and word for word in value):
-        raise wrong(place, value, "a list of texts", f'{key} = ["..."]')
+        raise wrong(place, value, "a list of texts", _assigned(place, '["..."]'))
     return tuple(value)
 
 
 def _one_of(known: Sequence[str]) -> Callable[[object, str], str]:
     def read(value: object, place: str) -> str:
         if value not in known:
-            raise wrong(place, value, f"one of {', '.join(known)}", f'{place.rpartition(" ")[2]} = "{known[0]}"')
+            raise wrong(place, value, f"one of {', '.join(known)}", _assigned(place, f'"{known[0]}"'))
         return str(value)
 
     return read
@@ -42,7 +46,9 @@ def _dtypes(value: object, place: str) -> tuple[DType, ...]:
     words = _words(value, place)
     for word in words:
         if word not in names:
-            raise wrong(place, word, f"one of {', '.join(d.torch_name for d in DType)}", 'dtypes = ["float32"]')
+            raise wrong(
+                place, word, f"one of {', '.join(d.torch_name for d in DType)}", _assigned(place, '["float32"]')
+            )
     return tuple(names[word] for word in words)
 
 
@@ -55,22 +61,21 @@ def _variants(value: object, place: str) -> tuple[str, ...]:
     words = _words(value, place)
     for word in words:
         if word not in better:
-            raise wrong(place, word, f"some of {', '.join(better)}, or false", f'variants = ["{better[0]}"]')
+            raise wrong(place, word, f"some of {', '.join(better)}, or false", _assigned(place, f'["{better[0]}"]'))
     return words
 
 
 def _flag(value: object, place: str) -> bool:
     if not isinstance(value, bool):
-        raise wrong(place, value, "true or false", f"{place.rpartition(' ')[2]} = true")
+        raise wrong(place, value, "true or false", _assigned(place, "True" if in_python(place) else "true"))
     return value
 
 
 def _ops(value: object, place: str) -> Ops:
     texts = value.values() if isinstance(value, Mapping) else [value] if isinstance(value, str) else value
     if not isinstance(texts, (Sequence, type({}.values()))) or not all(isinstance(text, str) for text in texts):
-        raise wrong(
-            place, value, "signatures: a list, or a table of them by function", 'ops = ["f(x: f32[N]) -> (y: f32[N])"]'
-        )
+        expected = "signatures: a list, or a table of them by function"
+        raise wrong(place, value, expected, _assigned(place, '["f(x: f32[N]) -> (y: f32[N])"]'))
     return value  # type: ignore[return-value]
 
 

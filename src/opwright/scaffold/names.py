@@ -77,6 +77,8 @@ def _taken(package: str, kind: Kind) -> str:
         return "a word of Python's"
     if package in sys.stdlib_module_names:
         return "a module of Python's"
+    if package in _folders(kind):
+        return "a folder of the project's"
     for what, words in _reserved().items():
         if package in words:
             return what
@@ -87,7 +89,10 @@ def _taken(package: str, kind: Kind) -> str:
 
 @cache
 def _reserved() -> dict[str, frozenset[str]]:
-    """Names that something else has, by what that is: the first line of a file of them."""
+    """Names that something else has, by what that is: the first line of a file of them.
+
+    Of Python's modules those that `sys.stdlib_module_names` leaves out, and those of later versions.
+    """
     texts = (path.read_text("utf-8") for path in sorted(_RESERVED.glob("*.txt")))
     return {what: frozenset(words.split()) for what, _, words in (text.partition("\n") for text in texts)}
 
@@ -100,6 +105,13 @@ def _defined() -> frozenset[str]:
     paths = (folder / "opwright.h", *(folder / "opwright").glob("*.h"))
     found = frozenset(word for path in paths for word in pattern.findall(path.read_text("utf-8")))
     return found | {"half", "bfloat16"}  # macros define these
+
+
+def _folders(kind: Kind) -> frozenset[str]:
+    """The project's own folders: from its root, Python would look for the package in the one of that name."""
+    from opwright.scaffold.filling import templates
+
+    return frozenset(place.partition("/")[0] for place in templates(kind) if "/" in place)
 
 
 def _used(kind: Kind) -> frozenset[str]:

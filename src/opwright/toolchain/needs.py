@@ -67,7 +67,8 @@ def needs(data: bytes, name: str) -> Needs:
     try:
         return _File(data).needs()
     except (struct.error, ValueError, IndexError, OverflowError) as error:
-        raise ToolchainError(f"{name} is no shared library that can be read ({error})") from error
+        what = "it ends too early" if isinstance(error, struct.error) else error
+        raise ToolchainError(f"{name} is no shared library that can be read ({what})") from error
 
 
 class _File:

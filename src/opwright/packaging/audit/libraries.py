@@ -25,7 +25,8 @@ def platform(wheel: Wheel) -> Iterator[Finding]:
     """The platform of its tags, and the one that its libraries allow."""
     every = wheel.libraries
     if not every:
-        yield Finding("libraries", "note", "there are none: nothing depends on the platform")
+        text = "none can be read" if wheel.broken else "there are none: nothing depends on the platform"
+        yield Finding("libraries", "note", text)
         return
     for library, needs in every.items():
         yield from _of_machine(wheel, library, needs)
@@ -59,7 +60,9 @@ def _of_machine(wheel: Wheel, library: str, needs: Needs) -> Iterator[Finding]:
 
 def contents(wheel: Wheel) -> Iterator[Finding]:
     """What each library needs beside the C library, and whether that is there where the wheel is installed."""
-    carried = {name.rpartition("/")[2] for name in wheel.libraries}
+    for library, text in wheel.broken.items():
+        yield Finding(library, "wrong", text, "build the wheel again")
+    carried = {name.rpartition("/")[2] for name in (*wheel.libraries, *wheel.broken)}
     for library, needs in wheel.libraries.items():
         # A runtime of Opwright's own wheel is for one PyTorch, and asked before it is loaded.
         is_runtime = f"{library.rpartition('/')[0]}/{RUNTIME}" in wheel.names

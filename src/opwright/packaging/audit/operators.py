@@ -15,13 +15,13 @@ from opwright.toolchain.variants import DEFAULT
 def packages(wheel: Wheel) -> Iterator[Finding]:
     """Each package of operators."""
     if not wheel.packages:
-        yield Finding("operators", "note", f"there are none: no {DESCRIPTION} of Opwright's")
+        yield Finding("packages", "note", f"there are none: no {DESCRIPTION} of Opwright's")
     for folder, facts in wheel.packages.items():
         if isinstance(facts, str):
             yield Finding(folder, "wrong", f"{DESCRIPTION} can't be read: {facts}", "build the wheel again")
-        elif int(facts["format"]) > FORMAT:
-            text = f"a newer Opwright, {facts.get('opwright')}, built it: this one can't judge it"
-            yield Finding(folder, "note", text, f"pip install 'opwright>={facts.get('opwright')}'")
+        elif facts["format"] > FORMAT:  # what isn't judged hasn't passed
+            text = f"a newer Opwright built it (format {facts['format']}): this one can't judge it"
+            yield Finding(folder, "wrong", text, "pip install --upgrade opwright")
         else:
             yield from _package(wheel, folder, facts)
     if any(isinstance(facts, Mapping) for facts in wheel.packages.values()):

@@ -30,14 +30,14 @@ class Target:
 def gpus(wheel: Wheel) -> Iterator[Finding]:
     """The code for GPUs, and which GPUs that leaves out."""
     if not wheel.gpus:
-        yield Finding("GPUs", "note", "there is no code for GPUs in it")
+        yield Finding("code", "note", "there is none")
         return
     ptx = [name for name in wheel.gpus if name.startswith("compute")]
     if ptx:
-        yield Finding("GPUs", "ok", f"{', '.join(wheel.gpus)}: newer ones translate the PTX")
+        yield Finding("code", "ok", f"{', '.join(wheel.gpus)}: newer ones translate the PTX")
     else:
         text = f"{', '.join(wheel.gpus)}, and no PTX: newer generations can't run it"
-        yield Finding("GPUs", "note", text, 'cuda-architectures = [..., "12.0+PTX"]')
+        yield Finding("code", "note", text, 'cuda-architectures = [..., "12.0+PTX"]')
 
 
 def there(wheel: Wheel, target: Target) -> Iterator[Finding]:

@@ -28,6 +28,9 @@ if ! "$python" -c 'import opwright' >/dev/null 2>&1; then
     python=.venv/bin/python
 fi
 # Without isolation, so that the package is built by the Opwright that will run it.
-"$python" -m pip install --quiet --disable-pip-version-check "setuptools>=77" "@OPWRIGHT_HERE@>=@VERSION@"
+"$python" -m pip install --quiet --disable-pip-version-check "setuptools>=77" "@OPWRIGHT_HERE@>=@VERSION@" ||
+    fail "error: pip can't install what the project needs; above stands why" \
+        "If it finds no Opwright, say in which folder its wheel is: PIP_FIND_LINKS=FOLDER make" \
+        "or name a Python that has it: make PYTHON=.../bin/python"
 "$python" -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[dev]'
 echo "my_op is installed; make test, make bench, make lint"
