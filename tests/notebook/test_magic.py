@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,9 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from opwright.errors import CompileError, OpwrightError, SignatureError, ToolchainError
+from opwright.errors import CompileError, OpwrightError, SignatureError, SourceError, ToolchainError
+from opwright.log import progress
+from opwright.notebook.showing import progress_line
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "notebook.md"
 CUBE = """
@@ -89,6 +93,50 @@ def test_an_error_is_shown_at_the_cells_line(run: Run) -> None:
     assert lines[0] == "SignatureError: cell:2: expected '(' after '->', found 'y'"
     assert lines[1] == '---->   2 OPWRIGHT("nb_cube(x: T) -> y: T)")'
     assert "likely fix" in lines[-1]
+
+
+def test_a_cell_without_a_mark_is_told_what_the_magic_can_say(run: Run) -> None:
+    assert run("\nint nb_none;\n", "--cpp", fails=SourceError).splitlines() == [
+        'SourceError: cell: there is no OPWRIGHT("...") in it',
+        '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")',
+        '  or signatures given from outside: --ops "f(x: f32[N]) -> (y: f32[N])"',
+    ]
+
+
+def test_a_name_of_pythons_that_is_hidden_is_told_once(run: Run, shell: InteractiveShell) -> None:
+    cell, words = CUBE.replace("nb_cube", "abs"), "--namespace nb_abs --lazy"
+    assert re.match(r"loaded in .* s; Python's own abs is hidden: del abs brings it back\n", run(cell, words))
+    assert re.match(r"loaded again in \S+ s\n", run(cell, words))
+    run("del abs")
+    assert "abs is hidden" in run(cell, words)
+    run("del abs")
+    assert "print is hidden" in run(cell, f"print {words}")
+    run("del print")
+    assert "hidden" not in run(cell, f"nb_found {words}")
+    assert "abs" not in user(shell)
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("term", "is_rewritten"), [("xterm", True), ("dumb", False)])
+def test_a_terminals_line_is_written_anew(term: str, is_rewritten: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLUMNS", "12")
+    with progress_line(InteractiveShell()) as said:
+        progress("compiling nb")
+        progress("linking")
+        said.end("loaded in 1 s")
+    with pytest.raises(KeyError), progress_line(InteractiveShell()):  # noqa: PT012 - what ends within it
+        progress("compiling")
+        raise KeyError
+    first, failed = ["compiling n", "linking ...", ""], ["compiling .", ""]
+    steps = ["".join(f"\r\x1b[K{text}" for text in each) if is_rewritten else "" for each in (first, failed)]
+    assert terminal.getvalue() == f"{steps[0]}loaded in 1 s\n{steps[1]}"
 
 
 def test_a_name_for_all_of_them_and_what_integers_are_compiled_for(run: Run, shell: InteractiveShell) -> None:

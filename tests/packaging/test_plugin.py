@@ -202,6 +202,16 @@ def test_a_refused_source_names_its_line(project: Project) -> None:
         run("build_opwright")
 
 
+def test_a_source_without_a_mark_is_told_what_the_description_can_say(project: Project) -> None:
+    folder = project()
+    (folder / "csrc/scale.cpp").write_text("int x;\n")
+    with pytest.raises(SetupError) as caught:
+        run("build_opwright")
+    assert str(caught.value).splitlines()[2] == (
+        '  or signatures given from outside: the library\'s ops, as ["f(x: f32[N]) -> (y: f32[N])"]'
+    )
+
+
 def test_a_project_without_libraries_is_left_alone(project: Project) -> None:
     folder = project("")
     found = distribution()

@@ -18,6 +18,7 @@ from opwright.signature import DType, Signature
 from opwright.signature.derive import Derived, with_derived
 from opwright.signature.wiring import BACKWARD, inherited
 from opwright.sources import Given, Kernel, Source, scan
+from opwright.sources.given import GIVEN_TO_LOAD
 from opwright.toolchain import Options, Unit, build, line_directive
 
 
@@ -62,7 +63,7 @@ class KernelSource:
             raise SourceError(
                 f'{self.path}: there is no OPWRIGHT("...") in it\n'
                 '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")\n'
-                '  or signatures given from outside: load(..., ops="f(x: f32[N]) -> (y: f32[N])")'
+                f"  or signatures given from outside: {GIVEN_TO_LOAD}"
             )
         self.relate(kernel.signature.operator for kernel in self.source.kernels)
 

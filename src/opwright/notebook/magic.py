@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -53,8 +54,17 @@ class Magic:
         with progress_line(self._shell) as said, point_at_cell(cell.path, cell.text):
             started = time.perf_counter()
             found, how, more = cell.load()
-            self._shell.push({asked.variable: found} if asked.variable else _named(found))
+            names = {asked.variable: found} if asked.variable else _named(found)
+            more += self._hidden(names)
+            self._shell.push(names)
             said.end(f"{how} in {time.perf_counter() - started:.2f} s{more}\n{_contents(found)}")
+
+    def _hidden(self, names: Iterable[str]) -> str:
+        """What there is to say of names that are Python's own until now; nothing of those that the user has given."""
+        user, theirs = self._shell.user_ns, self._shell.user_ns_hidden  # of IPython's own `open` and `exit` both know
+        hidden = [name for name in names if hasattr(builtins, name) and user.get(name) is theirs.get(name)]
+        listed = ", ".join(hidden)
+        return f"; Python's own {listed} is hidden: del {listed} brings it back" if hidden else ""
 
 
 class _Cell:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import shutil
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from opwright.errors import OpwrightError
 from opwright.log import listening
+from opwright.sources.given import EXAMPLE, GIVEN_TO_LOAD
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -22,11 +26,13 @@ _AROUND = 2
 class Line:
     """A line below the cell that says what is under way, and in its place at the end what was done.
 
-    Where there is no kernel (IPython in a terminal) a line can't be replaced, and the last one alone is printed.
+    Where there is no kernel (IPython in a terminal) it is the terminal's current line that is written anew; and where
+    that isn't a terminal either, the last one alone is printed.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._live = hasattr(shell, "kernel")
+        self._terminal = not self._live and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
         self._handle: Any = None
 
     def end(self, text: str) -> None:
@@ -34,17 +40,28 @@ class Line:
         if self._live:
             self._show(text)
         else:
+            self._rewrite("")
             print(text)
 
     def tell(self, line: str) -> None:
         """Say what is under way."""
+        text = f"{line.removesuffix(' ...')} ..."
         if self._live:
-            self._show(f"{line.removesuffix(' ...')} ...")
+            self._show(text)
+        else:
+            self._rewrite(text)
 
     def give_up(self) -> None:
         """Leave nothing under way."""
         if self._handle is not None:
             self._show("not loaded")
+        self._rewrite("")
+
+    def _rewrite(self, text: str) -> None:
+        """Put it in place of the terminal's current line: cut, because a second line could not be taken back."""
+        if self._terminal:
+            room = shutil.get_terminal_size().columns - 1
+            print(f"\r\x1b[K{text[:room]}", end="", flush=True)
 
     def _show(self, text: str) -> None:
         from IPython.display import display
@@ -86,7 +103,8 @@ def point_at_cell(path: Path, text: str) -> Iterator[None]:
 def _rendered(error: OpwrightError, path: Path, text: str) -> list[str]:
     said = str(error)
     for known in {str(path), str(path.resolve())}:
-        said = re.sub(rf"{re.escape(known)}:(\d+)", r"cell:\1", said)
+        said = said.replace(f"{known}:", "cell:")
+    said = said.replace(GIVEN_TO_LOAD, f'--ops "{EXAMPLE}"')
     first = re.search(r"\bcell:(\d+)", said)
     what, *rest = said.splitlines() or [""]
     lines = _excerpt(text.rstrip().split("\n"), int(first[1])) if first else ()

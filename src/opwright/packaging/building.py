@@ -17,13 +17,14 @@ from opwright.codegen.collect import collect
 from opwright.codegen.devices import kernels
 from opwright.codegen.parts import Chosen, Part, choose
 from opwright.codegen.source import relate
-from opwright.errors import PackagingError
+from opwright.errors import PackagingError, SourceError
 from opwright.packaging import files
 from opwright.packaging.config import Library
 from opwright.signature import DType, Signature
 from opwright.signature.wiring import chains
 from opwright.sources import match
 from opwright.sources.comments import comment
+from opwright.sources.given import EXAMPLE, GIVEN_TO_LOAD
 from opwright.toolchain import Options, build, find_compiler
 from opwright.toolchain.architectures import ALL_MAJOR, VARIABLE
 from opwright.toolchain.process import Processes, in_parallel
@@ -57,7 +58,10 @@ def read(library: Library, project: Path) -> list[KernelSource]:
     """
     paths = files.sources(library, project)
     backend = find_backend(library.backend) if library.backend not in {None, "none"} else None
-    found = collect(paths, options(library, project), library.ops, backend=backend)
+    try:
+        found = collect(paths, options(library, project), library.ops, backend=backend)
+    except SourceError as error:
+        raise SourceError(str(error).replace(GIVEN_TO_LOAD, f'the library\'s ops, as ["{EXAMPLE}"]')) from error
     relate(found)
     for kernel in kernels(found):
         match(kernel)

@@ -9,15 +9,16 @@ from opwright.errors import SignatureError
 from opwright.signature import NotationError, parse
 from opwright.sources.model import Given, is_number
 
-__all__ = ["Ops", "read_ops"]
+__all__ = ["EXAMPLE", "GIVEN_TO_LOAD", "Ops", "read_ops"]
 
 Ops = str | Sequence[str] | Mapping[str, str]
 
 _FUNCTION = re.compile(r"\s*([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)\s*(?:\((.*)\))?\s*", re.DOTALL | re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_EXPECTED = (
-    'expected a signature, a sequence of them, or {function: signature}, as in ops="f(x: f32[N]) -> (y: f32[N])"'
-)
+EXAMPLE = "f(x: f32[N]) -> (y: f32[N])"
+GIVEN_TO_LOAD = f'load(..., ops="{EXAMPLE}")'
+"""How messages tell to give signatures; who takes them in another way puts that in its place."""
+_EXPECTED = f'expected a signature, a sequence of them, or {{function: signature}}, as in ops="{EXAMPLE}"'
 
 
 def read_ops(ops: Ops) -> tuple[Given, ...]:
