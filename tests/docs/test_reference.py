@@ -93,6 +93,8 @@ def test_no_role_of_sphinx_is_shown(text: str) -> None:
 @on("errors")
 def test_every_error(text: str) -> None:
     assert {f"opwright.{name}" for name in errors.__all__} <= words(text)
+    assert "::" not in text
+    assert "``" not in text
 
 
 @on("checks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import Iterable
 
 import opwright
@@ -75,7 +76,13 @@ def exceptions() -> str:
     """Each exception with its place in the hierarchy."""
     rows = ((name, getattr(errors, name)) for name in errors.__all__)
     listed = ((f"`opwright.{name}`", _bases(error), _first(error)) for name, error in rows)
-    return f"# Errors\n\n{inspect.cleandoc(errors.__doc__ or '')}\n\n{table(('error', 'is a', 'when'), listed)}"
+    return f"# Errors\n\n{_shown(errors.__doc__ or '')}\n\n{table(('error', 'is a', 'when'), listed)}"
+
+
+def _shown(documented: str) -> str:
+    """A docstring, in Markdown: what stands after `::` is shown as it is, so marks of code in it would be, too."""
+    text = re.sub(r"^::\n\n", "", inspect.cleandoc(documented), flags=re.MULTILINE)
+    return "\n".join(line.replace("``", "") if line.startswith("    ") else line for line in text.splitlines())
 
 
 def _bases(error: type[Exception]) -> str:

@@ -1,0 +1,62 @@
+"""Projects that pages describe can be built, and keep their linters and tests."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from opwright.packaging.spelling import EXAMPLE
+from opwright.scaffold import new
+from tests.packaging.conftest import run
+from tests.scaffold.test_projects import make, python
+from tests.test_docs import ROOT, blocks, write_files
+
+__all__ = ["python"]  # a fixture
+
+
+def test_the_page_on_packages_describes_one_that_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = ROOT / "docs/packaging.md"
+    write_files(page, tmp_path)
+    tree, project, *_ = blocks(page, "text")
+    assert project.startswith("# pyproject.toml\n")
+    (tmp_path / "pyproject.toml").write_text(project)
+    (tmp_path / "src/my_package").mkdir(parents=True)
+    (tmp_path / "src/my_package/__init__.py").touch()
+    there = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
+    assert {line.strip() for line in tree.splitlines()[1:]} == there
+
+    monkeypatch.chdir(tmp_path)
+    run("build_opwright", inplace=1)
+    monkeypatch.syspath_prepend(tmp_path / "src")
+    monkeypatch.delitem(sys.modules, "my_package", raising=False)
+    assert torch.equal(importlib.import_module("my_package.ops").scale(torch.ones(3)), torch.full((3,), 2.0))
+
+
+def test_the_line_that_names_a_library_is_the_same_everywhere() -> None:
+    for page in ("README.md", "docs/packaging.md"):
+        assert f"[tool.opwright.libraries]\n{EXAMPLE}\n" in (ROOT / page).read_text(), page
+
+
+@pytest.mark.slow
+@pytest.mark.native
+def test_the_project_of_the_tutorial(python: Path, tmp_path: Path) -> None:
+    page = ROOT / "docs/tutorial/8_packaging.md"
+    new(tmp_path / "my-lltm", "pointwise")
+    write_files(page, tmp_path)
+    for line in "\n".join(blocks(page, "sh")).splitlines():
+        if line.startswith("cp "):
+            shutil.copy(*(tmp_path / word for word in shlex.split(line)[1:]))
+    folder = tmp_path / "my-lltm"
+    assert "lltm" in (folder / "tests/test_my_lltm.py").read_text()
+    make(folder, python)
+    lint = make(folder, python, "lint")
+    assert "All checks passed!" in lint
+    assert "Success: no issues found" in lint
+    assert "6 passed" in make(folder, python, "test")
+    assert "torch.compile" in make(folder, python, "bench")
