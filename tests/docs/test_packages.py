@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from opwright.packaging.spelling import EXAMPLE
+from opwright.packaging.spelling import EXAMPLE, described
 from opwright.scaffold import new
 from tests.packaging.conftest import run
 from tests.scaffold.test_projects import make, python
@@ -39,8 +39,9 @@ def test_the_page_on_packages_describes_one_that_is_built(tmp_path: Path, monkey
 
 
 def test_the_line_that_names_a_library_is_the_same_everywhere() -> None:
+    line = described(EXAMPLE, "pyproject.toml")  # as messages have it
     for page in ("README.md", "docs/packaging.md"):
-        assert f"[tool.opwright.libraries]\n{EXAMPLE}\n" in (ROOT / page).read_text(), page
+        assert f"[tool.opwright.libraries]\n{line}\n" in (ROOT / page).read_text(), page
 
 
 @pytest.mark.slow
