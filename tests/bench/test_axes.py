@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opwright.bench.axes import LEADING, call_at, check_names, grid, least_call, names, parse_axis
+from opwright.bench.refusal import RequestError
 from opwright.bench.setting import type_choices
 from opwright.errors import ArgumentError
 from opwright.signature import DType, Signature, bytes_moved, parse
@@ -33,7 +34,7 @@ def test_an_axis_as_it_is_written(text: str, expected: tuple[str, tuple[int, ...
 
 
 @pytest.mark.parametrize(
-    "text", ["B", "B=", "=3", "B=x", "B=-1", "B=1:9:x1", "B=1:9:0", "B=9:1", "B=1:2:3:4", "B=1.5:3"]
+    "text", ["B", "B=", "=3", "B=x", "B=1e999", "B=1:9:x1", "B=1:9:0", "B=9:1", "B=1:2:3:4", "B=1.5:3"]
 )
 def test_what_is_no_axis(text: str) -> None:
     with pytest.raises(ValueError, match="isn't an axis with its sizes") as caught:
@@ -42,6 +43,19 @@ def test_what_is_no_axis(text: str) -> None:
         f"{text!r} isn't an axis with its sizes\n"
         "  expected:     B=16, S=128,256, N=10:100:10 (from, to, step) or B=1:4096:x2 (each twice the one before)"
     )
+
+
+def test_a_range_that_would_never_end() -> None:
+    with pytest.raises(ValueError, match="a range by a factor has to begin above 0"):
+        parse_axis("B=0:8:x2")
+
+
+def test_values_of_scalars_may_be_negative_and_lengths_not() -> None:
+    assert parse_axis("alpha=-0.5") == ("alpha", (-0.5,))
+    with pytest.raises(RequestError, match="B is -1, expected 0 or more: it is an axis"):
+        call_at(LLTM, {"B": -1}, {"T": DType.F32})
+    with pytest.raises(RequestError, match=r"B is 1\.5, expected an integer: it is an axis"):
+        call_at(LLTM, {"B": 1.5}, {"T": DType.F32})
 
 
 def test_every_combination_of_an_operators_own_axes() -> None:

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 
 import pytest
+import torch
 
 from opwright.bench import measure as module
 from opwright.bench.calls import Task
@@ -17,6 +18,8 @@ from opwright.bench.statistics import ratios, verdict
 
 class Simulated:
     """A machine whose speed drifts, with a neighbour that comes and goes; tasks are told apart by what they return."""
+
+    flush: torch.Tensor | None = None
 
     def __init__(self, seed: int, times: dict[str, float], noise: float = 0.01) -> None:
         self.rng, self.times, self.noise = random.Random(seed), times, noise

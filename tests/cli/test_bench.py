@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from opwright.bench.report import Comparison, Interval, Measurement, Point, Report
-from opwright.cli.bench import _labelled, command
+from opwright.cli.bench import command
+from opwright.cli.bench_asked import labelled
 
 
 def run(*words: str | Path) -> Result:
@@ -128,7 +129,7 @@ def test_a_missing_matplotlib_is_told_before_anything_is_measured(monkeypatch: p
 
 def test_labels() -> None:
     given = ("C++ on ATen=a.py:f", "f(x, a=1)", "x == y", "gelu=g(x, approximate='tanh')", "HEAD~1", "a+b=x + y")
-    assert _labelled(given) == {
+    assert labelled(given) == {
         "C++ on ATen": "a.py:f",
         "f(x, a=1)": "f(x, a=1)",
         "x == y": "x == y",
@@ -147,6 +148,12 @@ def added(x):
 
 def tripled(x):
     return 3 * x
+
+def stopped(x):
+    stopped.calls = getattr(stopped, "calls", 0) + (len(x) == 16)
+    if stopped.calls > 1:
+        raise KeyboardInterrupt
+    return 2 * x
 """
 
 
@@ -180,6 +187,45 @@ def test_an_alternative_that_disagrees_is_status_1(doubled: tuple[str, ...], tmp
     assert "y differs by" in done.output
 
 
+def test_a_call_that_ends_the_process_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "dying.cpp"
+    path.write_text(
+        '#include <opwright.h>\nOPWRIGHT("dying(x: f32[N]) -> (y: f32[N])")\n'
+        "void dying(Tensor<const float> x, Tensor<float> y) {\n"
+        "  if (x.numel() == 16) *static_cast<volatile int *>(nullptr) = 1;\n"
+        "  for (int64_t i = 0; i < x.numel(); ++i) y[i] = x[i];\n}\n"
+    )
+    done = run(path, "--rounds", "3", "--axis", "N=8,16", "--phase", "forward", "--threads", "1")
+    assert done.exit_code == 1, done.output
+    said = " ".join(done.output.split())
+    assert "dying: not measured at N=16: a copy of the process that calls it is killed by SIG" in said
+
+
+def test_ctrl_c_shows_the_points_that_are_measured(doubled: tuple[str, ...], tmp_path: Path) -> None:
+    written = tmp_path / "a.json"
+    words = ("--axis", "N=8,16", "--phase", "forward", "--threads", "1", "--json", written)
+    done = run(f"{tmp_path}/timed.py:stopped", *doubled[1:], *words)
+    assert done.exit_code == 130, done.output
+    assert "stopped by Ctrl-C: 1 of 2 points were measured" in done.output
+    found = Report.read(written.read_text())
+    assert found.stopped
+    assert {each.point.sizes["N"] for each in found.measurements} == {8}
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("EARLIER", "--axis", "N=3"), "was measured: --axis would do nothing"),
+        (("--compare", "EARLIER", "EARLIER", "--rounds", "9"), "--compare measures nothing: --rounds would do nothing"),
+    ],
+)
+def test_options_that_would_do_nothing(words: tuple[str, ...], text: str, tmp_path: Path) -> None:
+    earlier = str(report(tmp_path / "a.json"))
+    done = run(*(earlier if word == "EARLIER" else word for word in words))
+    assert done.exit_code == 2
+    assert text in " ".join(done.output.split())
+
+
 def test_a_trace_names_the_phases(doubled: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     words = ("--axis", "N=8", "--phase", "forward", "--phase", "backward", "--threads", "1", "--profile", path)
@@ -205,22 +251,24 @@ def _within(event: dict[str, float], span: dict[str, float]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "text"),
+    ("words", "text"),
     [
-        (("--axis", "M=8"), 1, "doubled() has no axis 'M'; it has: N"),
-        (("--axis", "N=8:"), 2, "'N=8:' isn't an axis with its sizes expected: B=16, S=128,256"),
-        (("--axis", "N"), 2, "'N' isn't an axis with its sizes"),
-        (("--axis", "N=8", "--axis", "N=16"), 2, "--axis N is there twice; several sizes are written N=16,32"),
-        (("--dtype", "quaternion"), 1, "doubled() has no element type quaternion"),
-        (("--against", "no_such_name(x)"), 1, "no_such_name"),
+        (("--axis", "M=8"), "doubled() has no axis 'M'; it has: N"),
+        (("--axis", "N=8:"), "'N=8:' isn't an axis with its sizes expected: B=16, S=128,256"),
+        (("--axis", "N"), "'N' isn't an axis with its sizes"),
+        (("--axis", "N=8", "--axis", "N=16"), "--axis N is there twice; several sizes are written N=16,32"),
+        (("--dtype", "quaternion"), "doubled() has no element type quaternion"),
+        (("--against", "no_such_name(x)"), "no_such_name"),
+        (("--against", "x * torch.exp("), "is no Python expression"),
+        (("--operations", "2*Q"), "isn't an expression over the axes of doubled(): N"),
+        (("--axis", "N=0:8:x2"), "a range by a factor has to begin above 0"),
+        (("--axis", "N=1e999"), "'N=1e999' isn't an axis with its sizes"),
     ],
 )
-def test_what_the_operator_does_not_have(
-    doubled: tuple[str, ...], words: tuple[str, ...], status: int, text: str
-) -> None:
+def test_what_the_operator_does_not_have(doubled: tuple[str, ...], words: tuple[str, ...], text: str) -> None:
     done = run(*doubled, *words, "--phase", "forward")
     said = f"{done.output} {done.exception}"
-    assert (done.exit_code, text in " ".join(said.split())) == (status, True), said
+    assert (done.exit_code, text in " ".join(said.split())) == (2, True), said
 
 
 def test_targets_that_cant_be_found(tmp_path: Path) -> None:

@@ -95,7 +95,8 @@ def bench(
     Raises:
         SignatureError: a signature is missing or can't be read.
         SourceError: the operator or an alternative can't be found.
-        ArgumentError: the sizes or element types don't fit the signature.
+        ArgumentError: the sizes or element types don't fit the signature, or there is no memory for the arguments.
+        KeyboardInterrupt: Ctrl-C; its `report` has the points that were measured until then.
         UnsupportedError: there is no such device here.
         ValueError: a word that isn't one of those above.
         TypeError: a string where a sequence of strings is expected.
@@ -134,17 +135,21 @@ def bench(
     )
     report = run(found, options, request)
     if profile is not None:
-        _record(found, options, request, Path(profile))
+        _record(found, options, request, Path(profile), report)
     return report
 
 
-def _record(found: Mapping[str, Any], options: Mapping[str, Any], request: Request, path: Path) -> None:
+def _record(found: Mapping[str, Any], options: Mapping[str, Any], request: Request, path: Path, report: Report) -> None:
     """Record what was timed, in a run of its own: recording takes time."""
     from opwright.bench.profile import Trace
-    from opwright.bench.run import run
+    from opwright.bench.run import Interrupted, run
 
     trace = Trace()
-    run(found, options, replace(request, visit=trace, progress=None))
+    try:
+        run(found, options, replace(request, visit=trace, progress=None))
+    except Interrupted:
+        report.stopped = f"stopped by Ctrl-C: all points were measured, but {path} wasn't written"
+        raise Interrupted(report) from None
     trace.write(path)
 
 

@@ -7,9 +7,35 @@ from typing import Any
 
 import torch
 
-from opwright.bench.calls import Function, NoGradientError, Tensors
-from opwright.bench.report import Phase
+from opwright.bench.calls import Candidate, Function, NoGradientError, Tensors
+from opwright.bench.report import Phase, Report
+from opwright.bench.setting import Request, Setting, note
+from opwright.bench.survival import fatal
 from opwright.check.returned import as_tuple
+
+
+def agreeing(setting: Setting, tensors: Tensors, label: str, asked: Request, report: Report) -> list[Candidate]:
+    """The candidates that compute what the operator computes; none where a call of the operator ends the process."""
+    kept: list[Candidate] = []
+    for each in setting.candidates:
+        here = each.at_a_point()
+        where = f"{each.name}: not measured at {label or 'its only size'}"
+        if said := fatal(tensors, here, asked.phases, setting.silent):
+            report.crashes.append(f"{where}: {said}")
+            if not kept:
+                break
+        elif kept and (differs := _said(tensors, kept[0].function, here.function, asked.phases)):
+            note(report, f"{where}: {differs}")
+        else:
+            kept.append(here)
+    return kept
+
+
+def _said(tensors: Tensors, ours: Function, other: Function, phases: Sequence[Phase]) -> str | None:
+    try:
+        return disagreement(tensors, ours, other, phases)
+    except Exception as error:  # noqa: BLE001 - whatever an alternative raises, the others are measured
+        return f"it raised {type(error).__name__}: {error}"
 
 
 def disagreement(tensors: Tensors, ours: Function, other: Function, phases: Sequence[Phase]) -> str | None:

@@ -15,6 +15,7 @@ from opwright.bench.report import Comparison, Measurement, Point, Report, Roofli
 from opwright.bench.roofline import roofline, seconds, traffic
 from opwright.bench.setting import Request, Setting, note, sizes_label
 from opwright.bench.statistics import outliers, ratios, times, verdict
+from opwright.bench.survival import fatal
 from opwright.signature import Binding, DType
 
 _SECONDS = 0.5
@@ -42,11 +43,13 @@ class AtPoint:
         asked, base = self.asked, self.setting.subject.name
         given = _SECONDS * len(tasks) if asked.seconds is None else asked.seconds
         samples = measure(tasks, self.setting.clock, Plan(given, asked.rounds, asked.confidence))
-        for name in tasks:
-            report.measurements.append(self._measurement(samples, candidates[name]))
+        measured = [self._measurement(samples, candidates[name]) for name in tasks]
+        compared = []
         for name in list(tasks)[1:]:
             ratio = ratios(samples.rounds[name], samples.rounds[base], asked.confidence)
-            report.comparisons.append(Comparison(self.point, name, base, ratio, verdict(ratio)))
+            compared.append(Comparison(self.point, name, base, ratio, verdict(ratio)))
+        report.measurements += measured  # all of a point at once: Ctrl-C leaves no half of one
+        report.comparisons += compared
         self._told(samples, report)
 
     def _told(self, samples: Samples, report: Report) -> None:
@@ -84,8 +87,9 @@ class AtPoint:
             least = least_call(setting.subject.signature, self.point.sizes, setting.types)
             if least is not None:
                 tensors = Tensors(setting.subject, least, setting.machine.device)
-                with contextlib.suppress(TypeError, RuntimeError):  # it may not take such sizes
-                    known[key] = seconds(tensors.task(candidate.function, self.point.phase), setting.clock)
+                with contextlib.suppress(TypeError, RuntimeError):  # it may not take such sizes, or even die of them
+                    if not fatal(tensors, candidate, (self.point.phase,), setting.silent):
+                        known[key] = seconds(tensors.task(candidate.function, self.point.phase), setting.clock)
         return known[key]
 
 

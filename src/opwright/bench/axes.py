@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from opwright.bench.refusal import RequestError
 from opwright.errors import ArgumentError
 from opwright.signature import Binding, DType, Sample, Signature, bytes_moved, sample_at
 
@@ -23,20 +25,31 @@ _LEAST = range(1, 9)
 def parse_axis(text: str) -> tuple[str, tuple[Size, ...]]:
     """An axis and its sizes: ``B=16``, ``S=128,256``, ``N=10:100:10`` (both ends), ``B=1:4096:x2`` (times 2).
 
+    A scalar argument is written like one; its values may be negative.
+
     Raises:
         ValueError: it is written in another way.
     """
     name, equals, given = (part.strip() for part in text.partition("="))
+    parts = given.split(",")
+    if any(_stays_at_zero(part) for part in parts):
+        raise ValueError(f"{text!r}: a range by a factor has to begin above 0, as in B=1:4096:x2")
     try:
-        sizes = tuple(itertools.chain.from_iterable(_range(part) for part in given.split(",")))
+        sizes = tuple(itertools.chain.from_iterable(_range(part) for part in parts))
     except ValueError:
         sizes = ()
-    if not name or not equals or not sizes or min(sizes) < 0:
+    if not name or not equals or not sizes or not all(math.isfinite(size) for size in sizes):
         raise ValueError(
             f"{text!r} isn't an axis with its sizes\n"
             "  expected:     B=16, S=128,256, N=10:100:10 (from, to, step) or B=1:4096:x2 (each twice the one before)"
         )
     return name, sizes
+
+
+def _stays_at_zero(text: str) -> bool:
+    """Whether it is a range by a factor whose first number no factor makes larger."""
+    parts = [part.strip() for part in text.split(":")]
+    return parts[-1].startswith("x") and parts[0].lstrip("-").isdigit() and int(parts[0]) <= 0
 
 
 def _range(text: str) -> Iterator[Size]:
@@ -59,7 +72,7 @@ def check_names(signatures: Sequence[Signature], axes: Mapping[str, object]) -> 
     """Whether each axis is one of an operator of the file.
 
     Raises:
-        ArgumentError: one isn't.
+        RequestError: one isn't.
     """
     known = dict.fromkeys(name for sig in signatures for name in names(sig))
     for name in axes:
@@ -67,7 +80,7 @@ def check_names(signatures: Sequence[Signature], axes: Mapping[str, object]) -> 
             listed = ", ".join(known) or "none"
             written = "\n".join(f"  signature:    {sig.as_written}" for sig in signatures)
             of = ", ".join(dict.fromkeys(f"{sig.name}()" for sig in signatures))
-            raise ArgumentError(f"{of} has no axis {name!r}; it has: {listed}\n{written}")
+            raise RequestError(f"{of} has no axis {name!r}; it has: {listed}\n{written}")
 
 
 def grid(sig: Signature, axes: Mapping[str, Sequence[Size] | Size]) -> list[dict[str, Size]]:
@@ -89,8 +102,10 @@ def call_at(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType
     That is: one that satisfies the signature, and with which a call moves no more than 4 MiB.
 
     Raises:
+        RequestError: a size is no length, or an int argument's value no integer.
         ArgumentError: no call of those sizes satisfies the signature.
     """
+    _check_integers(sig, sizes)
     open_axes = [name for name in _lengths(sig) if name not in sizes]
     if not open_axes:
         return _sample(sig, sizes, types)
@@ -124,10 +139,18 @@ def _lengths(sig: Signature) -> list[str]:
     return [name for name in names(sig) if name == LEADING or name in sig.axes]
 
 
+def _check_integers(sig: Signature, sizes: Mapping[str, Size]) -> None:
+    counts = dict.fromkeys((scalar.name for scalar in sig.scalars if scalar.kind == "int"), "an int argument")
+    lengths = dict.fromkeys(_lengths(sig), "an axis")
+    for name, size in sizes.items():
+        what = {**counts, **lengths}.get(name)
+        if what and (not math.isfinite(size) or size != int(size)):
+            raise RequestError(f"{sig.name}(): {name} is {size}, expected an integer: it is {what}")
+        if name in lengths and size < 0:
+            raise RequestError(f"{sig.name}(): {name} is {size}, expected 0 or more: it is {what}")
+
+
 def _sample(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType]) -> Sample:
-    for name in _lengths(sig):
-        if int(sizes.get(name, 0)) != sizes.get(name, 0):
-            raise ArgumentError(f"{sig.name}(): {name} is {sizes[name]}, expected an integer: it is an axis")
     axes = {name: int(sizes[name]) for name in sig.axes if name in sizes}
     leading = (int(sizes[LEADING]),) if LEADING in sizes else None
     scalars = {scalar.name: sizes[scalar.name] for scalar in sig.scalars if scalar.name in sizes}

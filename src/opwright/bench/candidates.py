@@ -13,11 +13,12 @@ from typing import Any
 import torch
 
 from opwright.bench.calls import Candidate, Function
-from opwright.bench.expression import function_of, names_in
+from opwright.bench.expression import check_syntax, function_of, names_in
+from opwright.bench.refusal import RequestError
 from opwright.bench.revision import checked_out, is_revision
 from opwright.check.subject import Subject
 from opwright.check.targets import is_source, resolved, subjects
-from opwright.errors import ArgumentError, SourceError
+from opwright.errors import SourceError
 
 Against = Mapping[str, Any] | Iterable[Any] | str | Callable[..., Any]
 """Alternatives by name, or several, or one; each is a callable or a text (see `Alternatives.of`)."""
@@ -75,7 +76,7 @@ class Alternatives:
 
         Raises:
             SourceError: nothing of the kind is found.
-            ArgumentError: an expression uses what it can't.
+            RequestError: an expression uses what it can't, or Python can't read it.
         """
         if isinstance(given, str) and given.startswith(COMPILE):
             plain = self._function(given.removeprefix(COMPILE))
@@ -88,7 +89,7 @@ class Alternatives:
         if isinstance(given, str):
             return self._called(given)
         if not callable(given):
-            raise ArgumentError(f"an alternative is a callable or a text, not {type(given).__name__}: {given!r}")
+            raise RequestError(f"an alternative is a callable or a text, not {type(given).__name__}: {given!r}")
         return self._ready(given)
 
     def _called(self, text: str) -> Function:
@@ -100,6 +101,7 @@ class Alternatives:
         source = self.subject.sources[0].path if self.subject.sources else None
         if source is not None and is_revision(text, source):
             return self._build(checked_out(text, source, self.folder))
+        check_syntax(text, arguments)
         raise SourceError(
             f"{text!r} is no alternative to {self.subject.name}()\n"
             f"  expected:     an expression over {', '.join(arguments)}; module:name or file.py:name; a source file; "

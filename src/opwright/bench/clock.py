@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Protocol
@@ -15,10 +16,18 @@ _SEVERAL = 2
 """How many times the last cache a flush writes."""
 _CACHE = 32 << 20
 """What a last cache is taken to hold where the system doesn't say."""
+_MOST = 64 << 20
+"""More of a last cache for each of the processors that share it, a virtual machine has from its host's description."""
 
 
 class Clock(Protocol):
-    """Times calls."""
+    """Times calls.
+
+    Attributes:
+        flush: memory that is written before each call; None: none is.
+    """
+
+    flush: torch.Tensor | None
 
     def sample(self, task: Task, count: int) -> float:
         """Seconds a call, over `count` of them."""
@@ -116,9 +125,9 @@ def clock_of(device: str, *, cold: bool = False, flush: int | None = None) -> Cl
     return CudaClock((flush or _SEVERAL * size) if cold else None)
 
 
-def _last_cache() -> int:
-    """Bytes of the last cache of the first processor."""
-    sizes = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+def _last_cache(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> int:
+    """Bytes of the last cache of the first processor, as far as that many processors may have one."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-    found = [text for path in sizes if (text := path.read_text().strip())]
-    return max((int(text[:-1]) * units[text[-1]] for text in found if text[-1] in units), default=_CACHE)
+    found = [text for path in folder.glob("index*/size") if (text := path.read_text().strip())]
+    told = max((int(text[:-1]) * units[text[-1]] for text in found if text[-1] in units), default=_CACHE)
+    return min(told, _MOST * (os.cpu_count() or 1))

@@ -79,6 +79,8 @@ def compared(before: Report, after: Report) -> Compared:
     for name, report in (("first", before), ("second", after)):
         if len(_by_key(report)) < len(report.measurements):
             found.warnings.append(f"the {name} report has some points more than once: the last of each counts")
+        if report.stopped:
+            found.warnings.append(f"the {name} report isn't whole: {report.stopped}")
     found.warnings += _moved(found.changes)
     return found
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import ast
 import builtins
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from opwright.bench.refusal import RequestError
 from opwright.check.targets import resolved
-from opwright.errors import ArgumentError
 
 _KNOWN = {"F": "import torch.nn.functional as F", "nn": "from torch import nn"}
 
@@ -30,6 +31,22 @@ def names_in(text: str) -> set[str]:
     return used - made - {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
 
 
+def check_syntax(text: str, arguments: Sequence[str]) -> None:
+    """Say what is wrong with what is meant for an expression: one of these arguments, or torch, is named in it.
+
+    Raises:
+        RequestError: Python can't read it.
+    """
+    if not set(re.findall(r"\w+", text)) & {*arguments, "torch"}:
+        return
+    try:
+        ast.parse(text.strip(), mode="eval")
+    except SyntaxError as error:
+        line = (error.text or "").rstrip("\n")
+        mark = " " * ((error.offset or 1) - 1) + "^"
+        raise RequestError(f"{text!r} is no Python expression: {error.msg}\n    {line}\n    {mark}") from None
+
+
 def function_of(text: str, arguments: Sequence[str], folder: Path) -> Callable[..., Any]:
     """The function of `arguments` that an expression stands for.
 
@@ -41,11 +58,11 @@ def function_of(text: str, arguments: Sequence[str], folder: Path) -> Callable[.
         folder: where its module is written.
 
     Raises:
-        ArgumentError: a name in it is neither an argument nor a module.
+        RequestError: a name in it is neither an argument nor a module.
     """
     imports = [_import(name, text, arguments) for name in sorted(names_in(text) - set(arguments) - set(dir(builtins)))]
     parameters = ", ".join(arguments)
-    source = "\n".join([*imports, f"def alternative({parameters}):", f"    return ({text.strip()})", ""])
+    source = "\n".join([*imports, f"def alternative({parameters}):", f"    return ({text.strip()}\n    )", ""])
     path = folder / f"expression_{hashlib.sha256(source.encode()).hexdigest()[:12]}.py"
     path.write_text(source)
     function: Callable[..., Any] = resolved(f"{path}:alternative")
@@ -60,7 +77,7 @@ def _import(name: str, text: str, arguments: Sequence[str]) -> str:
     except (ImportError, ValueError):
         found = None
     if found is None and not Path(f"{name}.py").exists():
-        raise ArgumentError(
+        raise RequestError(
             f"{text!r}: {name} is neither an argument of the operator nor a module\n"
             f"  arguments:    {', '.join(arguments)}"
         )

@@ -8,8 +8,8 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from opwright.bench.refusal import RequestError
 from opwright.bench.report import Phase
-from opwright.errors import ArgumentError
 from opwright.signature import Binding, Signature
 
 Given = str | float | Callable[..., float] | None
@@ -39,20 +39,20 @@ class Operations:
         """What a caller gave: for the forward alone, or by phase.
 
         Raises:
-            ArgumentError: a phase is neither forward nor backward.
+            RequestError: a phase is neither forward nor backward.
         """
         if not isinstance(value, Mapping):
             return Operations(value)
         for name in value:
             if name not in ("forward", "backward"):
-                raise ArgumentError(f"operations of {name!r}: expected 'forward', 'backward'")
+                raise RequestError(f"operations of {name!r}: expected 'forward', 'backward'")
         return Operations(value.get("forward"), value.get("backward"))
 
     def of(self, sig: Signature, binding: Binding, phase: Phase) -> float | None:
         """How many; None where it isn't known.
 
         Raises:
-            ArgumentError: an expression uses something other than axes, numbers and + - * / // **.
+            RequestError: an expression uses something other than axes, numbers and + - * / // **.
         """
         if phase == "forward":
             return _value(self.forward, sig, binding)
@@ -73,8 +73,8 @@ def _value(given: Given, sig: Signature, binding: Binding) -> float | None:
         return float(given(**sizes))
     try:
         return _evaluated(ast.parse(given, mode="eval").body, sizes)
-    except (SyntaxError, KeyError, TypeError) as error:
-        raise ArgumentError(
+    except (SyntaxError, KeyError, TypeError, ArithmeticError) as error:
+        raise RequestError(
             f"operations={given!r} isn't an expression over the axes of {sig.name}(): {', '.join(sizes)}\n"
             "  expected:     axes, numbers, + - * / // ** and parentheses, as in '2*B*S'"
         ) from error

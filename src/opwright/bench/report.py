@@ -120,6 +120,8 @@ class Report:
         confidence: of every interval: 0.99.
         machine: the facts that a figure depends on.
         notes: what could not be measured, and why; how noisy it was.
+        crashes: calls that end the process, which were tried in a copy of it: they aren't measured.
+        stopped: what ended the run early, where something did: then points are missing.
     """
 
     measurements: list[Measurement] = field(default_factory=list)
@@ -127,6 +129,8 @@ class Report:
     confidence: float = 0.99
     machine: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    crashes: list[str] = field(default_factory=list)
+    stopped: str = ""
 
     def to_json(self) -> str:
         """Everything, as JSON; `read` takes it back."""
@@ -159,6 +163,8 @@ class Report:
                 facts["confidence"],
                 facts["machine"],
                 facts["notes"],
+                facts.get("crashes", []),
+                facts.get("stopped", ""),
             )
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise ValueError(f"this is no report of opwright bench: {type(error).__name__}: {error}") from error

@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
-from opwright.bench.agreement import disagreement
+from opwright.bench.agreement import agreeing
+from opwright.bench.asked import check_request
 from opwright.bench.at_point import AtPoint
-from opwright.bench.axes import LEADING, Size, call_at, check_names, grid
+from opwright.bench.axes import LEADING, Size, call_at, grid
 from opwright.bench.calls import Candidate, Function, Task, Tensors
 from opwright.bench.candidates import Alternatives, free
 from opwright.bench.clock import clock_of
@@ -35,23 +36,45 @@ def run(
         found: the operators, by device.
         load_options: for other builds of them, by device.
         asked: sizes, element types, phases, and how.
+
+    Raises:
+        Interrupted: Ctrl-C.
+        RequestError: what was asked for doesn't fit the operators.
     """
     report = Report(confidence=asked.confidence, machine={**machine(), **conditions()})
-    check_names([subject.signature for subjects in found.values() for subject in subjects], asked.axes)
-    total, done = _total(found, asked), 0
+    total = check_request(found, asked)
+    try:
+        _every(found, load_options, asked, report, total)
+    except KeyboardInterrupt:
+        whole = sum(each.candidate == each.point.operator for each in report.measurements)
+        report.stopped = f"stopped by Ctrl-C: {whole} of {total} points were measured"
+        raise Interrupted(report) from None
+    _noise(report)
+    return report
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with what was measured until then as `report`."""
+
+    def __init__(self, report: Report) -> None:
+        """Keep the report."""
+        super().__init__(report.stopped)
+        self.report = report
+
+
+def _every(
+    found: Mapping[str, Sequence[Subject]],
+    load_options: Mapping[str, Mapping[str, Any]],
+    asked: Request,
+    report: Report,
+    total: int,
+) -> None:
+    done = 0
     with tempfile.TemporaryDirectory(prefix="opwright-bench-") as folder:
         for setting in _settings(found, load_options, asked, report, Path(folder)):
             for sizes in grid(setting.subject.signature, asked.axes):
                 _sizes(setting, sizes, asked, report, (done, total))
                 done += len(asked.phases)
-    _noise(report)
-    return report
-
-
-def _total(found: Mapping[str, Sequence[Subject]], asked: Request) -> int:
-    signatures = [subject.signature for subjects in found.values() for subject in subjects]
-    each = [len(grid(sig, asked.axes)) * len(type_choices(sig, asked.dtypes)) for sig in signatures]
-    return sum(each) * len(asked.threads) * len(asked.phases)
 
 
 def _settings(
@@ -64,6 +87,8 @@ def _settings(
     """One after the other; each has its number of threads while it is the current one."""
     for device, subjects in found.items():
         clock = clock_of(device, cold=asked.cache == "cold", flush=asked.flush)
+        if clock.flush is not None:
+            note(report, f"cold caches ({device}): {clock.flush.numel() / 2**20:g} MiB are written before each call")
         where = "cuda" if device == "cuda" else "cpu"
         for subject in subjects:
             alternatives = Alternatives(subject, folder, load_options[device], device)
@@ -95,7 +120,7 @@ def _sizes(setting: Setting, sizes: Mapping[str, Size], asked: Request, report: 
     shown = {**leading, **sample.binding.axes, **sizes}
     tensors = _tensors(setting, sample)
     names = {name: dtype.torch_name for name, dtype in setting.types.items()}
-    candidates = _agreeing(setting, tensors, sizes_label(shown), asked, report)
+    candidates = agreeing(setting, tensors, sizes_label(shown), asked, report)
     for number, phase in enumerate(asked.phases):
         if asked.progress:
             asked.progress(f"{subject.name}, {phase}, {sizes_label(shown)}, {setting.device}", at[0] + number, at[1])
@@ -108,27 +133,6 @@ def _sizes(setting: Setting, sizes: Mapping[str, Size], asked: Request, report: 
         else:
             by_name = {each.name: each for each in candidates}
             AtPoint(setting, point, tensors.binding(), asked).measured(tasks, by_name, report)
-
-
-def _agreeing(setting: Setting, tensors: Tensors, label: str, asked: Request, report: Report) -> list[Candidate]:
-    """The candidates that compute what the operator computes."""
-    ours, *others = setting.candidates
-    kept = [ours]
-    for other in others:
-        here = other.at_a_point()
-        said = _said(tensors, ours.function, here.function, asked.phases)
-        if said is None:
-            kept.append(here)
-        else:
-            note(report, f"{other.name}: not measured at {label or 'its only size'}: {said}")
-    return kept
-
-
-def _said(tensors: Tensors, ours: Function, other: Function, phases: Sequence[Phase]) -> str | None:
-    try:
-        return disagreement(tensors, ours, other, phases)
-    except Exception as error:  # noqa: BLE001 - whatever an alternative raises, the others are measured
-        return f"it raised {type(error).__name__}: {error}"
 
 
 def _tasks(candidates: Sequence[Candidate], tensors: Tensors, phase: Phase, report: Report) -> dict[str, Task]:

@@ -10,10 +10,10 @@ from opwright.bench.axes import Size
 from opwright.bench.calls import Candidate, Task
 from opwright.bench.clock import Clock
 from opwright.bench.operations import Operations
+from opwright.bench.refusal import RequestError
 from opwright.bench.report import Phase, Point, Report
 from opwright.bench.roofline import Machine
 from opwright.check.subject import Subject
-from opwright.errors import ArgumentError
 from opwright.signature import DType, Signature
 
 Progress = Callable[[str, int, int], None]
@@ -53,6 +53,7 @@ class Setting:
         candidates: the operator first.
         clock: the device's.
         machine: what it can do.
+        silent: names of candidates that give no answer in a copy of the process.
         overheads: seconds of calls that have next to nothing to do, by candidate and phase, as they become known.
     """
 
@@ -63,6 +64,7 @@ class Setting:
     candidates: Sequence[Candidate]
     clock: Clock
     machine: Machine
+    silent: set[str] = field(default_factory=set)
     overheads: dict[tuple[str, Phase], float] = field(default_factory=dict)
 
 
@@ -70,7 +72,7 @@ def type_choices(sig: Signature, dtypes: Sequence[str] | None) -> list[dict[str,
     """What type variables stand for: each type that was asked for, where a variable allows it; otherwise float32.
 
     Raises:
-        ArgumentError: no variable allows a type that was asked for.
+        RequestError: no variable allows a type that was asked for.
     """
     usual = {name: _usual(sig.allowed(name)) for name in sig.type_variables}
     if dtypes is None:
@@ -91,7 +93,7 @@ def _chosen(sig: Signature, name: str) -> dict[str, DType]:
     }
     if not found:
         allowed = dict.fromkeys(each.torch_name for variable in sig.type_variables for each in sig.allowed(variable))
-        raise ArgumentError(
+        raise RequestError(
             f"{sig.name}() has no element type {name}; it has: {', '.join(allowed) or 'no choice'}\n"
             f"  signature:    {sig.as_written}"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable
 
 from rich.console import Console
@@ -52,10 +53,22 @@ def about(report: Report) -> list[str]:
         f"times: median of the rounds, and its {100 * report.confidence:g}% interval; ratio: to the operator's time, "
         "paired round by round; outliers are included"
     )
-    lines = [how, *report.notes]
+    lines = [*filter(None, (report.stopped,)), how, *_unknown(report), *report.crashes, *report.notes]
     if report.machine:
         lines.append("machine: " + ", ".join(f"{key} {value}" for key, value in report.machine.items()))
     return lines
+
+
+def _unknown(report: Report) -> list[str]:
+    """What mends intervals that nothing bounds."""
+    found = [*(each.time for each in report.measurements), *(each.ratio for each in report.comparisons)]
+    if all(math.isfinite(each.high) for each in found):
+        return []
+    said = (
+        f"unknown: too few rounds for an interval of {100 * report.confidence:g}%, more so where rounds that follow "
+        "each other are alike: ask for more --rounds, or leave them out"
+    )
+    return [said]
 
 
 def _layout(report: Report, operator: str) -> Layout:

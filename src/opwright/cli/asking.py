@@ -12,6 +12,8 @@ from rich.console import Console
 from opwright.errors import OpwrightError, SignatureError, SourceError
 
 TERMINAL = Path("-")
+STOPPED = 130
+"""The exit status of what Ctrl-C has ended, as shells have it."""
 WIDTH = 120
 """Columns of a table where nobody says how wide the terminal is."""
 
@@ -33,14 +35,16 @@ def progress(console: Console) -> Iterator[Told | None]:
 
 
 @contextlib.contextmanager
-def usage() -> Iterator[None]:
+def usage(*mistakes: type[OpwrightError]) -> Iterator[None]:
     """What the function behind a command doesn't understand is a mistake on the command line: status 2.
 
-    That is a `ValueError`; of Opwright's own, a target or a signature that isn't there or can't be read.
+    That is a `ValueError`; of Opwright's own, a target or a signature that isn't there or can't be read, and
+    `mistakes`. An `ArgumentError` alone is none: operators raise it while they run.
     """
+    own: tuple[type[OpwrightError], ...] = (SignatureError, SourceError, *mistakes)
     try:
         yield
-    except (SignatureError, SourceError) as error:
+    except own as error:
         raise click.UsageError(str(error)) from error
     except OpwrightError:
         raise

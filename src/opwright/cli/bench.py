@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
-from opwright.cli.asking import progress, usage
+from opwright.cli.asking import STOPPED, progress, usage
+from opwright.cli.bench_asked import labelled, refuse_idle, sizes, understood
 from opwright.cli.bench_output import Output, read
 from opwright.cli.completing import files_and_operators
 
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     from opwright.bench.report import Report
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
-# No Python expression begins with words and a single equals sign.
-_LABEL = re.compile(r"\s*([A-Za-z][\w+ ,.-]*?)\s*=(?!=)\s*(.+)", re.DOTALL)
 
 
 @click.command("bench")
@@ -75,31 +71,33 @@ def command(
     of this one, as HEAD~1. A LABEL is what tables call it. REPORT.json, of an earlier run, is shown again.
 
     Exit status: 0 all was measured, and nothing is slower than --fail-if-slower allows; 1 something is, or something
-    couldn't be measured; 2 the command can't be understood.
+    couldn't be measured; 2 the command can't be understood; 130 Ctrl-C.
     """
     output = Output(json_, markdown, pictures)
-    allowed = _understood(output.check, profile, limit)
+    allowed = understood(output.check, profile, limit)
     if compare:
-        if target or against or pictures or profile:
-            raise click.UsageError(
-                "--compare measures nothing; it takes no operator, --against, --picture or --profile"
-            )
+        refuse_idle("--compare measures nothing", "compare", "json_", "markdown", "limit")
         before, after = (read(path) for path in compare)
         sys.exit(output.changes(before, after, allowed))
     if target is None:
         raise click.UsageError("expected a source file, an operator as module:name or file.py:name, or --compare")
     if target.endswith(".json"):
+        refuse_idle(f"{target} was measured", "target", "json_", "markdown", "pictures", "limit")
         report = read(Path(target))
         sys.exit(output.report(report, allowed, {each.candidate for each in report.comparisons}))
     if profile:
         os.environ.setdefault("KINETO_LOG_LEVEL", "9")  # of the profiler, which tells of each start and stop otherwise
-    alternatives = _labelled(against)
+    alternatives = labelled(against)
     if allowed is not None and not alternatives:
         raise click.UsageError("--fail-if-slower needs something to be slower than: --against or --compare")
+    if options["rounds"] is not None and options["seconds"] is not None:
+        raise click.UsageError("--rounds is how long it takes: --seconds would do nothing")
     given = {name: value for name, value in options.items() if value not in ((), None)}
-    given.update(axes=_axes(axes), against=alternatives, cache="cold" if cold else "warm", profile=profile)
-    report = _measured(target, output.console, **given)
+    given.update(axes=sizes(axes), against=alternatives, cache="cold" if cold else "warm", profile=profile)
+    report = _measured(target, output, **given)
     status = output.report(report, allowed, alternatives)
+    if report.stopped:
+        sys.exit(STOPPED)
     if profile:
         output.console.print(
             f"{profile}: a trace, for ui.perfetto.dev or chrome://tracing", markup=False, soft_wrap=True
@@ -107,47 +105,17 @@ def command(
     sys.exit(status)
 
 
-def _understood(check: Callable[[], None], profile: Path | None, limit: str | None) -> float | None:
-    """What may be wrong with a command is said before anything is measured."""
-    from opwright.bench.limit import percentage
-
-    check()
-    if profile and not profile.absolute().parent.is_dir():
-        raise click.FileError(str(profile), "its folder doesn't exist")
-    try:
-        return None if limit is None else percentage(limit)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--fail-if-slower") from error
-
-
-def _axes(texts: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
-    from opwright.bench.axes import parse_axis
-
-    found: dict[str, tuple[float, ...]] = {}
-    for text in texts:
-        try:
-            name, sizes = parse_axis(text)
-        except ValueError as error:
-            raise click.BadParameter(str(error), param_hint="--axis") from error
-        if name in found:
-            raise click.UsageError(f"--axis {name} is there twice; several sizes are written {name}=16,32")
-        found[name] = sizes
-    return found
-
-
-def _labelled(against: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in against:
-        match = _LABEL.fullmatch(text)
-        label, what = (match[1], match[2]) if match else (text, text)
-        if label in found:
-            raise click.UsageError(f"two alternatives are called {label!r}; a label goes before: LABEL=WHAT")
-        found[label] = what
-    return found
-
-
-def _measured(target: str, console: Console, **options: Any) -> Report:
+def _measured(target: str, output: Output, **options: Any) -> Report:
+    """The report; of a run that Ctrl-C has ended, what was measured until then."""
     from opwright.bench import bench
+    from opwright.bench.refusal import RequestError
+    from opwright.bench.run import Interrupted
 
-    with usage(), progress(console) as told:
-        return bench(target, progress=told, **options)
+    try:
+        with usage(RequestError), progress(output.console) as told:
+            return bench(target, progress=told, **options)
+    except Interrupted as stopped:
+        return stopped.report
+    except KeyboardInterrupt:
+        click.echo("stopped by Ctrl-C: nothing was measured", err=True)
+        sys.exit(STOPPED)

@@ -60,13 +60,18 @@ class Output:
         from opwright.bench import table
         from opwright.bench.picture import draw
 
-        self._write(self.json, report.to_json())
-        self._write(self.markdown, table.markdown(report))
+        if report.measurements or not report.stopped:
+            self._write(self.json, report.to_json())
+            self._write(self.markdown, table.markdown(report))
         table.show(report, self.console)
-        if self.pictures and report.measurements:
+        if self.pictures and report.measurements and not report.stopped:
             draw(report, *self.pictures)
         lost = set(against) - {each.candidate for each in report.measurements}
         wrong = [f"{name} wasn't measured" for name in against if name in lost]
+        if report.crashes:
+            wrong.append(f"calls that end the process: {len(report.crashes)}")
+        if report.stopped:
+            wrong.append("the report isn't whole" + (": no picture is drawn of it" if self.pictures else ""))
         if not report.measurements:
             wrong.append("nothing was measured")
         if limit is None:
