@@ -43,6 +43,7 @@ SCRIPTS = (
     "aten_build",
     "emulation",
     "bench_honesty",
+    "check_time",
 )
 
 
