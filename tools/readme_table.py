@@ -44,6 +44,7 @@ SCRIPTS = (
     "emulation",
     "bench_honesty",
     "check_time",
+    "wheel_variants",
 )
 
 
