@@ -1,14 +1,13 @@
-"""LLTM's ATen source, edited, to its first right result: Opwright and PyTorch's own loader, in alternating processes.
+"""Time from an edit of LLTM's ATen source to its first correct result: Opwright and PyTorch's loader, in turns.
 
-Every process gets a source that nobody has compiled yet. The clock starts after ``import torch``. PyTorch's own
-precompiled header (``load_inline(use_pch=True)`` leaves one in site-packages) must not be there; ours is, but for the
-first build, which starts from an empty cache. CPU seconds are those of the compilers that were waited for.
+Every process gets a source that was never compiled before. The clock starts after ``import torch``. PyTorch's
+precompiled header (``load_inline(use_pch=True)`` leaves one in site-packages) must not exist; ours does, except for the
+first build, which starts with an empty cache. CPU seconds are those of the compilers that the process waited for.
 ``python benchmarks/aten_build.py [--rounds 3]``.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -18,8 +17,8 @@ from pathlib import Path
 
 import torch
 
-from opwright.bench import Result, write_result
-from opwright.bench.timing import summary
+from opwright.bench import Result
+from opwright.bench.scripts import parse_rounds, summary
 
 HERE = Path(__file__).parent
 SOURCE = (HERE.parent / "examples" / "lltm" / "lltm_aten.cpp").read_text()
@@ -43,14 +42,14 @@ print(seconds, used.ru_utime + used.ru_stime)
 
 
 def run(name: str, number: int, folder: Path) -> tuple[float, float]:
-    """Seconds that one process needs for an edit that is its own: on the clock, and of the compilers."""
+    """Return the wall-clock seconds of one process for a new edit, and the compilers' CPU seconds."""
     source = folder / name / "lltm.cpp"
     source.parent.mkdir(exist_ok=True)
     text = SOURCE.replace("{squashed * output_gate,", f"{{squashed * output_gate * {number}.0,")
     assert text != SOURCE
     source.write_text(text)
     environment = {**os.environ, "TORCH_EXTENSIONS_DIR": str(folder / name / "cache")}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have bytecode
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have cached bytecode
     words = [sys.executable, "-c", WORKER, name, str(source), str(number)]
     done = subprocess.run(words, env=environment, cwd=folder, check=False, capture_output=True, text=True)
     if done.returncode:
@@ -60,7 +59,7 @@ def run(name: str, number: int, folder: Path) -> tuple[float, float]:
 
 
 def settle(folder: Path) -> None:
-    """Wait until the headers that are compiled beside a first build are there."""
+    """Wait until the headers that are precompiled during a first build are ready."""
     for _ in range(6000):
         if list((folder / "opwright" / "cache").glob("opwright/pch/*/prefix.h.gch")):
             return
@@ -69,7 +68,7 @@ def settle(folder: Path) -> None:
 
 
 def measure(rounds: int, folder: Path) -> dict[str, list[float]]:
-    """Every variant in turn."""
+    """Measure every variant in turn."""
     samples: dict[str, list[float]] = {}
 
     def sample(label: str, name: str, number: int, where: Path) -> None:
@@ -93,15 +92,13 @@ def measure(rounds: int, folder: Path) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    """Measure, show, write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="times PyTorch's loader is run")
-    rounds = parser.parse_args().rounds
+    """Measure, print and save the results."""
+    rounds = parse_rounds(__doc__, 3, "times PyTorch's loader is run")
     theirs = Path(torch.__file__).parent / "include" / "torch" / "extension.h.gch"
     if theirs.exists():
         raise SystemExit(f"{theirs} is there: remove it, so that both start from the same")
     with tempfile.TemporaryDirectory() as folder:
-        samples = measure(max(rounds, 2), Path(folder))
+        samples = measure(rounds, Path(folder))
     timings = {name: summary(values) for name, values in samples.items()}
     median = {name: timing.median for name, timing in timings.items()}
     cpu = "{}, CPU of the compilers".format
@@ -120,8 +117,7 @@ def main() -> None:
             "opwright, the first time / torch": "<= 1",
         },
     )
-    result.show()
-    print(write_result(result, HERE / "results"))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":

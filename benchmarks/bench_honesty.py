@@ -1,7 +1,7 @@
-"""Is opwright bench honest? Identical builds that it calls faster or slower, and a slowdown of 5 % that it finds.
+"""Error rates of opwright bench: identical builds called faster or slower, and slowdowns of 5 % found.
 
-Identical builds are copies of a source file in two folders, compiled apart. The slower kernel does 5 % more of the same
-work; that it takes 5 % longer is measured by itself, in ten times the time of a comparison.
+Identical builds are copies of a source file in two folders, compiled separately. The slower kernel does 5 % more of the
+same work; a separate measurement, ten times as long as a comparison, confirms that it takes 5 % longer.
 ``python benchmarks/bench_honesty.py [--identical 200] [--slowed 20]``.
 """
 
@@ -19,9 +19,9 @@ from typing import Any
 import torch
 
 import opwright
-from opwright.bench import Comparison, Phase, Report, Result, write_result
-from opwright.bench.report import Verdict
-from opwright.bench.timing import summary
+from opwright.bench import Comparison, Phase, Report, Result
+from opwright.bench.results.measurement import Verdict
+from opwright.bench.scripts import summary
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
@@ -33,7 +33,7 @@ OPPOSITE = {"faster": "slower", "slower": "faster"}
 
 @dataclass(frozen=True)
 class Case:
-    """An operator's two builds, and where they are compared."""
+    """Two builds of an operator, and the sizes at which they are compared."""
 
     name: str
     one: Any
@@ -42,7 +42,7 @@ class Case:
     phase: Phase = "forward"
 
     def compared(self, seconds: float | None = None) -> Report:
-        """One comparison, as any user makes it; only what the machine can do isn't measured each time."""
+        """Return one comparison with the default settings, but without measuring the machine's limits each time."""
         return opwright.bench(
             self.one,
             against={"other": self.other},
@@ -54,12 +54,12 @@ class Case:
         )
 
     def exchanged(self) -> Case:
-        """The other way round."""
+        """Return the case with the builds exchanged."""
         return Case(self.name, self.other, self.one, self.sizes, self.phase)
 
 
 def build(source: Path, name: str, folder: Path, mark: str, change: Callable[[str], str] = str) -> Any:
-    """The operator of a copy of a source file, in a folder and a namespace of its own."""
+    """Build the operator from a copy of a source file, in a separate folder and namespace."""
     target = folder / mark / source.name
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(source, target)
@@ -68,12 +68,12 @@ def build(source: Path, name: str, folder: Path, mark: str, change: Callable[[st
 
 
 def twins(source: Path, name: str, folder: Path) -> tuple[Any, Any]:
-    """Two builds of the same."""
+    """Return two builds of the same source."""
     return build(source, name, folder, "one"), build(source, name, folder, "other")
 
 
 def identical(folder: Path) -> list[Case]:
-    """Bound by a call's cost, by memory, by arithmetic; with autograd and without."""
+    """Return cases bound by call overhead, by memory and by arithmetic; with autograd and without."""
     my_op = twins(EXAMPLES / "my_op/my_op.cpp", "my_op", folder)
     softmax = twins(EXAMPLES / "softmax/softmax.cpp", "softmax", folder)
     roots = twins(WORK, "roots", folder)
@@ -87,7 +87,7 @@ def identical(folder: Path) -> list[Case]:
 
 
 def slowed(folder: Path) -> Case:
-    """A kernel, and the same with 5 % more of its work."""
+    """Build a kernel, and a copy that does 5 % more of its work."""
 
     def more(text: str) -> str:
         found = text.replace(f"kSteps = {STEPS};", f"kSteps = {MORE_STEPS};")
@@ -103,9 +103,9 @@ def slowed(folder: Path) -> Case:
 
 
 def verdicts(cases: list[Case], count: int, result: Result, right: Verdict) -> Counter[str]:
-    """What is said in `count` comparisons, the cases in turn, the builds exchanged every other time.
+    """Count the verdicts of `count` comparisons, with the cases in turn and the builds exchanged every other time.
 
-    Whatever is said of exchanged builds counts as its opposite; what is neither `right` nor "too noisy" is noted.
+    The verdict on exchanged builds is reversed. Verdicts other than `right` and "too noisy" are noted.
     """
     found: Counter[str] = Counter()
     spent: dict[str, list[float]] = {case.name: [] for case in cases}
@@ -124,13 +124,13 @@ def verdicts(cases: list[Case], count: int, result: Result, right: Verdict) -> C
 
 
 def described(comparison: Comparison) -> str:
-    """The verdict, and the ratio with its interval."""
+    """Return the verdict, and the ratio with its interval."""
     ratio = comparison.ratio
     return f"{comparison.verdict}, {ratio.median:.4f} in [{ratio.low:.4f}, {ratio.high:.4f}]"
 
 
 def main() -> None:
-    """Measure, show, write."""
+    """Measure, print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--identical", type=int, default=200)
     parser.add_argument("--slowed", type=int, default=20)
@@ -153,8 +153,7 @@ def main() -> None:
         "the slowed kernel / the kernel, measured by itself": true.comparisons[0].ratio.median,
     }
     result.targets = {false: "<= 5", f"a slowdown of 5 % found, of {options.slowed}": ">= 18"}
-    result.show()
-    print(write_result(result, HERE / "results"))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":

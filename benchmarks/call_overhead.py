@@ -1,15 +1,14 @@
-"""What a call costs on 4 elements: my_op with all its checks, torch.add, PyTorch's ways to a custom operator.
+"""Call overhead on 4 elements: my_op with all its checks, torch.add, and PyTorch's kinds of custom operators.
 
-One process, one thread, the candidates in turn. ``forward + backward`` is what a training step does: the gradients
-are None before each round (``optimizer.zero_grad()``). ``accumulated`` keeps them, ``autograd.grad`` returns them:
-these two are shown because they weigh the peers differently. ``.backward()`` itself costs some 17 µs in Python and in
-the engine, whatever the operator: ``16 in a row`` calls the operator 16 times before it, as a network does, and counts
-per operator. ``python benchmarks/call_overhead.py [--rounds 101]``.
+One process, one thread, the candidates in turn. ``forward + backward`` is a training step: the gradients are None
+before each round (``optimizer.zero_grad()``). ``accumulated`` keeps them, ``autograd.grad`` returns them; both are
+shown because they affect the alternatives differently. ``.backward()`` itself costs some 17 µs in Python and in the
+engine, whatever the operator. So ``16 in a row`` calls the operator 16 times before it, as a network does, and gives
+the time per operator. ``python benchmarks/call_overhead.py [--rounds 101]``.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -18,8 +17,8 @@ import torch
 import torch.utils.cpp_extension
 
 import opwright
-from opwright.bench import Result, interleaved, ratio, write_result
-from opwright.bench.timing import summary
+from opwright.bench import Result, interleaved, ratio
+from opwright.bench.scripts import parse_rounds, summary
 
 HERE = Path(__file__).parent
 IN_A_ROW = 16
@@ -27,7 +26,7 @@ Op = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def operators() -> dict[str, Op]:
-    """my_op in three ways, and torch.add, which does less and stands for a built-in operator."""
+    """Return my_op in three forms, and torch.add, a built-in operator, which does less."""
     kernel = opwright.load(HERE.parent / "examples/my_op/my_op.cpp").my_op
     peer = torch.utils.cpp_extension.load("my_op_peer", [str(HERE / "peers/my_op_peer.cpp")], extra_cflags=["-O3"])
     ops = torch.ops.my_op_peer
@@ -41,7 +40,7 @@ def operators() -> dict[str, Op]:
 
 
 def function(peer: ModuleType) -> Op:
-    """The pybind11 functions, wrapped the classical way."""
+    """Wrap the pybind11 functions in an autograd.Function."""
 
     class MyOp(torch.autograd.Function):
         @staticmethod
@@ -56,7 +55,7 @@ def function(peer: ModuleType) -> Op:
 
 
 def step(op: Op, x: torch.Tensor, y: torch.Tensor, grad: torch.Tensor, count: int = 1) -> Callable[[], None]:
-    """A training step that uses the operator, once or in a row."""
+    """Return a training step that uses the operator, once or in a row."""
 
     def call() -> None:
         x.grad = y.grad = None
@@ -69,7 +68,7 @@ def step(op: Op, x: torch.Tensor, y: torch.Tensor, grad: torch.Tensor, count: in
 
 
 def candidates() -> dict[str, dict[str, Callable[[], object]]]:
-    """Every call that is timed, by what is compared and by operator."""
+    """Return every timed call, by comparison and by operator."""
     x, y, grad = torch.randn(4), torch.randn(4), torch.ones(4)
     a, b = torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
     ops = operators()
@@ -88,10 +87,8 @@ def candidates() -> dict[str, dict[str, Callable[[], object]]]:
 
 
 def main() -> None:
-    """Measure, show, write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=101)
-    rounds = parser.parse_args().rounds
+    """Measure, print and save the results."""
+    rounds = parse_rounds(__doc__, 101)
     torch.set_num_threads(1)
     groups = {what: interleaved(calls, rounds=rounds, seconds=0.01) for what, calls in candidates().items()}
     timings = {f"{name}, {what}": timing for what, group in groups.items() for name, timing in group.items()}
@@ -116,8 +113,7 @@ def main() -> None:
         ("autograd.grad: opwright / torch.add", compared("opwright", "torch.add", "autograd.grad"), ""),
     ):
         result.ratios[label], result.targets[label] = value, target
-    result.show()
-    print(write_result(result, HERE / "results"))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":

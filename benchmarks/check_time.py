@@ -1,7 +1,7 @@
-"""How long ``opwright check`` takes for the operators of the examples: --quick, and what is the default.
+"""Time of ``opwright check`` for the example operators: with --quick and by default.
 
-Every process gets a source that nobody has compiled yet, so its time holds the imports, all compilers and, by default,
-the sanitizers'. It is shared among a file's operators; what one check took is counted for its own operator.
+Every process gets a source that was never compiled before, so its time includes the imports, all compilations and, by
+default, the sanitizers'. This time is divided among a file's operators; a check's own time counts for its operator.
 ``python benchmarks/check_time.py [--level quick] [NAME ...]``.
 """
 
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from opwright.bench import Result, write_result
-from opwright.bench.timing import Timing, summary
+from opwright.bench.scripts import Timing, summary
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
@@ -29,8 +29,8 @@ def check(name: str, level: str, folder: Path) -> tuple[float, float, list[tuple
     """Check a new copy of an example's source.
 
     Returns:
-        Seconds of the operator that took longest; the processors' seconds for an average one; the checks, the slowest
-        first.
+        The seconds of the slowest operator; the CPU seconds of an average operator; the checks with their seconds,
+        slowest first.
     """
     place = Path(tempfile.mkdtemp(dir=folder))
     for source in (EXAMPLES / name).glob("*.[ch]*"):
@@ -39,7 +39,7 @@ def check(name: str, level: str, folder: Path) -> tuple[float, float, list[tuple
     told = place / "report.json"
     words = [sys.executable, "-m", "opwright", "check", str(place / f"{name}.cpp"), f"--{level}", "--json", str(told)]
     before, started = _cpu(), time.perf_counter()
-    if name in ("round", "quantize"):  # both have a round, whose gradient is meant to be no derivative
+    if name in ("round", "quantize"):  # both have a round, whose gradient deliberately isn't its derivative
         words += ["--straight-through", "round.x"]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     whole = time.perf_counter() - started
@@ -60,7 +60,7 @@ def _cpu() -> float:
 
 
 def main() -> None:
-    """Measure, show, write."""
+    """Measure, print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=NAMES, help=f"examples, of {', '.join(NAMES)}")
     parser.add_argument("--level", choices=LIMITS, action="append", help="quick, normal; both without it")

@@ -1,11 +1,10 @@
-"""How long pointwise operators take to compile: LLTM's cell beside a bare compiler, and libraries of many operators.
+"""Compile times of pointwise operators: LLTM's cell against a bare compiler, and libraries of many operators.
 
 Everything is compiled anew each time. ``python benchmarks/compile_pointwise.py [--rounds 7]``.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import tempfile
@@ -14,8 +13,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from opwright.bench import Result, write_result
-from opwright.bench.timing import summary
+from opwright.bench import Result
+from opwright.bench.scripts import parse_rounds, summary
 from opwright.codegen.source import KernelSource
 from opwright.signature import DType
 from opwright.toolchain import Options, build, build_many, find_compiler
@@ -59,14 +58,14 @@ F32 = {"T": DType.F32}
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Seconds."""
+    """Return the seconds of a call."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
 
 
 def many(count: int, folder: Path) -> KernelSource:
-    """A source with that many operators."""
+    """Return a source with `count` operators."""
     path = folder / f"many_{count}.cpp"
     marks = (
         f'OPWRIGHT("op{i}(x: T, y: T) -> (z: T)")\n'
@@ -78,14 +77,14 @@ def many(count: int, folder: Path) -> KernelSource:
 
 
 def cell() -> Callable[[], object]:
-    """Builds LLTM's cell, forward and the backward with all gradients: two libraries, as a first training step does."""
+    """Build LLTM's cell, forward and the backward with all gradients: two libraries, as a first training step does."""
     source = KernelSource(CELL, Options())
     units = [source.unit(F32), source.derived_unit("lltm_derived_backward", F32, 0xF)]
     return lambda: [build(unit, rebuild=True) for unit in units]
 
 
 def bare(folder: Path) -> Callable[[], object]:
-    """Compiles the same loops, written by hand."""
+    """Compile the same loops, written by hand."""
     path = folder / "bare.cpp"
     path.write_text(BARE)
     words = [
@@ -102,19 +101,19 @@ def bare(folder: Path) -> Callable[[], object]:
 
 
 def all_types(source: KernelSource, jobs: int) -> Callable[[], object]:
-    """Builds a library for each of the four floating types, `jobs` at a time."""
+    """Build a library for each of the four floating types, `jobs` at a time."""
     count = iter(range(1_000_000))
 
     def run() -> object:
         os.environ["MAX_JOBS"] = str(jobs)
-        options = Options(identity=f"{jobs} {next(count)}")  # nobody has built these
+        options = Options(identity=f"{jobs} {next(count)}")  # an identity that no cache contains
         return build_many([source.unit({"T": t}) for t in (DType.F32, DType.F64, DType.F16, DType.BF16)], options)
 
     return run
 
 
 def measure(rounds: int, folder: Path) -> dict[str, list[float]]:
-    """Every variant in turn."""
+    """Measure every variant in turn."""
     sources = {count: many(count, folder) for count in COUNTS}
     units = {count: source.unit(F32) for count, source in sources.items()}
     variants: dict[str, Callable[[], object]] = {
@@ -134,13 +133,11 @@ def measure(rounds: int, folder: Path) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    """Measure, show, write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
-    rounds = parser.parse_args().rounds
+    """Measure, print and save the results."""
+    rounds = parse_rounds(__doc__, 7)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TORCH_EXTENSIONS_DIR"] = folder
-        samples = measure(max(rounds, 2), Path(folder))
+        samples = measure(rounds, Path(folder))
     timings = {name: summary(values) for name, values in samples.items()}
     median = {name: timing.median for name, timing in timings.items()}
     each = {count: median[f"a library of {count} operators"] / count for count in COUNTS}
@@ -157,8 +154,7 @@ def main() -> None:
         },
         targets={"opwright / bare compiler": "<= 4", "each of 64 / each of 16": "<= 1.2"},
     )
-    result.show()
-    print(write_result(result, HERE / "results"))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The sources and the worker processes of edit_to_call.py. FACTOR and SOURCE are filled in."""
+"""The sources and the worker processes of edit_to_call.py, with FACTOR and SOURCE as placeholders."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ WRAPPED = """class MyOp(torch.autograd.Function):
         return tuple(module.backward(grad_z))
 my_op = MyOp.apply
 """
-"""Two functions of a `module`, as one that is differentiable."""
+"""Two functions of a `module` as a differentiable one."""
 
 _LOAD_INLINE = """
 import time

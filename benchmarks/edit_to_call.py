@@ -1,12 +1,11 @@
-"""From an edited source to the first right result: Opwright, load_inline, a bare compiler, in alternating processes.
+"""Time from an edited source to the first correct result: Opwright, load_inline and a bare compiler, in turns.
 
-Every process gets a source that nobody has compiled yet (another factor), forward and backward, and must return what
-that factor asks for. The clock starts after the imports. ``python benchmarks/edit_to_call.py [--rounds 3]``.
+Every process gets a source that was never compiled before (another factor), forward and backward, and must return the
+results for that factor. The clock starts after the imports. ``python benchmarks/edit_to_call.py [--rounds 3]``.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -17,16 +16,16 @@ from pathlib import Path
 
 from edit_sources import BARE, OPWRIGHT, WORKERS
 
-from opwright.bench import Result, write_result
-from opwright.bench.timing import summary
+from opwright.bench import Result
+from opwright.bench.scripts import parse_rounds, summary
 
 HERE = Path(__file__).parent
 
 
 def run(worker: str, factor: int, folder: Path) -> float:
-    """Seconds that one worker process reports."""
+    """Return the seconds that one worker process reports."""
     environment = {**os.environ, "TORCH_EXTENSIONS_DIR": str(folder / "cache")}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have bytecode
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have cached bytecode
     script = WORKERS[worker].replace("FACTOR", str(factor)).replace("SOURCE", repr(str(folder / "my_op.cpp")))
     done = subprocess.run([sys.executable, "-c", script], env=environment, cwd=folder, check=False, capture_output=True)
     if done.returncode:
@@ -35,13 +34,13 @@ def run(worker: str, factor: int, folder: Path) -> float:
 
 
 def edited(factor: int, folder: Path) -> float:
-    """The edit, then Opwright in a fresh process."""
+    """Edit the source, then time Opwright in a fresh process."""
     (folder / "my_op.cpp").write_text(OPWRIGHT.replace("FACTOR", str(factor)))
     return run("opwright", factor, folder)
 
 
 def bare(factor: int, folder: Path) -> float:
-    """The compiler alone on the same float bodies."""
+    """Time the compiler alone on the same float bodies."""
     source = folder / "bare.cpp"
     source.write_text(BARE.replace("FACTOR", str(factor)))
     started = time.perf_counter()
@@ -51,7 +50,7 @@ def bare(factor: int, folder: Path) -> float:
 
 
 def measure(rounds: int, folder: Path) -> dict[str, list[float]]:
-    """Every variant in turn; the cheap ones several times a round."""
+    """Measure every variant in turn; the fast ones several times per round."""
     samples: dict[str, list[float]] = {}
 
     def sample(name: str, call: Callable[[], float]) -> None:
@@ -73,14 +72,10 @@ def measure(rounds: int, folder: Path) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    """Measure, show, write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--rounds", type=int, default=3, help="times load_inline is run; the others five times as often"
-    )
-    rounds = parser.parse_args().rounds
+    """Measure, print and save the results."""
+    rounds = parse_rounds(__doc__, 3, "times load_inline is run; the others five times as often")
     with tempfile.TemporaryDirectory() as folder:
-        samples = measure(max(rounds, 2), Path(folder))
+        samples = measure(rounds, Path(folder))
     timings = {name: summary(values) for name, values in samples.items()}
     median = {name: timing.median for name, timing in timings.items()}
     result = Result(
@@ -100,8 +95,7 @@ def main() -> None:
             "import opwright, ms beyond torch": "<= 60",
         },
     )
-    result.show()
-    print(write_result(result, HERE / "results"))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":

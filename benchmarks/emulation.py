@@ -1,4 +1,4 @@
-"""CUDA kernels under emulation beside plain C++ loops: 4 Mi elements, one worker, all, and checked; and compiling.
+"""Emulated CUDA kernels against plain C++ loops: 4 Mi elements, with one worker, all, and checked; and compile times.
 
 ``python benchmarks/emulation.py [--rounds 11]``.
 """
@@ -15,11 +15,11 @@ from pathlib import Path
 
 import torch
 
-from opwright.bench import Result, Timing, interleaved, ratio, write_result
-from opwright.bench.timing import summary
+from opwright.bench import Result, Timing, interleaved, ratio
+from opwright.bench.scripts import summary
 from opwright.codegen.backends import CudaText
 from opwright.cuda.emulation import Emulate
-from opwright.cuda.emulation.control import workers
+from opwright.cuda.emulation.runtime import workers
 from opwright.toolchain import Options, Unit, build, find_compiler
 
 HERE = Path(__file__).parent
@@ -35,7 +35,7 @@ STANDARD = "".join(f"#include <{name}>\n" for name in ("algorithm", "cmath", "cs
 
 
 def libraries() -> dict[str, ctypes.CDLL]:
-    """The kernels, and the loops."""
+    """Return the libraries of the kernels and of the loops."""
     kernels, loops = HERE / "peers/emulation.cu", HERE / "peers/emulation_loops.cpp"
     text = CudaText("emulation", kernels.read_text("utf-8"), kernels)
     emulated = Emulate().build(text, Options())
@@ -46,21 +46,21 @@ def libraries() -> dict[str, ctypes.CDLL]:
 
 
 class Kernel:
-    """One kernel in all its ways, on the same input.
+    """One kernel in all its variants, on the same input.
 
     Attributes:
-        outs: what each way has written.
+        outs: the output of each variant.
     """
 
     def __init__(self, name: str, found: dict[str, ctypes.CDLL]) -> None:
-        """`found`: the libraries, by way."""
+        """`found`: the libraries by variant."""
         self.name, self._found = name, found
         self._x = torch.rand(N, generator=torch.Generator().manual_seed(0)) - 0.5
         self._copied = torch.zeros(N)
         self.outs = {way: torch.zeros(N) for way in found}
 
     def way(self, way: str, count: int = 0, name: str = "") -> Callable[[], object]:
-        """What calls it so, with `count` workers (0: all)."""
+        """Return a call of that variant with `count` workers (0: all)."""
         function = getattr(self._found[way], name or self.name)
         arguments = (ctypes.c_void_p(each.data_ptr()) for each in (self._x, self.outs[way]))
         given = (*arguments, ctypes.c_int(N))
@@ -72,16 +72,16 @@ class Kernel:
         return once
 
     def copy(self) -> object:
-        """Reads its input and writes as much: what memory allows."""
+        """Copy as many bytes as the kernel reads and writes."""
         return self._copied.copy_(self._x)
 
     def agree(self, way: str) -> None:
-        """Raises where `way` and the loops have written different things."""
+        """Raise if the outputs of `way` and of the loops differ."""
         torch.testing.assert_close(self.outs[way], self.outs["plain C++"], rtol=1e-4, atol=1e-4)
 
 
 def compare(result: Result, kernel: Kernel, rounds: int) -> None:
-    """One kernel: that both ways agree, and how long they take."""
+    """Check that both variants agree, and time them."""
     ways = {
         "plain C++": kernel.way("plain C++", 1),
         ALONE: kernel.way("emulated", 1),
@@ -97,7 +97,7 @@ def compare(result: Result, kernel: Kernel, rounds: int) -> None:
 
 
 def checking(result: Result, kernel: Kernel, rounds: int) -> None:
-    """The same with every access watched, which takes one worker."""
+    """Time the kernels with every access checked, which takes one worker."""
     kernel.way("plain C++", 1)()
     ways = {"checked": kernel.way("checked", 1), ALONE: kernel.way("emulated", 1)}
     samples: dict[str, list[float]] = {way: [] for way in ways}
@@ -112,7 +112,7 @@ def checking(result: Result, kernel: Kernel, rounds: int) -> None:
 
 
 def bound_by_memory(result: Result, kernel: Kernel, rounds: int) -> None:
-    """How much of block_sum is its loads: a GPU's order, a thread after the other, leaps 64 KiB from load to load."""
+    """Compare block_sum with its loads alone: in a GPU's order, by thread, consecutive loads are 64 KiB apart."""
     ways = {
         "plain C++, as threads load": kernel.way("plain C++", 1, f"{kernel.name}_as_threads_load"),
         ALONE: kernel.way("emulated", 1),
@@ -131,8 +131,8 @@ def bound_by_memory(result: Result, kernel: Kernel, rounds: int) -> None:
 
 
 def compiling(result: Result, rounds: int) -> None:
-    """A small kernel, and a plain loop of the same body with standard headers by a bare ``c++ -O2``."""
-    Emulate().options(Options())  # the runtime is built once, and is no part of it
+    """Compile a small kernel, and a plain loop of the same body with standard headers by a bare ``c++ -O2``."""
+    Emulate().options(Options())  # the runtime is built once, and isn't timed
     compiler = find_compiler("c++")
     samples: dict[str, list[float]] = {"emulated kernel": [], "c++ -O2": []}
     with tempfile.TemporaryDirectory() as folder:
@@ -151,14 +151,14 @@ def compiling(result: Result, rounds: int) -> None:
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """How long one call takes."""
+    """Return the duration of one call."""
     started = time.perf_counter()
     call()
     return time.perf_counter() - started
 
 
 def main() -> None:
-    """Measure, show, write."""
+    """Measure, print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=11)
     options = parser.parse_args()
@@ -171,8 +171,7 @@ def main() -> None:
     for name in CHECKED:
         checking(result, kernels[name], max(2, options.rounds // 2))
     compiling(result, options.rounds)
-    result.show()
-    print(write_result(result, HERE / "results"))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":

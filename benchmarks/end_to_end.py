@@ -1,4 +1,4 @@
-"""How long a new user takes from pip to a wheel of one's own that another environment calls: ``tools/end_to_end.py``.
+"""Time of a new user's steps, from pip to a wheel that another environment calls: ``tools/end_to_end.py``.
 
 Downloads PyTorch twice, unless pip finds it nearby. ``python benchmarks/end_to_end.py [--rounds 2]``.
 """
@@ -11,8 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-from opwright.bench import Result, write_result
-from opwright.bench.timing import summary
+from opwright.bench import Result
+from opwright.bench.scripts import summary
 
 HERE = Path(__file__).parent
 TARGET = "<= 180"
@@ -20,7 +20,7 @@ WHAT = "pip, opwright new, make test, python -m build, installed elsewhere, call
 
 
 def once() -> tuple[float, str]:
-    """Seconds for all, and what the steps took."""
+    """Return the seconds of all steps, and the output with each step's time."""
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, str(HERE.parent / "tools" / "end_to_end.py")], check=True, capture_output=True, text=True
@@ -29,7 +29,7 @@ def once() -> tuple[float, str]:
 
 
 def main() -> None:
-    """Measure, show, write."""
+    """Measure, print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=2, help="how often all of it is done, twice at least")
     every = [once() for _ in range(max(2, parser.parse_args().rounds))]
@@ -37,8 +37,7 @@ def main() -> None:
     notes = [" ".join(line.split()) for line in every[-1][1].splitlines()]
     about = "From Opwright's wheel to a wheel of one's own, called, with pip alone"
     result = Result("end_to_end", about, {WHAT: timing}, {WHAT: timing.median}, {WHAT: TARGET}, notes)
-    result.show()
-    print(write_result(result, HERE / "results"))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":

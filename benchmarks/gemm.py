@@ -1,6 +1,6 @@
-"""Products of matrices as LLTM needs them: PyTorch's BLAS, the runtime's tiles, and oneDNN as PyTorch carries it.
+"""Matrix products of LLTM's sizes: PyTorch's BLAS, the runtime's tiles, and PyTorch's oneDNN.
 
-BLAS and tiles are called directly, with ctypes; ``torch.mm`` and oneDNN through PyTorch, whose own work is in their
+BLAS and tiles are called directly, with ctypes; ``torch.mm`` and oneDNN through PyTorch, whose overhead is in their
 time. ``python benchmarks/gemm.py [--rounds 31] [--sizes 16x32x128 ...]``.
 """
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import torch
 
-from opwright.bench import Result, interleaved, ratio, write_result
-from opwright.runtime.native import native
+from opwright.bench import Result, interleaved, ratio
+from opwright.runtime.native.runtime import native
 
 HERE = Path(__file__).parent
 SIZES = ("16x32x128", "1x32x128", "64x128x256", "64x256x512")
@@ -22,13 +22,13 @@ FLOAT = 6
 
 
 def parse(text: str) -> tuple[int, int, int]:
-    """``batch x input features x state``."""
+    """Parse ``batch x input features x state``."""
     batch, features, state = map(int, text.split("x"))
     return batch, features, state
 
 
 def products(batch: int, features: int, state: int) -> dict[str, tuple[bool, bool, torch.Tensor, torch.Tensor]]:
-    """What a step multiplies, by name: transpose A, transpose B, A, B."""
+    """Return the products of a step by name: transpose A, transpose B, A, B."""
     hx, p = torch.randn(batch, state + features), torch.randn(batch, 3 * state)
     weights = torch.randn(3 * state, state + features)
     return {
@@ -39,7 +39,7 @@ def products(batch: int, features: int, state: int) -> dict[str, tuple[bool, boo
 
 
 def ways(ta: bool, tb: bool, a: torch.Tensor, b: torch.Tensor) -> dict[str, Callable[[], object]]:
-    """Calls that all write the same product, in memory that is there already where the interface has a place for it."""
+    """Return calls that compute the same product, into the same memory if the interface allows it."""
     left, right = a.t() if ta else a, b.t() if tb else b
     (m, k), n = left.shape, right.shape[1]
     expected, c = left @ right, torch.empty(m, n)
@@ -63,7 +63,7 @@ def ways(ta: bool, tb: bool, a: torch.Tensor, b: torch.Tensor) -> dict[str, Call
 
 
 def measure(result: Result, size: str, threads: int, rounds: int) -> None:
-    """All products of a size."""
+    """Measure all products of a size."""
     torch.set_num_threads(threads)
     for name, operands in products(*parse(size)).items():
         label = f"{name}, {size}, {threads} thread{'s' * (threads > 1)}"
@@ -75,7 +75,7 @@ def measure(result: Result, size: str, threads: int, rounds: int) -> None:
 
 
 def main() -> None:
-    """Measure, show, write."""
+    """Measure, print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--sizes", nargs="+", default=SIZES, help="batch x input features x state")
@@ -85,8 +85,7 @@ def main() -> None:
         for size in options.sizes:
             for threads in (1, 2):
                 measure(result, size, threads, options.rounds)
-    result.show()
-    print(write_result(result, HERE / "results"))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""On a GPU: edit to call, launch overhead, LLTM against its peers, with CUDA graphs too, and pointwise bandwidth.
+"""GPU benchmarks: edit to call, launch overhead, LLTM against alternatives, also with CUDA graphs, and bandwidth.
 
-Every sample ends with a wait for the GPU, within its time. ``python benchmarks/gpu.py [--parts edit lltm]``; without a
-GPU ``--emulate`` runs all of it at small sizes, the kernels emulated on the CPU: that says nothing of a GPU, and writes
-nothing.
+Every sample includes a synchronization with the GPU. ``python benchmarks/gpu.py [--parts edit lltm]``. Without a GPU,
+``--emulate`` runs everything at small sizes, with kernels emulated on the CPU: the times mean nothing for a GPU, and
+aren't saved.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from gpu_sources import OPWRIGHT, SCALED, WORKERS
 
 import opwright
 from opwright.bench import Result, Timing, interleaved, ratio, write_result
-from opwright.bench.timing import summary
-from opwright.cuda import backend as find
+from opwright.bench.scripts import summary
+from opwright.cuda import find_backend as find
 from opwright.errors import ToolchainError
 
 HERE = Path(__file__).parent
@@ -32,7 +32,7 @@ MAIN = "16x32x128"
 
 @dataclass
 class Run:
-    """How everything is measured."""
+    """The settings and results of a run."""
 
     emulated: bool
     rounds: int
@@ -41,16 +41,16 @@ class Run:
 
     @property
     def device(self) -> str:
-        """Where the tensors are."""
+        """The device of the tensors."""
         return "cpu" if self.emulated else "cuda"
 
     @property
     def backend(self) -> str | None:
-        """What compiles where nothing else is asked for."""
+        """The default back end."""
         return "emulate" if self.emulated else None
 
     def backends(self) -> list[str]:
-        """Those that can be used here."""
+        """Return the back ends that can be used here."""
         return [name for name in (("emulate",) if self.emulated else ("nvcc", "nvrtc")) if self._has(name)]
 
     def _has(self, name: str) -> bool:
@@ -62,20 +62,20 @@ class Run:
         return True
 
     def time(self, label: str, calls: dict[str, Callable[[], object]], seconds: float) -> dict[str, Timing]:
-        """Each of them in turn."""
+        """Time the calls in turn."""
         finish = None if self.emulated else torch.cuda.synchronize
         timings = interleaved(calls, rounds=self.rounds, seconds=seconds, finish=finish)
         self.result.timings.update({f"{label}, {name}": timing for name, timing in timings.items()})
         return timings
 
     def claim(self, name: str, slow: Timing, fast: Timing, target: str = "") -> None:
-        """A ratio, and its target: that is a GPU's."""
+        """Add a ratio and its target; the target applies only to a GPU."""
         self.result.ratios[name] = ratio(slow, fast)
         self.result.targets[name] = "" if self.emulated else target
 
 
 def worker(name: str, factor: int, folder: Path, run: Run, backend: str = "") -> float:
-    """Seconds that a process reports from a source with that factor to right results."""
+    """Return the seconds that a worker process reports, from a source with that factor to correct results."""
     source = folder / f"my_op_{backend}.cu"
     source.write_text(OPWRIGHT.replace("FACTOR", str(factor)))
     filled = {"FACTOR": str(factor), "SOURCE": repr(str(source)), "BACKEND": repr(backend), "DEVICE": repr(run.device)}
@@ -84,8 +84,8 @@ def worker(name: str, factor: int, folder: Path, run: Run, backend: str = "") ->
         script = script.replace(word, value)
     environment = dict(os.environ)
     if name == "load_inline":
-        environment["TORCH_EXTENSIONS_DIR"] = str(folder / "cache")  # ours forgets by itself what is old
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have bytecode
+        environment["TORCH_EXTENSIONS_DIR"] = str(folder / "cache")  # our cache evicts old entries by itself
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have cached bytecode
     done = subprocess.run([sys.executable, "-c", script], env=environment, cwd=folder, check=False, capture_output=True)
     if done.returncode:
         raise RuntimeError(done.stderr.decode())
@@ -93,11 +93,11 @@ def worker(name: str, factor: int, folder: Path, run: Run, backend: str = "") ->
 
 
 def edit(run: Run) -> None:
-    """From an edited source, forward and backward, to the first right result, after the imports."""
+    """Time from an edited source, forward and backward, to the first correct result, after the imports."""
     backends, samples = run.backends(), {}
     inline = run.peers and not run.emulated
     with tempfile.TemporaryDirectory() as name:
-        folder, factor = Path(name), time.time_ns() % (1 << 23)  # that no cache knows; exact as a float
+        folder, factor = Path(name), time.time_ns() % (1 << 23)  # not in any cache; exact as a float
         for backend in backends:
             worker("opwright", factor, folder, run, backend)  # builds the runtime, once for each PyTorch
         for _ in range(max(2, run.rounds // 10)):
@@ -115,7 +115,7 @@ def edit(run: Run) -> None:
 
 
 def launch(run: Run) -> None:
-    """What a call costs beyond its kernel, which does next to nothing."""
+    """Time the overhead of a call, with a kernel that does almost nothing."""
     ops = opwright.load_inline("gpu_launch", cuda=OPWRIGHT.replace("FACTOR", "3"), backend=run.backend)
     x, y, ones = (torch.randn(64, device=run.device) for _ in range(3))
     called = {"opwright": lambda: ops.my_op(x, y), "torch.add": lambda: torch.add(x, y)}
@@ -131,7 +131,7 @@ def launch(run: Run) -> None:
 
 
 def lltm(run: Run, size: str) -> None:
-    """LLTM at one size, forward and backward, call by call and as a CUDA graph."""
+    """Time LLTM at one size, forward and backward, call by call and as a CUDA graph."""
     import gpu_lltm as variants
 
     batch, features, state = map(int, size.split("x"))
@@ -151,7 +151,7 @@ def lltm(run: Run, size: str) -> None:
 
 
 def _compare(run: Run, label: str, calls: dict[str, Callable[[], object]], *, has_target: bool) -> None:
-    """Every form of ours against every other."""
+    """Compare each of our forms with each alternative."""
     timings = run.time(label, calls, 0.02)
     for ours in (name for name in timings if name.startswith("opwright")):
         for other in (name for name in timings if not name.startswith("opwright")):
@@ -160,7 +160,7 @@ def _compare(run: Run, label: str, calls: dict[str, Callable[[], object]], *, ha
 
 
 def bandwidth(run: Run, sizes: list[int]) -> None:
-    """A pointwise operator that reads and writes one tensor, against a copy; both allocate their result."""
+    """Time a pointwise operator that reads and writes one tensor, against a copy; both allocate their result."""
     ops = opwright.load_inline("gpu_bandwidth", cpp=SCALED, backend=run.backend)
     for size in sizes:
         label = f"pointwise, {_bytes(size)}"
@@ -180,7 +180,7 @@ def _bytes(count: int) -> str:
 
 
 def main() -> None:
-    """Measure, show, write."""
+    """Measure, print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parts = ("edit", "launch", "lltm", "bandwidth")
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)

@@ -26,7 +26,7 @@ PEERS = ("C++ on ATen", "torch.compile", "Triton")
 def modules(
     features: int, state: int, device: str, backend: str | None, peers: bool, notes: list[str]
 ) -> dict[str, LLTM]:
-    """The same layer in every way that there is here, with the same parameters; `notes`: what there isn't, and why."""
+    """Return the layer in every available variant, with the same parameters; `notes` gets the missing ones and why."""
     found = {EAGER: LLTM(features, state)}
     for name in PEERS if peers else ():
         try:
@@ -45,7 +45,7 @@ def modules(
 
 def _peer(name: str, device: str) -> Callable[..., State]:
     if name == "torch.compile":
-        torch.compiler.reset()  # or it would compile for all sizes at once
+        torch.compiler.reset()  # otherwise it would compile for dynamic sizes
         return torch.compile(lltm_python)
     if name == "Triton":
         if device != "cuda":
@@ -57,7 +57,7 @@ def _peer(name: str, device: str) -> Callable[..., State]:
 
 
 def step(module: LLTM, x: torch.Tensor, state: State, backward: bool) -> Callable[[], list[torch.Tensor]]:
-    """One use of the layer: its results or, with `backward`, its gradients."""
+    """Return a use of the layer that gives its results or, with `backward`, its gradients."""
     tensors = [x, *state, *module.parameters()]
     given = tuple(torch.ones_like(each) for each in state)
 
@@ -71,7 +71,7 @@ def step(module: LLTM, x: torch.Tensor, state: State, backward: bool) -> Callabl
 
 
 def agree(found: dict[str, LLTM], x: torch.Tensor, state: State) -> None:
-    """Every variant computes the same, forward and backward, before it is timed."""
+    """Check that every variant computes the same, forward and backward."""
     for backward in (False, True):
         expected = step(found[EAGER], x, state, backward)()
         for name, module in found.items():
@@ -80,7 +80,7 @@ def agree(found: dict[str, LLTM], x: torch.Tensor, state: State) -> None:
 
 
 def graphed(call: Callable[[], object]) -> Callable[[], object]:
-    """The same as a CUDA graph, which is replayed."""
+    """Capture the call as a CUDA graph, and return its replay."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):

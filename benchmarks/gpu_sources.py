@@ -1,4 +1,4 @@
-"""The CUDA sources and the worker processes of gpu.py. FACTOR, SOURCE, BACKEND and DEVICE are filled in."""
+"""The CUDA sources and the worker processes of gpu.py, with FACTOR, SOURCE, BACKEND and DEVICE as placeholders."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ WORKERS = {
     + WRAPPED
     + _CHECK,
 }
-"""Each prints the seconds from after the imports, the device being awake, to the right results."""
+"""Each prints the seconds from the end of the imports, with the device initialized, to the correct results."""
 
 SCALED = """
 OPWRIGHT("scaled(x: T) -> (y: T)")

@@ -1,9 +1,9 @@
-"""The C FFI: what calling an extension and building one cost, beside cffi and the compiler alone.
+"""The C FFI: the cost of calling and of building an extension, against cffi and the compiler alone.
 
-``call``: `my_lib_add_forward` of examples/add on three tensors of 4 elements, beside cffi's own function on pointers
-to TH tensors that look at the same memory. ``build``: `python build.py` on sources that nobody has compiled yet, beside
-one `cc` with the same words on the same C and cffi's code for the same header; the clock starts after
-`import torch`, which is shown by itself. ``python benchmarks/legacy_call.py [--rounds 101] [--builds 7]``.
+``call``: `my_lib_add_forward` of examples/add on three tensors of 4 elements, against cffi's own function on pointers
+to TH tensors with the same memory. ``build``: `python build.py` on sources that were never compiled before, against one
+`cc` with the same flags on the same C code and cffi's code for the same header. The clock starts after `import torch`,
+whose time is shown separately. ``python benchmarks/legacy_call.py [--rounds 101] [--builds 7]``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from typing import Any
 
 import torch
 
-from opwright.bench import Result, interleaved, ratio, write_result
-from opwright.bench.timing import Timing, summary
+from opwright.bench import Result, interleaved, ratio
+from opwright.bench.scripts import Timing, summary
 
 HERE = Path(__file__).parent
 ADD = HERE.parent / "examples/add"
-# The address of the struct, which stays: C code keeps it.
+# The address of the struct, which doesn't change: C code keeps it.
 KEPT = "void *my_lib_kept(THFloatTensor *tensor)"
 BUILD = """
 from opwright.legacy import create_extension
@@ -47,7 +47,7 @@ print(imported - started, time.perf_counter() - imported)
 
 
 def project(folder: Path, name: str = "my_lib") -> Path:
-    """A copy of the example's C, never compiled before, with a build file; that file's path."""
+    """Copy the example's C code, changed so that it was never compiled before, with a build file; return its path."""
     (folder / "src").mkdir(parents=True, exist_ok=True)
     for file in ("my_lib.c", "my_lib.h"):
         shutil.copy(ADD / "src" / file, folder / "src" / file)
@@ -61,7 +61,7 @@ def project(folder: Path, name: str = "my_lib") -> Path:
 
 
 def build(path: Path) -> tuple[float, float]:
-    """Seconds that `import torch` and then the build take in a fresh process."""
+    """Return the seconds of `import torch` and of the build, in a fresh process."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     words = [sys.executable, "-c", CLOCK, str(path)]
     done = subprocess.run(words, env=environment, cwd=path.parent, check=False, capture_output=True, text=True)
@@ -72,15 +72,15 @@ def build(path: Path) -> tuple[float, float]:
 
 
 def bare(folder: Path) -> float:
-    """Seconds that the compiler alone takes for the project in `folder`, which was built there before."""
+    """Return the seconds of the compiler alone for the project in `folder`, which was built before."""
     import cffi
     from cffi import recompiler
 
-    from opwright.legacy.declarations import header_text, preamble, typedefs
-    from opwright.legacy.flags import compile_words, options
-    from opwright.legacy.request import make_request
+    from opwright.legacy.ffi.declarations import header_text, preamble, typedefs
+    from opwright.legacy.ffi.flags import build_options, source_flags
+    from opwright.legacy.ffi.request import make_request
     from opwright.toolchain import find_compiler
-    from opwright.toolchain.flags import compile_flags, link_flags
+    from opwright.toolchain.compilers.flags import compile_flags, link_flags
 
     request = make_request(
         "_ext.bare",
@@ -95,8 +95,8 @@ def bare(folder: Path) -> float:
     ffi.cdef(typedefs() + header_text(request))
     ffi.set_source(request.module, preamble(request))
     recompiler.make_c_source(ffi, request.module, preamble(request), str(folder / "wrapper.c"))
-    compiler, how = find_compiler("c"), options(request, ())
-    words = [*compile_flags(compiler, how, "c"), *compile_words(request, "c", None, compiler)]
+    compiler, how = find_compiler("c"), build_options(request, ())
+    words = [*compile_flags(compiler, how, "c"), *source_flags(request, "c", None, compiler)]
     files = [str(folder / "wrapper.c"), str(folder / "src/my_lib.c"), "-o", str(folder / "bare.so")]
     command = [*compiler.command, *words, *files, *link_flags(compiler, how)]
     started = time.perf_counter()
@@ -105,7 +105,7 @@ def bare(folder: Path) -> float:
 
 
 def builds(rounds: int, folder: Path) -> dict[str, Timing]:
-    """Every variant in turn, on new sources in each round."""
+    """Measure every variant in turn, on new sources in each round."""
     samples: dict[str, list[float]] = {"import torch": [], "build.py": [], "build.py, unchanged": [], "bare cc": []}
     build(project(folder / "first"))  # builds the TH library, once for each PyTorch
     for turn in range(rounds):
@@ -119,7 +119,7 @@ def builds(rounds: int, folder: Path) -> dict[str, Timing]:
 
 
 def calls(rounds: int, folder: Path) -> dict[str, Timing]:
-    """The wrapped function and cffi's own on the same memory, and what the wrapping of one argument costs."""
+    """Time the wrapped function, cffi's own on the same memory, and the wrapping of one argument."""
     build(project(folder))
     sys.path.insert(0, str(folder))
     my_lib: Any = importlib.import_module("_ext.my_lib")
@@ -139,12 +139,12 @@ def calls(rounds: int, folder: Path) -> dict[str, Timing]:
 
 
 def allowed(timing: Timing, factor: float, more: float) -> Timing:
-    """What a target allows beside `timing`, round by round."""
+    """Return the time that a target allows relative to `timing`, round by round."""
     return summary([factor * sample + more for sample in timing.samples])
 
 
 def main() -> None:
-    """Measure, show, write."""
+    """Measure, print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=101)
     parser.add_argument("--builds", type=int, default=7)
@@ -164,8 +164,7 @@ def main() -> None:
         ("build.py / bare cc", ratio(built["build.py"], built["bare cc"]), ""),
     ):
         result.ratios[label], result.targets[label] = value, target
-    result.show()
-    print(write_result(result, HERE / "results"))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":

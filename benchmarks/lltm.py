@@ -1,7 +1,7 @@
 """LLTM: eager Python, C++ on ATen calls, torch.compile, and Opwright's two forms; one and two threads.
 
-The weights change in place before every call, as in training, so nothing may be packed once and kept; that change is
-not timed. Targets are those at batch 16, input 32, state 128.
+The weights change in place before every call, as in training, so nothing can be packed once and reused; that change
+isn't timed. The targets are for batch 16, input 32, state 128.
 ``python benchmarks/lltm.py [--rounds 31] [--sizes 16x32x128 64x256x512 1x32x128]``.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 import torch.utils.cpp_extension
 
-from opwright.bench import Result, Timing, interleaved, ratio, write_result
+from opwright.bench import Result, Timing, interleaved, ratio
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "examples/lltm"))
@@ -27,9 +27,9 @@ WHOLE = "opwright, whole operator"
 
 
 def modules(features: int, state: int) -> dict[str, LLTM]:
-    """The same layer in five ways, with the same parameters."""
+    """Return the same layer in five variants, with the same parameters."""
     peer = torch.utils.cpp_extension.load("lltm_peer", [str(HERE / "peers/lltm_peer.cpp")], extra_cflags=["-O3"])
-    torch.compiler.reset()  # or it would compile for all sizes at once
+    torch.compiler.reset()  # otherwise it would compile for dynamic sizes
     aten, compiled = LLTM(features, state), LLTM(features, state)
     aten.step = peer.lltm
     compiled.step = torch.compile(lltm_python)
@@ -47,7 +47,7 @@ def modules(features: int, state: int) -> dict[str, LLTM]:
 
 
 def step(module: LLTM, x: torch.Tensor, state: State, backward: bool) -> Callable[[], object]:
-    """One training step's use of the layer."""
+    """Return a training step's use of the layer."""
     tensors = [x, *state, *module.parameters()]
 
     def call() -> None:
@@ -61,7 +61,7 @@ def step(module: LLTM, x: torch.Tensor, state: State, backward: bool) -> Callabl
 
 
 def update(found: dict[str, LLTM]) -> Callable[[], None]:
-    """What an optimiser does between two calls: weights change in place."""
+    """Return a call that changes weights in place, as an optimizer does between two calls."""
 
     def change() -> None:
         with torch.no_grad():
@@ -72,7 +72,7 @@ def update(found: dict[str, LLTM]) -> Callable[[], None]:
 
 
 def agree(found: dict[str, LLTM], x: torch.Tensor, state: State) -> None:
-    """Every variant computes the same, forward and backward, before it is timed."""
+    """Check that every variant computes the same, forward and backward."""
     results = {}
     for name, module in found.items():
         step(module, x, state, backward=True)()
@@ -82,7 +82,7 @@ def agree(found: dict[str, LLTM], x: torch.Tensor, state: State) -> None:
 
 
 def measure(result: Result, size: str, rounds: int) -> None:
-    """All variants at one size, with one thread and with two."""
+    """Measure all variants at one size, with one thread and with two."""
     batch, features, state = map(int, size.split("x"))
     x = torch.randn(batch, features, requires_grad=True)
     before = (torch.randn(batch, state, requires_grad=True), torch.randn(batch, state, requires_grad=True))
@@ -99,7 +99,7 @@ def measure(result: Result, size: str, rounds: int) -> None:
 
 
 def compare(result: Result, timings: dict[str, Timing], label: str, *, has_target: bool) -> None:
-    """Everything against eager Python, and the whole operator against every other."""
+    """Compare each variant with eager Python, and the whole operator with each other variant."""
     pairs = [("eager Python", name) for name in timings if name != "eager Python"]
     pairs += [(name, WHOLE) for name in ("C++ on ATen", "torch.compile")]
     for slow, fast in pairs:
@@ -110,7 +110,7 @@ def compare(result: Result, timings: dict[str, Timing], label: str, *, has_targe
 
 
 def main() -> None:
-    """Measure, show, write."""
+    """Measure, print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--sizes", nargs="+", default=SIZES, help="batch x input features x state")
@@ -118,8 +118,7 @@ def main() -> None:
     result = Result("lltm", "LLTM, batch x input features x state")
     for size in options.sizes:
         measure(result, size, options.rounds)
-    result.show()
-    print(write_result(result, HERE / "results"))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""LLTM as the C++ extension tutorial measures it, by ``opwright bench``: Python, C++ on ATen, fused.
+"""LLTM as in the C++ extension tutorial, measured by ``opwright bench``: Python, C++ on ATen, fused.
 
 ``python benchmarks/lltm_tutorial.py [--device cuda] [--seconds 5]`` measures forward, backward and both, for batches up
-to 1024, and writes the report (benchmarks/results), and picture and table of docs/lltm_bench.md. On the CPU the
-operator is the one with its products inside; on a GPU, the one around ``torch.addmm``. ``--shown`` measures nothing: it
+to 1024, and writes the report (benchmarks/results) and the picture and table of docs/lltm_bench.md. On the CPU, the
+operator includes the matrix products; on a GPU, it is used with ``torch.addmm``. ``--shown`` measures nothing: it
 writes picture and table again from the report.
 """
 
@@ -14,8 +14,9 @@ import sys
 from pathlib import Path
 
 import opwright
-from opwright.bench import Report, units
-from opwright.bench.picture import draw
+from opwright.bench import Report
+from opwright.bench.results import measurement as units
+from opwright.bench.results.picture import draw
 
 HERE = Path(__file__).parent
 LLTM = HERE.parent / "examples/lltm"
@@ -33,7 +34,7 @@ FUSED = {"cpu": "**fused**, one operator", "cuda": "**fused cell**"}
 
 
 def measured(device: str, seconds: float | None) -> Report:
-    """All forms, on one device; one thread where that is the CPU."""
+    """Return the report of all forms on one device; on the CPU, with one thread."""
     sys.path.insert(0, str(LLTM))
     import lltm
     from lltm_extension import lltm_extension
@@ -54,7 +55,7 @@ def measured(device: str, seconds: float | None) -> Report:
 
 
 def table(report: Report, device: str) -> str:
-    """Forward and backward at the tutorial's sizes, and times as fast as Python."""
+    """Return a table of forward and backward at the tutorial's sizes, with speedups over Python."""
     found = {
         (each.candidate, each.point.phase): each.time for each in report.measurements if each.point.sizes == TUTORIAL
     }
@@ -64,7 +65,7 @@ def table(report: Report, device: str) -> str:
     names = [name for name in (PYTHON, ATEN, CELL, OURS) if (name, "forward") in found]
     lines = ["| | forward | backward | forward + backward | times as fast as Python, both |", "|---|--:|--:|--:|--:|"]
     for name in names:
-        cells = [units.time(found[name, phase].median) for phase in ("forward", "backward", "both")]
+        cells = [units.format_seconds(found[name, phase].median) for phase in ("forward", "backward", "both")]
         faster = ratios[PYTHON, "both"].median / (ratios[name, "both"].median if name != OURS else 1.0)
         shown = FUSED[device] if name == OURS else name
         lines.append(f"| {shown} | {' | '.join(cells)} | {faster:.2f} |")
@@ -72,7 +73,7 @@ def table(report: Report, device: str) -> str:
 
 
 def section(report: Report, device: str) -> str:
-    """What stands in the page for a device."""
+    """Return the page's section for a device."""
     machine = ", ".join(f"{key} {value}" for key, value in report.machine.items())
     sizes = f"batch {TUTORIAL['B']}, input {TUTORIAL['I']}, state {TUTORIAL['S']}"
     return "\n".join(
@@ -90,17 +91,17 @@ def section(report: Report, device: str) -> str:
 
 
 def compact(text: str) -> str:
-    """The same JSON in a line, numbers to four figures: samples are many."""
+    """Return the JSON on one line with numbers of four digits, because there are many samples."""
     return json.dumps(json.loads(text, parse_float=lambda digits: float(f"{float(digits):.4g}"))) + "\n"
 
 
 def picture(device: str) -> Path:
-    """Where a device's picture is."""
+    """Return the path of a device's picture."""
     return PAGE.with_name(f"lltm_bench_{device}.png")
 
 
 def updated(text: str, device: str, body: str) -> str:
-    """The page with a device's section in its place."""
+    """Return the page with a device's section replaced."""
     begin, end = f"<!-- {device}: begin (benchmarks/lltm_tutorial.py) -->", f"<!-- {device}: end -->"
     before, found, rest = text.partition(begin)
     _, closed, after = rest.partition(end)
@@ -110,7 +111,7 @@ def updated(text: str, device: str, body: str) -> str:
 
 
 def main() -> None:
-    """Measure, and write."""
+    """Measure, and write the report and the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seconds", type=float, help="for each point, all forms together")

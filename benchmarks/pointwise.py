@@ -6,7 +6,6 @@ Large tensors are 64 MiB each, on two threads; small ones have 4 to 4096 element
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +13,8 @@ import torch
 from torch import Tensor
 
 import opwright
-from opwright.bench import Result, Timing, interleaved, ratio, write_result
+from opwright.bench import Result, Timing, interleaved, ratio
+from opwright.bench.scripts import parse_rounds
 
 HERE = Path(__file__).parent
 
@@ -28,7 +28,7 @@ Candidates = dict[str, Callable[[], object]]
 
 
 def arithmetic() -> dict[str, Candidates]:
-    """Each arithmetic example and its backward, beside the copy that moves as much."""
+    """Return each arithmetic example and its backward, with a copy that moves as many bytes."""
     a, b, c = (torch.randn(LARGE) for _ in range(3))
     ops, streams = ACTIVATIONS, STREAMS
     return {
@@ -43,13 +43,13 @@ def arithmetic() -> dict[str, Candidates]:
 
 
 def cell_eager(input_gate: Tensor, output_gate: Tensor, candidate: Tensor, old_cell: Tensor) -> tuple[Tensor, Tensor]:
-    """LLTM's cell in PyTorch alone."""
+    """Compute LLTM's cell with PyTorch's operators."""
     new_cell = old_cell + torch.nn.functional.elu(candidate) * torch.sigmoid(input_gate)
     return torch.tanh(new_cell) * torch.sigmoid(output_gate), new_cell
 
 
 def cells(size: int) -> Candidates:
-    """Forward and backward of LLTM's cell in three ways."""
+    """Return forward and backward of LLTM's cell in three variants."""
     tensors = [torch.randn(size, requires_grad=True) for _ in range(4)]
     gradients = [torch.randn(size) for _ in range(2)]
     forms = {"ours": CELL.lltm_derived, "eager": cell_eager, "torch.compile": torch.compile(cell_eager)}
@@ -65,7 +65,7 @@ def cells(size: int) -> Candidates:
 
 
 def small(size: int) -> Candidates:
-    """A call of two operations: ours as one operator."""
+    """Return calls of two operations; ours is one operator."""
     x, y = torch.randn(size), torch.randn(size)
 
     def eager() -> Tensor:
@@ -75,7 +75,7 @@ def small(size: int) -> Candidates:
 
 
 def measure(rounds: int) -> tuple[dict[str, Timing], dict[str, float], dict[str, str]]:
-    """Timings, ratios, and their targets."""
+    """Return timings, ratios, and their targets."""
     timings: dict[str, Timing] = {}
     ratios: dict[str, float] = {}
     targets: dict[str, str] = {}
@@ -97,15 +97,12 @@ def measure(rounds: int) -> tuple[dict[str, Timing], dict[str, float], dict[str,
 
 
 def main() -> None:
-    """Measure, show, write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=11, help="samples of each candidate")
-    rounds = max(parser.parse_args().rounds, 2)
+    """Measure, print and save the results."""
+    rounds = parse_rounds(__doc__, 11, "samples of each candidate")
     torch.set_num_threads(2)
     what = "Pointwise operators, float32, two threads; ratios are the other's time by ours"
     result = Result("pointwise", what, *measure(rounds))
-    result.show()
-    print(write_result(result, HERE / "results"))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":

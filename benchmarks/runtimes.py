@@ -1,18 +1,17 @@
-"""What a call costs with the native runtime and with the one in Python, in alternating processes.
+"""Call overhead of the native runtime and of the one in Python, in alternating processes.
 
 ``python benchmarks/runtimes.py [--rounds 7]``
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-from opwright.bench import Result, write_result
-from opwright.bench.timing import summary
+from opwright.bench import Result
+from opwright.bench.scripts import parse_rounds, summary
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parent / "examples" / "my_op" / "my_op.cpp"
@@ -31,17 +30,15 @@ print(*(timing.median for timing in timed.values()))
 
 
 def run(runtime: str) -> list[float]:
-    """Seconds of each kind of call in a fresh process."""
+    """Return the seconds of each kind of call in a fresh process."""
     environment = {**os.environ, "OPWRIGHT_RUNTIME": runtime}
     done = subprocess.run([sys.executable, "-c", WORKER], env=environment, check=True, capture_output=True, text=True)
     return [float(word) for word in done.stdout.split()]
 
 
 def main() -> None:
-    """Measure, show, write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7, help="processes of each runtime")
-    rounds = max(parser.parse_args().rounds, 2)
+    """Measure, print and save the results."""
+    rounds = parse_rounds(__doc__, 7, "processes of each runtime")
     samples: dict[str, list[float]] = {}
     for _ in range(rounds):
         for runtime in ("native", "python"):
@@ -53,8 +50,7 @@ def main() -> None:
         for kind in ("call", "forward + backward")
     }
     result = Result("runtimes", "my_op on 4 elements, by runtime", timings, ratios=longer)
-    result.show()
-    print(write_result(result, HERE / "results"))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":

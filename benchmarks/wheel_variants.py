@@ -1,13 +1,12 @@
-"""Kernels from a wheel beside those that are compiled for this machine, variant by variant; and how long a wheel takes.
+"""Kernels from a wheel against kernels compiled for this machine, by variant; and the time to build a wheel.
 
-``python benchmarks/wheel_variants.py [--rounds 11]``. One thread, as many elements as stay in the cache: what is
-compared is the machine code. What this processor doesn't run is left out. ``libmvec`` is the
-best variant with ``libmvec = true``.
+``python benchmarks/wheel_variants.py [--rounds 11]``. One thread, and tensors that fit in the cache, so that the
+machine code is compared. Variants that this processor can't run are left out. ``libmvec`` is the best variant with
+``libmvec = true``.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import subprocess
@@ -21,11 +20,11 @@ from types import ModuleType
 import torch
 
 import opwright
-from opwright.bench import Result, Timing, interleaved, ratio, write_result
-from opwright.bench.timing import summary
-from opwright.packaging import building, writing
+from opwright.bench import Result, Timing, interleaved, ratio
+from opwright.bench.scripts import parse_rounds, summary
+from opwright.packaging import library_builder, package_writer
 from opwright.packaging.config import Library
-from opwright.toolchain.variants import CAPABILITY, VARIANTS, best
+from opwright.toolchain.compilers.cpu import CAPABILITY, VARIANTS, best
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
@@ -33,16 +32,16 @@ SOURCES = ("activations/activations.cpp", "lltm/lltm_derived.cpp", "my_op/my_op.
 SIZE = 1 << 14
 BEST_TARGET, BUILD_TARGET = "<= 1.2", "<= 10"
 BUILD = (
-    "from pathlib import Path; from opwright.packaging import building, config, writing;"
+    "from pathlib import Path; from opwright.packaging import config, library_builder, package_writer;"
     "library = config.Library('small.ops', ('my_op.cpp',));"
-    "writing.write(library, building.compiled(library, Path.cwd()), Path('small'))"
+    "package_writer.write(library, library_builder.compiled(library, Path.cwd()), Path('small'))"
 )
 
 Operators = opwright.Operators | ModuleType
 
 
 def packages(folder: Path) -> dict[str, ModuleType]:
-    """A package for each variant that this processor runs: the same libraries, another one chosen."""
+    """Make a package for each variant that this processor runs: the same libraries, another variant selected."""
     sys.path.insert(0, str(folder))
     found = {}
     for variant in VARIANTS:
@@ -55,13 +54,13 @@ def packages(folder: Path) -> dict[str, ModuleType]:
 
 
 def _package(folder: Path, name: str, **options: bool) -> ModuleType:
-    library = Library(f"{name}.ops", SOURCES, **options)  # type: ignore[arg-type] # one flag
-    writing.write(library, building.compiled(library, EXAMPLES), folder / name / "ops")
+    library = Library(f"{name}.ops", SOURCES, **options)  # type: ignore[arg-type] # a single flag
+    package_writer.write(library, library_builder.compiled(library, EXAMPLES), folder / name / "ops")
     return importlib.import_module(f"{name}.ops")
 
 
 def calls(ops: Operators) -> dict[str, Callable[[], object]]:
-    """What is timed of each: a mix of arithmetic, functions, and reductions."""
+    """Return the timed calls: a mix of arithmetic, functions, and reductions."""
     torch.manual_seed(0)
     x, y, z, w = (torch.randn(SIZE) for _ in range(4))
     rows = torch.randn(SIZE // 128, 128)
@@ -76,7 +75,7 @@ def calls(ops: Operators) -> dict[str, Callable[[], object]]:
 
 
 def measure(rounds: int, folder: Path) -> tuple[dict[str, Timing], dict[str, float], dict[str, str]]:
-    """Timings, ratios, and the best variant's targets."""
+    """Return timings, ratios, and the best variant's targets."""
     jit = opwright.load(*(EXAMPLES / source for source in SOURCES), namespace="jit_of_this_machine")
     forms: Mapping[str, Operators] = {"JIT": jit, **packages(folder)}
     every = {name: calls(ops) for name, ops in forms.items()}
@@ -94,7 +93,7 @@ def measure(rounds: int, folder: Path) -> tuple[dict[str, Timing], dict[str, flo
 
 
 def build_times(rounds: int, folder: Path) -> Timing:
-    """Compiling a wheel's package of one small operator, with an empty cache: interpreter, compilers, files."""
+    """Time the build of a wheel's package of one small operator with an empty cache: interpreter, compilers, files."""
     seconds = []
     for index in range(rounds):
         work = folder / f"build{index}"
@@ -108,10 +107,8 @@ def build_times(rounds: int, folder: Path) -> Timing:
 
 
 def main() -> None:
-    """Measure, show, write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=11, help="samples of each candidate")
-    rounds = max(parser.parse_args().rounds, 2)
+    """Measure, print and save the results."""
+    rounds = parse_rounds(__doc__, 11, "samples of each candidate")
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         timings, ratios, targets = measure(rounds, Path(folder))
@@ -120,8 +117,7 @@ def main() -> None:
     timings[what], ratios[what], targets[what] = built, built.median, BUILD_TARGET
     about = f"Kernels of a wheel beside a JIT build, {SIZE} elements of float32, one thread"
     result = Result("wheel_variants", about, timings, ratios, targets)
-    result.show()
-    print(write_result(result, HERE / "results"))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":

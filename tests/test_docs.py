@@ -21,6 +21,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(path for path in PA
 # Pages whose blocks take long: all together, `make test` stays within its time.
 SLOW: tuple[str, ...] = (*(f"tutorial/{step}_" for step in (1, 2, 3, 5, 6, 7, 8)), "how_to/torch_compile")
 EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
+KERNELS = ("**/*.c", "**/*.cpp", "**/*.cu", "**/*.cuh", "**/*.h")
 # Warnings are errors, but for one that PyTorch raises at itself.
 WARNINGS = ("-W", "error", "-W", "ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -32,7 +33,7 @@ def name_of(document: Path) -> str:
 
 
 def marked(documents: list[Path]) -> list[Any]:
-    slow = {path: pytest.mark.slow if name_of(path).startswith(SLOW) else () for path in documents}
+    slow = {path: pytest.mark.exhaustive if name_of(path).startswith(SLOW) else () for path in documents}
     return [pytest.param(path, id=name_of(path), marks=slow[path]) for path in documents]
 
 
@@ -61,6 +62,7 @@ def write_files(document: Path, folder: Path) -> None:
         (folder / name).write_text(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", marked(DOCUMENTS))
 def test_python_blocks_run(document: Path, tmp_path: Path) -> None:
     write_files(document, tmp_path)
@@ -75,6 +77,7 @@ def test_python_blocks_run(document: Path, tmp_path: Path) -> None:
     assert done.stdout.splitlines() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.parent.name)
 def test_python_blocks_of_an_example_run_in_its_folder(document: Path) -> None:
     script = "\n".join(blocks(document, "python"))
@@ -86,7 +89,7 @@ def test_python_blocks_of_an_example_run_in_its_folder(document: Path) -> None:
 
 @pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.parent.name)
 def test_cpp_blocks_of_an_example_are_in_its_sources(document: Path) -> None:
-    sources = "".join(path.read_text() for path in document.parent.glob("**/*.c*"))
+    sources = "".join(path.read_text() for pattern in KERNELS for path in document.parent.glob(pattern))
     for line in "".join([*blocks(document, "cpp"), *blocks(document, "c")]).splitlines():
         assert line in sources
 
@@ -100,6 +103,7 @@ def run_make(words: list[str], folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", marked(DOCUMENTS))
 def test_shell_blocks_name_what_exists(document: Path, tmp_path: Path) -> None:
     """`make` targets exist; `opwright` commands run (the demo and the targets themselves are run by CI)."""
@@ -144,6 +148,6 @@ def test_the_tutorial_is_there_in_every_language(language: str) -> None:
 
 def test_the_measured_table_is_that_of_the_results() -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tools/readme_table.py"), "--check"], check=False, env=dict(os.environ)
+        [sys.executable, str(ROOT / "tools/write_figures.py"), "--check"], check=False, env=dict(os.environ)
     )
-    assert done.returncode == 0, "run tools/readme_table.py"
+    assert done.returncode == 0, "run tools/write_figures.py"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,11 +20,11 @@ import opwright
 from opwright import log
 from opwright.errors import ToolchainError
 from opwright.toolchain import Unit, build, cache_root, include_line
-from opwright.toolchain.cache import Cache
-from opwright.toolchain.flags import Options
-from opwright.toolchain.lock import locked
-from opwright.toolchain.manifest import Reader
-from opwright.toolchain.plan import make_plan
+from opwright.toolchain.build.plan import make_plan
+from opwright.toolchain.cache.lock import locked
+from opwright.toolchain.cache.manifest import Reader
+from opwright.toolchain.cache.store import Cache
+from opwright.toolchain.compilers.flags import Options
 
 BUILD = """
 from opwright.toolchain import Unit, build
@@ -112,6 +114,7 @@ def test_locks_that_are_waited_for(said: Callable[[], list[str]], tmp_path: Path
     assert "waited: waiting for another process that compiles it" in said()
 
 
+@pytest.mark.slow
 def test_what_is_loaded_and_nothing_of_calls(caplog: pytest.LogCaptureFixture, write: Callable[..., Path]) -> None:
     path = write('OPWRIGHT("f(x: T) -> (y: T)")\ntemplate <class T> T f(T x) { return 2 * x; }', "logged.cpp")
     caplog.set_level(logging.DEBUG, logger="opwright")
@@ -119,7 +122,7 @@ def test_what_is_loaded_and_nothing_of_calls(caplog: pytest.LogCaptureFixture, w
     ops.f(x)
     opwright.load(path)
     said = [record.getMessage() for record in caplog.records]
-    assert any(re.fullmatch(rf"logged loaded in \d\.\d+ s, from {re.escape(str(path))}", line) for line in said)
+    assert any(re.fullmatch(rf"logged loaded in \d+\.\d+ s, from {re.escape(str(path))}", line) for line in said)
     assert any(line.startswith("logged loaded again in ") for line in said)
     assert any(re.fullmatch(r"f \[T=f32\] cpu: kernel in .*\.so", line) for line in said)
     caplog.clear()
@@ -139,3 +142,49 @@ def test_a_notice_is_said_in_one_place(capsys: pytest.CaptureFixture[str], caplo
     assert capsys.readouterr().err == ""
     assert heard == ["second"]
     assert caplog.messages == ["third", "fourth"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second is told at once."""
+    monkeypatch.setattr(log, "_PATIENCE", 0.0)
+    monkeypatch.setattr(log, "EVERY", 0.0)
+
+
+@pytest.mark.slow
+def test_a_long_wait_moves_on_a_terminal_and_leaves_nothing(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = Terminal()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with log.moving("building it"):
+        time.sleep(1.5)
+    assert stderr.getvalue() == "\r\x1b[Kopwright: building it: 1 s\r\x1b[K"
+
+
+@pytest.mark.slow
+def test_a_long_wait_is_told_in_lines_elsewhere_and_to_listeners(
+    impatient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stderr = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    monkeypatch.setattr(log, "_is_heard", lambda _importance: False)
+    with log.moving("building it"):
+        time.sleep(1.5)
+    assert stderr.getvalue() == "opwright: building it: 1 s\n"
+    lines: list[str] = []
+    with log.listening(lines.append), log.moving("building it"):
+        time.sleep(1.5)
+    assert lines == ["building it: 1 s"]
+    assert stderr.getvalue() == "opwright: building it: 1 s\n"
+
+
+def test_a_short_wait_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = Terminal()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with log.moving("building it"):
+        pass
+    assert stderr.getvalue() == ""

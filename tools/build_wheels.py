@@ -1,29 +1,29 @@
-"""Builds Opwright's own release wheels: one for every machine, and one with the native runtime prebuilt for this kind.
+"""Builds Opwright's release wheels: one for all machines, and one with the native runtime prebuilt for this platform.
 
     tools/build_wheels.py [--torch 2.12 --torch 2.13] [--with PYTHON ...] [--out dist]
 
-For each minor version of PyTorch there is an environment in build/wheels, into which pip installs it; or an interpreter
-that has one is named (``--with``). Its downloads are PyTorch's: gigabytes, where pip's index has builds with CUDA.
+For each minor version of PyTorch, pip installs it into an environment in build/wheels, or ``--with`` names an
+interpreter that has it. The downloads of PyTorch take gigabytes if pip's index has builds with CUDA.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import runpy
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "build" / "wheels"
-MINORS = ("2.10", "2.11", "2.12", "2.13")
-"""What is built for unless something else is asked for: all that Opwright supports and is tested with."""
+MINORS = runpy.run_path(str(ROOT / "src" / "opwright" / "_version.py"))["TESTED_PYTORCH"]
+"""The default: all versions that Opwright was tested with (docs/versions.md)."""
 
 
 def main() -> int:
-    """Build both wheels; status 1 where one can't be."""
+    """Build both wheels; exit with status 1 if one can't be built."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch", action="append", default=[], help="a minor version of PyTorch; may be repeated")
     parser.add_argument("--with", dest="pythons", action="append", default=[], help="a Python that has PyTorch already")
@@ -32,9 +32,14 @@ def main() -> int:
     given = parser.parse_args()
     minors = given.torch or ([] if given.pythons else list(MINORS))
     prebuilt = WORK / "prebuilt"
-    shutil.rmtree(prebuilt, ignore_errors=True)  # what another version of Opwright left is of no use
-    for python in [*given.pythons, *environments(minors)]:
-        run(python, "-m", "opwright.runtime.prebuilt", str(prebuilt), PYTHONPATH=str(ROOT / "src"))
+    shutil.rmtree(prebuilt, ignore_errors=True)  # remove the files of another version of Opwright
+    sys.path.insert(0, str(ROOT / "src"))
+    from opwright.packaging import runtimes
+
+    for python in given.pythons:
+        runtimes.build(python, prebuilt, [str(ROOT / "src")], f"the runtime for {python}")
+    for minor in minors:
+        runtimes.add(minor, prebuilt, WORK, print, requirements=[str(ROOT)])
     (prebuilt / "tag").write_text(f"py3-none-{platform_tag(prebuilt)}\n")
     if not given.prebuilt_only:
         wheel(given.out)
@@ -42,34 +47,17 @@ def main() -> int:
     return 0
 
 
-def environments(minors: list[str]) -> Iterator[str]:
-    """For each minor version of PyTorch the Python of an environment with it, and with what Opwright requires."""
-    for minor in minors:
-        folder = WORK / f"torch{minor}"
-        python = folder / "bin" / "python"
-        if not (folder / ".installed").exists():
-            run(sys.executable, "-m", "venv", "--clear", str(folder))
-            run(str(python), "-m", "pip", "install", "--quiet", f"torch=={minor}.*", str(ROOT))
-            (folder / ".installed").touch()
-        yield str(python)
-
-
 def platform_tag(prebuilt: Path) -> str:
-    """The manylinux that all of the runtimes allow: PyTorch's libraries, which are there, aside."""
-    sys.path.insert(0, str(ROOT / "src"))
-    from opwright.packaging.platforms import manylinux
-    from opwright.toolchain.needs import needs
+    """Return the manylinux tag that all runtimes allow, not counting PyTorch's libraries, which users have anyway."""
+    from opwright.packaging.manylinux import manylinux, without_pytorch
+    from opwright.toolchain.binary.elf import library_requirements
 
-    every = [needs(path.read_bytes(), str(path)) for path in sorted(prebuilt.glob("*/*.so"))]
-    own = [each._replace(libraries=[name for name in each.libraries if not _is_torchs(name)]) for each in every]
+    every = [library_requirements(path.read_bytes(), str(path)) for path in sorted(prebuilt.glob("*/*.so"))]
+    own = [without_pytorch(each) for each in every]
     tag = manylinux(own)
     if tag is None:
         raise SystemExit(f"error: no manylinux tag allows what these need: {[each.libraries for each in own]}")
     return tag
-
-
-def _is_torchs(name: str) -> bool:
-    return name.startswith(("libtorch", "libc10"))
 
 
 def wheel(out: str, **variables: str) -> None:
@@ -78,7 +66,7 @@ def wheel(out: str, **variables: str) -> None:
 
 
 def run(*words: str, **variables: str) -> None:
-    """Run a program, as it says what it does."""
+    """Print a command and run it."""
     sys.stdout.write(f"+ {' '.join(words)}\n")
     sys.stdout.flush()
     subprocess.run(words, check=True, cwd=ROOT, env={**os.environ, **variables})

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Creates a virtual environment and installs Opwright with everything it is developed with.
-#   create_venv.sh PYTHON FOLDER
+# Creates a virtual environment and installs Opwright with some of its extras.
+#   create_venv.sh PYTHON FOLDER EXTRAS
 set -eu
 python=$1
 venv=$2
+extras=$3
 
 fail() {
     printf '%s\n' "$@" >&2
@@ -24,8 +25,8 @@ command -v "$python" >/dev/null 2>&1 ||
 torch=$(sed -n 's/^\(torch==[0-9][0-9.]*\).*/\1/p' constraints.txt)
 [ -n "$torch" ] || fail "error: constraints.txt has no line 'torch==...'"
 
-echo "Setting up $venv with $torch and the development tools (once; a minute or more, mostly downloads)"
+echo "Setting up $venv with $torch and opwright[$extras] (once; mostly downloads)"
 # An environment that was left half made, or whose Python is gone, is begun anew.
 "$venv/bin/python" -c 'import pip' >/dev/null 2>&1 || "$python" -m venv --clear "$venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --constraint constraints.txt "$torch" --editable '.[all,dev]'
+# Modules are compiled when they are imported: few of PyTorch's are.
+"$venv/bin/python" tools/pip_install.py --no-compile --constraint constraints.txt "$torch" --editable ".[$extras]"

@@ -1,10 +1,10 @@
-"""From Opwright's wheel to a wheel of one's own, called by another Python: what a new user does, with pip alone.
+"""Tests a new user's steps, with pip alone: from Opwright's wheel to the user's own wheel, called by another Python.
 
     python tools/end_to_end.py [--keep FOLDER]
 
-Builds Opwright's wheel; installs it, with PyTorch as constraints.txt has it, into a new virtual environment; then there
-`opwright new lltm2 --kernel`, `make test`, `python -m build`; installs the result into a second environment, of another
-Python where one is found, and calls it, with no compiler on the PATH. Prints how long each step took. Needs an index.
+Builds Opwright's wheel, and installs it, with the PyTorch in constraints.txt, into a new virtual environment. There it
+runs `opwright new lltm2 --kernel`, `make test` and `python -m build`. Installs the result into a second environment, of
+another Python if one is found, and calls it without a compiler on the PATH. Prints the steps' times. Needs an index.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ print("Python", sys.version.split()[0], "loaded", len(files), "libraries")
 
 
 class Steps:
-    """Commands, one after the other, with their times."""
+    """Consecutive commands with their times."""
 
     def __init__(self, folder: Path) -> None:
-        """What pip finds besides the index's packages: Opwright's wheel."""
+        """Set up the environment in which pip finds Opwright's wheel in addition to the index's packages."""
         self.house = folder / "house"
         self.environment = {
             **{name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")},
@@ -60,7 +60,7 @@ class Steps:
         self.began = time.monotonic()
 
     def run(self, what: str, *command: str | Path, folder: Path | None = None, path: str | None = None) -> str:
-        """Run a command; what it prints. Raises CalledProcessError where it fails, with all that it said on stderr."""
+        """Run a command and return its output. If it fails, print it to stderr and raise CalledProcessError."""
         began, environment = time.monotonic(), dict(self.environment)
         if path is not None:
             environment.update(PATH=path, CXX="", CC="")
@@ -74,7 +74,7 @@ class Steps:
     def environment_of(
         self, python: str | Path, folder: Path, *packages: str | Path, options: Sequence[str] = ()
     ) -> Path:
-        """A new virtual environment with packages; its Python."""
+        """Make a virtual environment, install packages, and return the path of its Python."""
         self.run(f"a virtual environment of {python}", python, "-m", "venv", folder, *options)
         new = folder / "bin" / "python"
         names = ", ".join(Path(each).name for each in packages)
@@ -83,7 +83,7 @@ class Steps:
 
 
 def others() -> Iterator[str]:
-    """Pythons of other versions than this one, newest first, that can make virtual environments."""
+    """Yield Pythons of other versions than this one that can make virtual environments, newest first."""
     homes = [*os.environ.get("PATH", "").split(os.pathsep), *map(str, Path.home().glob(".pyenv/versions/*/bin"))]
     for minor in range(NEWEST, OLDEST - 1, -1):
         for home in homes:
@@ -99,7 +99,7 @@ def _works(program: str, *modules: str) -> bool:
 
 
 def pinned_torch() -> str:
-    """PyTorch's requirement, pinned: no step may let pip choose a version of it."""
+    """Return PyTorch's pinned requirement, so that no step lets pip choose a version."""
     found = re.search(r"^torch==[\d.]+", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE)
     if not found:
         raise SystemExit("constraints.txt has no line 'torch==...'")
@@ -107,7 +107,7 @@ def pinned_torch() -> str:
 
 
 def go(folder: Path) -> None:
-    """All steps, in a folder of their own."""
+    """Run all steps in a folder."""
     steps, torch = Steps(folder), pinned_torch()
     steps.run("Opwright's wheel", sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", steps.house, ROOT)
     (wheel,) = steps.house.glob("opwright-*.whl")
@@ -125,10 +125,10 @@ def go(folder: Path) -> None:
 
 
 def call(steps: Steps, folder: Path, torch: str, built: Path) -> None:
-    """Install the wheel into a second environment, and call what it has: by another Python, if one has a PyTorch.
+    """Install the wheel into a second environment and call its operators, by another Python if one has a PyTorch.
 
-    None is downloaded for another Python: it might be another build of it than this one's, of gigabytes. Without, the
-    other Python takes the wheel and loads its libraries; this one calls.
+    No PyTorch is downloaded for another Python: it might be another build than this one's, of gigabytes. If no other
+    Python has one, another Python installs the wheel and loads its libraries, and this Python calls the operators.
     """
     found = list(others())
     program = next((each for each in found if _works(each, "torch")), None)
@@ -142,14 +142,14 @@ def call(steps: Steps, folder: Path, torch: str, built: Path) -> None:
 
 
 def load(steps: Steps, folder: Path, program: str, built: Path) -> None:
-    """Install the wheel for a Python without PyTorch, and load the libraries in it."""
+    """Install the wheel for a Python without PyTorch, and load its libraries."""
     python = steps.environment_of(program, folder, *steps.house.glob("opwright-*.whl"))
     steps.run(f"pip install --no-deps {built.name}", python, "-m", "pip", "install", "--no-deps", built)
     print(" " * 10, steps.run("libraries loaded", python, "-c", LOAD, folder=folder).strip())
 
 
 def main() -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work in this folder, and leave it")
     folder = parser.parse_args().keep

@@ -1,7 +1,7 @@
-"""Print the coefficients in src/opwright/include/opwright/polynomials.h.
+"""Prints the coefficients in src/opwright/include/opwright/polynomials.h.
 
-Each is the polynomial through the Chebyshev points of its interval, in 60 digits, which is within a small factor of
-the best one. Needs mpmath (PyTorch brings it): ``python tools/fit_polynomials.py``.
+Each polynomial interpolates at the Chebyshev points of its interval, computed with 60 digits; its error is within a
+small factor of the best polynomial's. Needs mpmath (installed with PyTorch): ``python tools/fit_polynomials.py``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ mp.mp.dps = 60
 
 
 def fit(function: Callable[[Any], Any], low: Any, high: Any, degree: int) -> list[Any]:
-    """The polynomial's coefficients, lowest order first."""
+    """Return the polynomial's coefficients, lowest order first."""
     middle, half = (mp.mpf(high) + low) / 2, (mp.mpf(high) - low) / 2
     nodes = [middle + half * mp.cos(mp.pi * (2 * i + 1) / (2 * degree + 2)) for i in range(degree + 1)]
     table = mp.matrix([[node**power for power in range(degree + 1)] for node in nodes])
@@ -23,28 +23,28 @@ def fit(function: Callable[[Any], Any], low: Any, high: Any, degree: int) -> lis
 
 
 def exp_tail(r: Any) -> Any:
-    """``(exp(r) - 1 - r) / r^2``, by its series."""
+    """Return ``(exp(r) - 1 - r) / r^2``, by its series."""
     return mp.nsum(lambda n: r**n / mp.factorial(n + 2), [0, 30])
 
 
 def log_tail(z: Any) -> Any:
-    """``(2 * atanh(s) / s - 2) / z`` with ``z = s^2``, by its series."""
+    """Return ``(2 * atanh(s) / s - 2) / z`` with ``z = s^2``, by its series."""
     return mp.nsum(lambda n: 2 * z**n / (2 * n + 3), [0, 60])
 
 
 def erf_ratio(z: Any) -> Any:
-    """``erf(x) / x`` with ``z = x^2``."""
+    """Return ``erf(x) / x`` with ``z = x^2``."""
     return mp.erf(mp.sqrt(z)) / mp.sqrt(z) if z else 2 / mp.sqrt(mp.pi)
 
 
 def scaled_erfc(t: Any) -> Any:
-    """``exp(x^2) * erfc(x)`` with ``t = 1 / (1 + x / 2)``."""
+    """Return ``exp(x^2) * erfc(x)`` with ``t = 1 / (1 + x / 2)``."""
     x = (1 / t - 1) * 2
     return mp.exp(x * x) * mp.erfc(x)
 
 
 def main() -> None:
-    """Print all of them, with enough digits for their type."""
+    """Print all coefficients, with enough digits for their type."""
     half_log2, root = mp.log(2) / 2 * mp.mpf("1.001"), (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)
     log_high = (root * mp.mpf("1.001")) ** 2
     fits = {

@@ -21,6 +21,5 @@ Install one, then run make again:
   Fedora, RHEL       sudo dnf install gcc-c++
   Arch               sudo pacman -S gcc
   openSUSE           sudo zypper install gcc-c++
-  macOS              xcode-select --install
 EOF
 exit 1

@@ -1,8 +1,8 @@
-"""Checks every broken operator of tests/check/zoo, and every right twin; writes zoo/result.json.
+"""Checks every broken operator of tests/check/zoo and its correct twin, and writes zoo/result.json.
 
-``--level quick|normal|thorough`` (normal). ``NAME ...``: only those; what was written of the others stays. Each row is
-written as soon as it is there; ``--missing`` goes on with those that have none. The checks run in another process: what
-a broken kernel does to that one is told, and the others go on in a new one.
+``--level quick|normal|thorough`` (default: normal). ``NAME ...``: check only these operators, and keep the other rows.
+Each row is written as soon as it is complete; ``--missing`` checks only operators without a row. The checks run in a
+child process: if a broken kernel crashes it, the crash is recorded, and the checks continue in a new process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WRITING = Lock()
 
 
 def main() -> int:
-    """Status 1 where a broken operator isn't found and named, or a twin doesn't pass."""
+    """Check operators; return 1 if a broken operator isn't found and named, or a twin doesn't pass."""
     from tests.check.zoo.members import MEMBERS
 
     arguments = argparse.ArgumentParser(description=__doc__)
@@ -63,7 +63,7 @@ def _all(names: list[str], level: str) -> None:
 
 
 def _keep(row: dict[str, Any]) -> None:
-    """Write it beside the others, instead of an older one of that name."""
+    """Add the row to the result file, replacing an older row of the same name."""
     with _WRITING:
         _write([*(each for each in _written() if each["name"] != row["name"]), row])
 
@@ -75,7 +75,7 @@ def _written() -> list[dict[str, Any]]:
 def _write(rows: list[dict[str, Any]]) -> None:
     from tests.check.zoo.members import MEMBERS
 
-    names = [member.name for member in MEMBERS]  # whose order the rows have; one that is gone has none
+    names = [member.name for member in MEMBERS]  # the order of the rows; rows of removed members are dropped
     rows = sorted((row for row in rows if row["name"] in names), key=lambda row: names.index(row["name"]))
     part = RESULT.with_suffix(".part")
     part.write_text(json.dumps(_counted(rows), indent=1) + "\n")
@@ -83,13 +83,13 @@ def _write(rows: list[dict[str, Any]]) -> None:
 
 
 def _apart(names: list[str], level: str) -> Iterator[dict[str, Any]]:
-    """What a process of its own tells of each, until it crashes at one."""
+    """Check operators in a child process and yield a row for each, until one of them crashes it."""
     words = [sys.executable, __file__, *names, _HERE, "--level", level]
     done = 0
     waiting = {
         "OMP_WAIT_POLICY": "passive",
         **os.environ,
-    }  # threads that spin for work keep other processes from theirs
+    }  # threads that spin while idle slow down the other processes
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=waiting) as child:
         assert child.stdout is not None  # noqa: S101 - it was asked for
         for line in child.stdout:
@@ -102,7 +102,7 @@ def _apart(names: list[str], level: str) -> Iterator[dict[str, Any]]:
 
 
 def _checked(name: str, level: str) -> dict[str, Any]:
-    """The broken one and its twin, each by all checks of the level, and by those that the table names."""
+    """Check a broken operator and its twin; if the level runs none of the table's checks, run these, too."""
     from tests.check.zoo.members import MEMBERS
 
     member = next(each for each in MEMBERS if each.name == name)

@@ -1,6 +1,6 @@
-"""LLTM with its pointwise half as two Triton kernels, forward and backward: one element of the state a lane."""
+"""LLTM with its pointwise part as two Triton kernels, forward and backward; each lane computes one state element."""
 
-# ruff: noqa: ANN001, ANN202 - kernels' arguments are Triton's own
+# ruff: noqa: ANN001, ANN202 - the arguments of kernels have Triton's types
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def _backward(grad_h, grad_cell, saved, grad_gates, grad_old_cell, n, state, blo
 
 
 class _Cell(torch.autograd.Function):
-    """The pointwise half: gates (batch, 3 * state), old_cell (batch, state) -> new_h, new_cell."""
+    """The pointwise part: gates (batch, 3 * state), old_cell (batch, state) -> new_h, new_cell."""
 
     @staticmethod
     def forward(ctx: Any, gates: Tensor, old_cell: Tensor) -> tuple[Tensor, Tensor]:
-        """Keeps the gates' values and tanh of the new cell."""
+        """Compute the results, and save the gates' values and tanh of the new cell."""
         (batch, state), n = old_cell.shape, old_cell.numel()
         new_h, new_cell = torch.empty_like(old_cell), torch.empty_like(old_cell)
         saved = gates.new_empty(batch, 4, state)
@@ -72,7 +72,7 @@ class _Cell(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_h: Tensor, grad_cell: Tensor) -> tuple[Tensor, Tensor]:
-        """The gradients of both."""
+        """Return the gradients of gates and old_cell."""
         (saved,) = ctx.saved_tensors
         (batch, state), n = grad_h.shape, grad_h.numel()
         grad_h, grad_cell = grad_h.contiguous(), grad_cell.contiguous()
@@ -82,7 +82,7 @@ class _Cell(torch.autograd.Function):
 
 
 def lltm_triton(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cell: Tensor) -> tuple[Tensor, Tensor]:
-    """One step of LLTM, as the other forms have it."""
+    """Compute one step of LLTM, as in the other forms."""
     gates = torch.addmm(bias, torch.cat([old_h, x], dim=1), weights.t())
     new_h, new_cell = _Cell.apply(gates, old_cell)
     return new_h, new_cell

@@ -15,7 +15,7 @@ def mish(x: Tensor) -> Tensor:
     """Mish: x tanh(log(1 + exp(x))), elementwise.
 
     Args:
-        x: any shape; float32, float64, float16 or bfloat16. Whole numbers are taken as the default type.
+        x: any shape; float32, float64, float16 or bfloat16. Integers are converted to the default type.
 
     Raises:
         opwright.ArgumentError: `x` is complex.
@@ -31,34 +31,34 @@ def hard_swish(x: Tensor) -> Tensor:
 
 
 def gelu(x: Tensor) -> Tensor:
-    """GELU: x times the share of a standard normal distribution that lies below x, elementwise; `x` as in `mish`."""
+    """GELU: x times the standard normal distribution function at x, elementwise; `x` as in `mish`."""
     y: Tensor = ops.gelu(x)
     return y
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """Softplus: log(1 + exp(beta x)) / beta, and x itself where beta x is above the threshold; `x` as in `mish`."""
+    """Softplus: log(1 + exp(beta x)) / beta, or x if beta x is above the threshold; `x` as in `mish`."""
     y: Tensor = ops.softplus(x, beta, threshold)
     return y
 
 
 def smooth_l1(input: Tensor, target: Tensor, beta: float = 1.0) -> Tensor:  # noqa: A002 - PyTorch's name
-    """The loss of each element: with d = abs(input - target), d * d / (2 beta) below beta, d - beta / 2 from there on.
+    """Compute the loss of each element: with d = abs(input - target), d * d / (2 beta) if d < beta, else d - beta / 2.
 
     Args:
         input: any shape; float32, float64, float16 or bfloat16.
-        target: a shape that broadcasts with it; its type may be another one.
-        beta: above zero.
+        target: a shape that broadcasts with `input`; the element type may differ.
+        beta: positive.
 
     Returns:
-        The broadcast shape, in the type that both promote to. `.mean()` of it is torch.nn.functional.smooth_l1_loss.
+        The loss in the broadcast shape and the promoted type. Its `.mean()` is torch.nn.functional.smooth_l1_loss.
     """
     loss: Tensor = ops.smooth_l1(input, target, beta)
     return loss
 
 
 class Mish(nn.Module):
-    """`mish` as a layer, in the place of `torch.nn.Mish`."""
+    """`mish` as a layer, a replacement for `torch.nn.Mish`."""
 
     def forward(self, x: Tensor) -> Tensor:
         """See `mish`."""
@@ -66,7 +66,7 @@ class Mish(nn.Module):
 
 
 class HardSwish(nn.Module):
-    """`hard_swish` as a layer, in the place of `torch.nn.Hardswish`."""
+    """`hard_swish` as a layer, a replacement for `torch.nn.Hardswish`."""
 
     def forward(self, x: Tensor) -> Tensor:
         """See `hard_swish`."""
@@ -74,7 +74,7 @@ class HardSwish(nn.Module):
 
 
 class GELU(nn.Module):
-    """`gelu` as a layer, in the place of `torch.nn.GELU`."""
+    """`gelu` as a layer, a replacement for `torch.nn.GELU`."""
 
     def forward(self, x: Tensor) -> Tensor:
         """See `gelu`."""
@@ -82,7 +82,7 @@ class GELU(nn.Module):
 
 
 class Softplus(nn.Module):
-    """`softplus` as a layer, in the place of `torch.nn.Softplus`."""
+    """`softplus` as a layer, a replacement for `torch.nn.Softplus`."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Softplus(nn.Module):
 
 
 class SmoothL1Loss(nn.Module):
-    """The mean of `smooth_l1`, in the place of `torch.nn.SmoothL1Loss`."""
+    """The mean of `smooth_l1`, a replacement for `torch.nn.SmoothL1Loss`."""
 
     def __init__(self, beta: float = 1.0) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Activations with derived gradients against PyTorch's own; the median of each."""
+"""Activations with derived gradients against PyTorch's own; the median of each form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] 
 
 
 def measure(name: str, label: str, step: Callable[[Tensor], Tensor], size: int) -> Measurement:
-    """Forward and backward of `step` on `size` elements."""
+    """Time forward and backward of `step` on `size` elements."""
     timer = Timer(
         "torch.autograd.grad(step(x), x, g)",
         globals={"torch": torch, "step": step, "x": torch.randn(size, requires_grad=True), "g": torch.ones(size)},

@@ -18,7 +18,7 @@ UNARY: dict[str, tuple[Form, Form]] = {
     "hard_swish": (hard_swish, F.hardswish),
     "gelu": (gelu, F.gelu),
     "softplus": (softplus, F.softplus),
-    # At the threshold itself PyTorch's second derivative isn't that of its first: no point lies there.
+    # At the threshold itself, PyTorch's second derivative differs from its first's derivative, so no point is there.
     "softplus 2 3.5": (partial(softplus, beta=2.0, threshold=3.5), partial(F.softplus, beta=2.0, threshold=3.5)),
 }
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -28,7 +28,7 @@ LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "expanded": lambda x: x[:1].expand_as(x),
 }
 unary = pytest.mark.parametrize(("ours", "theirs"), UNARY.values(), ids=UNARY)
-# Where a function of one argument changes its formula, and far from there.
+# Points where a function of one argument changes its formula, and far from there.
 POINTS = [-50.0, -4.0, -3.0, -1.5, -0.0, 0.0, 0.5, 1.5, 3.0, 10.0, 20.0, 25.0, 50.0]
 
 
@@ -38,7 +38,7 @@ def numbers(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> T
 
 
 def derivatives(form: Form, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """The value, the gradients, and the gradients of the sum of their squares: everything to second order."""
+    """Return the value, the gradients, and the gradients of the sum of their squares."""
     value = form(*inputs)
     torch.manual_seed(1)
     weight = torch.randn(value.shape, dtype=torch.float64).to(value.dtype)
@@ -47,6 +47,7 @@ def derivatives(form: Form, inputs: Sequence[Tensor]) -> list[Tensor]:
     return [value, *first, *second]
 
 
+@pytest.mark.slow
 @unary
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (3, 5), (70_000,)])
 def test_values_and_derivatives(ours: Form, theirs: Form, shape: tuple[int, ...]) -> None:
@@ -55,6 +56,7 @@ def test_values_and_derivatives(ours: Form, theirs: Form, shape: tuple[int, ...]
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.slow
 @unary
 def test_kinks_and_limits_are_those_of_pytorch(ours: Form, theirs: Form) -> None:
     x = torch.tensor(POINTS, dtype=torch.float64, requires_grad=True)
@@ -62,10 +64,11 @@ def test_kinks_and_limits_are_those_of_pytorch(ours: Form, theirs: Form) -> None
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.slow
 @unary
 @pytest.mark.parametrize("dtype", FLOATS[1:])
 def test_other_types(ours: Form, theirs: Form, dtype: torch.dtype) -> None:
-    """Against float64, rounded: halves are computed as float."""
+    """Compare with float64, rounded: float16 and bfloat16 are computed in float32."""
     x = numbers(300, dtype=dtype)
     exact = x.detach().double().requires_grad_()
     y, expected = ours(x), theirs(exact)
@@ -74,6 +77,7 @@ def test_other_types(ours: Form, theirs: Form, dtype: torch.dtype) -> None:
     torch.testing.assert_close(grad, wanted.to(dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
 def test_smooth_l1_broadcasts(beta: float) -> None:
     inputs = [numbers(4, 1, 5), numbers(3, 1, seed=2)]
@@ -99,6 +103,7 @@ def test_smooth_l1_promotes() -> None:
     torch.testing.assert_close(grads[1].double(), -grads[0].sum(0), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_smooth_l1_at_its_kinks() -> None:
     distance = torch.tensor([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
     zeros = torch.zeros_like(distance)
@@ -110,6 +115,7 @@ def test_smooth_l1_at_its_kinks() -> None:
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @unary
 def test_gradcheck(ours: Form, theirs: Form, layout: str) -> None:
@@ -127,6 +133,7 @@ def test_whole_numbers_become_the_default_type() -> None:
     torch.testing.assert_close(gelu(x), F.gelu(x.float()))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, in forward mode
 @unary
 def test_forward_mode(ours: Form, theirs: Form) -> None:
@@ -139,6 +146,7 @@ def test_forward_mode(ours: Form, theirs: Form) -> None:
     torch.testing.assert_close(*seconds)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, in forward mode
 def test_smooth_l1_in_forward_mode() -> None:
     inputs = numbers(4, 1, 5), numbers(3, 1, seed=2)
@@ -152,6 +160,7 @@ def test_the_memory_format_stays() -> None:
     assert mish(x.mT).stride() == torch.sigmoid(x.mT).stride()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_opcheck(layout: str) -> None:
     x = LAYOUTS[layout](numbers(3, 4).detach()).requires_grad_()
@@ -160,6 +169,7 @@ def test_opcheck(layout: str) -> None:
     assert list(torch.library.opcheck(ops.smooth_l1, (x, numbers(x.shape[-1]))).values()) == ["SUCCESS"] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
 def test_compiled_equals_eager() -> None:
     def form(x: Tensor, y: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The script form: `python build.py` compiles the C and leaves it in _ext/my_lib."""
+"""The script form: `python build.py` compiles the C code to _ext/my_lib."""
 
 import os
 

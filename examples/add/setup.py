@@ -1,4 +1,4 @@
-"""As setup.py was written in 2017: `opwright run setup.py install`, or `opwright run -m pip install .`."""
+"""A setup.py in the style of 2017: `opwright run setup.py install`, or `opwright run -m pip install .`."""
 
 import os
 

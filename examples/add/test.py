@@ -1,4 +1,4 @@
-"""Both modules, forward and backward, against PyTorch's own +: `opwright run test.py`."""
+"""Compares both modules, forward and backward, with PyTorch's +: `opwright run test.py`."""
 
 import torch
 from _ext import my_lib

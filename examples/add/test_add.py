@@ -15,7 +15,7 @@ PIP = ["-m", "pip", "install", "--no-index", "--no-deps", "--disable-pip-version
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of this folder: building leaves files beside the sources."""
+    """Copy this folder, because a build writes files next to the sources."""
     ignored = shutil.ignore_patterns("_ext", "build", "*.egg-info", "*.o", "__pycache__")
     return Path(shutil.copytree(HERE, tmp_path / "add", ignore=ignored))
 
@@ -28,6 +28,7 @@ def run(words: list[str], folder: Path, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_script_form(project: Path) -> None:
     run(["build.py"], project)
     assert sorted(path.name for path in (project / "_ext/my_lib").glob("*.*")) == ["__init__.py", "_my_lib.so"]
@@ -36,6 +37,7 @@ def test_the_script_form(project: Path) -> None:
     assert error.startswith("my_lib_sum_rows: expected a matrix, got 1 dimension(s) at ")
 
 
+@pytest.mark.slow
 def test_the_package_form(project: Path, tmp_path: Path) -> None:
     run([*PIP, "--target", str(tmp_path / "site"), "."], project)
     code = """if True:
@@ -57,6 +59,7 @@ def test_the_package_form(project: Path, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on the PATH")
 def test_the_cuda_half_compiles(project: Path) -> None:
     code = "import torch; torch.cuda.is_available = lambda: True; import build; build.ffi.build()"

@@ -14,11 +14,11 @@ emulated = opwright.load(SOURCE, backend="emulate")
 
 
 def roi_pool(x: Tensor, rois: Tensor, height: int, width: int, scale: float = 1.0) -> Tensor:
-    """Each region in height x width parts, and the largest value of each part.
+    """Divide each region into height x width parts, and return the maximum of each part.
 
     Args:
         x: images or feature maps, (N, C, H, W), float32 or float64; on the CPU the kernels are emulated.
-        rois: (R, 5): the number of the image, then left, top, right and bottom, inclusive.
+        rois: (R, 5): the index of the image, then left, top, right and bottom, inclusive.
         height: parts of a region from top to bottom.
         width: parts from left to right.
         scale: pixels of `x` in one unit of the regions' coordinates.
@@ -27,14 +27,14 @@ def roi_pool(x: Tensor, rois: Tensor, height: int, width: int, scale: float = 1.
         (R, C, height, width).
 
     Raises:
-        opwright.ArgumentError: shapes, element types or devices don't fit together.
+        opwright.ArgumentError: shapes, element types or devices don't match.
     """
     y: Tensor = (ops if x.is_cuda else emulated).roi_pool(x, rois, height, width, scale)
     return y
 
 
 class RoiPool(nn.Module):
-    """`roi_pool` as a layer; what the layer's prototxt said is said to its constructor."""
+    """`roi_pool` as a layer; its constructor takes the parameters of the Caffe layer's prototxt."""
 
     def __init__(self, height: int, width: int, scale: float = 1.0) -> None:
         super().__init__()

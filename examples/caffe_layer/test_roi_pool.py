@@ -1,4 +1,4 @@
-"""Emulated in every order and checked, and on a GPU where there is one, against PyTorch's adaptive pooling."""
+"""Compares with PyTorch's adaptive pooling: emulated in every order and checked, and on a GPU if there is one."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def images(dtype: torch.dtype = torch.float64, device: str = "cpu") -> tuple[Ten
 
 
 def half_up(value: float) -> int:
-    """To the nearest whole number, halves away from zero, as C has it."""
+    """Round to the nearest integer, halves away from zero, as C does."""
     return int(math.copysign(math.floor(abs(value) + 0.5), value))
 
 
 def python(x: Tensor, rois: Tensor, height: int, width: int, scale: float = 1.0) -> Tensor:
-    """Each region cut out, and PyTorch's own pooling of it."""
+    """Cut out each region, and pool it with PyTorch."""
     pooled = []
     for image, left, top, right, bottom in rois.tolist():
         spans = []
@@ -44,11 +44,12 @@ def python(x: Tensor, rois: Tensor, height: int, width: int, scale: float = 1.0)
 
 def assert_like_python(pool: Callable[..., Tensor], x: Tensor, *others: object) -> None:
     ours, theirs = pool(x, *others), python(x, *others)  # type: ignore[arg-type]
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=0)  # a value is chosen, not computed
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=0)  # values are selected, not computed
     gradient = torch.randn_like(ours)
     torch.testing.assert_close(*(torch.autograd.grad(y, x, gradient)[0] for y in (ours, theirs)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize(("parts", "scale"), [((3, 2), 1.0), ((1, 1), 0.5), ((7, 9), 0.75)])
@@ -56,6 +57,7 @@ def test_values_and_gradients(parts: tuple[int, int], scale: float, dtype: torch
     assert_like_python(roi_pool, *images(dtype, device), *parts, scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["emulate", opwright.emulate(check=True)], ids=["emulated", "checked"])
 @pytest.mark.parametrize(("kind", "seed"), [("forward", 0), ("reverse", 0), ("random", 1)])
 def test_in_every_order_with_and_without_the_checker(kind: str, seed: int, backend: object) -> None:
@@ -67,11 +69,12 @@ def test_in_every_order_with_and_without_the_checker(kind: str, seed: int, backe
 @pytest.mark.parametrize("device", DEVICES)
 def test_gradcheck(device: str) -> None:
     x, rois = images(device=device)
-    # atomicAdd adds in no certain order, so two runs may differ by a rounding.
+    # atomicAdd adds in no fixed order, so two runs may differ by rounding.
     few = x.detach()[:, :2].requires_grad_()
     assert torch.autograd.gradcheck(lambda x: roi_pool(x, rois, 3, 2), few, nondet_tol=1e-12)
 
 
+@pytest.mark.slow
 def test_opcheck() -> None:
     x, rois = images()
     assert set(torch.library.opcheck(emulated.roi_pool, (x, rois, 2, 3, 0.5)).values()) == {"SUCCESS"}

@@ -13,19 +13,19 @@ ops = opwright.load(Path(__file__).with_name("dropout.cpp"))
 
 
 def dropout(x: Tensor, p: float = 0.5, *, training: bool = True, generator: torch.Generator | None = None) -> Tensor:
-    """Zero with probability `p`, else x / (1 - p), for each element by itself.
+    """Set each element to zero independently with probability `p`, else to x / (1 - p).
 
-    An element that is dropped is 0 also where `x` is infinite or NaN.
+    A dropped element is 0 even if `x` is infinite or NaN there.
 
     Args:
-        x: any shape; float32, float64, float16 or bfloat16. Which elements are dropped doesn't depend on the type.
+        x: any shape; float32, float64, float16 or bfloat16. The choice of dropped elements doesn't depend on the type.
         p: the probability, from 0 to 1.
         training: if False, `x` is returned.
-        generator: where the random numbers come from; by default what torch.manual_seed seeds.
+        generator: the random number generator; by default the one seeded by torch.manual_seed.
 
     Raises:
         opwright.ArgumentError: `x` has another element type.
-        opwright.KernelError: `p` is no probability.
+        opwright.KernelError: `p` isn't between 0 and 1.
     """
     if not training or p == 0:
         return x
@@ -34,12 +34,12 @@ def dropout(x: Tensor, p: float = 0.5, *, training: bool = True, generator: torc
 
 
 class Dropout(nn.Module):
-    """`dropout` as a layer, in the place of `torch.nn.Dropout`."""
+    """`dropout` as a layer, a replacement for `torch.nn.Dropout`."""
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
-        """See `dropout`; in evaluation (`eval()`) `x` itself."""
+        """See `dropout`; returns `x` itself in evaluation mode (`eval()`)."""
         return dropout(x, self.p, training=self.training)

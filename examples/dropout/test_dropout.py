@@ -21,12 +21,12 @@ def seeded(step: Callable[[], Tensor], seed: int = 0) -> Tensor:
 
 
 def numbers(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """None of them zero, so that a result shows which ones were dropped."""
+    """Return numbers other than zero, so that a result shows which elements were dropped."""
     values = torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(1))
     return (values + values.sign()).requires_grad_()
 
 
-# What is dropped, and what becomes of the rest.
+# Dropped elements, and the values of the others.
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
@@ -35,10 +35,11 @@ def test_the_part_that_is_kept(p: float, seed: int) -> None:
     kept = seeded(lambda: dropout(torch.ones(MANY), p), seed) != 0
     spread = (MANY * p * (1 - p)) ** 0.5
     assert abs(kept.sum() - MANY * (1 - p)) < 5 * spread
-    both = (kept[1:] & kept[:-1]).sum()  # neighbours know nothing of each other
+    both = (kept[1:] & kept[:-1]).sum()  # neighbours are independent
     assert abs(both - MANY * (1 - p) ** 2) < 10 * spread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (30, 5), (MANY,)])
@@ -83,13 +84,13 @@ def test_wrong_arguments_are_named() -> None:
         ops.dropout_backward(torch.ones(2), 0.5, torch.ones(3, dtype=torch.bool), [True])
 
 
-# Where the numbers come from.
+# The source of the random numbers.
 
 
 def test_each_call_draws_anew() -> None:
     x = torch.ones(1000)
     first, second = seeded(lambda: torch.stack([dropout(x), dropout(x)]))
-    assert 400 < (first == second).sum() < 600  # as two coins
+    assert 400 < (first == second).sum() < 600  # as with independent coins
 
 
 def test_a_seed_repeats_it() -> None:
@@ -139,6 +140,7 @@ def test_deterministic_mode() -> None:
 # Gradients.
 
 
+@pytest.mark.slow
 def test_gradcheck() -> None:
     def step(x: Tensor) -> Tensor:
         return seeded(lambda: dropout(x.t(), 0.3))
@@ -158,7 +160,7 @@ def test_what_is_computed_again_is_the_same(use_reentrant: bool) -> None:
     (expected,) = torch.autograd.grad(plain.sum(), x)
     again = seeded(lambda: checkpoint(block, x, use_reentrant=use_reentrant))
     assert torch.equal(again, plain)
-    torch.rand(3)  # others may draw in between
+    torch.rand(3)  # other code may draw in between
     again.sum().backward()
     assert torch.equal(x.grad, expected)
 
@@ -170,7 +172,7 @@ def test_torch_func_grad() -> None:
     torch.testing.assert_close(gradient, 2 * y * (y != 0) / 0.8)
 
 
-# PyTorch's own machinery.
+# PyTorch's features.
 
 
 def test_vmap_has_to_be_told_what_to_draw() -> None:
@@ -191,6 +193,7 @@ def test_opcheck() -> None:
     assert list(results.values()) == ["SUCCESS"] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(JIT)
 def test_compiled_equals_eager() -> None:
     def twice(x: Tensor) -> Tensor:
@@ -206,6 +209,7 @@ def test_compiled_equals_eager() -> None:
         assert not torch.equal(compiled(x), compiled(x))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(JIT)
 @pytest.mark.parametrize("p", [0.2, 1.0])
 def test_compiled_and_computed_again(p: float) -> None:
@@ -238,6 +242,7 @@ def trained(layer: nn.Module, steps: int = 60) -> float:
     return (model.eval()(x) - target).square().mean().item()
 
 
+@pytest.mark.slow
 def test_trains() -> None:
     untrained, ours, theirs = trained(Dropout(0.2), 0), trained(Dropout(0.2)), trained(nn.Dropout(0.2))
     assert ours < untrained / 4

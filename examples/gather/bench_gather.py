@@ -1,4 +1,4 @@
-"""gather_rows against PyTorch's embedding; the median of each."""
+"""gather_rows against PyTorch's embedding; the median of each form."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from torch.utils.benchmark import Compare, Measurement, Timer
 
 
 def python(x: Tensor, idx: Tensor) -> Tensor:
-    """PyTorch's own."""
+    """Call PyTorch's own operator."""
     return embedding(idx, x)
 
 
 def measure(name: str, step: Callable[[Tensor, Tensor], Tensor], count: int, columns: int = 64) -> Measurement:
-    """Forward and backward of `step`: `count` rows of as many, drawn with repetition."""
+    """Time forward and backward of `step`: `count` rows, drawn with repetition from as many rows."""
     timer = Timer(
         "torch.autograd.grad(step(x, idx), x, g)",
         globals={

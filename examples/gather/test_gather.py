@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 import opwright
-from opwright.runtime.fake import TORCH_TYPES
+from opwright.runtime.register.fake import TORCH_TYPES
 from opwright.signature import parse, sample
 
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
@@ -34,18 +34,19 @@ def numbers(count: int, below: int, dtype: torch.dtype = torch.int64) -> Tensor:
 
 
 def added(y: Tensor, idx: Tensor, x: Tensor) -> Tensor:
-    """add_rows_ on a copy, since what requires a gradient may not be overwritten."""
+    """Call add_rows_ on a copy, since a tensor that requires a gradient must not be overwritten."""
     return add_rows_(y.clone(), idx, x)
 
 
 def rounding(dtype: torch.dtype) -> dict[str, float]:
-    """How far sums of 30 numbers may be from the exact ones: in halves each addition rounds to 8 or 11 bits."""
+    """Return tolerances for sums of 30 numbers: with halves, each addition rounds to 8 or 11 bits."""
     return {"rtol": 0.05, "atol": 0.2} if dtype.itemsize == 2 else {}
 
 
-# Rows, from one operator to the other.
+# Rows, from one operator to the other and back.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index_type", INTEGERS)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("size", SIZES)
@@ -60,6 +61,7 @@ def test_gather_rows_is_index_select(size: tuple[int, int, int], dtype: torch.dt
     torch.testing.assert_close(gradient, exact.to(dtype), **rounding(dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index_type", INTEGERS)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("size", SIZES)
@@ -90,7 +92,7 @@ def test_any_layout(layout: str) -> None:
     idx = numbers(8, x.size(0))[::2]
     assert torch.equal(gather_rows(x, idx), x[idx])
     assert torch.equal(gather_rows(x, idx[:1].expand(5)), x[idx[:1].expand(5)])
-    y = torch.zeros(9, 4, dtype=torch.float64)[::2, 1:]  # what is overwritten may have gaps, too
+    y = torch.zeros(9, 4, dtype=torch.float64)[::2, 1:]  # the overwritten tensor may have gaps, too
     add_rows_(y, torch.tensor([4, 1, 4]), LAYOUTS[layout](rows(6, 6))[:3, :3])
     assert torch.equal(
         y, torch.zeros_like(y).index_add_(0, torch.tensor([4, 1, 4]), LAYOUTS[layout](rows(6, 6))[:3, :3])
@@ -100,6 +102,7 @@ def test_any_layout(layout: str) -> None:
 # Gradients.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_gradcheck(layout: str) -> None:
     view, idx = LAYOUTS[layout], torch.tensor([1, 2, 1, 0])
@@ -204,6 +207,7 @@ def test_wrong_arguments_are_named() -> None:
         add_rows_(x, torch.zeros(1, dtype=torch.int64), torch.ones(2, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_samples_of_the_signature_fit(seed: int) -> None:
     signature = parse("gather_rows(x: T[M, C], idx: I[N] in [0, M)) -> (y: T[N, C]) where I in (i64, i32)")
@@ -219,9 +223,10 @@ def test_samples_of_the_signature_fit(seed: int) -> None:
     assert torch.equal(gather_rows(*tensors), tensors[0][tensors[1]])
 
 
-# PyTorch's own machinery.
+# PyTorch's features.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index_type", INTEGERS)
 def test_opcheck(index_type: torch.dtype) -> None:
     idx = torch.tensor([1, 2, 1], dtype=index_type)
@@ -239,6 +244,7 @@ def step(x: Tensor, y: Tensor, idx: Tensor) -> Tensor:
     return table * table
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
 def test_compiled_equals_eager() -> None:
     compiled = torch.compile(step, fullgraph=True, dynamic=True)

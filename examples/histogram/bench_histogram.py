@@ -1,4 +1,4 @@
-"""A histogram against torch.histc; the median of each. Without a GPU ours is emulated, which says little."""
+"""A histogram against torch.histc; medians. Without a GPU, ours is emulated, so times mean little."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMS: dict[str, Callable[[Tensor, int], Tensor]] = {
 
 
 def measure(name: str, size: int, bins: int) -> Measurement:
-    """The counts of `size` elements in `bins` bins."""
+    """Time the histogram of `size` elements with `bins` bins."""
     timer = Timer(
         "step(x, bins)",
         globals={"step": FORMS[name], "x": torch.randn(size, device=DEVICE), "bins": bins},

@@ -1,6 +1,6 @@
-"""How many elements fall into each bin, by the CUDA kernels of histogram.cu.
+"""The number of elements in each bin, by the CUDA kernels of histogram.cu.
 
-CUDA tensors go to the GPU; those of the CPU to the same kernels, emulated.
+CUDA tensors run on the GPU; CPU tensors run the same kernels under emulation.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ emulated = opwright.load(SOURCE, backend="emulate")
 
 
 def histogram(x: Tensor, bins: int, low: float, high: float) -> Tensor:
-    """How many elements of `x` there are in each of `bins` bins of one width, between `low` and `high`.
+    """Count the elements of `x` in each of `bins` bins of equal width between `low` and `high`.
 
-    What lies outside isn't counted, nor are NaNs; the last bin has its upper edge, as in `torch.histc`. The counts are
-    whole numbers: nothing can be differentiated.
+    Elements outside and NaNs aren't counted; the last bin includes its upper edge, as in `torch.histc`. The counts are
+    integers, so nothing is differentiable.
 
     Args:
         x: any shape; float32, float64, float16 or bfloat16.
-        bins: how many.
-        low: where the first bin begins.
-        high: where the last bin ends, more than `low`.
+        bins: the number of bins.
+        low: the lower edge of the first bin.
+        high: the upper edge of the last bin, more than `low`.
 
     Returns:
-        int64, `bins` of them.
+        The counts, int64, shape (bins,).
 
     Raises:
         opwright.ArgumentError: `x` has another element type, or `bins` is negative.

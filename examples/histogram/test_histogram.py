@@ -10,8 +10,8 @@ from opwright.pytest_plugin import CudaPlace
 
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 SHAPES = [(), (0,), (1,), (3, 5), (70_001,)]
-# Widths that are powers of two: what the reference rounds in another order is the same then. The last are too many for
-# shared memory.
+# Widths that are powers of two, so that the reference's different order of rounding doesn't matter. The last has too
+# many bins for shared memory.
 BINS = [(0, 0.0, 1.0), (1, -1.0, 1.0), (16, -2.0, 2.0), (64, -1.0, 1.0), (8192, -4.0, 4.0)]
 
 
@@ -21,13 +21,14 @@ def numbers(*shape: int, dtype: torch.dtype = torch.float64, device: str = "cpu"
 
 
 def counted(x: Tensor, bins: int, low: float, high: float) -> Tensor:
-    """PyTorch's, which wants a bin, and has no halves."""
+    """Count with PyTorch, which needs at least one bin and doesn't support halves."""
     if bins == 0:
         return torch.zeros(0, dtype=torch.int64)
     exact = x.cpu() if x.dtype is torch.float64 else x.cpu().float()
     return torch.histc(exact, bins, low, high).long()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_counts(cuda_place: CudaPlace, dtype: torch.dtype) -> None:
     backend, device = cuda_place
@@ -40,14 +41,16 @@ def test_counts(cuda_place: CudaPlace, dtype: torch.dtype) -> None:
             assert torch.equal(found.cpu(), counted(x, bins, low, high)), (shape, bins)
 
 
+@pytest.mark.slow
 def test_all_in_one_bin(cuda_place: CudaPlace) -> None:
-    """The most that threads can be in each other's way."""
+    """Test the highest contention between threads."""
     backend, device = cuda_place
     x = torch.full((10_000,), 0.3, device=device)
     found = opwright.load(SOURCE, backend=backend).histogram(x, 10, 0.0, 1.0)
     assert found.tolist() == [0, 0, 0, 10_000, 0, 0, 0, 0, 0, 0]
 
 
+@pytest.mark.slow
 def test_edges_and_what_is_no_number(cuda_place: CudaPlace) -> None:
     backend, device = cuda_place
     none = float("inf")
@@ -69,6 +72,7 @@ def test_opcheck() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
 def test_compiled_equals_eager() -> None:
     compiled = torch.compile(histogram, fullgraph=True, dynamic=True)

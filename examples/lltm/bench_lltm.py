@@ -1,7 +1,7 @@
 """The four forms of LLTM at batch 16, input 32, state 128, with one thread and with two.
 
-The forms take turns, and the weights change in place after each round, as they do in training: nothing about them
-can be prepared once. The table has the median round of each.
+The forms take turns, and the weights change in place after each round, as in training, so that no preparation of the
+weights can be reused. The table has the median round of each.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ with torch.no_grad():
 
 
 def timer(model: LLTM, threads: int) -> Timer:
-    """Rounds of forward, backward and an update in place."""
+    """Return a timer of rounds: forward, backward and an in-place update of the parameters."""
     state = (torch.randn(BATCH, STATE), torch.randn(BATCH, STATE))
     names = {
         "torch": torch,
@@ -40,7 +40,7 @@ def timer(model: LLTM, threads: int) -> Timer:
 
 
 def compare(threads: int) -> dict[str, float]:
-    """The median microseconds of a round of each form."""
+    """Return the median time of a round in microseconds, by form."""
     timers = {kind.__name__: timer(kind(FEATURES, STATE), threads) for kind in KINDS}
     times = defaultdict(list)
     for _ in range(ROUNDS):

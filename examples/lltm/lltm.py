@@ -1,4 +1,4 @@
-"""LLTM, an LSTM without a forget gate, in four forms that compute the same."""
+"""LLTM, an LSTM without a forget gate, in four equivalent forms."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ State = tuple[Tensor, Tensor]
 
 
 def lltm_python(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cell: Tensor) -> State:
-    """One step of LLTM in PyTorch alone.
+    """Compute one step of LLTM with PyTorch's operators.
 
     Args:
         x: the input, (batch, features).
-        weights: (3 * state, state + features); its columns are those of `old_h`, then those of `x`.
+        weights: (3 * state, state + features); the columns of `old_h` precede those of `x`.
         bias: (3 * state,): input gate, output gate, candidate.
         old_h: (batch, state).
         old_cell: (batch, state).
@@ -36,31 +36,31 @@ def lltm_python(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cel
 
 
 def cell_python(gates: Tensor, old_cell: Tensor) -> State:
-    """All that is pointwise in a step: gates (batch, 3 * state), old_cell (batch, state) -> new_h, new_cell."""
+    """Compute the pointwise part of a step: gates (batch, 3 * state), old_cell (batch, state) -> new_h, new_cell."""
     input_gate, output_gate, candidate = gates.chunk(3, dim=1)
     new_cell = old_cell + F.elu(candidate) * torch.sigmoid(input_gate)
     return torch.tanh(new_cell) * torch.sigmoid(output_gate), new_cell
 
 
 def lltm_cell(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cell: Tensor) -> State:
-    """`lltm_python` with one kernel for all that is pointwise, around `torch.addmm`."""
+    """Compute `lltm_python` with `torch.addmm` and one kernel for the pointwise part."""
     gates = torch.addmm(bias, torch.cat([old_h, x], dim=1), weights.t())
     new_h, new_cell = cell_ops.lltm_cell(gates, old_cell)
     return new_h, new_cell
 
 
 def lltm_derived(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cell: Tensor) -> State:
-    """`lltm_cell` with a pointwise kernel, whose derivatives are derived."""
+    """Compute `lltm_cell` with a pointwise kernel, whose derivatives Opwright derives."""
     gates = torch.addmm(bias, torch.cat([old_h, x], dim=1), weights.t())
     new_h, new_cell = derived_ops.lltm_derived(*gates.chunk(3, dim=1), old_cell)
     return new_h, new_cell
 
 
 def lltm(x: Tensor, weights: Tensor, bias: Tensor, old_h: Tensor, old_cell: Tensor) -> State:
-    """`lltm_python` as one operator, the matrix products inside.
+    """Compute `lltm_python` as one operator, including the matrix products.
 
     Raises:
-        opwright.ArgumentError: shapes or element types don't fit together.
+        opwright.ArgumentError: shapes or element types don't match.
     """
     new_h, new_cell = ops.lltm(x, weights, bias, old_h, old_cell)
     return new_h, new_cell
@@ -79,23 +79,23 @@ class LLTM(nn.Module):
             nn.init.uniform_(parameter, -1 / math.sqrt(state), 1 / math.sqrt(state))
 
     def forward(self, x: Tensor, state: State) -> State:
-        """The state (new_h, new_cell) after `x`, (batch, features), and the state before it."""
+        """Return the new state (new_h, new_cell) for `x`, shape (batch, features), and the previous state."""
         return self.step(x, self.weights, self.bias, *state)
 
 
 class CellLLTM(LLTM):
-    """`LLTM` through `lltm_cell`."""
+    """`LLTM` with `lltm_cell`."""
 
     step = staticmethod(lltm_cell)
 
 
 class DerivedLLTM(LLTM):
-    """`LLTM` through `lltm_derived`."""
+    """`LLTM` with `lltm_derived`."""
 
     step = staticmethod(lltm_derived)
 
 
 class WholeLLTM(LLTM):
-    """`LLTM` through `lltm`."""
+    """`LLTM` with `lltm`."""
 
     step = staticmethod(lltm)

@@ -1,6 +1,6 @@
-"""LLTM around CUDA kernels, in three forms: on a GPU, or emulated on the CPU.
+"""LLTM with CUDA kernels, in three forms: on a GPU, or emulated on the CPU.
 
-The products of matrices are PyTorch's `addmm`, that is cuBLAS: the `gemm` that kernels have is the CPU's.
+The matrix products use PyTorch's `addmm`, which calls cuBLAS: the `gemm` available to kernels runs on the CPU only.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ HERE = Path(__file__).parent
 
 
 class KernelLLTM(LLTM):
-    """`LLTM` with one kernel for all that is pointwise; the classes below say which.
+    """`LLTM` with one kernel for the pointwise part; subclasses provide the kernel.
 
     Args:
-        features: of the input.
+        features: elements of the input.
         state: elements of `h`, and of the cell.
-        backend: ``"emulate"`` or `opwright.emulate(check=True)` for tensors on the CPU; otherwise what compiles the
-            kernel for a GPU, nvcc or NVRTC, whichever is there.
+        backend: for CPU tensors, ``"emulate"`` or `opwright.emulate(check=True)`; otherwise the kernel is compiled for
+            a GPU by nvcc or NVRTC, whichever is installed.
     """
 
     sources: tuple[str, ...]
@@ -34,11 +34,11 @@ class KernelLLTM(LLTM):
         self.ops = opwright.load(*(HERE / name for name in self.sources), backend=backend)
 
     def cell(self, gates: Tensor, old_cell: Tensor) -> State:
-        """new_h and new_cell, each (batch, state), of gates (batch, 3 * state) and old_cell (batch, state)."""
+        """Return new_h and new_cell, each (batch, state), of gates (batch, 3 * state) and old_cell (batch, state)."""
         raise NotImplementedError
 
     def forward(self, x: Tensor, state: State) -> State:
-        """The state (new_h, new_cell) after `x`, (batch, features), and the state before it."""
+        """Return the new state (new_h, new_cell) for `x`, shape (batch, features), and the previous state."""
         old_h, old_cell = state
         gates = torch.addmm(self.bias, torch.cat([old_h, x], dim=1), self.weights.t())
         return self.cell(gates, old_cell)
@@ -68,7 +68,7 @@ class AccessorLLTM(KernelLLTM):
 
 
 class PointwiseLLTM(KernelLLTM):
-    """The function of one element, its kernels and derivatives made by Opwright; twice differentiable."""
+    """The function of one element, from which Opwright makes kernels and derivatives; twice differentiable."""
 
     sources = ("lltm_derived.cpp",)
 

@@ -1,4 +1,4 @@
-"""The extension forms of LLTM ahead of time: ``pip install . --no-build-isolation``."""
+"""Builds the extension forms of LLTM ahead of time: ``pip install . --no-build-isolation``."""
 
 from __future__ import annotations
 

@@ -49,6 +49,7 @@ def values_and_gradients(form: Callable[..., tuple[Tensor, ...]], inputs: list[T
     return outputs + torch.autograd.grad(outputs, inputs, gradients)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("sizes", [(5, 3, 7), (16, 32, 128), (1, 1, 1), (0, 3, 4), (2, 0, 3), (2, 3, 0)])
 @pytest.mark.parametrize("form", FORMS)
@@ -56,11 +57,12 @@ def test_values_and_gradients(form: Callable[..., tuple[Tensor, ...]], sizes: Si
     inputs = arguments(sizes, dtype)
     wide = [tensor.detach().to(torch.float64).requires_grad_() for tensor in inputs]
     for ours, exact in zip(values_and_gradients(form, inputs), values_and_gradients(lltm_python, wide), strict=True):
-        # The sums run over terms of either sign: their error goes with the largest result, not with each.
+        # The sums have terms of either sign: the error is relative to the largest result, not to each one.
         scale = max(1.0, float(exact.detach().abs().max())) if exact.numel() else 1.0
         torch.testing.assert_close(ours, exact.to(dtype), rtol=0.0, atol=16 * torch.finfo(dtype).eps * scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("form", FORMS)
 def test_gradcheck(form: Callable[..., tuple[Tensor, ...]], layout: str) -> None:
@@ -72,6 +74,7 @@ def test_gradcheck(form: Callable[..., tuple[Tensor, ...]], layout: str) -> None
     assert torch.autograd.gradgradcheck(viewed, inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_gradient_of_one_output_and_one_input(form: Callable[..., tuple[Tensor, ...]]) -> None:
     inputs = arguments((3, 2, 4))
@@ -84,6 +87,7 @@ def test_gradient_of_one_output_and_one_input(form: Callable[..., tuple[Tensor, 
             torch.testing.assert_close(ours, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_without_gradient(form: Callable[..., tuple[Tensor, ...]]) -> None:
     inputs = arguments((3, 2, 4))
@@ -94,6 +98,7 @@ def test_without_gradient(form: Callable[..., tuple[Tensor, ...]]) -> None:
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_opcheck(layout: str) -> None:
     inputs = [LAYOUTS[layout](tensor.detach()).requires_grad_() for tensor in arguments((3, 2, 4))]
@@ -104,6 +109,7 @@ def test_opcheck(layout: str) -> None:
     assert list(torch.library.opcheck(derived_ops.lltm_derived, pointwise).values()) == ["SUCCESS"] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
 @pytest.mark.parametrize("form", FORMS)
 def test_compiled_equals_eager(form: Callable[..., tuple[Tensor, ...]]) -> None:
@@ -116,7 +122,7 @@ def test_compiled_equals_eager(form: Callable[..., tuple[Tensor, ...]]) -> None:
 
 
 def test_the_derived_cell_broadcasts_and_promotes() -> None:
-    """Which the one by hand doesn't: a gate for the whole batch, a cell state in another type."""
+    """The handwritten cell doesn't: a gate for the whole batch, and a cell state of another type."""
     torch.manual_seed(0)
     gate, others = torch.randn(5, dtype=torch.float64), torch.randn(2, 3, 5, dtype=torch.float64)
     cell = torch.randn(3, 1)
@@ -132,6 +138,7 @@ def test_the_derived_cell_broadcasts_and_promotes() -> None:
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, in forward mode
 def test_the_derived_cell_in_forward_mode() -> None:
     torch.manual_seed(0)

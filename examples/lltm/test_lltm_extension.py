@@ -24,6 +24,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPWRIGHT_PRECOMPILE", "wait")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("sizes", [(5, 3, 7), (16, 32, 128), (1, 1, 1), (2, 0, 3), (0, 3, 4)])
 def test_values_and_gradients(sizes: tuple[int, int, int], device: str) -> None:
@@ -35,6 +36,7 @@ def test_values_and_gradients(sizes: tuple[int, int, int], device: str) -> None:
         torch.testing.assert_close(ours.cpu(), exact)
 
 
+@pytest.mark.slow
 def test_gradcheck() -> None:
     assert torch.autograd.gradcheck(lltm_extension, arguments((3, 2, 2)))
 
@@ -49,14 +51,14 @@ def test_wrong_arguments_are_named() -> None:
 
 
 @NEEDS_NVCC
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_cuda_form_compiles_and_asks_for_a_gpu() -> None:
     made = load("lltm_cuda", [HERE / "lltm_cuda.cpp", HERE / "lltm_cuda_kernel.cu"])
     with pytest.raises(RuntimeError, match="x must be a CUDA tensor, got one on cpu"):
         made.forward(*(tensor.detach() for tensor in arguments((4, 3, 5))))  # type: ignore[union-attr]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_ahead_of_time(tmp_path: Path) -> None:
     for file in ("setup.py", "lltm_aten.cpp", "lltm_extension.py"):
         shutil.copy(HERE / file, tmp_path)

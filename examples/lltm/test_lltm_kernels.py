@@ -1,4 +1,4 @@
-"""LLTM's CUDA kernels: emulated in every order and checked, and on a GPU where there is one."""
+"""Tests of LLTM's CUDA kernels: emulated in every order and checked, and on a GPU if there is one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def in_order(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def made(kind: type[KernelLLTM], device: str = "cpu", backend: object = "emulate") -> KernelLLTM:
-    """A layer whose parameters are given at each call; sizes are those of its arguments."""
+    """Build a layer whose parameters are passed at each call; the arguments determine the sizes."""
     return kind(1, 1, backend=backend if device == "cpu" else None).to(device)  # type: ignore[arg-type]
 
 
@@ -57,6 +57,7 @@ def close_to_python(model: KernelLLTM, sizes: Sizes, device: str, dtype: torch.d
         torch.testing.assert_close(one.cpu(), exact.to(dtype), rtol=0.0, atol=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", PLACES)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
 @pytest.mark.parametrize("sizes", [(5, 3, 7), (16, 32, 128), (1, 1, 1), (0, 3, 4), (2, 0, 3), (2, 3, 0)])
@@ -65,12 +66,14 @@ def test_values_and_gradients(kind: type[KernelLLTM], sizes: Sizes, dtype: torch
     close_to_python(made(kind, device), sizes, device, dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_order")
 @pytest.mark.parametrize("kind", KINDS)
 def test_in_every_order_with_and_without_the_checker(kind: type[KernelLLTM], backend: object) -> None:
-    close_to_python(made(kind, backend=backend), (9, 2, 70), "cpu")  # several blocks along either axis, none full
+    close_to_python(made(kind, backend=backend), (9, 2, 70), "cpu")  # several blocks along each axis, with partial ones
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", PLACES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradcheck(kind: type[KernelLLTM], device: str) -> None:
@@ -81,6 +84,7 @@ def test_gradcheck(kind: type[KernelLLTM], device: str) -> None:
         assert torch.autograd.gradgradcheck(lambda *given: step(model, *given), inputs)
 
 
+@pytest.mark.slow
 def test_gradcheck_under_the_checker(backend: object) -> None:
     for kind in KINDS:
         model = made(kind, backend=backend)
@@ -95,10 +99,11 @@ def test_second_derivatives_of_the_accessor_form_are_refused_by_name() -> None:
         gradient.sum().backward()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", PLACES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_gradient_and_for_one_input_alone(kind: type[KernelLLTM], device: str) -> None:
-    """Nothing is saved; nothing is computed that nobody asked for."""
+    """Nothing is saved without a gradient, and only the requested gradients are computed."""
     model, inputs = made(kind, device), [tensor.detach().to(device) for tensor in arguments((3, 2, 4))]
     unsaved, theirs = step(model, *inputs), lltm_python(*inputs)
     for wanted in range(5):
@@ -112,6 +117,7 @@ def test_without_gradient_and_for_one_input_alone(kind: type[KernelLLTM], device
     torch.testing.assert_close(tuple(unsaved), tuple(theirs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_layer_is_trained_like_the_one_in_python(kind: type[KernelLLTM]) -> None:
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""The tiled product against torch.matmul; the median of each. Without a GPU ours is emulated, which says little."""
+"""The tiled product against torch.matmul; medians. Without a GPU, ours is emulated, so times mean little."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"torch.matmul": torch.ma
 
 
 def measure(name: str, side: int) -> Measurement:
-    """Forward and backward for two square matrices."""
+    """Time forward and backward for two square matrices."""
     a, b = (torch.randn(side, side, device=DEVICE, requires_grad=True) for _ in range(2))
     timer = Timer(
         "torch.autograd.grad(step(a, b), (a, b), g)",

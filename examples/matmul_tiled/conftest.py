@@ -1,4 +1,4 @@
-"""Lets the tests import this folder's modules by their names, wherever pytest was started."""
+"""Lets the tests import this folder's modules by name, in whatever folder pytest is started."""
 
 from __future__ import annotations
 

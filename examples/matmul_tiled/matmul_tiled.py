@@ -1,6 +1,6 @@
 """The product of two matrices, by the CUDA kernel of matmul_tiled.cu: as a function and in a layer.
 
-CUDA tensors go to the GPU; those of the CPU to the same kernels, emulated.
+CUDA tensors run on the GPU; CPU tensors run the same kernels under emulation.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ emulated = opwright.load(SOURCE, backend="emulate")
 
 
 def matmul(a: Tensor, b: Tensor) -> Tensor:
-    """The product of `a` and `b`; sums are taken in float32 for halves.
+    """Return the product of `a` and `b`; float16 and bfloat16 are summed in float32.
 
     Args:
         a: two axes; float32, float64, float16 or bfloat16.
         b: two axes, the first as long as the second of `a`; the same element type.
 
     Raises:
-        opwright.ArgumentError: the arguments have other element types or axes, or don't fit together.
+        opwright.ArgumentError: the element types or the number of axes are wrong, or the shapes don't match.
     """
     c: Tensor = (ops if a.is_cuda else emulated).matmul(a, b)
     return c
 
 
 class Linear(nn.Module):
-    """x W + b, in the place of `torch.nn.Linear`, with the transpose of its weight.
+    """x W + b, a replacement for `torch.nn.Linear` with a transposed weight.
 
     Args:
         inputs: the length of the input's last axis.
-        outputs: that of the output's.
+        outputs: the length of the output's last axis.
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
@@ -47,6 +47,6 @@ class Linear(nn.Module):
         self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound))
 
     def forward(self, x: Tensor) -> Tensor:
-        """The result for `x`, which may have any leading axes."""
+        """Return the result for `x`, which may have any leading axes."""
         y = matmul(x.reshape(-1, self.weight.size(0)), self.weight)
         return y.reshape(*x.shape[:-1], self.weight.size(1)) + self.bias

@@ -9,7 +9,7 @@ import opwright
 from opwright.pytest_plugin import CudaPlace
 
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
-# M, K, N: with an axis of nothing; of one; one tile; a tile and one element more; several tiles, none of them whole.
+# M, K, N: an empty axis; length 1; one tile; a tile and one element; several tiles with partial ones.
 SIZES = [(0, 3, 2), (3, 0, 2), (1, 1, 1), (16, 16, 16), (17, 17, 17), (5, 33, 21), (50, 7, 31)]
 
 
@@ -18,6 +18,7 @@ def numbers(*shape: int, dtype: torch.dtype = torch.float64, device: str = "cpu"
     return torch.randn(shape, dtype=torch.float64, generator=generator).to(device, dtype).requires_grad_()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_values_and_gradients(cuda_place: CudaPlace, dtype: torch.dtype) -> None:
     backend, device = cuda_place
@@ -33,6 +34,7 @@ def test_values_and_gradients(cuda_place: CudaPlace, dtype: torch.dtype) -> None
             torch.testing.assert_close(one, other.to(dtype))
 
 
+@pytest.mark.slow
 def test_gradcheck(cuda_place: CudaPlace) -> None:
     backend, device = cuda_place
     ours = opwright.load(SOURCE, backend=backend).matmul
@@ -47,6 +49,7 @@ def test_opcheck() -> None:
     assert list(torch.library.opcheck(emulated.matmul, (a, b)).values()) == ["SUCCESS"] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
 def test_compiled_equals_eager() -> None:
     compiled = torch.compile(matmul, fullgraph=True, dynamic=True)

@@ -1,4 +1,4 @@
-"""my_op against the expression it stands for; the median of each."""
+"""my_op against the same expression in PyTorch; the median of each form."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch.utils.benchmark import Compare, Measurement, Timer
 
 
 def python(x: Tensor, y: Tensor) -> Tensor:
-    """The same as two operators of PyTorch."""
+    """Compute the same with two PyTorch operators."""
     return 3 * x - y
 
 
 def measure(step: Callable[[Tensor, Tensor], Tensor], size: int) -> Measurement:
-    """Forward and backward of `step` on `size` elements."""
+    """Time forward and backward of `step` on `size` elements."""
     x, y = torch.randn(size, requires_grad=True), torch.randn(size, requires_grad=True)
     timer = Timer(
         "torch.autograd.grad(step(x, y), (x, y), g)",

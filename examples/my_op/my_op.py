@@ -13,21 +13,21 @@ ops = opwright.load(Path(__file__).with_name("my_op.cpp"))
 
 
 def my_op(x: Tensor, y: Tensor) -> Tensor:
-    """3x - y, elementwise.
+    """Return 3x - y, elementwise.
 
     Args:
         x: any shape; float32, float64, float16 or bfloat16.
         y: the shape and element type of `x`.
 
     Raises:
-        opwright.ArgumentError: the two don't fit together.
+        opwright.ArgumentError: the shapes or types don't match.
     """
     z: Tensor = ops.my_op(x, y)
     return z
 
 
 class MyOp(nn.Module):
-    """`my_op` as a layer: it has no parameters."""
+    """`my_op` as a layer, without parameters."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """See `my_op`."""
@@ -35,6 +35,6 @@ class MyOp(nn.Module):
 
 
 def reference(x: Tensor, y: Tensor) -> Tensor:
-    """The same in PyTorch, to compare with; halves are computed as float and rounded once, as in the kernel."""
+    """Compute the same in PyTorch; float16 and bfloat16 are computed in float32 and rounded once, as in the kernel."""
     wide = torch.promote_types(x.dtype, torch.float32)
     return (3 * x.to(wide) - y.to(wide)).to(x.dtype)

@@ -27,6 +27,7 @@ def pair(*shape: int, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tenso
     return torch.randn(shape, dtype=dtype).requires_grad_(), torch.randn(shape, dtype=dtype).requires_grad_()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 0, 3), (3, 5), (70_000,)])
 def test_values_and_gradients(shape: tuple[int, ...], dtype: torch.dtype) -> None:
@@ -47,6 +48,7 @@ def test_gradcheck(layout: str) -> None:
     assert torch.autograd.gradgradcheck(viewed, inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_opcheck(layout: str) -> None:
     x, y = (LAYOUTS[layout](tensor.detach()) for tensor in pair(3, 4))

@@ -1,4 +1,4 @@
-"""nms against the same made of PyTorch's operators; the median of each."""
+"""nms against a composition of PyTorch's operators; the median of each form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.utils.benchmark import Compare, Measurement, Timer
 
 
 def python(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """Every overlap at once, then one pass over the boxes."""
+    """Compute all overlaps at once, then visit the boxes in one pass."""
     order = scores.argsort(descending=True, stable=True)
     low, high = boxes[order].split(2, 1)
     area = (high - low).prod(1)
@@ -25,7 +25,7 @@ def python(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 
 
 def measure(name: str, step: Callable[[Tensor, Tensor, float], Tensor], count: int) -> Measurement:
-    """`step` on `count` boxes that overlap their neighbours."""
+    """Time `step` on `count` boxes that overlap their neighbours."""
     corner = torch.rand(count, 2) * count**0.5
     timer = Timer(
         "step(boxes, scores, 0.5)",

@@ -21,7 +21,7 @@ LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def reference(boxes: Tensor, scores: Tensor, threshold: float, labels: Tensor | None = None) -> Tensor:
-    """By the definition, one kept box after the other; halves in float32."""
+    """Keep one box after the other, by the definition; halves are computed in float32."""
     boxes = boxes.detach().to(torch.promote_types(boxes.dtype, torch.float32))
     labels = torch.zeros_like(scores) if labels is None else labels
     low, high = boxes.split(2, 1)
@@ -37,16 +37,17 @@ def reference(boxes: Tensor, scores: Tensor, threshold: float, labels: Tensor | 
 
 
 def detections(count: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    """Boxes of which many overlap, scores of which many are equal in halves, and labels."""
+    """Return boxes with many overlaps, scores with many ties in half precision, and labels."""
     generator = torch.Generator().manual_seed(seed)
     corner, size = (torch.rand(count, 2, generator=generator) * most for most in (10, 6))
     scores, labels = torch.rand(count, generator=generator), torch.randint(3, (count,), generator=generator)
     return torch.cat([corner, corner + size], 1).to(dtype), scores.to(dtype), labels
 
 
-# Which boxes stay.
+# The remaining boxes.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 @pytest.mark.parametrize("count", [0, 1, 2, 30, 300])
@@ -81,7 +82,7 @@ def test_one_box_removes_all_others() -> None:
 
 
 def test_the_threshold_itself_removes_nothing() -> None:
-    halves = torch.tensor([[0, 0, 2, 1], [0, 0, 1, 1.0]])  # the second is one half of the union
+    halves = torch.tensor([[0, 0, 2, 1], [0, 0, 1, 1.0]])  # the second has half the area of the union
     for threshold, kept in ((0.5, 2), (math.nextafter(0.5, 0), 1), (math.nan, 2), (math.inf, 2), (-1, 1)):
         assert len(nms(halves, torch.ones(2), threshold)) == kept
 
@@ -93,7 +94,7 @@ def test_a_score_that_is_nan_is_the_highest() -> None:
 
 
 def test_degenerate_boxes() -> None:
-    """A box without an area overlaps nothing, nor does one with a corner that is NaN; infinite ones are harmless."""
+    """A box without area or with a NaN corner overlaps nothing; infinite corners are harmless."""
     boxes = torch.tensor(
         [
             *([0, 0, 4, 4], [1, 1, 1, 3], [1, 1, 1, 3], [2, 2, 2, 2], [math.nan, 0, 4, 4], [0, 0, 4, 4]),
@@ -138,7 +139,7 @@ def test_numbers_of_boxes_have_no_gradient() -> None:
     assert not detect(boxes, scores, labels, 0.5)[2].requires_grad
 
 
-# PyTorch's own machinery.
+# PyTorch's features.
 
 
 def test_opcheck() -> None:
@@ -151,11 +152,12 @@ def test_opcheck() -> None:
 
 @pytest.fixture(name="captured")
 def _captured() -> Iterator[None]:
-    """torch.compile goes on after an operator whose results have a length of their own, instead of starting anew."""
+    """Let torch.compile trace past operators whose result sizes depend on the data, instead of breaking the graph."""
     with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):  # noqa: SLF001 - its public name
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("captured")
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
 def test_compiled_equals_eager() -> None:
@@ -169,6 +171,7 @@ def test_compiled_equals_eager() -> None:
         torch.testing.assert_close(compiled(boxes, scores), centres(boxes, scores))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("captured")
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_compiled_gradients_equal_eager_ones() -> None:

@@ -1,4 +1,4 @@
-"""Rounding with a straight-through gradient against the usual form in Python; the median of each."""
+"""Rounding with a straight-through gradient against the usual form in Python; the median of each form."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch.utils.benchmark import Compare, Measurement, Timer
 
 
 def python(x: Tensor) -> Tensor:
-    """Three operators of PyTorch's."""
+    """Compute the same with three PyTorch operators."""
     return x + (torch.round(x) - x).detach()
 
 
 def measure(name: str, step: Callable[[Tensor], Tensor], size: int) -> Measurement:
-    """Forward and backward of `step` on `size` elements."""
+    """Time forward and backward of `step` on `size` elements."""
     timer = Timer(
         "torch.autograd.grad(step(x), x, g)",
         globals={"torch": torch, "step": step, "x": torch.randn(size, requires_grad=True), "g": torch.ones(size)},

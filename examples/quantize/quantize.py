@@ -1,4 +1,4 @@
-"""Rounding that gradients pass through: the operator of quantize.cpp as a function, and a layer made of it."""
+"""Rounding with a gradient that passes through: the operator of quantize.cpp as a function and in a layer."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ ops = opwright.load(Path(__file__).with_name("quantize.cpp"))
 
 
 def round_through(x: Tensor) -> Tensor:
-    """The nearest whole number, halves to the even one; the gradient passes unchanged.
+    """Round to the nearest integer, ties to even; the gradient passes unchanged.
 
     Args:
-        x: any shape; float32, float64, float16 or bfloat16. Whole numbers are taken as the default type.
+        x: any shape; float32, float64, float16 or bfloat16. Integers are converted to the default type.
 
     Raises:
         opwright.ArgumentError: `x` is complex.
@@ -25,7 +25,7 @@ def round_through(x: Tensor) -> Tensor:
 
 
 class Quantize(nn.Module):
-    """The nearest multiple of `step`, in a form that the layers before it still learn through."""
+    """Rounding to the nearest multiple of `step`, with a gradient that passes through to the layers before."""
 
     def __init__(self, step: float) -> None:
         super().__init__()

@@ -24,10 +24,11 @@ def numbers(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
 
 
 def detached(x: Tensor) -> Tensor:
-    """The usual way to write it in Python."""
+    """Round with the usual straight-through formula in Python."""
     return x + (torch.round(x) - x).detach()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (3, 5), (70_000,)])
 def test_values_and_gradients(shape: tuple[int, ...], dtype: torch.dtype) -> None:
@@ -47,7 +48,7 @@ def test_halves_go_to_the_even_number() -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_estimate_is_that_of_the_detached_form(layout: str) -> None:
-    """The judge is another form, not gradcheck: a straight-through gradient isn't the derivative, on purpose."""
+    """Compare with another form, not by gradcheck: a straight-through gradient deliberately isn't the derivative."""
     x = numbers(3, 4)
     ours, theirs = (
         torch.autograd.grad(form(LAYOUTS[layout](x)).square().sum(), x, create_graph=True)[0]
@@ -59,7 +60,7 @@ def test_the_estimate_is_that_of_the_detached_form(layout: str) -> None:
 
 
 def test_the_backward_itself_is_differentiable() -> None:
-    """It is linear in the gradient: what was written of it is differentiated in turn."""
+    """The backward is linear in the gradient, so its own derivative can be derived."""
 
     def backward(gradient: Tensor) -> Tensor:
         x: Tensor = ops.round_backward(gradient, [True])
@@ -68,12 +69,14 @@ def test_the_backward_itself_is_differentiable() -> None:
     assert torch.autograd.gradcheck(backward, numbers(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_opcheck(layout: str) -> None:
     x = LAYOUTS[layout](numbers(3, 4).detach()).requires_grad_()
     assert list(torch.library.opcheck(ops.round, (x,)).values()) == ["SUCCESS"] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
 def test_compiled_equals_eager() -> None:
     compiled = torch.compile(round_through, fullgraph=True, dynamic=True)
@@ -85,7 +88,7 @@ def test_compiled_equals_eager() -> None:
 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own
 def test_forward_mode_is_refused() -> None:
-    """Where a backward is written, nobody knows its forward form: never silently zero."""
+    """If the backward is handwritten, the forward-mode derivative is unknown: an error, never zeros."""
     with pytest.raises(NotImplementedError):
         torch.func.jvp(round_through, (numbers(3),), (torch.ones(3, dtype=torch.float64),))
 

@@ -1,4 +1,4 @@
-"""Rounding with a straight-through gradient against the usual form in Python; the median of each."""
+"""Rounding with a straight-through gradient against the usual form in Python; the median of each form."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def python(x: Tensor) -> Tensor:
-    """Operators of PyTorch's."""
+    """Compute the same with PyTorch operators."""
     return x + ((x >= 0.5).to(x.dtype) - x).detach()
 
 
 def measure(name: str, step: Callable[[Tensor], Tensor], size: int) -> Measurement:
-    """Forward and backward of `step` on `size` elements."""
+    """Time forward and backward of `step` on `size` elements."""
     x = torch.rand(size, device=DEVICE, requires_grad=True)
     timer = Timer(
         "torch.autograd.grad(step(x), x, g)",

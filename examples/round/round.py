@@ -13,7 +13,7 @@ ops = opwright.load(*SOURCES)
 
 
 def straight_round(x: Tensor) -> Tensor:
-    """1 where x >= 0.5, else 0; the gradient passes unchanged.
+    """Return 1 where x >= 0.5, else 0; the gradient passes unchanged.
 
     Args:
         x: any shape; float32, float64, float16 or bfloat16; meant for values in (0, 1).
@@ -26,7 +26,7 @@ def straight_round(x: Tensor) -> Tensor:
 
 
 class Round(nn.Module):
-    """`straight_round` as a layer: makes decisions of probabilities, and lets what made these learn."""
+    """`straight_round` as a layer: turns probabilities into decisions, and passes gradients to the layers before it."""
 
     def forward(self, x: Tensor) -> Tensor:
         """See `straight_round`."""

@@ -26,12 +26,14 @@ def agrees(form: Callable[[Tensor], Tensor], x: Tensor) -> None:
     assert torch.equal(torch.autograd.grad(y, x, gradient)[0], gradient)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_values_and_gradients_on_the_cpu(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     agrees(straight_round, numbers(*shape, dtype=dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_values_and_gradients_of_the_cuda_kernels(cuda_place: CudaPlace, dtype: torch.dtype) -> None:
     backend, device = cuda_place
@@ -40,6 +42,7 @@ def test_values_and_gradients_of_the_cuda_kernels(cuda_place: CudaPlace, dtype: 
         agrees(form, numbers(*shape, dtype=dtype, device=device))
 
 
+@pytest.mark.slow
 def test_the_edge_and_what_is_no_number(cuda_place: CudaPlace) -> None:
     backend, device = cuda_place
     form = opwright.load(*SOURCES, backend=backend).round
@@ -48,8 +51,9 @@ def test_the_edge_and_what_is_no_number(cuda_place: CudaPlace) -> None:
         assert y.tolist() == [1, 0, 0, 0, 1, 0, 1, 0]
 
 
+@pytest.mark.slow
 def test_the_backward_itself_is_differentiable(cuda_place: CudaPlace) -> None:
-    """It is linear in the gradient. The forward has no gradcheck: its derivative is zero, and not what is wanted."""
+    """The backward is linear in the gradient. The forward has no gradcheck, since its true derivative is zero."""
     backend, device = cuda_place
     for operators, at in ((ops, "cpu"), (opwright.load(*SOURCES, backend=backend), device)):
 
@@ -60,6 +64,7 @@ def test_the_backward_itself_is_differentiable(cuda_place: CudaPlace) -> None:
         assert torch.autograd.gradcheck(backward, numbers(3, 4, device=at))
 
 
+@pytest.mark.slow
 def test_opcheck(cuda_place: CudaPlace) -> None:
     backend, device = cuda_place
     form = opwright.load(*SOURCES, backend=backend).round
@@ -67,6 +72,7 @@ def test_opcheck(cuda_place: CudaPlace) -> None:
     assert list(torch.library.opcheck(form, (x,)).values()) == ["SUCCESS"] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
 def test_compiled_equals_eager() -> None:
     compiled = torch.compile(straight_round, fullgraph=True, dynamic=True)
@@ -75,7 +81,7 @@ def test_compiled_equals_eager() -> None:
 
 
 def test_layers_before_it_learn() -> None:
-    """Which of two numbers is the larger one, answered by 0 or 1."""
+    """Learn which of two numbers is larger, with an output of 0 or 1."""
     torch.manual_seed(0)
     model, x = nn.Sequential(nn.Linear(2, 1), nn.Sigmoid(), Round()), torch.randn(256, 2)
     expected = (x[:, :1] > x[:, 1:]).float()

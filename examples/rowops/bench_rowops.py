@@ -1,4 +1,4 @@
-"""Softmax and layer norm against PyTorch's; the median of each. Without a GPU ours are emulated, which says little."""
+"""Softmax and layer norm against PyTorch's; medians. Without a GPU, ours is emulated, so times mean little."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMS: dict[str, dict[str, Callable[[Tensor], Tensor]]] = {
 
 
 def measure(what: str, name: str, rows: int) -> Measurement:
-    """Forward and backward on `rows` rows."""
+    """Time forward and backward on `rows` rows."""
     x = torch.randn(rows, COLUMNS, device=DEVICE, requires_grad=True)
     timer = Timer(
         "torch.autograd.grad(step(x), x, g)",

@@ -1,6 +1,6 @@
 """Softmax and layer norm over the last axis, by the CUDA kernels of rowops.cu: as functions and as modules.
 
-CUDA tensors go to the GPU; those of the CPU to the same kernels, emulated.
+CUDA tensors run on the GPU; CPU tensors run the same kernels under emulation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ emulated = opwright.load(SOURCE, backend="emulate")
 
 
 def softmax(x: Tensor) -> Tensor:
-    """exp(x) over its sum along the last axis.
+    """Return exp(x) divided by its sum along the last axis.
 
     Args:
         x: at least one axis; float32, float64, float16 or bfloat16.
@@ -31,23 +31,23 @@ def softmax(x: Tensor) -> Tensor:
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
-    """`x` less its mean, over its standard deviation, both along the last axis; times `weight`, plus `bias`.
+    """Subtract the mean of `x`, divide by its standard deviation (both along the last axis), apply `weight` and `bias`.
 
     Args:
         x: at least one axis; float32, float64, float16 or bfloat16.
-        weight: of the last axis's length; as `x`.
+        weight: the length of the last axis; the element type of `x`.
         bias: as `weight`.
-        eps: what is added to the variance, so that it isn't zero.
+        eps: added to the variance, to avoid a division by zero.
 
     Raises:
-        opwright.ArgumentError: an argument has another element type, or doesn't fit.
+        opwright.ArgumentError: an argument has a wrong element type or shape.
     """
     y: Tensor = (ops if x.is_cuda else emulated).layer_norm(x, weight, bias, eps)
     return y
 
 
 class Softmax(nn.Module):
-    """`softmax` as a layer, in the place of `torch.nn.Softmax(-1)`."""
+    """`softmax` as a layer, a replacement for `torch.nn.Softmax(-1)`."""
 
     def forward(self, x: Tensor) -> Tensor:
         """See `softmax`."""
@@ -55,7 +55,7 @@ class Softmax(nn.Module):
 
 
 class LayerNorm(nn.Module):
-    """`layer_norm` with parameters, in the place of `torch.nn.LayerNorm(size)`."""
+    """`layer_norm` with parameters, a replacement for `torch.nn.LayerNorm(size)`."""
 
     def __init__(self, size: int, eps: float = 1e-5) -> None:
         super().__init__()

@@ -12,7 +12,7 @@ import opwright
 from opwright.pytest_plugin import CudaPlace
 
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
-# One column; less than a warp; a warp; more than the shuffles of one warp; more than a block has threads; rows of none.
+# One column; less than a warp; a warp; more than one warp's shuffles cover; more than a block's threads; empty rows.
 SHAPES = [(1,), (7,), (0, 4), (3, 0), (2, 3, 5), (3, 32), (2, 129), (5, 300), (2, 1027)]
 Form = Callable[..., Tensor]
 
@@ -23,12 +23,12 @@ def numbers(*shape: int, dtype: torch.dtype = torch.float64, device: str = "cpu"
 
 
 def norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """PyTorch's."""
+    """Call PyTorch's layer norm."""
     return nn.functional.layer_norm(x, weight.shape, weight, bias)
 
 
 def agree(ours: Form, theirs: Form, arguments: Sequence[Tensor]) -> None:
-    """Values and gradients, where PyTorch computes in float64: with as many digits as the element type has."""
+    """Compare values and gradients with PyTorch's in float64, to the precision of the element type."""
     dtype = arguments[0].dtype
     exact = [x.detach().double().requires_grad_() for x in arguments]
     y, expected = ours(*arguments), theirs(*exact)
@@ -37,12 +37,13 @@ def agree(ours: Form, theirs: Form, arguments: Sequence[Tensor]) -> None:
     found = torch.autograd.grad(y, arguments, gradient)
     wanted = torch.autograd.grad(expected, exact, gradient.double())
     for one, other in zip(found, wanted, strict=True):
-        # What was saved is rounded to dtype; and float64 is no more exact there than here.
+        # Saved values are rounded to dtype; and the float64 reference is no more exact than ours in float64.
         scale = 1 + (float(other.abs().max()) if other.numel() else 0.0)
         atol = 32 * torch.finfo(dtype).eps * scale + 1e-12
         torch.testing.assert_close(one.double(), other, rtol=0.0, atol=atol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_softmax_and_its_gradient(cuda_place: CudaPlace, dtype: torch.dtype) -> None:
     backend, device = cuda_place
@@ -51,17 +52,19 @@ def test_softmax_and_its_gradient(cuda_place: CudaPlace, dtype: torch.dtype) -> 
         agree(ours, lambda x: torch.softmax(x, -1), [numbers(*shape, dtype=dtype, device=device)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_layer_norm_and_its_gradients(cuda_place: CudaPlace, dtype: torch.dtype) -> None:
     backend, device = cuda_place
     ours = opwright.load(SOURCE, backend=backend).layer_norm
     for shape in SHAPES:
         if shape[-1] == 0:
-            continue  # PyTorch has no layer norm of nothing
+            continue  # PyTorch has no layer norm of empty rows
         of_columns = [numbers(shape[-1], dtype=dtype, device=device, seed=seed) for seed in (2, 3)]
         agree(ours, norm, [numbers(*shape, dtype=dtype, device=device), *of_columns])
 
 
+@pytest.mark.slow
 def test_rows_of_nothing(cuda_place: CudaPlace) -> None:
     backend, device = cuda_place
     x, weight, bias = (numbers(*shape, device=device) for shape in ((3, 0), (0,), (0,)))
@@ -70,6 +73,7 @@ def test_rows_of_nothing(cuda_place: CudaPlace) -> None:
     assert [each.shape for each in torch.autograd.grad(y.sum(), (x, weight, bias))] == [(3, 0), (0,), (0,)]
 
 
+@pytest.mark.slow
 def test_gradcheck(cuda_place: CudaPlace) -> None:
     backend, device = cuda_place
     ops = opwright.load(SOURCE, backend=backend)
@@ -79,6 +83,7 @@ def test_gradcheck(cuda_place: CudaPlace) -> None:
     assert torch.autograd.gradcheck(ops.layer_norm, (x.detach(), weight, bias.detach()))
 
 
+@pytest.mark.slow
 def test_a_gradient_of_the_weights_is_the_same_in_every_run(cuda_place: CudaPlace) -> None:
     backend, device = cuda_place
     ours = opwright.load(SOURCE, backend=backend).layer_norm
@@ -89,6 +94,7 @@ def test_a_gradient_of_the_weights_is_the_same_in_every_run(cuda_place: CudaPlac
         assert torch.equal(one, other)
 
 
+@pytest.mark.slow
 def test_extremes(cuda_place: CudaPlace) -> None:
     backend, device = cuda_place
     big, none = 1e300, -float("inf")
@@ -98,6 +104,7 @@ def test_extremes(cuda_place: CudaPlace) -> None:
     torch.testing.assert_close(y, torch.softmax(x, -1), equal_nan=True)
 
 
+@pytest.mark.slow
 def test_a_large_mean_costs_no_digits(cuda_place: CudaPlace) -> None:
     backend, device = cuda_place
     x = numbers(4, 100, dtype=torch.float32, device=device).detach() + 4096
@@ -106,8 +113,9 @@ def test_a_large_mean_costs_no_digits(cuda_place: CudaPlace) -> None:
     torch.testing.assert_close(ours.double(), norm(x.double(), ones.double(), 0 * ones.double()), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_missing_barrier_is_found(tmp_path: Path) -> None:
-    """The README's promise. Two sums in a row share their memory."""
+    """As the README promises. Two consecutive sums share their memory."""
     header = SOURCE.with_name("rows.cuh").read_text()
     line = next(line for line in header.splitlines() if "__syncthreads();  // before" in line)
     (tmp_path / "rows.cuh").write_text(header.replace(line, ""))
@@ -117,6 +125,7 @@ def test_a_missing_barrier_is_found(tmp_path: Path) -> None:
         racing.layer_norm(torch.ones(2, 300), torch.ones(300), torch.ones(300))
 
 
+@pytest.mark.slow
 def test_opcheck() -> None:
     x = numbers(2, 3, 8).detach().mT.requires_grad_()
     assert list(torch.library.opcheck(emulated.softmax, (x,)).values()) == ["SUCCESS"] * 4
@@ -124,6 +133,7 @@ def test_opcheck() -> None:
     assert list(torch.library.opcheck(emulated.layer_norm, arguments).values()) == ["SUCCESS"] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
 def test_compiled_equals_eager() -> None:
     def both(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

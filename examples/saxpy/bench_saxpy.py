@@ -1,4 +1,4 @@
-"""saxpy.c, in place, against PyTorch's own add_; the median of each."""
+"""saxpy.c, in place, against PyTorch's own add_; the median of each form."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch.utils.benchmark import Compare, Measurement, Timer
 
 
 def python(alpha: float, x: Tensor, y: Tensor) -> None:
-    """PyTorch's own."""
+    """Call PyTorch's own operator."""
     y.add_(x, alpha=alpha)
 
 
 def measure(name: str, step: Callable[[float, Tensor, Tensor], None], size: int) -> Measurement:
-    """One call of `step` on `size` elements."""
+    """Time one call of `step` on `size` elements."""
     timer = Timer(
         "step(0.5, x, y)",
         globals={"step": step, "x": torch.randn(size), "y": torch.zeros(size)},

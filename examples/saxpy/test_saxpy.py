@@ -43,7 +43,7 @@ def test_gradients_are_those_of_add() -> None:
     ours, theirs = gradients(saxpy_), gradients(lambda alpha, x, y: y.add_(x, alpha=alpha))
     torch.testing.assert_close(ours, theirs)
     x, y = numbers(4).requires_grad_(), numbers(5)[1:]
-    saxpy_(3.0, x, y)  # the gradient of the old y is wanted by nobody
+    saxpy_(3.0, x, y)  # the gradient of the old y isn't needed
     assert torch.equal(torch.autograd.grad(y.sum(), x)[0], torch.full((4,), 3.0))
 
 
@@ -58,6 +58,7 @@ def test_opcheck() -> None:
     assert set(torch.library.opcheck(ops.sdot, (numbers(4), numbers(4))).values()) == {"SUCCESS"}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
 def test_compiled_equals_eager() -> None:
     compiled = torch.compile(lambda x, y: sdot(saxpy_(2.0, x.sin(), y.clone()), x), fullgraph=True, dynamic=True)

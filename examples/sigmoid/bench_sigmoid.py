@@ -1,4 +1,4 @@
-"""Our sigmoid against PyTorch's own; the median of each."""
+"""Our sigmoid against PyTorch's own; the median of each form."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch.utils.benchmark import Compare, Measurement, Timer
 
 
 def python(x: Tensor) -> Tensor:
-    """PyTorch's own."""
+    """Call PyTorch's own operator."""
     return torch.sigmoid(x)
 
 
 def measure(name: str, step: Callable[[Tensor], Tensor], size: int) -> Measurement:
-    """Forward and backward of `step` on `size` elements."""
+    """Time forward and backward of `step` on `size` elements."""
     timer = Timer(
         "torch.autograd.grad(step(x), x, g)",
         globals={"torch": torch, "step": step, "x": torch.randn(size, requires_grad=True), "g": torch.ones(size)},

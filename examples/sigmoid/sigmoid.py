@@ -12,7 +12,7 @@ ops = opwright.load(Path(__file__).with_name("sigmoid.cpp"))
 
 
 def sigmoid(x: Tensor) -> Tensor:
-    """1 / (1 + exp(-x)), elementwise; its output is what is kept for the gradient.
+    """Return 1 / (1 + exp(-x)), elementwise; the output is saved for the gradient.
 
     Args:
         x: any shape; float32, float64, float16 or bfloat16.
@@ -25,7 +25,7 @@ def sigmoid(x: Tensor) -> Tensor:
 
 
 class Sigmoid(nn.Module):
-    """`sigmoid` as a layer, in the place of `torch.nn.Sigmoid`."""
+    """`sigmoid` as a layer, a replacement for `torch.nn.Sigmoid`."""
 
     def forward(self, x: Tensor) -> Tensor:
         """See `sigmoid`."""

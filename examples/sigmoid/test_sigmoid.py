@@ -46,12 +46,14 @@ def test_gradcheck(layout: str) -> None:
     assert torch.autograd.gradgradcheck(viewed, numbers(3, 4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_opcheck(layout: str) -> None:
     x = LAYOUTS[layout](numbers(3, 4).detach()).requires_grad_()
     assert list(torch.library.opcheck(ops.sigmoid, (x,)).values()) == ["SUCCESS"] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
 def test_compiled_equals_eager() -> None:
     compiled = torch.compile(sigmoid, fullgraph=True, dynamic=True)

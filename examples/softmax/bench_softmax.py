@@ -1,4 +1,4 @@
-"""Our softmax against PyTorch's own; the median of each."""
+"""Our softmax against PyTorch's own; the median of each form."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch.utils.benchmark import Compare, Measurement, Timer
 
 
 def python(x: Tensor) -> Tensor:
-    """PyTorch's own."""
+    """Call PyTorch's own operator."""
     return torch.softmax(x, -1)
 
 
 def measure(name: str, step: Callable[[Tensor], Tensor], rows: int, columns: int = 64) -> Measurement:
-    """Forward and backward of `step` on `rows` rows."""
+    """Time forward and backward of `step` on `rows` rows."""
     x, g = torch.randn(rows, columns, requires_grad=True), torch.ones(rows, columns)
     timer = Timer(
         "torch.autograd.grad(step(x), x, g)",

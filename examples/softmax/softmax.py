@@ -12,7 +12,7 @@ ops = opwright.load(Path(__file__).with_name("softmax.cpp"))
 
 
 def softmax(x: Tensor) -> Tensor:
-    """exp(x) over its sum along the last axis.
+    """Return exp(x) divided by its sum along the last axis.
 
     Args:
         x: at least one axis; float32, float64, float16 or bfloat16.
@@ -25,7 +25,7 @@ def softmax(x: Tensor) -> Tensor:
 
 
 class Softmax(nn.Module):
-    """`softmax` as a layer, in the place of `torch.nn.Softmax(-1)`."""
+    """`softmax` as a layer, a replacement for `torch.nn.Softmax(-1)`."""
 
     def forward(self, x: Tensor) -> Tensor:
         """See `softmax`."""

@@ -24,6 +24,7 @@ def numbers(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
     return (3 * torch.randn(shape, dtype=torch.float64)).to(dtype).requires_grad_()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", [(1,), (7,), (0, 4), (3, 0), (2, 3, 5), (1000, 70)])
 def test_values_and_gradients(shape: tuple[int, ...], dtype: torch.dtype) -> None:
@@ -33,7 +34,7 @@ def test_values_and_gradients(shape: tuple[int, ...], dtype: torch.dtype) -> Non
     torch.testing.assert_close(y, expected.to(dtype))
     weight = torch.randn(shape, dtype=torch.float64)
     ours, theirs = torch.autograd.grad(y, x, weight.to(dtype)), torch.autograd.grad(expected, exact, weight)
-    # What arrives is rounded to dtype, and so is y, which is what was saved.
+    # The incoming gradient is rounded to dtype, and so is the saved y.
     torch.testing.assert_close(ours[0].double(), theirs[0], rtol=0.0, atol=32 * torch.finfo(dtype).eps)
 
 
@@ -54,6 +55,7 @@ def test_gradcheck(layout: str) -> None:
     assert torch.autograd.gradgradcheck(viewed, x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_opcheck(layout: str) -> None:
     x = LAYOUTS[layout](numbers(2, 3, 4).detach()).requires_grad_()
@@ -88,6 +90,7 @@ def test_gradients_for_each_row() -> None:
     torch.testing.assert_close(jacobians, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
 def test_compiled_equals_eager() -> None:
     compiled = torch.compile(softmax, fullgraph=True, dynamic=True)

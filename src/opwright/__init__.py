@@ -7,7 +7,7 @@
     ops = opwright.load("my_op.cpp")
     z = ops.my_op(x, y)
 
-Importing this costs next to nothing: PyTorch and the compilers come in when they are needed.
+Importing this package takes almost no time: PyTorch and the compilers are loaded when they are needed.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
     from opwright.bench import bench
     from opwright.check import check
     from opwright.cuda.emulation import emulate
-    from opwright.runtime import Operators, load, unwatch
-    from opwright.runtime.bundle import bundle
-    from opwright.runtime.inline import load_inline
+    from opwright.frontends import load, load_inline
+    from opwright.runtime import Operators, unwatch
+    from opwright.runtime.bundle.write import bundle
     from opwright.signature import Signature, parse
 
 _LAZY = {
     "Operators": "opwright.runtime",
     "Signature": "opwright.signature",
-    "bundle": "opwright.runtime.bundle",
+    "bundle": "opwright.runtime.bundle.write",
     "differentiable": "opwright.aten.differentiable",
     "emulate": "opwright.cuda.emulation",
-    "load": "opwright.front",
-    "load_inline": "opwright.front",
-    "load_ipython_extension": "opwright.notebook",  # what %load_ext looks for
+    "load": "opwright.frontends",
+    "load_inline": "opwright.frontends",
+    "load_ipython_extension": "opwright.notebook",  # called by %load_ext
     "parse": "opwright.signature",
     "unload_ipython_extension": "opwright.notebook",
     "unwatch": "opwright.runtime",
@@ -78,8 +78,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used; ``opwright.runtime`` is a module."""
-    if name in ("bench", "check", "runtime"):  # packages; the first two can be called
+    """Import a public name, or a subpackage such as ``opwright.runtime``, when it is first used."""
+    if name in ("bench", "check", "runtime"):  # packages; the first two are callable
         return importlib.import_module(f"opwright.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -88,5 +88,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Return the public names."""
     return __all__

@@ -1,4 +1,4 @@
-"""``python -m opwright``."""
+"""The entry point of ``python -m opwright``."""
 
 from opwright.cli import main
 

@@ -9,12 +9,12 @@
         ├── ToolchainError                             no usable compiler, or one that can't be run
         │   └── CompileError                           the compiler refused the source
         ├── ArgumentError       (ValueError)           a call that doesn't fit the operator's signature
-        ├── PackagingError      (ValueError)           a package that can't be built as it is described, or isn't whole
+        ├── PackagingError      (ValueError)           a package that can't be built as described, or is incomplete
         ├── KernelError                                a kernel's own ``OPWRIGHT_CHECK`` failed
         └── UnsupportedError    (NotImplementedError)  understood, but not supported here
 
-All derive from :class:`RuntimeError`, because that is what PyTorch's own operators raise and
-what its tracers expect of an operator that fails.
+All derive from :class:`RuntimeError`, which PyTorch's own operators raise and PyTorch's tracers expect of an operator
+that fails.
 """
 
 from __future__ import annotations
@@ -33,11 +33,25 @@ __all__ = [
 
 
 class OpwrightError(RuntimeError):
-    """The root of Opwright's exceptions."""
+    """The base class of Opwright's exceptions."""
+
+
+_LONGEST_LINE = 400
 
 
 class SignatureError(OpwrightError, ValueError):
-    """A signature can't be read, or contradicts itself or its relatives."""
+    """A signature can't be parsed, or contradicts itself or the signature of its forward or backward.
+
+    Attributes:
+        operator: the name of the operator with that signature, if the message doesn't begin with its place.
+    """
+
+    operator = ""
+
+    def __str__(self) -> str:
+        """Return the message; of a very long line, the beginning."""
+        lines = super().__str__().split("\n")
+        return "\n".join(line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..." for line in lines)
 
 
 class SourceError(OpwrightError, ValueError):
@@ -49,7 +63,7 @@ class ToolchainError(OpwrightError):
 
 
 class CompileError(ToolchainError):
-    """The compiler refused the source; the text begins with the user's own line."""
+    """The compiler refused the source; the message begins with the location in the user's source."""
 
 
 class ArgumentError(OpwrightError, ValueError):
@@ -57,7 +71,7 @@ class ArgumentError(OpwrightError, ValueError):
 
 
 class PackagingError(OpwrightError, ValueError):
-    """A package of operators can't be built as it is described, or what is installed of one isn't whole."""
+    """A package of operators can't be built as described, or an installed one is incomplete."""
 
 
 class KernelError(OpwrightError):
@@ -65,4 +79,4 @@ class KernelError(OpwrightError):
 
 
 class UnsupportedError(OpwrightError, NotImplementedError):
-    """Something that Opwright understands but can't do here."""
+    """A valid request isn't supported, by this version or on this machine."""

@@ -1,4 +1,4 @@
-"""For pytest: fixtures. Imports nothing of ours before one is used: pytest imports it whatever is tested."""
+"""Fixtures for pytest. Opwright itself is imported only when one is used, since pytest imports this module always."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
 
 class CudaPlace(NamedTuple):
-    """Where a test runs CUDA kernels: ``ops = opwright.load(source, backend=place.backend)``.
+    """The back end and device on which a test runs CUDA kernels.
+
+    Used as ``ops = opwright.load(source, backend=place.backend)``.
 
     Attributes:
-        backend: of `opwright.load`; None on a GPU, for the best one that there is.
-        device: of the tensors: ``"cpu"`` where kernels are emulated, else ``"cuda"``.
+        backend: the argument for `opwright.load`; None on a GPU, for the best available back end.
+        device: the device of the tensors: ``"cpu"`` if kernels are emulated, otherwise ``"cuda"``.
     """
 
     backend: Emulate | None
@@ -24,7 +26,7 @@ class CudaPlace(NamedTuple):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--opwright-level``."""
+    """Add the option ``--opwright-level``."""
     group = parser.getgroup("opwright")
     group.addoption(
         "--opwright-level",
@@ -36,9 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def opwright_check(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """`opwright.check` that fails the test where something is wrong: ``opwright_check(ops.my_op, reference=...)``.
+    """Run `opwright.check`, and fail the test if it finds an error: ``opwright_check(ops.my_op, reference=...)``.
 
-    ``--opwright-level`` says how thorough it is, unless the call says ``level=``. Returns the report.
+    ``--opwright-level`` sets the level, unless the call passes ``level=``. Returns the report.
     """
     from opwright.check import check
 
@@ -55,10 +57,11 @@ def opwright_check(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
 @pytest.fixture(params=["forward", "reverse", "random", "checked", "gpu"])
 def cuda_place(request: pytest.FixtureRequest) -> Iterator[CudaPlace]:
-    """Where CUDA kernels are run: a test with this fixture is five, of which the last is skipped without a GPU.
+    """Run a test of CUDA kernels in five ways, the last of which is skipped without a GPU.
 
-    Emulated, with blocks and threads forward, in reverse and in a random order, which doesn't change from run to run;
-    emulated with every access watched (`opwright.emulate` with ``check=True``); and on a GPU.
+    Three are emulated, with blocks and threads in forward order, in reverse, and in a random order, which is the same
+    in every run. The fourth is emulated with every access checked (`opwright.emulate` with ``check=True``). The fifth
+    runs on a GPU.
     """
     import opwright
 

@@ -10,7 +10,7 @@ import torch
 
 import opwright
 from opwright.aten.compat import Compat, needed
-from opwright.aten.compat.names import HEADERS, NAMES
+from opwright.aten.compat.api_changes import HEADERS, NAMES
 from opwright.aten.compat.needs import _INCLUDE, _SHIMS
 
 INCLUDE = Path(torch.__file__).parent / "include"
@@ -123,7 +123,7 @@ def test_standards_are_raised_and_nothing_else_changes() -> None:
 def test_the_headers_are_there_and_pytorch_has_none_of_them() -> None:
     for header in HEADERS:
         text = (_INCLUDE / header.name).read_text()
-        assert "#pragma once" in text
+        assert "#pragma once" in text or "_INC\n" in text
         assert "#include" in text
         assert not (INCLUDE / header.name).exists(), f"{header.name} is no header that is gone"
         if not header.name.endswith(".cuh") and "cuda" not in header.today and "/" in header.today:
@@ -152,3 +152,28 @@ def test_nothing_here_imports_pytorch(source: Write) -> None:
         [sys.executable, "-c", code], env={"PYTHONPATH": root}, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_copy_of_thc_atomics_is_known_by_its_guard(source: Write) -> None:
+    """It may be anywhere in the project, and may include what PyTorch no longer has."""
+    copy = "#ifndef THC_ATOMICS_INC\n#define THC_ATOMICS_INC\n#include <TH/THHalf.h>\n#endif\n"
+    source(copy, "cuda/Atomics.cuh")
+    kernel = source('#include "cuda/Atomics.cuh"\n', "op.cu")
+    compat = needed([kernel])
+    assert [header.name for header in compat.headers] == ["thc_atomics.h"]
+    assert compat.report == (f"thc_atomics.h for a copy of THCAtomics.cuh ({kernel.parent}/cuda/Atomics.cuh:1)",)
+    source(copy.replace("THC_ATOMICS_INC", "MY_ATOMICS_INC").replace("#include <TH/THHalf.h>", ""), "cuda/Atomics.cuh")
+    assert not needed([kernel])
+
+
+@pytest.mark.parametrize("path", sorted((_INCLUDE / "THC").iterdir()) + sorted((_INCLUDE / "TH").iterdir()), ids=str)
+def test_headers_have_the_include_guards_of_thc(path: Path) -> None:
+    """So that a project's copy of one adds nothing after it."""
+    from opwright.legacy.th_library import header_dirs
+
+    before = next(header_dirs()[0].glob(f"{path.parent.name}/{path.name}")).read_text()
+    guard = next((line for line in before.splitlines() if line.startswith("#ifndef")), "#pragma once")
+    text = path.read_text() + "".join(
+        shim.read_text() for shim in _SHIMS.glob("thc_atomics.h") if "Atomics" in path.name
+    )
+    assert guard in text

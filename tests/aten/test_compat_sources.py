@@ -21,7 +21,7 @@ import torch
 from torch.utils import cpp_extension
 
 from opwright.aten.compat import needed
-from opwright.aten.compat.names import NAMES
+from opwright.aten.compat.api_changes import NAMES
 from opwright.migrate import examine
 
 SOURCES = Path(__file__).parent / "sources"
@@ -180,17 +180,19 @@ def migrated(headers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return linked([compiled(source, headers) for source in units], folder / "migrated.so")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "given", "expected"), TABLE, ids=[f"{n}-{i}" for i, (n, _, _) in enumerate(TABLE)])
 def test_a_source_of_the_table_runs(name: str, given: torch.Tensor, expected: object, together: Path) -> None:
-    judge(imported(name, together), given, expected)
-
-
-def test_a_warning_is_pytorchs(together: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    judge(imported("at_warn", together), SQUARE, SQUARE + 1)
-    assert "Warning: expected one axis, got 2" in capfd.readouterr().err
+    assert_returns(imported(name, together), given, expected)
 
 
 @pytest.mark.slow
+def test_a_warning_is_pytorchs(together: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert_returns(imported("at_warn", together), SQUARE, SQUARE + 1)
+    assert "Warning: expected one axis, got 2" in capfd.readouterr().err
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "given", "expected"), TABLE, ids=[f"{n}-{i}" for i, (n, _, _) in enumerate(TABLE)])
 def test_a_source_does_the_same_when_it_is_migrated(
     name: str, given: torch.Tensor, expected: object, migrated: Path
@@ -198,10 +200,10 @@ def test_a_source_does_the_same_when_it_is_migrated(
     if name == NEEDS_CUDA:
         pytest.skip("what has taken the place of THC.h can't be compiled without CUDA")
     changed = MIGRATED.get(name) if isinstance(expected, Fails) else None
-    judge(imported(f"migrated_{name}", migrated), given, changed or expected)
+    assert_returns(imported(f"migrated_{name}", migrated), given, changed or expected)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NAMED)
 def test_a_source_of_the_table_runs_by_itself(name: str, headers: Path, tmp_path: Path, precompiled: Path) -> None:
     source = SOURCES / f"{name}.cpp"
@@ -210,17 +212,17 @@ def test_a_source_of_the_table_runs_by_itself(name: str, headers: Path, tmp_path
     built = linked([compiled(tmp_path / "one.cpp", headers, ("-include", str(precompiled)))], tmp_path / "one.so")
     for row, given, expected in TABLE:
         if row == name:
-            judge(imported(f"alone_{name}", built), given, expected)
+            assert_returns(imported(f"alone_{name}", built), given, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_source_with_only_torchs_header_is_built_by_torch_itself(tmp_path: Path) -> None:
     source = SOURCES / "torch_header_alone.cpp"
     compat = needed([source])
     flags = [word for header in compat.headers for word in ("-include", str(header))]
     name = "opwright_compat_torch_header_alone"
     module = cpp_extension.load(name, [str(source)], extra_cflags=["-O0", *flags], build_directory=str(tmp_path))
-    judge(module, LINE, 2 * LINE)
+    assert_returns(module, LINE, 2 * LINE)
 
 
 def test_every_source_is_in_the_table_and_every_name_in_a_source() -> None:
@@ -295,7 +297,7 @@ def imported(name: str, library: Path) -> ModuleType:
     return module
 
 
-def judge(module: ModuleType, given: torch.Tensor, expected: object) -> None:
+def assert_returns(module: ModuleType, given: torch.Tensor, expected: object) -> None:
     call: Callable[[torch.Tensor], object] = module.run
     if isinstance(expected, Fails):
         with pytest.raises(expected.kind, match=expected.text):

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from opwright.aten.flags import cpp_flags, cuda_flags, macros, words
-from opwright.aten.installed import cuda_home, find_torch, libraries
+from opwright.aten.flags import cpp_flags, cuda_flags, macro_names, split_flags
+from opwright.aten.pytorch import cuda_home, find_torch, libraries
 from opwright.errors import ToolchainError
-from opwright.toolchain import nvcc
+from opwright.toolchain.compilers import nvcc
 
 
 def test_words_are_split_as_a_shell_does_it() -> None:
-    assert words(["-L/a -lb", '-DX="a b"', "-g"]) == ["-L/a", "-lb", "-DX=a b", "-g"]
+    assert split_flags(["-L/a -lb", '-DX="a b"', "-g"]) == ["-L/a", "-lb", "-DX=a b", "-g"]
 
 
 def test_what_the_user_says_is_said_once() -> None:
@@ -29,7 +29,7 @@ def test_what_the_user_says_is_said_once() -> None:
 
 
 def test_the_names_that_words_define() -> None:
-    assert macros(["-DA=1", "-O2", "-D", "B", "-DC", "-UD", "x-DE", "-DA", "-Wl,-DF"]) == ["A", "B", "C"]
+    assert macro_names(["-DA=1", "-O2", "-D", "B", "-DC", "-UD", "x-DE", "-DA", "-Wl,-DF"]) == ["A", "B", "C"]
 
 
 def toolkit(folder: Path) -> Path:
@@ -67,7 +67,7 @@ def test_what_cuda_home_says_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_pytorch_is_found_without_importing_it() -> None:
-    code = "import sys; from opwright.aten.installed import find_torch as f; print(f().version, 'torch' in sys.modules)"
+    code = "import sys; from opwright.aten.pytorch import find_torch as f; print(f().version, 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     import torch
 

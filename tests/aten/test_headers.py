@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from opwright import CompileError
-from opwright.aten import headers, pch
-from opwright.aten.installed import find_torch
+from opwright.aten import headers
+from opwright.aten import precompiled_header as pch
+from opwright.aten.pytorch import find_torch
 from opwright.errors import ToolchainError
 
 MODULE = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { %s }"
@@ -40,7 +41,7 @@ MODULE = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { %s }"
 def test_what_a_source_names_decides(tmp_path: Path, text: str, level: str) -> None:
     path = tmp_path / "a.cpp"
     path.write_text(text)
-    assert headers.needed(headers.read(path, [])) == level
+    assert headers.least_level(headers.read(path, [])) == level
 
 
 def test_headers_beside_it_count(tmp_path: Path) -> None:
@@ -49,8 +50,8 @@ def test_headers_beside_it_count(tmp_path: Path) -> None:
     (tmp_path / "a.h").write_text('#include "b.h"\n')
     path = tmp_path / "a.cpp"
     path.write_text('#include "a.h"\n#include "a.cpp"\n')
-    assert headers.needed(headers.read(path, [])) == "slim"
-    assert headers.needed(headers.read(path, [str(tmp_path / "inner")])) == "light"
+    assert headers.least_level(headers.read(path, [])) == "slim"
+    assert headers.least_level(headers.read(path, [str(tmp_path / "inner")])) == "light"
     assert headers.read(path, []).digest != headers.read(path, [str(tmp_path / "inner")]).digest
 
 
@@ -138,6 +139,7 @@ def equal(one: object, other: object) -> bool:
     return type(one) is type(other) and one == other
 
 
+@pytest.mark.slow
 def test_slim_bindings(module: Callable[..., ModuleType]) -> None:
     made = module(BOUND)
     results = [outcome(made, call) for call in CALLS]
@@ -153,7 +155,7 @@ def test_slim_bindings(module: Callable[..., ModuleType]) -> None:
         assert results[index][0] is TypeError, CALLS[index]  # type: ignore[index]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_slim_bindings_are_those_of_pybind11(module: Callable[..., ModuleType]) -> None:
     slim, real = module(BOUND), module(BOUND + "\n// py::class_: with all of pybind11\nusing All = py::object;\n")
     for call in CALLS:
@@ -163,7 +165,7 @@ def test_slim_bindings_are_those_of_pybind11(module: Callable[..., ModuleType]) 
     assert slim.over.__doc__.startswith("over(*args, **kwargs)\nOverloaded function.")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_source_gets_the_headers_that_it_turns_out_to_need(
     source: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -199,7 +201,7 @@ def test_what_a_compiler_misses(said: str, following: str | None) -> None:
     assert headers.next_level("light", text, find_torch()) == following
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_macro_with_a_name_of_our_headers(
     module: Callable[..., ModuleType], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -211,6 +213,7 @@ def test_a_macro_with_a_name_of_our_headers(
     assert "needs more" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_mistake_is_no_reason_for_more_headers(
     source: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

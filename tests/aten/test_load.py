@@ -40,6 +40,7 @@ def test_names_that_only_pytorch_has_are_pytorchs() -> None:
     assert not hasattr(cpp_extension, "__path__")
 
 
+@pytest.mark.slow
 def test_a_module_is_what_pybind11_makes_of_it(module: Callable[..., ModuleType]) -> None:
     made = module(ADD, extra_cflags=["-DFACTOR=10"])
     assert torch.equal(made.add(torch.ones(2)), torch.full((2,), 11.0))
@@ -55,6 +56,7 @@ def test_a_module_is_what_pybind11_makes_of_it(module: Callable[..., ModuleType]
                'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }').f(torch.ones(2))  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_same_is_loaded_once_and_an_edit_beside_it(source: Callable[..., Path], tmp_path: Path) -> None:
     (tmp_path / "factor.h").write_text("#define FACTOR 2\n")
     path = source('#include "factor.h"' + ADD)
@@ -69,6 +71,7 @@ def test_the_same_is_loaded_once_and_an_edit_beside_it(source: Callable[..., Pat
     assert len({each.__file__ for each in (first, second, third)}) == 3  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_several_sources_are_objects_of_their_own(
     source: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,6 +87,7 @@ def test_several_sources_are_objects_of_their_own(
     assert "compiling op" not in said
 
 
+@pytest.mark.slow
 def test_a_source_without_a_module_is_loaded_for_what_it_registers(tmp_path: Path, source: Callable[..., Path]) -> None:
     path = source('extern "C" int answer() { return 42; }')
     where = load("answering", [path], is_python_module=False, build_directory=tmp_path / "build")
@@ -94,6 +98,7 @@ def test_a_source_without_a_module_is_loaded_for_what_it_registers(tmp_path: Pat
     assert (tmp_path / "build" / "answering.so").exists()
 
 
+@pytest.mark.slow
 def test_a_lock_that_somebody_left_is_no_lock(tmp_path: Path, source: Callable[..., Path]) -> None:
     build = tmp_path / "build"
     build.mkdir()
@@ -102,6 +107,7 @@ def test_a_lock_that_somebody_left_is_no_lock(tmp_path: Path, source: Callable[.
     assert Path(made.__file__ or "").parent == build  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_build_directory_keeps_few_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import ctypes
 
@@ -119,6 +125,7 @@ def test_a_build_directory_keeps_few_libraries(tmp_path: Path, monkeypatch: pyte
     assert {file.name for file in build.iterdir()} == others | {"edited.so"} | {Path(str(p)).name for p in loaded[-4:]}
 
 
+@pytest.mark.slow
 def test_inline() -> None:
     text = 'torch::Tensor half(torch::Tensor x) { TORCH_CHECK(x.dim() == 1, "one axis"); return x / 2; }'
     made = load_inline("inlined", text, functions={"half": 'a "half"\n\\of x?'})
@@ -129,6 +136,7 @@ def test_inline() -> None:
     assert load_inline("inlined", [text], functions={"half": 'a "half"\n\\of x?'}) is made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("headers", ["implied", "own"])
 def test_lines_of_a_text_are_counted_as_they_stand_there(headers: str, tmp_path: Path) -> None:
     text = "torch::Tensor f(torch::Tensor x) {\n  return x.no_such();\n}\n"
@@ -167,6 +175,7 @@ def test_bad_arguments() -> None:
         load("a", ["x.sycl"])
 
 
+@pytest.mark.slow
 def test_opwright_load_knows_such_a_source(source: Callable[..., Path], tmp_path: Path) -> None:
     path = source(ADD, "added.cpp")
     made = opwright.load(path, extra_cflags=["-DFACTOR=5"])
@@ -186,7 +195,7 @@ def test_a_program(tmp_path: Path) -> None:
     assert subprocess.run([str(where)], capture_output=True, text=True, check=True).stdout == "hello\n"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_program_with_pytorch(tmp_path: Path) -> None:
     main = tmp_path / "frontend.cpp"
     main.write_text(
@@ -197,7 +206,7 @@ def test_a_program_with_pytorch(tmp_path: Path) -> None:
     assert subprocess.run([str(where)], capture_output=True, text=True, check=True).stdout == "[3, 2]!"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_registers_operators(tmp_path: Path) -> None:
     """By its own function, and by `opwright.load`, which sees what it is."""
     path = tmp_path / "registered.cpp"
@@ -230,7 +239,7 @@ int launch(float *x, int n) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(cpp_extension.CUDA_HOME is None, reason="no CUDA toolkit")
 def test_a_kernel_beside_c_plus_plus(source: Callable[..., Path], tmp_path: Path) -> None:
     kernel = tmp_path / "kernel.cu"
@@ -258,6 +267,7 @@ print(module.__file__)
 """
 
 
+@pytest.mark.slow
 def test_processes_that_build_the_same_at_once_build_it_once(
     source: Callable[..., Path], python: Callable[..., subprocess.Popen[str]]
 ) -> None:
@@ -269,6 +279,7 @@ def test_processes_that_build_the_same_at_once_build_it_once(
     assert sum("compiling op" in said for _, said in answers) == 1
 
 
+@pytest.mark.slow
 def test_a_build_that_was_killed_is_in_nobodys_way(
     source: Callable[..., Path], python: Callable[..., subprocess.Popen[str]]
 ) -> None:

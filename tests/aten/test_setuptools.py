@@ -81,6 +81,7 @@ QUICK_USE = "from sized import _C, plain; import sys; print(_C.size(), 'torch' i
 USE = "from sized import _C, plain; print(list(_C.ones(2).shape))"
 
 
+@pytest.mark.slow
 def test_in_place_and_after_an_edit_of_a_header(project: Path) -> None:
     run(project, "setup.py", "build_ext", "--inplace")
     assert run(project, "-c", QUICK_USE) == "(3, 'a b') True\n"
@@ -89,6 +90,7 @@ def test_in_place_and_after_an_edit_of_a_header(project: Path) -> None:
     assert run(project, "-c", QUICK_USE) == "(4, 'a b') True\n"
 
 
+@pytest.mark.slow
 def test_an_extension_for_every_python(project: Path) -> None:
     (project / "setup.py").write_text(SETUP.replace("extra_compile_args", "py_limited_api=True, extra_compile_args"))
     run(project, "setup.py", "build_ext", "--inplace")
@@ -129,7 +131,7 @@ def test_an_optional_extension_may_fail(project: Path) -> None:
     assert run(project, "-c", "import sized.plain") == ""
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_pip(project: Path, tmp_path: Path) -> None:
     (project / "src" / "sized.cpp").write_text(SOURCE)
     site = tmp_path / "site"

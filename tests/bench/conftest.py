@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from opwright.bench.report import Comparison, Interval, Measurement, Point, Report, Roofline, Verdict
+from opwright.bench.results.measurement import Comparison, Interval, Measurement, Point, Roofline, Verdict
+from opwright.bench.results.report import Report
 
 MakeReport = Callable[..., Report]
 

@@ -20,6 +20,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=500, env=wide)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_it_says_that_there_is_no_gpu() -> None:
     done = run()
@@ -29,7 +30,7 @@ def test_it_says_that_there_is_no_gpu() -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_all_of_it_runs_emulated_and_writes_nothing() -> None:
     before = RESULT.stat().st_mtime_ns if RESULT.exists() else 0
     done = run("--emulate", "--no-peers", "--rounds", "2")

@@ -9,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from opwright.bench.report import Comparison, Interval, Measurement, Phase, Point, Report
+from opwright.bench.results.measurement import Comparison, Interval, Measurement, Phase, Point
+from opwright.bench.results.report import Report
 
 ROOT = Path(__file__).parents[2]
 PHASES: tuple[Phase, ...] = ("forward", "backward", "both")

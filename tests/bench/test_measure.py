@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from opwright.bench import measure as module
-from opwright.bench.calls import Task
 from opwright.bench.clock import CpuClock
 from opwright.bench.measure import Plan, Samples, measure
 from opwright.bench.statistics import ratios, verdict
+from opwright.bench.tasks import Task
 
 
 class Simulated:
@@ -47,6 +47,7 @@ def compared(seed: int, slower: float) -> str:
     return verdict(ratios(samples.rounds["other"], samples.rounds["one"]))
 
 
+@pytest.mark.slow
 def test_identical_ones_are_hardly_ever_told_apart_and_5_percent_are_found() -> None:
     same = Counter(compared(seed, 1.0) for seed in range(10))
     assert same["slower"] + same["faster"] <= 1
@@ -91,7 +92,7 @@ def test_interrupted_rounds_are_set_aside_whatever_their_times(monkeypatch: pyte
     real = module._until_known
 
     def until_known(*words: object) -> None:
-        monkeypatch.setattr(module, "_switches", counted)
+        monkeypatch.setattr(module, "_preemptions", counted)
         real(*words)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "_until_known", until_known)
@@ -102,7 +103,7 @@ def test_interrupted_rounds_are_set_aside_whatever_their_times(monkeypatch: pyte
 
 def test_rounds_that_are_all_interrupted_are_better_than_none(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = iter(range(10**9))
-    monkeypatch.setattr(module, "_switches", lambda: next(numbers))
+    monkeypatch.setattr(module, "_preemptions", lambda: next(numbers))
     monkeypatch.setattr(module, "_CALIBRATION", 0.01)
     samples = measure(tasks("a"), Simulated(0, {"a": 1e-4}), Plan(seconds=0.02))
     assert len(samples.rounds["a"]) >= 20

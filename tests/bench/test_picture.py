@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from opwright.bench.panels import by_factor, panels
-from opwright.bench.picture import _bounds, _styles, draw, require
-from opwright.bench.report import Interval, Report
+from opwright.bench.results.measurement import Interval
+from opwright.bench.results.picture import _bounds, _styles, by_factor, draw, panels, require_matplotlib
+from opwright.bench.results.report import Report
 
 MakeReport = Callable[..., Report]
 mpl = pytest.importorskip("matplotlib")
@@ -25,6 +25,7 @@ def words(path: Path) -> set[str]:
     return {"".join(each.itertext()).strip() for each in root.iter("{http://www.w3.org/2000/svg}text")}
 
 
+@pytest.mark.slow
 def test_a_swept_size_makes_curves(make_report: MakeReport, tmp_path: Path) -> None:
     svg, png = tmp_path / "bench.svg", tmp_path / "bench.png"
     draw(make_report(), svg, png)
@@ -35,6 +36,7 @@ def test_a_swept_size_makes_curves(make_report: MakeReport, tmp_path: Path) -> N
     assert "op, M=3, T=float32, cpu, 1 thread, warm cache" in told
 
 
+@pytest.mark.slow
 def test_the_same_report_makes_the_same_file(make_report: MakeReport, tmp_path: Path) -> None:
     first, second = tmp_path / "a.svg", tmp_path / "b.svg"
     draw(make_report(), first)
@@ -56,6 +58,7 @@ def test_a_panel_holds_every_candidate_with_its_interval(make_report: MakeReport
     assert spot.bandwidth.high == pytest.approx(8 * 16 / spot.time.low)
 
 
+@pytest.mark.slow
 def test_without_a_sweep_there_are_bars(make_report: MakeReport, tmp_path: Path) -> None:
     svg = tmp_path / "bench.svg"
     draw(make_report(sizes=(5,)), svg)
@@ -83,7 +86,7 @@ def test_sizes_that_grow_by_a_factor(sizes: tuple[int, ...], expected: bool) -> 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ModuleNotFoundError) as caught:
-        require()
+        require_matplotlib()
     assert str(caught.value) == (
         "the picture needs matplotlib; install it with `pip install opwright[bench]`, or leave --picture out: "
         "--json keeps all that it would show"

@@ -17,6 +17,7 @@ MY_OP = str(Path(__file__).parents[2] / "examples/my_op/my_op.cpp")
 Write = Callable[..., Path]
 
 
+@pytest.mark.slow
 def test_an_operator_against_others() -> None:
     told: list[tuple[str, int, int]] = []
     threads = torch.get_num_threads()
@@ -89,6 +90,7 @@ def test_what_a_call_overwrites_is_put_back_before_each(write: Write) -> None:
     assert "doubled: no backward: no result of it has a gradient" in report.notes
 
 
+@pytest.mark.slow
 def test_a_kernels_own_error_is_told(write: Write) -> None:
     source = write(
         'OPWRIGHT("refusing(x: T[N], k: int) -> (y: T[N]) where T in (f32)")\ntemplate <class T>\n'
@@ -101,6 +103,7 @@ def test_a_kernels_own_error_is_told(write: Write) -> None:
     assert opwright.bench(str(source), phases=("forward",), axes={"k": 9}, rounds=2, threads=1).measurements
 
 
+@pytest.mark.slow
 def test_an_axis_that_the_kernel_decides_counts_with_its_length(write: Write) -> None:
     source = write(
         'OPWRIGHT("first_three(x: T[N]) -> (y: T[?K<=N]) where T in (f32)")\ntemplate <class T>\n'
@@ -116,6 +119,7 @@ def test_an_axis_that_the_kernel_decides_counts_with_its_length(write: Write) ->
     assert moved == {"forward": 4 * (5 + 3), "backward": 4 * (3 + 5), "both": 2 * 4 * (5 + 3)}
 
 
+@pytest.mark.slow
 def test_an_alternative_of_the_operators_own_name() -> None:
     def my_op(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return 3 * x - y
@@ -124,6 +128,7 @@ def test_an_alternative_of_the_operators_own_name() -> None:
     assert [(each.candidate, each.base) for each in report.comparisons] == [("my_op (2)", "my_op")]
 
 
+@pytest.mark.slow
 def test_others_operators_and_functions() -> None:
     report = opwright.bench(
         torch.ops.aten.relu.default, signature="relu(x: f32[N]) -> (y: f32[N])", axes={"N": 16}, rounds=2, threads=1
@@ -138,7 +143,7 @@ def test_without_a_gpu() -> None:
         opwright.bench(MY_OP, devices=("cuda",))
     assert str(caught.value) == (
         "bench() got devices=('cuda',), but PyTorch finds no GPU here\n"
-        "  likely fix:   devices=('emulated',) runs CUDA kernels on the CPU; `opwright doctor` says what is missing"
+        "  likely fix: devices=('emulated',) runs CUDA kernels on the CPU; `opwright doctor` says what is missing"
     )
 
 
@@ -151,7 +156,7 @@ def test_words_that_it_does_not_know() -> None:
         opwright.bench(MY_OP, cache="hot")  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inductor's own
 def test_a_compiled_alternative_and_cold_caches() -> None:
     report = opwright.bench(
@@ -161,7 +166,7 @@ def test_a_compiled_alternative_and_cold_caches() -> None:
     assert {m.point.cache for m in report.measurements} == {"cold"}
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_emulated_kernel() -> None:
     source = Path(__file__).parents[2] / "examples/round/round.cu"
     report = opwright.bench(str(source), devices=("emulated",), axes={"...": 64}, rounds=2, threads=1)

@@ -8,14 +8,14 @@ import random
 import numpy as np
 import pytest
 
-from opwright.bench.report import Interval
+from opwright.bench.results.measurement import Interval
 from opwright.bench.statistics import (
     _quantile,
     by_rank,
-    decided,
-    enough,
+    correlation,
+    fewest_rounds,
     interval,
-    likeness,
+    is_precise,
     outliers,
     ratios,
     times,
@@ -32,6 +32,7 @@ def process(count: int, alike: float, rng: random.Random) -> list[float]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "alike", "allowed"), [(25, 0.0, 2), (100, 0.0, 2), (100, 0.6, 3), (200, 0.8, 3)])
 def test_an_interval_holds_the_median_as_often_as_it_says(count: int, alike: float, allowed: int) -> None:
     rng = random.Random(7)
@@ -56,18 +57,18 @@ def test_more_samples_narrow_it_and_alike_ones_widen_it() -> None:
     alike = process(500, 0.9, rng)
     shuffled = list(alike)
     rng.shuffle(shuffled)
-    assert likeness(alike).block > 3 * likeness(shuffled).block
-    assert likeness(alike).inflation > 3 * likeness(shuffled).inflation
+    assert correlation(alike).block > 3 * correlation(shuffled).block
+    assert correlation(alike).inflation > 3 * correlation(shuffled).inflation
     one, other = interval(alike), interval(shuffled)
     assert one.high - one.low > 1.5 * (other.high - other.low)
 
 
-def test_a_likeness_of_first_order_is_what_theory_says() -> None:
+def test_a_correlation_of_first_order_is_what_theory_says() -> None:
     """The indicator of normal samples with correlation r has the correlation 2/pi arcsin(r)."""
     alike = 0.7
     correlations = [2 / math.pi * math.asin(alike**lag) for lag in range(1, 200)]
     truth = 1 + 2 * sum(correlations)
-    found = likeness(process(4_000, alike, random.Random(11))).inflation
+    found = correlation(process(4_000, alike, random.Random(11))).inflation
     assert found == pytest.approx(truth, rel=0.3)
 
 
@@ -79,9 +80,9 @@ def test_few_samples_bound_nothing(count: int) -> None:
     assert verdict(ratios(samples, samples)) == "too noisy"
 
 
-def test_how_many_are_enough() -> None:
-    assert enough(0.9) < enough(0.99) < enough(0.999)
-    samples = process(enough(0.99), 0, random.Random(2))
+def test_how_many_are_fewest_rounds() -> None:
+    assert fewest_rounds(0.9) < fewest_rounds(0.99) < fewest_rounds(0.999)
+    samples = process(fewest_rounds(0.99), 0, random.Random(2))
     assert math.isinf(by_rank(samples[:5], 0.99).low)
     assert not math.isinf(by_rank(sorted(samples, key=lambda each: hash(str(each))), 0.5).low)
 
@@ -120,7 +121,7 @@ def test_verdicts(low: float, high: float, said: str) -> None:
     assert verdict(Interval((low + high) / 2, low, high)) == said
 
 
-def test_an_interval_that_is_decided_has_a_verdict_wherever_it_lies() -> None:
+def test_an_interval_that_is_is_precise_has_a_verdict_wherever_it_lies() -> None:
     for k in range(100):
         middle = 0.95 + 0.001 * k
         assert verdict(Interval(middle, middle * 0.9951, middle * 1.0049)) != "too noisy"
@@ -128,8 +129,8 @@ def test_an_interval_that_is_decided_has_a_verdict_wherever_it_lies() -> None:
     quiet = [1 + rng.gauss(0, 0.001) for _ in range(60)]
     loud = [1 + rng.gauss(0, 0.2) for _ in range(60)]
     ones = [1.0] * 60
-    assert decided(quiet, ones)
-    assert not decided(loud, ones)
+    assert is_precise(quiet, ones)
+    assert not is_precise(loud, ones)
 
 
 def test_outliers_are_counted_as_tukey_did() -> None:

@@ -17,7 +17,7 @@ FILES = sorted(
 STRAIGHT_THROUGH = {"round": ("x",), "quantize": ("x",)}
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("file", FILES)
 def test_examples_are_right(file: str) -> None:
     device = "emulated" if file.endswith(".cu") else "cpu"

@@ -11,6 +11,7 @@ import torch
 from click.testing import CliRunner
 
 import opwright
+from opwright.check import Finding, Outcome, Report
 from opwright.cli.check import command
 from opwright.errors import SignatureError, SourceError
 
@@ -79,12 +80,52 @@ def test_what_goes_to_stdout_is_alone_there(module: str) -> None:
     words = [f"{module}:doubled", "--quick", "--only", "inference mode", "--signature", SIGNATURE]
     done = CliRunner().invoke(command, [*words, "--junit", "-"])
     assert ET.fromstring(done.stdout).tag == "testsuite"  # noqa: S314 - our own
-    assert "inference mode" in done.stderr
+    assert "doubled: right" in done.stderr
     both = CliRunner().invoke(command, [*words, "--junit", "-", "--json", "-"])
     assert both.exit_code == 2
     assert "one of --json and --junit may go to the terminal, not both" in both.output
 
 
+def report_of(*kinds: str) -> Report:
+    findings = {kind: Finding(kind, f"{kind} it is\nand more") for kind in kinds}
+    outcomes = [Outcome("f", f"check of {kind}", "failed", [finding]) for kind, finding in findings.items()]
+    return Report([*outcomes, Outcome("f", "sizes", "passed", calls=7)])
+
+
+def test_a_right_operator_is_one_line() -> None:
+    outcomes = [
+        Outcome("f", "sizes", "passed", seconds=1.25, detail="many", calls=1200),
+        Outcome("f", "layouts", "passed", seconds=0.5, calls=34),
+        Outcome("f", "agreement", "skipped", detail="no reference was given"),
+    ]
+    report = Report(outcomes)
+    text = "f: right — 2 checks, 1,234 calls, 1.8 s; values weren't compared: no reference\n"
+    assert str(report) == text
+    assert all(word in report.to_text(verbose=True) for word in (text, "many", "agreement", "2 passed, 1 skipped"))
+    assert str(Report(outcomes[2:])).startswith("f: agreement: no reference was given\nnothing was checked (1 skipped")
+
+
+def test_the_cause_comes_first_and_what_follows_is_folded() -> None:
+    report = report_of("nondeterministic", "wrong-value", "crashes", "out-of-bounds")
+    assert report.first == "f: check of out-of-bounds: out-of-bounds: out-of-bounds it is"
+    text = str(report)
+    assert text.startswith("f: check of out-of-bounds: out-of-bounds\n  out-of-bounds it is\n  and more\n")
+    others = "crashes (check of crashes), nondeterministic (check of nondeterministic), wrong-value"
+    assert f"\n  also, perhaps for the same reason: {others} (check of wrong-value); " in text
+    assert "crashes it is" not in text
+    assert "crashes it is" in report.to_text(verbose=True)
+
+
+def test_without_a_cause_only_what_says_the_same_is_folded() -> None:
+    report = report_of("wrong-value", "wrong-sign")
+    report.outcomes.append(Outcome("f", "again", "failed", list(report.outcomes[0].findings)))
+    text = str(report)
+    assert "wrong-value it is" in text
+    assert "wrong-sign it is" in text
+    assert "perhaps for the same reason: wrong-value (again);" in text
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "more", "kind"),
     [
@@ -159,11 +200,11 @@ def run(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
 def test_the_fixture_for_cuda_kernels(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     pytester.makepyfile(
         """
-        from opwright.cuda.emulation import control
+        from opwright.cuda.emulation import runtime
 
         def test_it(cuda_place, request):
             backend, device = cuda_place
-            settings = control._settings[-1]
+            settings = runtime._settings[-1]
             print("<", device, settings.order, settings.seed, backend and backend.check, ">")
         """
     )

@@ -12,7 +12,7 @@ import torch
 
 import opwright
 from opwright.check import Report
-from opwright.check.targets import resolved, subjects
+from opwright.check.targets import find_operators, resolve_name
 from opwright.errors import SourceError
 
 CPU = """
@@ -35,6 +35,7 @@ def checked(path: Path, factor: int) -> Report:
     return opwright.check(path, lambda x: factor * x, only=("agreement",), level="quick")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["check", "load"])
 def test_a_file_that_is_loaded_together_with_another(first: str, write: Write) -> None:
     cpp, cu = write(CPU.format(factor=2), f"{first}_pair.cpp"), write(CUDA, f"{first}_pair.cu")
@@ -48,6 +49,7 @@ def test_a_file_that_is_loaded_together_with_another(first: str, write: Write) -
     assert sorted(opwright.load(cpp, cu)) == ["add", "times"]
 
 
+@pytest.mark.slow
 def test_files_of_the_same_name(write: Write, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     one, two = write(CPU.format(factor=2), "same_name.cpp"), write(CPU.format(factor=3), "other/same_name.cpp")
@@ -63,6 +65,7 @@ def test_a_file_that_has_changed_since(write: Write) -> None:
     assert checked(path, 3).ok
 
 
+@pytest.mark.slow
 def test_a_python_file_that_is_called_as_a_module_is(write: Write) -> None:
     before = random
     path = write("def halved(x):\n    return x / 2\n", "random.py")
@@ -84,16 +87,16 @@ def test_a_files_reference_is_the_operators_of_its_name(write: Write) -> None:
     """The others have none; who it is meant for is asked where its name doesn't say."""
     path = write(CPU.format(factor=2) + CPU.format(factor=3).replace("times", "thrice"), "several.cpp")
     reference = write("def times(x):\n    return 2 * x\n", "references.py")
-    for given in (f"{reference}:times", resolved(f"{reference}:times")):
-        assert [subject.reference is None for subject in subjects(path, reference=given)] == [False, True]
-    assert subjects(f"{path}:thrice", reference=torch.neg)[0].reference is torch.neg
+    for given in (f"{reference}:times", resolve_name(f"{reference}:times")):
+        assert [operator.reference is None for operator in find_operators(path, reference=given)] == [False, True]
+    assert find_operators(f"{path}:thrice", reference=torch.neg)[0].reference is torch.neg
     says = r"has 2 operators, times, thrice; the reference 'neg' has the name of none of them\n  likely fix: check one"
     with pytest.raises(SourceError, match=says):
-        subjects(path, reference=torch.neg)
+        find_operators(path, reference=torch.neg)
 
 
 def test_a_function_of_a_file_is_called_by_its_apply(tmp_path: Path) -> None:
     path = tmp_path / "has_a_function.py"
     path.write_text("import torch\nclass Twice(torch.autograd.Function):\n    pass\n")
-    (subject,) = subjects(f"{path}:Twice", signature="f(x: f32[N]) -> (y: f32[N])")
-    assert subject.expression == "has_a_function.Twice.apply"
+    (operator,) = find_operators(f"{path}:Twice", signature="f(x: f32[N]) -> (y: f32[N])")
+    assert operator.expression == "has_a_function.Twice.apply"

@@ -10,16 +10,19 @@ from tests.check.zoo.members import HERE, MEMBERS, Member
 
 QUICK = {"wrong_sign", "wrong_in_tail", "keeps_state", "fake_strides"}
 _PARAMETERS = [
-    pytest.param(member, id=member.name, marks=() if member.name in QUICK else pytest.mark.slow) for member in MEMBERS
+    pytest.param(member, id=member.name, marks=() if member.name in QUICK else pytest.mark.exhaustive)
+    for member in MEMBERS
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", _PARAMETERS)
 def test_the_broken_one_is_found_and_named(member: Member) -> None:
     report = member.check(twin=False, only=member.checks, level="quick")
     assert member.kind in report.kinds, str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", _PARAMETERS)
 def test_the_right_twin_passes(member: Member) -> None:
     report = member.check(twin=True, only=member.checks, level="quick")

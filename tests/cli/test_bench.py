@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from opwright.bench.report import Comparison, Interval, Measurement, Point, Report
-from opwright.cli.bench import command
-from opwright.cli.bench_asked import labelled
+from opwright.bench.results.measurement import Comparison, Interval, Measurement, Point
+from opwright.bench.results.report import Report
+from opwright.cli.bench import command, parse_alternatives
 
 
 def run(*words: str | Path) -> Result:
@@ -129,7 +129,7 @@ def test_a_missing_matplotlib_is_told_before_anything_is_measured(monkeypatch: p
 
 def test_labels() -> None:
     given = ("C++ on ATen=a.py:f", "f(x, a=1)", "x == y", "gelu=g(x, approximate='tanh')", "HEAD~1", "a+b=x + y")
-    assert labelled(given) == {
+    assert parse_alternatives(given) == {
         "C++ on ATen": "a.py:f",
         "f(x, a=1)": "f(x, a=1)",
         "x == y": "x == y",
@@ -164,6 +164,7 @@ def doubled(tmp_path: Path) -> tuple[str, ...]:
     return (f"{tmp_path}/timed.py:doubled", "--signature", "doubled(x: T[N]) -> (y: T[N])", "--rounds", "3")
 
 
+@pytest.mark.slow
 def test_an_operator_is_timed_against_others(doubled: tuple[str, ...], tmp_path: Path) -> None:
     file, written = f"{tmp_path}/timed.py", tmp_path / "a.json"
     words = ["--against", f"sum={file}:added", "--against", "x * 2", "--axis", "N=8:32:x4", "--phase", "forward"]
@@ -201,6 +202,7 @@ def test_a_call_that_ends_the_process_is_told(tmp_path: Path) -> None:
     assert "dying: not measured at N=16: a copy of the process that calls it is killed by SIG" in said
 
 
+@pytest.mark.slow
 def test_ctrl_c_shows_the_points_that_are_measured(doubled: tuple[str, ...], tmp_path: Path) -> None:
     written = tmp_path / "a.json"
     words = ("--axis", "N=8,16", "--phase", "forward", "--threads", "1", "--json", written)

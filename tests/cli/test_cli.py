@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -14,9 +15,10 @@ import torch
 from rich.table import Table
 
 import opwright as package
+from opwright import cli
 from opwright.cli import demo, info
 from opwright.codegen import KernelSource
-from opwright.signature.wiring import chains
+from opwright.signature.derivatives import chains
 from opwright.toolchain import Options
 
 MY_OP = Path(__file__).parents[2] / "examples/my_op/my_op.cpp"
@@ -58,11 +60,53 @@ def _wide_terminal() -> dict[str, str]:
     return {**os.environ, "COLUMNS": "200"}
 
 
-def test_help_lists_the_commands() -> None:
-    done = opwright("--help")
-    assert done.returncode == 0
-    for name in ("build", "cache", "demo", "info"):
-        assert name in done.stdout
+@pytest.mark.parametrize("words", [["--help"], []])
+def test_help_begins_with_what_is_needed_first(words: list[str]) -> None:
+    done = opwright(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\n  opwright new my-op && cd my-op && make test " in done.stdout
+    first, more = done.stdout.partition("\nBegin with:\n")[2].split("\nMore commands:\n")
+    assert re.findall(r"^  (\w+)  ", first, re.MULTILINE) == ["new", "info", "check", "bench"]
+    listed = re.findall(r"^  (\w+)  ", more, re.MULTILINE)
+    assert listed == sorted(listed)
+    assert {"build", "bundle", "cache", "demo", "doctor"} <= {*listed}
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["chekc"], "there is no command 'chekc'; did you mean check"),
+        (["zzz"], "there is no command 'zzz'; there are new, info, check, bench, "),
+        (["build", "--bakend", "x", "a.cpp"], "No such option"),
+        (["info"], "Missing argument 'FILES...'"),
+        (["new", "a1", "--c", "--cuda"], "a project is of one kind, and got --c and --cuda"),
+    ],
+)
+def test_what_cannot_be_understood_has_one_form_and_status_2(words: list[str], text: str, tmp_path: Path) -> None:
+    done = opwright(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"opwright: error: {text}"), done.stderr
+    assert done.stderr.splitlines()[-1].startswith("  likely fix: ")
+    assert done.stderr.endswith(" --help\n")
+    assert done.stdout == ""
+
+
+def test_an_unknown_check_is_answered_before_anything_is_built(tmp_path: Path) -> None:
+    done = opwright("check", "--only", "valuess", "nowhere.cpp", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("opwright: error: there is no check 'valuess'; did you mean values?\n")
+
+
+def test_ctrl_c_is_status_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(info, "collect", interrupted)
+    monkeypatch.setattr(sys, "argv", ["opwright", "info", "a.cpp"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err.strip() == "opwright: error: stopped"
 
 
 def test_info_shows_what_the_signatures_say(write: Callable[..., Path]) -> None:
@@ -139,6 +183,7 @@ def shown(text: str) -> dict[str, dict[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_info_of_pointwise_operators(write: Callable[..., Path]) -> None:
     file = write(POINTWISE, "pointwise_info.cpp")
     said = shown(opwright("info", file, without_torch=True).stdout)
@@ -159,6 +204,7 @@ def test_info_of_pointwise_operators(write: Callable[..., Path]) -> None:
     assert "vectorised" not in {**said["total"], **said["curve_backward_backward"]}
 
 
+@pytest.mark.slow
 def test_files_with_operators_of_one_name_are_several_files(tmp_path: Path) -> None:
     text = 'OPWRIGHT("{}")\ntemplate <class T> T {} {{ return x; }}\n'
     first, second, third = (tmp_path / f"one_name_{letter}.cpp" for letter in "abc")
@@ -197,6 +243,7 @@ def test_info_shows_the_schemas_of_derived_operators_as_they_are_registered(writ
             assert torch._C.parse_schema(f"derived_schemas::{facts['schema']}") == packet.default._schema
 
 
+@pytest.mark.slow
 def test_build_compiles_derived_gradients_too(write: Callable[..., Path]) -> None:
     source = write(f"{POINTWISE}// {os.urandom(8).hex()}", "built_with_gradients.cpp")
     done = opwright("build", source, "--dtype", "f64", "--dtype", "bool", without_torch=True)
@@ -206,8 +253,8 @@ def test_build_compiles_derived_gradients_too(write: Callable[..., Path]) -> Non
     assert labels == [*own, *(f"{own[0]}: {name}_backward" for name in ("curve", "steps"))]
     script = f"""
 import torch, opwright
-from opwright.toolchain import process
-process.Processes.run = None  # nothing may be compiled any more
+from opwright.toolchain.build import processes
+processes.Processes.run = None  # nothing may be compiled any more
 ops = opwright.load({str(source)!r})
 x, w = (torch.ones(2, dtype=torch.float64, requires_grad=True) for _ in range(2))
 ops.curve(x, w, torch.tensor(True)).sum().backward()
@@ -216,6 +263,7 @@ torch.testing.assert_close(w.grad, x.detach().tanh())
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+@pytest.mark.slow
 def test_build_compiles_every_element_type_and_load_finds_them(write: Callable[..., Path]) -> None:
     source = write(MY_OP.read_text().replace("#include <opwright.h>", ""), "built_by_cli.cpp")
     source.write_text(source.read_text() + f"// {source}\n")  # a text that is in no cache
@@ -232,8 +280,8 @@ def test_build_compiles_every_element_type_and_load_finds_them(write: Callable[.
     assert opwright("build", source, "--dtype", "f32").stdout.count("cached") == 1
     script = f"""
 import torch, opwright
-from opwright.toolchain import process
-process.Processes.run = None  # nothing may be compiled any more
+from opwright.toolchain.build import processes
+processes.Processes.run = None  # nothing may be compiled any more
 ops = opwright.load({str(source)!r})
 for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
     assert ops.my_op(torch.ones(2, dtype=dtype), torch.ones(2, dtype=dtype)).tolist() == [2.0, 2.0]
@@ -271,16 +319,16 @@ def test_build_refuses_a_strange_number_of_jobs(write: Callable[..., Path], monk
 
 
 @pytest.mark.parametrize(
-    ("text", "error"),
+    ("text", "error", "status"),
     [
-        ("int x = ;\n" + PLAIN, "op.cpp:2:9: error:"),
-        ('OPWRIGHT("f(x: f32[N) -> (y: f32[N])")\nvoid f() {}', "op.cpp:2: "),
-        ("", 'there is no OPWRIGHT("...") in it'),
+        ("int x = ;\n" + PLAIN, "op.cpp:2:9: error:", 1),
+        ('OPWRIGHT("f(x: f32[N) -> (y: f32[N])")\nvoid f() {}', "op.cpp:2: ", 2),
+        ("", 'there is no OPWRIGHT("...") in it', 2),
     ],
 )
-def test_an_error_is_a_message_and_status_1(write: Callable[..., Path], text: str, error: str) -> None:
+def test_an_error_is_a_message_and_a_status(write: Callable[..., Path], text: str, error: str, status: int) -> None:
     done = opwright("build", write(text))
-    assert done.returncode == 1
+    assert done.returncode == status
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("opwright: error: ")
     assert error in done.stderr
@@ -298,6 +346,7 @@ def test_a_kernel_that_fails_for_one_element_type_is_told_to_list_its_types(writ
     assert "list its types: where T in (f32, f64)" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["build", "info"])
 def test_a_file_that_cannot_be_read_is_named(command: str, tmp_path: Path) -> None:
     (tmp_path / "folder.cpp").mkdir()
@@ -317,7 +366,7 @@ def test_a_file_that_cannot_be_read_is_named(command: str, tmp_path: Path) -> No
         ("library.so", "library.so: "),
     ):
         done = opwright(command, name, cwd=tmp_path, without_torch=True)
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert "Traceback" not in done.stderr
         assert done.stderr.startswith(f"opwright: error: {error}"), done.stderr
         assert not done.stdout
@@ -333,7 +382,7 @@ def test_a_file_without_permission_is_named(command: str, write: Callable[..., P
     path = write(PLAIN)
     path.chmod(0)
     done = opwright(command, path, prefix=UNPRIVILEGED)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr == f"opwright: error: {path}: can't be read: Permission denied\n"
 
 
@@ -348,22 +397,40 @@ def test_the_demo_without_torch_says_what_to_install() -> None:
 def test_a_check_of_the_demo_that_fails_is_an_error(
     passed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(demo, "_built_ahead", lambda _folder: nullcontext())
     monkeypatch.setattr(demo, "_fresh", lambda *_: 0.1)
     monkeypatch.setattr(demo, "_passes", lambda name, _: [True, True, passed or name != "sigmoid", True])
     monkeypatch.setattr(demo, "_timings", lambda *_: {})
     monkeypatch.setattr(demo, "_times", lambda _: Table())
     monkeypatch.setattr(demo, "plot", lambda *_: None)
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("COLUMNS", "80")
     run = partial(demo.command.main, ["--output", str(tmp_path / "plot.png")], standalone_mode=False)
     if passed:
         run()
     else:
         with pytest.raises(package.OpwrightError, match=r"^a check failed: see NO in the table of operators$"):
             run()
-    assert ("NO" in capsys.readouterr().out) == (not passed)
+    out = capsys.readouterr().out
+    assert ("NO" in out) == (not passed)
+    assert ("opwright new my-op" in out) == passed
+    assert "gradgradcheck" in out
+    assert "lltm_derived" in out  # nothing is cut off
+    assert max(len(line) for line in out.splitlines() if line[:1] in "┏┡│└") <= 80
 
 
-@pytest.mark.slow
+def test_where_the_plot_of_the_demo_goes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert demo._picture(None) == Path("opwright-demo.png")
+    assert demo._picture(tmp_path / "x.png") == tmp_path / "x.png"
+    monkeypatch.setattr(demo, "find_spec", lambda _name: None)
+    assert demo._picture(None) is None
+    with pytest.raises(
+        ModuleNotFoundError, match=r"the plot needs matplotlib\n  likely fix: pip install opwright\[bench\]"
+    ):
+        demo._picture(tmp_path / "x.png")
+
+
+@pytest.mark.exhaustive
 def test_the_demo_shows_the_table_and_writes_the_plot(tmp_path: Path) -> None:
     done = opwright("demo", "--output", tmp_path / "plot.png", "--rounds", 2)
     assert done.returncode == 0, done.stderr
@@ -380,6 +447,7 @@ int work(int n, const double *x, double *y) { return 0; }
 TOTAL = "total(x: f32[n]) -> (sum: f32[])"
 
 
+@pytest.mark.slow
 def test_build_and_info_of_plain_c(tmp_path: Path) -> None:
     source = tmp_path / "plain_cli.c"
     source.write_text(PLAIN_C)
@@ -393,10 +461,34 @@ def test_build_and_info_of_plain_c(tmp_path: Path) -> None:
     assert "plain_cli.c" in second.stdout
     assert "cached" in second.stdout
     refused = opwright("build", source, "--ops", "totals(x: f32[n]) -> (sum: f32[])")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "did you mean total?" in refused.stderr
     refused = opwright("build", source, *ops, "-l", "no_such_library", "-L", str(tmp_path))
     assert "the linker finds no library no_such_library" in refused.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.native
+def test_bundle_writes_what_load_library_opens(write: Callable[..., Path], tmp_path: Path) -> None:
+    source = write(TWO_TYPES, "bundled_by_cli.cpp")
+    done = opwright("bundle", source, "-o", tmp_path / "here.so", "--dtype", "f32")
+    assert done.returncode == 0, done.stderr
+    version = ".".join(torch.__version__.split(".")[:2])
+    assert done.stdout == f"{tmp_path / 'here.so'}: torch.ops.bundled_by_cli (f), for PyTorch {version}\n"
+    script = f"""
+import torch
+torch.ops.load_library({str(tmp_path / "here.so")!r})
+print(torch.ops.bundled_by_cli.f(torch.ones(1)).tolist())
+"""
+    called = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert called.stdout == "[1.0]\n"
+
+
+def test_bundle_of_an_extension_is_refused(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package, "load", lambda *_, **__: sys)
+    run = partial(cli.cli.main, ["bundle", "extension.cpp"], standalone_mode=False)
+    with pytest.raises(package.UnsupportedError, match=r"extension\.cpp includes PyTorch's headers, and is no source"):
+        run()
 
 
 def test_the_examples_of_run_stand_on_lines_of_their_own() -> None:

@@ -12,7 +12,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from opwright.cli import _COMMANDS, COMPLETE, cli, completing
+from opwright.cli import _COMMANDS, COMPLETE, cli, completion
 
 KERNELS = """#include <opwright.h>
 OPWRIGHT("twice(x: T) -> (y: T)")
@@ -52,6 +52,14 @@ def test_commands_and_options() -> None:
     assert plain("doctor", "to") == ["torch"]
     assert plain("completion", "") == ["bash", "zsh", "fish"]
     assert plain("--ver") == ["--version"]
+
+
+def test_checks_and_their_groups() -> None:
+    from opwright.check.checks import all_checks
+
+    names = {name for check in all_checks().values() for name in (check.name, check.group)}
+    assert {*plain("check", "--only", "")} == {*plain("check", "--skip", "")} == names
+    assert "gradcheck" in plain("check", "--only", "gradc")
 
 
 @pytest.mark.parametrize("command", ["check", "bench"])
@@ -123,7 +131,7 @@ def test_words_that_bash_has_split(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", str(position))
         monkeypatch.setenv("COMP_WORDBREAKS", breaks)
-        assert completing.Bash(cli, {}, "opwright", COMPLETE).get_completion_args() == expected
+        assert completion.Bash(cli, {}, "opwright", COMPLETE).get_completion_args() == expected
 
 
 def test_the_script_is_for_the_shell_that_is_used() -> None:

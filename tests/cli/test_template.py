@@ -47,6 +47,7 @@ def test_nvcc_is_taken_where_it_is_there(there: bool, copied: Path, tmp_path: Pa
     assert f"build my_layer.cu --backend {'nvcc' if there else 'emulate'}\n" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_make_builds_what_load_then_finds(copied: Path) -> None:
     done = make(copied, "BACKEND=emulate")
     assert done.returncode == 0, done.stderr
@@ -62,7 +63,7 @@ def test_make_builds_what_load_then_finds(copied: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("nvcc"), reason="no nvcc")
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_make_with_nvcc(copied: Path) -> None:
     done = make(copied, "BACKEND=nvcc")
     assert done.returncode == 0, done.stderr
@@ -70,7 +71,7 @@ def test_make_with_nvcc(copied: Path) -> None:
     assert done.stdout.count("my_layer.cu") >= 3  # the command, and a row for each element type
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_make_test_and_clean(copied: Path) -> None:
     done = make(copied, "test")
     assert done.returncode == 0, done.stdout + done.stderr

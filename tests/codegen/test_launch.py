@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opwright import SourceError
-from opwright.codegen.launch import with_streams
+from opwright.codegen.calls import with_streams
 from opwright.codegen.source import KernelSource
 from opwright.signature import DType
 from opwright.toolchain import Options
@@ -21,6 +21,10 @@ _STREAM = "::opwright::current_stream()"
     [
         ("k<<<g, b>>>(x);", f"k<<<g, b, 0, {_STREAM}>>>(x);"),
         ("k<T><<<g, b,\n 4 * n>>>(x);\n// <<<", f"k<T><<<g, b,\n 4 * n, {_STREAM}>>>(x);\n// <<<"),
+        (
+            "#define BLOCK 256  // as in kernels/*.cu\nk<<<g, b>>>(x);",
+            f"#define BLOCK 256  // as in kernels/*.cu\nk<<<g, b, 0, {_STREAM}>>>(x);",
+        ),
         ("k<<<g, b, 0, s>>>(x); k<<<1, 2>>>();", f"k<<<g, b, 0, s>>>(x); k<<<1, 2, 0, {_STREAM}>>>();"),
         ("#if 0\nk<<<g>>>;\n#endif\nint π = 1 << 3;", "#if 0\nk<<<g>>>;\n#endif\nint π = 1 << 3;"),
         ("no launch", "no launch"),

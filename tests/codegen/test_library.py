@@ -119,14 +119,14 @@ def test_a_host_of_another_version_gets_nothing(library: Path) -> None:
     ],
 )
 def test_what_the_runtime_refuses_by_name(tmp_path: Path, text: str, message: str) -> None:
-    from opwright.runtime.registry import started
-    from opwright.toolchain.flags import header_dir
+    from opwright.runtime.register.kernels import started_runtime
+    from opwright.toolchain.compilers.flags import header_dir
 
     path = tmp_path / "other.so"
     command = ["cc", "-x", "c", "-shared", "-fPIC", f"-I{header_dir()}", "-", "-o", str(path)]
     subprocess.run(command, input=text, text=True, check=True)
     with pytest.raises(OpwrightError, match=rf"{re.escape(str(path))} {message}"):
-        started().open(str(path))
+        started_runtime().open(str(path))
 
 
 def test_c_elements_of_every_type(tmp_path: Path) -> None:

@@ -123,11 +123,13 @@ def same(op: Callable[..., object], reference: Callable[..., object], inputs: li
     torch.testing.assert_close(derivatives(got, inputs), derivatives(expected, inputs))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_parameters_may_have_the_names_of_generated_code(ops: Operators) -> None:
     inputs = [leaf(3, seed=k) for k in range(len(_NAMES))]
     same(ops.named, lambda *v: sum(x * x for x in v) * v[_NAMES.index("a")], inputs)
 
 
+@pytest.mark.slow
 def test_names_that_tell_of_optional_arguments(ops: Operators) -> None:
     x, w, on = leaf(4), leaf(4, seed=1), torch.tensor([True, False, True, False])
     k, index = torch.arange(4), torch.arange(4) - 2
@@ -148,6 +150,7 @@ def test_an_operator_named_as_its_result(ops: Operators) -> None:
     same(ops.c, torch.mul, [leaf(3), leaf(2, 3, seed=1)])
 
 
+@pytest.mark.slow
 def test_functions_of_the_authors_own(ops: Operators) -> None:
     x = leaf(5)
     same(lambda x: ops.helped(x, 0.5), lambda x: 2 * x * x, [x])
@@ -174,6 +177,7 @@ def test_a_loop_that_each_element_leaves_by_itself(ops: Operators) -> None:
     same(lambda x: ops.loops(x, n), reference, [x])
 
 
+@pytest.mark.slow
 def test_thirty_inputs_and_thirty_results(ops: Operators) -> None:
     inputs = [leaf(2, seed=k) for k in range(30)]
     value = ops.wide(*inputs)
@@ -220,6 +224,7 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> Operators:
     return opwright.load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_halves_are_computed_as_float_and_rounded_once(typed: Operators, dtype: torch.dtype) -> None:
     short = leaf(1000).detach().to(dtype).requires_grad_()
@@ -251,6 +256,7 @@ def test_a_float_beside_a_double(typed: Operators) -> None:
     torch.testing.assert_close(second, ((2 * y).float(), 2 * x.double() + 2 * y))
 
 
+@pytest.mark.slow
 def test_whole_numbers_have_no_derivatives(typed: Operators) -> None:
     n, ones = torch.arange(4, dtype=torch.int32), torch.ones(4, dtype=torch.float64)
     z, m = typed.counted(n, ones, n)
@@ -273,6 +279,7 @@ def test_whole_numbers_have_no_derivatives(typed: Operators) -> None:
     assert not by_y.any()
 
 
+@pytest.mark.slow
 def test_scalars_that_do_not_fit(typed: Operators) -> None:
     x = torch.arange(3)
     assert typed.shifted(x, -2, True).tolist() == [-2, -1, 0]

@@ -12,8 +12,8 @@ import pytest
 from opwright.codegen.source import KernelSource
 from opwright.signature import DType
 from opwright.toolchain import Options
-from opwright.toolchain.compiler import Compiler, find_compiler
-from opwright.toolchain.flags import compile_flags
+from opwright.toolchain.compilers.compiler import Compiler, find_compiler
+from opwright.toolchain.compilers.flags import compile_flags
 
 _EXAMPLES = Path(__file__).parents[2] / "examples"
 _LOOP = "#pragma GCC ivdep\n"
@@ -65,6 +65,7 @@ def _derived() -> list[tuple[str, str]]:
     return [("activations/activations.cpp", name) for name in names] + [("lltm/lltm_derived.cpp", "lltm_derived")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "operator"), _derived())
 def test_first_backward(vectorized: Callable[[str], set[int]], name: str, operator: str) -> None:
     known = source(name)

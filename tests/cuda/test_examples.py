@@ -11,13 +11,14 @@ from opwright.codegen.source import KernelSource
 from opwright.cuda.nvcc import Nvcc
 from opwright.cuda.nvrtc import Nvrtc
 from opwright.signature import DType
-from opwright.toolchain import Options, ptxas
+from opwright.toolchain import Options
+from opwright.toolchain.messages import ptxas
 
 FOLDER = Path(__file__).parent.parent.parent / "examples"
 OURS = re.compile(r"^OPWRIGHT\(", re.MULTILINE)
 # Those with marks, not those that are extensions of PyTorch; of C++, those whose pointwise operators have CUDA kernels.
 CUDA = sorted(path.relative_to(FOLDER) for path in FOLDER.glob("*/*.cu") if OURS.search(path.read_text()))
-POINTWISE = [Path("quantize/quantize.cpp"), pytest.param(Path("lltm/lltm_derived.cpp"), marks=pytest.mark.slow)]
+POINTWISE = [Path("quantize/quantize.cpp"), pytest.param(Path("lltm/lltm_derived.cpp"), marks=pytest.mark.exhaustive)]
 BACKENDS: dict[str, Nvcc | Nvrtc] = {"nvcc": Nvcc(), "nvrtc": Nvrtc(("--ptxas-options=-v",))}
 # Two tiles of 16 rows of 17 numbers; a number of each of 8 warps, in softmax for each of two reductions; two tables of
 # 8 rows of 32.
@@ -46,12 +47,13 @@ def compiled(path: Path, backend: str, dtype: DType) -> list[ptxas.Usage]:
     return list(ptxas.usage((built.path.parent / "build.log").read_text()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     ("architectures", "dtype"),
     [
         pytest.param("9.0", DType.F32, id="sm_90-f32"),
-        pytest.param("7.5;8.0;8.6;8.9;9.0;10.0;12.0", DType.BF16, id="every-bf16", marks=pytest.mark.slow),
+        pytest.param("7.5;8.0;8.6;8.9;9.0;10.0;12.0", DType.BF16, id="every-bf16", marks=pytest.mark.exhaustive),
     ],
 )
 @pytest.mark.parametrize("path", [*CUDA, *POINTWISE], ids=str)

@@ -16,9 +16,8 @@ import torch
 
 import opwright
 from opwright import ArgumentError, CompileError, SourceError, ToolchainError, UnsupportedError
-from opwright.codegen.backends import find_backend
 from opwright.codegen.source import KernelSource
-from opwright.cuda import backend
+from opwright.cuda import find_backend
 from opwright.runtime import abi
 from opwright.signature import DType
 from opwright.toolchain import Options
@@ -42,18 +41,19 @@ def test_a_pair_is_one_operator_and_its_emulated_twin_has_a_namespace_of_its_own
     for name, each in (("rounding", ops), ("rounding_emulated", twin)):
         assert each.round is getattr(torch.ops, name).round.default
         torch.testing.assert_close(each.round(x), (x >= 0.5).double(), rtol=0, atol=0)
-    assert ops._registered["round"].kernel.devices == {"cpu", "cuda"}
-    assert twin._registered["round"].kernel.devices == {"cpu"}
+    assert ops.__loaded__.registered["round"].kernel.devices == {"cpu", "cuda"}
+    assert twin.__loaded__.registered["round"].kernel.devices == {"cpu"}
     assert list(ops) == list(twin) == ["round"]
 
 
 def test_a_cuda_source_alone_serves_cuda_alone(write: Write) -> None:
     ops = opwright.load(write(CUDA, "only_on_cuda.cu"))
-    assert ops._registered["round"].kernel.devices == {"cuda"}
+    assert ops.__loaded__.registered["round"].kernel.devices == {"cuda"}
     with pytest.raises(ArgumentError, match=r"(?s)x is on cpu, but this operator has kernels for cuda only.*emulate"):
         ops.round(torch.rand(3))
 
 
+@pytest.mark.slow
 def test_an_edit_of_an_emulated_source_is_run(write: Write) -> None:
     path = write(CUDA, "edited_on_cuda.cu")
     ops = opwright.load(path, backend="emulate")
@@ -136,6 +136,7 @@ def by_nvcc(tmp_path_factory: pytest.TempPathFactory) -> KernelSource:
     return KernelSource(path, Options(), backend=find_backend("nvcc"))
 
 
+@pytest.mark.slow
 def test_nvcc_compiles_it_and_the_library_loads_without_a_gpu(by_nvcc: KernelSource) -> None:
     rows = _rows(by_nvcc.library({"T": DType.F32}, device="cuda"))
     assert list(rows) == [("round", "T=f32", "cuda"), ("axpy", "T=f32", "cuda")]
@@ -143,6 +144,7 @@ def test_nvcc_compiles_it_and_the_library_loads_without_a_gpu(by_nvcc: KernelSou
     assert [name for name, *_ in rows] == ["reverse", "transpose", "rowsum", "dropped", "shape_of", "filled"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 @pytest.mark.parametrize("name", ["round", "axpy"])
 def test_a_call_without_a_gpu_says_so(name: str, by_nvcc: KernelSource) -> None:
@@ -168,7 +170,8 @@ def _rows(path: str) -> dict[tuple[str, str, str], int]:
     table.restype = ctypes.POINTER(abi.LibraryTable)
     found = table(ctypes.byref(host)).contents
     _KEPT.append(host)
-    return {row.names: row.entry for row in (found.kernels[i] for i in range(found.count))}
+    rows = [found.kernels[i] for i in range(found.count)]
+    return {(row.name.decode(), row.instance.decode(), row.device.decode()): row.entry for row in rows}
 
 
 _KEPT: list[abi.Host] = []
@@ -176,20 +179,20 @@ _KEPT: list[abi.Host] = []
 
 
 def test_backends_by_name(monkeypatch: pytest.MonkeyPatch, write: Write) -> None:
-    assert backend("emulate").name == "emulate"
-    assert backend("emulate").device == "cpu"
+    assert find_backend("emulate").name == "emulate"
+    assert find_backend("emulate").device == "cpu"
     with pytest.raises(ToolchainError, match=r"backend='cuda' names no back end .* expected one of 'nvcc', 'nvrtc'"):
-        backend("cuda")
-    monkeypatch.setattr("opwright.cuda._made", _Missing)
+        find_backend("cuda")
+    monkeypatch.setattr("opwright.cuda._create_backend", _Missing)
     with pytest.raises(ToolchainError) as error:
-        backend()
+        find_backend()
     assert str(error.value) == (
         "nothing here can compile CUDA code\n  nvcc: there is no nvcc\n      likely fix: install it\n"
         "  nvrtc: there is no nvrtc\n      likely fix: install it\n"
         '  likely fix: install one of them; or run the kernels on the CPU: load(..., backend="emulate")'
     )
     with pytest.raises(ToolchainError, match="the back end 'nvrtc' can't be used here: there is no nvrtc"):
-        backend("nvrtc")
+        find_backend("nvrtc")
     for wrong in (3, opwright.emulate, type(opwright.emulate())):
         with pytest.raises(TypeError, match=r"^backend=.*, expected 'nvcc', 'nvrtc', 'emulate' or a back end, as opwr"):
             opwright.load(write(CUDA, "no_backend.cu"), backend=wrong)  # type: ignore[arg-type] # what is tested
@@ -237,6 +240,7 @@ def test_opwright_build_compiles_cuda_sources(write: Write) -> None:
     assert "T=f32" not in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nvcc", "emulate"])
 def test_cudas_own_halves(name: str, write: Write) -> None:
     if problem := _problem(name):
@@ -266,7 +270,7 @@ def _problem(name: str) -> str:
 def test_emulated_operators_are_pickled_by_their_sources(write: Write) -> None:
     ops = opwright.load(write(CUDA, "pickled_on_cuda.cu"), backend="emulate")
     assert pickle.loads(pickle.dumps(ops)) is ops  # noqa: S301 - our own
-    restored, (kept, namespace, options, chosen) = ops.__reduce__()
+    restored, (kept, namespace, options, chosen, _) = ops.__reduce__()
     assert namespace == "pickled_on_cuda_emulated"
     assert chosen == find_backend("emulate")
     assert restored(kept, namespace, options, chosen) is ops

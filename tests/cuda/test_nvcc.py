@@ -14,7 +14,8 @@ import pytest
 from opwright.codegen.backends import CudaText
 from opwright.cuda.nvcc import Nvcc
 from opwright.errors import CompileError
-from opwright.toolchain import Options, line_directive, ptxas
+from opwright.toolchain import Options, line_directive
+from opwright.toolchain.messages import ptxas
 
 pytestmark = pytest.mark.skipif(bool(Nvcc().missing()), reason="there is no nvcc")
 
@@ -56,6 +57,7 @@ def text(tmp_path: Path) -> Text:
     return of
 
 
+@pytest.mark.slow
 def test_a_library_needs_no_file_of_the_toolkit_and_no_gpu(text: Text, tmp_path: Path) -> None:
     source = text(SOURCE)
     (tmp_path / "scale.h").write_text("#define SCALE 2\n")
@@ -86,7 +88,7 @@ def _has_gpu() -> bool:
         return False
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_registers_of_every_generation(text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "7.5;8.0;9.0;10.0;12.0+PTX")
     source = text(
@@ -170,11 +172,12 @@ __global__ void k(int *x) { x[0] = elsewhere(3); }
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
         *(pytest.param(*each, id=name) for name, each in ERRORS.items()),
-        *(pytest.param(*each, id=name, marks=pytest.mark.slow) for name, each in RARER_ERRORS.items()),
+        *(pytest.param(*each, id=name, marks=pytest.mark.exhaustive) for name, each in RARER_ERRORS.items()),
     ],
 )
 def test_errors_name_the_authors_line(text: Text, tmp_path: Path, source: str, expected: str) -> None:
@@ -188,6 +191,7 @@ def test_errors_name_the_authors_line(text: Text, tmp_path: Path, source: str, e
     assert "opwright.cu" not in str(caught.value).partition("full log")[0]
 
 
+@pytest.mark.slow
 def test_words_for_both_compilers(text: Text) -> None:
     source = text(
         "#if !defined(A) || !defined(B) || !defined(_OPENMP) || !defined(__FAST_MATH__)\n#error words\n#endif\n"

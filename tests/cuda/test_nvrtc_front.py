@@ -42,7 +42,7 @@ abi = types.SimpleNamespace(**runpy.run_path({abi.__file__!r}))
 host = abi.Host(size=ctypes.sizeof(abi.Host), abi_version=abi.VERSION)
 kernels.opwright_library.restype = ctypes.POINTER(abi.LibraryTable)
 table = kernels.opwright_library(ctypes.byref(host)).contents
-rows = {{row.names[0]: row.entry for row in (table.kernels[i] for i in range(table.count))}}
+rows = {{row.name.decode(): row.entry for row in (table.kernels[i] for i in range(table.count))}}
 failed, took = [], ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
 fail = took(lambda _, text, __: failed.append(text.decode()))
 
@@ -101,7 +101,7 @@ def _architectures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def library(ops: opwright.Operators, name: str, wanted: int = 0, **types: DType) -> Path:
-    return Path(ops._registered[name].kernel.provider.library(types, wanted, device="cuda"))
+    return Path(ops.__loaded__.registered[name].kernel.provider.library(types, wanted, device="cuda"))
 
 
 def launch(said: tuple[int, list[str], list[str]]) -> Launch:
@@ -122,6 +122,7 @@ def unpacked(format_: str, arguments: Iterable[bytes]) -> tuple[Any, ...]:
     return struct.unpack("<" + format_, b"".join(arguments))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", ["75", "90", "120"])
 def test_caffes_words_on_each_card(card: str, loaded: opwright.Operators, play: Play) -> None:
     script = f'{sizes(4, 8, 8)}call("round", [(0x1000, [3, 400], 6), (0x2000, [3, 400], 6)])'
@@ -133,6 +134,7 @@ def test_caffes_words_on_each_card(card: str, loaded: opwright.Operators, play: 
     assert unpacked("iqq", found.arguments) == (1200, 0x1000, 0x2000)
 
 
+@pytest.mark.slow
 def test_a_launch_in_the_signature_with_pointers_by_name(loaded: opwright.Operators, play: Play) -> None:
     tensors = [(address, [130], 6) for address in (0x1000, 0x2000, 0x3000)]
     script = f'{sizes(4, 8, 8, 8, 8)}call("axpy", {tensors}, [2.5], [130])'
@@ -163,20 +165,21 @@ def test_a_kernel_with_random_numbers(loaded: opwright.Operators, play: Play) ->
     assert unpacked("qqQQ", found.arguments) == (0x1000, 0x2000, 0x1234567890, 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "wanted", "dtype"),
     [
         ("bent", 0, "f32"),
         ("bent_backward", 3, "f32"),
-        pytest.param("bent_backward_backward", 7, "f32", marks=pytest.mark.slow),
-        pytest.param("bent", 0, "f16", marks=pytest.mark.slow),
-        pytest.param("bent_backward", 3, "bf16", marks=pytest.mark.slow),
+        pytest.param("bent_backward_backward", 7, "f32", marks=pytest.mark.exhaustive),
+        pytest.param("bent", 0, "f16", marks=pytest.mark.exhaustive),
+        pytest.param("bent_backward", 3, "bf16", marks=pytest.mark.exhaustive),
     ],
 )
 def test_pointwise_operators_and_their_derivatives(
     name: str, wanted: int, dtype: str, pointwise: opwright.Operators, play: Play
 ) -> None:
-    signature = pointwise._registered[name].kernel.signature
+    signature = pointwise.__loaded__.registered[name].kernel.signature
     count = len(signature.tensors + signature.results)
     tensors = [(0x1000 * (i + 1), [1000, 3], NUMBERS[dtype]) for i in range(count)]
     script = f'{sizes(4)}call("{name}", {tensors}, [0.25])'
@@ -200,14 +203,16 @@ def test_what_is_said_without_a_gpu(loaded: opwright.Operators, pointwise: opwri
     assert loaded.round(torch.empty(3, device="meta")).shape == (3,)
 
 
+@pytest.mark.slow
 def test_the_cpu_has_its_own_kernel_beside_it(pointwise: opwright.Operators, write: Write) -> None:
     ops = opwright.load(write(CPU, "round_of_two.cpp"), write(CUDA, "round_of_two.cu"), backend="nvrtc")
-    assert ops._registered["round"].kernel.devices == {"cpu", "cuda"}
+    assert ops.__loaded__.registered["round"].kernel.devices == {"cpu", "cuda"}
     assert ops.round(torch.tensor([0.2, 0.5])).tolist() == [0, 1]
     x, w = torch.randn(2, 5, 3, dtype=torch.float64, requires_grad=True).unbind()
     assert torch.autograd.gradgradcheck(pointwise.bent, (x, w))
 
 
+@pytest.mark.slow
 def test_opwright_build_compiles_every_kind(needs_nvrtc: None, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.0")
     files = [str(write(text, name)) for text, name in ((CUDA, "built.cu"), (POINTWISE, "bent.cpp"))]

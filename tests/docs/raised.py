@@ -2,7 +2,8 @@
 
 A quoted text has `...` for what differs from case to case. It has to lie within one message: a string of Python's,
 f-strings and sums of strings with a gap for each value; or the strings of one statement in C++. What is put together
-from several messages is whole only where tests/test_messages.py, and those of its name, compare it with what is raised.
+from several messages is whole only where tests/messages, or a package's test_messages.py, compares it with what is
+raised.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from opwright import _version
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/opwright"
@@ -36,7 +39,8 @@ def messages() -> tuple[str, ...]:
 
 
 def _of_python() -> Iterator[str]:
-    for file in (*SOURCE.rglob("*.py"), *ROOT.glob("tests/**/test_messages.py")):
+    tests = (*ROOT.glob("tests/messages/*.py"), *ROOT.glob("tests/**/test_messages.py"))
+    for file in (*SOURCE.rglob("*.py"), *tests):
         if not file.is_relative_to(SOURCE / _ELSEWHERE):
             tree = ast.parse(file.read_text())
             documentation = {id(text) for node in ast.walk(tree) if (text := _documentation(node))}
@@ -59,6 +63,8 @@ def _flat(node: ast.AST) -> str:
         return node.value
     if isinstance(node, ast.JoinedStr):
         return "".join(_flat(value) for value in node.values)
+    if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Name):
+        return getattr(_version, node.value.id, GAP)  # a version that Opwright names
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return _flat(node.left) + _flat(node.right)
     return GAP

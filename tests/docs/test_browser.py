@@ -9,7 +9,7 @@ import pytest
 from tests.docs.browser import look, programs, search
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.exhaustive,
     pytest.mark.skipif(not programs(), reason="needs Chromium and its driver (apt: chromium chromium-driver)"),
 ]
 PAGE = '<!DOCTYPE html><meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'

@@ -11,6 +11,7 @@ import pytest
 from tests.docs.raised import ROOT, is_raised
 
 INDEX = ROOT / "docs/how_to/index.md"
+PAGES = [page for page in sorted(INDEX.parent.glob("*.md")) if page != INDEX]
 _ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+) \|$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _QUOTED = re.compile(r"`([^`]+)`")
@@ -37,6 +38,15 @@ def test_there_are_twenty() -> None:
     assert [each.number for each in COMPLAINTS] == list(range(1, 21))
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_for_a_task_begins_with_the_problem(page: Path) -> None:
+    """In sentences: a table or code alone doesn't tell a reader whether the page is for them."""
+    beginning = page.read_text().split("\n\n")[1]
+    assert not re.match(r"\||```|- |#", beginning), beginning
+    assert beginning.rstrip().endswith((".", ":")), beginning
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("complaint", COMPLAINTS, ids=lambda each: str(each.number))
 def test_a_complaint_is_answered(complaint: Complaint) -> None:
     """By a page, or by an error; both, where both are given."""
@@ -53,6 +63,7 @@ def test_a_complaint_is_answered(complaint: Complaint) -> None:
         assert is_raised(text), text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["has no gradient: there is none", "... has no ... gradients", "...", "building (once)x"]
 )

@@ -14,6 +14,7 @@ def selector(page: Path) -> dict[str, str]:
     return {language: link for link, language in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "language"), [("1", "en"), ("1.ko", "ko"), ("index.zh", "zh")])
 def test_a_page_says_its_language(translated: Path, page: str, language: str) -> None:
     assert f'<html lang="{language}"' in (translated / f"tutorial/{page}.html").read_text()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from opwright.packaging.spelling import EXAMPLE, described
+from opwright.packaging.config import EXAMPLE, described
 from opwright.scaffold import new
 from tests.packaging.conftest import run
 from tests.scaffold.test_projects import make, python
@@ -19,6 +19,7 @@ from tests.test_docs import ROOT, blocks, write_files
 __all__ = ["python"]  # a fixture
 
 
+@pytest.mark.slow
 def test_the_page_on_packages_describes_one_that_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = ROOT / "docs/packaging.md"
     write_files(page, tmp_path)
@@ -41,11 +42,11 @@ def test_the_page_on_packages_describes_one_that_is_built(tmp_path: Path, monkey
 
 def test_the_line_that_names_a_library_is_the_same_everywhere() -> None:
     line = described(EXAMPLE, "pyproject.toml")  # as messages have it
-    for page in ("README.md", "docs/packaging.md"):
+    for page in ("docs/deployment.md", "docs/packaging.md"):
         assert f"[tool.opwright.libraries]\n{line}\n" in (ROOT / page).read_text(), page
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.native
 def test_the_project_of_the_tutorial(python: Path, tmp_path: Path) -> None:
     page = ROOT / "docs/tutorial/8_packaging.md"

@@ -12,7 +12,7 @@ import pytest
 
 import opwright
 from opwright import errors
-from opwright.check.registry import all_checks
+from opwright.check.checks import all_checks
 from opwright.cli import cli
 from opwright.doctor.environment import OTHERS, OURS
 
@@ -49,6 +49,7 @@ def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Com
             yield from commands(found, f"{name} {below}")
 
 
+@pytest.mark.slow
 @on("commands")
 def test_every_command_and_option(text: str) -> None:
     found = dict(commands(cli, "opwright"))
@@ -59,6 +60,7 @@ def test_every_command_and_option(text: str) -> None:
             assert isinstance(option, click.Argument) or option.opts[0] in words(text), (name, option.opts)
 
 
+@pytest.mark.slow
 @on("headers")
 def test_every_header(text: str) -> None:
     for path in (HEADERS / "opwright").glob("**/*.h"):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.docs.links import broken
+from tools.site import repository
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.relative_to(ROOT / "docs") for path in (ROOT / "docs").glob("**/*.md"))
@@ -24,8 +26,29 @@ def test_the_examples_and_their_sources_are_in_the_site(site: Path) -> None:
     assert "OPWRIGHT" in (site / "files/examples/sigmoid/sigmoid.cpp.html").read_text()
 
 
+@pytest.mark.slow
 def test_no_link_leads_nowhere(site: Path) -> None:
     assert not broken(site)
+
+
+def test_records_are_not_found_by_the_search(site: Path) -> None:
+    index = json.loads((site / "search/search_index.json").read_text())
+    found = {entry["location"].partition("#")[0] for entry in index["docs"]}
+    assert {"signature_to_cpp.html", "reference/notation.html"} <= found
+    assert not {"changelog.html", "decisions.html"} & found
+
+
+def test_links_lead_somewhere_in_the_repository_too() -> None:
+    """As a host of repositories shows the files: what only the site has, such as the reference, isn't there."""
+    texts = [ROOT / path for path in (*repository.PAGES, *(f"docs/{page}" for page in PAGES))]
+    texts += (ROOT / "examples").glob("**/*.md")
+    dead = [
+        f"{path.relative_to(ROOT)}: {link['path']}"
+        for path in texts
+        for link in repository.LINK.finditer(path.read_text())
+        if link["path"] and not (path.parent / link["path"]).exists()
+    ]
+    assert not dead
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:

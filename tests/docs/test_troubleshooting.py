@@ -10,10 +10,10 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from opwright.aten import explain
-from opwright.aten.installed import Torch
+from opwright.aten import error_hints
+from opwright.aten.pytorch import Torch
 from opwright.errors import CompileError
-from opwright.toolchain import diagnostics
+from opwright.toolchain.messages import failures, loaders
 from tests.docs.raised import ROOT, is_raised
 
 PAGE = ROOT / "docs/troubleshooting.md"
@@ -54,8 +54,8 @@ def test_a_text_of_ours_is_raised(text: str) -> None:
 
 def advice(text: str) -> str:
     """What is said of a compiler's text: of one that failed to build a kernel, or an extension."""
-    said = diagnostics._advice(text, 1)
-    return said or str(explain.compile_error(CompileError(f"{text}\nfull log: x"), TORCH))
+    said = failures.advice(text, 1)
+    return said or str(error_hints.compile_error(CompileError(f"{text}\nfull log: x"), TORCH))
 
 
 @pytest.mark.parametrize("text", of("compiler"))
@@ -66,7 +66,7 @@ def test_the_cause_of_a_compilers_text_is_known(text: str) -> None:
 @pytest.mark.parametrize("text", of("loader"))
 def test_the_cause_of_a_loaders_text_is_known(text: str) -> None:
     said = text.replace("...", "/x.so")
-    assert diagnostics.loading_problem(said) or explain.import_problem("x", said, str, TORCH)
+    assert loaders.loading_problem(said) or error_hints.import_problem("x", said, str, TORCH)
 
 
 def overwritten_after_saving() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from opwright.doctor import Finding
-from opwright.doctor.pytorch_facts import TorchFacts
+from opwright.doctor.pytorch import TorchFacts
 
 Found = dict[str, list[Finding]]
 Look = Callable[..., Found]

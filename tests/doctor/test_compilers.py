@@ -76,6 +76,7 @@ def test_no_linker(look: Look, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert the(look("compilers"), "C++ compiles and links").state == "wrong"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", HANGING)
 def test_a_hanging_compiler(when: str, look: Look, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("opwright.doctor.compilers._SECONDS", 1.5)

@@ -18,9 +18,9 @@ from click.testing import CliRunner
 import opwright
 from opwright import doctor
 from opwright.cli import cli
-from opwright.doctor import SECTIONS, Report, Section, asking, examine
+from opwright.doctor import SECTIONS, Report, Section, examine, subprocesses
 from opwright.doctor.environment import OURS
-from opwright.doctor.model import Finding
+from opwright.doctor.findings import Finding
 
 FINE = Report((Section("system", (Finding("Python", "ok", "3.11"), Finding("x", "note", "y", "z"))),))
 BROKEN = Report((*FINE.sections, Section("cache", (Finding("folder", "wrong", "it is gone", "make it"),))))
@@ -33,6 +33,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_whole_of_this_machine_as_json() -> None:
     started = time.monotonic()
     done = run("--json")
@@ -87,9 +88,9 @@ def test_everything_broken_at_once_is_a_report_and_no_traceback(tmp_path: Path) 
 
 
 def test_a_table_for_a_person(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from opwright.cli import findings
+    from opwright.cli import console
 
-    findings._show_table(BROKEN, "all is well")
+    console._show_table(BROKEN, "all is well")
     shown = capsys.readouterr().out
     assert [line.split() for line in shown.splitlines()] == [
         ["system"],
@@ -120,7 +121,7 @@ def test_an_examination_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch)
         raise ZeroDivisionError("mine")
 
     monkeypatch.setattr(doctor, "_examinations", lambda: {"ninja": fail, "system": lambda: time.sleep(30)})
-    monkeypatch.setattr(doctor, "_PATIENCE", 0.2)
+    monkeypatch.setattr(doctor, "_TIMEOUT", 0.2)
     first, second = examine(["ninja", "system"]).wrong
     assert first[1].text == "the examination doesn't end: no answer within 0.2 seconds"
     assert second[1].text == "the examination itself failed: ZeroDivisionError: mine"
@@ -128,16 +129,16 @@ def test_an_examination_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_program_that_leaves_others_running_is_not_waited_for() -> None:
     started = time.monotonic()
-    answer = asking.ask(["sh", "-c", "sleep 30 & echo started"], seconds=1)
+    answer = subprocesses.ask(["sh", "-c", "sleep 30 & echo started"], seconds=1)
     assert time.monotonic() - started < 10
     assert answer.problem == "it didn't answer within 1 seconds"
-    assert asking.ask(["/nowhere/program"]).problem == "it can't be started: No such file or directory"
+    assert subprocesses.ask(["/nowhere/program"]).problem == "it can't be started: No such file or directory"
 
 
 def test_what_is_asked_for_twice_is_found_out_once() -> None:
     numbers = itertools.count()
-    once = asking.Once(lambda: next(numbers))
-    assert (once.get(), once.get()) == (0, 0)
+    once = subprocesses.once(lambda: next(numbers))
+    assert (once(), once()) == (0, 0)
 
 
 def test_every_variable_of_ours_is_known() -> None:

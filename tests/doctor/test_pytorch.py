@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from opwright.doctor import pytorch, tools
-from opwright.doctor.pytorch_facts import TorchFacts, torch_facts
+from opwright.doctor import pytorch
+from opwright.doctor.pytorch import TorchFacts, torch_facts
 from tests.doctor.findings import TORCH, Look, only, the
 
 
@@ -25,6 +25,7 @@ def test_torch_is_missing(look: Look, monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert found.fix.startswith("pip install opwright[torch]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -41,7 +42,7 @@ def test_torch_is_missing(look: Look, monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_a_torch_that_cannot_be_imported(
     text: str, says: str, look: Look, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("opwright.doctor.pytorch_facts.SECONDS", 2.0)
+    monkeypatch.setattr("opwright.doctor.pytorch.SECONDS", 2.0)
     fake_torch(tmp_path, text, monkeypatch)
     found = the(look("torch"), "import")
     assert found.state == "wrong"
@@ -50,34 +51,35 @@ def test_a_torch_that_cannot_be_imported(
 
 
 def test_torch_is_too_old() -> None:
-    found = only(pytorch.examine(TORCH._replace(version="2.9.1+cu128")), "version")
+    found = only(pytorch.examine_pytorch(TORCH._replace(version="2.9.1+cu128")), "version")
     assert (found.state, found.text) == (
         "wrong",
         "PyTorch 2.9.1+cu128 in /somewhere/torch is too old, expected 2.10 or newer",
     )
     assert found.fix == 'pip install "torch>=2.10"'
-    assert only(pytorch.examine(TORCH._replace(version="2.10.0a0+git1")), "version").state == "ok"
+    assert only(pytorch.examine_pytorch(TORCH._replace(version="2.10.0a0+git1")), "version").state == "ok"
 
 
 def test_torch_without_headers(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
-    found = only(pytorch.examine(TORCH._replace(file=str(tmp_path / "__init__.py"))), "files")
+    found = only(pytorch.examine_pytorch(TORCH._replace(file=str(tmp_path / "__init__.py"))), "files")
     assert found.state == "wrong"
     assert found.text.startswith(f"PyTorch's headers and C10 headers are missing below {tmp_path}")
 
 
 def test_an_old_abi_is_noted() -> None:
-    found = only(pytorch.examine(TORCH._replace(cxx11_abi=False)), "C++ ABI")
+    found = only(pytorch.examine_pytorch(TORCH._replace(cxx11_abi=False)), "C++ ABI")
     assert (found.state, "-D_GLIBCXX_USE_CXX11_ABI=0" in found.fix) == ("note", True)
 
 
+@pytest.mark.slow
 def test_the_real_torch() -> None:
     import torch
 
     facts = torch_facts()
     assert (facts.problem, facts.version, facts.file) == ("", torch.__version__, torch.__file__)
     assert facts.compiler
-    assert not [finding for finding in pytorch.examine(facts) if finding.state == "wrong"]
+    assert not [finding for finding in pytorch.examine_pytorch(facts) if finding.state == "wrong"]
 
 
 @pytest.mark.parametrize(
@@ -93,5 +95,5 @@ def test_the_real_torch() -> None:
 )
 def test_the_runtime(facts: TorchFacts, asked: str, state: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPWRIGHT_RUNTIME", asked)
-    (found,) = tools.runtime(facts)
+    (found,) = pytorch.examine_runtime(facts)
     assert (found.state, text in found.text) == (state, True), found

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from opwright.toolchain import Built, Unit, build, cache, include_line
-from opwright.toolchain.scratch import MARK
+import opwright
+from opwright.toolchain import Built, Unit, build, include_line
+from opwright.toolchain.cache.scratch import MARK
 
 _VARIABLES = (
     *("CC", "CXX", "MAX_JOBS", "OPWRIGHT_LAUNCHER", "OPWRIGHT_COMPILE_TIMEOUT", "OPWRIGHT_COMPILE_COMMANDS"),
@@ -48,7 +49,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable in _VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
-    monkeypatch.setenv("PYTHONPATH", str(Path(cache.__file__).parents[2]))
+    monkeypatch.setenv("PYTHONPATH", str(Path(opwright.__file__).parents[1]))
     return tmp_path / "extensions" / "opwright"
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from opwright.toolchain import Built, upkeep
-from opwright.toolchain import cache as cache_module
+from opwright.toolchain import Built
+from opwright.toolchain.cache import eviction, store
 
 Compiled = Callable[..., Built]
 DAY = 24 * 3600.0
-build_module = importlib.import_module("opwright.toolchain.build")  # not the function of that name
+build_module = importlib.import_module("opwright.toolchain.build.builder")
 
 
 @pytest.fixture
@@ -96,14 +96,14 @@ def test_an_edit_after_the_clock_was_set_back(
     edited: Callable[[str], int], shift: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hour_ago = time.time() - 3600
-    before = build_module._unless_removed
+    before = build_module._run_unless_removed
 
     def run(compilation: object) -> object:
         found = before(compilation)
         shift(-3600)
         return found
 
-    monkeypatch.setattr(build_module, "_unless_removed", run)
+    monkeypatch.setattr(build_module, "_run_unless_removed", run)
     assert edited(f"@{hour_ago + 0.2:.3f}") == 2
 
 
@@ -132,6 +132,6 @@ def test_what_was_used_is_known_whatever_the_clock_says(
         os.utime(each, (time.time() + ahead - 2 * DAY,) * 2)
     assert compiled(source).cached
     assert abs(path.stat().st_mtime - time.time()) < 600
-    assert upkeep.entries(root)[-1].path == path.parent or ahead > 0
-    cache_module.Cache(root).prune(path.parent)
+    assert eviction.entries(root)[-1].path == path.parent or ahead > 0
+    store.Cache(root).prune(path.parent)
     assert path.exists()

@@ -65,7 +65,8 @@ def test_one_that_crashes(signal: str, number: int, fix: str, failing: Callable[
 def test_one_that_says_it_succeeded(body: str, what: str, failing: Callable[[str], str], tmp_path: Path) -> None:
     text = failing(body)
     assert re.match(rf"{tmp_path / 'op.cpp'}: error: g\+\+ reported success, but .*{what}\n  likely fix: ", text), text
-    assert "\ncommand: " in text
+    log = Path(re.findall(r"^full log: (.*)$", text, re.MULTILINE)[0])
+    assert "\ncommand: " in log.read_text()
 
 
 def test_one_that_goes_on_writing_is_stopped(
@@ -121,7 +122,7 @@ def test_one_that_prints_ten_megabytes_of_errors(failing: Callable[[str], str]) 
 def test_one_that_goes_away_after_it_was_found(
     compiler: Compiler, compiled: Compiled, answering: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from opwright.toolchain import compilation
+    from opwright.toolchain.build import compilation
 
     path = compiler('exec "$gxx" "$@"')
     before = compilation.Compilation.run
@@ -142,7 +143,7 @@ def test_one_that_goes_away_after_it_was_found(
 def test_one_that_goes_away_while_it_is_looked_at(
     compiler: Compiler, compiled: Compiled, answering: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from opwright.toolchain import compiler as module
+    from opwright.toolchain.compilers import compiler as module
 
     path = compiler('exec "$gxx" "$@"')
     before = module.which

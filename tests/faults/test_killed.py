@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from opwright.toolchain import Built, upkeep
+from opwright.toolchain import Built
+from opwright.toolchain.cache import eviction
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Compiled = Callable[..., Built]
@@ -25,7 +26,7 @@ SECONDS = 30
 
 def rounds(number: int) -> list[object]:
     """A few, always; all of them where there is time."""
-    return [5, pytest.param(number, marks=pytest.mark.slow)]
+    return [5, pytest.param(number, marks=pytest.mark.exhaustive)]
 
 
 def killed_at_random(
@@ -65,6 +66,7 @@ def killed_at_random(
     return met
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", rounds(200))
 def test_the_next_load_works_whenever_a_builder_is_killed(
     number: int, start: Start, compiled: Compiled, answering: Callable[..., Path], root: Path,
@@ -73,7 +75,7 @@ def test_the_next_load_works_whenever_a_builder_is_killed(
     met = killed_at_random(number, signal.SIGKILL, start, compiled, answering, root)
     assert strays() == []
     assert len(leftovers()) <= max(2, number // 50)  # of those who were killed after their library was in place
-    upkeep._sweep(root, time.time() + 48 * 3600)
+    eviction._sweep(root, time.time() + 48 * 3600)
     assert leftovers() == []
     for index in range(0, number, 10):
         built = compiled(root.parents[1] / f"round{index}.cpp")
@@ -83,6 +85,7 @@ def test_the_next_load_works_whenever_a_builder_is_killed(
         assert met["left a scratch folder"] > 10  # else nothing was tested
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("number", rounds(40))
 def test_a_builder_that_can_clear_up_does(
@@ -126,7 +129,7 @@ def test_signals_end_the_compilers_too(
     assert not compiled(source).cached
 
 
-@pytest.mark.parametrize(("how", "status"), [(signal.SIGINT, 1), (signal.SIGTERM, -signal.SIGTERM)])
+@pytest.mark.parametrize(("how", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
 def test_signals_end_the_command_that_builds(
     how: signal.Signals, status: int, hanging: Path, strays: Callable[[], list[str]], tmp_path: Path,
     wait_for: Callable[..., None], leftovers: Callable[[], list[str]],
@@ -207,8 +210,8 @@ unit = Unit(source.stem, include_line(source) + "\\n", source)
 threading.Thread(target=build, args=(unit,), daemon=True).start()
 while not os.path.exists({str(hanging)!r}):
     time.sleep(0.01)
-if child := os.fork():
-    Path({str(worker)!r}).write_text(str(child))
+if os.fork() == 0:  # it has let go of the lock by the time that it says so
+    Path({str(worker)!r}).write_text(str(os.getpid()))
 time.sleep(300)
 """
     with subprocess.Popen([sys.executable, "-W", "ignore", "-c", script]) as builder:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from opwright.toolchain.diagnostics import loading_problem
+from opwright.toolchain.messages.loaders import loading_problem
 
 NEWER = "GLIBCXX_3.4.999"
 
@@ -83,7 +83,7 @@ def test_an_operator_with_an_older_cpp_library(
     """Through the whole stack; the runtime comes from the cache that all tests share."""
     torch = pytest.importorskip("torch")
     import opwright
-    from opwright.runtime.native import native
+    from opwright.runtime.native.runtime import native
 
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(Path(tempfile.gettempdir()) / f"opwright-tests-{os.geteuid()}"))
     native()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from opwright.toolchain import Built
-from opwright.toolchain.upkeep import clean
+from opwright.toolchain.cache.eviction import clean
 
 Compiled = Callable[..., Built]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -33,7 +33,7 @@ template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> y) {
 """
 
 
-@pytest.mark.slow  # twenty times PyTorch; its quick twin is in toolchain/test_process.py
+@pytest.mark.exhaustive  # twenty times PyTorch; its quick twin is in toolchain/build/test_processes.py
 def test_twenty_processes_and_nothing_in_the_cache(counting: Callable[[], int], tmp_path: Path) -> None:
     source = tmp_path / "many.cpp"
     source.write_text(_KERNEL)
@@ -45,6 +45,7 @@ def test_twenty_processes_and_nothing_in_the_cache(counting: Callable[[], int], 
     assert counting() == 2  # the runtime and the operator
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ["ENOLCK", "EOPNOTSUPP", "ENOSYS", "EINVAL"])
 def test_a_file_system_without_locks(
     number: str, shim: Callable[[str], dict[str, str]], start: Start, ended: Ended, answering: Callable[..., Path],
@@ -59,6 +60,7 @@ def test_a_file_system_without_locks(
     assert compiled(source).cached
 
 
+@pytest.mark.slow
 def test_a_lock_that_somebody_holds_for_ever(
     answering: Callable[..., Path], compiled: Compiled, answer: Callable[[Built], int], monkeypatch: pytest.MonkeyPatch,
     leftovers: Callable[[], list[str]],
@@ -82,6 +84,7 @@ def test_a_lock_that_somebody_holds_for_ever(
     assert leftovers() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ["ESTALE", "ENOENT", "EEXIST"])
 @pytest.mark.parametrize("function", ["rename", "mkdir", "flock"])
 def test_a_cache_that_moves_under_ones_feet(
@@ -135,6 +138,7 @@ def test_a_cache_that_is_removed_while_something_compiles(
     assert compiled(source).cached
 
 
+@pytest.mark.slow
 def test_cleaning_while_others_build(
     start: Start, ended: Ended, answering: Callable[..., Path], root: Path, leftovers: Callable[[], list[str]]
 ) -> None:
@@ -181,7 +185,7 @@ def test_what_is_being_built_is_not_cleaned_away(
 
 
 def test_whoever_waits_for_a_lock_that_is_removed_takes_the_new_one(tmp_path: Path) -> None:
-    from opwright.toolchain.lock import locked
+    from opwright.toolchain.cache.lock import locked
 
     path, order = tmp_path / "lock", list[str]()
     waiting, go_on = threading.Event(), threading.Event()

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from opwright.errors import ToolchainError
-from opwright.toolchain import Built, cache, cache_root
+from opwright.toolchain import Built, cache_root
+from opwright.toolchain.cache import folder as cache_folder
 
 Compiled = Callable[..., Built]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -52,8 +53,8 @@ def as_nobody(nobody: Nobody, ended: Ended) -> Callable[..., tuple[int, str, str
 _BECOME = """
 import concurrent.futures.thread, ctypes, encodings.ascii, encodings.idna, os, pkgutil, pwd, shutil, subprocess
 import opwright.toolchain
-for found in pkgutil.iter_modules(opwright.toolchain.__path__):
-    __import__(f"opwright.toolchain.{found.name}")
+for found in pkgutil.walk_packages(opwright.toolchain.__path__, "opwright.toolchain."):
+    __import__(found.name)
 os.setgroups([]), os.setgid(65534), os.setuid(USER)
 """
 
@@ -139,7 +140,7 @@ def test_without_the_variable_the_user_database_knows(home: str | None, monkeypa
     monkeypatch.delenv("HOME")
     if home is not None:
         monkeypatch.setenv("HOME", home)
-    assert cache._user_cache() == Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "opwright"
+    assert cache_folder._user_cache() == Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "opwright"
 
 
 def test_a_file_for_a_folder(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +166,7 @@ def test_links(root: Path, tmp_path: Path, compiled: Compiled, answering: Callab
     assert target.stat().st_mode & 0o777 == 0o700
     root.unlink()
     root.symlink_to(root)
-    cache._CHECKED.clear()  # as in a new process
+    cache_folder._CHECKED.clear()  # as in a new process
     with pytest.raises(ToolchainError, match=rf"the build cache {root} is not a folder|can't write .* symbolic links"):
         cache_root()
 
@@ -181,6 +182,7 @@ def test_a_link_into_a_folder_that_anybody_can_replace(root: Path, tmp_path: Pat
         cache_root()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [b"sp ace", b"\xff\xfe not utf-8", b"new\nline", b"$(touch pwned);`id`", b"100%", b"-o", b'it\'s "so"']
 )
@@ -204,7 +206,7 @@ def test_a_relative_folder_where_the_working_folder_is_gone(tmp_path: Path) -> N
     assert done.stderr.startswith("can't write to the build cache here: No such file or directory\n  likely fix: ")
 
 
-@pytest.mark.slow  # PyTorch in a process of its own, and its runtime is compiled
+@pytest.mark.exhaustive  # PyTorch in a process of its own, and its runtime is compiled
 def test_an_operator_in_a_folder_with_a_strange_name(tmp_path: Path) -> None:
     source = Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), b"\xff ; x.cpp")))
     source.write_text(
@@ -219,7 +221,7 @@ def test_an_operator_in_a_folder_with_a_strange_name(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, b"2.0\n"), done.stderr
 
 
-def whole_files_only(root: Path, load: Callable[[Path], object]) -> None:
+def assert_whole_files(root: Path, load: Callable[[Path], object]) -> None:
     """Nothing under a final name is half a file."""
     for path in root.rglob("*"):
         if path.suffix == ".json":
@@ -269,7 +271,7 @@ def test_a_full_disk(
             assert "No space left on device" in str(error), error  # noqa: PT017 - it may also fit
             assert str(root) in str(error), error  # noqa: PT017
             assert FIX in str(error), error  # noqa: PT017
-            whole_files_only(root, loadable)
+            assert_whole_files(root, loadable)
             continue
         assert answer(built) == 41
         break
@@ -292,7 +294,7 @@ def test_a_disk_that_fills_while_it_is_compiled(
     ) as e:
         compiled(source)
     assert "opwright cache clean" in str(e.value)
-    whole_files_only(disk / "opwright", loadable)
+    assert_whole_files(disk / "opwright", loadable)
     (disk / "filler").write_text("")
     assert not compiled(source).cached
     assert compiled(source).cached
@@ -304,6 +306,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 100, 1000, 3000, 9000])
 def test_files_that_may_not_grow(
     size: int, root: Path, answering: Callable[..., Path], compiled: Compiled, ended: Ended
@@ -316,7 +319,7 @@ def test_files_that_may_not_grow(
     assert "Traceback" not in errors
     assert "File too large" in errors or "File size limit exceeded" in errors or "signal 25" in errors, errors
     assert FIX in errors
-    whole_files_only(root, loadable)
+    assert_whole_files(root, loadable)
     assert not compiled(source).cached
 
 
@@ -328,7 +331,7 @@ def test_a_disk_whose_programs_may_not_run(
 ) -> None:
     import ctypes
 
-    from opwright.toolchain.diagnostics import loading_problem
+    from opwright.toolchain.messages.loaders import loading_problem
 
     disk = tiny_disk(4000)
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(disk))

@@ -9,18 +9,20 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import math
 import os
 import random
 import resource
 import signal
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Sequence
 
 import torch
 
-from .judge import Wrong, check_error, check_result, remember, too_long
+from .judge import Wrong, judge_error, judge_result, save_arguments, too_long
 from .mutations import mutate
 from .operators import Call, Target, draw, targets
 
@@ -44,23 +46,26 @@ def outcome(call: Call) -> str:
     """
     if too_long(call):
         return "left out: endless"
-    given = remember(call)
+    given = save_arguments(call)
     try:
         result = call()
     except Exception as error:
         try:
-            check_error(call, error)
+            judge_error(call, error)
         except Wrong as wrong:
             raise Wrong(f"{wrong}\n  raised {type(error).__name__}: {error}") from error
         return type(error).__name__
-    return "right" if check_result(call, given, result) else "shapes right"
+    return "right" if judge_result(call, given, result) else "shapes right"
 
 
-def run(found: Sequence[Target], seed: int, numbers: range, log: str | None) -> int:
-    """Make the calls, print what is wrong and the counts; how many are wrong."""
+def run(found: Sequence[Target], seed: int, numbers: range, log: str | None, seconds: float = math.inf) -> int:
+    """Make the calls, as many as `seconds` are enough for, print what is wrong and the counts; how many are wrong."""
+    ends = time.monotonic() + seconds
     counts: collections.Counter[str] = collections.Counter()
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600) if log else None
     for number in numbers:
+        if time.monotonic() > ends:
+            break
         call = make(found, seed, number)
         if file is not None:
             os.pwrite(file, b"%-20d" % number, 0)
@@ -76,7 +81,7 @@ def run(found: Sequence[Target], seed: int, numbers: range, log: str | None) -> 
                 f"call {number} of seed {seed} can't be judged\n{call.describe()}\n{traceback.format_exc()}", flush=True
             )
         signal.alarm(0)
-    print(f"seed {seed}: {len(numbers)} calls of {len(found)} operators; {dict(counts.most_common())}")
+    print(f"seed {seed}: {counts.total()} calls of {len(found)} operators; {dict(counts.most_common())}")
     return counts["WRONG"]
 
 
@@ -85,6 +90,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=1500)
+    parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("--log")
     parser.add_argument("--only", type=int)
     parser.add_argument("--describe", type=int)
@@ -101,7 +107,7 @@ def main() -> int:
     if options.describe is not None:
         return 0
     numbers = range(options.count) if options.only is None else range(options.only, options.only + 1)
-    return min(run(found, options.seed, numbers, options.log), 100)
+    return min(run(found, options.seed, numbers, options.log, options.seconds), 100)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from opwright.errors import ArgumentError, KernelError, OpwrightError
-from opwright.runtime.fake import TORCH_TYPES
+from opwright.runtime.binding import TORCH_TYPES
 from opwright.signature import Binding, bind, output_shapes, output_types
 
 from .operators import DTYPES, Call, infos
@@ -40,14 +40,14 @@ _CHECKS = {"checked", "first", "halve_backward", "dropout"}
 
 
 @dataclass
-class Given:
+class SavedArguments:
     """A call's arguments by name, as they were before it."""
 
     arguments: dict[str, Any]
     before: dict[str, Tensor] = field(default_factory=dict)
 
 
-def remember(call: Call) -> Given:
+def save_arguments(call: Call) -> SavedArguments:
     """The arguments by the schema's names, with the values that the call might change."""
     names = [argument.name for argument in call.target.op._schema.arguments]
     given = (
@@ -57,7 +57,7 @@ def remember(call: Call) -> Given:
     before = {n: v.detach().clone() for n, v in given.items() if isinstance(v, Tensor) and _is_plain(v)}
     if isinstance(given.get("rng"), torch.Generator):
         given["rng"] = torch.Generator().set_state(given["rng"].get_state())
-    return Given(given, before)
+    return SavedArguments(given, before)
 
 
 def _is_plain(value: Tensor) -> bool:
@@ -80,7 +80,7 @@ def too_long(call: Call) -> bool:
     return large or (call.target.strided and any(size > 10**6 for t in tensors for size in t.shape))
 
 
-def check_error(call: Call, error: Exception) -> None:
+def judge_error(call: Call, error: Exception) -> None:
     """Is this how a wrong call ought to fail?"""
     text, name = str(error), call.target.signature.name
     if call.fits and not (isinstance(error, KernelError) and (name in _CHECKS or not call.target.referenced)):
@@ -101,7 +101,7 @@ def check_error(call: Call, error: Exception) -> None:
         raise Wrong("the error names no operator")
 
 
-def check_result(call: Call, given: Given, result: Any) -> bool:
+def judge_result(call: Call, given: SavedArguments, result: Any) -> bool:
     """Is the result right? False where that couldn't be judged.
 
     Raises:
@@ -110,22 +110,22 @@ def check_result(call: Call, given: Given, result: Any) -> bool:
     binding, arguments = _bind(call, given)
     signature = call.target.signature
     results = list(result) if isinstance(result, tuple | list) else [result] if signature.outputs else []
-    _check_shapes(call, binding, arguments, results)
+    _judge_shapes(call, binding, arguments, results)
     values = {n: v for n, v in arguments.items() if isinstance(v, Tensor)}
     if any(value.device.type != "cpu" for value in [*values.values(), *(r for r in results if r is not None)]):
         return False
-    _check_inputs(call, given)
+    _judge_inputs(call, given)
     if signature.generator and given.arguments.get(signature.generator.name) is None:
         return False  # the default one's
     if signature.outputs and not any(r is not None for r in results):
         return False  # nothing was wanted, nothing was computed
     if not call.exact or not call.target.referenced or any(name not in given.before for name in values):
         return False
-    _check_values(call, given, arguments, results)
+    _judge_values(call, given, arguments, results)
     return True
 
 
-def _check_values(call: Call, given: Given, arguments: Mapping[str, Any], results: list[Any]) -> None:
+def _judge_values(call: Call, given: SavedArguments, arguments: Mapping[str, Any], results: list[Any]) -> None:
     signature = call.target.signature
     wide = {name: _wide(given.before.get(name, value)) for name, value in arguments.items()}
     shapes = {t.name: None if r is None else r.shape for t, r in zip(signature.outputs, results, strict=True)}
@@ -145,7 +145,7 @@ def _check_values(call: Call, given: Given, arguments: Mapping[str, Any], result
             _compare(name, got.detach(), want, epsilon)
 
 
-def _check_inputs(call: Call, given: Given) -> None:
+def _judge_inputs(call: Call, given: SavedArguments) -> None:
     mutated = {tensor.name for tensor in call.target.signature.mutated}
     if mutated and not call.exact:
         return  # an input may share memory with what is overwritten
@@ -154,12 +154,12 @@ def _check_inputs(call: Call, given: Given) -> None:
             raise Wrong(f"{name} was changed")
 
 
-def _bind(call: Call, given: Given) -> tuple[Binding, dict[str, Any]]:
+def _bind(call: Call, given: SavedArguments) -> tuple[Binding, dict[str, Any]]:
     """What the arguments determine, by the other implementation; and the arguments with their defaults."""
     signature, arguments = call.target.signature, dict(given.arguments)
     for scalar in signature.scalars:
         value = arguments.get(scalar.name, scalar.default)
-        arguments[scalar.name] = {"int": int, "float": float, "bool": bool}[scalar.kind](value)
+        arguments[scalar.name] = scalar.kind.python_type(value)
     chosen = {}
     if signature.chosen_type:
         dtype = arguments.get("dtype")
@@ -173,14 +173,14 @@ def _bind(call: Call, given: Given) -> tuple[Binding, dict[str, Any]]:
     sizes = {axis: arguments[f"axis_{axis}"] for axis in call.target.axes}
     try:
         ellipsis = tuple(arguments["axis_ellipsis"]) if call.target.ellipsis else None
-        scalars = {n: arguments[n] for n in signature.sizes}
+        scalars = {scalar.name: arguments[scalar.name] for scalar in signature.scalars}
         binding = bind(signature, infos(full), axes=sizes, ellipsis=ellipsis, types=chosen, scalars=scalars)
     except (ArgumentError, KeyError) as error:
         raise Wrong(f"the call should have been refused: {error}") from error
     return binding, arguments
 
 
-def _check_shapes(call: Call, binding: Binding, arguments: Mapping[str, Any], results: list[Any]) -> None:
+def _judge_shapes(call: Call, binding: Binding, arguments: Mapping[str, Any], results: list[Any]) -> None:
     signature = call.target.signature
     mask = arguments.get("output_mask") or [True] * len(signature.outputs)
     mask = mask if isinstance(mask, list) else [mask] * len(signature.outputs)

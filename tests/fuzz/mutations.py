@@ -27,13 +27,13 @@ class Subclass(torch.Tensor):
 # --- odd, but no reason not to work
 
 
-def _layout(t: Tensor, rng: random.Random) -> Tensor:
+def _change_layout(t: Tensor, rng: random.Random) -> Tensor:
     order = rng.sample(range(t.dim()), t.dim())
     back = [order.index(d) for d in range(t.dim())]
     return t.permute(order).contiguous().permute(back)
 
 
-def _sliced(t: Tensor, rng: random.Random) -> Tensor:
+def _slice(t: Tensor, rng: random.Random) -> Tensor:
     if not t.dim():
         return torch.stack([t, t])[1]
     d = rng.randrange(t.dim())
@@ -41,7 +41,7 @@ def _sliced(t: Tensor, rng: random.Random) -> Tensor:
     return pairs.select(d + 1, 1)
 
 
-def _unaligned(t: Tensor, rng: random.Random) -> Tensor:
+def _unalign(t: Tensor, rng: random.Random) -> Tensor:
     """The same values at an address that isn't a multiple of the element's size."""
     if t.is_quantized or not 0 < t.numel() < 10**6:
         return t
@@ -52,7 +52,7 @@ def _unaligned(t: Tensor, rng: random.Random) -> Tensor:
     return shaped
 
 
-def _negated(t: Tensor, rng: random.Random) -> Tensor:
+def _negate_lazily(t: Tensor, rng: random.Random) -> Tensor:
     return torch._neg_view(-t) if t.is_floating_point() else t
 
 
@@ -62,10 +62,10 @@ def _inference(t: Tensor, rng: random.Random) -> Tensor:
 
 
 ODD: dict[str, Change] = {
-    "layout": _layout,
-    "sliced": _sliced,
-    "unaligned": _unaligned,
-    "negated": _negated,
+    "layout": _change_layout,
+    "sliced": _slice,
+    "unaligned": _unalign,
+    "negated": _negate_lazily,
     "inference": _inference,
     "lazy clone": lambda t, rng: torch._lazy_clone(t.contiguous()),
     "subclass": lambda t, rng: t.as_subclass(Subclass),
@@ -130,13 +130,13 @@ def _values(t: Tensor, rng: random.Random) -> Tensor:
     return t
 
 
-def _freed(t: Tensor, rng: random.Random) -> Tensor:
+def _free_storage(t: Tensor, rng: random.Random) -> Tensor:
     t = t.clone()
     t.untyped_storage().resize_(0)
     return t
 
 
-def _quantized(t: Tensor, rng: random.Random) -> Tensor:
+def _quantize(t: Tensor, rng: random.Random) -> Tensor:
     return torch.quantize_per_tensor(t.float(), 0.1, 0, torch.qint8)
 
 
@@ -154,8 +154,8 @@ WRONG: dict[str, Change] = {
     "size": _size,
     "huge": _huge,
     "values": _values,
-    "freed": _freed,
-    "quantized": _quantized,
+    "freed": _free_storage,
+    "quantized": _quantize,
     "overlapping itself": _self_overlapping,
     "expanded": lambda t, rng: t.new_ones(()).expand(t.shape),
     "sparse": lambda t, rng: t.to_sparse(),
@@ -177,6 +177,11 @@ WRONG: dict[str, Change] = {
 }
 
 
+_LARGE = 10**7
+_UNREAD = {"huge", "meta", "expanded", "None", "number", "list", "string", "object", "view of a leaf"}
+"""The changes that don't read all elements: a huge tensor has one element, as many times as it takes hours to read."""
+
+
 def _tensors(call: Call) -> list[str]:
     """The tensors among the arguments; PyTorch's own functions crash on one without memory."""
     return [name for name, value in call.arguments.items() if isinstance(value, Tensor) and not _is_freed(value)]
@@ -196,6 +201,8 @@ def _change_tensor(call: Call, rng: random.Random) -> None:
     what, change = rng.choice(list((ODD if odd else WRONG).items()))
     # PyTorch itself crashes on one without memory that is given for a number, or shown in an error of its own; and on
     # odd ones that become another class.
+    if call.arguments[name].numel() > _LARGE and what not in _UNREAD:
+        return None
     is_tensor = name in {tensor.name for tensor in call.target.signature.tensors}
     if (what == "freed" and (call.done or not is_tensor)) or (what == "subclass" and call.done):
         return None

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import random
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -311,19 +313,22 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--seconds", type=float, default=math.inf)
     options = parser.parse_args()
-    wrong, numbers = 0, itertools.count()
+    wrong, made, numbers, ends = 0, 0, itertools.count(), time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         for first in range(0, options.count, PER_LIBRARY):
+            if time.monotonic() > ends:
+                break
             programs = [make(options.seed, n) for n in range(first, min(first + PER_LIBRARY, options.count))]
-            ops = library(programs, folder, next(numbers))
+            ops, made = library(programs, folder, next(numbers)), made + len(programs)
             for p in programs:
                 if failure(p, getattr(ops, p.name), options.seed):
                     wrong += 1
                     small, problem = shrink(p, options.seed, folder, numbers)
                     print(f"{p.name} of seed {options.seed} is wrong:\n{small.source}  {problem}", flush=True)
-    print(f"seed {options.seed}: {options.count} operators, 4 calls each; {wrong} wrong")
+    print(f"seed {options.seed}: {made} operators, 4 calls each; {wrong} wrong")
     return min(wrong, 100)
 
 

@@ -293,18 +293,18 @@ def call(function: Function, ops: Operators, given: Environment) -> list[Tensor]
     return [*(results if isinstance(results, tuple) else (results,) if function.results else ()), *changed]
 
 
-def compare(function: Function, ops: Operators, seed: int, *, order: int) -> None:
+def assert_agrees(function: Function, ops: Operators, seed: int, *, order: int) -> None:
     """Values, and derivatives up to some order."""
     given = draw(function, seed)
     got, expected = call(function, ops, given), function.reference(given)
-    close(got, expected)
+    assert_all_close(got, expected)
     leaves = [v for v in given.values() if isinstance(v, Tensor) and v.requires_grad]
     for _ in range(order):
         got, expected = derivatives(got, leaves, seed), derivatives(expected, leaves, seed)
-        close(got, expected)
+        assert_all_close(got, expected)
 
 
-def close(got: list[Tensor], expected: list[Tensor]) -> None:
+def assert_all_close(got: list[Tensor], expected: list[Tensor]) -> None:
     torch.testing.assert_close(got, expected, rtol=1e-8, atol=1e-9)
 
 
@@ -317,7 +317,7 @@ def derivatives(values: list[Tensor], leaves: list[Tensor], seed: int) -> list[T
     return list(torch.autograd.grad(total, leaves, create_graph=True, materialize_grads=True))
 
 
-def forward_mode(function: Function, ops: Operators, seed: int) -> None:
+def assert_forward_mode(function: Function, ops: Operators, seed: int) -> None:
     """Tangents of all results."""
     given, generator = draw(function, seed), torch.Generator().manual_seed(seed)
     with forward_ad.dual_level():
@@ -327,21 +327,23 @@ def forward_mode(function: Function, ops: Operators, seed: int) -> None:
                 given[name] = forward_ad.make_dual(v.detach(), tangent)
         pairs = [forward_ad.unpack_dual(each) for each in call(function, ops, given)]
         wanted = [forward_ad.unpack_dual(each) for each in function.reference(given)]
-        close([p.primal for p in pairs], [p.primal for p in wanted])
+        assert_all_close([p.primal for p in pairs], [p.primal for p in wanted])
         zero = [torch.zeros_like(p.primal) for p in wanted]
-        close(
+        assert_all_close(
             [z if p.tangent is None else p.tangent for p, z in zip(pairs, zero, strict=True)],
             [z if p.tangent is None else p.tangent for p, z in zip(wanted, zero, strict=True)],
         )
 
 
-def check(drawn: list[Function], ops: Operators, seed: int, order: int, *, forward: bool = False) -> None:
+def assert_functions_agree(
+    drawn: list[Function], ops: Operators, seed: int, order: int, *, forward: bool = False
+) -> None:
     """An AssertionError that shows the operator, if one is wrong. `forward`: in forward mode, too."""
     for function in drawn:
         try:
-            compare(function, ops, seed, order=order)
+            assert_agrees(function, ops, seed, order=order)
             if forward:
-                forward_mode(function, ops, seed)
+                assert_forward_mode(function, ops, seed)
         except Exception as error:  # noqa: PERF203 - says which one it was
             raise AssertionError(f"{function.source}\nseed {seed}, order {order}: {error}") from error
 
@@ -357,9 +359,9 @@ def main() -> int:
     drawn = functions(words.seed, words.count)
     with tempfile.TemporaryDirectory() as folder:
         ops = load(drawn, Path(folder), f"scalars_{words.seed}")
-        check(drawn, ops, words.seed, 0)
+        assert_functions_agree(drawn, ops, words.seed, 0)
         for k in range(3):
-            check(drawn[: words.orders], ops, words.seed + k, 2, forward=words.forward)
+            assert_functions_agree(drawn[: words.orders], ops, words.seed + k, 2, forward=words.forward)
     return 0
 
 

@@ -13,23 +13,27 @@ ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("OPWRIGHT_FUZZ_SEED", "0"))
 
 
-def run(program: str, *words: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    program: str, *words: str, environment: dict[str, str] | None = None, seed: int = SEED
+) -> subprocess.CompletedProcess[str]:
     """Run one of this folder's programs, to the end or to a crash."""
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")} | (environment or {})
-    command = [sys.executable, "-m", f"tests.fuzz.{program}", "--seed", str(SEED), *words]
+    command = [sys.executable, "-m", f"tests.fuzz.{program}", "--seed", str(seed), *words]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=7200)
 
 
-def check_calls(count: int, tmp_path: Path, environment: dict[str, str] | None = None) -> None:
+def assert_calls_are_right(
+    count: int, tmp_path: Path, environment: dict[str, str] | None = None, *words: str, seed: int = SEED
+) -> None:
     """No call is wrong; where one ends the process, say which."""
     log = tmp_path / "log"
-    done = run("calls", "--count", str(count), "--log", str(log), environment=environment)
+    done = run("calls", "--count", str(count), "--log", str(log), *words, environment=environment, seed=seed)
     print(done.stdout)
     if done.returncode and "of seed" not in done.stdout:
         last = log.read_text().strip() if log.exists() else "0"
-        call = run("calls", "--describe", last).stdout
+        call = run("calls", "--describe", last, seed=seed).stdout
         pytest.fail(
-            f"the process ended with {done.returncode} in call {last} of seed {SEED}\n{call}\n{done.stderr[-6000:]}"
+            f"the process ended with {done.returncode} in call {last} of seed {seed}\n{call}\n{done.stderr[-6000:]}"
         )
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
 
@@ -37,23 +41,25 @@ def check_calls(count: int, tmp_path: Path, environment: dict[str, str] | None =
 RUNTIMES = pytest.mark.parametrize("runtime", ["native", "python"])
 
 
+@pytest.mark.slow
 @RUNTIMES
 def test_some_calls(runtime: str, tmp_path: Path) -> None:
-    check_calls(150, tmp_path, {"OPWRIGHT_RUNTIME": runtime})  # most of the time is that of compilers
+    assert_calls_are_right(150, tmp_path, {"OPWRIGHT_RUNTIME": runtime})  # most of the time is that of compilers
+
+
+@pytest.mark.exhaustive
+@RUNTIMES
+def test_many_calls(runtime: str, tmp_path: Path) -> None:
+    assert_calls_are_right(20_000, tmp_path, {"OPWRIGHT_RUNTIME": runtime})
 
 
 @pytest.mark.slow
-@RUNTIMES
-def test_many_calls(runtime: str, tmp_path: Path) -> None:
-    check_calls(20_000, tmp_path, {"OPWRIGHT_RUNTIME": runtime})
-
-
 def test_some_programs() -> None:
     done = run("programs", "--count", "40")
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_many_programs() -> None:
     done = run("programs", "--count", "600")
     print(done.stdout)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import opwright
-from tests.fuzz import expressions, programs
+from tests.fuzz import expressions, mutations, programs
 from tests.fuzz.calls import outcome
 from tests.fuzz.judge import Wrong
 from tests.fuzz.operators import Call, Target, draw, infos
@@ -24,7 +24,7 @@ void square(Tensor<const T, 1> x, Tensor<T, 1> y) { for (int64_t i = 0; i < x.si
 
 def target(path: Path, text: str) -> Target:
     path.write_text(text)
-    registered = opwright.load(path)._registered["square"]
+    registered = opwright.load(path).__loaded__.registered["square"]
     return Target("square", registered.op, registered.kernel.signature, (), ellipsis=False, mask=False, strided=False)
 
 
@@ -45,6 +45,16 @@ def test_a_refusal_is_judged(tmp_path: Path) -> None:
         outcome(Call(square, {"x": wrong}))
 
 
+def test_no_change_reads_a_huge_tensor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    square = target(tmp_path / "huge.cpp", SOURCE % "x[i]")
+    monkeypatch.setattr(mutations, "WRONG", {"sparse": mutations.WRONG["sparse"]})
+    monkeypatch.setattr(mutations, "ODD", {"sliced": mutations.ODD["sliced"]})
+    for seed in range(10):
+        call = Call(square, {"x": torch.ones(()).expand(2**40)})
+        mutations._change_tensor(call, random.Random(seed))
+        assert not call.done
+
+
 def test_calls_are_reproducible(tmp_path: Path) -> None:
     square = target(tmp_path / "calls_again.cpp", SOURCE % "x[i]")
     one, other = (draw(square, random.Random("7")) for _ in range(2))
@@ -52,6 +62,7 @@ def test_calls_are_reproducible(tmp_path: Path) -> None:
     assert torch.equal(one.arguments["x"], other.arguments["x"])
 
 
+@pytest.mark.slow
 def test_a_wrong_program_is_found_and_made_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     row = ("({} * {} + A(1) - A(1))", np.multiply, 2)
     monkeypatch.setitem(expressions.OPERATORS, "multiply", (row[0].replace("- A(1)", ""), *row[1:]))

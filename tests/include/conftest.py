@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from opwright.toolchain.flags import header_dir
+from opwright.toolchain.compilers.flags import header_dir
 
 Compile = Callable[..., ctypes.CDLL]
 _FLAGS = (

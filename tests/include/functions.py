@@ -48,6 +48,7 @@ ONE: dict[str, Function] = {
     "rint": Function("rint(x)", torch.round, (0.5, 1.5, 2.5)),
     "nearbyint": Function("nearbyint(x)", torch.round, (0.5, 1.5, 2.5)),
     "trigamma": Function("trigamma(x)", lambda x: torch.polygamma(1, x)),
+    "cbrt": Function("cbrt(x)", lambda x: x.sign() * x.abs().pow(1 / 3)),
     "gelu_tanh": Function("gelu_tanh(x)", lambda x: F.gelu(x, approximate="tanh")),
     "leaky_relu_slope": Function("leaky_relu(x, 0.3)", lambda x: F.leaky_relu(x, 0.3)),
     "elu_alpha": Function("elu(x, 0.7)", lambda x: F.elu(x, 0.7)),

@@ -9,8 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
+
+from tests.include.functions import ONE, TWO
 
 Compile = Callable[..., ctypes.CDLL]
 _BUILDS: dict[str, tuple[str, ...]] = {"native": ("-march=native",)}
@@ -22,15 +23,11 @@ _ELEMENTARY = [
     *("acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid", "logsigmoid"),
     *("digamma", "erfinv"),
 ]
-_OF_TWO: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    name: getattr(torch, name) for name in ("pow", "atan2", "hypot", "fmod", "logaddexp", "xlogy", "copysign")
-}
-_COMPOSITE: dict[str, Callable[[Tensor], Tensor]] = {
-    **{name: getattr(F, name) for name in ("softplus", "elu", "celu", "selu", "gelu", "silu", "mish", "hardswish")},
-    **{name: getattr(F, name) for name in ("hardsigmoid", "softsign", "tanhshrink")},
-    **{name: getattr(torch, name) for name in ("sinc", "deg2rad", "rad2deg", "square", "reciprocal", "lgamma")},
-    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
-}
+_OF_TWO = ["pow", "atan2", "hypot", "fmod", "logaddexp", "xlogy", "copysign"]
+_COMPOSITE = [
+    *("softplus", "elu", "celu", "selu", "gelu", "gelu_tanh", "silu", "mish", "hardswish", "hardsigmoid", "softsign"),
+    *("tanhshrink", "sinc", "deg2rad", "rad2deg", "square", "reciprocal", "lgamma"),
+]
 
 
 @pytest.fixture(scope="module", params=_BUILDS)
@@ -60,8 +57,7 @@ def call(library: ctypes.CDLL, name: str, x: Tensor) -> Tensor:
 def exact(name: str, x: Tensor) -> Tensor:
     if name in _NUMPYS:
         return torch.from_numpy(_NUMPYS[name](x.double().numpy()))
-    function: Callable[[Tensor], Tensor] = getattr(torch, name, None) or getattr(F, name)
-    return function(x.double())
+    return ONE[name].torch(x.double())
 
 
 def sweep(dtype: torch.dtype) -> Tensor:
@@ -88,6 +84,7 @@ def ulps(got: Tensor, expected: Tensor) -> Tensor:
     return torch.where(got.isfinite() & rounded.isfinite(), error, torch.where(same, 0.0, torch.inf))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _ELEMENTARY)
 def test_elementary_functions(library: ctypes.CDLL, name: str) -> None:
     x = sweep(torch.float32)
@@ -99,6 +96,7 @@ def test_elementary_functions(library: ctypes.CDLL, name: str) -> None:
     assert torch.equal(got.signbit()[zeros], expected.signbit()[zeros])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf", "sin", "atan"])
 def test_elementary_functions_of_doubles(library: ctypes.CDLL, name: str) -> None:
     """PyTorch's own are within an ulp."""
@@ -110,6 +108,7 @@ def test_elementary_functions_of_doubles(library: ctypes.CDLL, name: str) -> Non
     assert error[worst] <= 5, (x[worst], got[worst], expected[worst])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _OF_TWO)
 def test_functions_of_two(library: ctypes.CDLL, name: str) -> None:
     special = torch.tensor([0.0, -0.0, torch.inf, -torch.inf, torch.nan, 1, -1, 2, -2, 3, 0.5, 1e-40, 1e30])
@@ -120,7 +119,7 @@ def test_functions_of_two(library: ctypes.CDLL, name: str) -> None:
     x, y = torch.cat([a.flatten(), x]), torch.cat([b.flatten(), y])
     z = torch.empty_like(x)
     library[f"{name}_of_two"](*(ctypes.c_void_p(t.data_ptr()) for t in (x, y, z)), ctypes.c_long(x.numel()))
-    expected = _OF_TWO[name](x.double(), y.double())
+    expected = TWO[name].torch(x.double(), y.double())
     error = ulps(z, expected)
     if name == "logaddexp":  # a sum: exact to the larger part's last place
         error /= torch.stack([x.double(), y.double(), torch.ones_like(expected)]).abs().amax(0) / expected.abs()
@@ -131,11 +130,12 @@ def test_functions_of_two(library: ctypes.CDLL, name: str) -> None:
     assert error[worst] <= limit, (x[worst], y[worst], z[worst], expected[worst])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _COMPOSITE)
 def test_composites_are_no_worse_than_pytorchs(library: ctypes.CDLL, name: str) -> None:
     """By more than 4 ulp, in any eighth of an octave."""
     x = sweep(torch.float32)
-    function, x = _COMPOSITE[name], x[x.isfinite()]
+    function, x = ONE[name].torch, x[x.isfinite()]
     expected = function(x.double())
     ours, theirs = (ulps(got, expected).clamp(max=1e9) for got in (call(library, name, x), function(x)))
     bins = (x.view(torch.int32) >> 20).long() + 2048

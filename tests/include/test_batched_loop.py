@@ -47,11 +47,12 @@ def more(tmp_path_factory: pytest.TempPathFactory) -> Operators:
     return opwright.load(path)
 
 
+@pytest.mark.slow
 def test_calls_at_random(ops: Operators) -> None:
     check("batched", ops, seed=0, count=100)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_many_calls_at_random(ops: Operators) -> None:
     check("batched", ops, seed=1, count=5000)
 
@@ -65,6 +66,7 @@ def test_more_places_than_one_thread_takes(ops: Operators) -> None:
     assert torch.equal(s, y.sum(-1)[:, None].expand(500, 300, 2).to(torch.int16))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 40_000, 79_999])
 def test_a_failure_at_one_place_is_reported(more: Operators, place: int) -> None:
     x = torch.ones(80_000, 3)
@@ -79,6 +81,7 @@ def test_no_place_is_no_failure(more: Operators) -> None:
     assert more.strict(torch.ones(4, 0, 3)).shape == (4, 0, 3)
 
 
+@pytest.mark.slow
 def test_residuals_at_each_place(more: Operators) -> None:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(3, 5, 4, generator=generator, dtype=torch.float64).transpose(0, 2).requires_grad_()

@@ -64,6 +64,7 @@ def failure(library: ctypes.CDLL, name: str, value: ctypes._SimpleCData[int] | c
     return to.value.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("character", ["é", "€", "😀"])
 def test_a_message_is_cut_between_characters(library: ctypes.CDLL, character: str) -> None:
     for before in range(5):
@@ -84,6 +85,7 @@ def test_a_message_that_is_no_utf8_is_cut_anywhere(library: ctypes.CDLL) -> None
     assert message(library, b"\x80" * 2000) == b"\x80" * 999
 
 
+@pytest.mark.slow
 def test_an_integer_that_does_not_fit_is_named(library: ctypes.CDLL) -> None:
     text = "k is 1099511627776, which doesn't fit the kernel's parameter of 4 bytes"
     assert failure(library, "as_int", ctypes.c_int64(2**40)) == text
@@ -93,6 +95,7 @@ def test_an_integer_that_does_not_fit_is_named(library: ctypes.CDLL) -> None:
         assert not failure(library, "as_int", ctypes.c_int64(value))
 
 
+@pytest.mark.slow
 def test_a_number_that_overflows_float_is_named(library: ctypes.CDLL) -> None:
     for value, text in ((1e300, "1.0000000000000001e+300"), (-1e39, "-9.9999999999999994e+38")):
         expected = f"alpha is {text}, which doesn't fit the kernel's parameter of type float"
@@ -108,5 +111,6 @@ def test_a_number_that_overflows_float_is_named(library: ctypes.CDLL) -> None:
     assert library.to_float(ctypes.c_double(0.1)) == pytest.approx(0.1, rel=1e-7)
 
 
+@pytest.mark.slow
 def test_a_rank_that_does_not_fit(library: ctypes.CDLL) -> None:
     assert failure(library, "as_view", ctypes.c_int(3)) == "the kernel takes a tensor of rank 2, got rank 3"

@@ -18,7 +18,7 @@ from tests.include.functions import ONE, TWO, reference, run, source
 _SPECIAL = (0.0, -0.0, 5e-324, -5e-324, 1e-310, 1e-200, -1e-200, 1, -1, 2, -2, 3, 1e300, -1e300, torch.inf, -torch.inf)
 _FEW_DIGITS = {"lgamma", "digamma", "trigamma", "sinc", "celu_alpha"}
 """Where PyTorch itself has six to nine: its trigamma, sinc's backward near 0, a factor of celu's backward in float."""
-_ZERO_UNSIGNED = {"relu", "relu6", "clamp_below", "lerp"}
+_ZERO_UNSIGNED = {"cbrt", "relu", "relu6", "clamp_below", "lerp"}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def fair(name: str, row: int, inputs: list[Tensor]) -> Tensor:
     return mask
 
 
-def compare(name: str, got: Tensor, expected: Tensor, inputs: list[Tensor]) -> None:
+def assert_derivatives_agree(name: str, got: Tensor, expected: Tensor, inputs: list[Tensor]) -> None:
     relative = 1e-6 if name in _FEW_DIGITS else 1e-11
     for row, (ours, theirs) in enumerate(zip(got, expected, strict=True)):
         same = torch.isclose(ours, theirs, rtol=relative, atol=1e-12 if row else 1e-14, equal_nan=True)
@@ -62,19 +62,21 @@ def compare(name: str, got: Tensor, expected: Tensor, inputs: list[Tensor]) -> N
         assert not shown, f"{name}, row {row}: (inputs, ours, PyTorch's) {shown}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE)
 def test_functions_of_one(library: ctypes.CDLL, name: str) -> None:
     function = ONE[name]
     x = torch.cat([special(*function.at), random(200, seed=0)])
-    compare(name, run(library, f"one_{name}", x), reference(function.torch, x), [x])
+    assert_derivatives_agree(name, run(library, f"one_{name}", x), reference(function.torch, x), [x])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TWO)
 def test_functions_of_two(library: ctypes.CDLL, name: str) -> None:
     function = TWO[name]
     a, b = torch.meshgrid(special(), special(), indexing="ij")
     x, y = torch.cat([a.flatten(), random(200, seed=0)]), torch.cat([b.flatten(), random(200, seed=1)])
-    compare(name, run(library, f"two_{name}", x, y), reference(function.torch, x, y), [x, y])
+    assert_derivatives_agree(name, run(library, f"two_{name}", x, y), reference(function.torch, x, y), [x, y])
 
 
 def test_what_pytorch_has_few_digits_of(library: ctypes.CDLL) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from opwright.toolchain.flags import header_dir
+from opwright.toolchain.compilers.flags import header_dir
 
 Compile = Callable[..., ctypes.CDLL]
 _HEADERS = {
@@ -38,6 +38,7 @@ def run(library: ctypes.CDLL, *arguments: float, results: int) -> list[float]:
     return list(out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("headers", _HEADERS)
 def test_a_body_with_branches_loops_helpers_and_two_outputs(compile_text: Compile, headers: str) -> None:
     """Against differences of the body run on plain numbers."""
@@ -154,6 +155,7 @@ def errors(tmp_path: Path, body: str) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -166,6 +168,7 @@ def test_what_would_lose_the_derivative_does_not_compile(tmp_path: Path, stateme
     assert "error" in errors(tmp_path, body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", ["(void)float(x);", "static_cast<double>(x);", "(void)(half)x;"])
 def test_a_cast_that_would_lose_the_derivative_says_so(tmp_path: Path, statement: str) -> None:
     said = errors(tmp_path, f"using T = Dual<float, 1>;\nvoid body(T x) {{ {statement} }}")

@@ -9,6 +9,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
+import opwright
+
 _TEXT = """
 #include <opwright.h>
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -71,12 +73,14 @@ def floats() -> torch.Tensor:
     return torch.cat([spread, special, -special, *near])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", _NAMES, ids=str)
 def test_all_patterns_to_float(call: Call, dtype: torch.dtype) -> None:
     every = torch.arange(0, 2**16, dtype=torch.int32).to(torch.int16).view(dtype)
     assert same(call(f"widen_{_NAMES[dtype]}", every, torch.float32), every.float())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", _NAMES, ids=str)
 def test_many_floats(call: Call, dtype: torch.dtype) -> None:
     given = floats()
@@ -87,6 +91,7 @@ def test_many_floats(call: Call, dtype: torch.dtype) -> None:
     assert same(got[numbers], given.to(dtype)[numbers])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", _NAMES, ids=str)
 def test_arithmetic_is_floats_rounded_at_each_assignment(call: Call, dtype: torch.dtype) -> None:
     x = torch.randn(1000, generator=torch.Generator().manual_seed(1)).to(dtype)
@@ -124,3 +129,29 @@ extern "C" void whole(const int64_t *from, {name} *to) {{ for (int i = 0; i < 6;
     got = torch.zeros(6, dtype=dtype)
     library.whole(*(ctypes.c_void_p(t.data_ptr()) for t in (whole, got)))
     assert same(got, whole.to(dtype))
+
+
+_QUESTIONS = """
+#include <opwright.h>
+OPWRIGHT("finite(x: T[N]) -> (y: T[N])")
+template <class T> void finite(Tensor<const T, 1> x, Tensor<T, 1> y) {
+  for (int64_t i = 0; i < x.size(0); ++i) y[i] = nan_to_num(x[i]);
+}
+OPWRIGHT("negative(x: T[N]) -> (y: bool[N])")
+template <class T> void negative(Tensor<const T, 1> x, Tensor<bool, 1> y) {
+  for (int64_t i = 0; i < x.size(0); ++i) y[i] = signbit(x[i]);
+}
+OPWRIGHT("negative_each(x: T) -> (y: bool)")
+template <class T> bool negative_each(T x) { return signbit(x); }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_the_largest_number_and_the_sign_bit(dtype: torch.dtype) -> None:
+    ops = opwright.load_inline("half_questions", cpp=_QUESTIONS)
+    special = torch.tensor([0.0, -0.0, 1.5, -2, float("inf"), float("-inf"), float("nan")], dtype=dtype)
+    x = torch.cat([special, -special[-1:], torch.linspace(-9, 9, 100).to(dtype)])
+    assert torch.equal(ops.finite(x), x.nan_to_num())
+    assert torch.equal(ops.negative(x), x.signbit())
+    assert torch.equal(ops.negative_each(x), x.signbit())

@@ -46,6 +46,7 @@ def checks() -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", _ORDERS)
 def test_the_right_overload(compile_text: Compile, order: str) -> None:
     values = """
@@ -76,6 +77,7 @@ _REFERENCES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_right_numbers(compile_text: Compile, dtype: Any) -> None:
     ctype = "float" if dtype is np.float32 else "double"

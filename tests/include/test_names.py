@@ -25,6 +25,7 @@ NAMES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["cpp", "c"])
 def test_an_operator_may_have_any_name(write: Callable[..., Path], suffix: str) -> None:
     views = "Tensor<const float, 1> x, Tensor<float, 1> y" if suffix == "cpp" else "int64_t N, const float *x, float *y"

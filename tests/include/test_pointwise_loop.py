@@ -18,11 +18,12 @@ def ops(tmp_path_factory: pytest.TempPathFactory) -> Operators:
     return load("pointwise", Path(tmp_path_factory.mktemp("loops")))
 
 
+@pytest.mark.slow
 def test_calls_at_random(ops: Operators) -> None:
     check("pointwise", ops, seed=0, count=100)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_many_calls_at_random(ops: Operators) -> None:
     check("pointwise", ops, seed=1, count=5000)
 
@@ -33,7 +34,7 @@ def operands(*sizes: int) -> list[Tensor]:
     return [torch.randint(-100, 100, sizes, generator=generator).to(dtype) for dtype in types]
 
 
-def right(ops: Operators, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> None:
+def assert_blends(ops: Operators, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> None:
     got = ops.blend(a, b, c, d)
     a, b, c, d = full((), a, b, c, d)
     for result, expected in zip(got, (a ^ b, b ^ c, c ^ d, d ^ a), strict=True):
@@ -45,32 +46,32 @@ def test_rows_and_blocks_of_every_length(ops: Operators, length: int) -> None:
     """One operand's rows lie apart, one is a column, one a row, and one is dense."""
     a, b, c, d = operands(5, length)
     apart = torch.empty(5, length + 3, dtype=a.dtype)[:, :length].copy_(a)
-    right(ops, apart, b[:, :1], c[2], d)
-    right(ops, a.t().contiguous().t(), b, c[:1].expand(5, length), d[0, 0])
-    right(ops, a, b, c, d)
+    assert_blends(ops, apart, b[:, :1], c[2], d)
+    assert_blends(ops, a.t().contiguous().t(), b, c[:1].expand(5, length), d[0, 0])
+    assert_blends(ops, a, b, c, d)
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_axes_in_every_order(ops: Operators, order: tuple[int, ...]) -> None:
     a, b, c, d = operands(4, 70, 3)
     back = [order.index(axis) for axis in range(3)]
-    right(ops, a.permute(order).contiguous().permute(back), b, c, d)
-    right(ops, *(each.permute(order) for each in (a, b, c, d)))
+    assert_blends(ops, a.permute(order).contiguous().permute(back), b, c, d)
+    assert_blends(ops, *(each.permute(order) for each in (a, b, c, d)))
 
 
 @pytest.mark.parametrize("sizes", [(), (0,), (3, 0, 2), (1,), (1, 1, 1), (1, 300, 1)])
 def test_few_elements(ops: Operators, sizes: tuple[int, ...]) -> None:
     a, b, c, d = operands(*sizes)
-    right(ops, a, b, c, d)
-    right(ops, a, b.sum().to(b.dtype), c, d)
+    assert_blends(ops, a, b, c, d)
+    assert_blends(ops, a, b.sum().to(b.dtype), c, d)
 
 
 @pytest.mark.parametrize("strided", [False, True])
 def test_more_elements_than_one_thread_takes(ops: Operators, strided: bool) -> None:
     a, b, c, d = operands(97, 517)
     if strided:
-        right(ops, a.t(), b[:1].t(), c.t()[:, :1], d.t().contiguous())
-    right(ops, a, b, c, d)
+        assert_blends(ops, a.t(), b[:1].t(), c.t()[:, :1], d.t().contiguous())
+    assert_blends(ops, a, b, c, d)
 
 
 def test_an_operand_that_is_read_and_overwritten_in_pieces(ops: Operators) -> None:

@@ -27,6 +27,7 @@ def threads() -> Iterator[int]:
     torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str)
 def test_gemm(ops: Operators, dtype: torch.dtype) -> None:
     generator = torch.Generator().manual_seed(0)

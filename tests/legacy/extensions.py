@@ -16,8 +16,8 @@ from typing import Any
 import cffi
 import torch
 
-from opwright.legacy.calls import wrap
-from opwright.legacy.library import header_dirs, load_library
+from opwright.legacy.calls import wrap_function
+from opwright.legacy.th_library import header_dirs, load_library
 from opwright.toolchain import Options, Unit, build, find_compiler
 
 FatalError: type[Exception] = vars(torch)["FatalError"]
@@ -25,7 +25,9 @@ TYPES = ("Double", "Float", "Long", "Int", "Short", "Char", "Byte")
 CUDA_TYPES = ("CudaDouble", "Cuda", "CudaHalf", "CudaLong", "CudaInt", "CudaShort", "CudaChar", "CudaByte")
 _NAMES = [f"TH{name}" for name in TYPES] + [f"THCuda{name}".replace("THCudaFloat", "THCuda") for name in TYPES]
 STRUCTS = "".join(f"typedef struct {name}{kind} {name}{kind};\n" for name in _NAMES for kind in ("Tensor", "Storage"))
-_PROTOTYPE = re.compile(r"^extern\s+((?:struct\s+)?\w[\w ]*?[\s*]+)(TH\w+)\s*\((.*?)\)\s*;", re.MULTILINE | re.DOTALL)
+_PROTOTYPE = re.compile(
+    r"(?:^|(?<=; ))extern\s+((?:struct\s+)?\w[\w ]*?[\s*]+)(TH\w+)\s*\((.*?)\)\s*;", re.MULTILINE | re.DOTALL
+)
 
 
 class Extension:
@@ -37,7 +39,7 @@ class Extension:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in self._wrapped:
-            self._wrapped[name] = wrap(getattr(self.lib, name), self.ffi)
+            self._wrapped[name] = wrap_function(getattr(self.lib, name), self.ffi)
         return self._wrapped[name]
 
 
@@ -111,9 +113,10 @@ def everything() -> Extension:
 
     Mathematics is tested in another way (th.py): to compile cffi's code for all of it takes minutes.
     """
-    folder = header_dirs()[0] / "TH/generic"
-    texts = [(folder / f"{name}.h").read_text() for name in ("THTensor", "THStorage", "THStorageCopy")]
-    names = set(re.findall(r"TH(?:Tensor|Storage)_\((\w+)\)", "".join(texts))) | {"sizeDesc", "newInferSize"}
+    folder = header_dirs()[0] / "TH"
+    texts = [(folder / name).read_text() for name in ("shared/Tensor.h", "shared/Storage.h", "generic/THStorageCopy.h")]
+    names = set(re.findall(r"THX?(?:Tensor|Storage)_\((\w+)\)", "".join(texts))) | {"sizeDesc", "newInferSize"}
+    names |= {f"copy{kind}" for kind in TYPES}
     callable_ones = [
         text
         for name, text in prototypes().items()

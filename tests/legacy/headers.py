@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from opwright.legacy.library import header_dirs
+from opwright.legacy.th_library import header_dirs
 
 TYPES = ("Double", "Float", "Long", "Int", "Short", "Char", "Byte")
 _STATIC_FUNCTION = re.compile(r"static inline [^{;]*\{")
@@ -52,9 +52,7 @@ def declared(header: str = "TH/TH.h") -> frozenset[str]:
 
 
 def operations(*, of: str, headers: Iterable[str]) -> frozenset[str]:
-    """The names of one element type's tensor functions in these generic headers, without ``TH<T>Tensor_``."""
+    """The names of one element type's tensor functions that these headers declare, without ``TH<T>Tensor_``."""
     prefix = f"TH{of}Tensor_"
-    folder = header_dirs()[0] / "TH" / "generic"
-    text = "".join((folder / header).read_text() for header in headers)
-    names = (name.removeprefix(prefix) for name in declared() if name.startswith(prefix))
-    return frozenset(name for name in names if f"({name})" in text)
+    names = frozenset().union(*(declared(f"TH/{header}") for header in headers)) - declared("TH/THTensor.h")
+    return frozenset(name.removeprefix(prefix) for name in names if name.startswith(prefix))

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from opwright.legacy.library import load_library
+from opwright.legacy.th_library import load_library
 from tests.legacy.extensions import TYPES, Extension, everything
 from tests.legacy.tensors import DTYPES, assert_same, longs, numbered, typed
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from opwright.legacy.library import header_dirs
+from opwright.legacy.th_library import header_dirs
 from tests.legacy.drawing import Draw
 from tests.legacy.th import DTYPES, Held, THError, th
 
@@ -84,6 +84,7 @@ def draws(dtype: torch.dtype, count: int = 25) -> list[Draw]:
     return [Draw(seed, dtype) for seed in range(count)]
 
 
+@pytest.mark.slow
 @DTYPE
 def test_apply(applied: Applied, dtype: torch.dtype) -> None:
     for draw in draws(dtype):
@@ -93,6 +94,7 @@ def test_apply(applied: Applied, dtype: torch.dtype) -> None:
         assert torch.equal(t.value(), (torch.arange(x.numel()) % 100).to(dtype).reshape(x.shape))
 
 
+@pytest.mark.slow
 @DTYPE
 def test_apply_2(applied: Applied, dtype: torch.dtype) -> None:
     for draw in draws(dtype):
@@ -133,6 +135,7 @@ def test_apply_can_be_left_by_return_and_error(applied: Applied, dtype: torch.dt
         applied(f"{DTYPES[dtype]}_leave", applied.tensor(torch.zeros(0, dtype=dtype)), None, 1)
 
 
+@pytest.mark.slow
 @DTYPE
 def test_apply_knows_the_position_in_a_dimension(applied: Applied, dtype: torch.dtype) -> None:
     for draw in draws(dtype):
@@ -145,6 +148,7 @@ def test_apply_knows_the_position_in_a_dimension(applied: Applied, dtype: torch.
             assert torch.equal(indices.value(), expected.indices)
 
 
+@pytest.mark.slow
 @DTYPE
 def test_dim_apply_2(applied: Applied, dtype: torch.dtype) -> None:
     for draw in draws(dtype):

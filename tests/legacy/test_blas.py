@@ -56,6 +56,7 @@ def put(x: Tensor, count: int, step: int, values: Tensor) -> Tensor:
     return made
 
 
+@pytest.mark.slow
 @DTYPE
 @pytest.mark.parametrize("incx", INCREMENTS)
 @pytest.mark.parametrize("incy", [1, 2, -3])

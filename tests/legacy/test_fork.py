@@ -46,6 +46,7 @@ def in_child(made: Any, x: torch.Tensor) -> NoReturn:
         os._exit(0 if right else 1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_children_of_a_process_with_threads_in_c() -> None:
     made = extension("void churn(int n); double cloned_sum(THFloatTensor *t);", _CODE)

@@ -30,12 +30,13 @@ def _check(lib: TH, case: Case, count: int) -> None:
             raise AssertionError(f"{case.name}, {dtype}, seed {seed}: {error}") from error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_as_pytorch_does_it(case: Case, lib: TH) -> None:
     _check(lib, case, QUICK)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_as_pytorch_does_it_widely(case: Case, lib: TH) -> None:
     _check(lib, case, WIDE)

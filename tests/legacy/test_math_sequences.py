@@ -215,12 +215,13 @@ def _property(th: Extension, dtype: torch.dtype, examples: int) -> None:
     run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", KINDS, ids=str)
 def test_sequences(functions: Extension, dtype: torch.dtype) -> None:
     _property(functions, dtype, 120)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dtype", KINDS, ids=str)
 def test_many_sequences(functions: Extension, dtype: torch.dtype) -> None:
     _property(functions, dtype, 3000)

@@ -11,7 +11,7 @@ from pathlib import Path
 import cffi
 import pytest
 
-from opwright.legacy.library import header_dirs, load_library
+from opwright.legacy.th_library import header_dirs, load_library
 from tests.legacy.th import TH, THError, th
 
 
@@ -20,6 +20,7 @@ def lib() -> TH:
     return th()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), [(0.0, 0.0), (1.0, -2.0), (-3.0, 5.0), (700.0, 800.0), (-1000.0, -1000.5)])
 def test_logarithms_of_sums(lib: TH, a: float, b: float) -> None:
     high, low = max(a, b), min(a, b)

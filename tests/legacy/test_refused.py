@@ -208,13 +208,14 @@ def _check_spoilt(lib: TH, case: Case, count: int) -> None:
                 Given(lib, dtype, tuple(values)).call(case.name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_nothing_crashes(case: Case, lib: TH) -> None:
     """Each call has one argument that doesn't fit: an error, or a result where TH is generous."""
     _check_spoilt(lib, case, 4)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_nothing_crashes_widely(case: Case, lib: TH) -> None:
     _check_spoilt(lib, case, 150)

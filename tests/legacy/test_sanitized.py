@@ -14,7 +14,7 @@ import pytest
 
 from tests.fuzz.test_sanitized import sanitized
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 __all__ = ["sanitized"]  # a fixture
 
 FILES = ("test_math.py", "test_blas.py", "test_random.py", "test_apply.py", "test_math_sequences.py", "test_refused.py")

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.native
 __all__ = ["sanitized"]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 @given(data=st.data(), name=st.sampled_from(TYPES), raw=st.booleans())
 def test_any_sequence(th: Extension, data: st.DataObject, name: str, raw: bool) -> None:
@@ -30,7 +31,7 @@ def test_sequences_leave_nothing_behind(th: Extension) -> None:
     sequences.run(th, seed=0, count=100)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_many_sequences(th: Extension) -> None:
     sequences.run(th, seed=1, count=3000)
 
@@ -46,12 +47,12 @@ def in_sanitized_process(command: list[str], environment: dict[str, str]) -> Non
     assert done.returncode == 0, (done.stdout[-3000:], done.stderr[-6000:])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_sanitized_sequences(sanitized: dict[str, str]) -> None:
     in_sanitized_process(["tests.legacy.sequences", "2", "400"], sanitized)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["test_structure.py", "calls", "test_library.py"])
 def test_sanitized_tests(name: str, sanitized: dict[str, str]) -> None:
     """The other tests once more, with instrumented code."""

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from opwright.legacy import calls
-from opwright.legacy.library import CSRC as LIBRARY
+from opwright.legacy.th_library import CSRC as LIBRARY
 from tests.legacy.conftest import CSRC
 from tests.legacy.extensions import Extension, FatalError, extension
 from tests.legacy.th import Held, THError
@@ -62,6 +62,7 @@ def test_without_cuda_everything_says_so(pooling: Extension) -> None:
 QUIET = {"THCudaFree", "THCRandom_shutdown"}  # there is nothing to do
 
 
+@pytest.mark.slow
 @without_cuda
 def test_each_function_says_so() -> None:
     lib = thc()
@@ -225,7 +226,7 @@ def test_memory(lib: THC) -> None:
 
 
 def test_storages_do_not_leak(lib: THC) -> None:
-    from opwright.legacy.library import load_library
+    from opwright.legacy.th_library import load_library
 
     before = load_library().alive()
     for _ in range(3):

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from opwright.legacy.cuda import cuda_home
-from opwright.legacy.library import exported, header_dirs
+from opwright.legacy.th_library import exported, header_dirs
 from opwright.toolchain import find_compiler
-from opwright.toolchain.symbols import symbols
+from opwright.toolchain.binary.elf import symbols
 from tests.legacy.conftest import CSRC
 from tests.legacy.headers import TYPES, declared
 
@@ -90,6 +90,7 @@ def _toolkits() -> list[str]:
     return ["", *([f"-I{home}/include"] if home else [])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("toolkit", _toolkits(), ids=lambda word: "toolkit" if word else "no toolkit")
 @pytest.mark.parametrize("standard", ["c99", "gnu99", "gnu17", "c++14", "c++20"])
 @pytest.mark.parametrize("name", ["THC/THC.h", "THC.h"])
@@ -155,7 +156,7 @@ def _nvcc(*words: str | Path) -> None:
 
 
 @needs_nvcc
-@pytest.mark.parametrize("name", ["pooling_kernel.cu", pytest.param("generic_thc.cu", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["pooling_kernel.cu", pytest.param("generic_thc.cu", marks=pytest.mark.exhaustive)])
 def test_sources_of_2017_compile_for_gpus(name: str, tmp_path: Path) -> None:
     _nvcc("-c", CSRC / name, "-o", tmp_path / "kernel.o")
     expected = "pooling_launch" if name == "pooling_kernel.cu" else "demo_Half_histogram"
@@ -163,7 +164,7 @@ def test_sources_of_2017_compile_for_gpus(name: str, tmp_path: Path) -> None:
 
 
 @needs_nvcc
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("standard", ["c++17", "c++20"])
 def test_every_device_header_stands_alone(standard: str, tmp_path: Path) -> None:
     folder = header_dirs()[0]
@@ -191,7 +192,7 @@ DTYPES = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.
 
 
 @needs_nvcc
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_arithmetic(lines: list[str]) -> None:
     for dtype, line in zip(DTYPES, lines, strict=False):
         x, y = (7, 3) if dtype == torch.uint8 else (-7.5, 2.5) if dtype.is_floating_point else (-7, 3)
@@ -212,7 +213,7 @@ FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 @needs_nvcc
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_functions(lines: list[str]) -> None:
     found = [line.split() for line in lines[len(DTYPES) :]]
     count = next(i for i, (name, *_) in enumerate(found) if name == "atan2") + 1
@@ -225,7 +226,7 @@ def test_functions(lines: list[str]) -> None:
 
 
 @needs_nvcc
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_device_tensors_and_the_rest(lines: list[str]) -> None:
     found = dict(line.rsplit(" ", 1) for line in lines[lines.index("element 100") :])
     t = torch.arange(24.0).reshape(2, 3, 4)

@@ -40,7 +40,7 @@ def test_as_pytorch_does_it(case: Case, lib: THC) -> None:
     _check(lib, case, QUICK)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES_OF_CUDA, ids=lambda case: case.name)
 def test_as_pytorch_does_it_widely(case: Case, lib: THC) -> None:
     _check(lib, case, WIDE)

@@ -15,7 +15,7 @@ import cffi
 import torch
 from torch import Tensor
 
-from opwright.legacy.library import load_library
+from opwright.legacy.th_library import load_library
 from opwright.toolchain import Options, Unit, build
 from tests.legacy.headers import declarations
 

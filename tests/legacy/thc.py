@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from opwright.legacy.library import load_library
+from opwright.legacy.th_library import load_library
 from tests.legacy.headers import declarations
 from tests.legacy.th import TH
 

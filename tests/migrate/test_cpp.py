@@ -221,10 +221,16 @@ def judged(text: str, folder: Path, name: str = "op.cu") -> Examined:
     return examine(path)
 
 
-@pytest.mark.parametrize("text", ["auto y = x.type().tensor({2});", "auto y = x->type().zeros({2, 3});"])
-def test_factories_of_a_type_are_reported(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "op.cpp"
-    path.write_text(f"#include <torch/extension.h>\n{text}\n")
-    (found,) = examine(path).findings
-    assert (found.line, found.name, found.status, found.by_hand) == (2, ".type().tensor(...)", "removed", True)
-    assert "at::empty(sizes, x.options())" in found.today
+@pytest.mark.parametrize(
+    ("text", "name", "after"),
+    [
+        ("auto y = x.type().tensor({2});", "tensor() of at::Type", "auto y = at::empty({2}, x.type().options());"),
+        ("auto y = x->type().zeros({2});", "zeros() of at::Type", "auto y = at::zeros({2}, x->type().options());"),
+        ("auto y = x.toLongTensor();", ".toLongTensor()", "auto y = x.to(at::kLong);"),
+    ],
+)
+def test_functions_of_a_type_are_rewritten(text: str, name: str, after: str, tmp_path: Path) -> None:
+    result = judged(f"#include <torch/extension.h>\n{text}\n", tmp_path, "op.cpp")
+    (found,) = result.findings
+    assert (found.line, found.name, found.status) == (2, name, "removed")
+    assert result.after.decode() == f"#include <torch/extension.h>\n{after}\n"

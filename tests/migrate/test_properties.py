@@ -5,12 +5,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opwright.aten.compat.names import HEADERS, NAMES
-from opwright.aten.compat.tokens import stream
+from opwright.aten.compat.api_changes import HEADERS, NAMES
 from opwright.migrate import Examined, examine
+from opwright.sources.cpp.normalized import normalized
 
 _CALLS = [
     "x.data<float>()",
@@ -73,7 +74,8 @@ _PYTHON_PARTS = [
 _PYTHON = st.lists(st.sampled_from(_PYTHON_PARTS), max_size=30).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(_CPP)
 def test_cpp_twice_is_once(text: str) -> None:
     first = judged(text, "op.cu")
@@ -98,7 +100,7 @@ def test_any_bytes_are_survived(data: bytes) -> None:
 
 def literals(data: bytes) -> list[str]:
     text = data.decode("latin-1")
-    return [text[t.start : t.end] for t in stream(text).tokens if t.kind in {"string", "raw", "char", "text"}]
+    return [text[t.start : t.end] for t in normalized(text).tokens if t.kind in {"string", "char", "directive"}]
 
 
 def judged(text: str | bytes, name: str) -> Examined:

@@ -74,8 +74,8 @@ def mutants(text: str, language: str) -> list[Mutant]:
     seen: Counter[str] = Counter()
     made: dict[str, Mutant] = {}
     for function in (node for node in _walk(root) if node.type == "function_definition"):
-        tensors = _tensors(function)
-        edits = [edit for node in _executed(function) for edit in _edits(node, tensors)]
+        tensors = _tensor_names(function)
+        edits = [edit for node in _executed_nodes(function) for edit in _edits(node, tensors)]
         edits += _swapped_parameters(function) if language != "c" else []  # C functions are bound by their names
         for edit in edits:
             changed = (data[: edit.start] + edit.to.encode() + data[edit.end :]).decode()
@@ -90,7 +90,7 @@ def mutants(text: str, language: str) -> list[Mutant]:
     return list(made.values())
 
 
-def drawn(every: list[Mutant], seed: int) -> Iterator[Mutant]:
+def shuffled_mutants(every: list[Mutant], seed: int) -> Iterator[Mutant]:
     """All of them in a random order: each kind of change in turn, from the function that had fewest so far."""
     rng = random.Random(seed)
     kinds = sorted({mutant.kind for mutant in every})
@@ -117,7 +117,7 @@ def _edits(node: tree_sitter.Node, tensors: set[bytes]) -> Iterator[_Edit]:
 
 def _binary(node: tree_sitter.Node) -> Iterator[_Edit]:
     left, right, sign = _child(node, "left"), _child(node, "right"), _child(node, "operator")
-    operator, index = _text(sign), _within(node, "subscript_argument_list", "subscript_expression")
+    operator, index = _text(sign), _is_inside(node, "subscript_argument_list", "subscript_expression")
     one, other = _text(left), _text(right)
     if operator in ("+", "-"):
         yield _at(sign, "index" if index else "sign", "-" if operator == "+" else "+")
@@ -141,20 +141,20 @@ def _unary(node: tree_sitter.Node) -> Iterator[_Edit]:
 
 
 def _number(node: tree_sitter.Node) -> Iterator[_Edit]:
-    if _within(node, "template_argument_list", "kernel_call_syntax", "array_declarator", "initializer_list"):
+    if _is_inside(node, "template_argument_list", "kernel_call_syntax", "array_declarator", "initializer_list"):
         return
     text, parent = _text(node), node.parent
-    started = _within(node, "init_declarator") and _within(node, "for_statement", until="compound_statement")
+    started = _is_inside(node, "init_declarator") and _is_inside(node, "for_statement", until="compound_statement")
     if started and parent and parent.type == "init_declarator":
         yield _at(node, "bound", "1" if text == "0" else "0")
     elif text not in ("0", "0xffffffff"):
-        index = _within(node, "subscript_argument_list", "subscript_expression")
+        index = _is_inside(node, "subscript_argument_list", "subscript_expression")
         yield _at(node, "index" if index else "factor", f"(2 * {text})")
         yield _at(node, "index" if index else "factor", f"({text} + 1)")
 
 
 def _assignment(node: tree_sitter.Node) -> Iterator[_Edit]:
-    if _within(node, "for_statement", until="compound_statement") and not _within(node, "expression_statement"):
+    if _is_inside(node, "for_statement", until="compound_statement") and not _is_inside(node, "expression_statement"):
         return  # the step of a loop
     left, right, sign = _child(node, "left"), _child(node, "right"), _child(node, "operator")
     if _text(sign) in ("+=", "-="):
@@ -234,7 +234,7 @@ def _swapped_parameters(function: tree_sitter.Node) -> list[_Edit]:
     for (one, first), (other, second) in itertools.pairwise(named):
         if first is None or second is None or _without(one, first) != _without(other, second):
             continue
-        to = _replaced(one, first, _text(second)) + ", " + _replaced(other, second, _text(first))
+        to = _renamed_parameter(one, first, _text(second)) + ", " + _renamed_parameter(other, second, _text(first))
         edits.append(_Edit("swapped", one.start_byte, other.end_byte, to))
     return edits
 
@@ -245,10 +245,10 @@ def _declared(parameter: tree_sitter.Node) -> tree_sitter.Node | None:
 
 
 def _without(parameter: tree_sitter.Node, name: tree_sitter.Node) -> str:
-    return _replaced(parameter, name, "")
+    return _renamed_parameter(parameter, name, "")
 
 
-def _replaced(parameter: tree_sitter.Node, name: tree_sitter.Node, to: str) -> str:
+def _renamed_parameter(parameter: tree_sitter.Node, name: tree_sitter.Node, to: str) -> str:
     at = name.start_byte - parameter.start_byte
     text = (parameter.text or b"").decode()
     return f"{text[:at]}{to}{text[at + len(_text(name)) :]}"
@@ -268,7 +268,7 @@ _RULES: dict[str, Callable[[tree_sitter.Node], Iterator[_Edit]]] = {
 }
 
 
-def _tensors(function: tree_sitter.Node) -> set[bytes]:
+def _tensor_names(function: tree_sitter.Node) -> set[bytes]:
     """The parameters that are tensors."""
     found = set()
     for node in _walk(function):
@@ -277,7 +277,7 @@ def _tensors(function: tree_sitter.Node) -> set[bytes]:
     return found
 
 
-def _executed(function: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+def _executed_nodes(function: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
     for child in function.children:
         if child.type in ("compound_statement", "field_initializer_list"):
             yield from _walk(child)
@@ -288,7 +288,7 @@ def _name(function: tree_sitter.Node) -> str:
     return _text(_child(declarator, "declarator")) if declarator else "?"
 
 
-def _within(node: tree_sitter.Node, *kinds: str, until: str = "function_definition") -> bool:
+def _is_inside(node: tree_sitter.Node, *kinds: str, until: str = "function_definition") -> bool:
     """Whether it is part of one of these, within the same `until`."""
     above = node.parent
     while above and above.type != until:

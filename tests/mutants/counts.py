@@ -1,4 +1,4 @@
-"""Counts what became of the mutants: ``python -m tests.mutants.counts`` writes counts.json, which README.md quotes."""
+"""Count what became of the mutants: ``python -m tests.mutants.counts`` writes counts.json and docs/measured.md."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .survivors import read as explained
 
 COUNTS = HERE / "counts.json"
 SURVIVORS = HERE / "survivors.txt"
-README = HERE.parents[1] / "README.md"
+PAGE = HERE.parents[1] / "docs/measured.md"
 BEGIN, END = "<!-- mutants: begin (python -m tests.mutants.counts) -->", "<!-- mutants: end -->"
 
 
-def counted(results: Path = RESULTS, listed: Path = SURVIVORS) -> dict[str, Any]:
+def count_results(results: Path = RESULTS, listed: Path = SURVIVORS) -> dict[str, Any]:
     """How many were made, and what became of them."""
     rows = [row for row in read(results) if row["mutant"] != UNCHANGED]
     reasons, verdicts = explained(listed), Counter(row["verdict"] for row in rows)
@@ -28,16 +28,16 @@ def counted(results: Path = RESULTS, listed: Path = SURVIVORS) -> dict[str, Any]
         "not compiling": verdicts["not compiling"],
         "checked": len(rows) - verdicts["not compiling"],
         "caught": verdicts["caught"],
-        "equivalent": sum(each in reasons and not _beyond(reasons[each]) for each in alive),
-        "beyond": sum(_beyond(reasons.get(each, "")) for each in alive),
+        "equivalent": sum(each in reasons and not _is_undetectable(reasons[each]) for each in alive),
+        "beyond": sum(_is_undetectable(reasons.get(each, "")) for each in alive),
         "unexplained": sum(each not in reasons for each in alive),
         "kinds": dict(sorted(Counter(row["mutant"].split(": ")[1] for row in rows).items())),
-        "caught by": dict(Counter(_by(row) for row in rows if row["verdict"] == "caught").most_common()),
+        "caught by": dict(Counter(_detected_by(row) for row in rows if row["verdict"] == "caught").most_common()),
     }
 
 
 def sentence(counts: dict[str, Any]) -> str:
-    """The same for README.md."""
+    """Return the same as a sentence, for docs/measured.md."""
     text = (
         f"Of {counts['checked']} mutants, made by machine of {counts['sources']} of the examples' sources, it catches "
         f"{counts['caught']}; {counts['equivalent']} are equivalent to the source, and {counts['beyond']} only differ "
@@ -51,29 +51,29 @@ def name(row: dict[str, Any]) -> str:
     return f"{row['source']}: {row['mutant']}"
 
 
-def _beyond(reason: str) -> bool:
+def _is_undetectable(reason: str) -> bool:
     """Whether it is a fault, in something that check doesn't try."""
     return reason.startswith("beyond: ")
 
 
-def _by(row: dict[str, Any]) -> str:
+def _detected_by(row: dict[str, Any]) -> str:
     """The check that found it, or what ended its process."""
     words = row["by"].split(": ")
     return str(words[1] if len(words) == 3 else words[0])
 
 
-def updated(readme: str) -> str:
-    """The README with the sentence in its place."""
-    before, _, rest = readme.partition(BEGIN)
+def update_page(page: str) -> str:
+    """Return the page with the sentence in its place."""
+    before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    lines = textwrap.wrap(sentence(counted()) + ".", 120)
+    lines = textwrap.wrap(sentence(count_results()) + ".", 120)
     return "\n".join([f"{before}{BEGIN}", *lines, f"{END}{after}"])
 
 
 def main() -> None:
-    """Write the file, and what README.md says."""
-    COUNTS.write_text(json.dumps(counted(), indent=2) + "\n")
-    README.write_text(updated(README.read_text()))
+    """Write the file, and what docs/measured.md says."""
+    COUNTS.write_text(json.dumps(count_results(), indent=2) + "\n")
+    PAGE.write_text(update_page(PAGE.read_text()))
 
 
 if __name__ == "__main__":

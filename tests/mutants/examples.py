@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor
 
-from opwright.check.subject import Subject
-from opwright.check.targets import subjects
+from opwright.check.calls.target_operator import TargetOperator
+from opwright.check.targets import find_operators
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Reference = Callable[..., Any]
@@ -44,7 +44,7 @@ class Example:
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     skip: tuple[str, ...] = ()
-    subjects: Callable[[Path], list[Subject]] | None = None
+    subjects: Callable[[Path], list[TargetOperator]] | None = None
     root: Path = EXAMPLES
 
     @property
@@ -57,7 +57,7 @@ class Example:
         """As `changes.mutants` has it."""
         return "c" if self.path.suffix == ".c" else "cuda"
 
-    def load(self, folder: Path) -> list[Subject]:
+    def load(self, folder: Path) -> list[TargetOperator]:
         """The operators, built from a copy of the example's folder."""
         if self.subjects:
             return self.subjects(folder)
@@ -65,8 +65,8 @@ class Example:
         options = dict(self.options)
         if path.suffix == ".cu":
             options["backend"] = "emulate"
-        found = subjects(str(path), load_options=options)
-        return [replace(subject, reference=self.references.get(subject.name)) for subject in found]
+        found = find_operators(str(path), load_options=options)
+        return [replace(operator, reference=self.references.get(operator.name)) for operator in found]
 
 
 def cell(gates: Tensor, old_cell: Tensor) -> tuple[Tensor, Tensor]:
@@ -214,7 +214,7 @@ def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     return off / torch.sqrt((off * off).mean(-1, keepdim=True) + eps) * weight + bias
 
 
-def _extension(folder: Path) -> list[Subject]:
+def _extension(folder: Path) -> list[TargetOperator]:
     """LLTM's extension on ATen, as lltm_extension.py wraps it, which finds it beside itself."""
     sys.path.insert(0, str(folder))
     import lltm_extension  # type: ignore[import-not-found]
@@ -224,7 +224,7 @@ def _extension(folder: Path) -> list[Subject]:
         " -> (new_h: T[B, S], new_cell: T[B, S]) where T in (f32, f64)"
     )
     lltm_extension.built("cpu")
-    return subjects(lltm_extension.Lltm, signature=signature, reference=lltm)
+    return find_operators(lltm_extension.Lltm, signature=signature, reference=lltm)
 
 
 _SAXPY = {

@@ -11,16 +11,17 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from opwright.check.calls.target_operator import TargetOperator
+from opwright.check.checks import select
 from opwright.check.context import Context
-from opwright.check.outcome import outcome
-from opwright.check.registry import chosen
-from opwright.check.report import Outcome
-from opwright.check.runner import BUDGET, run
-from opwright.check.subject import Subject
+from opwright.check.listener import Collector
+from opwright.check.report import Outcome, Report
+from opwright.check.request import Request
+from opwright.check.runner import BUDGET, run, run_check
 
 from .examples import Example
 
@@ -37,7 +38,7 @@ _SKIPPED = ("pytorch", "bad calls", "leaks", "sanitizers")
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgement:
     """What became of a source.
 
     Attributes:
@@ -53,7 +54,7 @@ class Judged:
     message: str = ""
 
 
-def judged(example: Example, text: str, baseline: float | None = None, function: str = "") -> Judged:
+def judge_mutant(example: Example, text: str, baseline: float | None = None, function: str = "") -> Judgement:
     """Check an example with a source that says `text`.
 
     Args:
@@ -64,18 +65,18 @@ def judged(example: Example, text: str, baseline: float | None = None, function:
             isn't sanitized: mutants that survive show that sanitizers let right ones pass.
     """
     started, limit = time.monotonic(), None if baseline is None else max(_LEAST, _TIMES * baseline)
-    with _copied(example, text) as folder:
-        said, ended = _forked(
+    with _copy_with_mutant(example, text) as folder:
+        said, ended = _run_forked(
             lambda write: _check(example, folder, function, write, sanitized=baseline is not None), limit
         )
     seconds = time.monotonic() - started
     if ended:
-        return Judged("caught", ended, seconds)
-    return Judged(said["verdict"], said["by"], seconds, said.get("message", ""))
+        return Judgement("caught", ended, seconds)
+    return Judgement(said["verdict"], said["by"], seconds, said.get("message", ""))
 
 
 @contextlib.contextmanager
-def _copied(example: Example, text: str) -> Iterator[Path]:
+def _copy_with_mutant(example: Example, text: str) -> Iterator[Path]:
     """The example's folder with the source changed; what a reader writes beside it isn't in the original."""
     whole, inner = example.root / Path(example.source).parts[0], Path(*Path(example.source).parts[1:])
     with tempfile.TemporaryDirectory(prefix="opwright-mutant-") as temporary:
@@ -91,29 +92,36 @@ def _check(
 ) -> None:
     """In a process of its own: build, and check until something is found."""
     try:
-        found = sorted(example.load(folder), key=lambda subject: not function.startswith(subject.name))
+        found = sorted(example.load(folder), key=lambda operator: not function.startswith(operator.name))
     except Exception as error:  # noqa: BLE001 - whatever keeps it from being loaded: nothing is left to check
-        said = {"verdict": "not compiling", "by": f"{type(error).__name__}: {_first(error)}"}
+        said = {"verdict": "not compiling", "by": f"{type(error).__name__}: {_first_line(error)}"}
     else:
-        said = _found(_outcomes(example, found, sanitized=sanitized)) or {"verdict": "survived", "by": ""}
+        said = _findings(_outcomes(example, found, sanitized=sanitized)) or {"verdict": "survived", "by": ""}
     write(said)
 
 
-def _outcomes(example: Example, found: list[Subject], *, sanitized: bool) -> Iterator[Outcome]:
+def _outcomes(example: Example, found: list[TargetOperator], *, sanitized: bool) -> Iterator[Outcome]:
     """What the checks say, the quickest first; mutants that survive these are `sanitized`."""
     options = {**example.settings, "fail_fast": True, "shrink": False}
-    for subject in found:  # before every element type is built, which takes longer than most mutants live
-        for check in chosen("quick", _FIRST, example.skip):
-            yield outcome(check, Context(subject, "quick", seconds=BUDGET["quick"], options=options))
-    yield from run(found, level="quick", skip=(*_SKIPPED, *_FIRST, *example.skip), options=options)
+    for operator in found:  # before every element type is built, which takes longer than most mutants live
+        for check in select("quick", _FIRST, example.skip):
+            yield run_check(check, Context(operator, "quick", seconds=BUDGET["quick"], options=options))
+    request = Request((), level="quick", skip=(*_SKIPPED, *_FIRST, *example.skip), options=options)
+    yield from _report(found, request)
     if not sanitized:
         return
     # AddressSanitizer's shadow has the size of all memory that there could be.
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    yield from run(found, level="quick", only=("sanitizers",), options=options)
+    yield from _report(found, replace(request, only=("sanitizers",), skip=()))
 
 
-def _found(outcomes: Iterator[Outcome]) -> dict[str, str]:
+def _report(found: list[TargetOperator], request: Request) -> Report:
+    """Run checks in this process."""
+    run(found, request, collector := Collector(Report(level=request.level)))
+    return collector.report
+
+
+def _findings(outcomes: Iterator[Outcome]) -> dict[str, str]:
     """The first thing that is wrong; nothing where nothing is."""
     for each in outcomes:
         if each.status == "failed":
@@ -127,14 +135,14 @@ def _found(outcomes: Iterator[Outcome]) -> dict[str, str]:
     return {}
 
 
-def _forked(action: Callable[[Callable[[dict[str, str]], None]], None], limit: float | None) -> tuple[Any, str]:
+def _run_forked(action: Callable[[Callable[[dict[str, str]], None]], None], limit: float | None) -> tuple[Any, str]:
     """What `action` writes in a copy of this process; how that ended, where it wrote nothing."""
     with tempfile.TemporaryDirectory(prefix="opwright-judged-") as temporary:
         said, log = Path(temporary) / "said", Path(temporary) / "log"
         child = os.fork()
         if child == 0:
-            _alone(action, said, log)
-        status = _waited(child, limit)
+            _child_main(action, said, log)
+        status = _wait(child, limit)
         if said.exists():
             return json.loads(said.read_text()), ""
         if status is None:
@@ -145,7 +153,7 @@ def _forked(action: Callable[[Callable[[dict[str, str]], None]], None], limit: f
         return None, f"ended with status {os.waitstatus_to_exitcode(status)}: {words[-1][:200]}"
 
 
-def _alone(action: Callable[[Callable[[dict[str, str]], None]], None], said: Path, log: Path) -> None:
+def _child_main(action: Callable[[Callable[[dict[str, str]], None]], None], said: Path, log: Path) -> None:
     """The copy's life; it never returns."""
     status = 1
     try:
@@ -167,7 +175,7 @@ def _alone(action: Callable[[Callable[[dict[str, str]], None]], None], said: Pat
         os._exit(status)
 
 
-def _waited(child: int, limit: float | None) -> int | None:
+def _wait(child: int, limit: float | None) -> int | None:
     """How the process ended; None where it didn't, and was ended, with all that it started."""
     ends = None if limit is None else time.monotonic() + limit
     while ends is None or time.monotonic() < ends:
@@ -181,5 +189,5 @@ def _waited(child: int, limit: float | None) -> int | None:
     return None
 
 
-def _first(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -14,11 +14,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from opwright.check.registry import all_checks
+from opwright.check.checks import all_checks
 
-from .changes import Mutant, drawn, mutants
+from .changes import Mutant, mutants, shuffled_mutants
 from .examples import EVERY, Example
-from .judge import judged
+from .judge import judge_mutant
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.jsonl"
@@ -64,7 +64,7 @@ def run_example(example: Example, count: int, results: Path) -> None:
 
 def every(example: Example) -> list[Mutant]:
     """Its mutants in the order in which they are taken."""
-    return list(drawn(mutants(example.path.read_text(), example.language), SEED))
+    return list(shuffled_mutants(mutants(example.path.read_text(), example.language), SEED))
 
 
 def read(results: Path) -> list[dict[str, Any]]:
@@ -75,7 +75,11 @@ def read(results: Path) -> list[dict[str, Any]]:
 def _judge(
     example: Example, name: str, function: str, text: str, baseline: float | None, results: Path
 ) -> dict[str, Any]:
-    row = {"source": example.source, "mutant": name, **dataclasses.asdict(judged(example, text, baseline, function))}
+    row = {
+        "source": example.source,
+        "mutant": name,
+        **dataclasses.asdict(judge_mutant(example, text, baseline, function)),
+    }
     row["seconds"] = round(row["seconds"], 1)
     row = {key: _PLACE.sub("", value) if isinstance(value, str) else value for key, value in row.items()}
     with results.open("a") as file:

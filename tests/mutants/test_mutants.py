@@ -37,15 +37,15 @@ import json, sys
 from pathlib import Path
 from tests.mutants.changes import mutants
 from tests.mutants.examples import Example
-from tests.mutants.judge import judged
+from tests.mutants.judge import judge_mutant
 
 example = Example("tiny/less.cpp", references={"less": lambda x, y: x - y}, root=Path(sys.argv[1]))
 text = example.path.read_text()
 named = {str(mutant): mutant.text for mutant in mutants(text, "cuda")}
 found = {}
 for name in sys.argv[2:]:
-    found[name] = judged(example, named[name], 1.0)
-found["not C++"] = judged(example, text.replace("z[i] =", "zz[i] ="), 1.0)
+    found[name] = judge_mutant(example, named[name], 1.0)
+found["not C++"] = judge_mutant(example, text.replace("z[i] =", "zz[i] ="), 1.0)
 print(json.dumps({name: (each.verdict, each.by) for name, each in found.items()}))
 """
 
@@ -57,6 +57,7 @@ def test_every_change_of_a_kernel() -> None:
     assert all(mutant.line == 5 for mutant in made if mutant.kind != "swapped" or "Tensor" not in mutant.change)
 
 
+@pytest.mark.slow
 def test_a_tiny_kernels_mutants_are_found(tmp_path: Path) -> None:
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "less.cpp").write_text(_TINY)
@@ -89,12 +90,12 @@ def test_every_survivor_is_explained() -> None:
 
 
 def test_the_counts_are_those_of_the_results() -> None:
-    found = counts.counted()
+    found = counts.count_results()
     assert json.loads(counts.COUNTS.read_text()) == found, "run python -m tests.mutants.counts"
-    assert counts.updated(counts.README.read_text()) == counts.README.read_text(), "run python -m tests.mutants.counts"
+    assert counts.update_page(counts.PAGE.read_text()) == counts.PAGE.read_text(), "run python -m tests.mutants.counts"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_they_are_found_again(tmp_path: Path) -> None:
     """All of it, which takes hours."""
     results = tmp_path / "results.jsonl"

@@ -21,7 +21,7 @@ template <class T>
 T times(T x, int64_t k) { return x * k; }
 """
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # zmq's and tornado's own
+pytestmark = [pytest.mark.exhaustive, pytest.mark.filterwarnings("ignore")]  # zmq's and tornado's own
 Run = Callable[[str], list[tuple[str, dict[str, Any]]]]
 
 

@@ -16,7 +16,7 @@ from traitlets.config import Config
 
 from opwright.errors import CompileError, OpwrightError, SignatureError, SourceError, ToolchainError
 from opwright.log import progress
-from opwright.notebook.showing import progress_line
+from opwright.notebook.display import progress_line
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "notebook.md"
 CUBE = """
@@ -66,6 +66,7 @@ def user(shell: InteractiveShell) -> dict[str, Any]:
     return names
 
 
+@pytest.mark.slow
 def test_operators_land_and_are_loaded_again(run: Run, shell: InteractiveShell) -> None:
     said = run(CUBE, "--namespace nb_first")
     assert re.fullmatch(r"loaded in \d+\.\d\d s\nnb_cube\(x: T\) -> \(y: T\)\n", said)
@@ -144,7 +145,9 @@ def test_a_name_for_all_of_them_and_what_integers_are_compiled_for(run: Run, she
     both = user(shell)["both"]
     assert "nb_one" not in user(shell)
     assert both.nb_two(torch.tensor([4])) == 2
-    compiled = {name: each.kernel.types(key) for name, each in both._registered.items() for key in each.kernel.paths}
+    compiled = {
+        name: each.kernel.types(key) for name, each in both.__loaded__.registered.items() for key in each.kernel.paths
+    }
     assert {str(dtype) for dtype in compiled["nb_one"].values()} == {"f32"}
     assert {str(dtype) for dtype in compiled["nb_two"].values()} == {"i64"}
 
@@ -153,7 +156,7 @@ def test_a_name_for_all_of_them_and_what_integers_are_compiled_for(run: Run, she
 def test_what_is_compiled(line: str, expected: set[str], run: Run, shell: InteractiveShell) -> None:
     name = f"nb_compiled_{len(expected)}"
     run(CUBE.replace("nb_cube", name), f"found {line}")
-    kernel = user(shell)["found"]._registered[name].kernel
+    kernel = user(shell)["found"].__loaded__.registered[name].kernel
     assert {str(dtype) for key in kernel.paths for dtype in kernel.types(key).values()} == expected
 
 
@@ -192,7 +195,7 @@ def test_a_back_end_that_there_is_not(run: Run) -> None:
     assert "expected one of 'nvcc', 'nvrtc', 'emulate'" in run(CUBE, "--backend nope", fails=ToolchainError)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_cell_of_the_documentation(shell: InteractiveShell) -> None:
     cells = re.findall(r"^```ipython\n(.*?)^```$", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
     assert len(cells) == 6
@@ -219,7 +222,7 @@ def test_an_extension_with_pytorchs_headers_is_not_taken_for_kernels(
 ) -> None:
     from types import ModuleType
 
-    from opwright import front
+    from opwright import frontends as front
 
     def load(path: Path, **words: Any) -> ModuleType:
         module = ModuleType(words["namespace"])
@@ -234,6 +237,6 @@ def test_an_extension_with_pytorchs_headers_is_not_taken_for_kernels(
 
 
 def test_errors_of_ours_alone_are_shown_so(run: Run, shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opwright.notebook.magic._contents", lambda _found: 1 // 0)
+    monkeypatch.setattr("opwright.notebook.magic._contents", lambda _operators: 1 // 0)
     assert "magic.py" in run(CUBE, fails=ZeroDivisionError)
     assert not hasattr(OpwrightError("x"), "_render_traceback_")

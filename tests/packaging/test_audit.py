@@ -213,13 +213,13 @@ def test_what_keeps_it_from_a_machine(make: Make, options: dict[str, Any], targe
     ],
 )
 def test_gpus(codes: list[str], gpu: tuple[int, int], runs: bool) -> None:
-    from opwright.packaging.audit.targets import Target, there
+    from opwright.packaging.audit.checks import Target, target_findings
     from opwright.packaging.audit.wheel import Wheel
-    from opwright.toolchain.needs import Needs
+    from opwright.toolchain.binary.elf import LibraryRequirements
 
-    needs = Needs("x86_64", (), {}, frozenset(), (), (), tuple(codes))
+    needs = LibraryRequirements("x86_64", (), {}, frozenset(), (), (), tuple(codes))
     wheel = Wheel(Path("p-1-py3-none-any.whl"), frozenset(), {}, (), {"a.so": needs}, {}, frozenset())
-    ((finding),) = there(wheel, Target(gpu=gpu))
+    ((finding),) = target_findings(wheel, Target(gpu=gpu))
     assert finding.state == ("ok" if runs else "wrong")
 
 

@@ -38,7 +38,7 @@ from setuptools import setup
 setup()
 """
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 
 def run(*words: str | Path, **variables: str) -> str:
@@ -82,6 +82,7 @@ def test_pip_builds_without_torch_and_the_wheel_serves(
     (wheel,) = (tmp_path / "out").iterdir()
     assert "-py3-none-" in wheel.name
     assert audit(wheel).wrong == []
+    assert wheel.stat().st_size < 100_000  # "tens of kilobytes" in docs/faq.md
     with zipfile.ZipFile(wheel) as file:
         assert "Requires-Dist: opwright" in file.read("my_package-1.0.dist-info/METADATA").decode()
 

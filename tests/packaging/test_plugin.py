@@ -226,9 +226,9 @@ def test_torch_is_not_needed_to_build(project: Project) -> None:
     program = (
         "import sys; sys.modules['torch'] = None\n"
         "from pathlib import Path\n"
-        "from opwright.packaging import building, config, writing\n"
+        "from opwright.packaging import config, library_builder, package_writer\n"
         "(library,) = config.from_pyproject(Path('.'))\n"
-        "writing.write(library, building.compiled(library, Path.cwd()), Path('out'))\n"
+        "package_writer.write(library, library_builder.compiled(library, Path.cwd()), Path('out'))\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
     assert {path.name for path in Path("out").iterdir()} >= {"__init__.py", *BUILT}

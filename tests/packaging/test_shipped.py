@@ -15,12 +15,12 @@ import pytest
 import torch
 
 import opwright
-from opwright.packaging import building, writing
+from opwright.packaging import library_builder, package_writer
 from opwright.packaging.config import Library
 from opwright.signature import DType
 from opwright.toolchain import find_compiler
-from opwright.toolchain.needs import needs
-from opwright.toolchain.variants import CAPABILITY, VARIANTS
+from opwright.toolchain.binary.elf import library_requirements
+from opwright.toolchain.compilers.cpu import CAPABILITY, VARIANTS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -38,7 +38,7 @@ def ship(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ship:
         path.write_text(source.read_text() if isinstance(source, Path) else f"#include <opwright.h>\n{source}")
         library = Library(name, (path.name,), **{"variants": (), **options})  # type: ignore[arg-type]
         folder = tmp_path.joinpath("site", *name.split("."))
-        writing.write(library, building.compiled(library, project), folder)
+        package_writer.write(library, library_builder.compiled(library, project), folder)
         return folder
 
     monkeypatch.syspath_prepend(tmp_path / "site")
@@ -56,6 +56,7 @@ template <class T> T doubled(T x) { return 2 * x; }
 """
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # forward mode of PyTorch's
 def test_a_pointwise_operator_with_all_its_derivatives(ship: Ship) -> None:
     ship(
@@ -96,7 +97,11 @@ def test_halves_ask_for_no_newer_distribution(ship: Ship) -> None:
     variants = ("avx2",) if find_compiler("c++").target.startswith("x86_64-linux") else ()
     source = 'OPWRIGHT("smooth(x: T, c: T) -> (y: T)")\ntemplate <class T> T smooth(T x, T c) { return x + elu(c); }'
     folder = ship("ship_halves.ops", source, dtypes=(DType.F16,), variants=variants)
-    asked = [names for file in folder.glob("*.so") for names in needs(file.read_bytes(), "it").versions.values()]
+    asked = [
+        names
+        for file in folder.glob("*.so")
+        for names in library_requirements(file.read_bytes(), "it").versions.values()
+    ]
     assert {*itertools.chain(*asked)} & {"GCC_12.0.0", "GCC_13.0.0", "GCC_14.0.0"} == set()
     ops = imported("ship_halves.ops")
     x = torch.randn(70).half()
@@ -122,7 +127,7 @@ def test_what_is_installed_and_broken_is_said(ship: Ship, monkeypatch: pytest.Mo
     file.write_text("{")
     broken("ship_c.ops", r"library.json can't be read: .*\n  likely fix: install the package again")
     file.write_text(json.dumps(facts))
-    for module in ("opwright.toolchain.variants", "opwright.runtime.shipped"):
+    for module in ("opwright.toolchain.compilers.cpu", "opwright.runtime.load.installed"):
         monkeypatch.setattr(f"{module}.processor_flags", lambda: frozenset({"sse2", "popcnt"}))
     broken("ship_c.ops", r"no build of kernels.cpu runs on this processor, which lacks .*sse4_2.*\n  likely fix: ")
     monkeypatch.undo()
@@ -152,7 +157,7 @@ def test_an_older_package_without_a_derivative(ship: Ship) -> None:
     assert torch.equal(grad, torch.full((2,), 2.0))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_variants_give_the_same_bits(ship: Ship, monkeypatch: pytest.MonkeyPatch) -> None:
     if not find_compiler("c++").target.startswith("x86_64-linux"):
         pytest.skip("variants are x86-64's")
@@ -176,11 +181,11 @@ def test_variants_give_the_same_bits(ship: Ship, monkeypatch: pytest.MonkeyPatch
         assert all(torch.equal(a, b) for a, b in zip(found[variant], found["default"], strict=True)), variant
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("backend", ["nvcc", "nvrtc"])
 def test_cuda_inside_loads_where_no_gpu_is(ship: Ship, backend: str) -> None:
-    from opwright.cuda import backend as find
-    from opwright.toolchain.needs import needs
+    from opwright.cuda import find_backend as find
+    from opwright.toolchain.binary.elf import library_requirements
 
     try:
         find(backend)
@@ -189,7 +194,7 @@ def test_cuda_inside_loads_where_no_gpu_is(ship: Ship, backend: str) -> None:
     name = f"ship_{backend}.ops"
     folder = ship(name, EXAMPLES / "histogram" / "histogram.cu", backend=backend)
     (library,) = folder.glob("*.so")
-    found = needs(library.read_bytes(), library.name)
+    found = library_requirements(library.read_bytes(), library.name)
     assert {"sm_75", "sm_80", "sm_90"} <= set(found.gpus)
     assert found.gpus[-1].startswith("compute_")
     assert not [each for each in found.libraries if each.startswith(("libcuda", "libcudart", "libnv"))]
@@ -198,17 +203,17 @@ def test_cuda_inside_loads_where_no_gpu_is(ship: Ship, backend: str) -> None:
         ops.histogram(torch.ones(4), 3, 0.0, 1.0)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_libmvec_is_used_where_it_is_asked_for(ship: Ship) -> None:
-    from opwright.packaging.platforms import demand
-    from opwright.toolchain.needs import needs
+    from opwright.packaging.manylinux import demand
+    from opwright.toolchain.binary.elf import library_requirements
 
     compiler = find_compiler("c++")
     if compiler.kind != "gcc" or not compiler.target.startswith("x86_64-linux"):
         pytest.skip("glibc's vector functions are x86-64's, and gcc's to call")
     source = 'OPWRIGHT("waved(x: T) -> (y: T) where T in (f32)")\ntemplate <class T> T waved(T x) { return tanh(x); }'
     folder = ship("ship_v.ops", source, variants=("avx2",), libmvec=True)
-    found = needs((folder / "kernels.cpu.avx2.so").read_bytes(), "avx2")
+    found = library_requirements((folder / "kernels.cpu.avx2.so").read_bytes(), "avx2")
     assert "libmvec.so.1" in found.libraries
     assert any(name.startswith("_ZGV") for name in found.undefined)
     x = torch.linspace(-5, 5, 1001)

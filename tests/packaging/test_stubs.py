@@ -109,7 +109,7 @@ def written(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_mypy(tmp_path: Path) -> None:
     folder = written(tmp_path)
     words = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir=cache"]
@@ -125,7 +125,7 @@ def test_mypy(tmp_path: Path) -> None:
     assert [line.split(":")[1] for line in wrong if ": error:" in line] == ["5", "6", "7"]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_pyright(tmp_path: Path) -> None:
     program = shutil.which("pyright")
     if program is None:

@@ -31,7 +31,7 @@ def random_calls() -> Callable[..., Iterator[tuple[Sample, dict[str, Any]]]]:
     def draw(
         ops: Operators, name: str, count: int, seed: int = 0, **options: Any
     ) -> Iterator[tuple[Sample, dict[str, Any]]]:
-        signature = ops._registered[name].kernel.signature
+        signature = ops.__loaded__.registered[name].kernel.signature
         rng, generator = random.Random(seed), torch.Generator().manual_seed(seed)
         for _ in range(count):
             drawn = sample(signature, rng, **options)

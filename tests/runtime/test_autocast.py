@@ -1,4 +1,4 @@
-"""autocast (rule 6), and tensors on devices that no kernel is for."""
+"""autocast, which casts to the widest floating input, and tensors on devices that no kernel is for."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def arguments(x: torch.dtype, y: torch.dtype, w: torch.dtype, bias: torch.dtype,
     return [*(torch.randn(4).to(dtype) for dtype in types), torch.tensor(0.5).to(scale)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -46,6 +47,7 @@ def test_each_variable_takes_its_widest_input(
             notation.weigh(*args)
 
 
+@pytest.mark.slow
 def test_the_signature_overrides(notation: Operators, leaf: Leaf) -> None:
     x = leaf(3, dtype=BF16)
     with torch.autocast("cpu", dtype=BF16):

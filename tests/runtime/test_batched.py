@@ -19,6 +19,7 @@ def affine(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None, alpha: floa
     return y if b is None else y + b
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(0, 1, 2, 3, 5), (1, 4, 40)], ids=str)
 def test_random_calls(batched: Operators, random_calls: Calls, sizes: tuple[int, ...]) -> None:
     ranks = set()

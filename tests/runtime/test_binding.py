@@ -55,6 +55,7 @@ def outcome(call: Callable[[], torch.Tensor]) -> tuple[int, ...] | str:
         return str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", SIGNATURES)
 def test_native_and_python_binding_agree(text: str, operators: opwright.Operators) -> None:
     signature = parse(text)

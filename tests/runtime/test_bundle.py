@@ -20,7 +20,7 @@ from opwright import ArgumentError, Operators, ToolchainError
 
 Write = Callable[..., Path]
 SOURCE = Path(__file__).parent / "kernels" / "bundle_ops.cpp"
-module = importlib.import_module("opwright.runtime.bundle")
+module = importlib.import_module("opwright.runtime.bundle.write")
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +65,7 @@ print(json.dumps([y.tolist(), x.grad.tolist(), w.grad.tolist(), single.tolist(),
 """
 
 
+@pytest.mark.slow
 def test_forward_and_backward_without_opwright(library: Path) -> None:
     y, grad_x, grad_w, single, counted = result(_CALLS, library)
     x = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
@@ -98,6 +99,7 @@ print(json.dumps(texts))
 """
 
 
+@pytest.mark.slow
 def test_wrong_calls_without_opwright(library: Path) -> None:
     texts = result(_WRONG, library)
     blend = "blend(x: T[M, N], w: T[N]?) -> (y: T[M]) where T in (f32, f64)"
@@ -111,6 +113,7 @@ def test_wrong_calls_without_opwright(library: Path) -> None:
     assert texts[4].startswith("swish_backward() has no second derivative: there is no swish_backward_backward")
 
 
+@pytest.mark.slow
 def test_an_element_type_that_was_left_out(ops: Operators, tmp_path: Path) -> None:
     path = opwright.bundle(ops, tmp_path / "some.so", dtypes=[torch.float32])
     code = """
@@ -130,6 +133,7 @@ except RuntimeError as error:
         opwright.bundle(ops, tmp_path / "none.so", dtypes=[torch.int64])
 
 
+@pytest.mark.slow
 def test_loaded_twice_and_beside_a_copy(library: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copy(library, tmp_path / "copy.so"))
     code = """
@@ -150,6 +154,7 @@ def test_where_opwright_has_the_operators_it_changes_nothing(ops: Operators, lib
         ops.blend(torch.ones(2, 3), torch.ones(2))
 
 
+@pytest.mark.slow
 def test_loading_sources_where_a_bundle_is_is_refused(library: Path) -> None:
     code = f"""
 import torch, opwright
@@ -163,6 +168,7 @@ except opwright.SourceError as error:
     assert done.stdout.startswith("the namespace torch.ops.bundle_ops belongs to PyTorch or to another library")
 
 
+@pytest.mark.slow
 def test_another_pytorch_is_refused_at_each_call(
     ops: Operators, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +205,7 @@ def test_a_place_that_cant_be_written(ops: Operators, tmp_path: Path) -> None:
         opwright.bundle(ops, tmp_path / "file" / "op.so")
 
 
+@pytest.mark.slow
 def test_c_sources(write: Write, tmp_path: Path) -> None:
     source = tmp_path / "bundle_c.c"
     source.write_text(
@@ -226,10 +233,10 @@ void axpy__backward(Tensor<const float, 1> grad, double alpha, Tensor<float, 1> 
     if (grad_y) grad_y[i] = grad[i];
   }
 }
-OPWRIGHT("take(x: f32[M, N], at: i64[K] in [0, M), m: int) -> (y: f32[?L<=K])")
-void take(Tensor<const float, 2> x, Tensor<const int64_t, 1> at, int64_t m, Resizable<float, 1> y) {
+OPWRIGHT("take(x: f32[M, N], at: i64[K] in [0, M), m: int in [0, K], by: float in (0, 4]) -> (y: f32[?L<=K])")
+void take(Tensor<const float, 2> x, Tensor<const int64_t, 1> at, int64_t m, double by, Resizable<float, 1> y) {
   Tensor<float, 1> out = y.resize(m);
-  for (int64_t i = 0; i < m; ++i) out[i] = x(at[i], 0);
+  for (int64_t i = 0; i < m; ++i) out[i] = by * x(at[i], 0);
 }
 OPWRIGHT("eye(n: int) -> (y: T[n, n]) where T in (f32, f64)")
 template <class T>
@@ -244,6 +251,7 @@ void uniform(Tensor<const float, 1> x, Tensor<float, 1> y, Generator rng) {
 """
 
 
+@pytest.mark.slow
 def test_the_rest_of_the_notation(write: Write, tmp_path: Path) -> None:
     path = opwright.bundle(opwright.load(write(_NOTATION, "bundle_rest.cpp")), tmp_path / "bundle_rest.so")
     code = """
@@ -254,26 +262,34 @@ y = w * 1
 assert ops.axpy_(3.0, x, y) is None and y._version == 1
 y.sum().backward()
 rows = torch.arange(6.0).reshape(3, 2)
-try:
-    ops.take(rows, torch.tensor([0, 1, 5]), 2)
-except RuntimeError as error:
-    text = str(error)
+texts = []
+for at, m, by in (([0, 1, 5], 2, 1.0), ([0, 1], 3, 1.0), ([0, 1], 2, 4.5), ([0, 1], 2, float("nan"))):
+    try:
+        ops.take(rows, torch.tensor(at), m, by)
+    except RuntimeError as error:
+        texts.append(str(error))
 torch.manual_seed(0)
 first = ops.uniform(w)
 torch.manual_seed(0)
 again = torch.equal(first, ops.uniform(w))
-kept = ops.take(rows, torch.tensor([2, 1, 0]), 2).tolist()
+kept = ops.take(rows, torch.tensor([2, 1, 0]), 2, 1.0).tolist()
 eye = ops.eye(2, dtype=torch.float64).tolist()
-print(json.dumps([y.tolist(), x.grad.tolist(), w.grad.tolist(), kept, eye, again, text]))
+print(json.dumps([y.tolist(), x.grad.tolist(), w.grad.tolist(), kept, eye, again, texts]))
 """
-    text = (
+    texts = [
         "take(): the arguments don't fit the operator's signature\n"
-        "  got:          x: Float[3, 2], at: Long[3]\n"
-        "  out of range: element 2 of at, 5\n"
-        "  signature:    take(x: f32[M, N], at: i64[K] in [0, M), m: int) -> (y: f32[?L<=K])"
-    )
+        f"  got:          x: Float[3, 2], {got}\n"
+        "  signature:    take(x: f32[M, N], at: i64[K] in [0, M), m: int in [0, K], by: float in (0, 4]) -> "
+        "(y: f32[?L<=K])"
+        for got in (
+            "at: Long[3], m: 2, by: 1\n  out of range: element 2 of at, 5",
+            "at: Long[2], m: 3, by: 1",
+            "at: Long[2], m: 2, by: 4.5",
+            "at: Long[2], m: 2, by: nan",
+        )
+    ]
     numbers = [4.0, 4.0], [3.0, 3.0], [1.0, 1.0], [4.0, 2.0], [[1.0, 0.0], [0.0, 1.0]]
-    assert result(code, path) == [*numbers, True, text]
+    assert result(code, path) == [*numbers, True, texts]
 
 
 _PROGRAM = """
@@ -307,7 +323,7 @@ class Model(torch.nn.Module):
         return self.ops.blend(self.ops.swish(x + 1, 0.5), self.weight).cos()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # AOTInductor's own
 def test_a_cpp_program_without_python(ops: Operators, library: Path, tmp_path: Path) -> None:
     """The quick twin is `test_forward_and_backward_without_opwright`."""
@@ -342,6 +358,7 @@ print(json.dumps([first.tolist(), single.tolist()]))
 """
 
 
+@pytest.mark.slow
 def test_derived_kernels_without_opwright(write: Write, tmp_path: Path) -> None:
     """A bundle has one instance of a derivative, which computes whatever is wanted."""
     signature = "wave(x: T, w: T) -> (y: T) where T in (f32, f64)"

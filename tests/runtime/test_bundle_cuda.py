@@ -16,13 +16,13 @@ import torch
 
 import opwright
 from opwright.cuda.nvrtc import Nvrtc
-from opwright.runtime.loading import load_sources
+from opwright.runtime.load.loading import load_sources
 from opwright.toolchain import Options
 from tests.cuda.kernels_for_front import CPU, CUDA
 from tests.runtime.pretend.conftest import HERE, Relabelled
 
 Write = Callable[..., Path]
-module = importlib.import_module("opwright.runtime.bundle")
+module = importlib.import_module("opwright.runtime.bundle.write")
 
 _PRETENDING = """
 extern "C" void opw_set_accelerator(int32_t);
@@ -42,6 +42,7 @@ def said(words: list[object], **environment: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_calls_on_a_pretended_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = [Relabelled(HERE / name, Options()) for name in ("kernels.cpp", "kernels.cu")]
@@ -77,6 +78,7 @@ print(json.dumps([ops.round(x).tolist(), kernels]))
 """
 
 
+@pytest.mark.slow
 def test_a_bundle_with_cuda_kernels_is_loaded_without_a_gpu(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ _TYPES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", _TYPES, ids=str)
 def test_every_element_type(calls: Operators, dtype: torch.dtype) -> None:
     x = torch.tensor([[0, 1, 2], [3, 100, 1]]).to(dtype)

@@ -40,6 +40,7 @@ def run(step: Callable[..., torch.Tensor], *inputs: torch.Tensor) -> list[torch.
     return [out, *torch.autograd.grad(out.sum(), inputs)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_one_graph_for_all_sizes(grads: Operators, leaf: Leaf, backend: str) -> None:
     counter = CompileCounterWithBackend(backend)
@@ -117,11 +118,12 @@ print(json.dumps([y.tolist(), counters["inductor"]["fxgraph_cache_hit"]]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "call",
     [
-        pytest.param("ops.grow", marks=pytest.mark.slow),
-        pytest.param("torch.ops.grow.grow", marks=pytest.mark.slow),
+        pytest.param("ops.grow", marks=pytest.mark.exhaustive),
+        pytest.param("torch.ops.grow.grow", marks=pytest.mark.exhaustive),
         "torch.ops.grow.grow.default",
     ],
 )
@@ -153,6 +155,7 @@ def test_the_overload_name_holds_the_signature(tmp_path: Path) -> None:
     assert names[0] == names[2] != names[1]
 
 
+@pytest.mark.slow
 def test_equal_calls_of_a_random_operator_draw_twice(write: Callable[..., Path]) -> None:
     """In a graph with gradients PyTorch merges equal calls of what it doesn't know to be random."""
     ops = opwright.load(

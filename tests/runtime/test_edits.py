@@ -27,6 +27,7 @@ void scale_backward(Tensor<const float, 1> grad_y, Tensor<float, 1> grad_x) {
 Write = Callable[..., Path]
 
 
+@pytest.mark.slow
 def test_what_was_loaded_is_what_is_compiled_later(write: Write) -> None:
     """An edit changes nothing until the file is loaded again: not for another element type, not for the backward."""
     text = SCALE.replace("grad_y: f32[N]", "grad_y: T[N]").replace("grad_x: f32[N]", "grad_x: T[N]")
@@ -79,6 +80,7 @@ def test_threads_that_load_the_same_file_get_the_same_operators(write: Write) ->
     assert len(set(map(id, loaded))) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["name", "_sources", "_dir"])
 def test_a_name_that_no_operator_can_have_is_refused_and_costs_nothing(name: str, write: Write) -> None:
     text = SCALE[: SCALE.index('OPWRIGHT("scale_backward')]
@@ -94,9 +96,13 @@ def test_a_file_whose_name_is_no_identifier(write: Write) -> None:
     assert ops.scale.name().startswith("__2_op::scale.sig_")
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_the_runtime_is_built_once_for_every_folder(tmp_path: Path) -> None:
-    script = "from opwright.runtime.native import build_native; built = build_native(); print(built.cached, built.path)"
+    script = (
+        "from opwright.runtime.native.runtime import build_native; built = build_native(); "
+        "print(built.cached, built.path)"
+    )
     results = set()
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
@@ -107,6 +113,7 @@ def test_the_runtime_is_built_once_for_every_folder(tmp_path: Path) -> None:
     assert results.pop().startswith("True ")
 
 
+@pytest.mark.slow
 def test_an_edit_that_does_not_compile_leaves_everything_as_it_was(write: Write) -> None:
     text = SCALE.replace("grad_y: f32[N]", "grad_y: T[N]").replace("grad_x: f32[N]", "grad_x: T[N]")
     text = text.replace("void scale_backward(", "template <class T> void scale_backward(").replace("float", "T")

@@ -56,7 +56,7 @@ print(y.tolist(), x.grad.tolist(), module.weight.grad.tolist(), sep=";")
     return subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
 
 
-def check(done: subprocess.CompletedProcess[str]) -> None:
+def assert_prints_reference(done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode == 0, done.stderr
     x = torch.linspace(-1, 1, 28).reshape(7, 4).requires_grad_()
     weight = torch.linspace(1, 2, 4).requires_grad_()
@@ -70,24 +70,28 @@ def check(done: subprocess.CompletedProcess[str]) -> None:
         )
 
 
+@pytest.mark.slow
 def test_in_another_process(saved: Path) -> None:
-    check(run(saved, f"import opwright; opwright.load({str(SOURCE)!r})"))
+    assert_prints_reference(run(saved, f"import opwright; opwright.load({str(SOURCE)!r})"))
 
 
+@pytest.mark.slow
 def test_with_a_bundle_instead_of_opwright(saved: Path, tmp_path: Path) -> None:
     library = opwright.bundle(opwright.load(SOURCE), tmp_path / "bundle_ops.so")
-    check(run(saved, f"sys.modules['opwright'] = None; torch.ops.load_library({str(library)!r})"))
+    assert_prints_reference(run(saved, f"sys.modules['opwright'] = None; torch.ops.load_library({str(library)!r})"))
 
 
 _UNRESOLVED = "failed to resolve torch.ops.bundle_ops.{name}.sig_"
 
 
+@pytest.mark.slow
 def test_without_the_operators_pytorch_names_the_missing_one(saved: Path) -> None:
     done = run(saved, "")
     assert done.returncode == 1
     assert _UNRESOLVED.format(name="swish") in done.stderr
 
 
+@pytest.mark.slow
 def test_another_signature_is_another_operator(saved: Path, tmp_path: Path) -> None:
     """Not run with the old one's shapes: the name that the program holds is no longer there."""
     source = tmp_path / "bundle_ops.cpp"

@@ -16,6 +16,7 @@ Leaf = Callable[..., torch.Tensor]
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # PyTorch's own
 
 
+@pytest.mark.slow
 def test_against_finite_differences(pointwise: Operators, leaf: Leaf) -> None:
     cases: list[tuple[Any, ...]] = [
         (leaf(2, 3), leaf(2, 3), leaf(2, 3)),
@@ -30,6 +31,7 @@ def test_against_finite_differences(pointwise: Operators, leaf: Leaf) -> None:
     assert gradgradcheck(polar, (leaf(3, 1), leaf(2)), check_fwd_over_rev=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", [lambda t: t, lambda t: t[1:3]])
 def test_overwriting(pointwise: Operators, leaf: Leaf, view: Callable[..., torch.Tensor]) -> None:
     def rotated(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -42,6 +44,7 @@ def test_overwriting(pointwise: Operators, leaf: Leaf, view: Callable[..., torch
     assert gradgradcheck(rotated, (leaf(1), leaf(4)), check_fwd_over_rev=True)
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_torch_func(pointwise: Operators, leaf: Leaf) -> None:
     y, x = leaf(3).detach(), leaf(2, 1).detach()
 
@@ -63,6 +66,7 @@ def test_second_derivatives_of_torch_func(pointwise: Operators, leaf: Leaf) -> N
         torch.testing.assert_close(transform(ours)(x), transform(theirs)(x))
 
 
+@pytest.mark.slow
 def test_types_and_absent_tangents(pointwise: Operators) -> None:
     with forward_ad.dual_level():
         x = forward_ad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))

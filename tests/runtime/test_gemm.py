@@ -29,7 +29,7 @@ class Sizes(NamedTuple):
 
 def multiply(way: str, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, sizes: Sizes, *how: float) -> bool:
     """C = alpha op(A) op(B) + beta C on matrices in rows of their own lengths; how: ta, tb, alpha, beta."""
-    from opwright.runtime.native import native
+    from opwright.runtime.native.runtime import native
 
     ta, tb, alpha, beta = how
     return bool(
@@ -46,7 +46,7 @@ def exists(way: str) -> bool:
     return multiply(way, one, one, one.clone(), Sizes(1, 1, 1), 0, 0, 1.0, 0.0)
 
 
-def check(
+def assert_multiplies(
     way: str, sizes: Sizes, dtype: torch.dtype, padding: int = 0, scales: tuple[tuple[float, float], ...] = SCALES
 ) -> None:
     """All four transpositions; nothing beyond C's columns is written, and C isn't read where beta is 0."""
@@ -89,13 +89,15 @@ def way(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("m", EDGES)
 def test_edges(way: str, m: int, dtype: torch.dtype) -> None:
     for n, k in itertools.product(EDGES, (1, 7, 16, 33)):
-        check(way, Sizes(m, n, k), dtype, padding=(m + n + k) % 3, scales=((1.0, 0.0), (-0.5, 0.25)))
+        assert_multiplies(way, Sizes(m, n, k), dtype, padding=(m + n + k) % 3, scales=((1.0, 0.0), (-0.5, 0.25)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize(
     "sizes",
@@ -107,16 +109,17 @@ def test_edges(way: str, m: int, dtype: torch.dtype) -> None:
 )  # fmt: skip
 def test_sizes(way: str, sizes: Sizes, dtype: torch.dtype) -> None:
     for padding in (0, 5):
-        check(way, sizes, dtype, padding)
+        assert_multiplies(way, sizes, dtype, padding)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("way", ["chosen", "blas"])
 def test_every_element_type(way: str, dtype: torch.dtype) -> None:
     for sizes in (Sizes(3, 4, 5), Sizes(2, 3, 0), Sizes(17, 33, 65)):
-        check(way, sizes, dtype, padding=1)
+        assert_multiplies(way, sizes, dtype, padding=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_change_nothing(way: str, threads: int) -> None:
     for sizes in (Sizes(16, 900, 160), Sizes(900, 16, 160), Sizes(16, 160, 900), Sizes(500, 300, 20)):
@@ -133,7 +136,7 @@ def test_threads_change_nothing(way: str, threads: int) -> None:
 def test_beyond_the_tiles_limit() -> None:
     """A product that the BLAS is asked for unless it is slow here, and one that is always its own."""
     for sizes in (Sizes(300, 300, 300), Sizes(600, 600, 600)):
-        check("chosen", sizes, torch.float32, scales=((1.0, 0.0),))
+        assert_multiplies("chosen", sizes, torch.float32, scales=((1.0, 0.0),))
 
 
 def test_what_is_refused() -> None:

@@ -11,6 +11,7 @@ from opwright import ArgumentError, Operators
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_right_ones(notation: Operators, dtype: torch.dtype) -> None:
     x = torch.randn(5, 3)

@@ -135,7 +135,7 @@ def test_a_name_of_any_kind() -> None:
 
 CHILD = """
 import opwright, torch
-from opwright.toolchain.process import Processes
+from opwright.toolchain.build.processes import Processes
 def started(*arguments):
     raise AssertionError(f"a process was started: {arguments}")
 if WARM:
@@ -147,6 +147,7 @@ assert libc.magnitude(-3).item() == 3
 """
 
 
+@pytest.mark.slow
 def test_another_process_compiles_nothing() -> None:
     """Not even the preprocessor runs again for an installed header."""
     for warm in (False, True):

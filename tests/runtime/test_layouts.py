@@ -42,6 +42,7 @@ def layout(tensor: torch.Tensor) -> Layout:
     return Layout(tuple(tensor.shape), tensor.stride())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_results_lie_as_those_of_pytorch(seed: int) -> None:
     rng, orders = random.Random(seed), set()
@@ -64,6 +65,7 @@ def places(tensor: Layout) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 def test_loops_go_through_every_element() -> None:
     rng, ranks = random.Random(0), set()
     for _ in range(1000):

@@ -11,7 +11,7 @@ import pytest
 # A process warms up, then notes its resident set in KB at equal distances, garbage collected.
 _MEASURE = '''
 import gc, itertools, os, pathlib, sys, torch, opwright
-from opwright.runtime.registry import started
+from opwright.runtime.register.kernels import started_runtime
 
 KERNELS = """#include <opwright.h>
 OPWRIGHT("plus(x: T[N], w: T[N]?, s: float = 1.0) -> (y: T[N]; twice: T[N])")
@@ -28,7 +28,7 @@ void plus_backward(Tensor<const T, 1> grad_y, double s, Tensor<const T, 1>, Tens
 }
 """
 path = pathlib.Path(sys.argv[1])
-started()  # from the cache of all tests; what follows would only fill that
+started_runtime()  # from the cache of all tests; what follows would only fill that
 os.environ["TORCH_EXTENSIONS_DIR"] = str(path.parent / "cache")
 
 def edit(number, default="1.0"):
@@ -110,6 +110,7 @@ CALLS_MAY, LOADS_MAY = 200, 40  # KB
 OBJECTS_MAY = 0.9  # for each round: some hundreds come and go with what the collector looks at
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["backward", "wrong"])
 def test_quick_calls(tmp_path: Path, what: str) -> None:
     noted, objects = measure(tmp_path, what, 4000)
@@ -117,19 +118,21 @@ def test_quick_calls(tmp_path: Path, what: str) -> None:
     assert objects < 4000 * OBJECTS_MAY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", LOADS)
 def test_quick_loads(tmp_path: Path, what: str) -> None:
     noted, _ = measure(tmp_path, what, 60)
     assert growth(noted) < LOADS_MAY, noted
 
 
+@pytest.mark.slow
 def test_the_measure_finds_a_leak(tmp_path: Path) -> None:
     """Different texts are mapped for ever: the growth that the others don't have is seen."""
     noted, _ = measure(tmp_path, "different", 20)
     assert growth(noted) > LOADS_MAY, noted
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("what", CALLS)
 def test_calls(tmp_path: Path, what: str) -> None:
     noted, objects = measure(tmp_path, what, 100_000)
@@ -137,7 +140,7 @@ def test_calls(tmp_path: Path, what: str) -> None:
     assert objects < 100_000 * OBJECTS_MAY
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("what", "rounds"), [*((what, 1000) for what in LOADS), ("broken", 200)])
 def test_loads(tmp_path: Path, what: str, rounds: int) -> None:
     noted, objects = measure(tmp_path, what, rounds)
@@ -145,7 +148,7 @@ def test_loads(tmp_path: Path, what: str, rounds: int) -> None:
     assert objects < max(rounds, 600) * OBJECTS_MAY
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_thousand_different_texts_cost_their_libraries(tmp_path: Path) -> None:
     """A library is never unloaded: what the README says that one costs."""
     noted, objects = measure(tmp_path, "different", 1000)

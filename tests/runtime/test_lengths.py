@@ -71,6 +71,7 @@ def test_tags(notation: Operators) -> None:
     assert torch.Tag.dynamic_output_shape not in notation.eye.tags
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_compiled(notation: Operators, leaf: Leaf) -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
@@ -94,6 +95,7 @@ def test_a_bound_is_known_to_the_compiler(notation: Operators) -> None:
         assert not torch.fx.experimental.symbolic_shapes.statically_known_true(length <= 4)
 
 
+@pytest.mark.slow
 def test_opcheck(notation: Operators, leaf: Leaf) -> None:
     mask = torch.tensor([True, False, True])
     matrix = leaf(2, 3).detach()

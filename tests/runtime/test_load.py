@@ -69,6 +69,7 @@ def test_dtypes_are_compiled_at_once(write: Write, notes: Path) -> None:
         opwright.load(write(KERNEL.format("nothing"), "plus_broken.cpp"), dtypes=[torch.float32])
 
 
+@pytest.mark.slow
 def test_a_derived_gradient_is_compiled_with_the_types_that_are_asked_for(write: Write, notes: Path) -> None:
     text = 'OPWRIGHT("plus(x: T, y: T) -> (z: T)")\ntemplate <class T> T plus(T x, T y) { return x * y; }'
     x = torch.ones(3, requires_grad=True)
@@ -102,6 +103,7 @@ def test_many_threads_meet_a_type_at_once(write: Write, notes: Path) -> None:
     assert notes.read_text().split() == ["."]
 
 
+@pytest.mark.slow
 def test_loading_again_runs_the_new_code(write: Write) -> None:
     x = torch.zeros(2)
     ops = opwright.load(write(KERNEL.format(1), "again.cpp"))
@@ -228,6 +230,7 @@ void axpy(float *z, int M, const float *restrict y, _Bool flip, int64_t N, doubl
         ops.axpy(0.5, 1, huge, huge)
 
 
+@pytest.mark.slow
 def test_the_process_ends_cleanly_with_graphs_alive() -> None:
     source = Path(__file__).parent / "kernels" / "autograd_ops.cpp"
     code = f"""

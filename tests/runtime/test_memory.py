@@ -86,6 +86,7 @@ def _unaligned(values: list[float], dtype: torch.dtype) -> torch.Tensor:
     return torch.frombuffer(memory, dtype=dtype, offset=1).copy_(torch.tensor(values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64], ids=str)
 def test_a_kernel_gets_aligned_elements(ops: Operators, dtype: torch.dtype) -> None:
     x, y = _unaligned([1, 2, 3], dtype), _unaligned([4, 5, 6], dtype)
@@ -105,6 +106,7 @@ def test_a_tensor_whose_storage_was_freed(ops: Operators, which: int) -> None:
         ops.pick(*arguments)
 
 
+@pytest.mark.slow
 def test_a_backward_of_which_nothing_is_wanted(ops: Operators) -> None:
     grad_y, i = torch.ones(3), torch.tensor([0, 0, 1])
     assert ops.pick_backward(grad_y, i, [True]).tolist() == [2, 1, 0]

@@ -1,4 +1,4 @@
-"""Inputs that the kernel overwrites (rule 8): values, versions, gradients, views, and what is refused."""
+"""Inputs that the kernel overwrites: values, versions, gradients, views, and what is refused."""
 
 from __future__ import annotations
 
@@ -167,6 +167,7 @@ def test_overlaps_are_refused(notation: Operators) -> None:
     assert y.tolist() == [1] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 @pytest.mark.parametrize("view", ["itself", "part"])
 def test_compiled(notation: Operators, leaf: Leaf, view: str) -> None:
@@ -179,6 +180,7 @@ def test_compiled(notation: Operators, leaf: Leaf, view: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_compiled_mutation_of_an_argument(notation: Operators) -> None:
     def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -191,6 +193,7 @@ def test_compiled_mutation_of_an_argument(notation: Operators) -> None:
     torch.testing.assert_close(y, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "args"),
     [

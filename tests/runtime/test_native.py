@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import opwright
-from opwright.runtime import native
+from opwright.runtime.native import runtime as native
 from opwright.signature import NotationError
 
 Write = Callable[..., Path]
@@ -57,7 +57,7 @@ def test_which_error_is_raised_again(
     error: BaseException, carried: tuple[type[BaseException], str | None], monkeypatch: pytest.MonkeyPatch, write: Write
 ) -> None:
     ops = opwright.load(write(KERNEL.format("0"), f"again_{type(error).__name__}.cpp"))
-    provider = ops._registered["f"].kernel.provider
+    provider = ops.__loaded__.registered["f"].kernel.provider
 
     def fails(*_: object, **__: object) -> None:
         raise error
@@ -71,6 +71,7 @@ def test_which_error_is_raised_again(
         assert str(caught.value) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
@@ -92,13 +93,14 @@ def test_a_kernels_text_may_hold_any_bytes(write: Write, written: str, shown: st
     assert str(caught.value).startswith(f"f(): {shown} [x.size(0) > 9 is false, ")
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_a_callback_that_ctypes_cut_short_is_no_success(write: Write) -> None:
     """A signal before our own `try` makes ctypes print the exception and return 0."""
     source = write(KERNEL.format("0"), "cut_short.cpp")
     script = f"""
 import sys, torch, opwright
-from opwright.runtime import native
+from opwright.runtime.native import runtime as native
 sys.unraisablehook = lambda args: None
 native.Native._guarded = lambda self, body: 1 / 0
 ops = opwright.load({str(source)!r})
@@ -129,5 +131,5 @@ def test_what_is_said_when_it_is_built(monkeypatch: pytest.MonkeyPatch, capfd: p
     native.build_native()
     assert capfd.readouterr().err == (
         "opwright: opwright-runtime: waiting for another process that compiles it\n"
-        f"opwright: building the runtime for PyTorch {torch.__version__} (once) ...\n"
+        f"opwright: building the runtime for PyTorch {torch.__version__} (once, half a minute to a minute) ...\n"
     )

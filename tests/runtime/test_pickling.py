@@ -82,6 +82,7 @@ print(op(torch.ones(2)).tolist())
     return done.stdout
 
 
+@pytest.mark.slow
 def test_another_process_loads_the_sources_as_they_were_loaded(write: Write, tmp_path: Path) -> None:
     source, path = write(KERNEL, "pickled.cpp"), tmp_path / "ops.pickle"
     ops = opwright.load(source, namespace="pickled_ops", extra_cflags=["-DBY=41"])

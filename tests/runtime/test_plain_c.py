@@ -314,6 +314,7 @@ def run(folder: Path, **environment: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_a_library_of_ones_own_is_found_without_help_and_seen_to_change(library: Path, tmp_path: Path) -> None:
     """Its folder is on no search path: the rpath leads there. A new library is linked anew."""
     assert run(library) == "6.0"

@@ -38,6 +38,7 @@ def strides_of(tensors: list[torch.Tensor]) -> tuple[int, ...]:
     return like[len(tensors)](*tensors).stride()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFERENCES)
 @pytest.mark.parametrize("sizes", [(0, 1, 2, 3, 5), (1, 4, 70)], ids=str)
 def test_random_calls(pointwise: Operators, random_calls: Calls, name: str, sizes: tuple[int, ...]) -> None:
@@ -66,6 +67,7 @@ def test_more_elements_than_a_thread_takes(pointwise: Operators) -> None:
 TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.uint8, torch.bool]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("default", [torch.float32, torch.float64])
 def test_promotion(pointwise: Operators, default: torch.dtype) -> None:
     """Of every pair of types and ranks: as in x / y, which has no integer results either."""
@@ -203,6 +205,7 @@ def test_two_are_overwritten(pointwise: Operators) -> None:
 # ---- gradients -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtypes", [(torch.float64,) * 3, (torch.float32, torch.float64, torch.float32)], ids=str)
 @pytest.mark.parametrize("shapes", [((3, 4), (4,), ()), ((3, 1), (1, 4), (2, 1, 1)), ((0, 2), (1,), (2,))], ids=str)
 def test_gradients_have_the_inputs_shapes_and_types(

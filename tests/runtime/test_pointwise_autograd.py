@@ -16,6 +16,7 @@ Leaf = Callable[..., torch.Tensor]
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # PyTorch's own
 
 
+@pytest.mark.slow
 def test_first_and_second_derivatives(pointwise: Operators, leaf: Leaf) -> None:
     cases: list[tuple[Any, ...]] = [
         (leaf(2, 3), leaf(2, 3), leaf(2, 3)),
@@ -46,7 +47,7 @@ def test_a_gradient_that_is_wanted_alone(pointwise: Operators, leaf: Leaf) -> No
     pointwise.blend(x, y.detach()).sum().backward()
     assert y.grad is None
     torch.testing.assert_close(x.grad, y.detach())
-    backward = pointwise._registered["blend_backward"]
+    backward = pointwise.__loaded__.registered["blend_backward"]
     keys = {backward.kernel.wanted(key) for key in backward.kernel.paths}
     assert keys, "there is an instance for that choice of results"
     first, second = backward.op(torch.ones(3), torch.ones(3), torch.full((3,), 2.0), None, 2.0, [False, True, False])[
@@ -57,6 +58,7 @@ def test_a_gradient_that_is_wanted_alone(pointwise: Operators, leaf: Leaf) -> No
     assert 0b010 in {backward.kernel.wanted(key) for key in backward.kernel.paths}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", [lambda t: t, lambda t: t[1:3], lambda t: t[::2], lambda t: t.flip(0)[:1]])
 def test_overwriting_under_autograd(pointwise: Operators, leaf: Leaf, view: Callable[..., torch.Tensor]) -> None:
     def run(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -100,6 +102,7 @@ def test_overlaps_with_a_view_are_refused_under_autograd(pointwise: Operators, l
     pointwise.accumulate(w, w)  # each element is read before it is written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["blend", "polar", "digit", "accumulate", "rotate"])
 def test_opcheck(pointwise: Operators, leaf: Leaf, name: str) -> None:
     plain = torch.rand(2, 3, dtype=torch.float64)
@@ -113,6 +116,7 @@ def test_opcheck(pointwise: Operators, leaf: Leaf, name: str) -> None:
     assert set(torch.library.opcheck(getattr(pointwise, name), arguments).values()) == {"SUCCESS"}
 
 
+@pytest.mark.slow
 def test_compiled(pointwise: Operators, leaf: Leaf) -> None:
     def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return torch.cos(pointwise.blend(x.sin(), y, None, 3.0))

@@ -20,6 +20,7 @@ def bodies() -> Operators:
     return opwright.load(Path(__file__).with_name("kernels") / "bodies.cpp")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_limits_are_those_of_the_type(bodies: Operators, dtype: torch.dtype) -> None:
     x = torch.tensor([0.0, 3.0], dtype=dtype, requires_grad=True)
@@ -28,6 +29,7 @@ def test_limits_are_those_of_the_type(bodies: Operators, dtype: torch.dtype) -> 
     torch.testing.assert_close(torch.autograd.grad(y.sum(), x)[0], 2 * x.detach())
 
 
+@pytest.mark.slow
 def test_sizes_are_those_of_the_type(bodies: Operators) -> None:
     for dtype, size in ((torch.float32, 4), (torch.float64, 8), (torch.float16, 4)):  # halves are computed as float
         x = torch.ones(1, dtype=dtype, requires_grad=True)
@@ -36,6 +38,7 @@ def test_sizes_are_those_of_the_type(bodies: Operators) -> None:
         assert torch.autograd.grad(y, x)[0].item() == size
 
 
+@pytest.mark.slow
 def test_overwritten_integers_are_kept_for_the_gradient(bodies: Operators) -> None:
     x = torch.tensor([1.0, -2.0], dtype=torch.float64, requires_grad=True)
     n, m = torch.tensor([3, 4]), torch.tensor([True, False])
@@ -51,6 +54,7 @@ def test_results_begin_at_zero(bodies: Operators) -> None:
     assert gradcheck(bodies.added_up, x[:5].detach().requires_grad_())
 
 
+@pytest.mark.slow
 def test_increments(bodies: Operators) -> None:
     x = torch.randn(5, dtype=torch.float64, requires_grad=True)
     torch.testing.assert_close(bodies.stepped(x), x * (x + 1))
@@ -58,6 +62,7 @@ def test_increments(bodies: Operators) -> None:
     assert gradgradcheck(bodies.stepped, x)
 
 
+@pytest.mark.slow
 def test_reverse_over_forward_in_place(bodies: Operators) -> None:
     def of(step: torch._ops.OpOverload | None, x: Tensor) -> Tensor:
         def squared(x: Tensor, rate: Tensor) -> Tensor:

@@ -29,6 +29,7 @@ def facts(results: Any) -> list[tuple[Any, ...]]:
     return [(tuple(t.shape), tuple(t.stride()), t.dtype) for t in every if t is not None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["blend", "total", "polar", "digit", "rotate"])
 def test_fakes_are_as_the_real_ones(pointwise: Operators, random_calls: Calls, name: str) -> None:
     for _, arguments in random_calls(pointwise, name, 60, sizes=(0, 1, 2, 3, 5)):
@@ -51,6 +52,7 @@ def test_fakes_of_several_types(pointwise: Operators, random_calls: Calls) -> No
         assert facts(pointwise.blend(**made)) == facts(pointwise.blend(**real))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["affine", "trace"])
 def test_fakes_of_batched_operators(batched: Operators, random_calls: Calls, name: str) -> None:
     for _, arguments in random_calls(batched, name, 40, sizes=(0, 1, 2, 3, 5)):
@@ -94,6 +96,7 @@ def step(ops: Operators) -> Callable[..., torch.Tensor]:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_one_graph_for_all_sizes(pointwise: Operators, leaf: Leaf, backend: str) -> None:
     """Of one pattern of broadcasting: 1 is a size of its own to torch.compile."""
@@ -112,6 +115,7 @@ def test_one_graph_for_all_sizes(pointwise: Operators, leaf: Leaf, backend: str)
     assert counter.frame_count == first
 
 
+@pytest.mark.slow
 def test_compiled_memory_formats(pointwise: Operators) -> None:
     compiled = torch.compile(pointwise.blend, fullgraph=True, dynamic=True)
     images = torch.randn(2, 3, 4, 5)
@@ -120,6 +124,7 @@ def test_compiled_memory_formats(pointwise: Operators) -> None:
         assert got.stride() == torch.neg(x).stride()
 
 
+@pytest.mark.slow
 def test_compiled_overwriting(pointwise: Operators) -> None:
     def f(y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         pointwise.accumulate(y, x, 2.0)
@@ -132,6 +137,7 @@ def test_compiled_overwriting(pointwise: Operators) -> None:
         torch.testing.assert_close(mine, theirs)
 
 
+@pytest.mark.slow
 def test_compiled_batched(batched: Operators, leaf: Leaf) -> None:
     compiled = torch.compile(lambda x, w: batched.affine(x, w).sin(), fullgraph=True, dynamic=True)
     for lead, n, m in ((3, 4, 2), (5, 2, 7)):
@@ -147,6 +153,7 @@ def test_sizes_that_do_not_broadcast_are_an_error_when_compiled(pointwise: Opera
         compiled(torch.ones(3), torch.ones(4))
 
 
+@pytest.mark.slow
 def test_sizes_that_nobody_knows(pointwise: Operators) -> None:
     """An unbacked size that isn't known to be 1 is taken for another one, which a check at run time sees to."""
 
@@ -163,6 +170,7 @@ def test_sizes_that_nobody_knows(pointwise: Operators) -> None:
             compiled(x, m, m | True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [True, False])
 def test_export(pointwise: Operators, strict: bool) -> None:
     class Module(torch.nn.Module):
@@ -188,12 +196,14 @@ CASES: dict[str, Callable[[Leaf], tuple[Any, ...]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # opcheck looks at it
 @pytest.mark.parametrize("name", CASES)
 def test_opcheck(pointwise: Operators, leaf: Leaf, name: str) -> None:
     assert set(torch.library.opcheck(getattr(pointwise, name), CASES[name](leaf)).values()) == {"SUCCESS"}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
 def test_opcheck_of_batched_operators(batched: Operators, leaf: Leaf) -> None:
     for op, args in (

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from opwright.runtime import prebuilt
-from opwright.runtime.native import Native
+from opwright.runtime.native import prebuilt
+from opwright.runtime.native.runtime import Native, build_native
 
 pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def carried(tmp_path: Path) -> Path:
     """A folder with the runtime for this PyTorch."""
-    prebuilt.add(tmp_path)
+    prebuilt.add(tmp_path, build_native().path)
     return tmp_path
 
 
@@ -32,7 +32,7 @@ def test_the_one_for_this_pytorch_is_found_and_can_be_loaded(carried: Path) -> N
     assert Native(found).namespace_in_use(b"aten")
 
 
-@pytest.mark.parametrize("fact", ["opwright", "torch", "cxx11_abi", "python_errors", "platform"])
+@pytest.mark.parametrize("fact", ["sources", "torch", "cxx11_abi", "python_errors", "platform"])
 def test_one_for_something_else_is_left_alone(carried: Path, fact: str) -> None:
     (file,) = carried.glob("*/runtime.json")
     facts = json.loads(file.read_text())
@@ -63,7 +63,7 @@ def test_a_damaged_one_is_left_alone(carried: Path, monkeypatch: pytest.MonkeyPa
     assert prebuilt.find(carried / "nowhere") is None
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_release_wheel_needs_no_compiler(tmp_path: Path) -> None:
     out = tmp_path / "out"
     tool = [sys.executable, str(ROOT / "tools" / "build_wheels.py"), "--with", sys.executable, "--out", str(out)]

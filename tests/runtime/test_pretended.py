@@ -12,6 +12,7 @@ import pytest
 HERE = Path(__file__).parent / "pretend"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", ["native", "python"])
 def test_on_a_pretended_device(runtime: str) -> None:
     words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n0", str(HERE)]
@@ -21,13 +22,14 @@ def test_on_a_pretended_device(runtime: str) -> None:
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("runtime", "sync"),
     [
         ("native", "1"),
         ("python", "0"),
-        pytest.param("native", "0", marks=pytest.mark.slow),
-        pytest.param("python", "1", marks=pytest.mark.slow),
+        pytest.param("native", "0", marks=pytest.mark.exhaustive),
+        pytest.param("python", "1", marks=pytest.mark.exhaustive),
     ],
 )
 def test_errors_at_the_launch(runtime: str, sync: str) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
 import opwright
 
 
+@pytest.mark.slow
 def test_operators_are_named_both_ways_and_so_is_what_is_built(write: Callable[..., Path]) -> None:
     path = write(
         'OPWRIGHT("g(x: T) -> (y: T)")\ntemplate <class T> T g(T x) { return x * x; }\n'

@@ -46,6 +46,7 @@ def test_bits_are_those_of_philox(notation: Operators) -> None:
     assert small.tolist() == [(e[0] >> 8) * 2.0**-24 for e in expected]
 
 
+@pytest.mark.slow
 def test_distributions(notation: Operators) -> None:
     torch.manual_seed(0)
     n = 100_000
@@ -111,6 +112,7 @@ def test_checkpoint_draws_again_the_same(notation: Operators, leaf: Leaf, use_re
     torch.testing.assert_close(x.grad, y.detach() / x.detach())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_compiled(notation: Operators) -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
@@ -214,6 +216,7 @@ def test_vmap_and_gradients_of_an_operator_with_residuals(leaf: Leaf, randomness
     assert reached.all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_vmap_compiled(notation: Operators) -> None:
     def f(z: torch.Tensor) -> torch.Tensor:

@@ -69,8 +69,9 @@ class Holder(torch.nn.Module):
         return self.op(x) * 1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("edited", ["source", "header"])
 def test_everybody_runs_the_new_code(edit: Edited, edited: str, backend: str) -> None:
     torch._dynamo.reset()
@@ -140,6 +141,7 @@ void counts(const float *x, int64_t N, int64_t *y) {{
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "suffix"), [(STATIC, "cpp"), (STATIC_C, "c")])
 def test_a_new_build_has_static_data_of_its_own(write: Write, text: str, suffix: str) -> None:
     x, name = torch.ones(1), f"static_{suffix}.{suffix}"
@@ -155,6 +157,7 @@ def test_a_new_build_has_static_data_of_its_own(write: Write, text: str, suffix:
     assert ops.counts(x).tolist() == [4] * 10
 
 
+@pytest.mark.slow
 def test_two_kernels_of_a_file_change_together_or_not_at_all(edit: Edited) -> None:
     x = torch.ones(1)
     ops = edit(2)
@@ -172,6 +175,7 @@ def test_two_kernels_of_a_file_change_together_or_not_at_all(edit: Edited) -> No
     assert (ops.scale(x).item(), ops.shift(x).item(), ops.shift(x.double()).item()) == (5, 6, 6)
 
 
+@pytest.mark.slow
 def test_a_type_that_was_asked_for_is_compiled_before_anything_changes(edit: Edited) -> None:
     x = torch.ones(1)
     ops = edit(2)
@@ -184,6 +188,7 @@ def test_a_type_that_was_asked_for_is_compiled_before_anything_changes(edit: Edi
     assert ops.scale(x).item() == 5
 
 
+@pytest.mark.slow
 def test_the_cache_may_go_at_any_time(tmp_path: Path) -> None:
     script = f"""
 import os, pathlib, shutil, sys, torch, opwright
@@ -205,9 +210,9 @@ for number in (3, 2):
 """
     first = f"""
 import os
-from opwright.runtime.registry import started
+from opwright.runtime.register.kernels import started_runtime
 cache, os.environ["TORCH_EXTENSIONS_DIR"] = os.environ["TORCH_EXTENSIONS_DIR"], {os.environ["TORCH_EXTENSIONS_DIR"]!r}
-started()  # from the cache of all tests, so that it isn't built
+started_runtime()  # from the cache of all tests, so that it isn't built
 os.environ["TORCH_EXTENSIONS_DIR"] = cache
 """
     environment = {**os.environ, "TORCH_EXTENSIONS_DIR": str(tmp_path / "cache")}
@@ -262,15 +267,17 @@ def stress(tmp_path: Path, rounds: int) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+@pytest.mark.slow
 def test_two_threads_call_while_versions_alternate(tmp_path: Path) -> None:
     stress(tmp_path, 10)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_two_threads_call_while_versions_alternate_often(tmp_path: Path) -> None:
     stress(tmp_path, 1000)
 
 
+@pytest.mark.slow
 def test_a_type_that_is_met_while_another_thread_loads(write: Write) -> None:
     """It is compiled with the text that is loaded when it comes into use, and changes with the others."""
     text = "constexpr int factor = 1;\n" + KERNELS.replace('#include "factor.h"', "")

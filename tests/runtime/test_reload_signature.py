@@ -80,6 +80,7 @@ def gradient(call: Callable[..., torch.Tensor], *more: object) -> list[float]:
     return grad.tolist()
 
 
+@pytest.mark.slow
 def test_every_name_is_the_new_operator_and_what_was_taken_says_so(edited: Edited) -> None:
     x = torch.ones(2)
     ops = edited(SCALE.format(2))
@@ -94,11 +95,12 @@ def test_every_name_is_the_new_operator_and_what_was_taken_says_so(edited: Edite
     for old in (held, overload):
         with pytest.raises(OpwrightError, match=CHANGED):
             old(x)
-    with pytest.raises(RuntimeError, match="missing value for argument 'k'"):
+    with pytest.raises(RuntimeError, match="k is missing, expected a float"):
         packet(x)
     assert {packet: 1, held: 2}[packet] == 1  # hashes stay
 
 
+@pytest.mark.slow
 def test_going_back_finds_the_first_operator_again(edited: Edited) -> None:
     x = torch.ones(2)
     ops = edited(SCALE.format(2))
@@ -114,6 +116,7 @@ def test_going_back_finds_the_first_operator_again(edited: Edited) -> None:
             second(x, 0.5)
 
 
+@pytest.mark.slow
 def test_renamed_reordered_and_other_types_and_axes(edited: Edited) -> None:
     x = torch.ones(2)
     text = WITH_K.format(2)
@@ -131,6 +134,7 @@ def test_renamed_reordered_and_other_types_and_axes(edited: Edited) -> None:
     assert ops.scale(x).shape == torch.compile(ops.scale, backend="aot_eager")(x).shape == (4,)
 
 
+@pytest.mark.slow
 def test_a_backward_that_comes_and_goes(edited: Edited) -> None:
     x = torch.ones(2, requires_grad=True)
     ops = edited(SCALE.format(2))
@@ -148,6 +152,7 @@ def test_a_backward_that_comes_and_goes(edited: Edited) -> None:
     assert list(ops) == ["scale"]
 
 
+@pytest.mark.slow
 def test_residuals_that_come_and_go_and_graphs_recorded_before(edited: Edited) -> None:
     ops = edited(SCALE.format(2) + SCALE_BACKWARD.format(2))
     x = torch.ones(2, requires_grad=True)
@@ -161,6 +166,7 @@ def test_residuals_that_come_and_go_and_graphs_recorded_before(edited: Edited) -
     assert torch.autograd.grad(plain, x)[0].tolist() == [3, 3]  # the one that is current again: its new code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("later", [WITH_K, SCALE, WITH_K + BACKWARD_WITH_K])
 def test_a_graph_goes_on_with_the_backward_it_was_recorded_with(edited: Edited, later: str) -> None:
     """That backward is first called when it is current no more."""
@@ -192,6 +198,7 @@ def test_operators_that_come_and_go(edited: Edited) -> None:
     assert held(x).tolist() == [4, 4]
 
 
+@pytest.mark.slow
 def test_the_new_code_is_compiled_before_anything_changes(edited: Edited) -> None:
     x = torch.ones(2)
     ops = edited(SCALE.format(2))
@@ -215,8 +222,9 @@ def test_the_new_code_is_compiled_before_anything_changes(edited: Edited) -> Non
     assert edited(WITH_K.format(2)).scale(x, 1.0).tolist() == [3, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.exhaustive)])
 def test_compiled_functions_are_traced_again(edited: Edited, backend: str) -> None:
     torch._dynamo.reset()
     x = torch.ones(2)
@@ -260,6 +268,7 @@ def test_compiled_functions_are_traced_again(edited: Edited, backend: str) -> No
         assert gradient(function) == [6, 6]
 
 
+@pytest.mark.slow
 def test_the_backward_of_a_compiled_graph_that_was_retired_meanwhile(edited: Edited) -> None:
     torch._dynamo.reset()
     ops = edited(SCALE.format(2) + SCALE_BACKWARD.format(2))
@@ -284,6 +293,7 @@ def test_tracing_and_fake_tensors_see_the_new_signature(edited: Edited) -> None:
         before(x)
 
 
+@pytest.mark.slow
 def test_exported_programs_of_the_new_and_of_the_old_signature(edited: Edited) -> None:
     class Module(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> Any:

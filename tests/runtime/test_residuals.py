@@ -96,6 +96,7 @@ def ops(tmp_path_factory: pytest.TempPathFactory) -> Operators:
     return opwright.load(path)
 
 
+@pytest.mark.slow
 def test_torch_func_inside_of_itself(ops: Operators, leaf: Leaf) -> None:
     x = leaf(3).detach()
 
@@ -119,6 +120,7 @@ def test_a_length_that_the_kernel_decides(ops: Operators) -> None:
         grad(lambda x: grad(f)(x).sum())(x)
 
 
+@pytest.mark.slow
 def test_compiled(ops: Operators, leaf: Leaf) -> None:
     x = leaf(3).detach()
     run = torch.compile(grad(lambda x: ops.square(x).pow(2).sum()), backend="aot_eager", fullgraph=True)

@@ -41,13 +41,15 @@ def arguments(leaf: Leaf) -> dict[str, tuple[Any, ...]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", arguments(lambda *shape: torch.empty(shape)))
 def test_opcheck(grads: Operators, leaf: Leaf, name: str) -> None:
     results = torch.library.opcheck(getattr(grads, name), arguments(leaf)[name])
     assert results == dict.fromkeys(_ALL, "SUCCESS")
 
 
-def test_opcheck_of_the_form_with_residuals(leaf: Leaf) -> None:
+def test_opcheck_of_the_form_with_residuals(grads: Operators, leaf: Leaf) -> None:
+    assert grads.gate is not None
     op = torch.ops.autograd_ops._gate_with_residuals.default
     assert torch.library.opcheck(op, (leaf(3),)) == dict.fromkeys(_ALL, "SUCCESS")
 
@@ -161,6 +163,18 @@ def test_forward_mode_is_refused(grads: Operators, leaf: Leaf) -> None:
         z = grads.logistic(y)
         with pytest.raises(UnsupportedError, match="forward-mode"):
             torch.autograd.grad(z, y, forward_ad.make_dual(torch.ones_like(z), torch.ones_like(z)))
+
+
+@pytest.mark.slow
+def test_compiled_autograd_of_a_compiled_forward(grads: Operators, leaf: Leaf) -> None:
+    from torch._dynamo import compiled_autograd
+
+    x = leaf(3)
+    y = torch.compile(lambda x: grads.logistic(x).sum(), backend="aot_eager", fullgraph=True)(x)
+    with compiled_autograd._enable(torch.compile(backend="eager")):
+        y.backward()
+    s = torch.sigmoid(x.detach())
+    torch.testing.assert_close(x.grad, s * (1 - s))
 
 
 def test_compiled_autograd_is_refused(grads: Operators, leaf: Leaf) -> None:

@@ -34,6 +34,7 @@ void times_backward(Tensor<const T, 1> g, Tensor<const T, 1> x, Tensor<const T, 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_backward", [True, False])
 def test_a_view_and_a_residual(write: Write, by_backward: bool) -> None:
     ops = opwright.load(write(TIMES, f"times_view_{by_backward}.cpp"))

@@ -59,7 +59,8 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.exhaustive)])
 def test_dataloader(write: Write, tmp_path: Path, start: str) -> None:
     source, script = write(KERNEL + f"// {tmp_path}", "worker_op.cpp"), tmp_path / "main.py"
     script.write_text(_LOADER)
@@ -99,6 +100,7 @@ for call in (lambda: ops.doubled(few, few), alone):
 """
 
 
+@pytest.mark.slow
 def test_one_thread_in_a_fork_of_a_process_with_many(write: Write) -> None:
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", _FORKED, str(write(KERNEL, "forked_op.cpp"))]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
@@ -133,7 +135,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_distributed_data_parallel(write: Write, tmp_path: Path) -> None:
     """The quick twins are the DataLoader's, for processes, and test_autograd.py's, for gradients."""
     source, script, meeting = write(KERNEL, "ddp_op.cpp"), tmp_path / "main.py", tmp_path / "meeting"

@@ -11,7 +11,7 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "tools" / "end_to_end.py"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.native  # a new environment chooses its runtime by itself: once is enough
 def test_the_script(tmp_path: Path) -> None:
     done = subprocess.run(

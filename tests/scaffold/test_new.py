@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,10 @@ from click.testing import CliRunner, Result
 from opwright import scaffold
 from opwright.cli import cli
 from opwright.errors import OpwrightError
-from opwright.packaging.config import from_pyproject
-from opwright.packaging.files import sources
-from opwright.scaffold import KINDS, new
-from opwright.scaffold.names import Name, read_name
+from opwright.packaging.config import from_pyproject, read_toml
+from opwright.packaging.project_files import sources
+from opwright.scaffold import KINDS, kinds, new, origin
+from opwright.scaffold.names import Name, parse_name
 from opwright.sources.scan import scan
 
 LONGEST = "abcdefghijklmnopqrstuvwxyzabcdef"
@@ -35,6 +36,7 @@ def ruff(folder: Path, *words: str) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
 
 
+@pytest.mark.slow
 @EVERY
 @pytest.mark.parametrize("name", ["a1", "my-own-op", LONGEST])
 def test_files_are_sound(name: str, kind: str, tmp_path: Path) -> None:
@@ -58,7 +60,15 @@ def test_files_are_sound(name: str, kind: str, tmp_path: Path) -> None:
 def test_the_library_is_described(kind: str, tmp_path: Path) -> None:
     folder = tmp_path / "my-own-op"
     new(folder, kind)
-    assert '\nname = "my-own-op"\n' in (folder / "pyproject.toml").read_text()
+    text = (folder / "pyproject.toml").read_text()
+    assert '\nname = "my-own-op"\n' in text
+    described = read_toml(folder)["project"]
+    assert described["dynamic"] == ["version"]
+    assert described["license-files"] == ["LICENSE"]
+    assert {"Homepage", "Changelog", "Issues"} <= described["urls"].keys()
+    assert all(described["authors"][0].values())
+    language = "C" if kind == "c" else "C++"
+    assert f"Programming Language :: {language}" in described["classifiers"]
     found = from_pyproject(folder)
     listed = sorted(path for path in (folder / "csrc").iterdir())
     if kind == "aten":
@@ -71,6 +81,29 @@ def test_the_library_is_described(kind: str, tmp_path: Path) -> None:
     for path in listed:
         kernels = [kernel.signature.name for kernel in scan(path, path.read_text()).kernels]
         assert kernels == ["my_own_op", "my_own_op_backward"][: 1 if kind == "pointwise" else 2]
+
+
+def test_no_template_that_python_would_compile_is_none() -> None:
+    for path in kinds.TEMPLATES.rglob("*.py"):
+        ast.parse(path.read_text(), str(path))
+
+
+@EVERY
+def test_what_goes_to_users_is_said_and_published(kind: str, tmp_path: Path) -> None:
+    folder = tmp_path / "my-own-op"
+    new(folder, kind)
+    said = (folder / "README.md").read_text().partition("## What your users need\n\n")[2]
+    assert said.startswith("`pip install my-own-op`, on Linux, with Python 3.10 or newer.")
+    assert ("compiler" in said) == (kind != "aten")
+    publish = (folder / ".github/workflows/publish.yml").read_text()
+    for needed in ("id-token: write", "ubuntu-24.04-arm", "cibuildwheel", "pypa/gh-action-pypi-publish"):
+        assert needed in publish
+    # Opwright comes from one place.
+    for file in (".github/workflows/publish.yml", ".github/workflows/ci.yml", "tools/setup.sh"):
+        assert "-r tools/opwright.txt" in (folder / file).read_text()
+    lines = (folder / "tools/opwright.txt").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [origin.requirement()]
+    assert str(datetime.now(timezone.utc).year) in (folder / "LICENSE").read_text()
 
 
 @EVERY
@@ -105,7 +138,7 @@ def test_the_kernel_is_what_one_gets_without_saying(tmp_path: Path) -> None:
 def test_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("my-own-op", "--c").output == (
-        "my-own-op: 14 files; the operator is in csrc/my_own_op.c\n"
+        "my-own-op: 18 files; the operator is in csrc/my_own_op.c\n"
         "  cd my-own-op\n  make         compile it\n  make test    test it\n  make bench   time it\n"
     )
 
@@ -162,7 +195,7 @@ def test_where_nothing_can_be_written_nothing_is(tmp_path: Path, monkeypatch: py
     ],
 )
 def test_names(text: str, name: Name) -> None:
-    assert read_name(text, KINDS["kernel"]) == name
+    assert parse_name(text, KINDS["kernel"]) == name
 
 
 @pytest.mark.parametrize(
@@ -195,10 +228,10 @@ def test_names_that_are_refused(text: str, why: str, fix: str, tmp_path: Path) -
     assert str(done.exception).startswith(f"a project can't be called {text!r}: {why}")
     assert str(done.exception).endswith(f"\n  likely fix: opwright new {fix}")
     assert not list(tmp_path.iterdir())
-    read_name(fix, KINDS["kernel"])  # what is proposed is taken
+    parse_name(fix, KINDS["kernel"])  # what is proposed is taken
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_no_namespace_of_pytorch_is_free() -> None:
     code = (
         "import torch\n"
@@ -209,4 +242,4 @@ def test_no_namespace_of_pytorch_is_free() -> None:
     for space in found:
         if re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", space):
             with pytest.raises(OpwrightError, match="can't be called"):
-                read_name(space, KINDS["kernel"])
+                parse_name(space, KINDS["kernel"])

@@ -72,7 +72,7 @@ def make(folder: Path, python: Path, *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.native  # what is written doesn't depend on the runtime: once is enough
 @pytest.mark.parametrize("kind", KINDS)
 def test_as_it_was_written(kind: str, python: Path, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_as_it_was_written(kind: str, python: Path, tmp_path: Path) -> None:
     assert changed <= {"compile_commands.json"}
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_edit_of_the_kernel_is_seen(python: Path, tmp_path: Path) -> None:
     folder = tmp_path / "my-edited"
     new(folder, "pointwise")
@@ -137,7 +137,7 @@ def test_what_make_says_where_pip_finds_no_opwright(tmp_path: Path) -> None:
     assert done.stderr == (
         "ERROR: No matching distribution\n"
         "error: pip can't install what the project needs; above stands why\n"
-        "If it finds no Opwright, say in which folder its wheel is: PIP_FIND_LINKS=FOLDER make\n"
+        "If it finds no Opwright, say in tools/opwright.txt where it is\n"
         "or name a Python that has it: make PYTHON=.../bin/python\n"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ from opwright.signature import (
     TensorParam,
     TypeRef,
 )
+from opwright.signature.domains import Domain
+from opwright.signature.scalars import KINDS, ScalarKind
 
 # A busy machine must not fail a test for the time that it takes.
 settings.register_profile("opwright", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -98,7 +101,7 @@ class _Draw:
         ]
 
     def input(self) -> TensorParam:
-        span = (self.expr(), self.expr()) if not self.pointwise and self.draw(st.booleans()) else None
+        span = self.domain() if not self.pointwise and self.draw(st.booleans()) else None
         kind = TypeRef("dtype", self.draw(st.sampled_from(_INTEGERS)).value) if span else self.type()
         if self.pointwise and kind.name == "bool":
             kind = TypeRef("var", self.variables[0])
@@ -113,9 +116,24 @@ class _Draw:
         return TensorParam(self.name("y"), self.type(), self.shape(dims))
 
     def scalar(self, *, default: bool) -> ScalarParam:
-        kind = self.draw(st.sampled_from(["float", "int", "bool"]))
+        kind = self.draw(st.sampled_from([*KINDS.values()]))
         self.count += 1
-        return ScalarParam(f"s{self.count}", kind, self.draw(_SCALARS[kind]) if default else None)
+        domain = self.domain_of(kind) if not default and kind.is_ordered and self.draw(st.booleans()) else None
+        return ScalarParam(f"s{self.count}", kind, self.draw(_SCALARS[kind.name]) if default else None, domain)
+
+    def domain(self) -> Domain:
+        """An interval with ends in it, or one that isn't known before a call."""
+        ends = self.expr(), self.expr()
+        if ends[0].axes or ends[1].axes:
+            return Domain(*ends, self.draw(st.booleans()), self.draw(st.booleans()))
+        low, high = sorted(ends, key=lambda end: end.evaluate({}))
+        return Domain(low, high, high_closed=True)
+
+    def domain_of(self, kind: ScalarKind) -> Domain:
+        half = Domain(self.draw(st.sampled_from([Constant(0), -math.inf])), math.inf, low_closed=False)
+        more = [] if kind.is_size else [Domain(-0.5, 1e20, high_closed=True)]
+        domain: Domain = self.draw(st.sampled_from([half, self.domain(), *more]))
+        return domain
 
     def several(self, make: Any, most: int = 2) -> list[Any]:
         return [make() for _ in range(self.draw(st.integers(0, most)))]

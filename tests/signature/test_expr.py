@@ -22,6 +22,7 @@ def expr(text: str) -> Expr:
     return dim
 
 
+@pytest.mark.slow
 @given(tree=EXPRS, sizes=SIZES)
 def test_values_are_those_of_python(tree: Expr, sizes: dict[str, int]) -> None:
     try:
@@ -38,6 +39,7 @@ def _is_zero(divisor: Expr, sizes: dict[str, int]) -> bool:
     return divisor.evaluate(sizes) == 0
 
 
+@pytest.mark.slow
 @given(tree=EXPRS, sizes=SIZES, other=st.integers(0, 50))
 def test_coefficients_give_the_line(tree: Expr, sizes: dict[str, int], other: int) -> None:
     for axis in "ABC":

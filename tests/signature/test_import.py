@@ -12,7 +12,7 @@ def test_importing_is_light() -> None:
     code = "import sys; import opwright.signature; print(*sorted(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(run.stdout.split())
-    assert "opwright.signature.parser" in loaded
+    assert "opwright.signature.grammar.parser" in loaded
     assert not loaded & {"torch", "numpy", "dataclasses", "inspect", "random", "opwright.signature.samples"}
 
 

@@ -178,10 +178,62 @@ MESSAGES = [
     ("f(x: T[N]) -> (y: T[N]^!)", "'y' is an output and can't be mutated", "leave out the '!'"),
     ("f(x: T[N]?^?)", "'?' stands twice", "leave one out"),
     ("f(x: T[N] ^= 1)", "'x' is a tensor and can't have a default", "x: T[N]?"),
-    ("f(x: T[N] in ^(0, N))", "expected '[' after 'in', found '('", "x: ... in [0, N)"),
-    ("f(x: i64[N] in [0 ^N))", "expected ',' after the lowest index, found 'N'", "x: ... in [0, N)"),
-    ("f(x: i64[N] in [0, N^])", "the end of an index range doesn't belong to it", "[0, N+1)"),
-    ("f(x: ^T[N] in [0, N))", "'x' has an index range, so its elements are integers", "i64"),
+    # domains
+    ("f(x: T[N] in ^{0, N))", "expected '[' or '(' after 'in', found '{'", "x: ... in [0, N)"),
+    ("f(x: i64[N] in [0 ^N))", "expected ',' after the lower end of a domain, found 'N'", "x: ... in [0, N)"),
+    (
+        "f(x: i64[N] in [0, N^, x: T[N])",
+        "expected ')' or ']' after the upper end of a domain, found ','",
+        "x: ... in [0, N)",
+    ),
+    (
+        "f(x: ^T[N] in [0, 1]) where T in (f32, i64)",
+        "'x' has a domain, but its elements are of several kinds",
+        "integers, as i64, for indices; floats, as f32, for values",
+    ),
+    (
+        "f(x: ^bool[N] in [0, 1])",
+        "'x' has a domain, but its elements are neither integers nor floats",
+        "integers, as i64, for indices; floats, as f32, for values",
+    ),
+    ("f(x: i64[N] ^in [0, 0.5])", "'x' has integers for values, and 0.5 is none", "an integer, as in [0, 10]"),
+    ("f(x: i64[N] ^in [0, inf])", "'x' has integers for values, and infinity is none of them", ", inf)"),
+    ("f(x: T[N], k: int ^in [-inf, 0])", "'k' has integers for values, and infinity is none of them", "(-inf, "),
+    ("f(x: T[N], k: int ^in (0, 1))", "no integer lies in (0, 1)", None),
+    ("f(x: T[N], a: float ^in [1, -1e-3])", "no number lies in [1, -0.001]", None),
+    ("f(x: T[N], a: float ^in [1, 1))", "no number lies in [1, 1)", None),
+    ("f(x: T[N], b: bool ^in [0, 1])", "'b' is a bool, which has no domain", "leave it out"),
+    (
+        "f(x: T[N], a: float in [0, 1] = ^2)",
+        "the default of 'a', 2.0, is outside its domain [0, 1]",
+        "another default, or another domain for 'a'",
+    ),
+    (
+        "f(x: T[N], k: int = 1 ^in [0, 1])",
+        "the domain of 'k' stands before its default",
+        "k: int in [0, 1] = 1",
+    ),
+    (
+        "f(x: T[N], ^k: int in [0, M])",
+        "the domain of 'k' has 'M', which no input that is always given binds",
+        "an input with the axis M: T[M]",
+    ),
+    ("f(x: T[N], ^k: int in [0, j], j: int)", "the domain of 'k' has 'j', which stands after it", "write 'j' first"),
+    (
+        "f(x: T[N], a: float, ^k: int in [0, a])",
+        "the domain of 'k' has 'a', which is a float",
+        "an int, an axis or a number",
+    ),
+    (
+        "f(x: T[N], ^k: int in [0, k])",
+        "the domain of 'k' has 'k' itself in it",
+        "an int before it, an axis or a number",
+    ),
+    (
+        "f(x: T[N], ^k: int in [-1, 3]) -> (y: T[k])",
+        "'k' is the size of an axis, so it is at least 0",
+        "k: int in [0, N]",
+    ),
     ("f(^x: i64[N] in [0, M))", "the axis 'M' isn't bound by any input", "give an input the axis M"),
     # scalars
     ("f(x: T[N], a: float^?)", "'a' is a scalar and can't be optional", "give it a default: a: float = 1.0"),
@@ -219,7 +271,7 @@ MESSAGES = [
     (
         "f(x: T[N]) -> (y: T[^n])",
         "the axis 'n' isn't bound by any input",
-        "give an input the axis n; or ?n, if the kernel decides it",
+        "did you mean N? If not, give an input the axis n; or ?n, if the kernel decides it",
     ),
     # forms and modifiers
     (

@@ -30,6 +30,7 @@ def test_shapes_and_types() -> None:
     assert output_shapes(parse("f(x: T[N])"), BOUND) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -8,7 +8,8 @@ import pytest
 
 from opwright.errors import SignatureError
 from opwright.signature import DType, parse
-from opwright.signature.wiring import Derivative, chains, derivative, inherited, suggestion
+from opwright.signature.derivatives import chains
+from opwright.signature.wiring import Derivative, NodePlan, Wire, derivative, inherited, node_plan, suggestion
 
 _NEITHER = "neither the gradient of a result of f nor one of its inputs, outputs or residuals"
 F = "f(x: T[N, M], w: T[M]?, k: int, a: float = 1.0) -> (y: T[N], n: i64[N]; r: T[M])"
@@ -82,14 +83,13 @@ def test_an_index_range_of_a_type_that_the_forward_lists() -> None:
     forward = "take(x: T[M], i: I[N] in [0, M)) -> (y: T[N]) where I in (i32, i64)"
     backward = "take_backward(grad_y: T[N], i: I[N] in [0, M)) -> (grad_x: T[M])"
     assert chains(map(parse, [forward, backward]))[0][1].allowed("I") == (DType.I32, DType.I64)
-    floats = "take(x: T[M], i: I[N]) -> (y: T[N])"
+    floats = "take(x: T[M], i: I[N]) -> (y: T[N]) where I in (bool, i64)"
     with pytest.raises(SignatureError) as caught:
         chains(map(parse, [floats, backward]))
     assert str(caught.value) == (
-        "take_backward: i has an index range, so its elements are integers, but take also has f32, f64, f16, bf16 "
-        "for I\n"
+        "take_backward: i has a domain, so its elements are integers or floats, but take has bool, i64 for I\n"
         f"  signature:  {floats}\n"
-        "  likely fix: give take the same range, and a type for indices: i64"
+        "  likely fix: give take the same domain, and a type for indices: i64"
     )
 
 
@@ -360,3 +360,47 @@ def test_no_suggestion_where_its_names_would_clash() -> None:
         suggestion(parse("f(x: T[N], k: int) -> (y: T[N])"))
         == "f_backward(grad_y: T[N], x: T[N], k: int) -> (grad_x: T[N])"
     )
+
+
+def plan(forward: str, backward: str | None = None) -> NodePlan:
+    signature = parse(forward)
+    return node_plan(signature, derivative(signature, parse(backward)) if backward else None)
+
+
+def test_the_backward_may_return_gradients_in_any_order() -> None:
+    found = plan(
+        "f(a: T[N], k: int, b: T[N]) -> (y: T[N])",
+        "f_backward(grad_y: T[N], k: int, a: T[N]) -> (grad_b: T[N], grad_a: T[N])",
+    )
+    assert found.wires == (Wire("zero_gradient", 0), Wire("scalar", 1), Wire("input", 0), Wire("mask", 0))
+    assert (found.edges, found.gradients) == ((2, 0), (0, 1))
+    assert (found.differentiable, found.slots) == ((True,), (0,))
+
+
+def test_what_is_mutated_comes_first() -> None:
+    found = plan(
+        "f(x: T[N], y: T[N]!) -> (z: T[N])",
+        "f_backward(grad_z: T[N]?, grad_y: T[N]?) -> (grad_x: T[N], grad_y: T[N])",
+    )
+    assert (found.edges, found.gradients) == ((1, 0), (1, 0))
+    assert (found.differentiable, found.slots) == ((True, True), (0, 1))
+
+
+def test_an_integer_that_is_overwritten_has_an_edge_and_no_gradient() -> None:
+    found = plan("f(x: T[N], count: i64[1]!) -> (y: T[N])", "f_backward(grad_y: T[N]) -> (grad_x: T[N])")
+    assert (found.edges, found.gradients) == ((1, 0), (-1, 0))
+    assert (found.differentiable, found.slots) == ((True, False), (0, 1))
+
+
+def test_a_residual_has_a_slot_only_where_its_gradient_is_taken() -> None:
+    forward = "f(x: T[N], y: T[N]!) -> (z: T[N]; a: T[N], b: T[N])"
+    takes = "f_backward(grad_z: T[N]?, grad_b: T[N]?, grad_y: T[N]?, a: T[N]) -> (grad_x: T[N], grad_y: T[N])"
+    found = plan(forward, takes)
+    assert (found.differentiable, found.slots) == ((True, False, True, True), (0, -1, 1, 2))
+
+
+def test_without_a_backward_every_tensor_that_can_have_a_gradient_counts() -> None:
+    found = plan("f(i: i64[N], x: T[N], k: float, y: f32[N]!) -> (z: T[N], n: i64[N]; kept: T[N])")
+    assert found.wires == ()
+    assert (found.edges, found.gradients) == ((3, 1), (1, 0))
+    assert (found.differentiable, found.slots) == ((True, False, True, True), (0, 1, -1, 2))

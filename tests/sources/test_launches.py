@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from opwright.sources.cpp.tokens import MalformedError, Tokens
 from opwright.sources.launches import find_launches
-from opwright.sources.lexer import MalformedError
 from opwright.sources.shared_memory import SharedDeclaration, find_shared
-from opwright.sources.tokens import Tokens
 
 
 def launch(text: str) -> tuple[str, list[str], list[str]]:

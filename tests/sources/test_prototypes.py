@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opwright.errors import SourceError
-from opwright.sources import Function, Given, Kernel, Language, match
-from opwright.sources.c_types import standard
-from opwright.sources.given import read_ops
-from opwright.sources.prototypes import Declarations, same, understood
-from opwright.sources.statements import statements
+from opwright.sources import ExternalSignature, Function, Kernel, Language
+from opwright.sources.matching import match
+from opwright.sources.ops import read_ops
+from opwright.sources.prototypes import Declarations, are_same, has_known_types, statements
+from opwright.sources.types import standard_spelling
 
 
 def find(text: str, name: str = "f", language: Language = "c") -> list[Function]:
@@ -60,7 +60,7 @@ def kinds(function: Function) -> list[tuple[str, str, str, bool]]:
 def test_types(text: str, expected: list[tuple[str, str, str, bool]]) -> None:
     found = only(text)
     assert kinds(found) == expected
-    assert understood(found, "c")
+    assert has_known_types(found, "c")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_the_names_of_c_s_own_headers_are_kept() -> None:
     ],
 )
 def test_types_that_stand_for_nothing_standard(text: str) -> None:
-    assert not understood(only(text), "c")
+    assert not has_known_types(only(text), "c")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_lines_and_branches() -> None:
     text = "\n#ifdef A\nvoid f(int a) {\n#else\nvoid f(long a) {\n#endif\n}\nvoid g(int b);\n"
     first, second = find(text)
     assert (first.line, second.line, only(text, "g").line) == (3, 5, 8)
-    assert not same([first, second])
+    assert not are_same([first, second])
     assert first.defined
     assert not only(text, "g").defined
 
@@ -149,7 +149,7 @@ def test_lines_and_branches() -> None:
 def test_a_definition_comes_first() -> None:
     found = find("void f(int);\nstatic inline void f(int n) {}")
     assert [f.defined for f in found] == [True, False]
-    assert same(found)
+    assert are_same(found)
 
 
 def test_the_preprocessors_lines_are_those_of_the_files() -> None:
@@ -179,9 +179,10 @@ def test_cpp_functions_in_namespaces() -> None:
     ],
 )  # fmt: skip
 def test_spellings(written: str, expected: str) -> None:
-    assert standard(written) == expected
+    assert standard_spelling(written) == expected
 
 
+@pytest.mark.slow
 def test_what_the_compiler_makes_of_installed_headers_is_read() -> None:
     """The compiler agrees with every prototype of <string.h> and <math.h> that we understand."""
     compiler = shutil.which("cc")
@@ -194,7 +195,7 @@ def test_what_the_compiler_makes_of_installed_headers_is_read() -> None:
     for name in declared.names():
         for found in declared.find(name)[0]:
             types = [f"{'const ' * p.const}{p.element}{' *' * (p.view == 'pointer')}" for p in found.parameters]
-            if understood(found, "c") and "enum" not in types:
+            if has_known_types(found, "c") and "enum" not in types:
                 wanted = f"{found.returns} ({', '.join(types) or 'void'})"
                 checks.append(f'_Static_assert(__builtin_types_compatible_p(__typeof__({name}), {wanted}), "{name}");')
     assert len(checks) > 200
@@ -211,10 +212,11 @@ _PIECES = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.one_of(st.lists(_PIECES, max_size=30).map(" ".join), st.text(max_size=60)), st.sampled_from(["c", "c++"]))
 def test_any_text_is_read_or_refused(text: str, language: Language) -> None:
-    list(statements(text.encode("utf-8", "surrogateescape")))
+    list(statements(text))
     declared = Declarations(text, language)
     asked = read_ops("f(n: int, x: f32[N]) -> (y: f32[])")[0]
     for name in [*declared.names(), "f"]:
@@ -230,6 +232,6 @@ def test_any_text_is_read_or_refused(text: str, language: Language) -> None:
 def test_a_name_by_its_order() -> None:
     function = only("unsigned long f(unsigned long, const unsigned char *, unsigned int);")
     asked = read_ops({"f(crc, buf, len)": "crc(crc: int, buf: u8[len]) -> (value: u64[])"})[0]
-    assert asked == Given(asked.signature, "f", ("crc", "buf", "len"))
+    assert asked == ExternalSignature(asked.signature, "f", ("crc", "buf", "len"))
     found = match(Kernel(asked.signature, function, 1, Path("f.c"), "c", asked))
     assert [(a.role, a.name) for a in found] == [("scalar", "crc"), ("input", "buf"), ("axis", "len")]

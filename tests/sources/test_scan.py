@@ -227,6 +227,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map(" ".join)), st.sampled_from(["a.c", "a.cpp"]))
 def test_any_text_is_scanned_or_refused(text: str, name: str) -> None:

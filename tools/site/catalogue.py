@@ -1,4 +1,4 @@
-"""Pages of the reference that list what the code has: names, errors, checks, environment variables."""
+"""Generated pages of the reference: names, errors, checks, environment variables."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Iterable
 
 import opwright
 from opwright import errors, log
-from opwright.check.registry import all_checks
+from opwright.check.checks import all_checks
 from opwright.doctor.environment import OTHERS, OURS
 
-# Modules whose public names users import; an error is on its own page.
+# Modules with public names for users; errors are on a page of their own.
 MODULES = ("opwright", "opwright.check", "opwright.bench", "opwright.cpp_extension", "opwright.legacy", "opwright.log")
 
 
 def names(module: str) -> list[str]:
-    """The public names of a module that have a page's section of their own."""
+    """Return the public names of a module that have a section on its page."""
     loaded = importlib.import_module(module)
     mine = [name for name in loaded.__all__ if name not in (*errors.__all__, "__version__")]
     return [name for name in mine if _is_documented(getattr(loaded, name))]
@@ -28,14 +28,14 @@ def _is_documented(value: object) -> bool:
 
 
 def _others(module: str) -> str:
-    """Constants and aliases of types."""
+    """Return the constants and type aliases."""
     loaded = importlib.import_module(module)
     named = [f"`{name}`" for name in loaded.__all__ if not _is_documented(getattr(loaded, name))]
     return f"Also there: {', '.join(named)}.\n" if named else ""
 
 
 def python() -> str:
-    """Python's public names: mkdocstrings shows their signatures and docstrings."""
+    """Return the page of Python's public names; mkdocstrings shows their signatures and docstrings."""
     parts = ["# Python\n"]
     seen: set[str] = set()
     for module in MODULES:
@@ -47,7 +47,7 @@ def python() -> str:
 
 
 def fixtures() -> list[str]:
-    """What Opwright's plug-in brings."""
+    """Return the fixtures of Opwright's pytest plug-in."""
     plugin = importlib.import_module("opwright.pytest_plugin")
     return [name for name, value in vars(plugin).items() if type(value).__name__ == "FixtureFunctionDefinition"]
 
@@ -61,7 +61,7 @@ def _directive(path: str, heading: str) -> str:
 
 
 def _origin(module: str, name: str) -> str:
-    """Where a name is defined: what stands there is read without being run."""
+    """Return the path of a name's definition, since mkdocstrings reads the source without running it."""
     value = getattr(importlib.import_module(module), name)
     if inspect.ismodule(value):  # opwright.check is a package that can be called
         return f"{value.__name__}.{name}"
@@ -73,14 +73,14 @@ def _summary(module: str) -> str:
 
 
 def exceptions() -> str:
-    """Each exception with its place in the hierarchy."""
+    """Return the page of exceptions, each with its base class."""
     rows = ((name, getattr(errors, name)) for name in errors.__all__)
     listed = ((f"`opwright.{name}`", _bases(error), _first(error)) for name, error in rows)
     return f"# Errors\n\n{_shown(errors.__doc__ or '')}\n\n{table(('error', 'is a', 'when'), listed)}"
 
 
 def _shown(documented: str) -> str:
-    """A docstring, in Markdown: what stands after `::` is shown as it is, so marks of code in it would be, too."""
+    """Convert a docstring to Markdown; text after `::` is shown literally, backticks included."""
     text = re.sub(r"^::\n\n", "", inspect.cleandoc(documented), flags=re.MULTILINE)
     return "\n".join(line.replace("``", "") if line.startswith("    ") else line for line in text.splitlines())
 
@@ -90,9 +90,9 @@ def _bases(error: type[Exception]) -> str:
 
 
 def checks() -> str:
-    """Each check of `opwright check`."""
+    """Return the page of the checks of `opwright check`."""
     rows = (
-        (f"`{check.name}`", check.group, "by name" if check.asked else check.level, _first(check.body))
+        (f"`{check.name}`", check.group, "by name" if check.on_request else check.level, _first(check.body))
         for check in all_checks().values()
     )
     return (
@@ -103,7 +103,7 @@ def checks() -> str:
 
 
 def environment() -> str:
-    """Each environment variable, and the levels of the log."""
+    """Return the page of environment variables and log levels."""
     ours = table(("variable", "what it is"), ((f"`{name}`", text) for name, text in OURS.items()))
     others = table(("variable", "what it is"), ((f"`{name}`", text) for name, text in OTHERS.items()))
     levels = ", ".join(f"`{level}`" for level in log.LEVELS)
@@ -119,16 +119,18 @@ def _first(documented: object) -> str:
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """A table in Markdown."""
+    """Return a Markdown table."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def index() -> str:
-    """What the reference has."""
+    """Return the sections of the reference."""
     return (
-        "# Reference\n\nMade from the code whenever the documentation is built, "
+        "# Reference\n\nAll but the first page are made from the code whenever the documentation is built, "
         f"here from Opwright {opwright.__version__}.\n\n"
+        "- [From the signature to C++](../signature_to_cpp.md): what each form of the notation becomes, and how "
+        "the kernel gets sizes.\n"
         "- [The notation](notation.md): the grammar of signatures, with examples.\n"
         "- [Headers](headers.md): what a kernel's author includes.\n"
         "- [Python](python.md): what a program imports.\n"

@@ -1,4 +1,4 @@
-"""The page of the commands, as they describe themselves."""
+"""The page of the commands, made from their help texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opwright.cli import cli
 
 
 def page() -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     return "# Commands\n" + "".join(map(_section, _walk(click.Context(cli, info_name="opwright"))))
 
 
@@ -42,7 +42,7 @@ def _section(context: click.Context) -> str:
 
 
 def _paragraph(text: str) -> str:
-    """Click's mark, a backspace, says of a paragraph that it keeps its lines."""
+    """Format a paragraph of a help text; Click's backspace mark keeps its line breaks."""
     if text.startswith("\b"):
         return f"```text\n{text.lstrip(chr(8)).strip(chr(10))}\n```\n\n"
     return _escaped(text) + "\n\n"

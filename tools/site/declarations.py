@@ -1,4 +1,4 @@
-"""What a C++ header declares for those who include it: outside of namespaces called detail, and public."""
+"""Finds the public declarations of a C++ header: those outside namespaces called detail and not private."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import tree_sitter
 import tree_sitter_cpp
 
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cpp.language()))
-# Words that are about compilers.
+# Words that matter only to compilers.
 _NOISE = re.compile(
     rb"\b(?:OPWRIGHT_(?:HOST_)?DEVICE|__attribute__\(\(.*?\)\)|inline) ?|^ *OPWRIGHT_[A-Z_]+$", re.MULTILINE
 )
 _MADE = re.compile(r"OPWRIGHT_\w*?([A-Z]+)\((\w+)((?:, \w+)*)\)")
 _MORE = {"BINARY": ", y", "TWO": ", y", "THREE": ", y, z"}
-# A type that is computed; an empty pack of types (floating.h) is nobody's to give.
+# A computed type; an empty pack of types (floating.h) isn't the caller's to pass.
 _INTERNAL = re.compile(r"(?:constexpr )?\bdetail::\w+<[^()]*> (?=\w+\()")
 _WHOLE = re.compile(r"typename detail::whole<(\w+)>::type")
 _UNNAMED = re.compile(r", class(?:\.\.\. None| = detail::\w+<[^<>]*>)")
@@ -27,7 +27,7 @@ _CLASSES = ("class_specifier", "struct_specifier")
 
 
 def declarations(source: bytes) -> list[str]:
-    """Each macro, function and class, with the comment right above it."""
+    """Return each macro, function and class with the comment right above it."""
     quiet = _NOISE.sub(b"", source)
     undefined = {name.decode() for name in re.findall(rb"^#undef (\w+)", source, re.MULTILINE)}
     nodes = [node for node in _inside(_PARSER.parse(quiet).root_node) if _name(node) not in undefined]
@@ -35,7 +35,7 @@ def declarations(source: bytes) -> list[str]:
 
 
 def _inside(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """What stands in a file, through conditions and namespaces."""
+    """Yield the declarations of a file, including those inside conditions and namespaces."""
     for child in node.named_children:
         if child.type in _NAMESPACES or child.type.startswith(("preproc_if", "preproc_el")):
             if child.type != "namespace_definition" or _name(child) not in ("detail", ""):
@@ -59,10 +59,10 @@ def _shown(node: tree_sitter.Node) -> str:
 
 
 def _declared(node: tree_sitter.Node) -> str:
-    if made := _MADE.match(_text(node)):  # by a macro, from its name and what it takes beside x
+    if made := _MADE.match(_text(node)):  # defined by a macro, from its name and its parameters besides x
         return f"{made[2]}(x{made[3] or _MORE.get(made[1], '')})"
     if node.has_error:
-        return ""  # a macro makes it
+        return ""  # defined by a macro
     inner = next((child for child in node.named_children if child.type in (*_CLASSES, *_FUNCTIONS)), None)
     if node.type == "template_declaration" and inner:
         parameters = node.child_by_field_name("parameters")
@@ -77,7 +77,7 @@ def _declared(node: tree_sitter.Node) -> str:
 
 
 def _head(node: tree_sitter.Node) -> str:
-    """A function without its body, or a declaration."""
+    """Return a function without its body, or a declaration."""
     if node.type == "type_definition":
         return _dedented(node)
     body = node.child_by_field_name("body")
@@ -118,7 +118,7 @@ def _text(node: tree_sitter.Node) -> str:
 
 
 def _dedented(node: tree_sitter.Node) -> str:
-    """As it is written, its lines included."""
+    """Return the text as it is written, with its line breaks, dedented."""
     return textwrap.dedent(" " * node.start_point[1] + _text(node))
 
 

@@ -1,4 +1,4 @@
-"""The page of the headers: what each says of itself, and what it declares."""
+"""The page of the headers: the comment and the declarations of each."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ These are included by the ones above or by generated code, or emulate CUDA: they
 
 
 def public() -> list[Path]:
-    """What an author includes, and what that brings by name."""
+    """Return the headers that users include by name, and the headers that these include."""
     main = INCLUDE / "opwright.h"
     brought = re.findall(r'#include "(opwright/\w+\.h)"', main.read_text(encoding="utf-8"))
     return [main, *(INCLUDE / header for header in (*brought, "opwright/accessor.h", "opwright/caffe.h"))]
 
 
 def inside() -> list[Path]:
-    """The others, without stand-ins that have a foreign header's name."""
+    """Return the other headers, without stand-ins for CUDA's and PyTorch's."""
     headers = (path for path in sorted((INCLUDE / "opwright").glob("**/*.h")) if not {*path.parts} & _STAND_INS)
     return [path for path in headers if path not in public()]
 
 
 def name(path: Path) -> str:
-    """As it is included."""
+    """Return the path in ``#include``."""
     return path.relative_to(INCLUDE).as_posix()
 
 
 def page() -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     rows = (f"| `{name(path)}` | {_prose(_sentence(_comment(path.read_text())))} |\n" for path in inside())
     return _HEAD + "".join(map(_section, public())) + _INSIDE + "".join(rows)
 
@@ -63,7 +63,7 @@ def _section(path: Path) -> str:
 
 
 def _spaced(parts: list[str]) -> str:
-    """One below the other; an empty line beside what has several lines."""
+    """Join declarations with newlines; an empty line separates those of several lines."""
     text = ""
     for part in parts:
         text += "\n" * bool(text and ("\n" in part or text.endswith("};\n"))) + part + "\n"
@@ -71,7 +71,7 @@ def _spaced(parts: list[str]) -> str:
 
 
 def _comment(source: str) -> str:
-    """The comment that a header begins with, as lines of text."""
+    """Return the comment at the beginning of a header, without comment marks."""
     found = re.match(r"/\*(.*?)\*/|((?://.*\n)+)", source, re.DOTALL)
     if not found:
         return ""
@@ -79,7 +79,7 @@ def _comment(source: str) -> str:
 
 
 def _described(comment: str) -> str:
-    """Paragraphs; lines that are indented are shown as they are."""
+    """Convert a comment to Markdown; indented lines are shown literally."""
     parts: list[str] = []
     for indented, lines in _runs(comment.splitlines()):
         parts.append(f"```text\n{textwrap.dedent(lines)}\n```\n" if indented else _prose(lines) + "\n")
@@ -102,7 +102,7 @@ def _sentence(comment: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Text as Markdown shows it literally; what stands in backticks is code as it is."""
+    """Escape text for Markdown; text in backticks is left as code."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(
         part if part.startswith("`") else re.sub(r"([*_\[\]])", r"\\\1", html.escape(part)) for part in parts

@@ -1,4 +1,4 @@
-"""Hook of mkdocs: pages called `name.<language>.md` are translations of `name.md`: of its links, too."""
+"""Hook of mkdocs: a page `name.<language>.md` is the translation of `name.md`, and its links lead to translations."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ LINK = re.compile(r"\]\((?P<path>[^()\s#:]+)\.md(?=[)#])")
 
 
 def language_of(uri: str) -> str:
-    """`ko` of `tutorial/index.ko.md`; English is unnamed."""
+    """Return the language of a path: `ko` for `tutorial/index.ko.md`; empty for English."""
     parts = uri.rsplit("/", 1)[-1].split(".")
     return parts[1] if len(parts) == 3 and parts[1] in LANGUAGES else "en"
 
 
 def in_language(uri: str, language: str) -> str:
-    """The same page in another language."""
+    """Return the path of the same page in another language."""
     stem = uri.removesuffix(".md").removesuffix(f".{language_of(uri)}")
     return f"{stem}.md" if language == "en" else f"{stem}.{language}.md"
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """A translation's links lead to translations, where there are any."""
+    """Make a translation's links lead to translations, if these exist."""
     language = language_of(page.file.src_uri)
     if language == "en":
         return markdown
@@ -46,7 +46,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
-    """The theme speaks the page's language; the selector leads to the page in the others, where they have it."""
+    """Set the theme's language to the page's; the selector leads to the page's translations, if these exist."""
     uri = page.file.src_uri
     config.theme["language"] = language_of(uri)
     files = {other.file.src_uri: other.file for other in nav.pages}
@@ -57,9 +57,9 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
     return context
 
 
-@event_priority(-100)  # when the search has written its index
+@event_priority(-100)  # after the search has written its index
 def on_post_build(config: MkDocsConfig) -> None:
-    """Chinese has no spaces between words, which are all that a search finds: the index is given some."""
+    """Separate the Chinese words in the search index by spaces, since the search finds only whole words."""
     path = Path(config.site_dir, "search/search_index.json")
     if path.is_file():
         index = json.loads(path.read_text(encoding="utf-8"))
@@ -69,10 +69,10 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def in_words(text: str) -> str:
-    """The text with a space that isn't seen between Chinese words."""
+    """Return the text with a zero-width space between Chinese words."""
     return CHINESE.sub(lambda run: "\u200b".join(rjieba.cut(run[0])), text)
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Of links that are for sites with an address the theme makes questions for a list of pages: without them."""
+    """Remove the alternate links, for which the theme would request a list of pages at the site's address."""
     return re.sub(r'\s*<link rel="alternate"[^>]*>', "", output)

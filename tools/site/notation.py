@@ -1,4 +1,4 @@
-"""The page of the notation's grammar: its comments, its rules, its examples and what they become."""
+"""The page of the notation's grammar: its comments, rules, examples and their schemas."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ The grammar of signatures, as `src/opwright/signature/notation.lark` has it: tes
 ways. A name on the left of a colon is a rule; what stands in quotes is written as it is; `[a]` may be left out,
 `a*` stands any number of times, `a | b` is one of them; `/.../` is a regular expression. A rule with `{...}` is
 a pattern for several. Below each part stand signatures, and the schemas that PyTorch is given for them. What
-they mean is told in [the README](../overview.md#the-signature).
+they mean is told in [the signature](../signature.md), what the kernel gets in [From the signature to
+C++](../signature_to_cpp.md).
 """
 
 
 def page() -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     return _HEAD + "".join(map(_part, GRAMMAR.read_text(encoding="utf-8").split("\n\n")))
 
 

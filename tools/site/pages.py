@@ -1,4 +1,4 @@
-"""Hook of mkdocs: pages from outside docs/ (README, changelog, examples, sources linked to), and links to them."""
+"""Hook of mkdocs: pages from outside docs/ (README, changelog, examples, linked sources), and links to them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
+# Long records: the search would find little else.
+UNSEARCHED = ("changelog.md", "decisions.md")
+
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what docs/ links to, from the repository."""
+    """Add the repository's files that docs/ links to."""
     texts = {repository.DOCS + file.src_uri: file.content_string for file in files.documentation_pages()}
     for uri, text in sorted(repository.pages(texts).items()):
         nav = InclusionLevel.NOT_IN_NAV if uri.startswith("files/") else InclusionLevel.UNDEFINED
@@ -18,7 +21,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links of docs/ that leave it lead to those pages."""
+    """Make links that leave docs/ lead to these pages."""
+    if page.file.src_uri in UNSEARCHED:
+        page.meta["search"] = {"exclude": True}
     if page.file.generated_by:
         return markdown
     return repository.rewrite(markdown, repository.DOCS + page.file.src_uri, page.file.src_uri)

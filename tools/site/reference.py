@@ -1,4 +1,4 @@
-"""Hook of mkdocs: the reference's pages are made from the code."""
+"""Hook of mkdocs: generates the reference's pages from the code."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PAGES = {
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add them."""
+    """Add the generated pages."""
     for name, text in PAGES.items():
         files.append(File.generated(config, f"reference/{name}.md", content=text()))
     return files
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Docstrings have Sphinx's roles, and `::` before what is shown as it is, which Markdown doesn't know."""
+    """Convert Sphinx's roles and `::` blocks in docstrings, which Markdown doesn't know."""
     if not page.file.generated_by:
         return html
     return ROLE.sub("<code>", html).replace("<p>::</p>", "").replace("::</p>", ":</p>")

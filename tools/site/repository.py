@@ -1,4 +1,4 @@
-"""Where a file of the repository is found in the documentation's site, and how it is shown there."""
+"""The address of a repository file in the documentation's site, and its content there."""
 
 from __future__ import annotations
 
@@ -8,10 +8,23 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = "docs/"
-# Pages that stand outside docs/.
-PAGES = {"README.md": "overview.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+# Pages from outside docs/.
+PAGES = {
+    "README.md": "overview.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "RELEASING.md": "releasing.md",
+    "SECURITY.md": "security_policy.md",
+}
+# What stands in the reference: in the repository a link leads to the code that the page is made of.
+REFERENCE = {
+    "src/opwright": "reference/index.md",
+    "src/opwright/cli": "reference/commands.md",
+    "src/opwright/doctor/environment.py": "reference/environment.md",
+    "src/opwright/signature/notation.lark": "reference/notation.md",
+}
 LANGUAGES = {".c": "c", ".cpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".h": "cpp", ".py": "python", ".toml": "toml"}
-# Code is left alone: `[&](int64_t i)` is no link.
+# Code isn't rewritten: `[&](int64_t i)` isn't a link.
 LINK = re.compile(
     r"(?P<code>^(?P<fence>```+).*?^(?P=fence)[ ]*$|`[^`\n]+`)|\]\((?P<path>[^()\s#:]+)(?P<anchor>#[^()\s]*)?\)",
     re.MULTILINE | re.DOTALL,
@@ -19,9 +32,9 @@ LINK = re.compile(
 
 
 def page_of(path: str) -> str:
-    """The page that shows a file or folder of the repository."""
-    if path in PAGES:
-        return PAGES[path]
+    """Return the page that shows a file or folder of the repository."""
+    if page := PAGES.get(path) or REFERENCE.get(path):
+        return page
     if path.startswith(DOCS):
         return path.removeprefix(DOCS)
     folder = path.removesuffix("/README.md")
@@ -29,7 +42,7 @@ def page_of(path: str) -> str:
 
 
 def pages(texts: dict[str, str]) -> dict[str, str]:
-    """The pages outside docs/ that ``texts``, Markdown by its path, link to, and those these link to: their text."""
+    """Return the text of the pages outside docs/ to which ``texts`` (Markdown by path) link directly or indirectly."""
     found: dict[str, str] = {}
     new = set(PAGES).union(*(_linked(text, path) for path, text in texts.items()))
     while new:
@@ -42,21 +55,22 @@ def pages(texts: dict[str, str]) -> dict[str, str]:
 
 
 def rewrite(text: str, path: str, page: str) -> str:
-    """The text of the Markdown file ``path`` with its links as they are from ``page``."""
+    """Return the text of the Markdown file ``path`` with its links relative to ``page``."""
     return LINK.sub(lambda match: match[0] if match["code"] else _link(match, path, page), text)
 
 
 def _link(match: re.Match[str], path: str, page: str) -> str:
     target = _resolve(match["path"], path)
     if (path.startswith(DOCS) and target.startswith(DOCS)) or not (ROOT / target).exists():
-        return match[0]  # what isn't there is for mkdocs to find
+        return match[0]  # mkdocs will report broken links
     relative = os.path.relpath(page_of(target), os.path.dirname(page) or ".")
     return f"]({relative}{match['anchor'] or ''})"
 
 
 def _linked(text: str, path: str) -> set[str]:
     targets = {_resolve(match["path"], path) for match in LINK.finditer(text) if match["path"]}
-    return {target for target in targets if not target.startswith((DOCS, "..")) and (ROOT / target).exists()}
+    shown = {target for target in targets if not target.startswith((DOCS, "..")) and (ROOT / target).exists()}
+    return shown - REFERENCE.keys()
 
 
 def _resolve(link: str, path: str) -> str:
@@ -64,7 +78,7 @@ def _resolve(link: str, path: str) -> str:
 
 
 def _source(path: str) -> tuple[str, str]:
-    """The Markdown that shows a file or folder, and the path that its links are relative to."""
+    """Return the Markdown that shows a file or folder, and the path that its links are relative to."""
     if (ROOT / path).is_dir():
         readme = f"{path}/README.md"
         return (_read(readme) if (ROOT / readme).is_file() else _listing(path)), readme

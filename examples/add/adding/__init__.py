@@ -1,4 +1,4 @@
-"""Two tensors, added in C."""
+"""Addition of two tensors in C."""
 
 from ._ext import my_lib
 from .functional import Add, add

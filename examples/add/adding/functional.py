@@ -23,5 +23,5 @@ class Add(Function):
 
 
 def add(input1, input2):
-    """input1 + input2, in float32 on the CPU."""
+    """Return input1 + input2 in float32 on the CPU."""
     return Add.apply(input1, input2)

@@ -1,4 +1,4 @@
-"""The C functions as autograd Functions, in the two styles that there were."""
+"""The C functions as autograd Functions, in the two historical styles."""
 
 import torch
 from _ext import my_lib
@@ -6,13 +6,13 @@ from torch.autograd import Function
 
 
 class MyAddFunction(Function):
-    """The older style: one instance for each call, `MyAddFunction()(input1, input2)`."""
+    """The older style, with one instance per call: `MyAddFunction()(input1, input2)`."""
 
     def forward(self, input1, input2):
         output = input1.new()
         if not my_lib.my_lib_add_forward(input1, input2, output):
             raise ValueError("MyAddFunction: the sizes of its inputs differ")
-        self.size = input1.size()  # whatever backward wants to know
+        self.size = input1.size()  # any value that backward needs
         return output
 
     def backward(self, grad_output):

@@ -5,14 +5,14 @@ from torch.nn import Module
 
 
 class MyAddModule(Module):
-    """Adds its inputs, by the Function of the older style."""
+    """Adds its inputs with the older-style Function."""
 
     def forward(self, input1, input2):
         return MyAddFunction()(input1, input2)
 
 
 class MyStaticAddModule(Module):
-    """Adds its inputs, by the Function of the newer style."""
+    """Adds its inputs with the newer-style Function."""
 
     def forward(self, input1, input2):
         return MyAdd.apply(input1, input2)

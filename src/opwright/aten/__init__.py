@@ -1,4 +1,4 @@
 """ATen extensions: C++ and CUDA written for PyTorch's own headers, built by Opwright's toolchain.
 
-What `opwright.cpp_extension` offers under PyTorch's names. Nothing here is imported before it is asked for.
+Implements `opwright.cpp_extension`, which has PyTorch's names. Modules are imported at first use.
 """

@@ -1,8 +1,8 @@
-"""``opwright.differentiable``: functions that exist already, a forward and its backward, made one operator.
+"""``opwright.differentiable``: makes one operator of existing functions, a forward and its backward.
 
-Nothing is compiled for it: what is called are the functions themselves, as ``torch.utils.cpp_extension.load`` or
-pybind11 bound them, or any Python callables on tensors. Schema, checks, fake kernel, autograd, vmap and autocast follow
-from the signature, as for kernels (:mod:`opwright.runtime`).
+Nothing is compiled. The operator calls the functions themselves, which ``torch.utils.cpp_extension.load`` or pybind11
+has bound, or any Python callables on tensors. Schema, checks, fake kernel, autograd, vmap and autocast follow from the
+signature, as for kernels (:mod:`opwright.runtime`).
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-import torch
-
 from opwright.errors import OpwrightError, SignatureError, UnsupportedError
-from opwright.runtime.bound import Bound
-from opwright.runtime.documented import document_functions
-from opwright.runtime.lifetime import renew_in_forks
-from opwright.runtime.namespace import check_free, check_name, identifier
-from opwright.runtime.operators import Registered
-from opwright.runtime.reloading import is_ours, renew
-from opwright.runtime.supported import check_supported
+from opwright.runtime.fork_and_exit import renew_in_forks
+from opwright.runtime.load.namespace import check_free, check_name, identifier
+from opwright.runtime.register.docstrings import document_functions
+from opwright.runtime.register.operators import Registered, check_supported
+from opwright.runtime.register.overloads import is_ours, renew
+from opwright.runtime.register.python_kernels import PythonFunction
+from opwright.runtime.torch_internals import OpOverload
 from opwright.signature import Signature, TensorParam, parse
-from opwright.signature.wiring import BACKWARD, GRAD, chains, suggestion
+from opwright.signature.derivatives import chains
+from opwright.signature.wiring import BACKWARD, GRAD, suggestion
 
 Function = Callable[..., Any]
 Contiguous = Literal["gradients", "all", "none"]
@@ -42,37 +41,37 @@ def differentiable(
     namespace: str | None = None,
     contiguous: Contiguous = "gradients",
     output_mask: bool = False,
-) -> torch._ops.OpOverload:
-    """Make one operator of a forward and a backward that are there already, such as functions bound by pybind11.
+) -> OpOverload:
+    """Make one operator of an existing forward and backward, such as functions bound by pybind11.
 
-    The operator has a schema, a fake kernel, autograd, and so works in ``torch.compile``; each call's arguments and
-    each result are checked against the signatures. Calling this again with the same names gives the operator the new
+    The operator has a schema, a fake kernel and autograd, so it works in ``torch.compile``. Each call's arguments and
+    results are checked against the signatures. Calling this again with the same names replaces the operator's
     functions.
 
     Args:
-        forward: takes what its signature names, in order; returns its outputs, then its residuals (after the ``;``),
-            as one tensor, a tuple or a list. It may not change its arguments.
-        backward: takes what its signature names, in order; returns the gradients in its signature's order. None for
-            one of them stands for zeros.
-        backward_backward: the same for the second derivative; without it, asking for that one is an error.
+        forward: takes the inputs of its signature, in order; returns its outputs, then its residuals (after the ``;``),
+            as one tensor, a tuple or a list. It must not change its arguments.
+        backward: takes the inputs of its signature, in order; returns the gradients in its signature's order. None in
+            place of a gradient means zeros.
+        backward_backward: the same for the second derivative; without it, double backward raises.
         signature: the signature of each function, in the same order: ``["f(x: T[N]) -> (y: T[N])",
             "f_backward(grad_y: T[N], x: T[N]) -> (grad_x: T[N])"]``. A backward takes the gradients of outputs
-            (``grad_y``: zeros where nobody gave one; with ``?`` after the type, None), and by name any input, output
+            (``grad_y``: zeros if no gradient arrives; with ``?`` after the type, None), and, by name, any input, output
             or residual of its forward.
-        namespace: where the operator is found below ``torch.ops``; by default its own name.
-        contiguous: which arguments are made contiguous for the functions: incoming ``"gradients"``, which autograd
-            often has expanded or transposed; ``"all"``, for functions that read raw pointers; or ``"none"``.
-        output_mask: whether a backward is told, by a list of bools as its last argument, which gradients are wanted;
-            it may return None for the others.
+        namespace: the operator's namespace below ``torch.ops``; by default the operator's name.
+        contiguous: the arguments to make contiguous before the call: incoming ``"gradients"``, which autograd often
+            expands or transposes; ``"all"``, for functions that read raw pointers; or ``"none"``.
+        output_mask: pass a list of bools as the backward's last argument, which selects the gradients to compute; the
+            backward may return None for the others.
 
     Returns:
         The operator, ``torch.ops.<namespace>.<name>.default``.
 
     Raises:
-        SignatureError: a signature can't be read, or the backward's doesn't fit the forward's.
-        UnsupportedError: a part of the notation that functions on whole tensors don't have.
-        SourceError: the namespace is taken by others.
-        TypeError: something isn't callable, or there isn't one signature for each function.
+        SignatureError: a signature can't be parsed, or the backward's doesn't match the forward's.
+        UnsupportedError: the notation isn't supported for functions on whole tensors.
+        SourceError: the namespace is used by other operators.
+        TypeError: an argument isn't callable, or the numbers of signatures and functions differ.
     """
     functions = [forward, backward, *([] if backward_backward is None else [backward_backward])]
     chain = _chain(functions, signature, contiguous)
@@ -86,25 +85,25 @@ def differentiable(
         renew(space, current, [chain], providers, lambda new: _DEFINED.update({(space, name): new}))
         document_functions(_DEFINED[space, name])
         op = _DEFINED[space, name][name].op
-    op.__reduce_ex__ = functools.partial(_reduce, space, name)  # type: ignore[method-assign] # on the instance alone
+    op.__reduce_ex__ = functools.partial(_reduce, space, name)  # type: ignore[method-assign] # on this instance only
     return op
 
 
 def defined() -> list[list[Registered]]:
-    """Every operator that was made here, each with its backward and that one's behind it."""
+    """Return every operator made here, each with its backward and double backward."""
     return [list(registered.values()) for registered in _DEFINED.values()]
 
 
 def _reduce(space: str, name: str, _protocol: int) -> tuple[Callable[..., Any], tuple[str, str]]:
-    """In a pickle and a copy: by its name, since functions that pybind11 has bound can't be written down."""
+    """Pickle and copy by name, since functions bound by pybind11 can't be pickled."""
     return restore, (space, name)
 
 
-def restore(space: str, name: str) -> torch._ops.OpOverload:
-    """The operator of a pickle.
+def restore(space: str, name: str) -> OpOverload:
+    """Return the operator of a pickle; called when it is loaded.
 
     Raises:
-        OpwrightError: this process hasn't made it.
+        OpwrightError: this process hasn't made the operator.
     """
     if (space, name) not in _DEFINED:
         raise OpwrightError(
@@ -115,7 +114,7 @@ def restore(space: str, name: str) -> torch._ops.OpOverload:
 
 
 def _chain(functions: Sequence[Function], texts: Any, contiguous: str) -> tuple[Signature, ...]:
-    """The signatures of `functions`, which fit each other."""
+    """Parse the signatures of `functions`, and check that they match each other."""
     for function in functions:
         if not callable(function):
             raise TypeError(f"differentiable() got {function!r}, expected a function")
@@ -128,13 +127,14 @@ def _chain(functions: Sequence[Function], texts: Any, contiguous: str) -> tuple[
     if len(signatures) != len(functions):
         raise _wrong_count(signatures, len(functions))
     names = [signatures[0].name + BACKWARD * order for order in range(len(signatures))]
-    for given, expected in zip(signatures, names, strict=True):
-        if given.name != expected:
+    for signature, expected in zip(signatures, names, strict=True):
+        if signature.name != expected:
             raise SignatureError(
-                f"differentiable() got a signature of {given.name}, expected one of {expected}\n  signature:  {given}\n"
+                f"differentiable() got a signature of {signature.name}, expected one of {expected}\n"
+                f"  signature:  {signature}\n"
                 f"  likely fix: in order, signatures of {', '.join(names)}"
             )
-        _check_bindable(given)
+        _check_bindable(signature)
     return chains(signatures)[0]
 
 
@@ -147,7 +147,7 @@ def _wrong_count(signatures: Sequence[Signature], count: int) -> TypeError:
 
 
 def _check_bindable(signature: Signature) -> None:
-    """UnsupportedError for what only kernels can be."""
+    """Raise UnsupportedError if the signature uses a feature that only kernels have."""
     check_supported(signature, "differentiable()", "")
     for wrong, instead in (
         (signature.pointwise, "its tensors are whole: write x: T[...]"),
@@ -163,14 +163,14 @@ def _check_bindable(signature: Signature) -> None:
             )
 
 
-def _bound(signature: Signature, function: Function, contiguous: str, output_mask: bool) -> Bound:
+def _bound(signature: Signature, function: Function, contiguous: str, output_mask: bool) -> PythonFunction:
     places = tuple(
         place
         for place, param in enumerate(signature.inputs)
         if isinstance(param, TensorParam)
         and (contiguous == "all" or (contiguous == "gradients" and param.name.startswith(GRAD)))
     )
-    return Bound(function, places, takes_mask=output_mask and signature.is_backward)
+    return PythonFunction(function, places, takes_mask=output_mask and signature.is_backward)
 
 
 def _check_names(space: str, chain: Sequence[Signature]) -> None:

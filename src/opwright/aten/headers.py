@@ -1,14 +1,14 @@
-"""The lightest set of PyTorch's headers that a source compiles with.
+"""Chooses the smallest set of PyTorch's headers with which a source compiles.
 
-Three levels, each a folder that is searched before PyTorch's and has a ``torch/extension.h`` of its own:
+There are three levels, each a folder that precedes PyTorch's in the search path and has its own ``torch/extension.h``:
 
-* ``slim``: tensors, and functions bound with ``PYBIND11_MODULE`` and ``m.def``; pybind11 itself is compiled apart,
-  once for each PyTorch (``include/binding.cpp``). Only where that and the headers have been compiled ahead.
+* ``slim``: tensors, and functions bound with ``PYBIND11_MODULE`` and ``m.def``; pybind11 itself is compiled
+  separately, once per PyTorch (``include/binding.cpp``). Used only if that file and the headers are precompiled.
 * ``light``: also pybind11, autograd and operator registration; without torch::nn, optim, data and jit.
-* ``full``: PyTorch's own.
+* ``full``: PyTorch's own headers.
 
-What a source names says which will do. Where the compiler then misses something that PyTorch's headers have, the source
-is compiled again with the next level, and that is remembered for the file.
+The names in a source determine the level. If the compiler misses a name that PyTorch's headers define, the source is
+compiled again with the next level, and that level is recorded for the file.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from opwright.aten.installed import Torch
+from opwright.aten.pytorch import Torch
+from opwright.sources.cpp.directives import includes
+from opwright.sources.cpp.tokens import without_comments
 from opwright.toolchain import cache_root
-from opwright.toolchain.cache import write_atomically
+from opwright.toolchain.cache.folder import write_atomically
 
 Level = Literal["slim", "light", "full"]
 LEVELS: tuple[Level, ...] = ("slim", "light", "full")
 
 INCLUDE = Path(__file__).parent / "include"
 _DEPTH = 8
-_INCLUDED = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _COVERED = frozenset({"torch/extension.h", "torch/torch.h", "torch/types.h", "ATen/ATen.h"})
-# What only the C++ frontend has. Not complete: what is missing is found out by compiling.
+# Names that only the C++ frontend has. The list is incomplete: compiling finds the rest.
 _FULL = re.compile(
     r"\btorch\s*::\s*(?:nn|optim|data|jit|python|serialize|save|load|pickle_\w+|fft|special|sparse|nested|cuda|mps|xpu|"
     r"print|OrderedDict|ExpandingArray|linalg)\b|\busing\s+namespace\s+torch\b|\bnamespace\s+\w+\s*=\s*torch\b"
 )
-# What `slim` doesn't have.
+# Names that `slim` lacks.
 _LIGHT = re.compile(
     r"\b(?:py|pybind11)\s*::\s*(?!(?:arg|gil_scoped_release|call_guard|module_?)\b)|\bPYBIND11_(?!MODULE\b)\w+|"
     r"\bTORCH_LIBRARY\w*|\bTHP\w+|\bautograd\b|\bVariable\b|\btorch::(?:Library|class_|dispatch|CppFunction)\b|"
@@ -53,7 +53,7 @@ _WORD = re.compile(r"[A-Za-z_]\w{2,}")
 _SUGGESTED = re.compile(r"; did you mean .*")
 _NO_NAMES = {"std", "torch", "const", "Tensor", "class", "struct", "union", "enum", "typename", "namespace"}
 _OURS = re.compile(r"opwright_binding|pybind11|module_|opwright/aten/include")
-# Not what a class lacks: that it is known at all says that more headers give it no more members.
+# Missing members of a class aren't included: the class is known, so more headers would add no members.
 _ABSENT = re.compile(
     r"is not a member|not declared|does not name|has not been declared|incomplete type|undeclared|"
     r"no member named '[^']*' in namespace|"
@@ -62,54 +62,56 @@ _ABSENT = re.compile(
 
 
 class Text(NamedTuple):
-    """A source with the headers beside it that it includes, without comments."""
+    """The code of a source and the headers next to it that it includes, without comments."""
 
     code: str
+    headers: frozenset[str]
     digest: str
 
     @property
     def is_covered(self) -> bool:
-        """Whether it includes a header that is compiled ahead."""
-        return not _COVERED.isdisjoint(_INCLUDED.findall(self.code))
+        """Whether the source includes a header that is precompiled."""
+        return not _COVERED.isdisjoint(self.headers)
 
     @property
     def is_a_programs(self) -> bool:
-        """Whether it includes the whole of PyTorch's C++ frontend, which programs have compiled ahead."""
-        return "torch/torch.h" in _INCLUDED.findall(self.code)
+        """Whether the source includes PyTorch's whole C++ frontend, which is precompiled for programs."""
+        return "torch/torch.h" in self.headers
 
     @property
     def binds(self) -> bool:
-        """Whether it defines a module."""
+        """Whether the source defines a Python module."""
         return "PYBIND11_MODULE" in self.code
 
 
 def read(source: Path, include_dirs: Sequence[str]) -> Text:
-    """The text of `source`.
+    """Read `source` and its project headers.
 
     Raises:
-        OSError: it can't be read.
+        OSError: the source can't be read.
     """
     seen: dict[Path, str] = {}
     _gather(source, [Path(folder) for folder in include_dirs], seen, _DEPTH)
-    code = "\n".join(_COMMENT.sub(" ", text) for text in seen.values())
-    return Text(code, sha256(repr(list(seen.items())).encode("utf-8", "surrogateescape")).hexdigest())
+    code = "\n".join(without_comments(text) for text in seen.values())
+    headers = frozenset(include.name for text in seen.values() for include in includes(text))
+    return Text(code, headers, sha256(repr(list(seen.items())).encode("utf-8", "surrogateescape")).hexdigest())
 
 
 def _gather(path: Path, folders: Sequence[Path], seen: dict[Path, str], depth: int) -> None:
     seen[path] = text = path.read_text("utf-8", "surrogateescape")
-    for name in _INCLUDED.findall(text) if depth else ():
-        candidates = (folder / name for folder in (path.parent, *folders))
-        found = next((each for each in candidates if each.is_file()), None)
-        if found is not None and found not in seen:
+    for include in includes(text) if depth else ():
+        candidates = (folder / include.name for folder in (path.parent, *folders))
+        header = next((path for path in candidates if path.is_file()), None)
+        if header is not None and header not in seen:
             with contextlib.suppress(OSError):
-                _gather(found, folders, seen, depth - 1)
+                _gather(header, folders, seen, depth - 1)
 
 
-def needed(text: Text) -> Level:
-    """The least level that a source with this text may compile with."""
+def least_level(text: Text) -> Level:
+    """Return the smallest level with which the source can compile, judging by its names."""
     if _FULL.search(text.code):
         return "full"
-    if _LIGHT.search(text.code) or any(_is_beyond_slim(name) for name in _INCLUDED.findall(text.code)):
+    if _LIGHT.search(text.code) or any(map(_is_beyond_slim, text.headers)):
         return "light"
     for variable in _MODULE.findall(text.code):
         if re.search(rf"\b{variable}\s*\.\s*(?!def\s*\()", text.code):
@@ -118,7 +120,7 @@ def needed(text: Text) -> Level:
 
 
 def spoils_slim(macros: Collection[str]) -> bool:
-    """Whether a macro of the command line has the name of something in our slim headers."""
+    """Return whether a macro of the command line has the same name as an identifier in our slim headers."""
     return not _names_in_slim().isdisjoint(macros)
 
 
@@ -133,31 +135,31 @@ def _is_beyond_slim(name: str) -> bool:
 
 
 def include_dirs(level: Level) -> tuple[str, ...]:
-    """The folders of ours that are searched before PyTorch's."""
+    """Return our include folders that precede PyTorch's."""
     return () if level == "full" else (str(INCLUDE / level),)
 
 
 @functools.lru_cache
 def identity() -> str:
-    """Changes when one of our headers does."""
+    """Return a key that changes with any of our headers."""
     folders = INCLUDE, INCLUDE.parent / "compat"
     files = sorted(path for folder in folders for path in folder.rglob("*.*") if path.suffix not in {".py", ".pyc"})
     return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-def next_level(level: Level, said: str, torch: Torch) -> Level | None:
-    """The level to try after the compiler has refused a source; None where more headers wouldn't help.
+def next_level(level: Level, message: str, torch: Torch) -> Level | None:
+    """Return the level to try after the compiler has rejected a source; None if more headers wouldn't help.
 
     Args:
-        level: with which it was compiled.
-        said: the text of the error.
-        torch: whose headers.
+        level: the level of the failed compilation.
+        message: the error's text.
+        torch: the PyTorch whose headers are used.
     """
     if level == "full":
         return None
-    said = said.partition("\nfull log:")[0]  # what follows is the command, with our folders in it
-    lines = _ERROR.findall(said)
-    if level == "slim" and _OURS.search(said):
+    message = message.partition("\nfull log:")[0]  # after this comes the command, which contains our folders
+    lines = _ERROR.findall(message)
+    if level == "slim" and _OURS.search(message):
         return "light"
     absent = [_SUGGESTED.sub("", line) for line in lines if _ABSENT.search(line)]
     names = {word for line in absent for quoted in _QUOTED.findall(line) for word in _WORD.findall(quoted)}
@@ -174,15 +176,15 @@ def _mentioned(names: set[str], folders: Sequence[Path]) -> bool:
 
 
 class Note(NamedTuple):
-    """What is known of a source from before: the least level, and the level of one content of it."""
+    """The result of earlier compilations of a source: the least level, and the level for one version of its content."""
 
     least: Level = "slim"
     digest: str = ""
     level: Level = "slim"
 
 
-def remembered(source: Path, torch: Torch) -> Note:
-    """The note about `source`; an empty one where there is none."""
+def read_note(source: Path, torch: Torch) -> Note:
+    """Return the note about `source`; an empty one if there is none."""
     try:
         note = Note(**json.loads(_note(source, torch).read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -190,8 +192,8 @@ def remembered(source: Path, torch: Torch) -> Note:
     return note if note.least in LEVELS and note.level in LEVELS else Note()
 
 
-def remember(source: Path, torch: Torch, note: Note) -> None:
-    """Keep `note` with the cache; nothing depends on its being there."""
+def write_note(source: Path, torch: Torch, note: Note) -> None:
+    """Store `note` in the cache; losing it does no harm."""
     path = _note(source, torch)
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -203,6 +205,6 @@ def _note(source: Path, torch: Torch) -> Path:
     return cache_root() / "headers" / f"{key}.json"
 
 
-def highest(*levels: Level) -> Level:
-    """The heaviest of them."""
+def heaviest(*levels: Level) -> Level:
+    """Return the level with the most headers."""
     return LEVELS[max(map(LEVELS.index, levels))]

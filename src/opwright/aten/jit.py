@@ -1,4 +1,4 @@
-"""``load`` and ``load_inline``, as PyTorch has them."""
+"""``load`` and ``load_inline``, as in torch.utils.cpp_extension."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
-from opwright.aten.building import Extension, build_extension, is_cuda
+from opwright.aten.build import Extension, build_extension, is_cuda
 from opwright.aten.loading import import_module, load_library
 from opwright.errors import SourceError, ToolchainError, UnsupportedError
 from opwright.log import notice, progress
 from opwright.toolchain import cache_root
-from opwright.toolchain.cache import private_folder, unwritable, write_atomically
-from opwright.toolchain.plan import file_name
+from opwright.toolchain.build.plan import file_name
+from opwright.toolchain.cache.folder import private_folder, unwritable, write_atomically
 
 Path_ = str | os.PathLike[str]
 _FORMER = 3
-"""Libraries of former builds that stay in a ``build_directory``."""
+"""Number of libraries of earlier builds that are kept in a ``build_directory``."""
 _SPARED = 60.0
-"""Seconds since it was put there within which a library stays: another process may be about to load it."""
+"""Seconds for which a new library is never removed: another process may be about to load it."""
 
 
 def load(
@@ -43,37 +43,37 @@ def load(
     is_standalone: bool = False,
     keep_intermediates: bool = True,
 ) -> ModuleType | str:
-    """Build an extension and load it: `torch.utils.cpp_extension.load`, built by Opwright.
+    """Build an extension and load it; a replacement for `torch.utils.cpp_extension.load`.
 
-    What was built before, from the same sources, headers, flags and PyTorch, is taken from the cache, whichever process
-    built it. A change, also one of a header alone, is built anew and loaded beside the old one, as a new module.
+    If any process has built the same sources, headers and flags with the same PyTorch, the result comes from the cache.
+    A change, even of a header only, causes a new build, which is loaded next to the old one as a new module.
 
     Args:
-        name: of the module: what ``TORCH_EXTENSION_NAME`` stands for.
-        sources: the files; those ending in ``.cu`` are compiled by nvcc.
-        extra_cflags: words for the C++ compiler.
-        extra_cuda_cflags: words for nvcc.
+        name: the module's name, the value of ``TORCH_EXTENSION_NAME``.
+        sources: the source files; nvcc compiles those ending in ``.cu``.
+        extra_cflags: flags for the C++ compiler.
+        extra_cuda_cflags: flags for nvcc.
         extra_sycl_cflags: not supported.
-        extra_ldflags: words for the linker.
-        extra_include_paths: folders of headers.
-        build_directory: a folder in which the library is also put, as ``<name>.so``.
-        verbose: say on stderr what is done.
-        with_cuda: whether CUDA's headers and libraries are needed; by default, if a source is CUDA's.
+        extra_ldflags: flags for the linker.
+        extra_include_paths: include folders.
+        build_directory: a folder to copy the library to, as ``<name>.so``.
+        verbose: report the steps on stderr.
+        with_cuda: whether CUDA's headers and libraries are needed; by default, if a source is a CUDA file.
         with_sycl: not supported.
-        is_python_module: whether it defines a Python module; else it is loaded for what it registers.
+        is_python_module: whether the sources define a Python module; otherwise the library is only loaded.
         is_standalone: build a program instead.
         keep_intermediates: accepted; the cache decides.
 
     Returns:
-        The module; or, without ``is_python_module``, the path of the library or the program.
+        The module; if ``is_python_module`` is False, the path of the library or the program.
 
     Raises:
-        SourceError: a source isn't there.
-        CompileError: a compiler refused a source; the text begins with the user's line.
+        SourceError: a source doesn't exist.
+        CompileError: a compiler rejected a source; the text begins with the user's line.
         ToolchainError: no usable compiler, CUDA toolkit, headers or cache folder.
-        ImportError: it can't be loaded.
-        UnsupportedError: SYCL.
-        ValueError: both ``is_python_module`` and ``is_standalone``.
+        ImportError: the library can't be loaded.
+        UnsupportedError: SYCL is requested.
+        ValueError: both ``is_python_module`` and ``is_standalone`` are set.
     """
     del keep_intermediates
     if is_python_module and is_standalone:
@@ -86,10 +86,12 @@ def load(
     extension = Extension(
         name=name,
         sources=tuple(Path(os.path.abspath(file)) for file in files),
-        cflags=_words("extra_cflags", extra_cflags),
-        cuda_cflags=_words("extra_cuda_cflags", extra_cuda_cflags),
-        ldflags=_words("extra_ldflags", extra_ldflags),
-        include_dirs=tuple(os.path.abspath(folder) for folder in _words("extra_include_paths", extra_include_paths)),
+        cflags=_flag_list("extra_cflags", extra_cflags),
+        cuda_cflags=_flag_list("extra_cuda_cflags", extra_cuda_cflags),
+        ldflags=_flag_list("extra_ldflags", extra_ldflags),
+        include_dirs=tuple(
+            os.path.abspath(folder) for folder in _flag_list("extra_include_paths", extra_include_paths)
+        ),
         with_cuda=any(map(is_cuda, files)) if with_cuda is None else with_cuda,
         program=is_standalone,
     )
@@ -125,36 +127,36 @@ def load_inline(
     use_pch: bool = False,
     no_implicit_headers: bool = False,
 ) -> ModuleType | str:
-    """Build an extension of texts: `torch.utils.cpp_extension.load_inline`, built by Opwright.
+    """Build an extension from strings and load it; a replacement for `torch.utils.cpp_extension.load_inline`.
 
     Args:
-        name: of the module.
-        cpp_sources: C++; before it comes ``#include <torch/extension.h>``.
-        cuda_sources: CUDA; before it come ``torch/types.h``, ``cuda.h`` and ``cuda_runtime.h``.
+        name: the module's name.
+        cpp_sources: C++ code; preceded by ``#include <torch/extension.h>``.
+        cuda_sources: CUDA code; preceded by ``torch/types.h``, ``cuda.h`` and ``cuda_runtime.h``.
         sycl_sources: not supported.
-        functions: the functions that Python shall see; by name, or with a documentation for each.
-        extra_cflags: as for `load`, and so are the others that aren't named here.
+        functions: the functions to bind for Python: names, or a dict from name to docstring.
+        extra_cflags: as for `load`.
         extra_cuda_cflags: as for `load`.
         extra_sycl_cflags: not supported.
         extra_ldflags: as for `load`.
         extra_include_paths: as for `load`.
-        build_directory: a folder in which the texts are put, as ``main.cpp`` and ``cuda.cu``, with what is compiled
-            (``with_headers.cpp``, ``with_headers.cu``), and the library.
+        build_directory: a folder for the generated files ``main.cpp`` and ``cuda.cu`` (with ``with_headers.cpp`` and
+            ``with_headers.cu``, which are compiled), and for the library.
         verbose: as for `load`.
         with_cuda: as for `load`.
         with_sycl: not supported.
         is_python_module: as for `load`.
-        with_pytorch_error_handling: let PyTorch turn C++ exceptions and warnings of `functions` into Python's.
+        with_pytorch_error_handling: convert C++ exceptions and warnings of `functions` to Python's.
         keep_intermediates: accepted; the cache decides.
-        use_pch: accepted; headers are compiled ahead in any case.
-        no_implicit_headers: leave the headers out.
+        use_pch: accepted; headers are precompiled in any case.
+        no_implicit_headers: don't add the ``#include`` lines.
 
     Returns:
-        What `load` returns.
+        As for `load`.
 
     Raises:
-        ValueError: `functions` is something else.
-        OpwrightError: as `load`.
+        ValueError: `functions` has another type.
+        OpwrightError: as for `load`.
     """
     del use_pch
     if sycl_sources:
@@ -186,9 +188,9 @@ _CUDA_HEADERS = ["torch/types.h", "cuda.h", "cuda_runtime.h"]
 
 
 def _compiled(file: str, text: str, headers: Sequence[str], bindings: str = "") -> dict[str, tuple[str, bool]]:
-    """The files for a text, and whether each is compiled. Headers before it come by a file that includes it.
+    """Return the files for a string of code, and whether each is compiled.
 
-    So its lines are counted, and shown, as its author wrote them.
+    If headers precede the code, a second file includes them and the first, to keep the author's line numbers.
     """
     if not headers:
         return {file: (f"{text}\n{bindings}\n", True)}
@@ -210,17 +212,18 @@ def _check(name: str, files: Sequence[Path_], *, sycl: bool) -> None:
         )
 
 
-def _words(argument: str, given: Sequence[Path_] | None) -> tuple[str, ...]:
-    if isinstance(given, str):
-        raise TypeError(f"load() got {argument}={given!r}, expected a list of words: {argument}={given.split()!r}")
-    return tuple(os.fspath(word).strip() for word in given or ())
+def _flag_list(argument: str, flags: Sequence[Path_] | None) -> tuple[str, ...]:
+    if isinstance(flags, str):
+        raise TypeError(f"load() got {argument}={flags!r}, expected a list of words: {argument}={flags.split()!r}")
+    return tuple(os.fspath(flag).strip() for flag in flags or ())
 
 
-def _texts(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
+def _texts(texts: str | Sequence[str]) -> list[str]:
+    return [texts] if isinstance(texts, str) else list(texts)
 
 
 def _bindings(functions: str | Sequence[str] | Mapping[str, str], *, wrapped: bool) -> str:
+    """Return the C++ text that binds the functions to Python."""
     if isinstance(functions, Mapping):
         named = dict(functions)
     elif isinstance(functions, str):
@@ -240,15 +243,15 @@ def _bindings(functions: str | Sequence[str] | Mapping[str, str], *, wrapped: bo
 
 
 def _quoted(text: str) -> str:
-    """A C++ string literal, all but plain characters as octal bytes."""
+    """Return a C++ string literal, with all but plain characters as octal bytes."""
     plain = set(range(32, 127)) - set(b'"\\?')
     return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
 
 
 def _written(name: str, texts: Mapping[str, tuple[str, bool]], chosen: Path_ | None) -> Iterator[tuple[Path, bool]]:
-    """Files with these texts: in the cache, or in the chosen folder. One that holds its text stays as it is."""
+    """Write the code to files in the cache or in the chosen folder; a file with the same content isn't touched."""
     try:
-        folder = _made(Path(os.path.abspath(chosen))) if chosen is not None else _own_folder(name, texts)
+        folder = _create_folder(Path(os.path.abspath(chosen))) if chosen is not None else _own_folder(name, texts)
         for file, (text, compiled) in texts.items():
             _write(folder / file, text)
             yield folder / file, compiled
@@ -268,7 +271,7 @@ def _own_folder(name: str, texts: Mapping[str, tuple[str, bool]]) -> Path:
     return private_folder(cache_root() / "inline" / f"{file_name(name)}-{key}")
 
 
-def _made(folder: Path) -> Path:
+def _create_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -280,12 +283,12 @@ def _made(folder: Path) -> Path:
 
 
 def _placed(library: Path, folder: Path, name: str) -> Path:
-    """The library in the user's folder: under the name that PyTorch gives it, and, for this build, under its own.
+    """Copy the library to the user's folder: under PyTorch's name, and under a name unique to this build.
 
-    A loader knows libraries by their names, so what is loaded is the one that no other build has. Of those of former
-    builds the newest stay.
+    The library is loaded by the unique name, since the loader identifies libraries by name. Of earlier builds, the
+    newest are kept.
     """
-    _made(folder)
+    _create_folder(folder)
     own = folder / (name if not name.endswith(".so") else library.name)
     for path in dict.fromkeys((own, folder / name)):
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -300,9 +303,9 @@ def _placed(library: Path, folder: Path, name: str) -> Path:
 
 
 def _parted_with(folder: Path, names: re.Pattern[str], newest: Path) -> None:
-    """Remove the libraries of former builds, but for the newest; who has one loaded keeps it."""
+    """Remove the libraries of earlier builds except the newest; a process that has one loaded keeps it."""
     with contextlib.suppress(OSError):
-        found = [path for path in folder.iterdir() if names.fullmatch(path.name) and path != newest]
-        for path in sorted(found, key=lambda path: path.stat().st_ctime, reverse=True)[_FORMER:]:
+        former = [path for path in folder.iterdir() if names.fullmatch(path.name) and path != newest]
+        for path in sorted(former, key=lambda path: path.stat().st_ctime, reverse=True)[_FORMER:]:
             if abs(time.time() - path.stat().st_ctime) > _SPARED:
                 path.unlink()

@@ -1,4 +1,4 @@
-"""Built libraries, brought into this process."""
+"""Loads built extension libraries into this process."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import threading
 from pathlib import Path
 from types import ModuleType
 
-from opwright.aten import explain
-from opwright.aten.installed import find_torch
-from opwright.toolchain.diagnostics import loading_problem
+from opwright.aten import error_hints
+from opwright.aten.pytorch import find_torch
+from opwright.toolchain.messages.loaders import loading_problem
 
 _MODULES: dict[tuple[str, str], ModuleType] = {}
 _NAMESPACES: dict[str, str] = {}
-"""The libraries that have registered operators (``TORCH_LIBRARY``) here, by their namespaces."""
+"""The libraries that have registered operators (``TORCH_LIBRARY``) in this process, by namespace."""
 _REGISTERING = re.compile(rb"\0_ZL(\d+)(TORCH_LIBRARY_init_\w+)")
 _LOCK = threading.RLock()
 
 
 def _renew() -> None:
-    """In a forked child: its parent's threads, which may have held the lock, aren't there."""
+    """Replace the lock in a forked child, where the parent's thread that may have held it doesn't exist."""
     global _LOCK  # noqa: PLW0603
     _LOCK = threading.RLock()
 
@@ -33,10 +33,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def import_module(name: str, library: Path) -> ModuleType:
-    """The module `name` that the library defines; the same one for the same library.
+    """Import the module `name` that the library defines; return the same module for the same library.
 
     Raises:
-        ImportError: it can't be loaded, or defines no such module; the text says why and what to do.
+        ImportError: the library can't be loaded, or defines no such module; the text has the cause and the fix.
     """
     with _LOCK:
         key = name, str(library)
@@ -46,7 +46,7 @@ def import_module(name: str, library: Path) -> ModuleType:
 
 
 def _imported(name: str, library: Path) -> ModuleType:
-    import torch  # noqa: F401 - its libraries must be there
+    import torch  # noqa: F401 - loads its libraries
 
     _refuse_a_second(name, library)
     spec = importlib.util.spec_from_file_location(name, library)
@@ -56,7 +56,7 @@ def _imported(name: str, library: Path) -> ModuleType:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     except ImportError as error:
-        raise explained(name, library, error) from error
+        raise loading_error(name, library, error) from error
     finally:
         _note_namespaces(library)
     return module
@@ -66,7 +66,7 @@ def load_library(name: str, library: Path) -> None:
     """Load a library whose operators register themselves (``TORCH_LIBRARY``).
 
     Raises:
-        ImportError: it can't be loaded; the text says why and what to do.
+        ImportError: the library can't be loaded; the text has the cause and the fix.
     """
     import torch
 
@@ -74,21 +74,21 @@ def load_library(name: str, library: Path) -> None:
         _refuse_a_second(name, library)
         try:
             torch.ops.load_library(str(library))
-        except OSError as error:  # PyTorch's own words hide the loader's
+        except OSError as error:  # PyTorch's message hides the loader's
             cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
-            raise explained(name, library, cause) from error
+            raise loading_error(name, library, cause) from error
         _note_namespaces(library)
 
 
 def _refuse_a_second(name: str, library: Path) -> None:
-    """Refuse a library with a namespace of operators that another one has: PyTorch would end the process.
+    """Raise if another library has the same operator namespace, since PyTorch would end the process.
 
     Raises:
-        ImportError: it is one.
+        ImportError: the namespace is taken.
     """
     import torch
 
-    for path in torch.ops.loaded_libraries:  # also those that somebody else has loaded
+    for path in torch.ops.loaded_libraries:  # including libraries that other code has loaded
         _note_namespaces(Path(path))
     for namespace in _namespaces(library):
         other = _NAMESPACES.get(namespace, str(library))
@@ -110,22 +110,22 @@ def _note_namespaces(library: Path) -> None:
 
 @functools.lru_cache(maxsize=256)
 def _namespaces(library: Path) -> tuple[str, ...]:
-    """The namespaces of operators that a library registers, by the names of the functions that do it."""
+    """Return the operator namespaces that a library registers, found by the names of its registration functions."""
     try:
-        found = _REGISTERING.findall(library.read_bytes())
+        matches = _REGISTERING.findall(library.read_bytes())
     except OSError:
         return ()
-    names = [name[: int(length)].decode().removeprefix("TORCH_LIBRARY_init_") for length, name in found]
+    names = [name[: int(length)].decode().removeprefix("TORCH_LIBRARY_init_") for length, name in matches]
     return tuple(dict.fromkeys(names))
 
 
-def explained(name: str, library: Path, error: Exception) -> ImportError:
-    """The error to raise for one of the loader's or the importer's."""
+def loading_error(name: str, library: Path, error: Exception) -> ImportError:
+    """Return the error to raise for an error of the loader or the import."""
 
     def defined() -> str:
         data = library.read_bytes() if os.path.exists(library) else b""
-        return " ".join(found.decode() for found in set(re.findall(rb"\0(PyInit_\w+)(?=\0)", data)))
+        return " ".join(symbol.decode() for symbol in set(re.findall(rb"\0(PyInit_\w+)(?=\0)", data)))
 
-    said = str(error)
-    text = explain.import_problem(name, said, defined, find_torch()) or loading_problem(said) or said
+    message = str(error)
+    text = error_hints.import_problem(name, message, defined, find_torch()) or loading_problem(message) or message
     return ImportError(text, name=name, path=str(library))

@@ -1,4 +1,4 @@
-"""``CppExtension``, ``CUDAExtension`` and ``BuildExtension``, as PyTorch has them for a ``setup.py``."""
+"""``CppExtension``, ``CUDAExtension`` and ``BuildExtension`` for a ``setup.py``, as in torch.utils.cpp_extension."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from setuptools import errors
 from setuptools.command.build_ext import build_ext
 
 from opwright.aten import flags
-from opwright.aten.building import Extension, build_extension, is_cuda
-from opwright.aten.installed import find_torch, include_paths, libraries, library_paths
+from opwright.aten.build import Extension, build_extension, is_cuda
+from opwright.aten.pytorch import find_torch, include_paths, libraries, library_paths
 from opwright.errors import OpwrightError, UnsupportedError
+from opwright.languages import SUFFIXES
 
-_CPP = (".cpp", ".cc", ".cxx", ".c++", ".C")
 _OLDEST_PYTHON = "0x030A0000"
 _IMPORT_TORCH = Path(__file__).parent / "include" / "import_torch.cpp"
 
 
 def CppExtension(name: str, sources: Sequence[str], *args: Any, **kwargs: Any) -> setuptools.Extension:  # noqa: N802 - PyTorch's
-    """A `setuptools.Extension` in C++ with PyTorch's headers and libraries.
+    """Return a `setuptools.Extension` for C++ with PyTorch's headers and libraries.
 
     Args:
-        name: of the module, dotted.
-        sources: the files.
-        args: as `setuptools.Extension` takes them.
-        kwargs: as `setuptools.Extension` takes them; ``extra_compile_args`` may be ``{"cxx": [...], "nvcc": [...]}``.
+        name: the module's dotted name.
+        sources: the source files.
+        args: passed to `setuptools.Extension`.
+        kwargs: passed to `setuptools.Extension`; ``extra_compile_args`` may be ``{"cxx": [...], "nvcc": [...]}``.
     """
     return _extension("cpu", name, sources, args, kwargs)
 
 
 def CUDAExtension(name: str, sources: Sequence[str], *args: Any, **kwargs: Any) -> setuptools.Extension:  # noqa: N802 - PyTorch's
-    """The same with CUDA's headers and libraries; sources that end in ``.cu`` are compiled by nvcc.
+    """Return a `setuptools.Extension` with CUDA's headers and libraries, too; nvcc compiles sources ending in ``.cu``.
 
     Args:
-        name: of the module, dotted.
-        sources: the files.
+        name: the module's dotted name.
+        sources: the source files.
         args: as for `CppExtension`.
         kwargs: as for `CppExtension`.
 
     Raises:
         ToolchainError: there is no CUDA toolkit.
-        UnsupportedError: ``dlink``: device code that is linked across objects.
+        UnsupportedError: ``dlink`` (linking device code across objects) is requested.
     """
     if kwargs.pop("dlink", False) or kwargs.pop("dlink_libraries", None):
         raise UnsupportedError(
@@ -60,11 +60,11 @@ def _extension(
 ) -> setuptools.Extension:
     python = not kwargs.get("py_limited_api", False)
     names = libraries(find_torch(), cuda=device == "cuda", python=python) + (["cudart"] if device == "cuda" else [])
-    given = {key: list(kwargs.get(key) or ()) for key in ("include_dirs", "library_dirs", "libraries")}
+    own = {key: list(kwargs.get(key) or ()) for key in ("include_dirs", "library_dirs", "libraries")}
     changed = {
-        "include_dirs": given["include_dirs"] + include_paths(device),
-        "library_dirs": given["library_dirs"] + library_paths(device),
-        "libraries": given["libraries"] + names,
+        "include_dirs": own["include_dirs"] + include_paths(device),
+        "library_dirs": own["library_dirs"] + library_paths(device),
+        "libraries": own["libraries"] + names,
         "language": "c++",
     }
     return setuptools.Extension(name, [os.fspath(source) for source in sources], *args, **{**kwargs, **changed})
@@ -73,9 +73,9 @@ def _extension(
 class BuildExtension(build_ext):
     """The ``build_ext`` command for extensions with PyTorch.
 
-    Each source is compiled once for its content, whatever ``build/`` says. Extensions without a C++ or CUDA source are
-    setuptools' to build. Options: ``no_python_abi_suffix`` names the library ``x.so``; ``use_ninja`` is accepted, and
-    makes no difference.
+    Each source is compiled once per content, independent of the files in ``build/``. Extensions without C++ or CUDA
+    sources are built by setuptools. Options: ``no_python_abi_suffix`` names the library ``x.so``; ``use_ninja`` is
+    accepted and ignored.
     """
 
     no_python_abi_suffix: bool = False
@@ -83,12 +83,12 @@ class BuildExtension(build_ext):
 
     @classmethod
     def with_options(cls, **options: Any) -> type[BuildExtension]:
-        """This command with other defaults, as in ``BuildExtension.with_options(no_python_abi_suffix=True)``."""
+        """Return this command with different defaults: ``BuildExtension.with_options(no_python_abi_suffix=True)``."""
         return type(cls.__name__, (cls,), {"__doc__": cls.__doc__, **options})
 
     def build_extension(self, ext: Any) -> None:
-        """Build `ext` into the place that setuptools wants it in."""
-        if not any(os.path.splitext(source)[1] in _CPP or is_cuda(source) for source in ext.sources):
+        """Build `ext`, and copy it to the path that setuptools expects."""
+        if not any(os.path.splitext(source)[1] in SUFFIXES["c++"] or is_cuda(source) for source in ext.sources):
             super().build_extension(ext)
             return
         if {os.path.splitext(source)[1] for source in ext.sources} & {".pyx", ".i"}:
@@ -97,7 +97,7 @@ class BuildExtension(build_ext):
         try:
             built = build_extension(_described(ext, edited=bool(self.inplace or self.editable_mode)), self._say)
         except (OpwrightError, ModuleNotFoundError) as error:
-            # Of its own classes setuptools prints the text alone, and an optional extension may fail with one of them.
+            # For its own exception classes, setuptools prints only the text, and lets an optional extension fail.
             raise errors.CompileError(str(error)) from error
         path = Path(self.get_ext_fullpath(ext.name))
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ class BuildExtension(build_ext):
         os.replace(temporary, path)
 
     def get_ext_filename(self, fullname: str) -> str:
-        """The file's name, without Python's tag if that is asked for."""
+        """Return the file's name, without Python's ABI tag if requested."""
         name = str(super().get_ext_filename(fullname))
         folder, file = os.path.split(name)
         parts = file.split(".")
@@ -119,7 +119,7 @@ class BuildExtension(build_ext):
 
 
 def _described(ext: Any, *, edited: bool) -> Extension:
-    """What `ext` asks for, in our terms."""
+    """Convert setuptools' description of an extension to ours."""
     cxx, nvcc = _compile_args(ext)
     cuda = any(map(is_cuda, ext.sources)) or "cudart" in ext.libraries
     defines = [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in ext.define_macros]
@@ -142,28 +142,28 @@ def _described(ext: Any, *, edited: bool) -> Extension:
 
 
 def _compile_args(ext: Any) -> tuple[list[str], list[str]]:
-    """For the C++ compiler, and for nvcc."""
-    given = ext.extra_compile_args
-    if not isinstance(given, Mapping):
-        return list(given), list(given)
-    if "nvcc_dlink" in given:
+    """Return the flags for the C++ compiler, and for nvcc."""
+    arguments = ext.extra_compile_args
+    if not isinstance(arguments, Mapping):
+        return list(arguments), list(arguments)
+    if "nvcc_dlink" in arguments:
         raise UnsupportedError(f"{ext.name}: linking device code across objects (nvcc_dlink) isn't supported")
-    return list(given.get("cxx", ())), list(given.get("nvcc", ()))
+    return list(arguments.get("cxx", ())), list(arguments.get("nvcc", ()))
 
 
 def _ldflags(ext: Any, *, cuda: bool) -> list[str]:
     torch = find_torch()
-    own = {*libraries(torch, cuda=True, python=True), "cudart"}
-    ours = {os.path.realpath(folder) for folder in library_paths("cuda" if cuda else "cpu")}
-    words = [*map(os.path.abspath, ext.extra_objects), *_environment("LDFLAGS")]
-    words += [f"-L{os.path.abspath(f)}" for f in ext.library_dirs if os.path.realpath(f) not in ours]
-    words += [f"-Wl,-rpath,{folder}" for folder in ext.runtime_library_dirs]
-    # Where pip installs it beside PyTorch, also in another environment than that of the build.
-    words.append(f"-Wl,-rpath,$ORIGIN/{'../' * ext.name.count('.')}torch/lib")
-    words += [f"-l{name}" for name in ext.libraries if name not in own]
-    return [*words, *ext.extra_link_args]
+    torch_libraries = {*libraries(torch, cuda=True, python=True), "cudart"}
+    torch_dirs = {os.path.realpath(folder) for folder in library_paths("cuda" if cuda else "cpu")}
+    linker_flags = [*map(os.path.abspath, ext.extra_objects), *_environment("LDFLAGS")]
+    linker_flags += [f"-L{os.path.abspath(f)}" for f in ext.library_dirs if os.path.realpath(f) not in torch_dirs]
+    linker_flags += [f"-Wl,-rpath,{folder}" for folder in ext.runtime_library_dirs]
+    # The path to PyTorch's libraries as pip installs them, also if the build used another environment.
+    linker_flags.append(f"-Wl,-rpath,$ORIGIN/{'../' * ext.name.count('.')}torch/lib")
+    linker_flags += [f"-l{name}" for name in ext.libraries if name not in torch_libraries]
+    return [*linker_flags, *ext.extra_link_args]
 
 
 def _environment(*names: str) -> list[str]:
-    """The words that a person has set for all builds."""
-    return [word for name in names for word in flags.words([os.environ.get(name, "")])]
+    """Return the flags that environment variables add to all builds."""
+    return [word for name in names for word in flags.split_flags([os.environ.get(name, "")])]

@@ -1,4 +1,4 @@
-"""Is it fast? ``opwright.bench`` times an operator against alternatives; scripts time callables in turn."""
+"""Benchmarks: ``opwright.bench`` times an operator against alternatives; scripts time callables in turn."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from opwright.bench.machine import machine
-from opwright.bench.report import Comparison, Interval, Measurement, Phase, Point, Report, Roofline
-from opwright.bench.result import Result, write_result
-from opwright.bench.timing import Timing, interleaved, ratio
+from opwright.bench.results.measurement import Comparison, Interval, Measurement, Phase, Point, Roofline
+from opwright.bench.results.report import Report
+from opwright.bench.scripts import Result, Timing, interleaved, ratio, write_result
+from opwright.tracebacks import entry
 
 if TYPE_CHECKING:
-    from opwright.bench.axes import Size
-    from opwright.bench.candidates import Against
-    from opwright.bench.operations import Given
-    from opwright.bench.setting import Progress, Request
+    from opwright.bench.alternatives import Against
+    from opwright.bench.request import OperationCount, Progress, Request, Size
 
 __all__ = [
     "Comparison",
@@ -39,6 +38,7 @@ __all__ = [
 ]
 
 
+@entry
 def bench(
     op: Any,
     *,
@@ -49,7 +49,7 @@ def bench(
     threads: Sequence[int] | int | None = None,
     devices: Sequence[str] = ("cpu",),
     phases: Sequence[Phase] = ("forward", "backward", "both"),
-    operations: Given | Mapping[str, Given] = None,
+    operations: OperationCount | Mapping[str, OperationCount] = None,
     cache: Literal["warm", "cold"] = "warm",
     flush: int | None = None,
     rounds: int | None = None,
@@ -59,55 +59,56 @@ def bench(
     profile: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Time an operator, on arguments made from its signature, against alternatives.
+    """Time an operator and its alternatives, on arguments drawn from its signature.
 
-    All candidates run on the same tensors, in turn, there and back in short rounds. Each ratio is taken round by round.
+    All candidates run on the same tensors, in turn, in short rounds, each in order and in reverse. Ratios are
+    computed round by round.
 
     Args:
-        op: a source file; ``"module:name"`` or ``"file.py:name"``; what ``load`` gave; an operator of ``torch.ops``; a
-            subclass of ``torch.autograd.Function``; a forward and a backward; any callable.
+        op: a source file; ``"module:name"`` or ``"file.py:name"``; the result of ``load``; an operator of
+            ``torch.ops``; a subclass of ``torch.autograd.Function``; a forward and a backward; or any callable.
         against: alternatives, as a sequence or by name: a callable; a Python expression over the signature's argument
             names; ``"module:name"`` or ``"file.py:name"`` of a function or a module; another source file with the same
             operator; a git revision of the operator's source; ``"compile:..."``: ``torch.compile`` of one of these.
-        signature: where Opwright didn't build the operator: its signature; one for each of a pair of callables.
-        axes: sizes by axis; ``"..."``: of leading axes, of a pointwise operator too; values of scalar arguments.
-            Every combination is measured. An axis that isn't named gets a size with which a call moves about 4 MiB.
-        dtypes: element types, as ``torch.float16`` or ``"float16"``: what every type variable that allows it stands
-            for. By default float32.
-        threads: PyTorch's intra-op threads; by default as many as it has now.
-        devices: ``"cpu"``, ``"cuda"``, or ``"emulated"``: of a source file, the CUDA kernels, run on the CPU.
-        phases: ``"forward"`` as in inference, without gradients; ``"backward"`` alone; ``"both"`` as in training.
-        operations: of the forward, or by phase: an expression over the axes (``"2*B*S"``; ``numel`` for that of
-            ``...``), a number, a function of the axes.
+        signature: the operator's signature, if Opwright didn't build it; for a pair of callables, one signature each.
+        axes: sizes by axis. ``"..."`` sets the leading axes, including those of a pointwise operator; scalar arguments
+            are set by name, too. Every combination is measured. Other axes get a size with which a call moves about 4
+            MiB.
+        dtypes: element types, as ``torch.float16`` or ``"float16"``, for every type variable that allows them. By
+            default float32.
+        threads: numbers of PyTorch's intra-op threads; by default the current number.
+        devices: ``"cpu"``, ``"cuda"``, or ``"emulated"``: the CUDA kernels of a source file are run on the CPU.
+        phases: ``"forward"`` without gradients, as in inference; ``"backward"`` alone; ``"both"`` as in training.
+        operations: number of operations of the forward, or by phase: an expression over the axes (``"2*B*S"``;
+            ``numel`` is the number of elements of ``...``), a number, or a function of the axes.
         cache: ``"cold"``: caches are flushed before each call.
-        flush: how many bytes that writes; by default twice the last cache.
-        rounds: how many samples each candidate gets; by default until each ratio is known to 1 %, or time is over.
-        seconds: for all candidates at a point; by default half a second for each.
-        confidence: of every interval.
-        rooflines: whether to measure what the machine can do.
-        profile: a file: afterwards some calls of each candidate are recorded by torch.profiler, and written there as a
-            trace for Chrome or Perfetto, in which each phase of each candidate has its name.
-        progress: called with what comes next, how many points are done, how many there are.
+        flush: number of bytes written to flush caches; by default twice the size of the last-level cache.
+        rounds: number of samples of each candidate; by default, until each ratio is known to 1 % or the time is over.
+        seconds: time limit for all candidates at a point; by default half a second for each.
+        confidence: confidence level of every interval.
+        rooflines: whether to measure the machine's limits.
+        profile: a file for a trace in the format of Chrome and Perfetto. After the timing, torch.profiler records some
+            calls of each candidate; in the trace, each phase of each candidate is labelled.
+        progress: called with the next point, the number of finished points, and the total.
 
     Returns:
         A `Report`: ``report.measurements``, ``report.comparisons``, ``report.notes``, ``report.to_json()``.
 
     Raises:
-        SignatureError: a signature is missing or can't be read.
+        SignatureError: a signature is missing or can't be parsed.
         SourceError: the operator or an alternative can't be found.
         ArgumentError: the sizes or element types don't fit the signature, or there is no memory for the arguments.
-        KeyboardInterrupt: Ctrl-C; its `report` has the points that were measured until then.
-        UnsupportedError: there is no such device here.
-        ValueError: a word that isn't one of those above.
-        TypeError: a string where a sequence of strings is expected.
+        KeyboardInterrupt: Ctrl-C was pressed; its `report` has the points measured so far.
+        UnsupportedError: the device isn't available on this machine.
+        ValueError: `phases`, `devices` or `cache` has a value that isn't listed above.
+        TypeError: a string was passed instead of a sequence of strings.
     """
     import torch
 
-    from opwright.bench.candidates import named
-    from opwright.bench.operations import Operations
+    from opwright.bench.alternatives import named_alternatives
+    from opwright.bench.request import Operations, Request
     from opwright.bench.run import run
-    from opwright.bench.setting import Request
-    from opwright.check.targets import subjects
+    from opwright.check.targets import find_operators
 
     _check_words("phases", phases, ("forward", "backward", "both"))
     _check_words("devices", devices, ("cpu", "cuda", "emulated"))
@@ -115,12 +116,12 @@ def bench(
     options: dict[str, dict[str, Any]] = {
         device: {"backend": "emulate"} if device == "emulated" else {} for device in devices
     }
-    found = {device: subjects(op, signature=signature, load_options=options[device]) for device in devices}
+    operators = {device: find_operators(op, signature=signature, load_options=options[device]) for device in devices}
     counts = [threads] if isinstance(threads, int) else list(threads or [torch.get_num_threads()])
-    kinds = None if dtypes is None else [str(each).removeprefix("torch.") for each in dtypes]
+    dtype_names = None if dtypes is None else [str(each).removeprefix("torch.") for each in dtypes]
     request = Request(
         axes=axes or {},
-        dtypes=kinds,
+        dtypes=dtype_names,
         threads=counts,
         phases=tuple(phases),
         cache=cache,
@@ -128,25 +129,27 @@ def bench(
         rounds=rounds,
         seconds=seconds,
         confidence=confidence,
-        against=named(against),
-        operations=Operations.given(operations),
+        against=named_alternatives(against),
+        operations=Operations.parse(operations),
         progress=progress,
         rooflines=rooflines,
     )
-    report = run(found, options, request)
+    report = run(operators, options, request)
     if profile is not None:
-        _record(found, options, request, Path(profile), report)
+        _record(operators, options, request, Path(profile), report)
     return report
 
 
-def _record(found: Mapping[str, Any], options: Mapping[str, Any], request: Request, path: Path, report: Report) -> None:
-    """Record what was timed, in a run of its own: recording takes time."""
+def _record(
+    operators: Mapping[str, Any], options: Mapping[str, Any], request: Request, path: Path, report: Report
+) -> None:
+    """Record a trace in a separate run, because recording takes time."""
     from opwright.bench.profile import Trace
     from opwright.bench.run import Interrupted, run
 
     trace = Trace()
     try:
-        run(found, options, replace(request, visit=trace, progress=None))
+        run(operators, options, replace(request, visit=trace, progress=None))
     except Interrupted:
         report.stopped = f"stopped by Ctrl-C: all points were measured, but {path} wasn't written"
         raise Interrupted(report) from None
@@ -162,7 +165,7 @@ def _check_words(what: str, given: Sequence[str], known: Sequence[str]) -> None:
 
 
 class _Callable(ModuleType):
-    """The package has its function's name: importing a part of it must not hide the function."""
+    """A callable module: the package has its function's name, so importing a submodule must not hide the function."""
 
     __call__ = staticmethod(bench)
 

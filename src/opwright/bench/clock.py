@@ -1,27 +1,30 @@
-"""How long calls take: on the CPU by its clock, on a GPU by events in its stream."""
+"""Clocks for calls: the CPU's clock, and events in a GPU's stream."""
 
 from __future__ import annotations
 
+import gc
 import os
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 import torch
 
-from opwright.bench.calls import Task
+from opwright.bench.tasks import Task
 from opwright.errors import UnsupportedError
 
-_SEVERAL = 2
-"""How many times the last cache a flush writes."""
-_CACHE = 32 << 20
-"""What a last cache is taken to hold where the system doesn't say."""
-_MOST = 64 << 20
-"""More of a last cache for each of the processors that share it, a virtual machine has from its host's description."""
+_FLUSH_FACTOR = 2
+"""Bytes written by a flush, as a multiple of the last-level cache."""
+_DEFAULT_CACHE = 32 << 20
+"""Bytes of the last-level cache if the system doesn't report them."""
+_MAX_CACHE_PER_PROCESSOR = 64 << 20
+"""Maximum size per processor: a virtual machine reports its host's cache, which may be larger."""
 
 
 class Clock(Protocol):
-    """Times calls.
+    """A clock that times calls.
 
     Attributes:
         flush: memory that is written before each call; None: none is.
@@ -30,27 +33,36 @@ class Clock(Protocol):
     flush: torch.Tensor | None
 
     def sample(self, task: Task, count: int) -> float:
-        """Seconds a call, over `count` of them."""
+        """Return the mean time of a call in seconds, over `count` calls."""
 
 
 class CpuClock:
     """The CPU's clock.
 
     Attributes:
-        flush: memory that is written before each call, so that the caches hold nothing else; None: they stay warm.
+        flush: memory that is written before each call, so that it replaces the content of the caches; None: caches stay
+            warm.
     """
 
-    def __init__(self, flush: int | None = None) -> None:
-        """`flush`: bytes to write before each call; None: none."""
+    def __init__(self, flush: int | None = None, finish: Callable[[], object] | None = None) -> None:
+        """Create the clock.
+
+        Args:
+            flush: bytes to write before each call; None: none.
+            finish: called before a sample begins and before it ends, to wait for asynchronous work of the calls.
+        """
         self.flush = torch.zeros(flush, dtype=torch.uint8) if flush else None
+        self._finish = finish or (lambda: None)
 
     def sample(self, task: Task, count: int) -> float:
-        """Seconds a call; with something before each, they are timed one by one."""
-        call, before, flush = task.call, task.before, self.flush
+        """Return the mean time of a call in seconds; calls with a setup or flush are timed one by one."""
+        call, before, flush, finish = task.call, task.before, self.flush, self._finish
+        finish()
         if before is None and flush is None:
             started = time.perf_counter()
             for _ in range(count):
                 call()
+            finish()
             return (time.perf_counter() - started) / count
         took = 0.0
         for _ in range(count):
@@ -58,17 +70,31 @@ class CpuClock:
                 before()
             if flush is not None:
                 flush.add_(1)
+            finish()
             started = time.perf_counter()
             result = call()
+            finish()
             took += time.perf_counter() - started
             del result
         return took / count
 
 
-class CudaClock:
-    """A GPU's own clock: events around the calls, in the current stream.
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Disable the garbage collector within the context, as ``timeit`` does."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
-    Where a GPU waits for the CPU to launch, the time is the CPU's: that is what the calls take.
+
+class CudaClock:
+    """A GPU's clock: events around the calls, in the current stream.
+
+    If launches are the bottleneck, the measured time includes the CPU's launch overhead, as it does for a caller.
     """
 
     def __init__(self, flush: int | None = None) -> None:
@@ -76,7 +102,7 @@ class CudaClock:
         self.flush = torch.zeros(flush, dtype=torch.uint8, device="cuda") if flush else None
 
     def sample(self, task: Task, count: int) -> float:
-        """Seconds a call; with something before each, they are timed one by one."""
+        """Return the mean time of a call in seconds; calls with a setup or flush are timed one by one."""
         pairs = []
         if task.before is None and self.flush is None:
             start, end = self._events()
@@ -104,30 +130,30 @@ class CudaClock:
 
 
 def clock_of(device: str, *, cold: bool = False, flush: int | None = None) -> Clock:
-    """The clock of a device.
+    """Return the clock of a device.
 
     Args:
         device: ``"cpu"``, ``"emulated"`` or ``"cuda"``.
-        cold: flush the caches before each call.
-        flush: how many bytes that writes; None: twice the last cache.
+        cold: whether to flush the caches before each call.
+        flush: bytes written by a flush; None: twice the last-level cache.
 
     Raises:
-        UnsupportedError: there is no such device here.
+        UnsupportedError: the device isn't available on this machine.
     """
     if device != "cuda":
-        return CpuClock((flush or _SEVERAL * _last_cache()) if cold else None)
+        return CpuClock((flush or _FLUSH_FACTOR * _last_cache()) if cold else None)
     if not torch.cuda.is_available():
         raise UnsupportedError(
             "bench() got devices=('cuda',), but PyTorch finds no GPU here\n"
-            "  likely fix:   devices=('emulated',) runs CUDA kernels on the CPU; `opwright doctor` says what is missing"
+            "  likely fix: devices=('emulated',) runs CUDA kernels on the CPU; `opwright doctor` says what is missing"
         )
     size = torch.cuda.get_device_properties(0).L2_cache_size
-    return CudaClock((flush or _SEVERAL * size) if cold else None)
+    return CudaClock((flush or _FLUSH_FACTOR * size) if cold else None)
 
 
 def _last_cache(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> int:
-    """Bytes of the last cache of the first processor, as far as that many processors may have one."""
+    """Return the bytes of the first processor's last-level cache, limited by the number of processors."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-    found = [text for path in folder.glob("index*/size") if (text := path.read_text().strip())]
-    told = max((int(text[:-1]) * units[text[-1]] for text in found if text[-1] in units), default=_CACHE)
-    return min(told, _MOST * (os.cpu_count() or 1))
+    sizes = [text for path in folder.glob("index*/size") if (text := path.read_text().strip())]
+    largest = max((int(text[:-1]) * units[text[-1]] for text in sizes if text[-1] in units), default=_DEFAULT_CACHE)
+    return min(largest, _MAX_CACHE_PER_PROCESSOR * (os.cpu_count() or 1))

@@ -1,4 +1,4 @@
-"""What a measurement was made on."""
+"""The machine of a measurement: processor, GPU, versions, and conditions that change over time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from opwright.toolchain import find_compiler
 
 
 def machine() -> dict[str, str]:
-    """Processor, cores, system and the versions of everything that a figure depends on."""
+    """Return processor, cores, system and versions: the facts that measured times depend on."""
     facts = {
         "cpu": _cpu(),
         "cores": str(os.cpu_count()),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "compiler": str(find_compiler("c++")),
+        "compiler": _compiler(),
         "opwright": __version__,
     }
     try:
@@ -30,12 +30,19 @@ def machine() -> dict[str, str]:
     return {**facts, "torch": torch.__version__, **(_gpu() if torch.cuda.is_available() else {})}
 
 
+def _compiler() -> str:
+    try:
+        return str(find_compiler("c++"))
+    except ToolchainError:  # all that is measured may be in the cache
+        return "none"
+
+
 def _gpu() -> dict[str, str]:
-    """The first card, how many there are, the driver, and the CUDA versions of PyTorch and of what compiles."""
+    """Return the first GPU, the number of GPUs, the driver, and the CUDA versions of PyTorch and of the compilers."""
     import torch
 
     from opwright.cuda.nvrtc.discovery import find_nvrtc
-    from opwright.toolchain.nvcc import find_nvcc
+    from opwright.toolchain.compilers.nvcc import find_nvcc
 
     card = torch.cuda.get_device_properties(0)
     facts = {
@@ -52,13 +59,13 @@ def _gpu() -> dict[str, str]:
 
 
 def _driver() -> str:
-    """The driver's version, as the kernel module has it."""
+    """Return the driver's version, as reported by its kernel module."""
     try:
         text = Path("/proc/driver/nvidia/version").read_text()
     except OSError:
         return "unknown"
-    found = re.search(r"\d+\.\d+(\.\d+)?", text)
-    return found.group() if found else "unknown"
+    version = re.search(r"\d+\.\d+(\.\d+)?", text)
+    return version.group() if version else "unknown"
 
 
 def _cpu() -> str:
@@ -72,7 +79,7 @@ def _cpu() -> str:
 
 
 def conditions() -> dict[str, str]:
-    """What else a figure depends on, and what changes while the machine runs."""
+    """Return further facts that measured times depend on, including those that change over time."""
     import torch
 
     facts = {
@@ -87,7 +94,7 @@ def conditions() -> dict[str, str]:
 
 
 def _governor() -> str:
-    """What decides the clock's frequency."""
+    """Return the CPU's frequency governor."""
     try:
         return Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").read_text().strip()
     except OSError:
@@ -95,8 +102,8 @@ def _governor() -> str:
 
 
 def _build(text: str) -> str:
-    """The compiler, the flags and the libraries of PyTorch's build that decide how fast it is."""
+    """Return the compiler, flags and libraries of PyTorch's build that affect its speed."""
     compiler = re.search(r"(GCC|Clang|clang) [\d.]+", text)
     settings = dict(re.findall(r"(BLAS_INFO|USE_MKL|USE_MKLDNN|USE_OPENMP|LAPACK_INFO)=(\w+)", text))
-    words = [compiler.group()] if compiler else []
-    return ", ".join([*words, *(f"{name}={value}" for name, value in settings.items())])
+    parts = [compiler.group()] if compiler else []
+    return ", ".join([*parts, *(f"{name}={value}" for name, value in settings.items())])

@@ -1,4 +1,4 @@
-"""A trace of an operator and its alternatives by torch.profiler, in which every phase has its name."""
+"""A trace of an operator and its alternatives by torch.profiler (``--profile``), with a label for each phase."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, record_function
 
-from opwright.bench.calls import Task
-from opwright.bench.points import facts, worded
-from opwright.bench.report import Point
+from opwright.bench.results.measurement import Point, describe, facts
+from opwright.bench.tasks import Task
 
 CALLS = 10
-"""Recorded of each candidate at each point."""
+"""Number of recorded calls of each candidate at each point."""
 _WARM_UP = 3
 
 
 @dataclass
 class Trace:
-    """What was recorded.
+    """A trace for Chrome and Perfetto.
 
-    A range ``lltm: backward, B=16, S=128, ...`` spans each call, and one called ``before lltm: ...`` what it needs: a
-    backward its forward. What runs outside of these, as compiling, isn't recorded.
+    Each call is in a range ``lltm: backward, B=16, S=128, ...``, and its setup (the forward of a backward) in a range
+    ``before lltm: ...``. Anything outside of these, such as compiling, isn't recorded.
 
     Attributes:
-        whole: what Chrome's trace viewer and Perfetto read.
+        content: the file's content.
     """
 
-    whole: dict[str, Any] = field(default_factory=dict)
+    content: dict[str, Any] = field(default_factory=dict)
     _sessions: int = 0
 
     def __call__(self, point: Point, tasks: Mapping[str, Task]) -> None:
@@ -42,7 +41,7 @@ class Trace:
             for _ in range(_WARM_UP):
                 _call(task)
         activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
-        where = worded({key: text for key, text in facts(point).items() if key.kind != "operator"})
+        where = describe({key: text for key, text in facts(point).items() if key.kind != "operator"})
         with torch.profiler.profile(activities=activities) as recorded:
             for name, task in tasks.items():
                 for _ in range(CALLS):
@@ -53,24 +52,24 @@ class Trace:
             self._add(json.loads(Path(path).read_bytes()))
 
     def write(self, path: Path) -> None:
-        """Write it as JSON."""
-        path.write_text(json.dumps(self.whole), encoding="utf-8")
+        """Write the file."""
+        path.write_text(json.dumps(self.content), encoding="utf-8")
 
     def _add(self, part: dict[str, Any]) -> None:
-        """Another session of the profiler. Their clocks are the same, but each numbers its arrows from 1."""
+        """Add another session of the profiler. Sessions use the same clock, but each numbers its arrows from 1."""
         self._sessions += 1
         events = part["traceEvents"]
         for event in events:
             if "id" in event and event.get("ph") in ("s", "t", "f"):
                 event["id"] = f"{self._sessions}.{event['id']}"
-        if self.whole:
-            self.whole["traceEvents"] += events
+        if self.content:
+            self.content["traceEvents"] += events
         else:
-            self.whole = part
+            self.content = part
 
 
 def _call(task: Task, label: str = "warm-up") -> None:
-    if task.before:
+    if task.before is not None:
         with record_function(f"before {label}"):
             task.before()
     with record_function(label):

@@ -1,7 +1,7 @@
-"""How near a call comes to what the machine can do, and which term to work on.
+"""The roofline of a call: compares it with the machine's limits, and finds the term to improve.
 
-The model is the roofline's (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model",
-CACM 52, 2009), with the cost of a call as a third bound. Each bound is measured, in the same run as the call.
+The model is the roofline model (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model",
+CACM 52, 2009), with the overhead of a call as a third bound. Each bound is measured in the same run as the call.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from typing import Literal
 
 import torch
 
-from opwright.bench.calls import Task
 from opwright.bench.clock import Clock
-from opwright.bench.report import Phase, Roofline
-from opwright.bench.result import duration
-from opwright.check.subject import Subject
+from opwright.bench.results.measurement import Phase, Roofline, format_seconds
+from opwright.bench.tasks import Task
+from opwright.check.calls.target_operator import TargetOperator
 from opwright.signature import Binding, bytes_by_tensor
 
-_BINDING = 0.5
-"""The share of a call's time from which a term binds it."""
+_LIMITING = 0.5
+"""Minimum share of a call's time for a term to count as its limit."""
 _SAMPLES = 9
 _LONG = 2e-3
 _PRODUCT = 1024
 _IMPOSSIBLE = 1.25
-"""A call can't move its bytes so many times as fast as a copy does, nor take less time than one with nothing to do."""
+"""Maximum plausible ratio: a call can't move its bytes faster than a copy, nor take less time than a call with no
+work."""
 _TRIES = 3
 _SMALL = 64
-"""Bytes of a copy that is all overhead."""
+"""Bytes of a copy whose time is all overhead."""
 
 
 @dataclass
 class Machine:
-    """What the machine can do, each thing measured when it is first asked for.
+    """The machine's limits, each measured when it is first needed.
 
     Attributes:
-        clock: the device's.
-        device: where tensors are, in PyTorch's words.
+        clock: the device's clock.
+        device: the device of tensors, as PyTorch names it.
     """
 
     clock: Clock
@@ -45,18 +45,18 @@ class Machine:
     _known: dict[object, float] = field(default_factory=dict)
 
     def copy_bandwidth(self, size: int) -> float:
-        """Bytes a second, of a copy that reads and writes `size` bytes altogether, less what any call costs."""
+        """Return the bytes per second of a copy that reads and writes `size` bytes in all, without its overhead."""
         count = max(_SMALL, size // 2)
         return 2 * count / max(self._copy(count) - self._copy(_SMALL) * (count > _SMALL), 1e-9)
 
-    def again(self) -> None:
-        """Measure anew what was measured when other programs ran: the copies; the best that was seen is kept."""
+    def measure_copies_again(self) -> None:
+        """Measure all copies again, because other programs may have run, and keep the shorter times."""
         for count, before in [(count, took) for count, took in self._known.items() if isinstance(count, int)]:
             del self._known[count]
             self._known[count] = min(before, self._copy(count))
 
     def peak(self, dtype: torch.dtype) -> float:
-        """Floating-point operations a second: of a matrix product of that element type."""
+        """Return the floating-point operations per second of a matrix product of that element type."""
         if ("peak", dtype) not in self._known:
             a, b = (torch.ones(_PRODUCT, _PRODUCT, dtype=dtype, device=self.device) for _ in range(2))
             out = torch.empty_like(a)
@@ -72,14 +72,14 @@ class Machine:
 
 
 def seconds(task: Task, clock: Clock) -> float:
-    """The median of a few samples: what is only needed to two digits."""
+    """Return the median of a few samples, which is exact to about two digits."""
     once = max(clock.sample(task, 1), clock.sample(task, 1), 1e-8)
     count = max(1, min(1000, int(_LONG / _SAMPLES / once) + 1))
     return sorted(clock.sample(task, count) for _ in range(_SAMPLES))[_SAMPLES // 2]
 
 
-def traffic(subject: Subject, binding: Binding, phase: Phase) -> dict[str, int] | None:
-    """The bytes that a phase has to move, by tensor; None where nobody said: another's backward."""
+def traffic(subject: TargetOperator, binding: Binding, phase: Phase) -> dict[str, int] | None:
+    """Return the bytes that a phase has to move, by tensor; None for a backward without a signature."""
     forward = bytes_by_tensor(subject.signature, binding, with_residuals=phase != "forward")
     if phase == "forward":
         return forward
@@ -99,60 +99,62 @@ def roofline(
     operations: float | None,
     dtype: torch.dtype,
 ) -> Roofline:
-    """What bounds a call.
+    """Find the limiting factor of a call.
 
     Args:
-        took: seconds.
+        took: seconds of the call.
         moved: bytes that it has to move, by tensor.
-        machine: what can be done.
-        overhead: seconds of a call that has next to nothing to do.
-        operations: how many; None where nobody said.
-        dtype: the element type in which they are done.
+        machine: the machine's limits.
+        overhead: seconds of a call with almost no work.
+        operations: number of operations; None if unknown.
+        dtype: the element type of the operations.
     """
     total = sum(moved.values())
-    copy = _copied(total, took, machine)
+    copy = _copy_bandwidth(total, took, machine)
     peak = None if operations is None else machine.peak(dtype)
     shares = {"memory": total / copy / took, "call overhead": overhead / took}
     if operations is not None and peak is not None:
         shares["arithmetic"] = operations / peak / took
-    first = max(shares, key=shares.__getitem__)
+    largest = max(shares, key=shares.__getitem__)
     bound: Literal["memory", "arithmetic", "call overhead", "neither"] = "neither"
     if max(shares["memory"], shares["call overhead"]) > _IMPOSSIBLE:
-        advice = _impossible(total, copy, overhead, took)
+        advice = _contradiction(total, copy, overhead, took)
         return Roofline(total, operations, total / took, copy, peak, overhead, bound, advice)
-    if shares[first] >= _BINDING:
-        bound = "memory" if first == "memory" else "arithmetic" if first == "arithmetic" else "call overhead"
+    if shares[largest] >= _LIMITING:
+        bound = "memory" if largest == "memory" else "arithmetic" if largest == "arithmetic" else "call overhead"
     advice = _advice(bound, shares, moved, overhead, took)
     return Roofline(total, operations, total / took, copy, peak, overhead, bound, advice)
 
 
-def _copied(total: int, took: float, machine: Machine) -> float:
-    """The copy's bandwidth; measured again where the call seems to be faster than that."""
+def _copy_bandwidth(total: int, took: float, machine: Machine) -> float:
+    """Return the copy's bandwidth; copies are measured again if the call seems to be faster."""
     for _ in range(_TRIES):
         if total / machine.copy_bandwidth(total) <= _IMPOSSIBLE * took:
             break
-        machine.again()
+        machine.measure_copies_again()
     return machine.copy_bandwidth(total)
 
 
-def _impossible(total: int, copy: float, overhead: float, took: float) -> str:
-    """What is said where the measurements contradict each other."""
+def _contradiction(total: int, copy: float, overhead: float, took: float) -> str:
+    """Return a sentence that the measurements contradict each other."""
     return (
-        f"a copy of its bytes took {duration(total / copy)}, a call that has next to nothing to do "
-        f"{duration(overhead)}, and this one {duration(took)}: other programs run, so that what binds it can't be told"
+        f"a copy of its bytes took {format_seconds(total / copy)}, a call that has next to nothing to do "
+        f"{format_seconds(overhead)}, and this one {format_seconds(took)}: other programs run, so that what binds it "
+        "can't be told"
     )
 
 
 def _advice(bound: str, shares: Mapping[str, float], moved: Mapping[str, int], overhead: float, took: float) -> str:
+    """Say what limits the operator, with its shares of the limits, and what would make it faster."""
     if bound == "memory":
         return (
-            f"it moves its bytes at {_percent(shares['memory'])} of a copy's bandwidth; {_dominant(moved)}: fewer "
-            "bytes (a smaller element type, fused neighbours) are what makes it faster"
+            f"it moves its bytes at {_percent(shares['memory'])} of a copy's bandwidth; {_largest_tensors(moved)}: "
+            "fewer bytes (a smaller element type, fused neighbours) are what makes it faster"
         )
     if bound == "call overhead":
         return (
-            f"a call that has next to nothing to do takes {duration(overhead)}, this one {duration(took)}: more work "
-            "in each call (a larger batch, fused neighbours) is what makes it faster, or CUDA graphs on a GPU"
+            f"a call that has next to nothing to do takes {format_seconds(overhead)}, this one {format_seconds(took)}: "
+            "more work in each call (a larger batch, fused neighbours) is what makes it faster, or CUDA graphs on a GPU"
         )
     if bound == "arithmetic":
         return f"it computes at {_percent(shares['arithmetic'])} of the measured peak: fewer operations make it faster"
@@ -168,8 +170,8 @@ def _advice(bound: str, shares: Mapping[str, float], moved: Mapping[str, int], o
     )
 
 
-def _dominant(moved: Mapping[str, int]) -> str:
-    """The tensors that most of the traffic is."""
+def _largest_tensors(moved: Mapping[str, int]) -> str:
+    """Name the tensors with most of the traffic."""
     total = max(sum(moved.values()), 1)
     ordered: Sequence[tuple[str, int]] = sorted(moved.items(), key=lambda each: -each[1])
     most = ordered[0][1]

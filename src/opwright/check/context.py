@@ -1,135 +1,160 @@
-"""What a check is given: the operator, calls of it, and a search for the smallest call that goes wrong."""
+"""Context of a check: the operator, its calls, and the search for the smallest failing call."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import Any
 
-from opwright.check.inputs import Arguments, Case, cases, positional
-from opwright.check.registry import Level, Skipped
-from opwright.check.report import Finding
-from opwright.check.reproducer import reproducer
-from opwright.check.returned import BadReferenceError, WrongResultsError, called_with
-from opwright.check.subject import Subject
-from opwright.check.watch import calling
+import torch
+
+from opwright.check.calls.cases import Arguments, Case, cases, positional
+from opwright.check.calls.given_domains import likely_domain
+from opwright.check.calls.reproducer import case_reproducer
+from opwright.check.calls.settings import using_threads
+from opwright.check.calls.target_operator import BadReferenceError, TargetOperator, WrongResultsError, describe_call
+from opwright.check.display import NO_REFERENCE
+from opwright.check.isolation.fork import KILLED
+from opwright.check.report import Finding, Level, Skipped
 from opwright.errors import KernelError
 from opwright.signature import DType
 
 EXAMPLES: Mapping[Level, int] = {"quick": 20, "normal": 100, "thorough": 5000}
 
 _REFUSAL = re.compile(r" is false, [^\n]*:\d+\]$", re.MULTILINE)
-"""How the message of OPWRIGHT_CHECK ends."""
+"""The end of OPWRIGHT_CHECK's message."""
 
-DRAWN = 16
-"""Calls that are drawn for each that is wanted: a kernel may refuse some."""
+DRAWS_PER_CALL = 16
+"""Calls drawn for each call wanted: a kernel may refuse some."""
 
-_LEAST = 6
-"""Calls that are tried however late it is."""
+_MIN_CALLS = 6
+"""Minimum number of calls, even if the time is over."""
+
+_NO_RACE = ("raises", "wrong-results", "bad-reference", "crashes", "depends-on-threads", "keeps-state")
+"""Kinds of findings that aren't looked at again with one thread."""
+_ONE_THREAD = 6
 
 Judge = Callable[[Case, Arguments], "Finding | None"]
 
 
 class _WrongError(Exception):
-    """Tells hypothesis that a case fails."""
+    """Raised to report to hypothesis that a case fails."""
 
 
-class _Enough(BaseException):
-    """The time is over: the smallest call that was found until then has to do."""
+class _OutOfTime(BaseException):
+    """Raised when the time is over: the search ends with the smallest failing call so far."""
 
 
 @dataclass
 class Context:
-    """One check's view of one operator.
+    """The operator, settings and counters of one check.
 
     Attributes:
-        subject: the operator.
+        operator: the operator.
         level: how thorough the run is.
-        seed: where all draws come from.
-        seconds: about how long the check may take.
-        options: what the caller asked for beyond that, by name.
-        detail: what was compared, for the report; a check writes it.
-        tried: how many calls were drawn.
-        refused: how many of them the kernel's own check refused, and with what words it did.
-        unreferred: for how many of them the reference raised, and what is to be said of each.
-        judgements: how many were judged.
+        seed: seed of all draws.
+        seconds: approximate time limit of the check.
+        options: further options of the caller, by name.
+        detail: what was compared, for the report; set by the check.
+        tried: number of calls drawn.
+        refusals: error messages of the calls that the kernel's own check refused.
+        reference_errors: messages for the calls for which the reference raised.
+        judgements: number of calls judged.
     """
 
-    subject: Subject
+    operator: TargetOperator
     level: Level = "normal"
     seed: int = 0
     seconds: float = 10.0
     options: Mapping[str, Any] = field(default_factory=dict)
     detail: str = ""
     tried: int = 0
-    refused: list[str] = field(default_factory=list)
-    unreferred: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    reference_errors: list[str] = field(default_factory=list)
     judgements: int = 0
 
     def __post_init__(self) -> None:
-        """The time begins to run."""
+        """Start the clock."""
         self._ends = time.monotonic() + self.seconds
 
     @property
-    def late(self) -> bool:
-        """Whether the time is over: what was tried until then has to do."""
+    def out_of_time(self) -> bool:
+        """Whether the check's time is over."""
         return time.monotonic() > self._ends
 
     @property
     def device(self) -> str:
-        """Whose tensors the operator is called with."""
-        return self.subject.device
+        """The device of the tensors that the operator is called with."""
+        return self.operator.device
 
-    def only_on_the_cpu(self, why: str) -> None:
-        """Give up where the operator is called on another device.
+    def require_reference(self) -> None:
+        """Skip the check if there is no reference.
 
         Raises:
-            Skipped: it is; `why` says what can't be done there.
+            Skipped: there is none.
+        """
+        if self.operator.reference is None:
+            raise Skipped(NO_REFERENCE)
+
+    def require_deterministic(self) -> None:
+        """Skip the check if the operator is random.
+
+        Raises:
+            Skipped: it is random.
+        """
+        if self.operator.signature.generator:
+            raise Skipped("it is random")
+
+    def require_cpu(self, why: str) -> None:
+        """Skip the check if the operator is called on another device.
+
+        Raises:
+            Skipped: it is; `why` explains why the check can't run there.
         """
         if self.device != "cpu":
             raise Skipped(f"{why}: it is for the CPU alone")
 
     def type_choices(self, *, floating: bool = False) -> list[dict[str, DType]]:
-        """Every choice of element types; `floating`: one of those that can be differentiated, if any, the widest."""
-        every = self.subject.signature.instances()
+        """Return every choice of element types; `floating`: only the widest, preferably a real one."""
+        choices = self.operator.signature.instances()
         if not floating:
-            return every
-        real = [types for types in every if all(not dtype.is_complex for dtype in types.values())]
-        return sorted(real or every, key=lambda types: -sum(_width(dtype) for dtype in types.values()))[:1]
+            return choices
+        real = [types for types in choices if all(not dtype.is_complex for dtype in types.values())]
+        return sorted(real or choices, key=lambda types: -sum(_width(dtype) for dtype in types.values()))[:1]
 
     def find(self, judge: Judge, *, examples: int | None = None, shows: str = "", **options: Any) -> Finding | None:
-        """The finding for the smallest call that `judge` finds something in; None where it finds nothing.
+        """Find the smallest call for which `judge` returns a finding, and return that finding; None if there is none.
 
         Args:
-            judge: gets a case and its arguments, made anew each time; what it raises counts as a finding too.
-            examples: how many calls are tried, by default as many as the level has.
-            shows: what the reproducer does with ``{call}``.
-            options: of :func:`opwright.check.inputs.cases`.
+            judge: gets a case and its arguments, built anew each time; an exception counts as a finding, too.
+            examples: number of calls to try, by default that of the level.
+            shows: the reproducer's last statement, with ``{call}``.
+            options: of :func:`opwright.check.calls.cases.cases`.
 
-        The finding gets a reproducer, where it has none.
+        A reproducer is added to the finding if it has none.
         """
         from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
         from hypothesis.errors import Flaky, FlakyFailure, Unsatisfiable
 
         last: list[tuple[Case, Finding]] = []
-        tried, drawn = [0], [0]
+        tried, draws = [0], [0]
 
         def run(case: Case) -> None:
-            if self.late and tried[0] >= _LEAST:
+            if self.out_of_time and tried[0] >= _MIN_CALLS:
                 return
             tried[0] += 1
             self.tried += 1
-            if (finding := self.judged(judge, case)) is not None:
+            if (finding := self.evaluate(judge, case)) is not None:
                 last.append((case, finding))
                 raise _WrongError
 
         def ended() -> None:
-            drawn[0] += 1
-            if self.late and (last or drawn[0] > 2 * _LEAST):
-                raise _Enough
+            draws[0] += 1
+            if self.out_of_time and (last or draws[0] > 2 * _MIN_CALLS):
+                raise _OutOfTime
 
         searching = settings(
             max_examples=examples or EXAMPLES[self.level],
@@ -142,105 +167,137 @@ class Context:
             report_multiple_bugs=False,
             print_blob=False,
         )
-        strategy = cases(self.subject.signature, before=ended, device=self.device, **options)
+        strategy = cases(self.operator.sample, before=ended, device=self.device, **options)
         try:
             seed(self.seed)(searching(given(case=strategy)(run)))()
-        except (_WrongError, Flaky, FlakyFailure, _Enough):
+        except (_WrongError, Flaky, FlakyFailure, _OutOfTime):
             pass
         except Unsatisfiable:
             return None
-        return self._reproducible(*last[-1], shows) if last else None
+        if not last:
+            return None
+        case, finding = last[-1]
+        return self._reproducible(case, self._with_race(judge, case, finding), shows)
+
+    def _with_race(self, judge: Judge, case: Case, finding: Finding) -> Finding:
+        """Say that a finding looks like a race, if calls with one thread never make it."""
+        if self.device != "cpu" or finding.kind in _NO_RACE or torch.get_num_threads() == 1:
+            return finding
+        with using_threads(1):
+            if any(self.evaluate(judge, case) for _ in range(_ONE_THREAD)):
+                return finding
+        which = "; --sanitize thread says where" if self.operator.sources else ""
+        text = f"{finding.message}\n  with one thread it isn't so: it looks like a race{which}"
+        return replace(finding, message=text)
 
     def examples(self, wanted: int, *, patient: bool = False, **options: Any) -> Iterator[Case]:
-        """Some calls that the kernel takes, not searched for anything.
+        """Yield some calls that the kernel accepts, without searching.
 
         Args:
-            wanted: how many.
-            patient: whether so many are needed that the time is of no account.
+            wanted: number of calls.
+            patient: whether to go on after the time is over, until there are `wanted` calls.
             options: of :func:`opwright.signature.sample`.
 
         Raises:
-            Skipped: it refuses all that were drawn.
+            Skipped: the kernel refuses all calls that were drawn.
         """
-        found = 0
-        for case in islice(self.drawn(**options), DRAWN * wanted):
-            if found == wanted or (self.late and found and not patient):
+        taken = 0
+        for case in islice(self.draw(**options), DRAWS_PER_CALL * wanted):
+            if taken == wanted or (self.out_of_time and taken and not patient):
                 return
             if self._takes(case):
-                found += 1
+                taken += 1
                 yield case
-        if not found:
-            raise Skipped(f"the kernel refused all {len(self.refused)} calls: {self.refused[0]}")
+        if not taken:
+            raise Skipped(f"the kernel refused all {len(self.refusals)} calls: {self.refusals[0]}")
 
-    def drawn(self, **options: Any) -> Iterator[Case]:
-        """Calls without end, whether the kernel takes them or not."""
+    def draw(self, **options: Any) -> Iterator[Case]:
+        """Yield calls without end, including those that the kernel refuses."""
         import random
-
-        from opwright.signature import sample
 
         rng = random.Random(self.seed)  # noqa: S311 - test data
         options.setdefault("max_numel", 1 << 12)
         for number in count():
             self.tried += 1
-            yield Case(sample(self.subject.signature, rng, **options), seed=number, device=self.device)
+            yield Case(self.operator.sample(rng, **options), seed=number, device=self.device)
 
     def _takes(self, case: Case) -> bool:
-        """Whether the kernel's own check lets a call through; what else goes wrong, who asked for the call will see."""
+        """Return whether the kernel's own check accepts a call; other errors are left to the caller."""
         try:
-            self.subject.call(case.arguments(), case.sample.binding.types)
+            self.operator.call(case.arguments(), case.types)
         except Exception as error:  # noqa: BLE001 - see above
             if is_refusal(error):
-                self.refused.append(str(error))
+                self.refusals.append(str(error))
                 return False
         return True
 
     def _reproducible(self, case: Case, finding: Finding, shows: str) -> Finding:
         if finding.reproducer:
             return finding
-        text = reproducer(self.subject, case.arguments(), shows, types=case.sample.binding.types)
-        return replace(finding, reproducer=text)
+        return replace(finding, reproducer=case_reproducer(self.operator, case, shows))
 
-    def judged(self, judge: Judge, case: Case) -> Finding | None:
-        """What `judge` finds in one call; an error is a finding as well, unless the kernel refuses the call.
+    def evaluate(self, judge: Judge, case: Case) -> Finding | None:
+        """Return the finding of `judge` for one call; an error is a finding, too, unless the kernel refuses the call.
 
-        What a reference raises is none, either, as long as it takes other calls.
+        An error raised by the reference isn't a finding, as long as it accepts other calls.
         """
-        signature = self.subject.signature
         try:
-            with calling(lambda: called_with(signature, positional(signature, case.arguments()))):
-                found = judge(case, case.arguments())
+            finding = judge(case, case.arguments())
         except Skipped:
             raise
         except BadReferenceError as error:
-            return self._unreferred(error)
+            return self._reference_error(error)
         except WrongResultsError as error:
             return Finding("wrong-results", str(error))
         except Exception as error:  # noqa: BLE001 - whatever an operator raises for a call that fits its signature
             text = str(error).strip() or type(error).__name__
             if is_refusal(error):
-                self.refused.append(text)
+                self.refusals.append(text)
                 return None
+            text += likely_domain(self.operator, case.sample.scalars)
             return Finding("raises", f"a call that fits the signature raised {type(error).__name__}: {text}")
         self.judgements += 1
-        return found
+        return finding
 
-    def _unreferred(self, error: BadReferenceError) -> Finding | None:
-        if error.__cause__ is None:  # what it returns is nothing to compare with
+    def _reference_error(self, error: BadReferenceError) -> Finding | None:
+        if error.__cause__ is None:  # its results can't be compared
             return Finding("bad-reference", str(error))
         if isinstance(error.__cause__, Exception) and is_refusal(error.__cause__):
-            self.refused.append(str(error.__cause__))
+            self.refusals.append(str(error.__cause__))
         else:
-            self.unreferred.append(str(error))
+            self.reference_errors.append(str(error))
         return None
 
-    def run_types(self) -> list[dict[str, DType]]:
-        """The element types that a quick run tries: all of them, unless there are more than it has time for."""
-        every = self.type_choices()
-        return every if self.level != "quick" else every[:4]
+    def examples_per_choice(self, choices: Sequence[Any]) -> int:
+        """Return the number of calls to try for each of several choices."""
+        return max(10, 2 * EXAMPLES[self.level] // max(1, len(choices)))
+
+    def level_types(self) -> list[dict[str, DType]]:
+        """Return the level's choices of element types: all of them, but at most four in a quick run."""
+        choices = self.type_choices()
+        return choices if self.level != "quick" else choices[:4]
+
+
+def crash_in_fork(context: Context, case: Case, outcome: str, prefix: str = "", shows: str = "") -> Finding | None:
+    """Return a finding if a forked child was killed.
+
+    Args:
+        context: the check's context.
+        case: the call.
+        outcome: the result of `run_in_fork`.
+        prefix: what the message begins with.
+        shows: the reproducer's last statement, with ``{call}``.
+    """
+    if not outcome.startswith(KILLED):
+        return None
+    operator, arguments = context.operator, case.arguments()
+    text = f"{prefix}a copy of the process that calls it is {outcome}\n  the call: "
+    text += describe_call(operator.signature, positional(operator.signature, arguments))
+    return Finding("crashes", text, case_reproducer(operator, case, shows))
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether a kernel's own ``OPWRIGHT_CHECK`` failed: what it takes may be less than what a signature can say."""
+    """Return whether a kernel's own ``OPWRIGHT_CHECK`` failed: a kernel may accept less than its signature does."""
     return isinstance(error, KernelError) and bool(_REFUSAL.search(str(error)))
 
 

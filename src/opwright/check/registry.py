@@ -1,47 +1,17 @@
-"""The checks there are. Each is a function in a file of :mod:`opwright.check.checks`, known by name."""
+"""Registry of checks, by name: each is a function in a file of :mod:`opwright.check.checks`."""
 
 from __future__ import annotations
 
-import importlib
+import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
 
-if TYPE_CHECKING:
-    from opwright.check.context import Context
-    from opwright.check.report import Finding
+from opwright.check.context import Context
+from opwright.check.report import LEVELS, Finding, Level
 
-Level = Literal["quick", "normal", "thorough"]
-LEVELS: tuple[Level, ...] = ("quick", "normal", "thorough")
+Body = Callable[[Context], Iterator[Finding]]
 
-Body = Callable[["Context"], "Iterator[Finding]"]
-
-# What runs in processes of its own comes first: what it finds may be what would damage this one. Then what is about the
-# first calls.
-_MODULES = (
-    "sanitized",
-    "history",
-    "bad_calls",
-    "values",
-    "devices",
-    "scalars",
-    "far",
-    "distribution",
-    "memory",
-    "gradients",
-    "large_gradients",
-    "same_backwards",
-    "estimates",
-    "pytorch",
-    "vmap",
-    "transforms",
-    "emulated",
-)
 _CHECKS: dict[str, Check] = {}
-
-
-class Skipped(Exception):  # noqa: N818 - no error
-    """Raised by a check that doesn't apply, or can't be done; its text says why."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +19,14 @@ class Check:
     """A check.
 
     Attributes:
-        name: as it is shown, and asked for.
-        group: what it belongs to: all checks of a group can be asked for together.
-        level: the quickest run that it is part of.
-        body: yields what is wrong; raises `Skipped`.
-        share: how much of a run's time it may take, beside other checks' shares.
-        asked: whether it only runs where it, or its group, is asked for by name.
-        apart: whether it calls the operator in another process alone.
+        name: the name that is displayed and used for selection.
+        group: its group; all checks of a group can be selected together.
+        level: the quickest run that includes it.
+        body: yields findings; raises `Skipped`.
+        share: its share of a run's time, relative to other checks' shares.
+        on_request: whether it runs only if the check or its group is selected by name.
+        in_child: whether it calls the operator in child processes only.
+        asks_reference: whether it calls the reference.
     """
 
     name: str
@@ -63,45 +34,45 @@ class Check:
     level: Level
     body: Body
     share: float
-    asked: bool
-    apart: bool
+    on_request: bool
+    in_child: bool
+    asks_reference: bool = False
 
 
 def register(
-    name: str, *, group: str, level: Level = "quick", share: float = 1.0, asked: bool = False, apart: bool = False
+    name: str,
+    *,
+    group: str,
+    level: Level = "quick",
+    share: float = 1.0,
+    on_request: bool = False,
+    in_child: bool = False,
+    asks_reference: bool = False,
 ) -> Callable[[Body], Body]:
-    """Make a function a check; see `Check`."""
+    """Register a function as a check; see `Check`."""
 
     def add(body: Body) -> Body:
-        _CHECKS[name] = Check(name, group, level, body, share, asked, apart)
+        _CHECKS[name] = Check(name, group, level, body, share, on_request, in_child, asks_reference)
         return body
 
     return add
 
 
 def all_checks() -> dict[str, Check]:
-    """Every check by name, in the order in which they run."""
-    for module in _MODULES:
-        importlib.import_module(f"opwright.check.checks.{module}")
-    return dict(sorted(_CHECKS.items(), key=lambda item: _place(item[1])))
+    """Return every check by name, in the order in which they run, which is that of `opwright.check.checks`."""
+    return dict(_CHECKS)
 
 
-def _place(check: Check) -> int:
-    """Whoever imported a check's module before hasn't changed when it runs; others' checks come last."""
-    module = check.body.__module__.rpartition(".")[2]
-    return _MODULES.index(module) if module in _MODULES else len(_MODULES)
-
-
-def chosen(
+def select(
     level: Level, only: tuple[str, ...] = (), skip: tuple[str, ...] = (), also: tuple[str, ...] = ()
 ) -> list[Check]:
-    """The checks of a run.
+    """Select the checks of a run.
 
     Args:
-        level: how thorough it is.
-        only: names of checks or groups; none: all that the level has.
+        level: how thorough the run is.
+        only: names of checks or groups to run; by default, all checks of the level.
         skip: names of checks or groups to leave out.
-        also: names of checks to add, whatever the level.
+        also: names of checks to add at any level.
 
     Raises:
         ValueError: there is no such check or group.
@@ -109,7 +80,9 @@ def chosen(
     known = all_checks()
     names = known.keys() | {check.group for check in known.values()}
     if unknown := [name for name in (*only, *skip) if name not in names]:
-        raise ValueError(f"there is no check {unknown[0]!r}; there are {', '.join(sorted(names))}")
+        near = difflib.get_close_matches(unknown[0], names, 2)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(names))}"
+        raise ValueError(f"there is no check {unknown[0]!r}; {hint}")
     return [
         check
         for check in known.values()
@@ -120,4 +93,4 @@ def chosen(
 def _belongs(check: Check, level: Level, only: tuple[str, ...]) -> bool:
     if only:
         return bool({check.name, check.group} & set(only))
-    return not check.asked and LEVELS.index(check.level) <= LEVELS.index(level)
+    return not check.on_request and LEVELS.index(check.level) <= LEVELS.index(level)

@@ -1,86 +1,70 @@
-"""Runs checks: each gets its share of the time, and whatever it raises is an outcome."""
+"""Runner of checks: each gets its share of the time, and an exception becomes an outcome."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TextIO
 
-from opwright.check.asked import only_for_cuda
+from opwright.check.calls.target_operator import TargetOperator
+from opwright.check.checks import select
 from opwright.check.context import Context
-from opwright.check.first import told, unbuildable, uncallable, unsurvivable
-from opwright.check.outcome import outcome
-from opwright.check.registry import Check, Level, chosen
-from opwright.check.report import Finding, Outcome, Report
-from opwright.check.subject import Subject
-from opwright.check.warned import warned_once
-from opwright.check.watch import now, watching
+from opwright.check.first_calls import BUILD, FIRST_CALLS, describe_failure
+from opwright.check.listener import Listener, Start
+from opwright.check.registry import Check
+from opwright.check.report import Finding, Level, Outcome, Skipped
+from opwright.check.request import Request
+from opwright.check.validation import only_for_cuda
 
 BUDGET: Mapping[Level, float] = {"quick": 8.0, "normal": 45.0, "thorough": 8 * 3600.0}
-"""Seconds for one operator; compilers and PyTorch's own checks, which can't be hurried, may take longer."""
-
-Progress = Callable[[str, str, int, int], None]
-"""Called with the operator, the check that begins, how many are done, and how many there are."""
+"""Seconds for one operator; compilers and PyTorch's own checks, which can't be shortened, may take longer."""
 
 
 def run(
-    subjects: Sequence[Subject],
+    operators: Sequence[TargetOperator],
+    request: Request,
+    listener: Listener,
     *,
-    level: Level = "normal",
-    only: Sequence[str] = (),
-    skip: Sequence[str] = (),
     also: Sequence[str] = (),
-    seed: int = 0,
-    options: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
-) -> Report:
-    """Run the checks of a level.
+    start: Start = Start(),  # noqa: B008 - it is immutable
+) -> None:
+    """Run the checks that a request selects.
 
     Args:
-        subjects: the operators.
-        level: how thorough.
-        only: names of checks or groups; none: all that the level has.
-        skip: names of checks or groups to leave out.
-        also: names of checks to add, whatever the level.
-        seed: where all draws come from.
-        options: what the caller asked for, by name: see the checks.
-        progress: is told what begins.
+        operators: those of the request, or some of them.
+        request: the level, the selected checks, the seed and the options.
+        listener: hears of everything as it happens.
+        also: names of checks to add at any level.
+        start: where to begin.
 
     Raises:
-        Interrupted: Ctrl-C.
         ModuleNotFoundError: hypothesis isn't installed.
         ValueError: there is no such check.
     """
     _require()
-    checks = chosen(level, tuple(only), tuple(skip), tuple(also))
-    every = _Run(checks, level, seed, options or {}, progress, len(subjects) * len(checks), Report(level=level))
-    try:
-        with warned_once(), watching():
-            for subject in subjects:
-                if not every.of(subject):
-                    break
-    except KeyboardInterrupt:
-        raise Interrupted(every.report) from None
-    return every.report
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with what was found until then as `report`."""
-
-    def __init__(self, report: Report) -> None:
-        """Keep the report."""
-        super().__init__("the checks were interrupted")
-        self.report = report
+    checks = select(request.level, request.only, request.skip, tuple(also))
+    shares = request.shares or sum(check.share for check in checks) or 1.0
+    running = _Run(checks, request, shares, listener)
+    listener.planned([operator.name for operator in operators], len(checks))
+    with show_warnings_once():
+        for number, operator in enumerate(operators):
+            if number < start.operator:
+                continue
+            if not running.check(operator, number, start if number == start.operator else Start()):
+                break
 
 
 def _require() -> None:
-    """Whether there is hypothesis, before anything is built.
+    """Require hypothesis before anything is built.
 
     Raises:
-        ModuleNotFoundError: there is none.
+        ModuleNotFoundError: it isn't installed.
     """
     try:
-        import hypothesis  # noqa: F401 - whether it is there
+        import hypothesis  # noqa: F401 - whether it is installed
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
@@ -93,65 +77,109 @@ class _Run:
     """All checks of all operators."""
 
     checks: Sequence[Check]
-    level: Level
-    seed: int
-    options: Mapping[str, Any]
-    progress: Progress | None
-    total: int
-    report: Report
+    request: Request
+    shares: float
+    listener: Listener
 
-    def of(self, subject: Subject) -> bool:
-        """The checks of one operator; false where nothing more is to be done."""
-        why, called = self._built(subject), False
-        for check in self.checks:
-            if not why and not check.apart and not called:
-                why, called = self._called(subject), True
-            if why:
-                self.report.outcomes.append(Outcome(subject.name, check.name, "skipped", detail=why))
+    def check(self, operator: TargetOperator, number: int, start: Start) -> bool:
+        """Run the steps of an operator, whose index is `number`; return false if the run is to stop."""
+        reason = start.reason
+        if only_for_cuda(operator):
+            reason = 'its kernels are for CUDA only: device="emulated", or "cuda"'
+        for index, step in enumerate(self._steps()):
+            if index < start.step:
                 continue
-            self._tell(subject, check.name)
-            made = outcome(check, self._context(subject, check))
-            self.report.outcomes.append(made)
-            why = _harm(made)
-            if self.options.get("fail_fast") and not self.report.ok:
+            if reason:
+                if step in self.checks:
+                    self.listener.ended(Outcome(operator.name, step.name, "skipped", detail=reason))
+                continue
+            self.listener.began(operator.name, step.name, Start(number, index))
+            made = run_check(step, self._context(operator, step), self.listener.found)
+            if step in self.checks or made.status in ("failed", "error"):
+                self.listener.ended(made)
+            reason = self._reason(step, made)
+            if made.status in ("failed", "error") and self.request.options.get("fail_fast"):
                 return False
         return True
 
-    def _built(self, subject: Subject) -> str:
-        """Why nothing can be checked: it can't be built, which is a finding then."""
-        if only_for_cuda(subject):
-            return 'its kernels are for CUDA only: device="emulated", or "cuda"'
-        self._tell(subject, "building")
-        finding = unbuildable(subject)
-        return self._failed(subject, "build", finding, "it can't be built") if finding else ""
+    def _steps(self) -> list[Check]:
+        """Return the checks, those in child processes first, and what has to precede each of these two parts."""
+        apart = [check for check in self.checks if check.in_child]
+        here = [check for check in self.checks if not check.in_child]
+        return [BUILD, *apart, *([FIRST_CALLS, *here] if here else [])]
 
-    def _called(self, subject: Subject) -> str:
-        """Why it isn't called in this process; before it is for the first time."""
-        self._tell(subject, "first calls")
-        if finding := unsurvivable(subject, self.level):
-            what = "doesn't return" if finding.kind == "doesnt-return" else "ends it"
-            return self._failed(subject, "first calls", finding, f"it isn't called in this process: that {what}")
-        if finding := uncallable(subject):
-            return self._failed(subject, "first calls", finding, told(finding))
-        return ""
+    def _reason(self, step: Check, made: Outcome) -> str:
+        """Return why the operator isn't called any more after a step."""
+        if made.findings and step not in self.checks:
+            return describe_failure(step, made.findings[0])
+        kinds = ", ".join(finding.kind for finding in made.findings if finding.harmful)
+        return f"it isn't called any more after what {made.check} found: {kinds}" if kinds else ""
 
-    def _failed(self, subject: Subject, check: str, finding: Finding, why: str) -> str:
-        self.report.outcomes.append(Outcome(subject.name, check, "failed", [finding]))
-        return why
-
-    def _context(self, subject: Subject, check: Check) -> Context:
-        """What the check gets, with its share of the time."""
-        shares = sum(check.share for check in self.checks) or 1.0
-        seconds = BUDGET[self.level] * check.share / shares
-        return Context(subject, self.level, self.seed, seconds, self.options)
-
-    def _tell(self, subject: Subject, what: str) -> None:
-        now(f"{subject.name}: {what}")
-        if self.progress:
-            self.progress(subject.name, what, len(self.report.outcomes), self.total)
+    def _context(self, operator: TargetOperator, check: Check) -> Context:
+        """Return the check's context, with its share of the time."""
+        request, seconds = self.request, BUDGET[self.request.level] * check.share / self.shares
+        return Context(operator, request.level, request.seed, seconds, request.options)
 
 
-def _harm(made: Outcome) -> str:
-    """Why the operator isn't called in this process any more."""
-    kinds = ", ".join(finding.kind for finding in made.findings if finding.harmful)
-    return f"it isn't called in this process after what {made.check} found: {kinds}" if kinds else ""
+def run_check(check: Check, context: Context, found: Callable[[Finding], None] | None = None) -> Outcome:
+    """Run one check; `found` is called with each finding at once."""
+    started, made = time.perf_counter(), Outcome(context.operator.name, check.name, "passed")
+    try:
+        for finding in check.body(context):
+            made.findings.append(finding)
+            if found:
+                found(finding)
+        made.status = "failed" if made.findings else "passed"
+        made.detail = context.detail or (f"{context.tried} calls" if context.tried else "")
+        _add_refusals(made, context)
+        _add_reference_errors(made, context)
+    except Skipped as reason:
+        made.status, made.detail = "failed" if made.findings else "skipped", str(reason)
+    except Exception as error:  # noqa: BLE001 - one check's failure doesn't keep the others from running
+        made.status, made.detail = "error", f"the check itself failed: {type(error).__name__}: {error}"
+    made.seconds = time.perf_counter() - started
+    made.calls = context.tried
+    return made
+
+
+def _add_refusals(made: Outcome, context: Context) -> None:
+    """Count the refused calls in the outcome; if the kernel's own check refused all, the check is skipped."""
+    if not context.refusals:
+        return
+    count = len(context.refusals)
+    if count >= context.tried and made.status == "passed":
+        made.status, made.detail = "skipped", f"the kernel refused all {count} calls: {context.refusals[0]}"
+    else:
+        made.detail += f"; the kernel refused {count} of them"
+
+
+def _add_reference_errors(made: Outcome, context: Context) -> None:
+    """Count in the outcome the calls for which the reference raised."""
+    if context.reference_errors and context.judgements:
+        first = context.reference_errors[0].partition("\n")[0]
+        made.detail += f"; for {len(context.reference_errors)} of them the reference raised, the first time: {first}"
+
+
+@contextlib.contextmanager
+def show_warnings_once() -> Iterator[None]:
+    """Show each warning once within the context. Python forgets which were shown whenever the filters change."""
+    shown: set[tuple[str, type[Warning], str, int]] = set()
+    before = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if (warning := (str(message), category, filename, lineno)) not in shown:
+            shown.add(warning)
+            before(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = before

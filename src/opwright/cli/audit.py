@@ -1,4 +1,4 @@
-"""``opwright audit``: what wheels need, and what would stop them from loading where."""
+"""``opwright audit``: the requirements of wheels, and the reasons why they wouldn't load on a target."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from pathlib import Path
 
 import click
 
-from opwright.cli.findings import show
-from opwright.doctor.model import Report, Section, from_error
+from opwright._version import OLDEST_PYTORCH
+from opwright.cli.console import show
+from opwright.doctor.findings import Report, Section, from_error
 from opwright.errors import PackagingError
 from opwright.packaging.audit import Target, audit
 
 
 class _Version(click.ParamType[tuple[int, int]]):
-    """Two numbers; of a longer version the first two."""
+    """A version of two numbers; further numbers are dropped."""
 
     name = "version"
 
@@ -33,18 +34,18 @@ class _Version(click.ParamType[tuple[int, int]]):
 @click.command("audit")
 @click.argument("wheels", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--python", type=_Version("3.12"), help="Would it load with this Python?")
-@click.option("--torch", type=_Version("2.10"), help="With this PyTorch?")
+@click.option("--torch", type=_Version(OLDEST_PYTORCH), help="With this PyTorch?")
 @click.option("--glibc", type=_Version("2.28"), help="With this glibc (what `ldd --version` says)?")
 @click.option("--gpu", type=_Version("9.0"), help="Would its kernels run on a GPU of this compute capability, as 9.0?")
 @click.option("--machine", help="On this architecture, as x86_64 or aarch64?")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
-def command(wheels: tuple[Path, ...], as_json: bool, **asked: tuple[int, int] | str | None) -> None:
+def command(wheels: tuple[Path, ...], as_json: bool, **options: tuple[int, int] | str | None) -> None:
     """Look into WHEELS: the glibc, libraries, symbols, PyTorch, Python and GPUs that they need; are they whole?
 
     What a wheel's tags and requirements promise, and its libraries don't keep, is wrong; so is what keeps it from
     loading where the options say. Needs neither PyTorch nor a compiler. The status is 0 if nothing is wrong, else 1.
     """
-    target = Target(**asked) if any(asked.values()) else None  # type: ignore[arg-type] # click gives what they are for
+    target = Target(**options) if any(options.values()) else None  # type: ignore[arg-type] # click converts the values
     reports = {path: _report(path, target) for path in wheels}
     if as_json:
         click.echo(json.dumps({path.name: report.to_json() for path, report in reports.items()}, indent=2))
@@ -56,7 +57,7 @@ def command(wheels: tuple[Path, ...], as_json: bool, **asked: tuple[int, int] | 
 
 
 def _report(path: Path, target: Target | None) -> Report:
-    """What is found in a wheel; that it is none stops nobody from looking at the others."""
+    """Return the findings in a wheel; a file that isn't a wheel is a finding, too."""
     try:
         return audit(path, target)
     except PackagingError as error:

@@ -1,4 +1,4 @@
-"""``opwright build``: compile all of a file's kernels, into the cache that ``load`` reads."""
+"""``opwright build``: compiles all kernels of files into the cache that ``load`` reads."""
 
 from __future__ import annotations
 
@@ -9,47 +9,45 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-import opwright.cuda  # noqa: F401 - its back ends are found
-from opwright.cli.asking import WIDTH, console_beside
-from opwright.cli.completing import backends
-from opwright.codegen import DerivedSource, KernelSource, instance_name
-from opwright.codegen.backends import find_backend
+from opwright.cli.completion import backends
+from opwright.cli.console import WIDTH, Progress, console_beside, progress
+from opwright.codegen import KernelSource, instance_name
 from opwright.codegen.collect import collect
+from opwright.codegen.source import compiled_ahead
+from opwright.cuda import find_backend
 from opwright.errors import CompileError
 from opwright.signature import DType
 from opwright.toolchain import Built, Options, build, linked
-from opwright.toolchain.interrupts import unwound_by_signals
-from opwright.toolchain.process import jobs as most_at_once
-from opwright.toolchain.process import settled, stop_all
+from opwright.toolchain.build.limits import jobs as most_at_once
+from opwright.toolchain.build.processes import settled, stop_all, unwound_by_signals
 
 
 @dataclass(frozen=True)
 class Job:
-    """A library: of the kernels that a file holds, or of one that is derived."""
+    """A library to compile: the kernels of a file, or a derived kernel."""
 
     source: KernelSource
     types: dict[str, DType]
-    derived: DerivedSource | None = None
+    derived: str = ""
+    wanted: int = 0
     device: str = "cpu"
 
     @property
     def label(self) -> str:
-        """What it is, for the table."""
-        return f"{self.source.path.name}: {self.derived.name}" if self.derived else self.source.path.name
+        """Return the job's name for the table."""
+        return f"{self.source.path.name}: {self.derived}" if self.derived else self.source.path.name
 
     def build(self) -> Built:
-        """Compile it, unless the cache has it."""
+        """Compile the library, unless it is in the cache."""
         if self.source.is_cuda(self.device):
             started = time.perf_counter()
-            wanted = (self.derived.ahead or 0) if self.derived else 0
-            path = (self.derived or self.source).library(self.types, wanted, device=self.device)
+            path = self.source.library(self.types, self.wanted, derived=self.derived, device=self.device)
             return Built(Path(path), time.perf_counter() - started, cached=False)
-        unit = self.derived.unit(self.types, self.derived.ahead or 0) if self.derived else self.source.unit(self.types)
-        return build(unit, self.source.options)
+        source = self.source
+        unit = source.derived_unit(self.derived, self.types, self.wanted) if self.derived else source.unit(self.types)
+        return build(unit, source.options)
 
 
 @click.command("build")
@@ -90,44 +88,45 @@ def command(
     if folders or libraries:
         options = linked(options, libraries, folders)
     wanted = [d for d in DType if d.value in dtypes]
-    sources = collect(files, options, ops or None, backend=find_backend(backend) if backend else None)
-    jobs = [job for source in sources for job in _jobs(source, backend is not None) if _wanted(job.types, wanted)]
+    sources = collect(files, options, ops or None, None, find_backend(backend) if backend else None, find_backend)
+    jobs = [job for source in sources for job in jobs_of(source, backend is not None) if _wanted(job.types, wanted)]
     console = console_beside(WIDTH)
     table = Table("source", "element types", "time", "library")
-    with unwound_by_signals(), _progress(console) as progress:
-        results = _build_all(jobs, progress)
+    with unwound_by_signals(), progress(console) as report:
+        results = _build_all(jobs, report)
     for job, built in zip(jobs, results, strict=True):
         table.add_row(job.label, instance_name(job.types) or "as written", _time(built), built.path.name)
     console.print(table)
 
 
-def _jobs(source: KernelSource, asked: bool) -> Iterator[Job]:
-    """`asked`: whether CUDA kernels of C++ files are wanted, too, which most machines can't compile."""
-    devices = source.devices if asked or source.source.language == "cuda" else ("cpu",)
+def jobs_of(source: KernelSource, all_devices: bool) -> Iterator[Job]:
+    """Yield the libraries of a file; `all_devices`: including C++ files' CUDA kernels, which few machines compile."""
+    devices = source.devices if all_devices or source.source.language == "cuda" else ("cpu",)
     for device in devices:
         served = {kernel.signature.name for kernel in source.kernels(device)}
         for types in source.assignments(device):
             yield Job(source, types, device=device)
-        for derived in source.derivatives():
-            if derived.ahead is not None and source.derived[derived.name].body.name in served:
-                yield from (Job(source, types, derived, device) for types in derived.signature.instances())
+        for name, derived in source.derivatives().items():
+            wanted = compiled_ahead(derived)
+            if wanted is not None and derived.body.name in served:
+                yield from (Job(source, types, name, wanted, device) for types in derived.signature.instances())
 
 
-def _build_all(jobs: Sequence[Job], progress: Progress) -> list[Built]:
-    """The libraries, in the order of `jobs`; after an error nothing more is begun, and the first one is raised."""
-    task = progress.add_task("", total=len(jobs))
+def _build_all(jobs: Sequence[Job], report: Progress) -> list[Built]:
+    """Compile the libraries, and return them in the order of `jobs`; an error prevents further jobs from starting."""
+    finished: list[Built] = []
 
     def one(job: Job) -> Built:
-        progress.update(task, description=f"{job.label} {instance_name(job.types)}")
-        built = _build(job)
-        progress.advance(task)
+        report(f"{job.label} {instance_name(job.types)}", len(finished), len(jobs))
+        built = _build(job, jobs)
+        finished.append(built)
         return built
 
     with ThreadPoolExecutor(most_at_once()) as pool:
         try:
             futures = [pool.submit(one, job) for job in jobs]
             settled(futures)
-        except BaseException:  # Ctrl-C: nobody waits for compilers then
+        except BaseException:  # also for Ctrl-C: don't wait for compilers
             pool.shutdown(wait=False, cancel_futures=True)
             stop_all()
             raise
@@ -136,15 +135,30 @@ def _build_all(jobs: Sequence[Job], progress: Progress) -> list[Built]:
     return [future.result() for future in sorted(futures, key=Future.cancelled)]
 
 
-def _build(job: Job) -> Built:
+def _build(job: Job, jobs: Sequence[Job]) -> Built:
     try:
         return job.build()
     except CompileError as error:
         if not job.types:
             raise
-        chosen = instance_name(job.types)
-        hint = f"\n  likely fix: if the kernel isn't meant for {chosen}, list its types: where T in (f32, f64)"
-        raise CompileError(f"for {chosen}: {error}{hint}") from None
+        raise CompileError(f"for {instance_name(job.types)}: {error}{_other_types(job, jobs)}") from None
+
+
+def _other_types(job: Job, jobs: Sequence[Job]) -> str:
+    """Return the advice to list the element types of a kernel that compiles for others than those of `job`, or ""."""
+    what = job.source, job.derived, job.device
+    others = (each for each in jobs if each.types != job.types)
+    other = next((each for each in others if (each.source, each.derived, each.device) == what), None)
+    if other is None:
+        return ""
+    try:
+        other.build()
+    except CompileError:
+        return ""
+    return (
+        f"\n  likely fix: it compiles for {instance_name(other.types)}; if it isn't meant for "
+        f"{instance_name(job.types)}, list its types: where T in (f32, f64)"
+    )
 
 
 def _wanted(types: dict[str, DType], wanted: list[DType]) -> bool:
@@ -153,8 +167,3 @@ def _wanted(types: dict[str, DType], wanted: list[DType]) -> bool:
 
 def _time(built: Built) -> str:
     return "cached" if built.cached else f"{built.seconds * 1e3:.0f} ms"
-
-
-def _progress(console: Console) -> Progress:
-    columns = SpinnerColumn(), TextColumn("{task.completed}/{task.total} {task.description}"), TimeElapsedColumn()
-    return Progress(*columns, console=console, transient=True)

@@ -1,4 +1,4 @@
-"""``opwright cache``: where the cache is, what is in it, and emptying it."""
+"""``opwright cache``: shows, lists and empties the build cache."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections import Counter
 
 import click
 
+from opwright.doctor.system import format_bytes
 from opwright.toolchain import cache_root
-from opwright.toolchain.upkeep import Entry, clean, entries, size_limit
+from opwright.toolchain.cache.eviction import Entry, clean, entries, size_limit
 
 _DAY = 24 * 3600.0
 _AGES = (("days", _DAY), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
@@ -37,16 +38,16 @@ def path_command() -> None:
 def list_command(as_json: bool) -> None:
     """Show each entry of the build cache: when it was last used, its size, its kind and name; the latest first."""
     root = cache_root()
-    found = entries(root)[::-1]
+    cached = entries(root)[::-1]
     if as_json:
         rows = [
-            {"kind": e.kind, "name": e.path.name, "path": str(e.path), "size": e.size, "used": e.used} for e in found
+            {"kind": e.kind, "name": e.path.name, "path": str(e.path), "size": e.size, "used": e.used} for e in cached
         ]
         click.echo(json.dumps({"path": str(root), "limit": size_limit(), "entries": rows}, indent=2))
         return
     now = time.time()
-    for entry in found:
-        click.echo(f"{_age(now - entry.used):>8}  {_bytes(entry.size):>10}  {entry.kind}/{entry.path.name}")
+    for entry in cached:
+        click.echo(f"{_age(now - entry.used):>8}  {format_bytes(entry.size):>10}  {entry.kind}/{entry.path.name}")
 
 
 @command.command("clean")
@@ -60,33 +61,25 @@ def list_command(as_json: bool) -> None:
 def clean_command(older_than: float) -> None:
     """Empty the build cache. What is needed again is built again; what is being built stays."""
     gone, kept = clean(cache_root(), older_than * _DAY)
-    click.echo(f"removed {_counted(gone)}" + (f"; {_counted(kept)} in use" if kept else ""))
+    click.echo(f"removed {_summary(gone)}" + (f"; {_summary(kept)} in use" if kept else ""))
 
 
 def _show() -> None:
     root, limit = cache_root(), size_limit()
-    found = entries(root)
+    cached = entries(root)
     click.echo(f"path     {click.format_filename(root)}")
-    click.echo(f"size     {_counted(found)}")
-    for kind, count in sorted(Counter(entry.kind for entry in found).items()):
+    click.echo(f"size     {_summary(cached)}")
+    for kind, count in sorted(Counter(entry.kind for entry in cached).items()):
         click.echo(f"         {kind}: {count}")
-    click.echo(f"limit    {'none' if limit is None else _bytes(limit)}")
+    click.echo(f"limit    {'none' if limit is None else format_bytes(limit)}")
 
 
 def _age(seconds: float) -> str:
-    """How long ago, in the largest unit of which there are two; the cache's clock may be ahead of ours."""
+    """Format an age in the largest unit that gives at least two; the cache's clock may be ahead of ours."""
     unit, length = next(((unit, each) for unit, each in _AGES if seconds >= 2 * each), ("s", 1.0))
     return f"{max(int(seconds / length), 0)} {unit}"
 
 
-def _counted(found: list[Entry]) -> str:
-    count = len(found)
-    return f"{_bytes(sum(entry.size for entry in found))} in {count} {'entry' if count == 1 else 'entries'}"
-
-
-def _bytes(size: float) -> str:
-    for unit in ("bytes", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"
+def _summary(cached: list[Entry]) -> str:
+    count = len(cached)
+    return f"{format_bytes(sum(entry.size for entry in cached))} in {count} {'entry' if count == 1 else 'entries'}"

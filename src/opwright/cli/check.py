@@ -1,4 +1,4 @@
-"""``opwright check``: is an operator right?"""
+"""``opwright check``: checks operators for errors."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from opwright.cli.asking import TERMINAL, WIDTH, Told, console_beside, progress, require_folders, usage
-from opwright.cli.completing import files_and_operators
+from opwright.cli import STOPPED
+from opwright.cli.completion import checks, files_and_operators
+from opwright.cli.console import TERMINAL, WIDTH, Progress, console_beside, progress, require_folders, usage
 
 if TYPE_CHECKING:
+    from opwright.check.listener import Progress as CheckProgress
     from opwright.check.report import Report
-    from opwright.check.runner import Progress
-
-
-_STOPPED = 130
-"""The exit status of what Ctrl-C has ended, as shells have it."""
 
 
 @click.command("check")
@@ -28,14 +25,18 @@ _STOPPED = 130
 @click.option("--quick", "level", flag_value="quick", help="Seconds for a small operator.")
 @click.option("--normal", "level", flag_value="normal", default="normal", help="Less than a minute (the default).")
 @click.option("--thorough", "level", flag_value="thorough", help="A night.")
-@click.option("--only", multiple=True, help="A check or a group of checks; may be repeated.")
-@click.option("--skip", multiple=True, help="The same, to leave out.")
+@click.option("--only", multiple=True, shell_complete=checks, help="A check or a group of checks; may be repeated.")
+@click.option("--skip", multiple=True, shell_complete=checks, help="The same, to leave out.")
 @click.option(
     "--device", default="cpu", show_default=True, help="cuda, or emulated: CUDA kernels on the CPU; against the CPU's."
 )
 @click.option(
     "--straight-through", multiple=True, help="An input, or op.input, whose gradient is meant to be no derivative."
 )
+@click.option(
+    "--domain", multiple=True, help="Values of an input, or op.input, as x=0:1 or 'x=(0, 1]'; may be repeated."
+)
+@click.option("--example", "examples", help="Calls to vary where sizes are related, as calls.py:examples.")
 @click.option("--eps", type=float, help="Say how gradcheck fares with this step in float32, and why.")
 @click.option("--sanitize", help="Of address, undefined, thread, those that kernels are built with, as address,thread.")
 @click.option("--ulp", type=click.FloatRange(0), help="Units of the last place a value may be off: 64, 8 of halves.")
@@ -43,6 +44,8 @@ _STOPPED = 130
 @click.option("--seed", default=0, show_default=True, help="Where all draws come from.")
 @click.option("--json", "json_", type=click.Path(path_type=Path), help="Write the report there; - for the terminal.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write it as JUnit's XML.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the table of all checks, and every finding.")
+@click.option("--isolate/--no-isolate", default=True, help="Call in a process apart; not for a debugger.")
 @click.option("--list", "listed", is_flag=True, help="Show what checks there are.")
 def command(
     targets: tuple[str, ...],
@@ -54,6 +57,8 @@ def command(
     skip: tuple[str, ...],
     device: str,
     straight_through: tuple[str, ...],
+    domain: tuple[str, ...],
+    examples: str | None,
     eps: float | None,
     sanitize: str | None,
     ulp: float | None,
@@ -61,6 +66,8 @@ def command(
     seed: int,
     json_: Path | None,
     junit: Path | None,
+    verbose: bool,
+    isolate: bool,
     listed: bool,
 ) -> None:
     """Try operators on calls drawn from their signatures.
@@ -75,44 +82,50 @@ def command(
         raise click.UsageError("expected a source file, or an operator as module:name or file.py:name")
     require_folders(json_, junit)
     console = console_beside(WIDTH, json=json_, junit=junit)
-    report, stopped = _checked(
+    report, stopped = _check(
         targets, console, reference=reference, signature=signature or None, level=level, only=only, skip=skip,
         seed=seed, device=device, straight_through=straight_through, eps=eps, sanitize=sanitize or (), ulp=ulp,
-        signed_zero=signed_zero,
+        signed_zero=signed_zero, domains=_domains(domain), examples=examples, isolate=isolate,
     )  # fmt: skip
-    _tell(report, console, json_, junit)
+    _show(report, console, json_, junit, verbose=verbose)
     wrong = not report.ok or (report.nothing and bool(only))
-    sys.exit(_STOPPED if stopped else int(wrong))
+    sys.exit(STOPPED if stopped else int(wrong))
 
 
-def _checked(targets: tuple[str, ...], console: Console, **options: Any) -> tuple[Report, bool]:
-    """The report, and whether Ctrl-C ended it."""
+def _domains(given: tuple[str, ...]) -> dict[str, str | tuple[float, float]]:
+    """Split ``x=0:1`` at the sign."""
+    for text in given:
+        if "=" not in text:
+            raise click.UsageError(f"--domain {text} has no '=', expected an input and its values: --domain x=0:1")
+    return {name.strip(): values for name, _, values in (text.partition("=") for text in given)}
+
+
+def _check(targets: tuple[str, ...], console: Console, **options: Any) -> tuple[Report, bool]:
+    """Run the checks; return the report, and whether Ctrl-C ended them."""
     from opwright.check import check
-    from opwright.check.asked import Several
-    from opwright.check.runner import Interrupted
+    from opwright.check.listener import Interrupted
+    from opwright.check.request import TargetList
 
     try:
-        with usage(), progress(console) as told:
-            return check(Several(targets), progress=_worded(told), **options), False
+        with usage(), progress(console) as report_progress:
+            return check(TargetList(targets), progress=_one_text(report_progress), **options), False
     except Interrupted as stopped:
         return stopped.report, True
 
 
-def _tell(report: Report, console: Console, json: Path | None, junit: Path | None) -> None:
-    from opwright.check.table import show
+def _show(report: Report, console: Console, json: Path | None, junit: Path | None, *, verbose: bool) -> None:
+    from opwright.check.display import show
 
-    show(report, console)
+    show(report, console, verbose=verbose)
     if json:
         _write(json, report.to_json())
     if junit:
         _write(junit, report.to_junit())
 
 
-def _worded(told: Told | None) -> Progress | None:
-    """An operator and its check as one text."""
-    if told is None:
-        return None
-    return lambda operator, check, done, total: told(f"{operator}: {check}", done, total)
+def _one_text(progress: Progress) -> CheckProgress:
+    """Return a callback that reports an operator and its check as one string."""
+    return lambda operator, check, done, total: progress(f"{operator}: {check}", done, total)
 
 
 def _write(path: Path, text: str) -> None:
@@ -126,9 +139,9 @@ def _write(path: Path, text: str) -> None:
 
 
 def _list() -> None:
-    from opwright.check.registry import all_checks
+    from opwright.check.checks import all_checks
 
     for check in all_checks().values():
-        asked = ", only where asked for" if check.asked else ""
-        what = (check.body.__doc__ or "").strip().splitlines()[0]
-        click.echo(f"{check.name:24} {what} ({check.group}; from {check.level}{asked})")
+        condition = ", only where asked for" if check.on_request else ""
+        summary = (check.body.__doc__ or "").strip().splitlines()[0]
+        click.echo(f"{check.name:24} {summary} ({check.group}; from {check.level}{condition})")

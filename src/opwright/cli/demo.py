@@ -1,13 +1,18 @@
-"""``opwright demo``: kernels become operators, are checked, and LLTM is timed against pure Python."""
+"""``opwright demo``: builds and checks the example operators, and times LLTM against pure Python."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -18,7 +23,13 @@ from rich.table import Table
 
 import opwright
 from opwright.bench import Timing, interleaved, machine
-from opwright.bench.result import duration
+from opwright.bench.results.measurement import format_seconds
+from opwright.cli.build import jobs_of
+from opwright.cli.console import Progress, progress
+from opwright.codegen.collect import collect
+from opwright.signature import DType
+from opwright.toolchain import Options
+from opwright.toolchain.build.processes import stop_all
 
 if TYPE_CHECKING:
     import torch
@@ -28,37 +39,83 @@ EXAMPLES = ("my_op", "sigmoid", "lltm_derived", "lltm_cell", "lltm")
 
 @click.command("demo")
 @click.option(
-    "--output", type=click.Path(path_type=Path), default=Path("opwright-demo.png"), help="Where the plot goes."
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Where the plot goes; by default opwright-demo.png, or no plot where matplotlib isn't installed.",
 )
 @click.option("--rounds", default=21, show_default=True, help="Samples for each timing.")
-def command(output: Path, rounds: int) -> None:
+def command(output: Path | None, rounds: int) -> None:
     """Build the example operators from source, check them, time LLTM, show the table and the plot."""
-    runtime = importlib.import_module("opwright.runtime")  # before torch: it says what to install
-    import torch
-
+    runtime = importlib.import_module("opwright.runtime")  # before torch, for its message about what to install
+    picture = _picture(output)
     console = Console()
     console.print(", ".join(f"{key} {value}" for key, value in machine().items()), style="dim")
-    started = time.perf_counter()
-    console.print(f"runtime for PyTorch {torch.__version__}: {runtime.name()}", end=", ")
-    console.print(duration(time.perf_counter() - started))
-    folder = examples()
+    folder, started = examples(), time.perf_counter()
+    with _built_ahead(folder):
+        console.print(f"the {runtime.name()} runtime: {format_seconds(time.perf_counter() - started)}")
     sys.path[:0] = [str(folder / name) for name in ("my_op", "sigmoid", "lltm")]
     modules = {name: importlib.import_module(name) for name in ("my_op", "sigmoid", "lltm")}
-    table, agreed = _checks(folder, modules)
+    with progress(console) as report:
+        table, agreed = _checks(folder, modules, report)
     console.print(table)
-    timings = _timings(modules["lltm"], rounds)
+    timings = _timings(modules["lltm"], rounds)  # with no bar: drawing it takes time, too
     console.print(_times(timings))
-    plot(timings, output)
-    console.print(f"plot: {output.absolute()}", soft_wrap=True)
+    if picture:
+        plot(timings, picture)
+        console.print(f"plot: {picture.absolute()}", soft_wrap=True)
     if not agreed:
         raise opwright.OpwrightError("a check failed: see NO in the table of operators")
+    console.print(_next(), soft_wrap=True, markup=False, highlight=False)
+
+
+@contextlib.contextmanager
+def _built_ahead(folder: Path) -> Iterator[None]:
+    """Compile what the checks will call in the background: the runtime's compiler takes one core only."""
+    jobs = [
+        job
+        for source in collect([next(folder.glob(f"*/{name}.cpp")) for name in EXAMPLES], Options())
+        for job in jobs_of(source, all_devices=False)
+        if {*job.types.values()} <= {DType.F64}
+    ]
+    with ThreadPoolExecutor(1) as pool:
+        built = pool.submit(lambda: [job.build() for job in jobs])
+        try:
+            yield
+        except BaseException:
+            stop_all()
+            raise
+    built.result()
+
+
+def _picture(output: Path | None) -> Path | None:
+    """Return where the plot goes; None if none was asked for and matplotlib is missing.
+
+    Raises:
+        ModuleNotFoundError: a plot was asked for, and matplotlib is missing.
+    """
+    if find_spec("matplotlib"):
+        return output or Path("opwright-demo.png")
+    if output:
+        raise ModuleNotFoundError("the plot needs matplotlib\n  likely fix: pip install opwright[bench]")
+    return None
+
+
+def _next() -> str:
+    """Return what to do after the demo, with the command as it can be typed here."""
+    beside = Path(sys.executable).with_name("opwright")
+    found = shutil.which("opwright")
+    typed = "opwright" if found and Path(found) == beside else os.path.relpath(beside)
+    return (
+        f"next:  {typed} new my-op    a project of your own: kernel, tests, benchmark, wheel\n"
+        "       docs/tutorial/index.md: from an operator in Python to a published package"
+    )
 
 
 def examples() -> Path:
-    """The folder with the examples: in the package, or in the repository around it.
+    """Return the folder of the examples, in the package or in the repository.
 
     Raises:
-        UnsupportedError: neither is there.
+        UnsupportedError: neither exists.
     """
     package = Path(opwright.__file__).parent
     for folder in (package / "_examples", package.parent.parent / "examples"):
@@ -69,24 +126,25 @@ def examples() -> Path:
     )
 
 
-def _checks(folder: Path, modules: dict[str, ModuleType]) -> tuple[Table, bool]:
-    """Compile each source as if for the first time, and check what came out: the table, and whether all was right."""
+def _checks(folder: Path, modules: dict[str, ModuleType], report: Progress) -> tuple[Table, bool]:
+    """Compile and check each example; return the table, and whether all checks passed."""
     agreed = True
-    table = Table("operator", "source to first result", "agrees with PyTorch", "gradcheck", "gradgradcheck", "opcheck")
-    for name in EXAMPLES:
+    table = Table("operator", "first call", "as PyTorch", "gradcheck", "gradgradcheck", "opcheck")
+    for done, name in enumerate(EXAMPLES):
+        report(f"building and checking {name}", done, len(EXAMPLES))
         source = next(folder.glob(f"*/{name}.cpp"))
         with tempfile.TemporaryDirectory() as scratch:
             took = _fresh(source, name, Path(scratch))
         passes = _passes(name, modules)
         agreed = agreed and all(passes)
-        table.add_row(name, duration(took), *("yes" if passed else "NO" for passed in passes))
+        table.add_row(name, format_seconds(took), *("yes" if passed else "NO" for passed in passes))
     return table, agreed
 
 
 def _fresh(source: Path, name: str, scratch: Path) -> float:
-    """Seconds from a source that nobody has compiled to the operator's first result."""
+    """Return the seconds from an uncached source to the operator's first result."""
     copy = scratch / f"{name}_{time.time_ns()}.cpp"
-    text = source.read_text() + f"\n// {copy.stem}\n"  # a text that is in no cache
+    text = source.read_text() + f"\n// {copy.stem}\n"  # a source that no cache contains
     copy.write_text(text)
     inputs = _inputs(name, float64=False)
     started = time.perf_counter()
@@ -110,7 +168,7 @@ def _passes(name: str, modules: dict[str, ModuleType]) -> list[bool]:
 
 
 def _operator(name: str, modules: dict[str, ModuleType]) -> tuple[Any, Callable[..., Any]]:
-    """The operator, and the same in PyTorch."""
+    """Return the operator, and the equivalent PyTorch function."""
     import torch
 
     lltm = modules["lltm"]
@@ -141,10 +199,10 @@ def _inputs(name: str, *, float64: bool) -> tuple[torch.Tensor, ...]:
 
 
 def _timings(lltm: ModuleType, rounds: int) -> dict[str, dict[str, Timing]]:
-    """LLTM's forward, and forward with backward, for each of its forms."""
+    """Time LLTM's forward, and forward with backward, for each of its forms."""
     import torch
 
-    torch.set_num_threads(1)  # two would wait for each other wherever another process runs
+    torch.set_num_threads(1)  # two threads would wait for each other whenever another process runs
     x = torch.randn(16, 32, requires_grad=True)
     state = (torch.randn(16, 128, requires_grad=True), torch.randn(16, 128, requires_grad=True))
     forms = {
@@ -170,20 +228,18 @@ def _timings(lltm: ModuleType, rounds: int) -> dict[str, dict[str, Timing]]:
 
 
 def _times(timings: dict[str, dict[str, Timing]]) -> Table:
-    title = "LLTM, batch 16, input 32, state 128, one thread: median, and times as fast as Python"
-    table = Table("", *timings, title=title, title_justify="left")
+    title = "LLTM, batch 16, input 32, state 128, one thread: median, times Python's speed"
+    table = Table("", *timings, title=title, title_justify="left", min_width=len(title))
     for name in timings["forward"]:
         cells = [(rows[name].median, rows["pure Python"].median / rows[name].median) for rows in timings.values()]
-        table.add_row(name, *(f"{duration(median)}  {ratio:.2f}x" for median, ratio in cells))
+        table.add_row(name, *(f"{format_seconds(median)}  {ratio:.2f}x" for median, ratio in cells))
     return table
 
 
 def plot(timings: dict[str, dict[str, Timing]], path: Path) -> None:
-    """Bars of the medians, with the middle half of the samples, as a PNG."""
-    try:
-        import matplotlib as mpl
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("the plot needs matplotlib; install it with `pip install opwright[bench]`") from error
+    """Draw bars of the medians, with the interquartile range of the samples, as a PNG."""
+    import matplotlib as mpl
+
     mpl.use("agg")
     import matplotlib.pyplot as plt
 

@@ -1,4 +1,4 @@
-"""``opwright doctor``: what this machine has for building and running operators, what is wrong, and what to type."""
+"""``opwright doctor``: shows the tools for building and running operators, problems, and commands that fix them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from opwright.cli.findings import show
+from opwright.cli.console import show
 from opwright.doctor import SECTIONS, examine
 
 

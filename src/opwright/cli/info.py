@@ -1,8 +1,9 @@
-"""``opwright info``: what a file's signatures say of its operators."""
+"""``opwright info``: shows the facts in a file's signatures, and whether its loops are vectorised."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -12,17 +13,62 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from opwright.cli.asking import WIDTH, console_beside
-from opwright.cli.loops import vectorized
+from opwright.cli.console import WIDTH, console_beside
 from opwright.codegen import KernelSource
 from opwright.codegen.collect import collect
-from opwright.codegen.devices import providers
-from opwright.signature import Signature, schema
-from opwright.signature.derive import Derived, jvp_name, obstacle
-from opwright.signature.wiring import BACKWARD, Derivative, chains, derivative, overload_name, suggestion
-from opwright.sources import Kernel, match
-from opwright.sources.model import Language
-from opwright.toolchain import Options
+from opwright.codegen.pointwise import LOOPS, loop_line
+from opwright.codegen.source import compiled_ahead, providers
+from opwright.errors import OpwrightError
+from opwright.languages import Language
+from opwright.signature import DType, Signature, schema
+from opwright.signature.derivatives import Derived, chains, jvp_name, obstacle, overload_name
+from opwright.signature.wiring import BACKWARD, Derivative, derivative, suggestion
+from opwright.sources import Kernel
+from opwright.sources.matching import match
+from opwright.toolchain import Options, Unit
+from opwright.toolchain.build.limits import jobs
+from opwright.toolchain.build.vectorization import loop_remark
+
+
+def vectorized(source: KernelSource) -> Mapping[str, str]:
+    """Return by name whether the float32 loops of pointwise operators and their first derivatives are vectorised.
+
+    Compiles the loops in parallel; the text for a loop that doesn't compile here reports that.
+    """
+    loops = list(_loops(source))
+    with ThreadPoolExecutor(jobs()) as pool:
+        texts = pool.map(lambda loop: _loop_text(loop[2], source.options), loops)
+    return {name: f"{text} ({_types(types)})" for (name, types, _), text in zip(loops, texts, strict=True)}
+
+
+def _loops(source: KernelSource) -> Iterator[tuple[str, dict[str, DType], Unit]]:
+    for kernel in source.source.kernels:
+        signature = source.signatures[kernel.signature.name]
+        if signature.pointwise:
+            types = _float32(signature)
+            yield signature.name, types, source.kernel_unit(signature.name, types)
+    for name, derived in source.derivatives().items():
+        if (wanted := compiled_ahead(derived)) is not None:
+            types = _float32(derived.signature)
+            yield name, types, source.derived_unit(name, types, wanted)
+
+
+def _float32(signature: Signature) -> dict[str, DType]:
+    """Return the element types to compile for: float32 where it is allowed."""
+    instances = signature.instances()
+    return max(instances, key=lambda types: sum(dtype is DType.F32 for dtype in types.values()))
+
+
+def _loop_text(unit: Unit, options: Options) -> str:
+    try:
+        vectorized, why = loop_remark(unit, options, LOOPS, loop_line(0))
+    except OpwrightError as error:
+        return f"not known: {str(error).splitlines()[0]}"
+    return "yes" if vectorized else f"no: {why or 'the compiler gives no reason'}"
+
+
+def _types(types: Mapping[str, DType]) -> str:
+    return ", ".join(dtype.torch_name for dtype in types.values()) or "as written"
 
 
 @click.command("info")
@@ -40,7 +86,7 @@ def command(files: tuple[Path, ...], ops: tuple[str, ...]) -> None:
     for kernel in kernels:
         match(kernel)
     devices = {name: ", ".join(sorted(each.devices)) for name, each in providers(sources).items()}
-    shown: dict[str, Language] = {}  # an operator with a kernel for each device is in two files, of which one is CUDA's
+    shown: dict[str, Language] = {}  # an operator with kernels for both devices is in two files, one of them CUDA
     for source in sources:
         twins = {name for name, language in shown.items() if "cuda" in (language, source.source.language)}
         _show_all(console, source, kernels, {name: d for name, d in devices.items() if name not in twins})
@@ -48,11 +94,11 @@ def command(files: tuple[Path, ...], ops: tuple[str, ...]) -> None:
 
 
 def _show_all(console: Console, source: KernelSource, others: Sequence[Kernel], devices: Mapping[str, str]) -> None:
-    """The operators whose forward is in `source`; `others`: kernels of all files; `devices`: of each to be shown."""
+    """Show the operators whose forward is in `source`; `others`: kernels of all files; `devices`: by operator."""
     own, loops = source.source.kernels, vectorized(source)
     names = [kernel.signature.name for kernel in own if kernel.signature.name in devices]
     for chain in chains(source.signatures.values()):
-        if chain[0].name not in names:  # another file's; or a forward mode, which its operator's own lines name
+        if chain[0].name not in names:  # in another file, or a forward mode, which is shown with its operator
             continue
         for signature, facts in zip(chain, describe(chain, source.signatures, source.derived), strict=True):
             facts["devices"] = devices[signature.name]
@@ -70,23 +116,23 @@ def _place(kernels: Sequence[Kernel], derived: Mapping[str, Derived], signature:
 def describe(
     chain: Sequence[Signature], known: Container[str] = (), derived: Container[str] = ()
 ) -> list[dict[str, str]]:
-    """Of each operator of a chain, what the signatures say.
+    """Return the facts in the signatures of a chain's operators.
 
     Args:
         chain: an operator, its backward, and so on.
-        known: the names of all operators that there are, forward modes too.
-        derived: the names of those that are derived.
+        known: the names of all operators, including forward modes.
+        derived: the names of the derived operators.
     """
     steps = [derivative(forward, backward) for forward, backward in pairwise(chain)]
     modes = {signature.name for signature in chain if jvp_name(signature.name) in known}
     overload = overload_name(chain, modes)
-    found = [_facts(s, overload, of, own) for s, of, own in zip(chain, [None, *steps], [*steps, None], strict=True)]
-    for signature, facts in zip(chain, found, strict=True):
+    described = [_facts(s, overload, of, own) for s, of, own in zip(chain, [None, *steps], [*steps, None], strict=True)]
+    for signature, facts in zip(chain, described, strict=True):
         if signature.name + BACKWARD in derived:
             facts["gradient"] = "derived"
         if signature.broadcasts:
             facts["forward mode"] = "derived" if signature.name in modes else "none"
-    return found
+    return described
 
 
 def _facts(signature: Signature, overload: str, of: Derivative | None, own: Derivative | None) -> dict[str, str]:
@@ -112,12 +158,12 @@ def _kind(signature: Signature) -> str:
 
 
 def _not_differentiable(signature: Signature) -> str:
-    written, why = suggestion(signature), obstacle(signature) if signature.pointwise else ""
-    return "".join(["no", why and f": {why}", written and f"; a backward would be\n{written}"])
+    backward, why = suggestion(signature), obstacle(signature) if signature.pointwise else ""
+    return "".join(["no", why and f": {why}", backward and f"; a backward would be\n{backward}"])
 
 
 def _schemas(signature: Signature, overload: str, of: Derivative | None) -> dict[str, str]:
-    """As they are registered: the operator's and, where there are residuals, that of the form that returns them."""
+    """Return the schemas of the operator and, if it has residuals, of the variant that returns them."""
     form = partial(
         schema,
         signature,

@@ -1,4 +1,4 @@
-"""``opwright migrate``: what an old extension uses that PyTorch has no more, and rewriting it."""
+"""``opwright migrate``: finds uses of removed PyTorch features in old extensions, and rewrites them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from opwright.errors import SourceError
-from opwright.migrate import Examined, Finding, chosen, examine, first_generation, write
+from opwright.migrate import Examined, Finding, examine, first_generation, source_files, write_file
 
 _LEFT, _FAILED = 1, 2
 
@@ -29,11 +29,11 @@ def command(paths: tuple[Path, ...], rewrite: bool, diff: bool, as_json: bool) -
 
     The status is 0 when nothing is left to do, 1 when something is, 2 when a file could not be read or written.
     """
-    examined, errors = _all_examined(paths)
+    examined, errors = _examine_all(paths)
     if rewrite:
-        errors += [error for file in examined if (error := _written(file))]
+        errors += [error for file in examined if (error := _write(file))]
     if as_json:
-        click.echo(json.dumps(_described(examined, errors, rewritten=rewrite), indent=2))
+        click.echo(json.dumps(_to_json(examined, errors, rewritten=rewrite), indent=2))
     else:
         _show(examined, rewritten=rewrite, diff=diff)
     for error in errors:
@@ -41,13 +41,13 @@ def command(paths: tuple[Path, ...], rewrite: bool, diff: bool, as_json: bool) -
     raise click.exceptions.Exit(_status(examined, errors, rewritten=rewrite))
 
 
-def _all_examined(paths: Sequence[Path]) -> tuple[list[Examined], list[str]]:
-    """Every file, once each; and what can't be read."""
+def _examine_all(paths: Sequence[Path]) -> tuple[list[Examined], list[str]]:
+    """Examine every file once; return the results, and errors for unreadable files."""
     examined, errors, seen = [], [], set()
     for path in paths:
         try:
-            files = list(chosen(path))
-            older = first_generation(files if path.is_dir() else chosen(path.parent))
+            files = list(source_files(path))
+            older = first_generation(files if path.is_dir() else source_files(path.parent))
         except OSError as error:
             errors.append(f"{error.filename}: can't be read: {error.strerror}")
             continue
@@ -63,12 +63,12 @@ def _all_examined(paths: Sequence[Path]) -> tuple[list[Examined], list[str]]:
     return examined, errors
 
 
-def _written(file: Examined) -> str:
-    """Write a file that changes; what went wrong, if something did."""
+def _write(file: Examined) -> str:
+    """Write a changed file; return the error message, or an empty string."""
     if file.after == file.before:
         return ""
     try:
-        write(file.path, file.before, file.after)
+        write_file(file.path, file.before, file.after)
     except OSError as error:
         return f"{file.path}: can't be written: {error.strerror or error}"
     return ""
@@ -77,21 +77,21 @@ def _written(file: Examined) -> str:
 def _show(examined: Sequence[Examined], *, rewritten: bool, diff: bool) -> None:
     for file in examined:
         for finding in file.findings:
-            click.echo(f"{file.path}:{finding.line}: {_said(finding, rewritten=rewritten)}")
+            click.echo(f"{file.path}:{finding.line}: {_describe_finding(finding, rewritten=rewritten)}")
     if diff:
         for file in examined:
-            click.echo("".join(_difference(file)).encode("utf-8", "surrogateescape"), nl=False)
+            click.echo("".join(_diff(file)).encode("utf-8", "surrogateescape"), nl=False)
     click.echo(_summary(examined, rewritten=rewritten))
 
 
-def _said(finding: Finding, *, rewritten: bool) -> str:
+def _describe_finding(finding: Finding, *, rewritten: bool) -> str:
     done = "by hand" if finding.by_hand else "rewritten" if rewritten else "--write does it"
     note = f" ({finding.note})" if finding.note else ""
     return f"{finding.name}: {finding.status}; today {finding.today} [{done}]{note}"
 
 
-def _difference(file: Examined) -> Iterator[str]:
-    """A patch, with line endings and bytes as they are; a last line without one is told apart, as diff does it."""
+def _diff(file: Examined) -> Iterator[str]:
+    """Yield a patch with unchanged line endings and bytes; marks a missing newline at the end, as diff does."""
     sides = [text.decode("utf-8", "surrogateescape").split("\n") for text in (file.before, file.after)]
     lines = [[*(f"{line}\n" for line in side[:-1]), *side[-1:]] for side in sides]
     old, new = ([line for line in side if line] for side in lines)
@@ -102,21 +102,21 @@ def _difference(file: Examined) -> Iterator[str]:
 def _summary(examined: Sequence[Examined], *, rewritten: bool) -> str:
     findings = [finding for file in examined for finding in file.findings]
     if not findings:
-        return f"nothing found in {_counted(len(examined), 'file')}"
+        return f"nothing found in {_count(len(examined), 'file')}"
     left = sum(finding.by_hand for finding in findings)
     files = sum(bool(file.findings) for file in examined)
     verb = "rewritten" if rewritten else "that --write rewrites"
     return (
-        f"{_counted(len(findings), 'use')} in {_counted(files, 'file')}: {len(findings) - left} {verb}, "
+        f"{_count(len(findings), 'use')} in {_count(files, 'file')}: {len(findings) - left} {verb}, "
         f"{left} to be done by hand"
     )
 
 
-def _counted(count: int, word: str) -> str:
+def _count(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def _described(examined: Sequence[Examined], errors: Sequence[str], *, rewritten: bool) -> dict[str, object]:
+def _to_json(examined: Sequence[Examined], errors: Sequence[str], *, rewritten: bool) -> dict[str, object]:
     return {
         "files": [
             {

@@ -1,4 +1,4 @@
-"""``opwright new``: a complete project around one operator."""
+"""``opwright new``: creates a complete project around one operator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opwright.scaffold import KINDS, new
 
 
 def _kinds(function: Callable[..., None]) -> Callable[..., None]:
-    """An option for each kind."""
+    """Add one option per kind."""
     for kind, facts in reversed(KINDS.items()):
         function = click.option(f"--{kind}", is_flag=True, help=facts.help)(function)
     return function

@@ -1,4 +1,4 @@
-"""``opwright run``: a script, a module or any program, in a process where PyTorch has its C FFI again."""
+"""``opwright run``: runs a script, module or program in a process in which PyTorch has its C FFI again."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from opwright.errors import OpwrightError
-from opwright.legacy.idioms.script import needed
-from opwright.legacy.shims import environment
+from opwright.legacy.run.environment import environment
+from opwright.legacy.run.script import needs_async_name
 
 _PYTHON_SUFFIXES = (".py", ".pyc", ".pyz", ".zip", ".whl")
 _SHELL = ["/bin/sh"]
@@ -40,20 +40,20 @@ def command(command: tuple[str, ...]) -> None:
     architectures that it no longer knows for the oldest that it does.
     """  # noqa: D301 - click looks for the character itself
     os.environ.update(environment())
-    words = program(command)
+    arguments = program(command)
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execvp(words[0], words)  # noqa: S606 - no shell stands in between
+        os.execvp(arguments[0], arguments)  # noqa: S606 - no shell is involved
     except OSError as error:
         raise OpwrightError(
-            f"{words[0]} can't be run: {error.strerror or error}\n  likely fix: name a Python script, -m and a module, "
-            f"or a program on the PATH"
+            f"{arguments[0]} can't be run: {error.strerror or error}\n"
+            "  likely fix: name a Python script, -m and a module, or a program on the PATH"
         ) from error
 
 
 def program(command: tuple[str, ...]) -> list[str]:
-    """The words to execute for what follows ``opwright run``: Python's, unless a program is what is meant."""
+    """Return the command to execute for the arguments of ``opwright run``: Python's, unless they name a program."""
     first, *rest = command
     python = [sys.executable, *command]
     if first.startswith("-") or os.path.isdir(first):
@@ -61,16 +61,16 @@ def program(command: tuple[str, ...]) -> list[str]:
     if os.path.isfile(first):
         interpreter = _interpreter(first)
         if interpreter is None:
-            return [sys.executable, "-m", "opwright.legacy.idioms.script", *command] if needed(first) else python
+            return [sys.executable, "-m", "opwright.legacy.run.script", *command] if needs_async_name(first) else python
         path = first if os.path.dirname(first) else os.path.join(os.curdir, first)
-        # A script without `#!` is for the shell to run: the kernel takes none, whatever the file's mode.
-        alone = os.access(first, os.X_OK) and interpreter != _SHELL
-        return [path, *rest] if alone else [*interpreter, path, *rest]
+        # A script without `#!` must be run by the shell: the kernel rejects it, whatever the file's mode.
+        is_program = os.access(first, os.X_OK) and interpreter != _SHELL
+        return [path, *rest] if is_program else [*interpreter, path, *rest]
     return [*command] if shutil.which(first) else python
 
 
 def _interpreter(path: str) -> list[str] | None:
-    """What runs the file, if that isn't Python."""
+    """Return the interpreter of a file, if that isn't Python."""
     if path.endswith(_PYTHON_SUFFIXES):
         return None
     with open(path, "rb") as file:

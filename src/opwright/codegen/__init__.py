@@ -1,9 +1,8 @@
-"""From signatures and what is known of a source to the C++ that exports the kernel table, and to its libraries."""
+"""Generation of C++: kernel libraries from sources and their signatures, for the CPU and for CUDA."""
 
 from __future__ import annotations
 
-from opwright.codegen.instance import Instance, instance_name
-from opwright.codegen.library import library_text
-from opwright.codegen.source import DerivedSource, KernelSource
+from opwright.codegen.library import Instance, instance_name, library_text
+from opwright.codegen.source import KernelSource
 
-__all__ = ["DerivedSource", "Instance", "KernelSource", "instance_name", "library_text"]
+__all__ = ["Instance", "KernelSource", "instance_name", "library_text"]

@@ -1,6 +1,6 @@
-"""What makes a kernel library of CUDA text: nvcc, NVRTC, or emulation on the CPU.
+"""The interface of back ends, which build kernel libraries from CUDA source: nvcc, NVRTC, or emulation on the CPU.
 
-This part knows only what a back end is. Those that there are add themselves from above (`opwright.cuda`).
+The back ends themselves are in `opwright.cuda`, which depends on this package; they are passed in as arguments.
 """
 
 from __future__ import annotations
@@ -11,26 +11,29 @@ from pathlib import Path
 from typing import Protocol
 
 from opwright.errors import ToolchainError
+from opwright.sources import Kernel
 from opwright.toolchain import Options
 
 
 @dataclass(frozen=True)
 class CudaText:
-    """What a back end builds: one text, host and device code together.
+    """The input of a back end: CUDA C++ source with host and device code.
 
     Attributes:
         name: the library's name, the source's stem.
-        text: all of it, CUDA C++: ``opwright.h``, the author's text with its ``#line``, entries and table.
-        source: the author's file, for messages; what it includes with quotes is found beside it.
+        text: the complete source: ``opwright.h``, the author's source with its ``#line``, entries and table.
+        source: the author's file, for messages; its quoted includes are searched for beside it.
+        kernels: the kernels in it, for messages.
     """
 
     name: str
     text: str
     source: Path
+    kernels: tuple[Kernel, ...] = ()
 
 
 class Backend(Protocol):
-    """Hashable; equal back ends build equal libraries."""
+    """A back end. Back ends are hashable, and equal ones build equal libraries."""
 
     @property
     def name(self) -> str:
@@ -38,41 +41,33 @@ class Backend(Protocol):
 
     @property
     def device(self) -> str:
-        """Whose tensors its kernels take, as tables say it: ``"cuda"``; ``"cpu"`` for emulation."""
+        """The device of its kernels' tensors, as in tables: ``"cuda"``; ``"cpu"`` for emulation."""
 
     @property
     def suffix(self) -> str:
-        """What is added to the namespace of its operators: ``""``, ``"_emulated"``, ``"_emulated_checked"``."""
+        """The suffix of its operators' namespace: ``""``, ``"_emulated"``, ``"_emulated_checked"``."""
 
     def missing(self) -> str:
-        """Why it can't be used here, and what helps; nothing where it can."""
+        """Return why the back end can't be used on this machine, and a fix; an empty string if it can be used."""
 
     def build(self, text: CudaText, options: Options, *, rebuild: bool = False) -> Path:
-        """The library of `text`: from the cache, or built; `rebuild`: built in any case, under a new name.
+        """Return the library of `text`, from the cache or newly built.
+
+        `rebuild`: build it even if it is in the cache, under a new name.
 
         Raises:
-            CompileError: the text was refused.
-            ToolchainError: something that it needs is missing.
+            CompileError: the compiler reported errors.
+            ToolchainError: a tool that the back end needs is missing.
         """
 
 
-finders: list[Callable[[str | None], Backend]] = []
-"""Who finds a back end by its name, or the best one there is. What lies above adds itself here."""
+FindBackend = Callable[[], Backend]
 
 
-def find_backend(asked: str | Backend | None = None) -> Backend:
-    """The back end that is asked for by name; one as it is; or, for None, the best one that can be used here.
+def no_backend() -> Backend:
+    """Raise ToolchainError; used as `find_backend` of sources that were read without a back end.
 
     Raises:
-        ToolchainError: there is none of that name, or it can't be used; for None: there is none.
-        TypeError: `asked` is something else.
+        ToolchainError: always.
     """
-    if asked is not None and not isinstance(asked, str):
-        if isinstance(asked, type) or not all(hasattr(asked, name) for name in ("name", "device", "suffix", "build")):
-            raise TypeError(
-                f"backend={asked!r}, expected 'nvcc', 'nvrtc', 'emulate' or a back end, as opwright.emulate(check=True)"
-            )
-        return asked
-    if not finders:
-        raise ToolchainError("CUDA sources are built by opwright.cuda, which isn't imported: import opwright.cuda")
-    return finders[0](asked)
+    raise ToolchainError("CUDA sources are built by opwright.cuda: load them with opwright.load")

@@ -1,4 +1,4 @@
-"""From what ``load`` is given to the sources that it stands for."""
+"""Conversion of the arguments of ``load`` to sources."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from opwright.codegen.backends import Backend
+from opwright.codegen.backends import Backend, FindBackend, no_backend
 from opwright.codegen.source import KernelSource, read_text, relate
 from opwright.errors import SourceError
-from opwright.sources import Given
-from opwright.sources.given import Ops, read_ops
+from opwright.sources import ExternalSignature
+from opwright.sources.ops import Ops, read_ops
 from opwright.sources.prototypes import Declarations
 from opwright.sources.scan import language_of
 from opwright.toolchain import Options, cache_root, include_line
-from opwright.toolchain.cache import private_folder, unwritable, write_atomically
-from opwright.toolchain.plan import file_name
+from opwright.toolchain.build.plan import file_name
+from opwright.toolchain.cache.folder import private_folder, unwritable, write_atomically
 
 Header = str | os.PathLike[str]
 
@@ -26,49 +26,51 @@ def collect(
     ops: Ops | None = None,
     texts: Mapping[Path, str] | None = None,
     backend: Backend | None = None,
+    find_backend: FindBackend = no_backend,
 ) -> list[KernelSource]:
-    """The sources, each with those of the signatures in `ops` whose functions it declares.
+    """Return the sources, each with the signatures in `ops` whose functions it declares.
 
     Args:
         paths: the files.
-        options: how they are compiled.
-        ops: signatures for functions that bear no mark.
-        texts: the text of each file that isn't to be read.
-        backend: what builds CUDA kernels; None: the best that there is when they are needed.
+        options: the compiler's options.
+        ops: signatures for functions without an ``OPWRIGHT`` mark.
+        texts: contents, by path, of files that shouldn't be read.
+        backend: the back end that builds CUDA kernels; None: call `find_backend` when they are needed.
+        find_backend: returns the best available back end.
 
     Raises:
         SourceError: a file can't be read, or has no kernels; a function isn't found.
         SignatureError: a signature can't be read.
     """
-    known = {path: texts[path] if texts and path in texts else read_text(path) for path in paths}
-    homes: dict[Path, list[Given]] = {path: [] for path in paths}
-    asked = read_ops(ops) if ops is not None else ()
-    declared = {path: Declarations(known[path], language_of(path)) for path in paths if asked and len(paths) > 1}
-    for given in asked:
+    contents = {path: texts[path] if texts and path in texts else read_text(path) for path in paths}
+    homes: dict[Path, list[ExternalSignature]] = {path: [] for path in paths}
+    given_ops = read_ops(ops) if ops is not None else ()
+    declared = {path: Declarations(contents[path], language_of(path)) for path in paths if given_ops and len(paths) > 1}
+    for given in given_ops:
         homes[_home(given, declared) if declared else paths[0]].append(given)
-    sources = [KernelSource(path, options, known[path], tuple(homes[path]), backend) for path in paths]
+    sources = [KernelSource(path, options, contents[path], tuple(homes[path]), backend, find_backend) for path in paths]
     names = [(k.signature.name, k.language == "cuda") for source in sources for k in source.source.kernels]
-    if len(set(names)) == len(names):  # else they are several files' worth of operators, each by itself
+    if len(set(names)) == len(names):  # otherwise each file is a set of operators by itself
         relate(sources)
     return sources
 
 
-def _home(given: Given, declared: Mapping[Path, Declarations]) -> Path:
-    """The source that defines the function or, if none does, declares it or, if none does, the last one."""
+def _home(given: ExternalSignature, declared: Mapping[Path, Declarations]) -> Path:
+    """Return the source that defines the function; otherwise one that declares it; otherwise the last source."""
     paths = list(declared)
-    found = {path: declarations.find(given.function)[0] for path, declarations in declared.items()}
-    defining = [path for path, functions in found.items() if any(function.defined for function in functions)]
+    declaring = {path: declarations.find(given.function)[0] for path, declarations in declared.items()}
+    defining = [path for path, functions in declaring.items() if any(function.defined for function in functions)]
     if len(defining) > 1:
         raise SourceError(
             f"{given.signature.name}: {given.function} is defined in {' and in '.join(map(str, defining))}\n"
             f"  signature:  {given.signature}  (given in ops)\n"
             "  likely fix: rename one of them"
         )
-    return next(iter(defining or [path for path in paths if found[path]] or paths[::-1]))
+    return next(iter(defining or [path for path in paths if declaring[path]] or paths[::-1]))
 
 
 def written(name: str, suffix: str, text: str) -> Path:
-    """Where the text of a source without a file lies: there messages and debuggers find it.
+    """Write a source that was passed as a string to a file, for messages and debuggers, and return its path.
 
     Raises:
         ToolchainError: the cache can't be written to.
@@ -87,7 +89,7 @@ def written(name: str, suffix: str, text: str) -> Path:
 def with_headers(
     namespace: str | None, paths: Sequence[Path], headers: Sequence[Header], libraries: Sequence[str], ops: Ops | None
 ) -> tuple[str, dict[Path, str]]:
-    """What the operators' namespace is called after, and a source that includes `headers`, if there are any.
+    """Return the name of the operators' namespace and, if there are `headers`, a source that includes them.
 
     Raises:
         TypeError: `headers` is a string.

@@ -1,18 +1,19 @@
-"""Writes the C++ of one kernel library: the user's file, an entry for each kernel instance, and the table."""
+"""Kernel libraries: their instances, and their generated C++ (the user's source, an entry per instance, the table)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from string import Template
 
-from opwright.codegen import by_name
-from opwright.codegen.instance import Instance
-from opwright.codegen.launch import launcher
-from opwright.codegen.pointwise import Loop
-from opwright.codegen.pointwise_cuda import CudaLoop
-from opwright.signature import Signature
-from opwright.sources import Argument, Kernel, match, template_variables
+from opwright.codegen import calls
+from opwright.codegen.calls import launcher
+from opwright.codegen.pointwise import CudaLoop, Loop
+from opwright.signature import DType, Signature
+from opwright.signature.derivatives import Derived
+from opwright.sources import Argument, Kernel, template_variables
+from opwright.sources.matching import match
 
 _LIBRARY = Template("""\
 // Written by Opwright for $source
@@ -38,7 +39,7 @@ _ENTRY = Template("""\
 // $signature
 int32_t opwright_generated_entry_$index(const opw_call *call) {
   return opwright::detail::guarded(call, [](const opwright::detail::Arguments &a) {
-    $statement
+    $provided$statement
   });
 }
 """)
@@ -56,18 +57,52 @@ static const unsigned char ranks[] = {$ranks};
 _ROW = Template('  {"$name", "$instance", "$device", &opwright_generated_entry_$index, $strided},')
 
 
+@dataclass(frozen=True)
+class Instance:
+    """A kernel for certain element types.
+
+    Attributes:
+        kernel: the author's function.
+        types: the element type of each type variable.
+        signature: the operator's signature, which can differ from the kernel's: with old values, or a derivative's.
+        derived: the derivative of the function that it computes, if any.
+        wanted: bit mask of the results that it computes, for a derivative; 0: all.
+        dual: whether the pointwise function has derived derivatives.
+        cuda: whether it is part of a CUDA source.
+    """
+
+    kernel: Kernel
+    types: Mapping[str, DType]
+    signature: Signature
+    derived: Derived | None = None
+    wanted: int = 0
+    dual: bool = False
+    cuda: bool = False
+
+    @property
+    def name(self) -> str:
+        """The instance's name in the table."""
+        return instance_name(self.types, self.wanted)
+
+
+def instance_name(types: Mapping[str, DType], wanted: int = 0) -> str:
+    """Return an instance's name in the table: ``T=f32,U=i64``; with a bit mask if it computes some results."""
+    names = [f"{variable}={dtype.value}" for variable, dtype in types.items()]
+    return ",".join(names + [f"wanted={wanted:x}"] * (wanted != 0))
+
+
 def library_text(source: str, user: str, instances: Sequence[Instance], device: str = "cpu") -> str:
-    """The C++ text of a library.
+    """Return the C++ source of a library.
 
     Args:
-        source: the user's file, for the heading.
-        user: its text, or nothing for C, which is compiled beside it.
+        source: the path of the user's file, for the heading.
+        user: the file's content; empty for C, which is compiled separately.
         instances: the kernels to export.
-        device: whose tensors they take, as the table says it.
+        device: the device of their tensors, for the table.
     """
     matched = [match(instance.kernel) for instance in instances]
-    honest = by_name.HONEST if any(instance.kernel.by_name for instance in instances) else ""
-    declared = [by_name.prototype(i.kernel) for i in instances if i.kernel.language == "c"]
+    honest = calls.HONEST if any(instance.kernel.by_name for instance in instances) else ""
+    declared = [calls.prototype(i.kernel) for i in instances if i.kernel.language == "c"]
     entries = [_entry(*pair, index) for index, pair in enumerate(zip(instances, matched, strict=True))]
     rows = [_row(*pair, index, device) for index, pair in enumerate(zip(instances, matched, strict=True))]
     headers = dict.fromkeys(header for instance in instances for header in _headers(instance))
@@ -84,18 +119,34 @@ def library_text(source: str, user: str, instances: Sequence[Instance], device: 
 
 
 def _entry(instance: Instance, arguments: Iterable[Argument], index: int) -> str:
-    before, statement = _statement(instance, tuple(arguments), index)
+    arguments = tuple(arguments)
+    before, statement = _statement(instance, arguments, index)
     if instance.cuda:
         statement = _in_cuda(instance, statement)
+    untested = _bits(instance.kernel, untested_results(instance.kernel, arguments))
     return before + _ENTRY.substitute(
         signature=str(instance.signature) + (f" with {instance.name}" if instance.types else ""),
         index=index,
+        provided=f"opwright::detail::provide(a.call, {hex(untested)});\n    " if untested else "",
         statement=statement,
     )
 
 
+def untested_results(kernel: Kernel, arguments: Iterable[Argument]) -> list[Argument]:
+    """Return the arguments for results that a call may not want, and that the function writes without a test."""
+    if kernel.signature.pointwise:
+        return []
+    names = {(role, t.name) for role in ("output", "residual") for t in kernel.signature.skippable}
+    tested = {"", *kernel.function.tested}
+    return [a for a in arguments if (a.role, a.name) in names and a.parameter.name not in tested]
+
+
+def _bits(kernel: Kernel, arguments: Iterable[Argument]) -> int:
+    return sum(1 << _tensor_index(kernel, argument) for argument in arguments)
+
+
 def _in_cuda(instance: Instance, statement: str) -> str:
-    """The statement, with what CUDA's has around it: the tensors' names, the call's stream, what launches came to."""
+    """Return the statement with the set-up of a CUDA call around it: tensor names, stream, check of launches."""
     kernel, signature = instance.kernel, instance.signature
     names = [f'"{tensor.name}"' for tensor in signature.tensors + signature.results]
     place = f"{_literal(kernel.path.name)}, {kernel.line}"
@@ -103,12 +154,12 @@ def _in_cuda(instance: Instance, statement: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """A C string."""
+    """Return a C string literal."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _headers(instance: Instance) -> Iterator[str]:
-    """What generated code of that kind needs beyond what every library has; before the author's text."""
+    """Yield the headers that an instance needs in addition to those of every library."""
     if instance.cuda:
         yield "launch.h"
     if instance.signature.pointwise:
@@ -120,10 +171,10 @@ def _headers(instance: Instance) -> Iterator[str]:
 
 
 def _statement(instance: Instance, arguments: Sequence[Argument], index: int) -> tuple[str, str]:
-    """What stands before the entry, and what the entry does with the call `a`."""
+    """Return the definitions to put before the entry, and the entry's statement, in which the call is named `a`."""
     kernel = instance.kernel
     if instance.signature.pointwise:
-        loop = (CudaLoop if instance.cuda else Loop)(**vars(instance), index=index)
+        loop = (CudaLoop if instance.cuda else Loop)(instance, index)
         return loop.definitions(), loop.statement(partial(_argument, kernel))
     before = ""
     if launch := kernel.signature.launch:
@@ -135,7 +186,7 @@ def _statement(instance: Instance, arguments: Sequence[Argument], index: int) ->
 
 
 def _over_leading(signature: Signature, statement: str) -> str:
-    """The statement for each place along the leading axes."""
+    """Return a loop over the leading axes that runs the statement."""
     ranks = ", ".join(str(len(tensor.dims)) for tensor in signature.tensors + signature.results)
     return _BATCHED.substitute(ranks=ranks, statement=statement)
 
@@ -144,13 +195,13 @@ def _direct(instance: Instance, arguments: Sequence[Argument]) -> str:
     kernel = instance.kernel
     if kernel.by_name:
         index, scalar = partial(_tensor_index, kernel), partial(_argument, kernel)
-        return by_name.statement(kernel, arguments, index, scalar)
-    words = ", ".join(_argument(kernel, argument) for argument in arguments)
-    return f"::{kernel.function.name}{_template_arguments(instance)}({words});"
+        return calls.statement(kernel, arguments, index, scalar)
+    values = ", ".join(_argument(kernel, argument) for argument in arguments)
+    return f"::{kernel.function.name}{_template_arguments(instance)}({values});"
 
 
 def _template_arguments(instance: Instance) -> str:
-    """``<float, int64_t>``, or nothing for a function that is no template."""
+    """Return ``<float, int64_t>``, or an empty string if the function isn't a template."""
     types = [instance.types[variable].ctype for variable in template_variables(instance.kernel)]
     return f"<{', '.join(types)}>" if types else ""
 
@@ -164,16 +215,15 @@ def _argument(kernel: Kernel, argument: Argument) -> str:
     if argument.role == "axis":
         return f'a.axis({signature.axes.index(argument.name)}, "{argument.name}")'
     if argument.role == "scalar":
-        index = next(i for i, s in enumerate(signature.scalars) if s.name == argument.name)
-        kind = "real" if signature.scalars[index].kind == "float" else "integer"
-        return f'a.{kind}({index}, "{argument.name}")'
+        kind = next(scalar.kind for scalar in signature.scalars if scalar.name == argument.name)
+        return f'a.{kind.reader}({signature.slot(argument.name)}, "{argument.name}")'
     if argument.parameter.view == "Resizable":
         return f'a.resizable({_tensor_index(kernel, argument)}, "{argument.name}")'
     return f"a.tensor({_tensor_index(kernel, argument)})"
 
 
 def _tensor_index(kernel: Kernel, argument: Argument) -> int:
-    """Inputs, then results: an input and a result of a second-order backward may share a name."""
+    """Return a tensor's index in the call, in which results follow inputs; an input and a result can share a name."""
     signature = kernel.signature
     first = 0 if argument.role == "input" else len(signature.tensors)
     among = signature.tensors if argument.role == "input" else signature.results
@@ -182,7 +232,7 @@ def _tensor_index(kernel: Kernel, argument: Argument) -> int:
 
 def _row(instance: Instance, arguments: Iterable[Argument], index: int, device: str) -> str:
     kernel, signature = instance.kernel, instance.signature
-    strided = sum(1 << _tensor_index(kernel, a) for a in arguments if a.parameter.view == "Strided")
+    strided = _bits(kernel, (a for a in arguments if a.parameter.view == "Strided"))
     if signature.pointwise:
         strided = (1 << len(signature.tensors + signature.results)) - 1
     return _ROW.substitute(

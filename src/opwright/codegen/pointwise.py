@@ -1,13 +1,276 @@
-"""Writes the loops of pointwise kernels for the CPU: one element's computation over blocks of elements."""
+"""Generated code of pointwise kernels: the computation of one element, on any device, and the loops around it.
+
+The computation of an element is the author's function or a derivative of it. For the CPU it is put in a loop over
+blocks of elements, for CUDA in a kernel whose threads process several elements at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from string import Template
+from typing import TYPE_CHECKING
 
-from opwright.codegen.element import Element, Scalar
+from opwright.signature import DType, Signature, TensorParam, TypeRef
+from opwright.signature.derivatives import active
+from opwright.signature.model import OLD
+from opwright.sources import Argument, template_variables
+from opwright.sources.matching import match
+from opwright.sources.matching.by_position import returns_result
 from opwright.toolchain import header_dir, line_directive
+
+if TYPE_CHECKING:
+    from opwright.codegen.library import Instance
+
+_CONTEXT = Template("""\
+struct opwright_context_$index {
+$members
+};
+""")
+_BODY = Template("""\
+struct opwright_body_$index {
+  static constexpr int in = $given, out = $results;
+  template <class S>
+  static OPWRIGHT_INLINE void run(opwright_context_$index &c, const S *x, S *y) {
+$statements
+  }
+};
+""")
+
+_RULES = {"vjp": "opwright::detail::Vjp", "jvp": "opwright::detail::Jvp"}
+Scalar = Callable[[Argument], str]
+
+
+class Element:
+    """The C++ that computes one element of a pointwise instance; element `i` of operand number P is ``tP[i]``.
+
+    The operands are those of the instance's signature: the kernel's own, with old values, or a derivative's.
+    """
+
+    def __init__(self, instance: Instance, index: int) -> None:
+        """Prepare the code of an instance; `index`: a number that is unique in the library."""
+        self.kernel, self.signature, self.types = instance.kernel, instance.signature, instance.types
+        self.derived, self.wanted, self.dual, self.index = instance.derived, instance.wanted, instance.dual, index
+
+    def context(self) -> str:
+        """Return the C++ struct of values shared by all elements and, for a derivative, the function's body."""
+        context = _CONTEXT.substitute(index=self.index, members="\n".join(self._members()))
+        return f"{context}{self._body() if self.derived else ''}"
+
+    @property
+    def _own(self) -> Signature:
+        return self.kernel.signature
+
+    def _place(self, tensor: TensorParam) -> int:
+        """Return a tensor's index in the call, in which results follow inputs; the two can share a name."""
+        if any(tensor is other for other in self.signature.tensors):
+            return self.signature.tensors.index(tensor)
+        return len(self.signature.tensors) + next(i for i, t in enumerate(self.signature.results) if t is tensor)
+
+    def _operands(self) -> list[tuple[TensorParam, str]]:
+        inputs = [(t, "overwrites" if t.mutated else "reads") for t in self.signature.tensors]
+        return inputs + [(t, "writes") for t in self._results()]
+
+    def _listed(self) -> str:
+        """Return the operands as elements of a C++ array initializer."""
+        return ", ".join(
+            f"{{{self._place(t)}, opwright::detail::{access}, sizeof({self._stored(t)})}}"
+            for t, access in self._operands()
+        )
+
+    def _results(self) -> list[TensorParam]:
+        results = self.signature.results
+        return [t for i, t in enumerate(results) if not self.wanted or self.wanted >> i & 1]
+
+    def _stored(self, tensor: TensorParam) -> str:
+        return tensor.type.resolve(self.types).ctype
+
+    def _pointer(self, tensor: TensorParam) -> str:
+        return f"t{self._place(tensor)}"
+
+    def _memory(self, tensor: TensorParam) -> str:
+        """Return the C++ type in memory; ``bool`` is read as a byte, since gcc doesn't vectorize loops that read it."""
+        stored = self._stored(tensor)
+        return "unsigned char" if stored == "bool" else stored
+
+    def _load(self, tensor: TensorParam) -> str:
+        """Return the element as a number to compute with: float16 and bfloat16 as float."""
+        element = f"{self._pointer(tensor)}[i]"
+        dtype = tensor.type.resolve(self.types)
+        if dtype is DType.BOOL:
+            return f"({element} != 0)"
+        return element if dtype.accumulate is dtype or tensor.type.kind == "dtype" else f"float({element})"
+
+    def _members(self) -> Iterator[str]:
+        """Yield the struct's members: scalars, and a flag for each optional input (present or not).
+
+        For derivatives, also the elements of the inputs that aren't differentiated.
+        """
+        kinds = {scalar.name: scalar.kind for scalar in self.signature.scalars}
+        for argument in self._scalars():
+            yield f"  {kinds[argument.name].cpp_type(argument.parameter.element)} v_{argument.name};"
+        for tensor in self._optional():
+            yield f"  bool has_{tensor.name};"
+        for tensor in self._passive() if self.derived else ():
+            yield f"  {self._stored(tensor)} v_{tensor.name};"
+
+    def _values(self, scalar: Scalar) -> Iterator[str]:
+        yield from (scalar(argument) for argument in self._scalars())
+        tensors = self.signature.tensors
+        for tensor in self._optional():
+            place = next(i for i, t in enumerate(tensors) if t.name == self._operand_of(tensor).name)
+            yield f"a.call->tensors[{place}].present != 0"
+
+    def _scalars(self) -> list[Argument]:
+        return [argument for argument in match(self.kernel) if argument.role == "scalar"]
+
+    def _optional(self) -> list[TensorParam]:
+        return [tensor for tensor in self._own.tensors if tensor.optional]
+
+    def _passive(self) -> list[TensorParam]:
+        """Return the function's inputs that aren't differentiated."""
+        differentiated = active(self._own, self._own.tensors)
+        return [tensor for tensor in self._own.tensors if tensor not in differentiated]
+
+    def _operand_of(self, tensor: TensorParam) -> TensorParam:
+        """Return the operand from which an input of the function is read."""
+        names = (OLD + tensor.name, tensor.name) if tensor.mutated else (tensor.name,)
+        return next(t for name in names for t in self.signature.tensors if t.name == name)
+
+    def _element(self) -> Iterator[str]:
+        """Yield the statements for element i."""
+        yield from self._derivative() if self.derived else self._direct()
+
+    def _direct(self) -> Iterator[str]:
+        """Yield the call of the function itself, and the stores of its results."""
+        numbers = {v: self._number(dtype) for v, dtype in self.types.items()}
+        yield from self._call(numbers, self._load)
+        for tensor in self.signature.written:
+            if any(tensor is result for result in self._own.results) or tensor.mutated:
+                value = f"x_{tensor.name}" if tensor.mutated else f"y_{tensor.name}"
+                computes = tensor.type.kind != "dtype"
+                yield f"    {self._pointer(tensor)}[i] = {self._rounded(tensor, value) if computes else value};"
+
+    def _number(self, dtype: DType) -> str:
+        """Return the C++ type in which elements of a type variable are computed.
+
+        If the function has derivatives, this is a dual number without derivative parts, so that the compiler reports
+        functions that dual numbers lack here, too. But dual numbers of different types can't be mixed, unlike float and
+        double: with several floating-point types, plain numbers are used, and only the derivatives report such errors.
+        """
+        plain = dtype.accumulate.ctype
+        mixed = len({other.accumulate for other in self.types.values() if other.is_floating}) > 1
+        return f"opwright::Dual<{plain}, 0>" if self.dual and dtype.is_floating and not mixed else plain
+
+    def _rounded(self, tensor: TensorParam, value: str) -> str:
+        floating = tensor.type.resolve(self.types).is_floating
+        return f"static_cast<{self._stored(tensor)}>({f'opwright::value_of({value})' if floating else value})"
+
+    def _call(self, numbers: Mapping[str, str], value: Callable[[TensorParam], str]) -> Iterator[str]:
+        """Yield the call of the function, with a variable for each of its tensors: x_ for inputs, y_ for results.
+
+        Args:
+            numbers: the C++ type of each type variable.
+            value: returns the expression of an input.
+        """
+        own = self._own
+        for tensor in own.tensors:
+            type_ = _element_type(tensor.type, numbers)
+            yield f"    {'' if tensor.mutated else 'const '}{type_} x_{tensor.name} = {type_}({value(tensor)});"
+        for tensor in self._olds():
+            of = tensor.name.removeprefix(OLD)
+            yield f"    {self._pointer(tensor)}[i] = {self._rounded(tensor, f'x_{of}')};"
+        for tensor in own.results:
+            yield f"    {_element_type(tensor.type, numbers)} y_{tensor.name}{{}};"  # so that `y += ...` is defined
+        templates = ", ".join(numbers[variable] for variable in template_variables(self.kernel))
+        arguments = ", ".join(self._word(argument, numbers) for argument in match(self.kernel))
+        result = f"y_{own.results[0].name} = " if returns_result(self.kernel) else ""
+        yield f"    {result}::{self.kernel.function.name}{f'<{templates}>' if templates else ''}({arguments});"
+
+    def _olds(self) -> list[TensorParam]:
+        """Return the residuals that keep the old values of overwritten tensors."""
+        return [] if self.derived else list(self.signature.residuals[len(self._own.residuals) :])
+
+    def _word(self, argument: Argument, numbers: Mapping[str, str]) -> str:
+        if argument.role == "scalar":
+            return f"c.v_{argument.name}"
+        if argument.role != "input":
+            return f"y_{argument.name}"
+        tensor = next(t for t in self._own.tensors if t.name == argument.name)
+        if tensor.optional:
+            return f"opwright::Optional<{_element_type(tensor.type, numbers)}>{{x_{tensor.name}, c.has_{tensor.name}}}"
+        return f"x_{tensor.name}"
+
+    def _body(self) -> str:
+        """Return the function in the form that derivatives use: from an array of numbers to an array of numbers."""
+        own = self._own
+        inputs, written = active(own, own.tensors), self._written()
+        numbers = {v: "S" if d.is_floating else d.ctype for v, d in self.types.items()}
+        numbers |= {v: "S" for v in own.type_variables if v not in numbers}
+        lines = list(self._call(numbers, lambda t: f"x[{inputs.index(t)}]" if t in inputs else f"c.v_{t.name}"))
+        lines += [f"    y[{o}] = {value};" for o, value in enumerate(written)]
+        return _BODY.substitute(index=self.index, given=len(inputs), results=len(written), statements="\n".join(lines))
+
+    def _written(self) -> list[str]:
+        """Return the expressions of the function's results, in the order of the first derivative's gradients."""
+        return [self._written_value(tensor) for tensor in self._kept_written()]
+
+    def _kept_written(self) -> tuple[TensorParam, ...]:
+        assert self.derived is not None  # noqa: S101 - called for derivatives only
+        return active(self.derived.body, self.derived.body.written)
+
+    def _written_value(self, tensor: TensorParam) -> str:
+        own = self._own
+        if tensor.mutated:
+            return f"x_{tensor.name}"
+        if any(tensor.name == result.name for result in own.results):
+            return f"y_{tensor.name}"
+        return f"x[{[t.name for t in active(own, own.tensors)].index(tensor.name.removeprefix(OLD))}]"
+
+    def _derivative(self) -> Iterator[str]:
+        """Yield the call of the differentiation rules on the function's body."""
+        number = self._widest()
+        inputs, results = active(self.signature, self.signature.tensors), self._results()
+        for tensor in self._passive():
+            element = f"{self._pointer(self._operand_of(tensor))}[i]"
+            yield f"    c.v_{tensor.name} = {element}{' != 0' * (self._stored(tensor) == 'bool')};"
+        loads = ", ".join(f"{number}({self._load(tensor)})" for tensor in inputs)
+        yield f"    const {number} in[] = {{{loads}}};"
+        yield f"    {number} out[{len(results)}];"
+        yield f"    {self._rule()}::run(c, in, out);"
+        for k, tensor in enumerate(results):
+            yield f"    {self._pointer(tensor)}[i] = static_cast<{self._stored(tensor)}>(out[{k}]);"
+
+    def _widest(self) -> str:
+        floating = [dtype.accumulate for dtype in self.types.values() if dtype.is_floating]
+        return max(floating, key=lambda dtype: dtype.itemsize).ctype
+
+    def _rule(self) -> str:
+        """Return the C++ class of the rules, nested from the body outwards; only the outermost takes the mask."""
+        assert self.derived is not None  # noqa: S101 - called for derivatives only
+        body, rules = f"opwright_body_{self.index}", list(self.derived.rules)
+        mask = f", {hex(self.wanted)}ull" if self.wanted else ""
+        if rules == ["vjp", "vjp"]:
+            return f"opwright::detail::SecondVjp<{body}{mask}>"
+        for depth, rule in enumerate(rules):
+            outermost = depth == len(rules) - 1
+            chosen = self._kept_results() if (rule, depth) == ("jvp", 0) else mask if outermost else ""
+            body = f"{_RULES[rule]}<{body}{chosen}>"
+        return body
+
+    def _kept_results(self) -> str:
+        """Return the mask of the function's results that have a tangent: all except residuals."""
+        assert self.derived is not None  # noqa: S101 - called for derivatives only
+        residuals = [tensor.name for tensor in self.derived.body.residuals]
+        written = [tensor.name for tensor in self._kept_written()]
+        return f", {hex(sum(1 << o for o, name in enumerate(written) if name not in residuals))}ull"
+
+
+def _element_type(type_ref: TypeRef, numbers: Mapping[str, str]) -> str:
+    if type_ref.kind == "dtype":
+        return type_ref.resolve({}).ctype
+    number = numbers[type_ref.name]
+    return f"opwright::acc<{number}>" if type_ref.kind == "acc" else number
+
 
 _BLOCK = Template("""\
 __attribute__((flatten)) void opwright_block_$index(char *const *p, int64_t n, const void *context) {
@@ -27,22 +290,21 @@ static const opwright::detail::Operand operands[] = {$operands};
     opwright::detail::pointwise(a.call, operands, $count, &opwright_block_$index, &context);""")
 
 LOOPS = header_dir() / "opwright" / "loops"
-"""The file, as the compiler is told, in which the loops of pointwise kernels stand; there is none."""
+"""The file name in ``#line`` directives for the loops of pointwise kernels; no such file exists."""
 GENERATED = header_dir() / "opwright" / "generated"
-"""What stands behind a loop, likewise."""
+"""The file name for the code after a loop; no such file exists."""
 
 
 def loop_line(index: int) -> int:
-    """The line of :data:`LOOPS` at which the loop of a library's kernel number `index` begins."""
+    """Return the line of :data:`LOOPS` at which the loop of kernel number `index` of a library begins."""
     return 1000 * (index + 1)
 
 
-@dataclass(frozen=True)
 class Loop(Element):
-    """The loop of one instance."""
+    """The CPU loop of one instance."""
 
     def definitions(self) -> str:
-        """The C++ that stands before the entry."""
+        """Return the definitions before the entry."""
         block = _BLOCK.substitute(
             index=self.index,
             pointers="\n".join(self._pointers()),
@@ -53,7 +315,7 @@ class Loop(Element):
         return f"{self.context()}{block}"
 
     def statement(self, scalar: Scalar) -> str:
-        """What the entry does with the call `a`; `scalar`: the expression of a scalar argument."""
+        """Return the entry's statement on the call `a`; `scalar` returns the expression of a scalar argument."""
         values = ", ".join(self._values(scalar))
         return _STATEMENT.substitute(
             operands=self._listed(), count=len(self._operands()), index=self.index, values=values
@@ -64,3 +326,82 @@ class Loop(Element):
             stored = self._memory(tensor)
             type_ = f"const {stored}" if access == "reads" else stored
             yield f"  {type_} *const {self._pointer(tensor)} = reinterpret_cast<{type_} *>(p[{i}]);"
+
+
+_KERNEL = Template("""\
+__global__ void __launch_bounds__(opwright::detail::block_threads, 1) opwright_pointwise_$index(
+    const opwright::detail::Piece<$count> piece, const opwright_context_$index given) {
+  constexpr int width = $width;
+  [[maybe_unused]] opwright_context_$index c = given;
+  for (uint32_t first = opwright::detail::first_element<width>(); first < piece.elements;
+       first += opwright::detail::all_threads<width>()) {
+    const opwright::detail::Places<$count, width> places(piece, first);
+$registers
+$loads
+#pragma unroll
+    for (int i = 0; i < width; ++i) {
+$statements
+    }
+$stores
+  }
+}
+static void opwright_launch_$index(const opwright::detail::Piece<$count> &piece, const void *context, void *stream) {
+  const opwright_context_$index &c = *static_cast<const opwright_context_$index *>(context);
+  opwright_pointwise_$index<<<opwright::detail::blocks(piece.elements, $width), opwright::detail::block_threads, 0,
+                              static_cast<cudaStream_t>(stream)>>>(piece, c);
+  opwright::check_launch();
+}
+""")
+_POINTWISE_CUDA_STATEMENT = Template("""\
+static const opwright::detail::Operand operands[] = {$operands};
+    const opwright_context_$index context{$values};
+    opwright::detail::pointwise_cuda<$count, $width>(a.call, operands, &opwright_launch_$index, &context);""")
+_WIDEST = 16
+"""The most bytes that a thread reads or writes at once."""
+_MOST = 128
+"""The most elements, of all operands together, that a thread holds in registers."""
+
+
+class CudaLoop(Element):
+    """The CUDA kernel of one instance, and its launch."""
+
+    def definitions(self) -> str:
+        """Return the definitions before the entry."""
+        kernel = _KERNEL.substitute(
+            index=self.index,
+            count=len(self._operands()),
+            width=self._width(),
+            registers="\n".join(self._registers()),
+            loads="\n".join(self._moves("load", "reads")),
+            statements="\n".join(f"  {line}" for line in self._element()),
+            stores="\n".join(self._moves("store", "writes")),
+        )
+        return f"{self.context()}{kernel}"
+
+    def statement(self, scalar: Scalar) -> str:
+        """Return the entry's statement on the call `a`; `scalar` returns the expression of a scalar argument."""
+        values, count = ", ".join(self._values(scalar)), len(self._operands())
+        return _POINTWISE_CUDA_STATEMENT.substitute(
+            operands=self._listed(), count=count, width=self._width(), index=self.index, values=values
+        )
+
+    def _width(self) -> int:
+        """Return how many elements a thread processes at once: 16 bytes of the widest operand, but at least four.
+
+        Fewer if 16 bytes of the narrowest operand hold less than four, or if registers don't suffice.
+        """
+        sizes = [tensor.type.resolve(self.types).itemsize for tensor, _ in self._operands()]
+        width = max(_WIDEST // max(sizes), min(4, _WIDEST // min(sizes)))
+        while width > 1 and width * len(sizes) > _MOST:
+            width //= 2
+        return width
+
+    def _registers(self) -> Iterator[str]:
+        for tensor, _ in self._operands():
+            yield f"    {self._memory(tensor)} {self._pointer(tensor)}[width];"
+
+    def _moves(self, move: str, access: str) -> Iterator[str]:
+        """Yield the loads of operands that are read, or the stores of those that are written."""
+        for i, (tensor, of_it) in enumerate(self._operands()):
+            if of_it in (access, "overwrites"):
+                yield f"    places.{move}({i}, {self._pointer(tensor)});"

@@ -1,4 +1,8 @@
-"""A source file and the libraries that are built from it: one for each choice of element types."""
+"""Source files, the libraries that are built from them, and the source of each operator's kernels.
+
+A library contains the kernels of a file for one choice of element types. ``round.cpp`` and ``round.cu`` together make
+one operator, with kernels for two devices.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
-from opwright.codegen.backends import Backend, CudaText, find_backend
-from opwright.codegen.by_name import HONEST, caller
-from opwright.codegen.instance import Instance, instance_name
-from opwright.codegen.launch import with_streams
-from opwright.codegen.library import library_text
-from opwright.errors import SourceError
+from opwright.codegen.backends import Backend, CudaText, FindBackend, no_backend
+from opwright.codegen.calls import HONEST, caller, with_streams
+from opwright.codegen.library import Instance, instance_name, library_text
+from opwright.errors import SourceError, UnsupportedError
 from opwright.signature import DType, Signature
-from opwright.signature.derive import Derived, with_derived
+from opwright.signature.derivatives import Derived, with_derived
 from opwright.signature.wiring import BACKWARD, inherited
-from opwright.sources import Given, Kernel, Source, scan
-from opwright.sources.given import GIVEN_TO_LOAD
+from opwright.sources import ExternalSignature, Kernel, Source, scan
+from opwright.sources.ops import LOAD_ARGUMENT
 from opwright.toolchain import Options, Unit, build, line_directive
 
 
@@ -28,30 +29,27 @@ class KernelSource:
 
     Attributes:
         path: the file.
-        options: how it is compiled.
-        text: its text, where it isn't to be read from the file. What is compiled later is this text, whatever the file
-            holds by then.
-        given: signatures for functions in it that bear no mark.
-        backend: what builds its CUDA kernels; None: the best that there is when they are needed.
+        options: the compiler's options.
+        text: its content, if it shouldn't be read from the file. Later compilations use this text, even if the file has
+            changed by then.
+        given: signatures for functions in it without an ``OPWRIGHT`` mark.
+        backend: the back end that builds its CUDA kernels; None: call `find_backend` when they are needed.
+        find_backend: returns the best available back end.
     """
 
     path: Path
     options: Options
     text: str = ""
-    given: tuple[Given, ...] = ()
+    given: tuple[ExternalSignature, ...] = ()
     backend: Backend | None = None
+    find_backend: FindBackend = no_backend
     is_text: bool = field(init=False)
-    """Whether the text isn't the file's."""
+    """Whether the text was passed in, not read from the file."""
     source: Source = field(init=False)
     _written: Mapping[str, Signature] = field(init=False)
 
-    masked = False
-    """What is written by hand computes whatever the caller wants."""
-    ahead: ClassVar[int | None] = 0
-    """All of it is compiled where something is asked for before it is called."""
-
     def __post_init__(self) -> None:
-        """Read the file where its text isn't there yet, and find its kernels."""
+        """Read the file, unless its text was passed in, and find its kernels."""
         self.is_text = bool(self.text)
         self.text = self.text or read_text(self.path)
         self.source = scan(self.path, self.text)
@@ -63,23 +61,26 @@ class KernelSource:
             raise SourceError(
                 f'{self.path}: there is no OPWRIGHT("...") in it\n'
                 '  expected one before each kernel: OPWRIGHT("f(x: T[...]) -> (y: T[...])")\n'
-                f"  or signatures given from outside: {GIVEN_TO_LOAD}"
+                f"  or signatures given from outside: {LOAD_ARGUMENT}"
             )
         self.relate(kernel.signature.operator for kernel in self.source.kernels)
 
     def relate(self, signatures: Iterable[Signature]) -> None:
-        """Make known what other files hold too: a backward has the element types of its forward."""
+        """Set the signatures of all files, which the source needs since a backward takes over its forward's types."""
         self._written = {signature.name: signature for signature in inherited(signatures)}
         self.__dict__.pop("_family", None)
 
     @property
     def signatures(self) -> Mapping[str, Signature]:
-        """All operators by name, those of other files too: each backward with its forward's types, and derivatives."""
+        """The signatures of all operators by name, including those of other files and of derivatives.
+
+        Each backward has taken over its forward's element types.
+        """
         return self._family[0]
 
     @property
     def derived(self) -> Mapping[str, Derived]:
-        """Those whose kernels are derived."""
+        """The operators whose kernels are derived, by name."""
         return self._family[1]
 
     @cached_property
@@ -89,63 +90,72 @@ class KernelSource:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Whose tensors its kernels may take: an emulated CUDA kernel takes the CPU's."""
+        """The devices that its kernels can support: the CPU alone if CUDA is emulated."""
         return ("cpu",) if self.is_emulated else ("cpu", "cuda")
 
     @property
     def is_emulated(self) -> bool:
-        """Whether CUDA kernels run on the CPU: then there are no others."""
+        """Whether CUDA kernels are emulated on the CPU; then there are no other kernels."""
         return self.backend is not None and self.backend.device == "cpu"
 
     def is_cuda(self, device: str) -> bool:
-        """Whether its kernels for a device are built of CUDA text."""
+        """Return whether its kernels for a device are built from CUDA source."""
         return self.is_emulated or device == "cuda"
 
     def kernels(self, device: str) -> tuple[Kernel, ...]:
-        """The kernels that it has for a device: of C++, CUDA's are those of pointwise operators."""
+        """Return the kernels for a device; of a C++ source, only pointwise kernels support CUDA."""
         in_cuda = self.source.language == "cuda"
         if not self.is_cuda(device):
             return () if in_cuda else self.source.kernels
         return tuple(kernel for kernel in self.source.kernels if in_cuda or kernel.signature.pointwise)
 
     def assignments(self, device: str = "cpu") -> list[dict[str, DType]]:
-        """Every choice of element types that a kernel of the file allows: each is a library of its own."""
-        found: dict[str, dict[str, DType]] = {}
+        """Return every choice of element types that a kernel of the file allows; each becomes a separate library."""
+        choices: dict[str, dict[str, DType]] = {}
         for kernel in self.kernels(device):
             for types in self._written[kernel.signature.name].instances():
-                found.setdefault(instance_name(dict(sorted(types.items()))), types)
-        return list(found.values())
+                choices.setdefault(instance_name(dict(sorted(types.items()))), types)
+        return list(choices.values())
 
     def library(
         self,
         types: Mapping[str, DType],
-        wanted: int = 0,  # noqa: ARG002 - for what is derived; this computes whatever the caller wants
+        wanted: int = 0,
         *,
+        derived: str = "",
         device: str = "cpu",
         rebuild: bool = False,
     ) -> str:
-        """The path of the library with every kernel that takes just these type variables and allows these types.
+        """Return the path of a library; build it if necessary.
+
+        The library contains every handwritten kernel that has exactly these type variables and allows these types. If
+        `derived` is a name, it contains only that derived kernel, which computes the results in the bit mask `wanted`.
 
         Raises:
-            CompileError: the compiler refused the file.
+            CompileError: the compiler reported errors.
             ToolchainError: there is no compiler for that device.
         """
-        return self.built([*self._instances(types, device=device)], device, rebuild=rebuild)
+        if derived:
+            instances = [replace(self._derived_instance(derived, types, wanted), cuda=self.is_cuda(device))]
+        else:
+            instances = [*self._instances(types, device=device)]
+        return self.built(instances, device, rebuild=rebuild)
 
     def built(self, instances: Sequence[Instance], device: str, *, rebuild: bool = False) -> str:
-        """The path of the library with these instances."""
+        """Return the path of the library with these instances; build it if necessary."""
         if not self.is_cuda(device):
             return str(build(self._unit(instances), self.options, rebuild=rebuild).path)
-        backend = find_backend(self.backend)
+        backend = self.backend or self.find_backend()
         return str(backend.build(self._cuda_text(instances, backend.device), self.options, rebuild=rebuild))
 
     def cuda_text(self, types: Mapping[str, DType], device: str = "cuda") -> CudaText:
-        """What a back end makes the library for these types of; its table says that it is for `device`."""
+        """Return the CUDA source of the library for these types; `device`: the device in its table."""
         return self._cuda_text([*self._instances(types, device="cuda")], device)
 
     def _cuda_text(self, instances: Sequence[Instance], device: str) -> CudaText:
         path = self.path.resolve()
-        return CudaText(path.stem, library_text(str(path), self.user_text(cuda=True), instances, device), path)
+        text = library_text(str(path), self.user_text(cuda=True), instances, device)
+        return CudaText(path.stem, text, path, self.source.kernels)
 
     def _instances(self, *assignments: Mapping[str, DType], device: str = "cpu") -> Iterator[Instance]:
         for types in assignments:
@@ -156,11 +166,11 @@ class KernelSource:
     def unit(
         self, *assignments: Mapping[str, DType], derived: Mapping[str, Iterable[Mapping[str, DType]]] | None = None
     ) -> Unit:
-        """What becomes a library for all of these: C++ stands within the generated code, C is compiled beside it.
+        """Return the unit of a library: C++ is part of the generated code, C is compiled separately.
 
         Args:
-            assignments: element types; each kernel is made for those that it takes.
-            derived: derived kernels by name, each with its element types; they compute all their results.
+            assignments: choices of element types; each kernel is instantiated for the choices that it supports.
+            derived: derived kernels by name, each with its choices of types; they compute all their results.
         """
         instances = [*self._instances(*assignments)]
         instances += [self._derived_instance(name, t) for name, each in (derived or {}).items() for t in each]
@@ -169,57 +179,52 @@ class KernelSource:
     def instances(
         self, device: str, types: Iterable[Mapping[str, DType]], derived: Mapping[str, Iterable[Mapping[str, DType]]]
     ) -> Iterator[Instance]:
-        """For a device, all that is written for these element types, and derived kernels, each with its own."""
+        """Yield instances for a device: of handwritten kernels for `types`, of `derived` kernels for their types."""
         yield from self._instances(*types, device=device)
         for name, each in derived.items():
             for chosen in each:
                 yield replace(self._derived_instance(name, chosen), cuda=self.is_cuda(device))
 
     def kernel_unit(self, name: str, types: Mapping[str, DType]) -> Unit:
-        """The same for one kernel alone."""
+        """Return a unit with a single handwritten kernel."""
         kernel = next(kernel for kernel in self.source.kernels if kernel.signature.name == name)
         return self._unit([self._instance(kernel, types)])
 
-    def derivatives(self) -> list[DerivedSource]:
-        """The derived kernels that are made of this file's."""
+    def derivatives(self) -> dict[str, Derived]:
+        """Return the kernels that are derived from this file's kernels, by name."""
         own = {kernel.signature.name for kernel in self.source.kernels}
-        return [DerivedSource(self, name) for name, derived in self.derived.items() if derived.body.name in own]
+        return {name: derived for name, derived in self.derived.items() if derived.body.name in own}
 
     def derived_unit(self, name: str, types: Mapping[str, DType], wanted: int) -> Unit:
-        """The same for one derived kernel alone."""
+        """Return a unit with a single derived kernel."""
         return self._unit([self._derived_instance(name, types, wanted)])
-
-    def built_derived(
-        self, name: str, types: Mapping[str, DType], wanted: int, device: str, *, rebuild: bool = False
-    ) -> str:
-        """The path of the library with one derived kernel alone."""
-        instance = replace(self._derived_instance(name, types, wanted), cuda=self.is_cuda(device))
-        return self.built([instance], device, rebuild=rebuild)
 
     def _unit(self, instances: Sequence[Instance]) -> Unit:
         path = self.path.resolve()
         if self.source.language == "c":
             callers = "\n".join(caller(instance.kernel) for instance in instances)
-            code = Unit(path.stem, f"{self.user_text()}{HONEST}{callers}", path, language="c", embeds=True)
+            text = f"{self.user_text()}{HONEST}{callers}"
+            code = Unit(path.stem, text, path, language="c", embeds=True, kernels=self.source.kernels)
             return Unit(path.stem, library_text(str(path), "", instances), None, extra=(code,))
-        return Unit(path.stem, library_text(str(path), self.user_text(), instances), path, embeds=True)
+        text = library_text(str(path), self.user_text(), instances)
+        return Unit(path.stem, text, path, embeds=True, kernels=self.source.kernels)
 
     def user_text(self, *, cuda: bool = False) -> str:
-        """The text as it stands in a unit, with its place; `cuda`: as CUDA text (`_device_text`)."""
+        """Return the user's source for a unit, after a line directive; `cuda`: with device code for CUDA."""
         marks = "#define OPWRIGHT(signature)\n" if self.source.language == "c" else ""
         text = self._device_text if cuda else self.text
         return f"{marks}{line_directive(self.path.resolve())}\n{text}\n"
 
     @cached_property
     def _device_text(self) -> str:
-        """Line by line the same: what pointwise kernels use is device code, too, and launches have streams."""
+        """The source for CUDA: pointwise kernels are marked as device code, launches get streams; lines are kept."""
         text = with_streams(self.text, str(self.path)) if self.source.language == "cuda" else self.text
         functions = [kernel.function.name for kernel in self.source.kernels if kernel.signature.pointwise]
         if not functions:
             return text
-        from opwright.sources.device_text import device_text  # needs a parser of whole files
+        from opwright.sources.device_marks import mark_for_device
 
-        return device_text(text, functions)
+        return mark_for_device(text, functions)
 
     def _derived_instance(self, name: str, types: Mapping[str, DType], wanted: int = 0) -> Instance:
         derived = self.derived[name]
@@ -232,7 +237,7 @@ class KernelSource:
         return Instance(self._inheriting(kernel), chosen, signature, dual=signature.name + BACKWARD in self.derived)
 
     def _inheriting(self, kernel: Kernel) -> Kernel:
-        """The kernel with the element types that its forward has."""
+        """Return the kernel with the element types of its forward."""
         signature = self._written[kernel.signature.name].replaced(launch=kernel.signature.launch)
         return Kernel(signature, kernel.function, kernel.line, kernel.path, kernel.language, kernel.given)
 
@@ -243,7 +248,7 @@ class KernelSource:
 
 
 def relate(sources: Sequence[KernelSource]) -> None:
-    """Make known to each source what the others hold; an operator may have a kernel for each device."""
+    """Pass the signatures of all sources to each source; an operator can have a kernel for each device."""
     held = [kernel for source in sources for device in source.devices for kernel in source.kernels(device)]
     signatures: dict[str, Signature] = {}
     for kernel in held:
@@ -253,55 +258,154 @@ def relate(sources: Sequence[KernelSource]) -> None:
 
 
 def read_text(path: Path) -> str:
-    """The file's text; bytes that aren't UTF-8 are kept as surrogates.
+    """Return the file's content as text; bytes that aren't UTF-8 are kept as surrogates.
 
     Raises:
-        SourceError: it can't be read.
+        SourceError: the file can't be read.
     """
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
-        raise SourceError(f"{path}: can't be read: {error.strerror or error}") from error
+        raise SourceError(f"{path}: can't be read: {error.strerror or error}{_found_instead(path)}") from error
 
 
-@dataclass(frozen=True)
-class DerivedSource:
-    """Where the kernels of one derived operator come from."""
+def _found_instead(path: Path) -> str:
+    """Return, for a file that isn't there, the file beside it that was probably meant."""
+    from opwright.signature.closest import closest_name
 
-    source: KernelSource
-    name: str
+    if path.exists():
+        return ""
+    beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    similar = closest_name(path.name, (name for name in beside if Path(name).suffix == path.suffix), cutoff=0.85)
+    here = f'a relative path begins at the current folder; use Path(__file__).parent / "{path.name}"'
+    return f"\n  likely fix: {f'did you mean {similar}?' if similar else here}"
+
+
+def compiled_ahead(derived: Derived) -> int | None:
+    """Return the bit mask of results of the instance to compile ahead of time: all gradients of a first derivative.
+
+    None for forward mode and second derivatives: few programs need them, so nothing is compiled ahead.
+    """
+    first = derived.rules == ("vjp",) and not derived.body.is_backward
+    return (1 << len(derived.signature.outputs)) - 1 if first else None
+
+
+@dataclass(frozen=True, eq=False)
+class SourceProvider:
+    """The provider of an operator's kernels: handwritten kernels of sources, or one derived from such kernels.
+
+    Attributes:
+        sources: the source for each device.
+        derived: the derived kernel's name; empty for handwritten kernels.
+    """
+
+    sources: Mapping[str, KernelSource]
+    derived: str = ""
+
+    @property
+    def devices(self) -> frozenset[str]:
+        """The devices that have kernels."""
+        return frozenset(self.sources)
 
     @property
     def masked(self) -> bool:
-        """Whether it makes an instance for each choice of results."""
-        return self.signature.is_backward
-
-    @property
-    def signature(self) -> Signature:
-        """The derived operator's."""
-        return self.source.derived[self.name].signature
+        """Whether there is an instance for each subset of results; a handwritten kernel has one for all subsets."""
+        return bool(self.derived) and self._first.derived[self.derived].signature.is_backward
 
     @property
     def ahead(self) -> int | None:
-        """The results of the instance that is compiled before it is asked for: all gradients of a first derivative.
+        """The bit mask of results of the instance to compile ahead of time; None if there is none."""
+        return compiled_ahead(self._first.derived[self.derived]) if self.derived else 0
 
-        None: of forward mode and of second derivatives, which few need, there is none.
-        """
-        derived = self.source.derived[self.name]
-        first = derived.rules == ("vjp",) and not derived.body.is_backward
-        return (1 << len(derived.signature.outputs)) - 1 if first else None
-
-    def unit(self, types: Mapping[str, DType], wanted: int) -> Unit:
-        """What becomes a library with the kernel that computes those results for these element types."""
-        return self.source.derived_unit(self.name, types, wanted)
+    @property
+    def _first(self) -> KernelSource:
+        return next(iter(self.sources.values()))
 
     def library(
         self, types: Mapping[str, DType], wanted: int = 0, *, device: str = "cpu", rebuild: bool = False
     ) -> str:
-        """The path of the library with the kernel that computes those results for these element types.
+        """Return the path of a library with the operator's kernel for these element types on that device.
 
         Raises:
-            CompileError: the compiler refused it.
+            CompileError: the compiler reported errors.
             ToolchainError: there is no compiler for that device.
+            UnsupportedError: there is no source for that device.
         """
-        return self.source.built_derived(self.name, types, wanted, device, rebuild=rebuild)
+        if device not in self.sources:
+            raise self._missing(device)
+        return self.sources[device].library(types, wanted, derived=self.derived, device=device, rebuild=rebuild)
+
+    def _missing(self, device: str) -> UnsupportedError:
+        path = self._first.path
+        wanted = f"{path.stem}.{'cu' if device == 'cuda' else 'cpp'}"
+        emulated = '; or run its CUDA kernel on the CPU: load(..., backend="emulate")' if device == "cpu" else ""
+        return UnsupportedError(
+            f"{path.name} has kernels for {' and '.join(self.sources)}, and none for {device}\n"
+            f"  likely fix: write one for {device} into {wanted}: load({path.name!r}, {wanted!r}){emulated}"
+        )
+
+
+def providers(sources: Sequence[KernelSource]) -> dict[str, SourceProvider]:
+    """Return the provider of each operator's kernels, by name, for handwritten and for derived kernels."""
+    sources_by_operator: dict[str, dict[str, KernelSource]] = {}
+    for device, source, kernel in _served(sources):
+        sources_by_operator.setdefault(kernel.signature.name, {})[device] = source
+    shared: dict[tuple[tuple[str, int], ...], SourceProvider] = {}  # kernels of one library have one provider
+    handwritten = {
+        name: shared.setdefault(tuple((device, id(source)) for device, source in each.items()), SourceProvider(each))
+        for name, each in sources_by_operator.items()
+    }
+    derived = {
+        name: SourceProvider(sources_by_operator[each.body.name], name) for name, each in sources[0].derived.items()
+    }
+    return handwritten | derived
+
+
+def kernels(sources: Sequence[KernelSource]) -> list[Kernel]:
+    """Return all kernels of the operators; an operator for two devices can have two kernels.
+
+    Raises:
+        SourceError: there is no kernel; an operator has two kernels for one device, or two with different signatures.
+    """
+    chosen = {id(kernel): kernel for _, _, kernel in _served(sources)}
+    if not chosen:
+        listed = ", ".join(str(source.path) for source in sources)
+        raise SourceError(
+            f"{listed}: there is no CUDA kernel in it to emulate, and no pointwise one\n"
+            "  likely fix: leave backend= out: what it has are kernels for the CPU"
+        )
+    by_name: dict[str, list[Kernel]] = {}
+    for kernel in chosen.values():
+        by_name.setdefault(kernel.signature.name, []).append(kernel)
+    for name, each in by_name.items():
+        _check_alone(name, each)
+        _check_same(each)
+    return [kernel for source in sources for kernel in source.source.kernels if id(kernel) in chosen]
+
+
+def _served(sources: Sequence[KernelSource]) -> Iterator[tuple[str, KernelSource, Kernel]]:
+    """Yield each kernel with its device; kernels of CUDA files come last, to replace kernels from C++ for CUDA."""
+    for source in sorted(sources, key=lambda source: source.source.language == "cuda"):
+        for device in source.devices:
+            for kernel in source.kernels(device):
+                yield device, source, kernel
+
+
+def _check_alone(name: str, found: Sequence[Kernel]) -> None:
+    for in_cuda in (False, True):
+        where = [f"{k.path}:{k.line}" for k in found if (k.language == "cuda") == in_cuda]
+        if len(where) > 1:
+            raise SourceError(f"{name} is defined more than once: {', '.join(where)}")
+
+
+def _check_same(found: Sequence[Kernel]) -> None:
+    for kernel in found[1:]:
+        first = found[0]
+        if kernel.signature.operator != first.signature.operator:
+            raise SourceError(
+                f"{kernel.path}:{kernel.line}: {kernel.signature.name}: its signature isn't that of the kernel in "
+                f"{first.path.name}; one operator has one signature on every device\n"
+                f"  signature:  {kernel.signature}  ({kernel.path}:{kernel.line})\n"
+                f"  expected:   {first.signature.operator}  ({first.path}:{first.line})\n"
+                "  likely fix: write the same signature for both, or give one of the operators another name"
+            )

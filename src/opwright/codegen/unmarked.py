@@ -1,4 +1,4 @@
-"""Sources whose functions bear no mark: where each function is whose signature is given in ``ops``."""
+"""Functions without an ``OPWRIGHT`` mark: finds the declarations of the functions whose signatures are in ``ops``."""
 
 from __future__ import annotations
 
@@ -6,34 +6,41 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from opwright.errors import CompileError, SourceError
-from opwright.sources import Function, Given, Kernel, Source
-from opwright.sources.mismatch import meant
-from opwright.sources.prototypes import Declarations, same, understood
+from opwright.signature.closest import closest_name
+from opwright.sources import ExternalSignature, Function, Kernel, Source
+from opwright.sources.prototypes import Declarations, are_same, has_known_types
 from opwright.toolchain import Unit
-from opwright.toolchain.preprocess import preprocessed
+from opwright.toolchain.build.builder import preprocessed
 
 if TYPE_CHECKING:
     from opwright.codegen.source import KernelSource
 
 
 def with_given(source: KernelSource) -> Source:
-    """What is in the source, with a kernel for each signature that was given for it.
+    """Return the source's contents, with a kernel for each signature that ``ops`` specifies for it.
 
     Raises:
-        SourceError: no function of that name is declared in it, or several are.
-        CompileError: the source has to be preprocessed, and can't be.
+        SourceError: no function of that name is declared in the source, or several are.
+        CompileError: the source has to be preprocessed, and the preprocessor fails.
     """
-    found, finder = source.source, _Finder(source)
+    plain, finder = source.source, _Finder(source)
     functions = [finder.find(given) for given in source.given]
     kernels = [
-        Kernel(given.signature, function, function.line, function.path or found.path, found.language, given)
+        Kernel(
+            given.signature,
+            function,
+            function.line,
+            function.path or plain.path,
+            plain.language,
+            given,
+        )
         for given, function in zip(source.given, functions, strict=True)
     ]
-    return Source(found.path, found.language, (*found.kernels, *kernels), found.includes)
+    return Source(plain.path, plain.language, (*plain.kernels, *kernels), plain.includes)
 
 
 class _Finder:
-    """Looks in the source's own text first: the preprocessor is asked only where that doesn't tell all."""
+    """A finder of declarations. It reads the source itself first, and runs the preprocessor only if necessary."""
 
     def __init__(self, source: KernelSource) -> None:
         self._source = source
@@ -41,16 +48,21 @@ class _Finder:
         self._plain = Declarations(source.text, self._language)
         self._expanded: Declarations | None = None
 
-    def find(self, given: Given) -> Function:
-        found, _ = self._plain.find(given.function)
-        if found and all(understood(function, self._language) for function in found) and same(found):
-            return _best(found)
+    def find(self, given: ExternalSignature) -> Function:
+        """Return the function's declaration: from the text as it is, or preprocessed if types are unknown."""
+        functions, _ = self._plain.find(given.function)
+        if (
+            functions
+            and all(has_known_types(function, self._language) for function in functions)
+            and are_same(functions)
+        ):
+            return _best(functions)
         if self._expanded is None:
             self._expanded = Declarations(preprocessed(self._unit(), self._source.options), self._language)
         expanded, problem = self._expanded.find(given.function)
         if not expanded:
             raise self._missing(given, problem, self._plain.names() or self._expanded.names())
-        if not same(expanded):
+        if not are_same(expanded):
             raise self._several(given, expanded)
         return _best(expanded)
 
@@ -59,14 +71,14 @@ class _Finder:
         heading = "#include <opwright.h>\n" if self._language != "c" else ""
         return Unit(source.path.stem, heading + source.user_text(), source.path.resolve(), self._language, embeds=True)
 
-    def _missing(self, given: Given, problem: str, names: Sequence[str]) -> SourceError:
+    def _missing(self, given: ExternalSignature, problem: str, names: Sequence[str]) -> SourceError:
         name, place = given.function, self._source.path
         if problem:
             return _error(given, f"{place}: {given.signature.name}: the declaration can't be read: `{problem}`", "")
         if self._is_macro(name):
             fix = f'write a function that uses it, and give that one\'s name: ops={{"my_{name}": "{name}(...)"}}'
             return _error(given, f"{place}: {given.signature.name}: {name} is a macro, not a function", fix)
-        similar = meant(name, names)
+        similar = closest_name(name, names)
         fix = f'did you mean {similar}? Give the function\'s name: ops={{"{similar}": "{given.signature.name}(...)"}}'
         listed = ", ".join(dict.fromkeys(self._plain.names())) or "none"
         return _error(
@@ -83,7 +95,7 @@ class _Finder:
             return False
         return f"\n#define {name}" in f"\n{defined}"
 
-    def _several(self, given: Given, found: Iterable[Function]) -> SourceError:
+    def _several(self, given: ExternalSignature, found: Iterable[Function]) -> SourceError:
         listed = "".join(f"\n  function:   {f.text}  ({f.path or self._source.path}:{f.line})" for f in found)
         return _error(
             given,
@@ -94,10 +106,10 @@ class _Finder:
 
 
 def _best(found: Sequence[Function]) -> Function:
-    """A definition or, if there is none, a prototype that names its parameters."""
+    """Return the first declaration that names its parameters; otherwise the first one."""
     return next((function for function in found if all(p.name for p in function.parameters)), found[0])
 
 
-def _error(given: Given, problem: str, fix: str, between: str = "") -> SourceError:
+def _error(given: ExternalSignature, problem: str, fix: str, between: str = "") -> SourceError:
     last = f"\n  likely fix: {fix}" if fix else ""
     return SourceError(f"{problem}\n  signature:  {given.signature}  (given in ops){between}{last}")

@@ -1,15 +1,15 @@
-"""CUDA sources: three back ends that build the same text, found when they are needed."""
+"""CUDA sources: three back ends that compile the same code, imported on demand."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
 
-from opwright.codegen.backends import Backend, finders
+from opwright.codegen.backends import Backend
 from opwright.errors import ToolchainError
 from opwright.log import logger
 
-__all__ = ["backend"]
+__all__ = ["find_backend"]
 
 _BACKENDS = {
     "nvcc": ("opwright.cuda.nvcc", "Nvcc"),
@@ -19,44 +19,50 @@ _BACKENDS = {
 _FOR_GPUS = ("nvcc", "nvrtc")
 
 
-def backend(name: str | None = None) -> Backend:
-    """The back end called `name`, ``"nvcc"``, ``"nvrtc"`` or ``"emulate"``; for None, nvcc or else NVRTC.
+def find_backend(name: str | Backend | None = None) -> Backend:
+    """Return the back end ``"nvcc"``, ``"nvrtc"`` or ``"emulate"``; for None, nvcc if it can be used, else NVRTC.
+
+    A back end passed as `name` is returned unchanged.
 
     Raises:
-        ToolchainError: there is none of that name, or it can't be used here; for None: neither can.
+        ToolchainError: there is no such back end, or it can't be used here; for None, neither nvcc nor NVRTC can.
+        TypeError: `name` is neither a name nor a back end.
     """
     if name is None:
-        return _best([_made(each) for each in _FOR_GPUS])
+        return _best([_create_backend(each) for each in _FOR_GPUS])
+    if not isinstance(name, str):
+        if isinstance(name, type) or not all(hasattr(name, part) for part in ("name", "device", "suffix", "build")):
+            raise TypeError(
+                f"backend={name!r}, expected 'nvcc', 'nvrtc', 'emulate' or a back end, as opwright.emulate(check=True)"
+            )
+        return name
     if name not in _BACKENDS:
         raise ToolchainError(
             f"backend={name!r} names no back end for CUDA sources, expected one of {', '.join(map(repr, _BACKENDS))}\n"
             "  likely fix: leave it out; then nvcc is used, or NVRTC where there is no nvcc"
         )
-    found = _made(name)
-    if problem := found.missing():
+    backend = _create_backend(name)
+    if problem := backend.missing():
         raise ToolchainError(f"the back end {name!r} can't be used here: {problem}")
-    return found
+    return backend
 
 
-def _made(name: str) -> Backend:
+def _create_backend(name: str) -> Backend:
     module, kind = _BACKENDS[name]
-    made: Backend = getattr(importlib.import_module(module), kind)()
-    return made
+    backend: Backend = getattr(importlib.import_module(module), kind)()
+    return backend
 
 
-def _best(known: Sequence[Backend]) -> Backend:
+def _best(candidates: Sequence[Backend]) -> Backend:
     problems = []
-    for each in known:
-        problem = each.missing()
+    for candidate in candidates:
+        problem = candidate.missing()
         if not problem:
-            logger.debug("CUDA sources are compiled by %s", each.name)
-            return each
-        logger.debug("CUDA sources can't be compiled by %s: %s", each.name, problem)
-        problems.append("\n  " + f"{each.name}: {problem}".replace("\n", "\n    "))
+            logger.debug("CUDA sources are compiled by %s", candidate.name)
+            return candidate
+        logger.debug("CUDA sources can't be compiled by %s: %s", candidate.name, problem)
+        problems.append("\n  " + f"{candidate.name}: {problem}".replace("\n", "\n    "))
     raise ToolchainError(
         f"nothing here can compile CUDA code{''.join(problems)}\n"
         '  likely fix: install one of them; or run the kernels on the CPU: load(..., backend="emulate")'
     )
-
-
-finders.append(backend)

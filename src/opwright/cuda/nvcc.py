@@ -13,10 +13,10 @@ from opwright.toolchain import Built, Options, Unit, build
 
 @dataclass(frozen=True)
 class Nvcc:
-    """CUDA kernels by nvcc: of ``CUDA_HOME``, on the ``PATH``, or of the wheel ``nvidia-cuda-nvcc``.
+    """The back end that compiles CUDA with nvcc from ``CUDA_HOME``, the ``PATH``, or the wheel ``nvidia-cuda-nvcc``.
 
-    For which GPUs, ``TORCH_CUDA_ARCH_LIST`` says; else it is those of this machine. What comes out needs no file of the
-    toolkit, and can be loaded where there is no GPU.
+    It compiles for the GPUs in ``TORCH_CUDA_ARCH_LIST``, by default for those of this machine. The library needs no
+    file of the toolkit and can be loaded without a GPU.
     """
 
     name: ClassVar[str] = "nvcc"
@@ -24,8 +24,8 @@ class Nvcc:
     suffix: ClassVar[str] = ""
 
     def missing(self) -> str:
-        """Why it can't be used here, and what helps; nothing where it can."""
-        from opwright.toolchain.nvcc import find_nvcc
+        """Return why nvcc can't be used here, with a likely fix; "" if it can."""
+        from opwright.toolchain.compilers.nvcc import find_nvcc
 
         try:
             find_nvcc()
@@ -34,15 +34,15 @@ class Nvcc:
         return ""
 
     def build(self, text: CudaText, options: Options, *, rebuild: bool = False) -> Path:
-        """The library of `text`: from the cache, or built; `rebuild`: built in any case, under a new name.
+        """Return the library of `text` from the cache, or build it; with `rebuild`, always build, under a new name.
 
         Raises:
-            CompileError: nvcc or the host's compiler refused the text; the user's line comes first.
-            ToolchainError: there is no nvcc, or none that goes with the C++ compiler.
+            CompileError: nvcc or the host compiler refused the code; the message begins with the user's line.
+            ToolchainError: there is no nvcc, or none that is compatible with the C++ compiler.
         """
         return self.built(text, options, rebuild=rebuild).path
 
     def built(self, text: CudaText, options: Options, *, rebuild: bool = False) -> Built:
-        """The same, with what the compilers said."""
-        unit = Unit(text.name, text.text, text.source, "cuda", embeds=True)
+        """Build as `build` does; return the library with the compilers' messages."""
+        unit = Unit(text.name, text.text, text.source, "cuda", embeds=True, kernels=text.kernels)
         return build(unit, options, rebuild=rebuild)

@@ -1,4 +1,4 @@
-"""The environment variables that Opwright, PyTorch's builder, and compilers read: those that are set, judged."""
+"""Checks the environment variables that Opwright, PyTorch's builder and compilers read, if they are set."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ import tempfile
 from collections.abc import Callable, Iterator
 
 from opwright import log
-from opwright.doctor.asking import SECONDS, ask
-from opwright.doctor.model import Finding, from_error, note, ok, wrong
+from opwright.doctor.findings import Finding, from_error, note, ok, wrong
+from opwright.doctor.subprocesses import SECONDS, ask
 from opwright.errors import ToolchainError
-from opwright.toolchain.compiler import Language, find_compiler, which
-from opwright.toolchain.process import jobs, time_limit
-from opwright.toolchain.upkeep import size_limit
+from opwright.languages import Language
+from opwright.toolchain.build.limits import jobs, time_limit
+from opwright.toolchain.cache.eviction import size_limit
+from opwright.toolchain.compilers.compiler import find_compiler, which
 
 OURS = {
     "OPWRIGHT_CACHE_SIZE": "how large the build cache may become",
     "OPWRIGHT_COMPILE_COMMANDS": "where compile_commands.json is written",
     "OPWRIGHT_COMPILE_TIMEOUT": "seconds that one compiler may take",
+    "OPWRIGHT_CHECK_DOMAINS": "1: all values of tensors are compared with the domains in signatures, on every device",
     "OPWRIGHT_CUDA_SYNC": "1: every CUDA launch is waited for, so that its errors are reported there",
     "OPWRIGHT_EMULATION_TIMEOUT": "seconds that an emulated launch may take",
     "OPWRIGHT_LAUNCHER": "a program that starts compilers, such as ccache",
@@ -32,7 +34,7 @@ OURS = {
     "OPWRIGHT_RUNTIME": "native or python",
     "OPWRIGHT_SANITIZE": "sanitizers that everything is compiled with",
 }
-"""Opwright's own."""
+"""Opwright's own variables, with a description of each."""
 
 OTHERS = {
     "CC": "the C compiler",
@@ -67,122 +69,110 @@ OTHERS = {
     "TMPDIR": "where compilers put their temporary files",
     "XDG_CACHE_HOME": "the folder of caches",
 }
-"""Those of others."""
+"""Variables of compilers, PyTorch and CUDA that Opwright or its compilers read."""
 
-_JUDGED_IN = {
-    "CC": "compilers",
-    "CXX": "compilers",
-    "CUDA_HOME": "cuda",
-    "CUDA_PATH": "cuda",
+_SECTIONS = {
+    **dict.fromkeys(("CC", "CXX"), "compilers"),
+    **dict.fromkeys(("CUDA_HOME", "CUDA_PATH"), "cuda"),
     "TORCH_CUDA_ARCH_LIST": "architectures",
     "TORCH_EXTENSIONS_DIR": "cache",
 }
-_FOLDERS = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH")
-_WORDS = {"CFLAGS": "c", "CXXFLAGS": "c++", "CPPFLAGS": "c++", "LDFLAGS": "c++"}
-_LAUNCHERS = ("OPWRIGHT_LAUNCHER", "CMAKE_C_COMPILER_LAUNCHER", "CMAKE_CXX_COMPILER_LAUNCHER")
-_RUNTIMES = ("native", "python")
+"""The sections that check other variables."""
+_FLAGS: dict[str, Language] = {"CFLAGS": "c", "CXXFLAGS": "c++", "CPPFLAGS": "c++", "LDFLAGS": "c++"}
 
 
-def examine() -> Iterator[Finding]:
-    """Each that is set, with what it does; what nothing reads, too."""
-    judges: dict[str, Callable[[str], Finding]] = {
-        "MAX_JOBS": lambda name: _read(name, jobs, "compilers at once"),
-        "OPWRIGHT_COMPILE_TIMEOUT": lambda name: _read(name, time_limit, "seconds for one compiler"),
-        "OPWRIGHT_CACHE_SIZE": lambda name: _read(name, size_limit, "bytes for the cache"),
-        "OPWRIGHT_LOG": lambda name: _read(name, lambda: logging.getLevelName(log.level() or 0).lower(), "is logged"),
-        "OPWRIGHT_PRECOMPILE": _precompile,
+def examine_environment() -> Iterator[Finding]:
+    """Check each variable that is set, and list variables named ``OPWRIGHT_...`` that nothing reads."""
+    judges: dict[str, Callable[[str, str], Finding]] = {
+        "MAX_JOBS": _parsed_by(lambda value: f"{value}: {jobs()} compilers at once"),
+        "OPWRIGHT_COMPILE_TIMEOUT": _parsed_by(lambda value: f"{value}: {time_limit()} seconds for one compiler"),
+        "OPWRIGHT_CACHE_SIZE": _parsed_by(
+            lambda value: f"{value}: {size_limit() or 'no limit of'} bytes for the cache"
+        ),
+        "OPWRIGHT_LOG": _parsed_by(
+            lambda value: f"{value}: {logging.getLevelName(log.level() or 0).lower()} is logged"
+        ),
+        "OPWRIGHT_PRECOMPILE": _parsed_by(_precompile),
         "OPWRIGHT_RUNTIME": _runtime,
         "OPWRIGHT_SANITIZE": _sanitize,
-        **dict.fromkeys(_LAUNCHERS, _launcher),
-        **dict.fromkeys(_FOLDERS, _folders),
-        **dict.fromkeys(_WORDS, _words),
+        **dict.fromkeys([name for name in OURS | OTHERS if name.endswith("_LAUNCHER")], _launcher),
+        **dict.fromkeys(("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH"), _folders),
+        **dict.fromkeys(_FLAGS, _flags),
     }
     known = OURS | OTHERS
     names = [name for name in known if os.environ.get(name)]
     for name in names:
-        elsewhere = f"; judged in the section {_JUDGED_IN[name]}" if name in _JUDGED_IN else ""
-        told = f"{os.environ[name]} ({known[name]}{elsewhere})"
-        yield judges[name](name) if name in judges else ok(name, told)
+        value = os.environ[name]
+        elsewhere = f"; judged in the section {_SECTIONS[name]}" if name in _SECTIONS else ""
+        yield judges[name](name, value) if name in judges else ok(name, f"{value} ({known[name]}{elsewhere})")
     unknown = sorted(name for name in os.environ if name.startswith("OPWRIGHT_") and name not in known)
     for name in unknown:
-        yield _unknown(name)
+        near = difflib.get_close_matches(name, OURS, 1, 0.7)
+        text = f"{os.environ[name]}: no such variable is read{f'; perhaps {near[0]} was meant' if near else ''}"
+        yield note(name, text, f"unset {name}; there are {', '.join(OURS)}")
     if not names and not unknown:
         yield ok("variables", "none is set that matters")
 
 
-def _read(name: str, read: Callable[[], object], what: str) -> Finding:
-    try:
-        return ok(name, f"{os.environ[name]}: {read() or 'no limit of'} {what}")
-    except ToolchainError as error:
-        return from_error(name, error)
+def _parsed_by(parse: Callable[[str], str]) -> Callable[[str, str], Finding]:
+    """Return a check of whether the function that reads a variable can parse its value."""
+
+    def judge(name: str, value: str) -> Finding:
+        try:
+            return ok(name, parse(value))
+        except ToolchainError as error:
+            return from_error(name, error)
+
+    return judge
 
 
-def _precompile(name: str) -> Finding:
-    from opwright.aten.pch import mode  # the front end's, which nothing else here needs
+def _precompile(_value: str) -> str:
+    from opwright.aten.precompiled_header import mode
 
-    try:
-        return ok(name, f"{mode()} ({OURS[name]})")
-    except ToolchainError as error:
-        return from_error(name, error)
+    return f"{mode()} ({OURS['OPWRIGHT_PRECOMPILE']})"
 
 
-def _runtime(name: str) -> Finding:
-    value = os.environ[name]
-    if value in _RUNTIMES:
+def _runtime(name: str, value: str) -> Finding:
+    if value in ("native", "python"):
         return ok(name, f"{value} ({OURS[name]})")
-    return wrong(name, f"{name}={value} names no runtime, expected {' or '.join(_RUNTIMES)}", f"unset {name}")
+    return wrong(name, f"{name}={value} names no runtime, expected native or python", f"unset {name}")
 
 
-def _sanitize(name: str) -> Finding:
-    return note(
-        name,
-        f"{os.environ[name]}: everything is compiled with sanitizers, and runs slowly",
-        "a process that loads such libraries needs LD_PRELOAD=$(c++ -print-file-name=libasan.so)",
-    )
+def _sanitize(name: str, value: str) -> Finding:
+    text = f"{value}: everything is compiled with sanitizers, and runs slowly"
+    return note(name, text, "a process that loads such libraries needs LD_PRELOAD=$(c++ -print-file-name=libasan.so)")
 
 
-def _launcher(name: str) -> Finding:
-    word = os.environ[name].split()[0] if os.environ[name].split() else ""
-    path = which(word) if word else None
-    if path:
-        return ok(name, f"{os.environ[name]}, at {path}")
-    return wrong(name, f"{name} asks for {word!r}, which is not on the PATH", f"install it, or unset {name}")
+def _launcher(name: str, value: str) -> Finding:
+    program = (value.split() or [""])[0]
+    if program and (path := which(program)):
+        return ok(name, f"{value}, at {path}")
+    return wrong(name, f"{name} asks for {program!r}, which is not on the PATH", f"install it, or unset {name}")
 
 
-def _words(name: str) -> Finding:
-    """What is said to every compiler or linker of a setup.py: tried on an empty file."""
+def _flags(name: str, value: str) -> Finding:
+    """Try the flags that a setup.py passes to every compiler or linker, on an empty file."""
     try:
-        words = shlex.split(os.environ[name])
+        words = shlex.split(value)
     except ValueError as error:
-        return wrong(name, f"{name}={os.environ[name]} can't be split into words: {error}", "close the quote")
-    language: Language = "c" if _WORDS[name] == "c" else "c++"
+        return wrong(name, f"{name}={value} can't be split into words: {error}", "close the quote")
+    language = _FLAGS[name]
     try:
         compiler = find_compiler(language, seconds=SECONDS)
-    except ToolchainError:  # said in the section compilers
-        return ok(name, f"{os.environ[name]} ({OTHERS[name]}; there is no compiler to try it)")
+    except ToolchainError:  # reported in the section "compilers"
+        return ok(name, f"{value} ({OTHERS[name]}; there is no compiler to try it)")
     with tempfile.TemporaryDirectory(prefix="opwright-doctor-", ignore_cleanup_errors=True) as folder:
-        what = ["-shared", "-fPIC", "-o", "empty.so"] if name == "LDFLAGS" else ["-c", "-o", "empty.o"]
-        command = [*compiler.link_command, "-x", language, os.devnull, "-x", "none", *words, *what]
+        output = ["-shared", "-fPIC", "-o", "empty.so"] if name == "LDFLAGS" else ["-c", "-o", "empty.o"]
+        command = [*compiler.link_command, "-x", language, os.devnull, "-x", "none", *words, *output]
         answer = ask(command, folder=folder)
     if answer.status == 0:
-        return ok(name, f"{os.environ[name]} ({OTHERS[name]})")
-    return wrong(
-        name,
-        f"{name}={os.environ[name]}: {os.path.basename(compiler.path)} doesn't take it: {answer.why}",
-        f"take what it names out of {name}, or unset it",
-    )
+        return ok(name, f"{value} ({OTHERS[name]})")
+    text = f"{name}={value}: {os.path.basename(compiler.path)} doesn't take it: {answer.why}"
+    return wrong(name, text, f"take what it names out of {name}, or unset it")
 
 
-def _folders(name: str) -> Finding:
-    missing = [folder for folder in os.environ[name].split(os.pathsep) if folder and not os.path.isdir(folder)]
+def _folders(name: str, value: str) -> Finding:
+    missing = [folder for folder in value.split(os.pathsep) if folder and not os.path.isdir(folder)]
     if missing:
-        return note(name, f"{os.environ[name]}: there is no folder {', '.join(missing)}", f"take it out of {name}")
-    return ok(name, f"{os.environ[name]} ({OTHERS[name]})")
-
-
-def _unknown(name: str) -> Finding:
-    near = difflib.get_close_matches(name, OURS, 1, 0.7)
-    meant = f"; perhaps {near[0]} was meant" if near else ""
-    return note(
-        name, f"{os.environ[name]}: no such variable is read{meant}", f"unset {name}; there are {', '.join(OURS)}"
-    )
+        return note(name, f"{value}: there is no folder {', '.join(missing)}", f"take it out of {name}")
+    return ok(name, f"{value} ({OTHERS[name]})")

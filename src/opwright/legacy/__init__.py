@@ -1,6 +1,6 @@
-"""The C FFI of PyTorch 0.1 to 0.4: ``create_extension``, ``torch.utils.ffi``, TH and THC, on today's PyTorch.
+"""The C FFI of PyTorch 0.1 to 0.4 on today's PyTorch: ``create_extension``, ``torch.utils.ffi``, TH and THC.
 
-Nothing here is loaded by ``import opwright``, and importing this loads neither PyTorch nor cffi.
+``import opwright`` loads none of these modules, and importing this package loads neither PyTorch nor cffi.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opwright.legacy.extension import create_extension
-    from opwright.legacy.installing import install, status, uninstall
+    from opwright.legacy.ffi.create import create_extension
+    from opwright.legacy.installation import install, status, uninstall
 
 _LAZY = {
-    "create_extension": "opwright.legacy.extension",
-    "install": "opwright.legacy.installing",
-    "status": "opwright.legacy.installing",
-    "uninstall": "opwright.legacy.installing",
+    "create_extension": "opwright.legacy.ffi.create",
+    "install": "opwright.legacy.installation",
+    "status": "opwright.legacy.installation",
+    "uninstall": "opwright.legacy.installation",
 }
 
 __all__ = ["create_extension", "install", "status", "uninstall"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
+    """Import a public name at its first use."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)
@@ -31,5 +31,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Return the public names."""
     return __all__

@@ -1,7 +1,7 @@
-"""Calls from Python to an extension: tensors go in as TH structs, and come out of them.
+"""Calls from Python to an extension: converts between tensors and TH structs.
 
-The work is done in C++ (``csrc_python/``), built once for each Python. Without a compiler there is no extension
-either, so there is no second way in Python.
+Implemented in C++ (``csrc_python/``), which is built once per Python. There is no fallback in Python: without a
+compiler there is no extension to call, either.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import BuiltinFunctionType, FrameType
 from typing import Any, NamedTuple
 
 from opwright.errors import ToolchainError
-from opwright.legacy.library import CSRC, load_library
+from opwright.legacy.th_library import CSRC, load_library
 from opwright.toolchain import Built, Options, Unit, build, include_line
 
 CSRC_PYTHON = Path(__file__).parent / "csrc_python"
@@ -27,7 +27,7 @@ _CUDA_NAMES = ("Double", "", "Half", "Long", "Int", "Short", "Char", "Byte")
 
 
 class Element(NamedTuple):
-    """An element type on a device: its C name's middle, its name in torch, its device."""
+    """An element type on a device: the middle of its C name, its name in torch, its device."""
 
     name: str
     dtype: str
@@ -35,7 +35,7 @@ class Element(NamedTuple):
 
 
 def _elements() -> tuple[Element, ...]:
-    """In the order of ``csrc/bridge.h``."""
+    """List the element types in the order of ``csrc/bridge.h``."""
     dtypes = ("float64", "float32", "int64", "int32", "int16", "int8", "uint8")
     cuda = ("float64", "float32", "float16", *dtypes[2:])
     return (
@@ -45,33 +45,40 @@ def _elements() -> tuple[Element, ...]:
 
 
 ELEMENTS = _elements()
-"""The element types that C code may ask for."""
+"""The element types that C code can use."""
 
 _OTHER, _TENSOR, _STORAGE = range(3)
 
 
-def wrap(function: Callable[..., Any], ffi: Any) -> Callable[..., Any]:
-    """An extension's ``function`` for Python: takes and returns tensors and storages.
+def wrap_function(function: Callable[..., Any], ffi: Any) -> Callable[..., Any]:
+    """Wrap an extension's ``function`` for Python: the wrapper takes and returns tensors and storages.
 
-    Tensors share their memory with C; a resize, set or transpose done there is seen afterwards. A tensor that C returns
-    belongs to Python. The GIL is released meanwhile.
+    An array, a struct or a pointer that the header declares is returned as it is: all of cffi's objects count as
+    callable, so old packages pass them here, too.
+
+    Tensors share their memory with C; if C resizes, sets or transposes a tensor, Python sees the change. Python owns a
+    tensor that C returns. The GIL is released during the call.
 
     Args:
-        function: what cffi made, ``lib.name``.
-        ffi: the ``ffi`` beside that ``lib``.
+        function: cffi's function, ``lib.name``.
+        ffi: the ``ffi`` object that belongs to ``lib``.
 
     Raises:
-        TypeError: it is no function of an extension in cffi's API mode.
-        ToolchainError: what makes the calls can't be built or loaded.
+        TypeError: `function` isn't a function of an extension in cffi's API mode.
+        ToolchainError: the native module can't be built or loaded.
 
-    The function itself raises TypeError for what doesn't fit its C type, and torch.FatalError for what C raised.
+    The wrapper raises TypeError if an argument doesn't match its C type, and torch.FatalError if C raises an error.
     """
     if not isinstance(function, BuiltinFunctionType | ffi.CData):
         raise TypeError(
             f"{function!r} is no function of an extension\n"
             f"  expected:   a function of cffi's `lib`, as `from ._ext import lib, ffi` gives it"
         )
-    kind, number = _result_of(function, ffi)
+    ctype = ffi.typeof(function)
+    ctype = ctype.item if ctype.kind == "pointer" else ctype
+    if ctype.kind != "function":
+        return function
+    kind, number = _describe_result(ctype.result)
     wrapped = _native().function(function, _types(ffi), kind, number)
     functools.update_wrapper(wrapped, function)
     wrapped.__module__ = _caller()
@@ -79,7 +86,7 @@ def wrap(function: Callable[..., Any], ffi: Any) -> Callable[..., Any]:
 
 
 def _caller() -> str:
-    """The module that wraps a function and makes it its own: where pickle finds it again."""
+    """Return the name of the calling module, which becomes the wrapper's `__module__`, for pickle."""
     frame: FrameType | None = sys._getframe(2)  # noqa: SLF001
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
@@ -89,10 +96,8 @@ def _caller() -> str:
     return __name__
 
 
-def _result_of(function: Callable[..., Any], ffi: Any) -> tuple[int, int]:
-    """What becomes of the function's result, and the number of its element type."""
-    ctype = ffi.typeof(function)
-    result = (ctype.item if ctype.kind == "pointer" else ctype).result
+def _describe_result(result: Any) -> tuple[int, int]:
+    """Return the kind of a function's result (tensor, storage, other) by its C type, and its element type's index."""
     if result.kind != "pointer" or result.item.kind != "struct":
         return _OTHER, 0
     name = result.item.cname.removeprefix("struct ")
@@ -108,12 +113,12 @@ _types_of: dict[int, tuple[Any, Any]] = {}
 
 
 def _types(ffi: Any) -> Any:
-    """The structs' types of one extension; an ffi lives as long as its module, which is never unloaded."""
+    """Return the struct types of an extension; an ffi lives as long as its module, which is never unloaded."""
     if id(ffi) not in _types_of:
         native = _native()
         tensors, storages = (_ctypes(ffi, kind) for kind in ("Tensor", "Storage"))
-        made = native.types(ffi.cast, functools.partial(_address, ffi), _fresh, _as_storage, tensors, storages)
-        _types_of[id(ffi)] = (ffi, made)  # with the ffi itself, so that its id stays its own
+        types = native.types(ffi.cast, functools.partial(_address, ffi), _fresh, _as_storage, tensors, storages)
+        _types_of[id(ffi)] = (ffi, types)  # keeps the ffi alive, so that its id isn't reused
     return _types_of[id(ffi)][1]
 
 
@@ -140,24 +145,25 @@ def _fresh(number: int) -> Any:
 
 
 def _as_storage(tensor: Any) -> Any:
-    """The typed storage behind a tensor, as old code knows it."""
-    import torch
+    """Return the typed storage of a tensor, as old code expects it."""
+    from opwright.runtime.torch_internals import typed_storage
 
-    return torch.storage.TypedStorage(wrap_storage=tensor.untyped_storage(), dtype=tensor.dtype, _internal=True)
+    return typed_storage(tensor.untyped_storage(), tensor.dtype)
 
 
 def _storage_facts(storage: Any) -> tuple[int, int]:
-    """The address of a storage's StorageImpl, and c10's number of its element type (of an untyped one, bytes')."""
+    """Return the address of a storage's StorageImpl, and c10's number of its element type (bytes if it is untyped)."""
     import torch
 
-    if isinstance(storage, torch.storage.TypedStorage):
-        return storage._untyped_storage._cdata, _scalar_types().get(storage.dtype, -1)  # noqa: SLF001
-    return storage._cdata, _scalar_types()[torch.uint8]  # noqa: SLF001
+    from opwright.runtime.torch_internals import storage_address
+
+    typed = isinstance(storage, torch.storage.TypedStorage)
+    return storage_address(storage), _scalar_types().get(storage.dtype if typed else torch.uint8, -1)
 
 
 @functools.cache
 def _scalar_types() -> dict[Any, int]:
-    """c10::ScalarType's numbers, which are part of its ABI and never change."""
+    """Return the numbers of c10::ScalarType, which are part of its ABI and never change."""
     import torch
 
     order = (
@@ -175,13 +181,13 @@ def _scalar_types() -> dict[Any, int]:
 
 @functools.cache
 def _native() -> Any:
-    """The module in ``csrc_python/``, started."""
-    load_library()  # it needs the library's functions
+    """Build, import and start the module in ``csrc_python/``."""
+    load_library()  # the module needs the library's functions
     for rebuild in (False, True):
         path = build_native(rebuild=rebuild).path
         loader = ExtensionFileLoader(_MODULE, str(path))
         spec = spec_from_file_location(_MODULE, path, loader=loader)
-        assert spec is not None  # noqa: S101 - a loader was given
+        assert spec is not None  # noqa: S101 - a loader was passed
         try:
             module = module_from_spec(spec)
             loader.exec_module(module)
@@ -191,27 +197,29 @@ def _native() -> Any:
             continue
         _start(module)
         return module
-    raise AssertionError  # the second time either returns or raises
+    raise AssertionError  # the second attempt either returns or raises
 
 
 def _start(module: Any) -> None:
     import torch
 
+    from opwright.runtime.torch_internals import tensor_address
+
     module.start(
         torch.Tensor,
         torch.UntypedStorage,
         torch.storage.TypedStorage,
-        vars(torch)["FatalError"],  # only its annotations have forgotten it
+        vars(torch)["FatalError"],  # missing only in its annotations
         _storage_facts,
-        torch._C.TensorBase.__dict__["_cdata"],  # noqa: SLF001
+        tensor_address(),
     )
 
 
 def build_native(*, rebuild: bool = False) -> Built:
-    """Build what makes the calls for this Python, or find it in the cache.
+    """Build the module that makes the calls for this Python, or find it in the cache.
 
     Raises:
-        ToolchainError: Python's headers are missing, or it can't be built.
+        ToolchainError: Python's headers are missing, or the build fails.
     """
     headers = Path(sysconfig.get_paths()["include"])
     if not (headers / "Python.h").is_file():
@@ -227,7 +235,7 @@ def build_native(*, rebuild: bool = False) -> Built:
 
 
 def _options(headers: Path) -> Options:
-    # Python's own symbols and the TH library's come from the process.
+    # Python's symbols and the TH library's are resolved from the process.
     undefined = "-Wl,-undefined,dynamic_lookup" if sys.platform == "darwin" else "-Wl,-z,undefs"
     return Options(
         native=False,

@@ -1,4 +1,4 @@
-"""Where the CUDA toolkit is."""
+"""The location of the CUDA toolkit, for C FFI extensions with CUDA objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _USUAL = "/usr/local/cuda"
 
 
 def cuda_home() -> str | None:
-    """The toolkit's folder: ``CUDA_HOME`` or ``CUDA_PATH``, that of the ``nvcc`` on the PATH, or the usual one."""
+    """Find the toolkit: ``CUDA_HOME`` or ``CUDA_PATH``, the folder of the ``nvcc`` on the PATH, or the default."""
     nvcc = shutil.which("nvcc")
     candidates = [
         *(os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH")),
@@ -25,11 +25,11 @@ def _is_toolkit(home: str) -> bool:
 
 
 def include_dirs(home: str | None) -> list[str]:
-    """The toolkit's folder of headers, as a list of one or none."""
+    """Return the toolkit's include folder as a list of zero or one."""
     return [os.path.realpath(os.path.join(home, "include"))] if home else []
 
 
 def library_dirs(home: str | None) -> list[str]:
-    """The toolkit's folders of libraries."""
+    """Return the toolkit's library folders."""
     folders = [os.path.realpath(os.path.join(home, name)) for name in ("lib64", "lib")] if home else []
     return [folder for folder in folders if os.path.isdir(folder)][:1]

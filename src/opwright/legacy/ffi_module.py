@@ -1,4 +1,4 @@
-"""What ``torch.utils.ffi`` is while `opwright.legacy` is installed."""
+"""The replacement for ``torch.utils.ffi`` while `opwright.legacy` is installed."""
 
 from __future__ import annotations
 
@@ -9,34 +9,36 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from opwright.legacy.change import Change
+from opwright.legacy.ffi import NO_CFFI
+from opwright.legacy.patching import Change
 
 if TYPE_CHECKING:
-    from opwright.legacy.extension import create_extension
+    from opwright.legacy.ffi.create import create_extension
 
 NAME = "torch.utils.ffi"
-NO_CFFI = "torch.utils.ffi requires the cffi package\n  likely fix: pip install cffi, or opwright[legacy]"
 
 __all__ = ["create_extension"]
 
 
 def __getattr__(name: str) -> Any:
-    """What old code imports from here, when it does."""
+    """Import a name that old code expects here, at its first use."""
     if name == "create_extension":
-        from opwright.legacy.extension import create_extension
+        from opwright.legacy.ffi.create import create_extension
 
         return create_extension
-    if name == "_wrap_function":  # every generated package imports it before its module, which needs TH
-        from opwright.legacy.calls import wrap
-        from opwright.legacy.library import load_library
+    if name == "_wrap_function":  # every generated package imports this before its module, which needs TH
+        from opwright.legacy.calls import wrap_function
+        from opwright.legacy.ffi.committed import check_module
+        from opwright.legacy.th_library import load_library
 
+        check_module(sys._getframe(1).f_globals)  # noqa: SLF001 - the package's
         load_library()
-        return wrap
+        return wrap_function
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _Finder:
-    """Finds ``torch.utils.ffi`` where there is no cffi: as an ImportError that says so, as it was."""
+    """An import finder for ``torch.utils.ffi`` without cffi: raises an ImportError that explains it, as PyTorch did."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -60,6 +62,7 @@ def _importable() -> Callable[[], None]:
     vars(torch.utils)["ffi"] = sys.modules[__name__]
 
     def restore() -> None:
+        """Put back what was there before."""
         if attribute is None:
             vars(torch.utils).pop("ffi", None)
         else:

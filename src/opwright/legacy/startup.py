@@ -1,6 +1,6 @@
-"""What an interpreter does at its start where ``OPWRIGHT_LEGACY`` is set: next to nothing, until torch is imported.
+"""Startup of an interpreter with ``OPWRIGHT_LEGACY`` set: does almost nothing until torch is imported.
 
-Also `torch.utils.cpp_extension`, where something imports that, then gives Opwright's ``load`` and ``BuildExtension``.
+Also makes `torch.utils.cpp_extension`, once imported, provide Opwright's ``load`` and ``BuildExtension``.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ VARIABLE = "OPWRIGHT_LEGACY"
 
 
 def start() -> None:
-    """`opwright.legacy.install`, and Opwright's extension builder, if the variable says so.
+    """Run `opwright.legacy.install`, and substitute Opwright's extension builder, if the variable requests it.
 
-    Never raises: no interpreter may fail to start for this.
+    Never raises: an error must not prevent an interpreter from starting.
     """
     if os.environ.get(VARIABLE, "0") in ("", "0"):
         return
     try:
-        from opwright.legacy.importing import after_import
-        from opwright.legacy.installing import install
+        from opwright.legacy.installation import install
+        from opwright.legacy.patching import after_import
 
         install()
         after_import("torch.utils.cpp_extension", _substitute)
@@ -31,11 +31,11 @@ def start() -> None:
 
 
 def _substitute() -> None:
-    """At the end of ``import torch.utils.cpp_extension``, which must go well all the same."""
+    """Substitute our builder at the end of ``import torch.utils.cpp_extension``; report errors, never raise."""
     try:
-        from opwright.aten.substitute import install
+        from opwright.cpp_extension import substitute
 
-        install()
-    except Exception as error:  # noqa: BLE001 - PyTorch's own does its work, too
+        substitute()
+    except Exception as error:  # noqa: BLE001 - PyTorch's own builder works, too
         with contextlib.suppress(Exception):
             sys.stderr.write(f"opwright: PyTorch builds extensions itself: {type(error).__name__}: {error}\n")

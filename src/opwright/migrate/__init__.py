@@ -1,14 +1,13 @@
-"""Extensions written for an older PyTorch: what in them is removed or deprecated, and what to write instead.
+"""Finds and replaces removed and deprecated names in extensions written for an older PyTorch.
 
-:func:`examine` reads one file, of either generation: C and CUDA with ``TH/TH.h`` and the Python around it, or C++ and
-CUDA with ``torch/extension.h``. It rewrites what it fully understands and leaves alone what it doesn't.
+:func:`examine` reads one file of either generation: C and CUDA with ``TH/TH.h`` and the related Python code, or C++ and
+CUDA with ``torch/extension.h``. It rewrites only code that it fully understands.
 """
 
 from __future__ import annotations
 
 from opwright.migrate.examine import examine
-from opwright.migrate.files import chosen, write
-from opwright.migrate.generations import first_generation
-from opwright.migrate.model import Examined, Finding
+from opwright.migrate.finding import Examined, Finding
+from opwright.migrate.project import first_generation, source_files, write_file
 
-__all__ = ["Examined", "Finding", "chosen", "examine", "first_generation", "write"]
+__all__ = ["Examined", "Finding", "examine", "first_generation", "source_files", "write_file"]

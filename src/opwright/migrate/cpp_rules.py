@@ -1,7 +1,7 @@
-"""What rewrites a use of a name, for the names that are fully understood.
+"""Rewriting rules for renamed and removed C++ names.
 
-A rule is given the text, the name, and the tokens that its pattern was found at, and yields edits; none where it
-doesn't understand what it sees.
+A rule takes the source, the name, and the range of tokens that matches the name's pattern (start, exclusive end). It
+yields edits, or nothing if it doesn't understand the code.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from opwright.aten.compat.names import Name
+from opwright.aten.compat.api_changes import Name
 from opwright.migrate.cpp_text import CppText
-from opwright.migrate.model import Edit
+from opwright.sources.cpp.edits import Edit
 
 __all__ = ["RULES", "Rule", "renamed"]
 
@@ -22,20 +22,20 @@ _NUMBER = {"S": "float", "D": "double"}
 
 
 def renamed(source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    """The last word of the name becomes another one."""
+    """Replace the last word of the name."""
     del first
     yield source.replaced(behind - 1, behind, name.rename)
 
 
 def _check(source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    """An assertion with a condition, as a check."""
+    """Replace an assertion with a condition by ``TORCH_CHECK``."""
     del name, behind
     if source.stream.arguments(first + 1) or not source.is_(first + 1, "("):
         yield source.replaced(first, first + 1, "TORCH_CHECK")
 
 
 def _fail(macro: str, source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    """A macro that always fails becomes a check of false."""
+    """Replace a macro that always fails by a check of ``false``."""
     del name, behind
     if source.is_(first + 1, "("):
         separator = ", " if source.stream.arguments(first + 1) else ""
@@ -44,7 +44,7 @@ def _fail(macro: str, source: CppText, name: Name, first: int, behind: int) -> I
 
 
 def _data(source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    """``x.data<T>()`` of a tensor; storages, which have no such function any more, are left alone."""
+    """Rename ``x.data<T>()`` of a tensor; storages no longer have such a function, so they stay unchanged."""
     del name
     word = behind - 2
     closed = source.behind_template(behind - 1)
@@ -53,21 +53,21 @@ def _data(source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit
 
 
 def _type_of(method: str, source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    """``x.type().scalarType()``: from ``type`` on."""
+    """Replace ``type().scalarType()`` in ``x.type().scalarType()``, and similar calls."""
     del name
     if not source.is_(first - 3, "device", "(", ")"):
         yield source.replaced(first + 1, behind, f"{method}()")
 
 
 def _dispatch(source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    """The type that a dispatching macro is given."""
+    """Replace ``x.type()`` by ``x.scalar_type()`` in the arguments of a dispatch macro."""
     del name, behind
     for index in source.dispatched(first):
         yield source.replaced(index, index + 1, "scalar_type")
 
 
 def _with_half(macro: str, source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    """A dispatching macro that names the half in its arguments instead."""
+    """Replace a dispatch macro for half by one that takes ``at::kHalf`` as an argument."""
     del name, behind
     if source.stream.arguments(first + 1):
         yield source.replaced(first, first + 1, macro)
@@ -75,19 +75,26 @@ def _with_half(macro: str, source: CppText, name: Name, first: int, behind: int)
 
 
 def _item(kind: str, source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    """``x.toCInt()``."""
+    """Replace ``x.toCInt()`` and similar calls by ``x.item<int>()``."""
     del name
     if source.is_(behind, ")") and source.tokens[first - 1].text in {".", "->"}:
         yield source.replaced(first, first + 1, f"item<{kind}>")
 
 
+def _to(source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
+    """Replace ``x.toLongTensor()`` and similar calls by ``x.to(at::kLong)``."""
+    del name
+    kind = source.tokens[first + 1].text.removeprefix("to").removesuffix("Tensor")
+    yield source.replaced(first + 1, behind, f"to(at::k{kind})")
+
+
 def _standard(source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    """A name that the standard library has as well."""
+    """Replace a name by its replacement of today, such as one of the standard library."""
     yield source.replaced(first, behind, name.today)
 
 
 def _without_state(text: str, source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    """A call whose first argument is the state, under another name and without it."""
+    """Rename a function in a call, and remove the call's first argument, the state."""
     del name, behind
     arguments = source.stream.arguments(first + 1)
     if arguments:
@@ -96,20 +103,20 @@ def _without_state(text: str, source: CppText, name: Name, first: int, behind: i
 
 
 def _dropped_first(source: CppText, arguments: list[tuple[int, int]]) -> Edit:
-    """The first argument of a call, with the comma and the space behind it, goes."""
+    """Return an edit that removes the first argument of a call, with the comma and the space after it."""
     end = arguments[1][0] if len(arguments) > 1 else arguments[0][1]
     return Edit(source.tokens[arguments[0][0]].start, source.tokens[end].start, "")
 
 
 def _blas(source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    found = _BLAS.fullmatch(source.tokens[first].text)
-    if found:
-        text = f"at::cuda::blas::{found[2]}<{_NUMBER[found[1]]}>"
+    match = _BLAS.fullmatch(source.tokens[first].text)
+    if match:
+        text = f"at::cuda::blas::{match[2]}<{_NUMBER[match[1]]}>"
         yield from _without_state(text, source, name, first, behind)
 
 
 def _thrust(source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    """``THCThrustAllocator a(state);`` and ``auto a = THCThrustAllocator(state);``."""
+    """Replace ``THCThrustAllocator a(state);`` and ``auto a = THCThrustAllocator(state);``."""
     del name, behind
     opening = first + 1 + (source.tokens[first + 1].kind == "word") if first + 1 < len(source.tokens) else first
     arguments = source.stream.arguments(opening) if source.is_(opening, "(") else []
@@ -123,7 +130,7 @@ def _thrust(source: CppText, name: Name, first: int, behind: int) -> Iterator[Ed
 
 
 def _extension(source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    """``<torch/torch.h>``, where nothing else brings pybind11."""
+    """Replace ``<torch/torch.h>`` by ``<torch/extension.h>``, which includes pybind11."""
     del name, first, behind
     for index, header in source.includes():
         if header == "torch/torch.h":
@@ -132,7 +139,7 @@ def _extension(source: CppText, name: Name, first: int, behind: int) -> Iterator
 
 
 def _stream(source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
-    """``at::globalContext().getCurrentCUDAStream()``, with its namespace."""
+    """Replace ``at::globalContext().getCurrentCUDAStream()``, including its namespace."""
     if source.is_(first - 1, "::") and source.tokens[first - 2].text in {"at", "torch"}:
         yield source.replaced(first - 2, behind, name.today)
 
@@ -154,6 +161,7 @@ RULES: Mapping[str, Rule] = {
     "toCLong": partial(_item, "int64_t"),
     "toCFloat": partial(_item, "float"),
     "toCDouble": partial(_item, "double"),
+    ".toLongTensor()": _to,
     "c10::optional": _standard,
     "c10::nullopt": _standard,
     "c10::make_optional": _standard,

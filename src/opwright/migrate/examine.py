@@ -1,14 +1,16 @@
-"""One file: read, judged, and rewritten in memory."""
+"""Examines one file: reads it, finds outdated code, and rewrites it in memory."""
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 from opwright.errors import SourceError
 from opwright.migrate import cpp, flags, python
-from opwright.migrate.cpp_module import module_findings
-from opwright.migrate.files import KINDS, kind
-from opwright.migrate.model import Examined, Finding, applied
+from opwright.migrate.cpp_includes import module_findings
+from opwright.migrate.finding import Examined, Finding
+from opwright.migrate.project import KINDS, file_kind
+from opwright.sources.cpp.edits import apply_edits
 
 __all__ = ["examine"]
 
@@ -16,32 +18,32 @@ _ENTANGLED = "within something else that is rewritten"
 
 
 def examine(path: Path, *, first_generation: bool = False) -> Examined:
-    """What a file uses that PyTorch has removed or deprecated, and its text with what is understood rewritten.
+    """Find removed and deprecated features of PyTorch in a file, and rewrite those that are fully understood.
 
     Args:
         path: the file.
-        first_generation: whether it is known to belong to an extension with TH's tensors (`first_generation` of a
-            project's files says so): then nothing in it is rewritten.
+        first_generation: whether the file belongs to an extension with TH's tensors, as determined by the function
+            `first_generation` for a project's files; if so, nothing is rewritten.
 
     Raises:
-        SourceError: it can't be read, isn't text, or is of a kind that isn't known.
+        SourceError: the file can't be read, isn't text, or is of an unknown kind.
     """
     before = _contents(path)
-    text = before.decode("latin-1")  # offsets are bytes, and every encoding that ASCII is part of survives
-    found = _find(path, text, first_generation=first_generation)
-    try:
-        after = applied(text, [edit for finding in found for edit in finding.edits])
-    except ValueError:  # nothing of a text that is so entangled is understood
-        found = [finding._replace(edits=(), note=finding.note or _ENTANGLED) for finding in found]
-        after = text
-    return Examined(path, tuple(found), before, after.encode("latin-1"))
+    text = before.decode("latin-1")  # offsets are byte offsets; preserves all supersets of ASCII
+    findings = _find(path, text, first_generation=first_generation)
+    edits = sorted({edit for finding in findings for edit in finding.edits})
+    if any(one.end > other.start for one, other in itertools.pairwise(edits)):  # edits overlap: apply none
+        findings = [finding._replace(edits=(), note=finding.note or _ENTANGLED) for finding in findings]
+        edits = []
+    after = apply_edits(text, edits)
+    return Examined(path, tuple(findings), before, after.encode("latin-1"))
 
 
 def _find(path: Path, text: str, *, first_generation: bool) -> list[Finding]:
-    sort = kind(path)
+    sort = file_kind(path)
     if sort == "c++":
-        found = cpp.find(text, path.suffix.lower(), first_generation=first_generation)
-        return found if first_generation else sorted([*found, *module_findings(path, text)])
+        findings = cpp.find(text, path.suffix.lower(), first_generation=first_generation)
+        return findings if first_generation else sorted([*findings, *module_findings(path, text)])
     if sort == "python":
         return python.find(text)
     if sort == "flags":

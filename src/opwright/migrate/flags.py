@@ -1,12 +1,13 @@
-"""Words for compilers, in a setup.py, a Makefile or a script."""
+"""Finds outdated compiler flags in setup.py files, Makefiles and scripts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from opwright.aten.compat import standards
-from opwright.migrate.model import Edit, Finding
+from opwright.aten.flags import updated_standard
+from opwright.migrate.finding import Finding
+from opwright.sources.cpp.edits import Edit
 
 __all__ = ["find", "flag_findings"]
 
@@ -18,31 +19,31 @@ _FIRST_ARCHITECTURE = 75  # of CUDA 13
 
 
 def find(text: str) -> list[Finding]:
-    """Everything in a Makefile, a script of a shell or one of CMake, decoded as latin-1. Nothing there is rewritten."""
-    found: list[Finding] = []
+    """Return the findings in a Makefile, shell script or CMake file, decoded as latin-1; nothing is rewritten."""
+    findings: list[Finding] = []
     place = 0
     for line in text.splitlines(keepends=True):
         comment = _COMMENT.search(line)
-        found += flag_findings(text, place, place + (comment.start() if comment else len(line)), rewritten=False)
+        findings += flag_findings(text, place, place + (comment.start() if comment else len(line)), rewritten=False)
         place += len(line)
-    return found
+    return findings
 
 
 def flag_findings(text: str, start: int, end: int, *, rewritten: bool) -> Iterator[Finding]:
-    """What is outdated between two places of a text."""
+    """Yield the outdated flags between two offsets of a text; add edits if `rewritten`."""
     for match in _STANDARD.finditer(text, start, end):
-        today = standards.outdated(match.group())
+        today = updated_standard(match.group())
         edits = (Edit(match.start(), match.end(), today),) if rewritten else ()
-        yield Finding(_line(text, match.start()), match.group(), "removed", today, edits)
+        yield Finding(_line_number(text, match.start()), match.group(), "removed", today, edits)
     for match in _ARCHITECTURE.finditer(text, start, end):
         if int(match[1]) < _FIRST_ARCHITECTURE:
             today = f"{_FIRST_ARCHITECTURE} or later, where nvcc is CUDA 13's"
-            yield Finding(_line(text, match.start()), match.group(), "removed", today)
+            yield Finding(_line_number(text, match.start()), match.group(), "removed", today)
     for match in _ABI.finditer(text, start, end):
         yield Finding(
-            _line(text, match.start()), match.group(), "removed", "nothing: PyTorch is built with the new ABI"
+            _line_number(text, match.start()), match.group(), "removed", "nothing: PyTorch is built with the new ABI"
         )
 
 
-def _line(text: str, place: int) -> int:
+def _line_number(text: str, place: int) -> int:
     return text.count("\n", 0, place) + 1

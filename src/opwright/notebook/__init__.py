@@ -1,6 +1,6 @@
-"""``%load_ext opwright``: the cell magic ``%%opwright``, which makes operators of a cell of C++, C or CUDA.
+"""``%load_ext opwright``: the cell magic ``%%opwright``, which compiles a cell of C++, C or CUDA to operators.
 
-Only IPython imports this.
+Imported only by IPython.
 """
 
 from __future__ import annotations
@@ -21,5 +21,5 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Take it away again."""
+    """Remove the magic from a shell."""
     shell.magics_manager.magics["cell"].pop(NAME, None)

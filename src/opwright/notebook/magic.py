@@ -1,4 +1,4 @@
-"""The cell magic: source in a cell, operators in the user's namespace."""
+"""The cell magic ``%%opwright``: compiles a cell and puts its operators into the user's namespace."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from opwright.notebook.options import LANGUAGES, Asked, read, usage
-from opwright.notebook.showing import point_at_cell, progress_line
+from opwright.notebook.display import point_at_cell, progress_line
+from opwright.notebook.options import LANGUAGES, Arguments, help_text, parse_line
 from opwright.signature import DType, Signature
 
 if TYPE_CHECKING:
@@ -21,128 +21,128 @@ if TYPE_CHECKING:
     from opwright.runtime import Operators
 
 NAME = "opwright"
-_FIRST = re.compile(r'\bOPWRIGHT\s*\(\s*(?:R"\w*\(|")\s*([A-Za-z]\w*)')
-_GIVEN = re.compile(r"\s*([A-Za-z]\w*)\s*\(")
+_MARK = re.compile(r'\bOPWRIGHT\s*\(\s*(?:R"\w*\(|")\s*([A-Za-z]\w*)')
+_SIGNATURE = re.compile(r"\s*([A-Za-z]\w*)\s*\(")
 _CUDA = re.compile(r"\b__(?:global|device)__\b|<<<")
 
 
 class Magic:
-    """``%%opwright`` in one shell."""
+    """The magic in one shell."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
 
     def run(self, line: str, cell: str) -> None:
-        """Make operators of the cell, and load them again when it is run again.
+        """Compile the cell to operators; running the cell again reloads them.
 
-        ``%%opwright --help`` shows the options. The operators land in the notebook under their own names; or, after
-        ``%%opwright ops``, together under the name ``ops``. The kernels are compiled right away, for float32 if they
+        ``%%opwright --help`` shows the options. The operators become variables under their own names; with
+        ``%%opwright ops``, attributes of the variable ``ops``. The kernels are compiled right away, for float32 if they
         allow it.
         """
         try:
-            asked = read(line)
+            arguments = parse_line(line)
         except click.UsageError as error:
             from IPython.core.error import UsageError
 
             raise UsageError(f"%%opwright: {error.format_message()}\n%%opwright --help shows what there is") from None
-        if asked is None:
-            print(usage())
+        if arguments is None:
+            print(help_text())
             return
-        self._land(asked, _Cell(asked, cell))
+        self._load(arguments, _Cell(arguments, cell))
 
-    def _land(self, asked: Asked, cell: _Cell) -> None:
-        with progress_line(self._shell) as said, point_at_cell(cell.path, cell.text):
+    def _load(self, arguments: Arguments, cell: _Cell) -> None:
+        with progress_line(self._shell) as line, point_at_cell(cell.path, cell.text):
             started = time.perf_counter()
-            found, how, more = cell.load()
-            names = {asked.variable: found} if asked.variable else _named(found)
-            more += self._hidden(names)
+            operators, outcome, remarks = cell.load()
+            names = {arguments.variable: operators} if arguments.variable else _public(operators)
+            remarks += self._hidden_builtins(names)
             self._shell.push(names)
-            said.end(f"{how} in {time.perf_counter() - started:.2f} s{more}\n{_contents(found)}")
+            line.end(f"{outcome} in {time.perf_counter() - started:.2f} s{remarks}\n{_contents(operators)}")
 
-    def _hidden(self, names: Iterable[str]) -> str:
-        """What there is to say of names that are Python's own until now; nothing of those that the user has given."""
-        user, theirs = self._shell.user_ns, self._shell.user_ns_hidden  # of IPython's own `open` and `exit` both know
+    def _hidden_builtins(self, names: Iterable[str]) -> str:
+        """Return a remark about names that hide Python's builtins, unless the user has assigned them before."""
+        user, theirs = self._shell.user_ns, self._shell.user_ns_hidden  # both contain IPython's own `open` and `exit`
         hidden = [name for name in names if hasattr(builtins, name) and user.get(name) is theirs.get(name)]
         listed = ", ".join(hidden)
         return f"; Python's own {listed} is hidden: del {listed} brings it back" if hidden else ""
 
 
 class _Cell:
-    """A cell's text, and what becomes of it."""
+    """A cell: its text, its language and its namespace."""
 
-    def __init__(self, asked: Asked, text: str) -> None:
-        self._asked = asked
+    def __init__(self, arguments: Arguments, text: str) -> None:
+        self._arguments = arguments
         self.text = f"\n{text}"
-        """Below an empty line, in place of the magic's: lines have the numbers that the notebook shows."""
-        language = asked.language or ("cuda" if _CUDA.search(text) else "cpp")
-        first = _GIVEN.match(asked.ops[0]) if asked.ops else _FIRST.search(text)
-        self._language, self._name = language, asked.namespace or (first[1] if first else "cell")
+        """Begins with an empty line in place of the magic's, so that line numbers match the notebook's."""
+        self._language = arguments.language or ("cuda" if _CUDA.search(text) else "cpp")
+        first = _SIGNATURE.match(arguments.ops[0]) if arguments.ops else _MARK.search(text)
+        self._name = arguments.namespace or (first[1] if first else "cell")
 
     @property
     def path(self) -> Path:
-        """Where the text lies, for the compiler and for messages."""
+        """Return the file that contains the text, for the compiler and for messages."""
         from opwright.codegen.collect import written
 
         return written(self._name, LANGUAGES[self._language], self.text)
 
     def load(self) -> tuple[Any, str, str]:
-        """The operators, or an extension's module; what was done, and what there is to say of it.
+        """Return the operators or an extension's module, a word for the outcome, and remarks.
 
         Raises:
-            OpwrightError: as `opwright.load_inline`, `opwright.load`.
+            OpwrightError: as in `opwright.load_inline` and `opwright.load`.
         """
-        from opwright import front
-        from opwright.aten.recognise import is_extension
-        from opwright.runtime.loading import loaded
-        from opwright.runtime.reloading import changes
+        from opwright import frontends as front
+        from opwright.aten.front_end import is_extension
+        from opwright.runtime.load.loading import everything_loaded
+        from opwright.runtime.register.overloads import changes
 
-        words: dict[str, Any] = dict(self._asked.words)
-        if not self._asked.ops and is_extension(self.text):
-            return front.load(self.path, namespace=self._name, **words), "built", ""
-        before = {id(ops): ops._registered for ops in loaded()}  # noqa: SLF001 - our own
+        options: dict[str, Any] = dict(self._arguments.options)
+        if not self._arguments.ops and is_extension(self.text):
+            return front.load(self.path, namespace=self._name, **options), "built", ""
+        before = {id(each.operators): each.registered for each in everything_loaded()}
         ops = front.load_inline(
             self._name,
             **{self._language: self.text},  # type: ignore[arg-type]
-            ops=self._asked.ops or None,
-            dtypes=() if self._asked.lazy else self._dtypes(),
-            **words,
+            ops=self._arguments.ops or None,
+            dtypes=() if self._arguments.lazy else self._dtypes(),
+            **options,
         )
         if id(ops) not in before:
             return ops, "loaded", ""
-        return ops, "loaded again", changes(before[id(ops)], ops._registered)  # noqa: SLF001
+        return ops, "loaded again", changes(before[id(ops)], ops.__loaded__.registered)
 
     def _dtypes(self) -> list[Any]:
-        """The element types to compile for: those that are asked for, else the usual one of each type variable."""
+        """Return the element types to compile for: the options', or the default of each type variable."""
         import torch
 
-        usual = str(torch.get_default_dtype()).removeprefix("torch.")
-        found = set(self._asked.dtypes)
-        for signature in () if found else self._signatures():
-            found.update(_usual(signature, usual))
-        return [getattr(torch, dtype.torch_name) for dtype in found or {DType.F32}]
+        default = str(torch.get_default_dtype()).removeprefix("torch.")
+        dtypes = set(self._arguments.dtypes)
+        for signature in () if dtypes else self._signatures():
+            dtypes.update(_default_types(signature, default))
+        return [getattr(torch, dtype.torch_name) for dtype in dtypes or {DType.F32}]
 
     def _signatures(self) -> Iterable[Signature]:
         from opwright.signature import parse
         from opwright.sources import scan
 
-        yield from (parse(text) for text in self._asked.ops)
+        yield from (parse(text) for text in self._arguments.ops)
         yield from (kernel.signature for kernel in scan(self.path, self.text).kernels)
 
 
-def _usual(signature: Signature, preferred: str) -> Iterable[DType]:
+def _default_types(signature: Signature, preferred: str) -> Iterable[DType]:
     for variable in signature.type_variables:
         allowed = signature.allowed(variable)
         yield next((dtype for dtype in allowed if dtype.torch_name == preferred), allowed[0])
 
 
-def _named(found: Operators | Any) -> Mapping[str, Any]:
-    """What lands in the notebook: operators without their backwards, or a module's public names."""
+def _public(operators: Operators | Any) -> Mapping[str, Any]:
+    """Return the names for the notebook: operators without their backwards, or a module's public names."""
     import torch
 
-    # What TORCH_LIBRARY registers is found below torch.ops, by its own names.
-    names = [name for name in dir(found) if not name.startswith("_")] if found is not torch.ops else []
-    return {name: getattr(found, name) for name in names if name.partition("_backward")[0] not in {*names} - {name}}
+    # Operators that TORCH_LIBRARY registers are found below torch.ops.
+    names = [name for name in dir(operators) if not name.startswith("_")] if operators is not torch.ops else []
+    return {name: getattr(operators, name) for name in names if name.partition("_backward")[0] not in {*names} - {name}}
 
 
-def _contents(found: Operators | Any) -> str:
-    return "\n".join((value.__doc__ or name).partition("\n")[0] for name, value in _named(found).items())
+def _contents(operators: Operators | Any) -> str:
+    return "\n".join((value.__doc__ or name).partition("\n")[0] for name, value in _public(operators).items())

@@ -1,4 +1,4 @@
-"""What may stand behind ``%%opwright``: the words of ``opwright build``, as far as they make sense in a cell."""
+"""The options of ``%%opwright``: those of ``opwright build`` that apply to a cell."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _TYPES = {name: dtype for dtype in DType for name in (dtype.value, dtype.torch_n
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A magic's line.
+class Arguments:
+    """The parsed arguments of the magic's line.
 
     Attributes:
-        variable: the name that the operators together get; without it, each lands under its own.
-        language: of `LANGUAGES`; None: what the cell looks like.
-        dtypes: element types that are compiled at once, beyond the usual ones.
+        variable: the variable for all operators together; if None, each operator becomes a variable.
+        language: one of `LANGUAGES`; None: guessed from the cell.
+        dtypes: additional element types to compile immediately.
         lazy: compile nothing before the first call.
-        words: of the others, what `opwright.load_inline` takes, by its names.
+        options: keyword arguments of `opwright.load_inline`.
     """
 
     variable: str | None
@@ -33,7 +33,7 @@ class Asked:
     lazy: bool
     ops: tuple[str, ...]
     namespace: str | None
-    words: dict[str, object]
+    options: dict[str, object]
 
 
 def _variable(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
@@ -73,7 +73,7 @@ _PARAMETERS: list[click.Parameter] = [
     click.Option(["-l", "libraries"], multiple=True, help="A library to link with; may be repeated."),
     click.Option(["-h", "--help", "help"], is_flag=True, help="Show this, and do nothing."),
 ]
-_WORDS = ("backend", "debug", "extra_cflags", "extra_ldflags", "include_dirs", "library_dirs", "libraries")
+_LOAD_OPTIONS = ("backend", "debug", "extra_cflags", "extra_ldflags", "include_dirs", "library_dirs", "libraries")
 COMMAND = click.Command(
     "%%opwright",
     params=_PARAMETERS,
@@ -83,24 +83,24 @@ COMMAND = click.Command(
 )
 
 
-def read(line: str) -> Asked | None:
-    """What the line asks for; None: help.
+def parse_line(line: str) -> Arguments | None:
+    """Parse the magic's line; return None if it requests help.
 
     Raises:
-        click.UsageError: it can't be understood; the text says what is wrong, and what was perhaps meant.
+        click.UsageError: the line is invalid; the text has the error and perhaps a suggestion.
     """
     try:
-        words = shlex.split(line)
+        arguments = shlex.split(line)
     except ValueError as error:
         raise click.UsageError(f"{line!r} can't be split into words: {error}") from None
-    given = COMMAND.make_context(COMMAND.name, words).params
-    if given.pop("help"):
+    values = COMMAND.make_context(COMMAND.name, arguments).params
+    if values.pop("help"):
         return None
-    rest = {name: given.pop(name) for name in _WORDS}
-    return Asked(**given, words=rest)
+    options = {name: values.pop(name) for name in _LOAD_OPTIONS}
+    return Arguments(**values, options=options)
 
 
-def usage() -> str:
-    """The help."""
+def help_text() -> str:
+    """Return the help text."""
     with click.Context(COMMAND, info_name=COMMAND.name, max_content_width=100, terminal_width=100) as context:
         return COMMAND.get_help(context)

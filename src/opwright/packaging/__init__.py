@@ -1,5 +1,5 @@
-"""From a project's kernels to a wheel: a plug-in of setuptools, and what looks into the wheels that come of it.
+"""Building wheels of kernels: a plug-in for setuptools, and an audit of wheels.
 
-Nothing here imports PyTorch: a package of kernels is built without it. What such a package does when it is imported is
-in `opwright.runtime.shipped`.
+Nothing here imports PyTorch: a package of kernels is built without it. The code that runs when such a package is
+imported is in `opwright.runtime.load.installed`.
 """

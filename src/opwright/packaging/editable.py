@@ -1,4 +1,4 @@
-"""The module of an editable installation that is to be rebuilt: it loads its project's sources as they are."""
+"""Loading an editable installation with ``rebuild``: it compiles the project's current sources."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import opwright.cuda  # noqa: F401 - its back ends are found
-from opwright.codegen.backends import find_backend
+from opwright.codegen.ahead_of_time import DESCRIPTION
 from opwright.codegen.collect import collect
-from opwright.codegen.parts import DESCRIPTION
+from opwright.cuda import find_backend
 from opwright.errors import PackagingError
-from opwright.packaging import building, files
+from opwright.packaging import library_builder, project_files
 from opwright.packaging.config import read_libraries
 from opwright.packaging.stubs import public, stub
-from opwright.runtime.loading import load_sources
-from opwright.runtime.namespace import Operators
+from opwright.runtime.load.loading import load_sources
+from opwright.runtime.load.namespace import Operators
 
 
 def load(module: str, file: str) -> tuple[Operators, list[str]]:
-    """The operators of the package `module`, whose ``__init__.py`` is `file`, and the names of those for its users.
+    """Load the operators of the package `module`, whose ``__init__.py`` is `file`; return them with the public names.
 
-    Each element type is compiled when a call first meets it, for this machine's processor; what hasn't changed since is
-    in the build cache. The stub beside the module is brought up to date.
+    Kernels are compiled for this machine's processor at the first call with each element type; unchanged ones are in
+    the build cache. The stub beside the module is updated.
 
     Raises:
-        PackagingError: the project isn't where it was when it was installed, or its sources have gone.
-        OpwrightError: what `opwright.load` raises.
+        PackagingError: the project was moved since its installation, or its sources are missing.
+        OpwrightError: as for `opwright.load`.
     """
     folder = Path(file).parent
     facts = json.loads((folder / DESCRIPTION).read_bytes())
@@ -38,17 +37,17 @@ def load(module: str, file: str) -> tuple[Operators, list[str]]:
         )
     (library,) = read_libraries({module: facts["library"]}, module)
     backend = find_backend(library.backend) if library.backend not in {None, "none"} else None
-    options = replace(building.options(library, project), native=True)
-    found = collect(files.sources(library, project), options, library.ops, backend=backend)
-    ops = load_sources(found, module, ())
-    shown = public(building.signatures(found))
-    _renew(folder / "__init__.pyi", stub(module, shown, building.comments(found)))
-    return ops, [signature.name for signature in shown]
+    options = replace(library_builder.options(library, project), native=True)
+    kernel_sources = collect(project_files.sources(library, project), options, library.ops, None, backend, find_backend)
+    ops = load_sources(kernel_sources, module, ())
+    public_signatures = public(library_builder.signatures(kernel_sources))
+    _renew(folder / "__init__.pyi", stub(module, public_signatures, library_builder.comments(kernel_sources)))
+    return ops, [signature.name for signature in public_signatures]
 
 
 def _renew(path: Path, text: str) -> None:
     try:
         if path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
-    except OSError:  # a folder that may not be written to: the stub stays as it was
+    except OSError:  # the folder isn't writable: the old stub stays
         return

@@ -1,7 +1,7 @@
-"""What setuptools calls: entry points that find a project's libraries, and bring the commands that build them.
+"""Entry points for setuptools: they find a project's libraries and register the commands that build them.
 
-They are called for every project that is built where Opwright is installed, so a project without libraries costs a look
-at its pyproject.toml.
+setuptools calls them for every project that is built in an environment with Opwright. For a project without libraries
+they only read its pyproject.toml.
 """
 
 from __future__ import annotations
@@ -18,17 +18,28 @@ _TABLE = b"opwright"
 
 
 def from_pyproject(distribution: Any) -> None:
-    """Entry point ``setuptools.finalize_distribution_options``: what ``[tool.opwright.libraries]`` describes."""
+    """Register the libraries of ``[tool.opwright.libraries]``.
+
+    This is an entry point ``setuptools.finalize_distribution_options``.
+    """
     file = Path("pyproject.toml")
     if not file.is_file() or _TABLE not in file.read_bytes():
         return
     from opwright.packaging.config import from_pyproject as read
+    from opwright.packaging.config import runtimes
 
-    _judged(distribution, lambda: read(Path.cwd()), "pyproject.toml")
+    def both() -> list[Library]:
+        distribution.opwright_runtimes = runtimes(Path.cwd())
+        return read(Path.cwd())
+
+    _judged(distribution, both, "pyproject.toml")
 
 
 def from_setup_py(distribution: Any, attribute: str, value: object) -> None:
-    """Entry point ``distutils.setup_keywords``: ``setup(opwright_libraries={"my_package.ops": {...}})``."""
+    """Register the libraries of ``setup(opwright_libraries={"my_package.ops": {...}})``.
+
+    This is an entry point ``distutils.setup_keywords``.
+    """
     from opwright.packaging.config import read_libraries
 
     _judged(distribution, lambda: read_libraries(value, f"setup({attribute}=...)"), "setup.py")
@@ -39,12 +50,12 @@ def _judged(distribution: Any, read: Any, place: str) -> None:
 
     try:
         _add(distribution, read(), place)
-    except PackagingError as error:  # of its own classes setuptools prints the text alone
+    except PackagingError as error:  # setuptools prints its own errors without a traceback
         raise SetupError(str(error)) from error
 
 
 def _add(distribution: Any, libraries: list[Library], place: str) -> None:
-    """Note the libraries, once, however often this is called, and have the commands build them."""
+    """Add the libraries to the distribution and register the build commands; repeated calls change nothing."""
     if not libraries:
         return
     if not hasattr(distribution, "opwright_found"):
@@ -59,13 +70,12 @@ def _add(distribution: Any, libraries: list[Library], place: str) -> None:
 
 
 def _bring_commands(distribution: Any) -> None:
-    from opwright.packaging.commands import build_opwright, with_operators, without_built
-    from opwright.packaging.tagged import for_every_python
+    from opwright.packaging.setuptools_commands import build_opwright, for_every_python, with_operators, without_built
 
     commands = distribution.cmdclass
     commands[build_opwright.__name__] = build_opwright
     commands["build"] = with_operators(distribution.get_command_class("build"))
     commands["egg_info"] = without_built(distribution.get_command_class("egg_info"))
     commands["bdist_wheel"] = for_every_python(distribution.get_command_class("bdist_wheel"))
-    # What is built is of this platform: modules go to platlib, and the wheel isn't pure.
+    # The package depends on the platform: modules are installed to platlib, and the wheel isn't pure.
     distribution.has_ext_modules = lambda: True

@@ -1,11 +1,11 @@
-"""The ``.pyi`` of a library: what its signatures say, as type checkers and editors read it."""
+"""The ``.pyi`` stub of a library: its operators' signatures for type checkers and editors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from opwright.signature import GeneratorParam, Param, ScalarParam, Signature
-from opwright.signature.documentation import sections
+from opwright.signature.schema import sections
 from opwright.signature.wiring import BACKWARD
 
 _HEADING = '''\
@@ -15,29 +15,29 @@ _HEADING = '''\
 import torch as _torch
 '''
 _USED = ("tuple", "str")
-"""Names of Python's that an operator may have; C++ forbids it those of types."""
+"""Names of Python types in stubs that an operator can also have; the other types' names are C++ keywords."""
 
 
 def public(signatures: Sequence[Signature]) -> list[Signature]:
-    """Those that a user calls: without the backwards of others."""
+    """Return the signatures of operators that users call, without the backwards of others."""
     names = {signature.name for signature in signatures}
     return [s for s in signatures if not (s.name.endswith(BACKWARD) and s.name.removesuffix(BACKWARD) in names)]
 
 
 def stub(module: str, signatures: Sequence[Signature], comments: Mapping[str, str] | None = None) -> str:
-    """The text of the stub.
+    """Return the text of the stub.
 
     Args:
-        module: what the operators are imported from.
-        signatures: of the operators, in order.
-        comments: by operator, what its author says of it.
+        module: the module that contains the operators.
+        signatures: the operators' signatures, in order.
+        comments: the authors' doc comments, by operator.
     """
-    words = comments or {}
+    texts = comments or {}
     shadowed = any(signature.name in _USED for signature in signatures)
     heading = _HEADING.format(module=module) + ("import builtins as _builtins\n" if shadowed else "")
     prefix = "_builtins." if shadowed else ""
     return "\n".join(
-        [heading, *(_function(signature, prefix, words.get(signature.name, "")) for signature in signatures)]
+        [heading, *(_function(signature, prefix, texts.get(signature.name, "")) for signature in signatures)]
     )
 
 
@@ -51,7 +51,7 @@ def _function(signature: Signature, prefix: str, comment: str) -> str:
 
 
 def _arguments(signature: Signature, prefix: str) -> list[str]:
-    """As PyTorch's schema has them: a default where no argument without one follows."""
+    """Return the arguments as in PyTorch's schema: with a default only if all later arguments have one too."""
     texts: list[str] = []
     defaults = True
     for param in reversed(signature.inputs):
@@ -71,7 +71,7 @@ def _of_factory(signature: Signature, prefix: str) -> Iterator[str]:
 
 def _type(param: Param) -> str:
     if isinstance(param, ScalarParam):
-        return param.kind
+        return param.kind.python_type.__name__
     if isinstance(param, GeneratorParam):
         return "_torch.Generator | None"
     return "_torch.Tensor | None" if param.optional else "_torch.Tensor"
@@ -79,7 +79,7 @@ def _type(param: Param) -> str:
 
 def _default(param: Param) -> str:
     if isinstance(param, ScalarParam):
-        return "" if param.default is None else f" = {param.default!r}"
+        return "" if param.default is None else f" = {param.kind.format(param.default)}"
     return " = None" if isinstance(param, GeneratorParam) or param.optional else ""
 
 
@@ -91,7 +91,7 @@ def _returns(signature: Signature, prefix: str) -> str:
 
 
 def _documentation(signature: Signature, comment: str) -> str:
-    """The signature, the author's words, then each argument and result with its element type and shape."""
-    words = comment.replace("\\", "\\\\").replace('"', '\\"')
-    lines = "\n\n".join(filter(None, [str(signature.operator), words, *sections(signature)])).splitlines()
+    """Return the signature, the author's comment, then each argument and result with its element type and shape."""
+    escaped = comment.replace("\\", "\\\\").replace('"', '\\"')
+    lines = "\n\n".join(filter(None, [str(signature.operator), escaped, *sections(signature)])).splitlines()
     return "\n".join(f"    {line}".rstrip() if i else line for i, line in enumerate(lines)) + "\n    "

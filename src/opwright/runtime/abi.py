@@ -15,12 +15,12 @@ ENTRY = ctypes.CFUNCTYPE(c_int32, c_void_p)
 
 @functools.cache
 def array_type(of: Any, length: int) -> Any:
-    """The type of arrays. ctypes makes a new one wherever nobody has kept it, which takes longer than a call."""
+    """Return a cached array type: creating one, which ctypes does unless it is kept, takes longer than a call."""
     return of * length
 
 
 def address(function: Any) -> int | None:
-    """The address of a C function. `ctypes.cast` would make a cycle of it that only the garbage collector unties."""
+    """Return the address of a C function; `ctypes.cast` would make a reference cycle."""
     return c_void_p.from_buffer(function).value
 
 
@@ -34,11 +34,6 @@ class KernelRow(ctypes.Structure):
         ("entry", c_void_p),
         ("strided", c_uint64),
     )
-
-    @property
-    def names(self) -> tuple[str, str, str]:
-        """The kernel's name, its instance, and its device: by which it is looked up."""
-        return self.name.decode(), self.instance.decode(), self.device.decode()
 
 
 class LibraryTable(ctypes.Structure):
@@ -80,7 +75,7 @@ class Rng(ctypes.Structure):
 
 
 class Call(ctypes.Structure):
-    """``opw_call``; the functions as addresses."""
+    """``opw_call``, with functions as addresses."""
 
     _fields_ = (
         ("size", c_size_t),
@@ -99,7 +94,7 @@ class Call(ctypes.Structure):
 
 
 class Host(ctypes.Structure):
-    """``opw_host``; the functions as addresses."""
+    """``opw_host``, with functions as addresses."""
 
     _fields_ = (
         ("size", c_size_t),

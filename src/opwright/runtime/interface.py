@@ -1,4 +1,4 @@
-"""What a runtime is: the part that calls kernels. Everything above it is the same for the native and the Python one."""
+"""The interface of a runtime, the part that calls kernels: the native and the Python runtime implement it."""
 
 from __future__ import annotations
 
@@ -6,36 +6,44 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import torch
-
+from opwright.runtime.abi import KernelRow
+from opwright.runtime.torch_internals import OpOverload
 from opwright.signature import DType, Signature
 from opwright.signature.wiring import Derivative
 
 BY_CODE = {dtype.code: dtype for dtype in DType}
 
 WANTED = 32
-"""Where the results that an instance computes begin in its key."""
+"""The first bit, in an instance's key, of the mask of results that it computes."""
 
 ON_CUDA = 0x80
-"""The bit of an instance's key that says CUDA: no element type's byte, of which it is the first, needs it."""
+"""The bit of an instance's key for CUDA: the top bit of the first element type's byte, which no type code uses."""
 
 CPU_ONLY = frozenset({"cpu"})
 
 Row = Any
-"""A row of a kernel library's table (``opw_kernel`` of abi.h), as the runtime that opened the library knows it."""
+"""A row of a kernel library's table (``opw_kernel`` of abi.h), in the form that the runtime uses."""
+
+RowKey = tuple[str, str, str]
+"""The key of a row: the kernel's name, instance and device."""
 
 Operator = Any
-"""One operator of the dispatcher, as the runtime that runs it knows it."""
+"""An operator of the dispatcher, in the form that the runtime uses."""
+
+
+def row_key(row: KernelRow) -> RowKey:
+    """Return a row's key."""
+    return row.name.decode(), row.instance.decode(), row.device.decode()
 
 
 class Provider(Protocol):
-    """Where a kernel's machine code comes from.
+    """The source of a kernel's machine code.
 
     Attributes:
-        masked: whether it makes an instance for each choice of results, as of a derivative.
-        ahead: the results of the instance that is compiled where element types are asked for before a call; None: none
-            is.
-        devices: for which it has kernels: ``"cpu"``, ``"cuda"``, or both.
+        masked: whether there is a separate instance for each subset of results, as for a derivative.
+        ahead: the results, as a bit mask, of the instance to compile if element types are requested before a call;
+            None if nothing can be compiled ahead.
+        devices: devices that have kernels: ``"cpu"``, ``"cuda"``, or both.
     """
 
     @property
@@ -50,49 +58,53 @@ class Provider(Protocol):
     def library(
         self, types: Mapping[str, DType], wanted: int = 0, *, device: str = "cpu", rebuild: bool = False
     ) -> str:
-        """The path of a kernel library for these element types; built if need be, or in any case.
+        """Return the path of a kernel library for these element types; build it if necessary.
 
-        `wanted`: the results that a derived kernel computes, bit by bit; `device`: one of `devices`.
+        Args:
+            types: element type of each type variable.
+            wanted: bit mask of the results that a derived kernel computes.
+            device: one of `devices`.
+            rebuild: build it even if it exists.
         """
 
 
 @dataclass
 class KernelState:
-    """One kernel: its signature, what only its forward can tell it, and where its instances come from."""
+    """One kernel: its signature, the sizes that only its forward can supply, and the provider of its instances."""
 
     signature: Signature
     axes: tuple[str, ...]
     ellipsis: bool
     provider: Provider
-    derived: bool = False  # whether there is an instance for each choice of results
-    bound: bool = False  # whether it is a Python function, which somebody else registers (bound.py)
-    handle: Any = None  # what the runtime wants to find in it
+    derived: bool = False  # whether there is a separate instance for each subset of results
+    is_python: bool = False  # whether it is a Python function, registered by register/python_kernels.py
+    handle: Any = None  # the runtime's own data for it
     paths: dict[int, str] = field(default_factory=dict)
 
     @property
     def devices(self) -> frozenset[str]:
-        """For which there are kernels, as things are now: another source may come in its place."""
+        """The devices that have kernels now; reloading the source may change them."""
         return self.provider.devices
 
     def key(self, types: Mapping[str, DType], wanted: int = 0, *, device: str = "cpu") -> int:
-        """The key of an instance (csrc/plan.h: one byte for each variable).
+        """Return the key of an instance (csrc/plan.h: one byte for each type variable).
 
-        `wanted`: bit by bit, the results that it computes, above the bytes of four variables. Only what is derived has
-        an instance for each choice of them.
+        `wanted`: bit mask of the results that it computes; it is stored above the bytes of four type variables. Only
+        derived kernels have separate instances for subsets of the results.
         """
         codes = sum((types[variable].code + 1) << 8 * i for i, variable in enumerate(self.signature.type_variables))
         return codes | wanted << WANTED | ON_CUDA * (device == "cuda")
 
     def device(self, key: int) -> str:
-        """The device that an instance's key stands for, ``"cpu"`` or ``"cuda"``."""
+        """Return the device in an instance's key, ``"cpu"`` or ``"cuda"``."""
         return "cuda" if key & ON_CUDA else "cpu"
 
     def wanted(self, key: int) -> int:
-        """The results that an instance's key stands for; 0: all that the caller wants."""
+        """Return the bit mask of results in an instance's key; 0: all that the caller wants."""
         return key >> WANTED if self.derived else 0
 
     def types(self, key: int) -> dict[str, DType]:
-        """The element types that an instance's key stands for."""
+        """Return the element types in an instance's key."""
         key &= ~ON_CUDA
         codes = ((key >> 8 * i & 0xFF) - 1 for i in range(len(self.signature.type_variables)))
         return {variable: BY_CODE[code] for variable, code in zip(self.signature.type_variables, codes, strict=True)}
@@ -103,10 +115,10 @@ class ForwardMode:
     """The forward-mode derivative of an operator.
 
     Attributes:
-        operator: takes the tangents of `inputs`, each perhaps None, and then all arguments of the operator itself;
-            gives the tangents of `results`.
-        inputs: places in the schema.
-        results: which of `Signature.written`.
+        operator: takes the tangents of `inputs`, each of which can be None, followed by all arguments of the operator
+            itself; returns the tangents of `results`.
+        inputs: indices of schema arguments.
+        results: indices into `Signature.written`.
     """
 
     operator: Operator
@@ -115,34 +127,41 @@ class ForwardMode:
 
 
 class Runtime(Protocol):
-    """Calls kernels: checks, allocates, runs, differentiates."""
+    """The interface of a runtime, which checks calls, allocates results, runs kernels and differentiates."""
 
     name: str
 
     def start(self, build: Callable[[KernelState, int], None]) -> None:
-        """Get ready, once. A call that meets a key without an instance asks `build` to make and publish it."""
+        """Initialize the runtime; called once.
+
+        If a call needs an instance that doesn't exist yet, the runtime calls `build` with the kernel and the instance's
+        key; `build` compiles and publishes it.
+        """
 
     def namespace_in_use(self, namespace: str) -> bool:
-        """Whether anybody has operators below ``torch.ops.<namespace>``."""
+        """Return whether ``torch.ops.<namespace>`` has operators."""
 
     def add(self, kernel: KernelState) -> None:
-        """Make a kernel known."""
+        """Add a kernel to the runtime."""
 
-    def renewed(self, kernel: KernelState) -> None:
-        """Learn that a kernel has another provider, which may have kernels for other devices."""
+    def update_devices(self, kernel: KernelState) -> None:
+        """Update a kernel after its provider was replaced; the new provider can have kernels for other devices."""
 
-    def open(self, path: str) -> Mapping[tuple[str, str, str], Row]:
-        """Open a kernel library, for ever: its rows by kernel name, instance and device.
+    def open(self, path: str) -> Mapping[RowKey, Row]:
+        """Open a kernel library, never to be closed, and return its rows by kernel name, instance and device.
 
         Raises:
-            OpwrightError: it is none.
+            OpwrightError: the file isn't a kernel library.
         """
 
     def publish(self, kernel: KernelState, key: int, row: Row) -> None:
-        """From now on, calls with the types of `key` run the kernel in `row`."""
+        """Make calls with the types of `key` run the kernel in `row` from now on."""
 
-    def define(self, kernel: KernelState, op: torch._ops.OpOverload, *, residuals: bool, mask: bool) -> Operator:
-        """An operator whose schema is there already: does it return the residuals, does it take an output mask?"""
+    def define(self, kernel: KernelState, op: OpOverload, *, residuals: bool, mask: bool) -> Operator:
+        """Create the runtime's operator for `op`, whose schema is already defined.
+
+        `residuals`: it also returns the residuals; `mask`: it takes an output mask.
+        """
 
     def connect(
         self,
@@ -156,15 +175,15 @@ class Runtime(Protocol):
         node: str,
         missing: str,
     ) -> None:
-        """Register the CPU and the Autograd kernel of `op`; the latter alone, where the kernel is bound.
+        """Register the CPU and the Autograd kernel of `op`; only the latter if the kernel is a Python function.
 
         Args:
-            kernel: what `op` runs.
-            op: what `define` gave.
-            forward: the form that runs where a gradient will be needed: with residuals, if there are any.
-            backward: the operator that its gradient comes from.
-            wiring: how that one gets its arguments; None where there is no backward.
-            jvp: its forward-mode derivative; None where there is none, and forward mode is an error.
-            node: the name of its nodes in autograd's graphs.
-            missing: the UnsupportedError's text where there is no backward.
+            kernel: the kernel that `op` runs.
+            op: the result of `define`.
+            forward: the form that runs if a gradient will be needed: with residuals, if there are any.
+            backward: the operator that computes its gradient.
+            wiring: how the backward gets its arguments; None if there is no backward.
+            jvp: its forward-mode derivative; None if there is none: then forward mode raises.
+            node: the name of its nodes in autograd graphs.
+            missing: the message of the UnsupportedError if there is no backward.
         """

@@ -1,8 +1,8 @@
-"""In which order a pointwise operator's elements lie and are gone through: as PyTorch's own operators do it.
+"""Memory layout of pointwise results, and the order of iteration, as in PyTorch's own operators.
 
 Source of the rules: ATen's TensorIterator (``compute_fast_setup_type``, ``reorder_dimensions``,
-``coalesce_dimensions``), which PyTorch describes as "memory format is preserved". Sizes and strides may be
-``torch.SymInt``: what can't be known of an unbacked one counts as false.
+``coalesce_dimensions``), which PyTorch describes as "memory format is preserved". Sizes and strides can be
+``torch.SymInt``; a condition that can't be decided for an unbacked one counts as false.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from opwright.signature.record import record
+from opwright.record import record
 
 _CHANNELS_LAST = (1, 3, 2, 0)  # from the fastest axis to the slowest
 
 
 @record
 class Layout:
-    """Sizes, and strides in elements, of one tensor."""
+    """The sizes and strides (in elements) of a tensor."""
 
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
 
     def expanded(self, shape: Sequence[int]) -> Layout:
-        """As ``torch.Tensor.expand`` makes it: stride 0 along every axis that is repeated."""
+        """Return the layout that ``torch.Tensor.expand`` produces: stride 0 along every repeated axis."""
         missing = len(shape) - len(self.sizes)
         own = zip(self.sizes, self.strides, shape[missing:], strict=True)
         strides = (0 if is_true(n == 1) and not is_true(size == 1) else stride for n, stride, size in own)
@@ -31,7 +31,7 @@ class Layout:
 
 
 def is_true(condition: Any) -> bool:
-    """Whether a comparison of sizes is true; False where only a later call can tell."""
+    """Return whether a comparison of sizes is true; False if only a later call can decide it."""
     if isinstance(condition, bool):
         return condition
     from torch.fx.experimental.symbolic_shapes import guard_or_false  # sympy: half a second
@@ -40,18 +40,18 @@ def is_true(condition: Any) -> bool:
 
 
 def is_contiguous(tensor: Layout) -> bool:
-    """Whether it is row-major, without gaps."""
+    """Return whether a tensor is row-major, without gaps."""
     if any(is_true(size == 0) for size in tensor.sizes):
         return True
     return _lies(tensor, range(len(tensor.sizes))[::-1])
 
 
 def result_strides(shape: Sequence[int], tensors: Sequence[Layout]) -> tuple[int, ...]:
-    """The strides of what a pointwise operator returns.
+    """Return the strides of a pointwise operator's results.
 
     Args:
-        shape: what its arguments broadcast to.
-        tensors: those arguments, as they were given.
+        shape: the broadcast shape of its arguments.
+        tensors: the arguments, before broadcasting.
     """
     if all(_is_same(tensor.sizes, shape) for tensor in tensors):
         if all(is_contiguous(tensor) for tensor in tensors):
@@ -67,9 +67,9 @@ def result_strides(shape: Sequence[int], tensors: Sequence[Layout]) -> tuple[int
 
 
 def fastest_first(shape: Sequence[int], tensors: Sequence[Layout]) -> list[int]:
-    """The axes of tensors that all have `shape`, from the one with the least strides on.
+    """Return the axes of tensors that all have `shape`, sorted by strides, the smallest first.
 
-    An insertion sort that lets each comparison be undecided; then the order is the one of a row-major tensor.
+    This is an insertion sort in which a comparison can be undecided; undecided axes stay in row-major order.
     """
     order = list(range(len(shape)))[::-1]
     for start in range(1, len(order)):
@@ -85,29 +85,33 @@ def fastest_first(shape: Sequence[int], tensors: Sequence[Layout]) -> list[int]:
 
 
 def loops(shape: Sequence[int], tensors: Sequence[Layout]) -> list[Layout]:
-    """The fewest axes that go through the same elements, in the same order for all; the last one is the fastest.
+    """Merge axes and return layouts with the fewest axes for one loop nest over all tensors, the fastest axis last.
 
     Args:
-        shape: the shape of each of the tensors.
-        tensors: those that are read, then those that are written.
+        shape: the common shape of the tensors.
+        tensors: the tensors that are read, followed by those that are written.
     """
     sizes: list[int] = []
     strides: list[list[int]] = [[] for _ in tensors]
     for axis in fastest_first(shape, tensors):
-        here = [tensor.strides[axis] for tensor in tensors]
+        steps = [tensor.strides[axis] for tensor in tensors]
         if shape[axis] == 1:
             continue
-        if sizes and all(step == each[-1] * sizes[-1] for step, each in zip(here, strides, strict=True)):
+        if sizes and all(step == own[-1] * sizes[-1] for step, own in zip(steps, strides, strict=True)):
             sizes[-1] *= shape[axis]
             continue
         sizes.append(shape[axis])
-        for each, step in zip(strides, here, strict=True):
-            each.append(step)
-    return [Layout(tuple(sizes[::-1]), tuple(each[::-1])) for each in strides]
+        for own, step in zip(strides, steps, strict=True):
+            own.append(step)
+    return [Layout(tuple(sizes[::-1]), tuple(own[::-1])) for own in strides]
 
 
 def _compare(first: int, second: int, shape: Sequence[int], tensors: Sequence[Layout]) -> int:
-    """1: the second axis is faster than the first; -1: it is not; 0: no tensor tells."""
+    """Compare two axes by stride: 1 if the second has the smaller one, -1 if the first has, 0 if undecided.
+
+    The first tensor that can order the two axes determines the result. A tensor with a stride of 0 on either axis is
+    skipped; if the strides are equal, the axis with the smaller size counts as the smaller.
+    """
     for tensor in tensors:
         a, b = tensor.strides[first], tensor.strides[second]
         if is_true(a == 0) or is_true(b == 0):
@@ -120,7 +124,7 @@ def _compare(first: int, second: int, shape: Sequence[int], tensors: Sequence[La
 
 
 def _packed(shape: Sequence[int], order: Sequence[int], least: int = 1) -> tuple[int, ...]:
-    """Strides without gaps; `order`: axes, the fastest first; `least`: what an axis of size 0 counts as."""
+    """Return strides without gaps; `order`: axes, the fastest first; `least`: the size to use for an axis of size 0."""
     strides, step = [0] * len(shape), 1
     for axis in order:
         strides[axis] = step
@@ -137,7 +141,7 @@ def _is_channels_last(tensor: Layout) -> bool:
 
 
 def _lies(tensor: Layout, order: Sequence[int]) -> bool:
-    """Whether it has no gaps, its axes being in that order, the fastest first."""
+    """Return whether a tensor has no gaps and its axes are in `order`, the fastest first."""
     step = 1
     for axis in order:
         if is_true(tensor.sizes[axis] == 1):
@@ -149,15 +153,15 @@ def _lies(tensor: Layout, order: Sequence[int]) -> bool:
 
 
 def _is_dense(tensor: Layout) -> bool:
-    """Whether it has no gaps, in whatever order its axes are."""
+    """Return whether a tensor has no gaps, in any order of its axes."""
     return len(list(_chain(tensor))) == sum(not is_true(size == 1) for size in tensor.sizes)
 
 
 def _chain(tensor: Layout) -> Iterator[int]:
-    """Axes, the fastest first, as long as each begins where the one before ends."""
-    rest = [axis for axis, size in enumerate(tensor.sizes) if not is_true(size == 1)]
+    """Yield axes, the fastest first, as long as each axis's stride is the number of elements in the axes before it."""
+    remaining = [axis for axis, size in enumerate(tensor.sizes) if not is_true(size == 1)]
     step = 1
-    while found := [axis for axis in rest if is_true(tensor.strides[axis] == step)]:
-        step *= tensor.sizes[found[0]]
-        rest.remove(found[0])
-        yield found[0]
+    while next_axes := [axis for axis in remaining if is_true(tensor.strides[axis] == step)]:
+        step *= tensor.sizes[next_axes[0]]
+        remaining.remove(next_axes[0])
+        yield next_axes[0]

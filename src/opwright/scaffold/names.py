@@ -1,4 +1,4 @@
-"""Which names a project, its package and its operator may have: all three follow from one."""
+"""The names of a project, its package, operator and module, and the names that can't be used."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from opwright.errors import OpwrightError
-from opwright.toolchain.flags import header_dir
-
-if TYPE_CHECKING:
-    from opwright.scaffold.kinds import Kind
+from opwright.scaffold.kinds import Kind, templates
+from opwright.toolchain.compilers.flags import header_dir
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-# With longer ones the lines of a new project would be longer than its linter has them.
+# With a longer name, lines of a new project would exceed its linter's limit.
 _LONGEST = 32
 _CODE = (".py", ".c", ".cpp", ".cu")
 _ENDINGS = {"_backward": "an operator's gradient", "_emulated": "an operator's emulated form"}
@@ -27,12 +24,12 @@ _RESERVED = Path(__file__).parent / "reserved"
 
 @dataclass(frozen=True)
 class Name:
-    """A name, in its three forms.
+    """A project's name in its three forms.
 
     Attributes:
-        project: of the distribution, ``my-op``.
-        package: what is imported, and the operator, ``my_op``.
-        module: of the class derived from `torch.nn.Module`, ``MyOp``.
+        project: the distribution's name, ``my-op``.
+        package: the name of the package and of the operator, ``my_op``.
+        module: the name of the class derived from `torch.nn.Module`, ``MyOp``.
     """
 
     project: str
@@ -40,39 +37,39 @@ class Name:
     module: str
 
 
-def read_name(text: str, kind: Kind) -> Name:
-    """The forms of a name.
+def parse_name(text: str, kind: Kind) -> Name:
+    """Parse a project's name, and check that it can be used.
 
     Raises:
-        OpwrightError: no project of that kind can have it.
+        OpwrightError: the name can't be used for a project of that kind.
     """
     package = text.replace("-", "_")
     if not _NAME.fullmatch(text):
-        raise _refused(
+        raise _refusal(
             text, "expected lower-case letters, digits, and single '-' or '_' between them, a letter first", text
         )
     if len(text) > _LONGEST:
         why = f"it has {len(text)} characters, expected at most {_LONGEST}"
-        raise _refused(text, why, text[:_LONGEST].rstrip("-_"))
+        raise _refusal(text, why, text[:_LONGEST].rstrip("-_"))
     for ending, what in _ENDINGS.items():
         if package.endswith(ending):
-            raise _refused(text, f"a name that ends in {ending} is that of {what}", text[: -len(ending)])
+            raise _refusal(text, f"a name that ends in {ending} is that of {what}", text[: -len(ending)])
     if taken := _taken(package, kind):
-        raise _refused(text, f"{package} is {taken}", f"{text}_op" if "_" in text else f"{text}-op")
+        raise _refusal(text, f"{package} is {taken}", f"{text}_op" if "_" in text else f"{text}-op")
     return Name(text, package, "".join(part.capitalize() for part in package.split("_")))
 
 
-def _refused(text: str, why: str, fix: str) -> OpwrightError:
-    words = re.findall(r"[a-z][a-z0-9]*|[0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", fix).lower())
-    while words and words[0].isdigit():
-        words.pop(0)
-    hint = "-".join(words) or "my-op"
+def _refusal(text: str, why: str, fix: str) -> OpwrightError:
+    parts = re.findall(r"[a-z][a-z0-9]*|[0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", fix).lower())
+    while parts and parts[0].isdigit():
+        parts.pop(0)
+    hint = "-".join(parts) or "my-op"
     joined = hint if "-" in fix or "_" not in fix else hint.replace("-", "_")
     return OpwrightError(f"a project can't be called {text!r}: {why}\n  likely fix: opwright new {joined}")
 
 
 def _taken(package: str, kind: Kind) -> str:
-    """What a name is already; nothing where it is free."""
+    """Return what else has the name; an empty string if it is free."""
     if keyword.iskeyword(package):
         return "a word of Python's"
     if package in sys.stdlib_module_names:
@@ -89,9 +86,9 @@ def _taken(package: str, kind: Kind) -> str:
 
 @cache
 def _reserved() -> dict[str, frozenset[str]]:
-    """Names that something else has, by what that is: the first line of a file of them.
+    """Return the reserved names by their owner, which is the first line of each file.
 
-    Of Python's modules those that `sys.stdlib_module_names` leaves out, and those of later versions.
+    Python's modules in these files are those missing in `sys.stdlib_module_names`, and those of later versions.
     """
     texts = (path.read_text("utf-8") for path in sorted(_RESERVED.glob("*.txt")))
     return {what: frozenset(words.split()) for what, _, words in (text.partition("\n") for text in texts)}
@@ -99,24 +96,20 @@ def _reserved() -> dict[str, frozenset[str]]:
 
 @cache
 def _defined() -> frozenset[str]:
-    """The types and macros of the header that kernels include: a function of that name would hide one."""
+    """Return the types and macros in the headers that kernels include: a function of the same name would hide one."""
     pattern = re.compile(r"\b(?:struct|class|using|namespace|define|typename)\s+(?:alignas\(\w+\)\s+)?([a-z]\w*)")
     folder = header_dir()
     paths = (folder / "opwright.h", *(folder / "opwright").glob("*.h"))
-    found = frozenset(word for path in paths for word in pattern.findall(path.read_text("utf-8")))
-    return found | {"half", "bfloat16"}  # macros define these
+    names = frozenset(name for path in paths for name in pattern.findall(path.read_text("utf-8")))
+    return names | {"half", "bfloat16"}  # defined by macros
 
 
 def _folders(kind: Kind) -> frozenset[str]:
-    """The project's own folders: from its root, Python would look for the package in the one of that name."""
-    from opwright.scaffold.filling import templates
-
+    """Return the project's own folders: in its root, Python would import such a folder instead of the package."""
     return frozenset(place.partition("/")[0] for place in templates(kind) if "/" in place)
 
 
 def _used(kind: Kind) -> frozenset[str]:
-    """The words in the code of the kind's templates."""
-    from opwright.scaffold.filling import templates
-
-    paths = (path for path in templates(kind).values() if path.suffix in _CODE)
+    """Return the words in the code of the kind's templates."""
+    paths = (path for place, path in templates(kind).items() if place.endswith(_CODE))
     return frozenset(word for path in paths for word in _WORD.findall(path.read_text("utf-8"))) - {"my_op"}

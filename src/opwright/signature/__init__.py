@@ -1,8 +1,8 @@
 """The notation of an operator's signature, and everything that follows from it alone.
 
-Imports no torch. ``parse(text)`` gives a :class:`Signature`; functions answer questions about one:
-:func:`bind` checks a call, :func:`output_shapes` and :func:`output_types` say what it returns,
-:func:`schema` writes torch's schema, :func:`sample` draws inputs, :func:`bytes_moved` counts traffic.
+Doesn't import torch. ``parse(text)`` returns a :class:`Signature`. :func:`bind` checks a call against a signature,
+:func:`output_shapes` and :func:`output_types` compute the shapes and types of its results, :func:`schema` formats
+torch's schema, :func:`sample` draws inputs, and :func:`bytes_moved` counts memory traffic.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opwright.signature.bind import Check, bind
-from opwright.signature.binding import Binding, TensorInfo
+from opwright.signature.binding import Binding, TensorInfo, chosen_type, index_error
 from opwright.signature.dtypes import DEFAULT_TYPES, DType
 from opwright.signature.expr import Axis, Binary, Constant, Expr
+from opwright.signature.grammar.parser import parse
+from opwright.signature.grammar.tokens import NotationError
 from opwright.signature.model import (
     DataAxis,
     GeneratorParam,
@@ -24,15 +26,11 @@ from opwright.signature.model import (
     TensorParam,
     TypeRef,
 )
-from opwright.signature.parser import parse
 from opwright.signature.schema import schema
-from opwright.signature.shapes import output_shapes, output_types
-from opwright.signature.tokens import NotationError
-from opwright.signature.values import chosen_type, index_error
+from opwright.signature.shapes import Traffic, bytes_by_tensor, bytes_moved, output_shapes, output_types
 
 if TYPE_CHECKING:
     from opwright.signature.samples import Sample, TensorSample, sample, sample_at
-    from opwright.signature.traffic import Traffic, bytes_by_tensor, bytes_moved
 
 __all__ = [
     "DEFAULT_TYPES",
@@ -70,21 +68,13 @@ __all__ = [
     "schema",
 ]
 
-_LAZY = {
-    "Sample": "samples",
-    "TensorSample": "samples",
-    "sample": "samples",
-    "sample_at": "samples",
-    "Traffic": "traffic",
-    "bytes_by_tensor": "traffic",
-    "bytes_moved": "traffic",
-}
+_LAZY = ("Sample", "TensorSample", "sample", "sample_at")
 
 
 def __getattr__(name: str) -> Any:
-    """Import what only checks and benchmarks need when it is first asked for (``random`` alone takes 3 ms)."""
+    """Import the names that only checks and benchmarks need at first access (``random`` alone takes 3 ms)."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    from opwright.signature import samples
 
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    return getattr(samples, name)

@@ -1,23 +1,23 @@
-"""Does a call fit its signature, and what do its axes, ``...`` and type variables stand for?
+"""Binds a call to its signature: the values of axes, ``...`` and type variables.
 
-Axis equations are solved for one unknown at a time, in whatever order they allow: plain axes first,
-then what is linear with a known coefficient. ``//`` is evaluated, never inverted. Size 0 is legal.
+Axis equations are solved for one unknown at a time, in any order that works: plain axes first, then equations that are
+linear in the unknown with a known coefficient. ``//`` is evaluated, never inverted. Size 0 is legal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from opwright.signature.bind_types import Given, bind_types
-from opwright.signature.binding import FORWARD, Binding, Report, TensorInfo, arrived, shown
+from opwright.record import record
+from opwright.signature.binding import FORWARD, Binding, PresentTensors, Report, TensorInfo, arrived, bind_types, shown
+from opwright.signature.domains import Domain
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import Axis, Expr
-from opwright.signature.model import Signature, TensorParam
-from opwright.signature.record import record
+from opwright.signature.model import ScalarParam, Signature, TensorParam
 
 Check = Callable[[Any, Callable[[], str]], object]
-"""``torch._check``: a condition, perhaps symbolic, and the text for the case that it is false."""
+"""The type of ``torch._check``: takes a condition (possibly symbolic) and a function that returns the error message."""
 
 
 def bind(
@@ -31,58 +31,62 @@ def bind(
     check: Check | None = None,
     default: DType = DType.F32,
 ) -> Binding:
-    """Check the tensors of a call and say what the signature's names stand for.
+    """Check the tensors of a call, and return the values of the signature's axes, ``...`` and type variables.
 
     For a pointwise or batched signature, ``ellipsis`` of the result is the shape to which leading axes broadcast.
 
     Args:
         sig: the signature.
-        arguments: every input tensor by name; None, or no entry, for an optional one that is absent.
-        axes: sizes known beforehand (a backward sees those of its forward).
-        ellipsis: the shape of ``...``, where it is known beforehand. What a pointwise or batched operator broadcasts
-            to isn't checked then: with symbolic sizes, only PyTorch can find it.
+        arguments: input tensors by name; an absent optional tensor is None or has no entry.
+        axes: sizes known beforehand (a backward gets those of its forward).
+        ellipsis: the shape of ``...``, if known beforehand. The broadcast shape of a pointwise or batched operator
+            isn't checked then: with symbolic sizes, only PyTorch can compute it.
         types: element types known beforehand.
-        scalars: the scalar arguments; only those that are sizes (:attr:`Signature.sizes`) are looked at.
-        check: ``torch._check`` for symbolic sizes: every comparison of sizes goes through it, and no
-            size decides what happens here. Without it, sizes are integers.
-        default: ``torch.get_default_dtype()``: what a pointwise operator without integer types computes integers in.
+        scalars: the scalar arguments: those that are sizes (:attr:`Signature.sizes`), and those to compare with their
+            domains.
+        check: ``torch._check``, for symbolic sizes: all comparisons of sizes are passed to it, and the code doesn't
+            branch on sizes. Without it, sizes are integers.
+        default: ``torch.get_default_dtype()``: the type in which a pointwise operator without integer types computes
+            if all arguments are integers.
 
     Raises:
-        ArgumentError: the call doesn't fit. With ``check``, a size that doesn't fit raises what ``check`` raises.
+        ArgumentError: the call doesn't fit the signature. If a size doesn't fit, ``check`` raises instead, if given.
     """
     report = Report(sig)
-    given = _given(sig, arguments, report)
-    bound_types = bind_types(given, types or {}, report, default)
+    present = _present_tensors(sig, arguments, report)
+    bound_types = bind_types(present, types or {}, report, default)
     solver = _Solver(report, check)
     solver.preset(axes or {}, ellipsis)
+    later = solver.check_domains(sig.scalars, scalars or {})
     solver.scalars(scalars or {})
-    solver.solve(solver.plain_axes(given))
-    solver.overwritten(given)
+    solver.solve(solver.bind_plain_axes(present))
+    solver.check_overwritten(present)
+    solver.check_domains(later, scalars or {})
     return Binding(report.sizes, report.ellipsis, bound_types)
 
 
-def _given(sig: Signature, arguments: Mapping[str, TensorInfo | None], report: Report) -> Given:
+def _present_tensors(sig: Signature, arguments: Mapping[str, TensorInfo | None], report: Report) -> PresentTensors:
     known = [tensor.name for tensor in sig.tensors]
     for name in arguments:
         if name not in known:
             raise report.error(f"no tensor is named {name!r}, expected {', '.join(known)}")
-    given: Given = []
+    present: PresentTensors = []
     for tensor in sig.tensors:
         info = arguments.get(tensor.name)
         if info is not None:
-            given.append((tensor, info))
+            present.append((tensor, info))
         elif not tensor.optional:
             raise report.error(f"{tensor.name} is missing, expected {tensor.type}{tensor.shape or ''}")
-    for tensor, info in given:
+    for tensor, info in present:
         count = len(info.shape) - len(tensor.dims)
         if count < 0 or (count and not sig.has_leading(tensor)):
             raise report.error(report.rank(tensor, info.shape))
-    return given
+    return present
 
 
 @record
 class _Equation:
-    """``expr`` has to be ``size``, an axis of ``tensor``."""
+    """The equation ``expr == size`` for an axis of ``tensor``, which has the shape ``shape``."""
 
     tensor: TensorParam
     shape: Sequence[int]
@@ -91,7 +95,7 @@ class _Equation:
 
 
 class _Solver:
-    """Finds the sizes of axes. Never branches on a size unless sizes are integers."""
+    """Solver for the sizes of axes. Branches on sizes only if they are integers."""
 
     def __init__(self, report: Report, check: Check | None) -> None:
         self.report = report
@@ -118,19 +122,48 @@ class _Solver:
                 self.require(size >= 0, lambda n=name, s=size: f"{n} is {s}, expected a size, at least 0")  # type: ignore[misc]
                 self.learn(name, size, name)
 
+    def check_domains(self, scalars: Iterable[ScalarParam], values: Mapping[str, Any]) -> list[ScalarParam]:
+        """Check the scalars whose domains are known by now; return the others."""
+        known, later = {**{name: values[name] for name in self.report.sig.ints if name in values}, **self.sizes}, []
+        for scalar in scalars:
+            if scalar.domain is None or scalar.name not in values:
+                continue
+            if not known.keys() >= set(scalar.domain.names):
+                later.append(scalar)
+                continue
+            self.check_domain(scalar, scalar.domain, values[scalar.name], known)
+        return later
+
+    def check_domain(self, scalar: ScalarParam, domain: Domain, value: Any, known: Mapping[str, Any]) -> None:
+        """Require that a scalar lies in its domain, whose ends are evaluated with the `known` axes and ints."""
+        for expr in domain.exprs:
+            for divisor in expr.divisors():
+                self.require(
+                    divisor.evaluate(known) != 0,
+                    lambda e=expr: f"the domain of {scalar.name} is {domain}: division by zero in {e}",  # type: ignore[misc]
+                )
+        interval = domain.interval(known)
+        if not interval.fits:
+            raise self.report.error(f"the domain of {scalar.name} is {domain} = {interval}: its sizes exceed 64 bits")
+        for condition in interval.conditions(value, whole=scalar.kind.is_size):
+            self.require(
+                condition,
+                lambda: f"{scalar.name} is {value}, expected {scalar.kind.article} in {domain.described(known)}",
+            )
+
     def learn(self, axis: str, size: int, origin: str) -> None:
         self.sizes[axis] = size
         self.report.origins[axis] = origin
 
-    def plain_axes(self, given: Given) -> list[_Equation]:
-        """Bind ``...`` and what is written as a bare name; return the equations that this leaves."""
+    def bind_plain_axes(self, present: PresentTensors) -> list[_Equation]:
+        """Bind ``...`` and axes that are plain names; return the remaining equations."""
         equations: list[_Equation] = []
-        for tensor, info in given:
+        for tensor, info in present:
             lead = len(info.shape) - len(tensor.dims)
             if self.report.sig.broadcasts:
-                self.broadcast(tensor, info, tuple(info.shape[:lead]))
+                self.broadcast_leading(tensor, info, tuple(info.shape[:lead]))
             elif tensor.has_ellipsis:
-                self.leading(tensor, info, tuple(info.shape[:lead]))
+                self.bind_leading(tensor, info, tuple(info.shape[:lead]))
             for expr, size in zip(tensor.shape.exprs if tensor.shape else (), info.shape[lead:], strict=True):
                 if isinstance(expr, Axis) and expr.name not in self.sizes:
                     self.learn(expr.name, size, tensor.name)
@@ -138,7 +171,8 @@ class _Solver:
                     equations.append(_Equation(tensor, info.shape, expr, size))
         return equations
 
-    def leading(self, tensor: TensorParam, info: TensorInfo, lead: tuple[int, ...]) -> None:
+    def bind_leading(self, tensor: TensorParam, info: TensorInfo, lead: tuple[int, ...]) -> None:
+        """Bind ``...`` to the leading sizes of a tensor, or require those that it is bound to."""
         expected = self.report.ellipsis
         if expected is None:
             self.report.ellipsis = lead
@@ -149,8 +183,8 @@ class _Solver:
             for size, other in zip(lead, expected, strict=True):
                 self.require(size == other, lambda: self.report.mismatch(tensor, info.shape))
 
-    def broadcast(self, tensor: TensorParam, info: TensorInfo, lead: tuple[int, ...]) -> None:
-        """Widen ``...`` to what it and the tensor's leading axes broadcast to."""
+    def broadcast_leading(self, tensor: TensorParam, info: TensorInfo, lead: tuple[int, ...]) -> None:
+        """Broadcast the shape of ``...`` with the tensor's leading axes."""
         known, origin = self.report.ellipsis, self.report.origins.get("...")
         if origin == FORWARD:
             return
@@ -164,10 +198,10 @@ class _Solver:
         self.report.ellipsis = tuple(b if a == 1 else a for a, b in pairs)
         self.report.origins["..."] = f"{origin}, {tensor.name}"
 
-    def overwritten(self, given: Given) -> None:
-        """What is overwritten has the shape that all broadcast to."""
+    def check_overwritten(self, present: PresentTensors) -> None:
+        """Check that the leading axes of each overwritten tensor have the broadcast shape."""
         lead = self.report.ellipsis
-        for tensor, info in given:
+        for tensor, info in present:
             if not (self.report.sig.broadcasts and tensor.mutated and lead is not None):
                 continue
             own = info.shape[: len(info.shape) - len(tensor.dims)]
@@ -181,58 +215,60 @@ class _Solver:
                 self.require(size == other, message)
 
     def solve(self, equations: list[_Equation]) -> None:
-        """Check the equations without an unknown, solve one of the others, and so on."""
+        """Check equations without unknowns and solve one of the others, repeatedly, until none is left."""
         while True:
-            unsolved = [equation for equation in equations if not self.verified(equation)]
+            unsolved = [equation for equation in equations if not self.is_verified(equation)]
             if not unsolved:
                 return
             equations = self.solve_one(unsolved)
 
-    def verified(self, equation: _Equation) -> bool:
+    def is_verified(self, equation: _Equation) -> bool:
+        """Require an equation whose axes are all known, and return whether they are."""
         if not equation.expr.axes <= self.sizes.keys():
             return False
-        self.guard(equation)
+        self.check_divisors(equation)
         self.require(
             equation.expr.evaluate(self.sizes) == equation.size,
             lambda: self.report.mismatch(equation.tensor, equation.shape),
         )
         return True
 
-    def guard(self, equation: _Equation) -> None:
+    def check_divisors(self, equation: _Equation) -> None:
         for divisor in equation.expr.divisors():
             self.require(
-                divisor.evaluate(self.sizes) != 0, lambda: f"{_expected(equation)}: division by zero in {equation.expr}"
+                divisor.evaluate(self.sizes) != 0,
+                lambda: f"{_expectation(equation)}: division by zero in {equation.expr}",
             )
 
     def solve_one(self, equations: list[_Equation]) -> list[_Equation]:
-        """Solve the first equation with one unknown, a plain coefficient before a symbolic one."""
+        """Solve the first equation with one unknown, preferring an integer coefficient to a symbolic one."""
         symbolic = None
         for index, equation in enumerate(equations):
             unknown = equation.expr.axes - self.sizes.keys()
             axis = next(iter(unknown))
             if len(unknown) > 1 or not equation.expr.is_linear_in(axis):
                 continue
-            self.guard(equation)
+            self.check_divisors(equation)
             slope: Any
             slope, rest = equation.expr.coefficients(axis, self.sizes)
             if not isinstance(slope, int):
                 symbolic = symbolic or (index, axis, slope, rest)
             elif slope != 0:
-                return self.solved(equations, index, axis, slope, rest)
+                return self.solve_for(equations, index, axis, slope, rest)
         if symbolic is None:
-            raise self.report.error(self.undetermined(equations[0]))
-        return self.solved(equations, *symbolic)
+            raise self.report.error(self.undetermined_text(equations[0]))
+        return self.solve_for(equations, *symbolic)
 
-    def solved(self, equations: list[_Equation], index: int, axis: str, slope: Any, rest: int) -> list[_Equation]:
-        """Solve ``slope*axis + rest == size``, one of the equations; return the others."""
+    def solve_for(self, equations: list[_Equation], index: int, axis: str, slope: Any, rest: int) -> list[_Equation]:
+        """Solve the equation ``slope*axis + rest == size`` at ``index``; return the other equations."""
         equation = equations[index]
 
         def message() -> str:
-            return f"{_expected(equation)}: no {axis} gives {equation.expr} = {equation.size}"
+            return f"{_expectation(equation)}: no {axis} gives {equation.expr} = {equation.size}"
 
         size = equation.size - rest
         if not isinstance(slope, int):
-            self.require(slope != 0, lambda: self.undetermined(equation))
+            self.require(slope != 0, lambda: self.undetermined_text(equation))
         if not isinstance(slope, int) or slope != 1:
             self.require(size % slope == 0, message)
             size = size // slope
@@ -240,10 +276,10 @@ class _Solver:
         self.learn(axis, size, equation.tensor.name)
         return equations[:index] + equations[index + 1 :]
 
-    def undetermined(self, equation: _Equation) -> str:
+    def undetermined_text(self, equation: _Equation) -> str:
         unknown = " and ".join(axis for axis in dict.fromkeys(equation.expr.names()) if axis not in self.sizes)
-        return f"{_expected(equation)}, and no argument tells {unknown}"
+        return f"{_expectation(equation)}, and no argument tells {unknown}"
 
 
-def _expected(equation: _Equation) -> str:
+def _expectation(equation: _Equation) -> str:
     return f"{arrived(equation.tensor, equation.shape)}, expected {equation.tensor.shape}"

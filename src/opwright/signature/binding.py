@@ -1,22 +1,22 @@
-"""What a call's tensors are, what binding them gave, and how a misfit is told."""
+"""The result of binding a call: sizes and element types; and the errors of calls that don't fit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from opwright.errors import ArgumentError
-from opwright.signature.dtypes import DType
+from opwright.record import record
+from opwright.signature.dtypes import DType, result_type
 from opwright.signature.expr import Expr
 from opwright.signature.model import Signature, TensorParam
-from opwright.signature.record import record
 
 FORWARD = "forward"
-"""Where an axis comes from that a backward didn't bind itself."""
+"""The origin of an axis whose size a backward gets from its forward."""
 
 
 @record
 class TensorInfo:
-    """What binding needs to know of a tensor; the sizes may be ``torch.SymInt``."""
+    """Shape and element type of a tensor, for binding; the sizes may be ``torch.SymInt``."""
 
     shape: Sequence[int]
     dtype: DType
@@ -24,7 +24,7 @@ class TensorInfo:
 
 @record
 class Binding:
-    """What the names of a signature stand for in one call; ``ellipsis`` is the shape of ``...``, if bound."""
+    """The sizes of axes and the types of type variables in one call; ``ellipsis`` is the shape of ``...``, if bound."""
 
     axes: Mapping[str, int]
     ellipsis: tuple[int, ...] | None
@@ -32,17 +32,25 @@ class Binding:
 
 
 class Report:
-    """Error texts for one call, with the names bound so far and the arguments that bound them."""
+    """Error messages for one call, with the names bound so far and the arguments that bound them."""
 
     def __init__(self, sig: Signature) -> None:
-        """Nothing is bound."""
+        """Start with nothing bound."""
         self.sig = sig
         self.sizes: dict[str, int] = {}
         self.ellipsis: tuple[int, ...] | None = None
         self.origins: dict[str, str] = {}
 
+    @classmethod
+    def on(cls, sig: Signature, axes: Mapping[str, int]) -> Report:
+        """Return a report for a call with the sizes `axes` already bound."""
+        report = cls(sig)
+        report.sizes.update(axes)
+        report.origins.update(dict.fromkeys(axes, ""))
+        return report
+
     def text(self, message: str, fix: str = "") -> str:
-        """``message`` about the call, what is known, the signature, and the likely fix if there is one."""
+        """Compose an error message from ``message``, the names bound so far, the signature and the likely fix."""
         lines = [f"{self.sig.name}(): {message}"]
         if self.origins:
             sizes: dict[str, object] = {**self.sizes, "...": self.ellipsis}
@@ -52,11 +60,11 @@ class Report:
         return "\n".join([*lines, f"  likely fix:   {fix}"] if fix else lines)
 
     def error(self, message: str, fix: str = "") -> ArgumentError:
-        """The same as an exception."""
+        """Return the same text as an exception."""
         return ArgumentError(self.text(message, fix))
 
     def rank(self, tensor: TensorParam, shape: Sequence[int]) -> str:
-        """The tensor has too few or too many axes."""
+        """Describe a tensor with too few or too many axes."""
         count = len(tensor.dims)
         least = "at least " if self.sig.has_leading(tensor) else ""
         axes = "1 axis" if count == 1 else f"{count} axes"
@@ -64,15 +72,15 @@ class Report:
         return f"{arrived(tensor, shape)}, expected {expected}: {least}{axes}, not {len(shape)}"
 
     def mismatch(self, tensor: TensorParam, shape: Sequence[int]) -> str:
-        """The tensor's sizes aren't those expected; an unknown size is written ``?``."""
+        """Describe a tensor with unexpected sizes; an unknown expected size is written ``?``."""
         expected: list[object] = []
-        if self.sig.has_leading(tensor):  # of a batched one, any that broadcast
+        if self.sig.has_leading(tensor):  # if batched, any leading axes that broadcast
             expected += ["..."] if self.ellipsis is None or self.sig.broadcasts else self.ellipsis
         expected += [self._size(dim) for dim in tensor.shape.exprs] if tensor.shape else []
         return f"{arrived(tensor, shape)}, expected {tensor.shape} = {shown(expected)}"
 
     def unbroadcast(self, tensor: TensorParam, shape: Sequence[int]) -> str:
-        """The tensor's leading axes don't broadcast with those of the tensors before."""
+        """Describe leading axes that don't broadcast with those of the preceding tensors."""
         known = "" if self.ellipsis is None else shown(self.ellipsis)
         rule = "sizes, counted from the last, are equal or 1"
         return f"{arrived(tensor, shape)}, which doesn't broadcast with {known}: {rule}"
@@ -85,10 +93,191 @@ class Report:
 
 
 def arrived(tensor: TensorParam, shape: Sequence[int]) -> str:
-    """What arrived for ``tensor``."""
+    """Describe the shape that the call passed for ``tensor``."""
     return f"{tensor.name} has shape {shown(shape)}"
 
 
 def shown(sizes: Sequence[object]) -> str:
-    """Sizes as Python writes a tuple."""
+    """Format sizes as Python does a tuple."""
     return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
+
+
+def chosen_type(sig: Signature, dtype: DType | None) -> dict[str, DType]:
+    """Return the element type of a factory's type variable, as chosen by ``dtype=``.
+
+    ``dtype`` is None for a type that no signature can name.
+
+    Raises:
+        ArgumentError: the signature doesn't allow this type.
+    """
+    variable = sig.chosen_type
+    assert variable is not None  # noqa: S101 - called for factories with a type variable only
+    allowed = sig.allowed(variable)
+    if dtype is None or dtype not in allowed:
+        expected = ", ".join(other.torch_name for other in allowed)
+        arrived = f" is {dtype.torch_name}," if dtype else " is a type that no signature can name,"
+        raise Report(sig).error(
+            f"dtype{arrived} expected {variable} in ({expected}); without dtype= it is torch.get_default_dtype()",
+            f"dtype=torch.{allowed[0].torch_name}",
+        )
+    return {variable: dtype}
+
+
+def too_large(sig: Signature) -> ArgumentError:
+    """Return the error for sizes that exceed 64 bits."""
+    return _call_error(sig, "its sizes are larger than a tensor can be")
+
+
+def unnamed_type(sig: Signature, name: str) -> ArgumentError:
+    """Return the error for an argument with an element type that Opwright doesn't support."""
+    return _call_error(sig, f"{name} has an element type that no signature can name")
+
+
+def require_types(sig: Signature, binding: Binding) -> None:
+    """Raise ArgumentError with the names of any unbound type variables."""
+    if unknown := [variable for variable in sig.type_variables if variable not in binding.types]:
+        raise _call_error(sig, f"no argument tells the element type {', '.join(unknown)}")
+
+
+def _call_error(sig: Signature, problem: str) -> ArgumentError:
+    return ArgumentError(f"{sig.name}(): {problem}\n  signature:    {sig}")
+
+
+def index_error(
+    sig: Signature,
+    binding: Binding,
+    tensor: TensorParam,
+    arguments: Mapping[str, TensorInfo | None],
+    position: int,
+    value: float,
+) -> ArgumentError:
+    """Return the error for an element of a tensor that isn't in the tensor's domain.
+
+    Args:
+        sig: the signature.
+        binding: the call's binding.
+        tensor: the argument with the domain.
+        arguments: every input tensor by name.
+        position: the row-major position of the wrong element in the tensor.
+        value: the wrong element.
+    """
+    info = arguments[tensor.name]
+    assert info is not None  # noqa: S101 - it contains the index
+    assert tensor.domain is not None  # noqa: S101
+    value += 2**64 if info.dtype is DType.U64 and value < 0 else 0  # an index of type u64 arrives as int64
+    place = "".join(f"[{i}]" for i in _unravel(position, info.shape))
+    what = "a value" if info.dtype.is_floating else "an index"
+    report = Report.on(sig, binding.axes)
+    return report.error(f"{tensor.name}{place} is {value}, expected {what} in {tensor.domain.described(binding.axes)}")
+
+
+def _unravel(position: int, shape: Sequence[int]) -> list[int]:
+    indices: list[int] = []
+    for size in reversed(shape):
+        position, index = divmod(position, size)
+        indices.append(index)
+    return indices[::-1]
+
+
+PresentTensors = list[tuple[TensorParam, TensorInfo]]
+
+
+def bind_types(present: PresentTensors, known: Mapping[str, DType], report: Report, default: DType) -> dict[str, DType]:
+    """Bind all type variables and check every tensor; raise ArgumentError if a type doesn't fit.
+
+    A pointwise signature promotes types; integers promote to `default` if the variable allows no integer types. In
+    other signatures, the first tensor with a type variable binds it.
+    """
+    if report.sig.pointwise:
+        return _promoted_types(present, known, report, default)
+    types = dict(known)
+    origins = dict.fromkeys(types, FORWARD)
+    for tensor, info in present:
+        name = tensor.type.name
+        if tensor.type.kind == "var" and name not in types:
+            _check_allowed(tensor, info.dtype, report)
+            types[name], origins[name] = info.dtype, tensor.name
+    for tensor, info in present:
+        _check_type(tensor, info.dtype, types, origins, report)
+    return types
+
+
+def _promoted_types(
+    present: PresentTensors, known: Mapping[str, DType], report: Report, default: DType
+) -> dict[str, DType]:
+    types = dict(known)
+    for name in report.sig.type_variables:
+        among = [(t.name, i) for t, i in present if t.type.kind == "var" and t.type.name == name]
+        if name not in types and among:
+            types[name] = _promoted_type(name, among, report, default)
+    for tensor, info in present:
+        if tensor.type.kind != "var":
+            _check_type(tensor, info.dtype, types, {}, report)
+        elif tensor.mutated:
+            _check_castable(tensor, info.dtype, types[tensor.type.name], report)
+    return types
+
+
+def _promoted_type(name: str, among: list[tuple[str, TensorInfo]], report: Report, default: DType) -> DType:
+    promoted, allowed = result_type((info.dtype, len(info.shape)) for _, info in among), report.sig.allowed(name)
+    if promoted and promoted.category < default.category <= min(dtype.category for dtype in allowed):
+        promoted = default
+    if promoted in allowed and promoted is not None:
+        return promoted
+    raise report.error(
+        f"{_describe_types(among, promoted)}, expected {name} in ({', '.join(t.torch_name for t in allowed)})",
+        f"{_misplaced_tensor(among)}.to(torch.{allowed[0].torch_name})",
+    )
+
+
+def _describe_types(among: list[tuple[str, TensorInfo]], promoted: DType | None) -> str:
+    if len(among) == 1:
+        return f"{among[0][0]} has element type {among[0][1].dtype.torch_name}"
+    types = ", ".join(f"{tensor} {info.dtype.torch_name}" for tensor, info in among)
+    return f"the element types {types} {f'promote to {promoted.torch_name}' if promoted else 'have no type in common'}"
+
+
+def _misplaced_tensor(among: list[tuple[str, TensorInfo]]) -> str:
+    """Return the name of the tensor whose type most likely is wrong: the widest type of the highest category."""
+    return max(among, key=lambda named: (named[1].dtype.category, named[1].dtype.itemsize))[0]
+
+
+def _check_castable(tensor: TensorParam, dtype: DType, computed: DType, report: Report) -> None:
+    """Check that an overwritten tensor can hold the result.
+
+    As in PyTorch, a cast may round, but not to a lower category (such as floating to integer).
+    """
+    if computed.category > dtype.category:
+        raise report.error(
+            f"{tensor.name} has element type {dtype.torch_name} and is overwritten, but the result is "
+            f"{computed.torch_name}, which can't be cast to it",
+            f"{tensor.name}.to(torch.{computed.torch_name})",
+        )
+
+
+def _check_allowed(tensor: TensorParam, dtype: DType, report: Report) -> None:
+    name, allowed = tensor.type.name, report.sig.allowed(tensor.type.name)
+    if dtype in allowed:
+        return
+    expected = ", ".join(other.torch_name for other in allowed)
+    listed = ", ".join(map(str, [*allowed, dtype]))
+    raise report.error(
+        f"{tensor.name} has element type {dtype.torch_name}, expected {name} in ({expected})",
+        f"{tensor.name}.to(torch.{allowed[0].torch_name}), or in the signature: where {name} in ({listed})",
+    )
+
+
+def _check_type(
+    tensor: TensorParam, dtype: DType, types: Mapping[str, DType], origins: Mapping[str, str], report: Report
+) -> None:
+    name = tensor.type.name
+    if tensor.type.kind != "dtype" and name not in types:
+        raise report.error(f"{tensor.name} has element type {tensor.type}, but no argument tells {name}")
+    expected = tensor.type.resolve(types)
+    if dtype is not expected:
+        origin = f" ({origins[name]})" if name in origins else ""
+        raise report.error(
+            f"{tensor.name} has element type {dtype.torch_name}, "
+            f"expected {tensor.type} = {expected.torch_name}{origin}",
+            f"{tensor.name}.to(torch.{expected.torch_name})",
+        )

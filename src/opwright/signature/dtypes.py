@@ -1,97 +1,132 @@
-"""Element types: their names in the notation, in C++ and in PyTorch."""
+"""Element types: their names in the notation, in C++ and in PyTorch, and PyTorch's rules of type promotion.
+
+Source of the rules: PyTorch's documentation, "Tensor Attributes", section on type promotion. Unlike NumPy's, the rules
+depend on a tensor's rank: a 0-dim tensor affects the result only if its category (bool, integer, floating, complex)
+is higher than that of all tensors with axes.
+"""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable, Mapping
+
+BOOLEAN, INTEGER, FLOATING, COMPLEX = range(4)
+"""The categories of element types, in type promotion's order."""
 
 
 class DType(enum.Enum):
     """An element type; its value is its name in the notation (``DType("f32") is DType.F32``).
 
+    ``tools/generate_tables.py`` generates the tables of element types of the C ABI and the native runtime from this
+    class.
+
     Attributes:
-        code: the number of the type in ``c10::ScalarType``, which is also what the C ABI passes.
-        itemsize: bytes for one element.
+        code: the type's number in ``c10::ScalarType``; the C ABI passes the same number.
+        itemsize: size of one element in bytes.
         ctype: the C++ type inside a kernel.
-        torch_name: the name below ``torch``.
+        torch_name: the name in the module ``torch``.
+        category: the category in type promotion: `BOOLEAN`, `INTEGER`, `FLOATING` or `COMPLEX`.
+        synonyms: by language, other names for `ctype` that a kernel's source may use; "any" means all languages. C
+            functions get only the bytes, so any C type with the same representation is allowed.
     """
 
     code: int
     itemsize: int
     ctype: str
     torch_name: str
+    category: int
+    synonyms: Mapping[str, tuple[str, ...]]
 
-    U8 = ("u8", 0, 1, "uint8_t", "uint8")
-    I8 = ("i8", 1, 1, "int8_t", "int8")
-    I16 = ("i16", 2, 2, "int16_t", "int16")
-    I32 = ("i32", 3, 4, "int32_t", "int32")
-    I64 = ("i64", 4, 8, "int64_t", "int64")
-    U16 = ("u16", 27, 2, "uint16_t", "uint16")
-    U32 = ("u32", 28, 4, "uint32_t", "uint32")
-    U64 = ("u64", 29, 8, "uint64_t", "uint64")
-    F16 = ("f16", 5, 2, "opwright::half", "float16")
-    BF16 = ("bf16", 15, 2, "opwright::bfloat16", "bfloat16")
-    F32 = ("f32", 6, 4, "float", "float32")
-    F64 = ("f64", 7, 8, "double", "float64")
-    C64 = ("c64", 9, 8, "opwright::complex64", "complex64")
-    C128 = ("c128", 10, 16, "opwright::complex128", "complex128")
-    BOOL = ("bool", 11, 1, "bool", "bool")
+    U8 = ("u8", 0, 1, "uint8_t", "uint8", INTEGER, {"any": ("unsigned char",), "c": ("char",)})
+    I8 = ("i8", 1, 1, "int8_t", "int8", INTEGER, {"any": ("signed char",), "c": ("char",)})
+    I16 = ("i16", 2, 2, "int16_t", "int16", INTEGER, {"any": ("short",)})
+    I32 = ("i32", 3, 4, "int32_t", "int32", INTEGER, {"any": ("int",)})
+    I64 = ("i64", 4, 8, "int64_t", "int64", INTEGER, {"c": ("long", "long long", "ptrdiff_t", "ssize_t", "intptr_t")})
+    U16 = ("u16", 27, 2, "uint16_t", "uint16", INTEGER, {"any": ("unsigned short",)})
+    U32 = ("u32", 28, 4, "uint32_t", "uint32", INTEGER, {"any": ("unsigned", "unsigned int")})
+    U64 = (
+        "u64",
+        29,
+        8,
+        "uint64_t",
+        "uint64",
+        INTEGER,
+        {"c": ("unsigned long", "unsigned long long", "size_t", "uintptr_t")},
+    )
+    F16 = ("f16", 5, 2, "opwright::half", "float16", FLOATING, {"c": ("_Float16",), "cuda": ("__half",)})
+    BF16 = (
+        *("bf16", 15, 2, "opwright::bfloat16", "bfloat16", FLOATING),
+        {"c": ("__bf16",), "cuda": ("__nv_bfloat16", "nv_bfloat16")},
+    )
+    F32 = ("f32", 6, 4, "float", "float32", FLOATING)
+    F64 = ("f64", 7, 8, "double", "float64", FLOATING)
+    # The headers don't define the complex C++ types; runtime/register/operators.py refuses kernels of these types.
+    C64 = ("c64", 9, 8, "opwright::complex64", "complex64", COMPLEX)
+    C128 = ("c128", 10, 16, "opwright::complex128", "complex128", COMPLEX)
+    BOOL = ("bool", 11, 1, "bool", "bool", BOOLEAN, {"c": ("_Bool",)})
 
-    def __new__(cls, notation: str, code: int, itemsize: int, ctype: str, torch_name: str) -> DType:  # noqa: PYI034
-        """Take the notation's name as the value and keep the rest as attributes."""
+    def __new__(  # noqa: PYI034
+        cls,
+        notation: str,
+        code: int,
+        itemsize: int,
+        ctype: str,
+        torch_name: str,
+        category: int,
+        synonyms: Mapping[str, tuple[str, ...]] = {},
+    ) -> DType:
+        """Set the name in the notation as the value, and the other arguments as attributes."""
         member = object.__new__(cls)
         member._value_ = notation
-        member.code = code
-        member.itemsize = itemsize
-        member.ctype = ctype
-        member.torch_name = torch_name
+        member.code, member.itemsize, member.ctype, member.torch_name = code, itemsize, ctype, torch_name
+        member.category, member.synonyms = category, synonyms
         return member
 
     def __str__(self) -> str:
-        """The name in the notation."""
+        """Return the name in the notation."""
         return str(self._value_)
 
     @property
     def is_floating(self) -> bool:
-        """Real floating point; complex types are not."""
-        return self in _FLOATING
+        """Whether the type is real floating point (not complex)."""
+        return self.category == FLOATING
 
     @property
     def is_complex(self) -> bool:
-        """Complex floating point."""
-        return self in (DType.C64, DType.C128)
+        """Whether the type is complex."""
+        return self.category == COMPLEX
 
     @property
     def is_integer(self) -> bool:
-        """A signed or unsigned integer; bool is not."""
-        return not (self.is_differentiable or self is DType.BOOL)
+        """Whether the type is a signed or unsigned integer (not bool)."""
+        return self.category == INTEGER
 
     @property
     def is_unsigned(self) -> bool:
-        """An unsigned integer."""
-        return str(self).startswith("u")
+        """Whether the type is an unsigned integer."""
+        return self.is_integer and str(self).startswith("u")
 
     @property
     def is_differentiable(self) -> bool:
-        """Floating point or complex."""
-        return self in _FLOATING or self.is_complex
+        """Whether the type is floating point or complex."""
+        return self.category >= FLOATING
 
     @property
     def accumulate(self) -> DType:
-        """What ``acc(T)`` means for this type: float32 for the halves, the type itself otherwise."""
-        return DType.F32 if self in (DType.F16, DType.BF16) else self
+        """The type ``acc(T)`` if this is T: float32 for float16 and bfloat16, otherwise the type itself."""
+        return DType.F32 if self.is_floating and self.itemsize < DType.F32.itemsize else self
 
     @classmethod
     def from_code(cls, code: int) -> DType:
-        """The type that has this number in ``c10::ScalarType``; KeyError for one that Opwright hasn't."""
+        """Return the type with this number in ``c10::ScalarType``; raise KeyError if Opwright doesn't support it."""
         return _BY_CODE[code]
 
     @classmethod
     def from_torch_name(cls, name: str) -> DType:
-        """The type that has this name below ``torch``; KeyError for one that Opwright hasn't."""
+        """Return the type with this name in ``torch``; raise KeyError if Opwright doesn't support it."""
         return _BY_TORCH_NAME[name]
 
 
-_FLOATING = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64})
 _BY_CODE = {dtype.code: dtype for dtype in DType}
 _BY_TORCH_NAME = {dtype.torch_name: dtype for dtype in DType}
 
@@ -99,4 +134,48 @@ BY_NAME: dict[str, DType] = {dtype.value: dtype for dtype in DType}
 """Element types by their name in the notation."""
 
 DEFAULT_TYPES: tuple[DType, ...] = (DType.F32, DType.F64, DType.F16, DType.BF16)
-"""What a type variable may be where no ``where`` lists its types."""
+"""The allowed types of a type variable that no ``where`` lists."""
+
+_SIGNED = {1: DType.I8, 2: DType.I16, 4: DType.I32, 8: DType.I64}
+
+
+def promote(first: DType, second: DType) -> DType | None:
+    """Return ``torch.promote_types``; None if PyTorch refuses, or if one is complex and the other is another type."""
+    if first is second:
+        return first
+    low, high = sorted((first, second), key=lambda dtype: dtype.category)
+    if high.is_complex:
+        return None
+    if high.is_floating:
+        if not low.is_floating:
+            return high
+        return DType.F32 if low.itemsize == high.itemsize else max(low, high, key=lambda dtype: dtype.itemsize)
+    if any(dtype.is_unsigned and dtype.itemsize > 1 for dtype in (low, high)):
+        return None  # PyTorch promotes these with floating types only
+    if not low.is_integer:
+        return high
+    if DType.U8 in (low, high):  # the smallest signed type that holds both
+        return _SIGNED[max(2, (high if low is DType.U8 else low).itemsize)]
+    return max(low, high, key=lambda dtype: dtype.itemsize)
+
+
+def result_type(tensors: Iterable[tuple[DType, int]]) -> DType | None:
+    """Return the promoted type of tensors with these element types and ranks; None if PyTorch refuses."""
+    by_rank: tuple[list[DType], list[DType]] = ([], [])
+    for dtype, rank in tensors:
+        by_rank[rank > 0].append(dtype)
+    scalars, others = map(_common_type, by_rank)
+    if None in (scalars, others) and all(by_rank):
+        return None
+    if others is None or scalars is None:
+        return others or scalars
+    return promote(others, scalars) if scalars.category > others.category else others
+
+
+def _common_type(types: Iterable[DType]) -> DType | None:
+    common: DType | None = None
+    for index, dtype in enumerate(types):
+        common = dtype if index == 0 else common and promote(common, dtype)
+        if common is None:
+            break
+    return common

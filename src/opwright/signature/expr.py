@@ -1,7 +1,7 @@
 """Axis expressions: integers, axis names, ``+ - * //``; evaluated, and solved for one unknown axis.
 
-Sizes are annotated as ``int``, but every operation works on ``torch.SymInt`` alike: nothing here
-branches on a size. Division is Python's, rounding down, also below zero.
+Sizes are annotated as ``int``, but all operations also work on ``torch.SymInt``: the code doesn't branch on sizes.
+Division rounds down, also below zero, as in Python.
 """
 
 from __future__ import annotations
@@ -9,35 +9,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from opwright.signature.record import record
+from opwright.record import record
 
 
 class Expr:
-    """An axis expression. Immutable, hashable, and ``str()`` reads back as the same expression."""
+    """An axis expression: immutable and hashable; parsing its ``str()`` yields the same expression."""
 
     @cached_property
     def axes(self) -> frozenset[str]:
-        """The axes that stand in it."""
+        """The axes that occur in the expression."""
         return frozenset(self.names())
 
     def names(self) -> Iterator[str]:
-        """The axes in written order, repeated where they are."""
+        """Return the axes in written order, with repetitions."""
         raise NotImplementedError
 
     def divisors(self) -> Iterator[Expr]:
-        """Every right-hand side of a ``//`` in it, innermost first."""
+        """Return the right-hand side of each ``//`` in the expression, innermost first."""
         return iter(())
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
-        """Its value; KeyError names an axis without a size, ZeroDivisionError comes from ``//``."""
+        """Return the value; raise KeyError with the axis if a size is missing, ZeroDivisionError for ``//`` by zero."""
         raise NotImplementedError
 
     def is_linear_in(self, axis: str) -> bool:
-        """Whether it can be written ``a*axis + b``, with an ``a`` that isn't plainly zero."""
+        """Return whether the expression is of the form ``a*axis + b``, with an ``a`` that isn't obviously zero."""
         return _is_linear(self, axis) and (len(self.axes) > 1 or self.coefficients(axis, {})[0] != 0)
 
     def coefficients(self, axis: str, sizes: Mapping[str, int]) -> tuple[int, int]:
-        """``(a, b)`` such that it equals ``a*axis + b``; only where it's linear in ``axis``."""
+        """Return ``(a, b)`` such that the expression, which must be linear in ``axis``, equals ``a*axis + b``."""
         return (1, 0) if axis in self.axes else (0, self.evaluate(sizes))
 
 
@@ -48,15 +48,15 @@ class Constant(Expr):
     value: int
 
     def names(self) -> Iterator[str]:
-        """No axis."""
+        """Return an empty iterator."""
         return iter(())
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:  # noqa: ARG002 - no axis
-        """The integer."""
+        """Return the integer."""
         return self.value
 
     def __str__(self) -> str:
-        """The integer."""
+        """Return the integer."""
         return str(self.value)
 
 
@@ -67,15 +67,15 @@ class Axis(Expr):
     name: str
 
     def names(self) -> Iterator[str]:
-        """Its own name."""
+        """Yield the name of the axis."""
         yield self.name
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
-        """The size of the axis."""
+        """Return the size of the axis."""
         return sizes[self.name]
 
     def __str__(self) -> str:
-        """The name."""
+        """Return the name."""
         return self.name
 
 
@@ -88,23 +88,23 @@ class Binary(Expr):
     right: Expr
 
     def names(self) -> Iterator[str]:
-        """The axes of both sides."""
+        """Yield the axes of both sides."""
         yield from self.left.names()
         yield from self.right.names()
 
     def divisors(self) -> Iterator[Expr]:
-        """Those of both sides, then its own."""
+        """Yield the divisors of both sides, then the right-hand side if the operator is ``//``."""
         yield from self.left.divisors()
         yield from self.right.divisors()
         if self.operator == "//":
             yield self.right
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
-        """The value of both sides, joined."""
+        """Apply the operator to the values of both sides."""
         return _apply(self.operator, self.left.evaluate(sizes), self.right.evaluate(sizes))
 
     def coefficients(self, axis: str, sizes: Mapping[str, int]) -> tuple[int, int]:
-        """Those of the sides, joined; a product has the axis on one side only, a quotient on none."""
+        """Combine the coefficients of both sides; a product has the axis on one side only, a quotient on neither."""
         if axis not in self.axes:
             return 0, self.evaluate(sizes)
         if self.operator == "*":
@@ -116,7 +116,7 @@ class Binary(Expr):
         return _apply(self.operator, a, c), _apply(self.operator, b, d)
 
     def __str__(self) -> str:
-        """With the fewest parentheses that keep its structure; ``a-(-1)`` rather than ``a--1``."""
+        """Return the notation with the fewest parentheses that keep its structure; ``a-(-1)`` rather than ``a--1``."""
         rank, left, right = _rank(self), str(self.left), str(self.right)
         if _rank(self.left) < rank:
             left = f"({left})"
@@ -146,9 +146,9 @@ def _apply(operator: str, left: int, right: int) -> int:
 
 
 def determined(equations: Iterable[Expr], known: Iterable[str] = ()) -> frozenset[str]:
-    """The axes that are known once every expression in ``equations`` has a known value.
+    """Return the axes that are known once every expression in ``equations`` has a known value.
 
-    They are found as :func:`opwright.signature.bind` finds them: one unknown at a time.
+    As in :func:`opwright.signature.bind`, unknowns are solved one at a time.
     """
     names, pending = set(known), list(equations)
     while True:

@@ -1,4 +1,4 @@
-"""What a signature says, as values. :func:`opwright.signature.parse` makes and judges them."""
+"""The classes of a parsed signature. :func:`opwright.signature.parse` builds and validates them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
+from opwright.record import record
+from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
 from opwright.signature.expr import Expr, determined
-from opwright.signature.record import record
+from opwright.signature.scalars import ScalarKind, Value
 
 ELLIPSIS = "..."
-"""In a launch, the axis by this name is the number of elements of the leading axes."""
+"""In a launch, an axis with this name stands for the number of elements of the leading axes."""
 
 OLD = "old_"
-"""How the residual begins that keeps the value of an argument that a pointwise operator overwrites."""
+"""Name prefix of the residuals that keep the old values of arguments that a pointwise operator overwrites."""
 
 
 @record
@@ -26,95 +28,96 @@ class TypeRef:
     name: str
 
     def resolve(self, types: Mapping[str, DType]) -> DType:
-        """The element type meant, given those of the type variables; KeyError names a missing one."""
+        """Return the element type; ``types`` are those of the type variables. Raise KeyError if one is missing."""
         if self.kind == "dtype":
             return BY_NAME[self.name]
         return types[self.name].accumulate if self.kind == "acc" else types[self.name]
 
     def __str__(self) -> str:
-        """The notation."""
+        """Return the notation."""
         return f"acc({self.name})" if self.kind == "acc" else self.name
 
 
 @record
 class DataAxis:
-    """``?K`` or ``?K<=bound``: an output's axis whose length the kernel decides."""
+    """An output's axis whose length the kernel decides: ``?K`` or ``?K<=limit``."""
 
     name: str
-    bound: Expr | None = None
+    limit: Expr | None = None
 
     def __str__(self) -> str:
-        """The notation."""
-        return f"?{self.name}" if self.bound is None else f"?{self.name}<={self.bound}"
+        """Return the notation."""
+        return f"?{self.name}" if self.limit is None else f"?{self.name}<={self.limit}"
 
 
 @record
 class Shape:
-    """What stands in the brackets: perhaps ``...``, then axes."""
+    """The axes in the brackets: an optional ``...``, then axes."""
 
     ellipsis: bool
     dims: tuple[Expr | DataAxis, ...]
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
-        """The axes whose length the inputs decide."""
+        """The expressions of the axes whose length the kernel doesn't decide."""
         return tuple(dim for dim in self.dims if isinstance(dim, Expr))
 
     def __str__(self) -> str:
-        """The notation, with brackets."""
+        """Return the notation, with brackets."""
         return f"[{', '.join([*(['...'] if self.ellipsis else []), *map(str, self.dims)])}]"
 
 
 @record
 class TensorParam:
-    """A tensor argument or result. ``shape`` is None for a pointwise one (a bare ``T``)."""
+    """A tensor argument or result. ``shape`` is None for one of a pointwise operator (a bare ``T``)."""
 
     name: str
     type: TypeRef
     shape: Shape | None
     optional: bool = False
     mutated: bool = False
-    index_range: tuple[Expr, Expr] | None = None
+    domain: Domain | None = None
 
     @property
     def dims(self) -> tuple[Expr | DataAxis, ...]:
-        """The written axes; none when pointwise."""
+        """The axes in the brackets; empty for a pointwise operator."""
         return self.shape.dims if self.shape else ()
 
     @property
     def has_ellipsis(self) -> bool:
-        """Whether it has leading axes ``...``."""
+        """Whether the tensor has leading axes ``...``."""
         return self.shape is not None and self.shape.ellipsis
 
     def __str__(self) -> str:
-        """The notation."""
+        """Return the notation."""
         marks = "?" * self.optional + "!" * self.mutated
-        span = f" in [{self.index_range[0]}, {self.index_range[1]})" if self.index_range else ""
-        return f"{self.name}: {self.type}{self.shape or ''}{marks}{span}"
+        return f"{self.name}: {self.type}{self.shape or ''}{marks}{_in(self.domain)}"
 
 
 @record
 class ScalarParam:
-    """A scalar argument; an int default for a float one is kept as float."""
+    """A scalar argument; an int default of a float argument is stored as float."""
 
     name: str
-    kind: Literal["float", "int", "bool"]
-    default: float | int | bool | None = None
+    kind: ScalarKind
+    default: Value | None = None
+    domain: Domain | None = None
 
     def __str__(self) -> str:
-        """The notation."""
-        return f"{self.name}: {self.kind}" + ("" if self.default is None else f" = {self.default!r}")
+        """Return the notation."""
+        default = "" if self.default is None else f" = {self.kind.format(self.default)}"
+        return f"{self.name}: {self.kind}{_in(self.domain)}{default}"
 
 
 @record
 class GeneratorParam:
-    """The default random generator; the kernel makes ``draws`` draws an element."""
+    """The random generator argument; the kernel makes ``draws`` draws per element."""
 
     name: str
     draws: Expr
 
     def __str__(self) -> str:
-        """The notation."""
+        """Return the notation."""
         return f"{self.name}: generator({self.draws})"
 
 
@@ -123,10 +126,11 @@ Param = TensorParam | ScalarParam | GeneratorParam
 
 @record
 class Launch:
-    """How a ``__global__`` kernel is launched: as many threads as `over` says along x, y, z, in blocks of `threads`.
+    """The launch of a ``__global__`` kernel: `over` gives the number of threads along x, y and z.
 
-    In `over` and `shared` stand axes, arguments that are ints, and ``...`` for the number of elements of those axes.
-    A block has one thread along an axis for which `threads` says none; `shared` is its dynamic shared memory, in bytes.
+    Blocks have the size `threads`, and 1 along axes that `threads` doesn't list; `shared` is the dynamic shared memory
+    of a block, in bytes. `over` and `shared` may contain axes, int arguments, and ``...``, the number of elements of
+    the leading axes.
     """
 
     over: tuple[Expr, ...]
@@ -135,11 +139,11 @@ class Launch:
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
-        """Every expression, in written order."""
+        """All expressions, in written order."""
         return self.over if self.shared is None else (*self.over, self.shared)
 
     def __str__(self) -> str:
-        """The notation."""
+        """Return the notation."""
         shared = "" if self.shared is None else f", shared {self.shared}"
         return f"launch over {', '.join(map(str, self.over))}, threads {', '.join(map(str, self.threads))}{shared}"
 
@@ -174,7 +178,7 @@ class Signature:
 
     @cached_property
     def generator(self) -> GeneratorParam | None:
-        """The random generator, where it takes one."""
+        """The random generator argument, or None."""
         return next((param for param in self.inputs if isinstance(param, GeneratorParam)), None)
 
     @cached_property
@@ -184,47 +188,52 @@ class Signature:
 
     @cached_property
     def written(self) -> tuple[TensorParam, ...]:
-        """Every tensor that has a new value after a call: the results, then the mutated inputs."""
+        """All tensors that the kernel writes: the results, then the mutated inputs."""
         return self.results + self.mutated
 
     @property
     def is_factory(self) -> bool:
-        """Whether no input is a tensor: then it takes ``device=``, and ``dtype=`` for :attr:`chosen_type`."""
+        """Whether no input is a tensor. Such an operator takes ``device=``, and ``dtype=`` for :attr:`chosen_type`."""
         return not self.tensors
 
     @cached_property
     def chosen_type(self) -> str | None:
-        """The type variable of a factory, which ``dtype=`` chooses."""
+        """The type variable of a factory, chosen by ``dtype=``; None if there is none."""
         return self.type_variables[0] if self.is_factory and self.type_variables else None
 
     @property
     def is_backward(self) -> bool:
-        """Whether its name makes it another operator's backward."""
+        """Whether the operator is another operator's backward, according to its name."""
         return self.name.endswith("_backward")
+
+    @property
+    def skippable(self) -> tuple[TensorParam, ...]:
+        """The results that a call may leave out: residuals, and a backward's gradients if there are several."""
+        return (self.outputs if self.is_backward and len(self.outputs) > 1 else ()) + self.residuals
 
     @cached_property
     def pointwise(self) -> bool:
-        """Whether the kernel is written for one element (bare types)."""
+        """Whether the operator is pointwise: its kernel computes one element (bare types)."""
         return any(tensor.shape is None for tensor in self.tensors + self.results)
 
     @property
     def as_written(self) -> Signature:
-        """As its author wrote it: without the residuals that keep what a pointwise operator overwrites."""
+        """The signature as its author wrote it, without the residuals that Opwright adds to keep overwritten values."""
         kept = {OLD + tensor.name for tensor in self.mutated} if self.pointwise else set()
         return self.replaced(residuals=tuple(r for r in self.residuals if r.name not in kept)) if kept else self
 
     @property
     def operator(self) -> Signature:
-        """What is the operator's alone: without how one of its kernels is launched."""
+        """The operator's signature, without the launch of one of its kernels."""
         return self if self.launch is None else self.replaced(launch=None)
 
     @property
     def broadcasts(self) -> bool:
-        """Whether Opwright loops over leading axes, which broadcast: it is pointwise, or batched."""
+        """Whether Opwright loops over leading axes, which broadcast (pointwise and batched operators)."""
         return self.pointwise or self.batched
 
     def has_leading(self, tensor: TensorParam) -> bool:
-        """Whether the tensor has leading axes: ``...``, or those that Opwright loops over."""
+        """Return whether the tensor has leading axes: ``...``, or axes that Opwright loops over."""
         return tensor.has_ellipsis or self.broadcasts
 
     @cached_property
@@ -234,57 +243,76 @@ class Signature:
 
     @cached_property
     def type_variables(self) -> tuple[str, ...]:
-        """The type variables in use, in order."""
+        """The type variables in use, in order of appearance."""
         return _unique(t.type.name for t in self.tensors + self.results if t.type.kind != "dtype")
 
     @cached_property
     def axes(self) -> tuple[str, ...]:
-        """Every axis but the kernel-decided ones, in order of appearance."""
-        return _unique(itertools.chain.from_iterable(expr.names() for expr in self._exprs()))
+        """All axes except those whose length the kernel decides, in order of appearance."""
+        own = _unique(itertools.chain.from_iterable(expr.names() for expr in self._exprs()))
+        scalars = {scalar.name for scalar in self.scalars}
+        return _unique([*own, *(name for name in self._names_in_domains() if name not in scalars)])
 
     @cached_property
     def data_axes(self) -> tuple[str, ...]:
-        """The axes whose length the kernel decides, in order."""
+        """The axes whose length the kernel decides, in order of appearance."""
         return _unique(dim.name for t in self.results for dim in t.dims if isinstance(dim, DataAxis))
 
     @cached_property
     def sizes(self) -> tuple[str, ...]:
-        """The axes that have the name of an int argument, whose value is their size; in the arguments' order."""
-        return tuple(scalar.name for scalar in self.scalars if scalar.kind == "int" and scalar.name in self.axes)
+        """The axes named like an int argument, whose value is the axis's size; in the order of the arguments."""
+        return tuple(name for name in self.ints if name in self.axes)
+
+    @cached_property
+    def ints(self) -> tuple[str, ...]:
+        """The int arguments, in order."""
+        return tuple(scalar.name for scalar in self.scalars if scalar.kind.is_size)
+
+    @cached_property
+    def ints_in_domains(self) -> tuple[str, ...]:
+        """The ints that aren't sizes, and stand in the domain of another scalar; in the order of the arguments."""
+        used = set(self._names_in_domains())
+        return tuple(name for name in self.ints if name in used and name not in self.sizes)
 
     @cached_property
     def bound_by_required(self) -> tuple[str, ...]:
-        """The axes that the inputs which can't be left out determine; a backward gets others from its forward."""
+        """The axes that the required inputs determine; a backward gets its other axes from its forward."""
         exprs = [expr for t in self.tensors if t.shape and not t.optional for expr in t.shape.exprs]
         known = determined(exprs, self.sizes)
         return tuple(axis for axis in self.axes if axis in known)
 
-    @property
-    def bound_axes(self) -> tuple[str, ...]:
-        """The same as :attr:`bound_by_required`."""
-        return self.bound_by_required
-
     @cached_property
     def bound_ellipsis(self) -> bool:
-        """Whether an input that can't be left out determines ``...``."""
+        """Whether a required input determines ``...``."""
         return any(t.has_ellipsis and not t.optional for t in self.tensors)
 
     @cached_property
     def bound_types(self) -> tuple[str, ...]:
-        """The type variables that the inputs which can't be left out determine."""
+        """The type variables that the required inputs determine."""
         return _unique(t.type.name for t in self.tensors if t.type.kind == "var" and not t.optional)
 
+    def slot(self, scalar: str) -> int:
+        """Return the index of a scalar's value among the scalar values that a call passes to the kernel."""
+        names = [param.name for param in self.scalars for _ in param.kind.members]
+        return names.index(scalar)
+
     def allowed(self, variable: str) -> tuple[DType, ...]:
-        """The element types that a type variable may stand for."""
+        """Return the element types that a type variable may stand for."""
         return dict(self.where).get(variable, DEFAULT_TYPES)
 
+    def element_types(self, tensor: TensorParam) -> tuple[DType, ...]:
+        """Return the element types that a tensor may have."""
+        if tensor.type.kind == "dtype":
+            return (tensor.type.resolve({}),)
+        return tuple(tensor.type.resolve({tensor.type.name: dtype}) for dtype in self.allowed(tensor.type.name))
+
     def instances(self) -> list[dict[str, DType]]:
-        """Every combination of element types that a kernel may be built for; one empty one without variables."""
+        """Return all combinations of element types for kernel instances; ``[{}]`` if there are no type variables."""
         variables = self.type_variables
         return [dict(zip(variables, types, strict=True)) for types in itertools.product(*map(self.allowed, variables))]
 
     def replaced(self, **fields: Any) -> Signature:
-        """The signature with other values for some of its fields."""
+        """Return a copy of the signature with some fields replaced."""
         names = ("name", "inputs", "outputs", "residuals", "where", "batched", "autocast", "launch")
         return Signature(**{**{name: getattr(self, name) for name in names}, **fields})
 
@@ -293,14 +321,18 @@ class Signature:
             for dim in tensor.dims:
                 if isinstance(dim, Expr):
                     yield dim
-                elif dim.bound is not None:
-                    yield dim.bound
-            yield from tensor.index_range or ()
+                elif dim.limit is not None:
+                    yield dim.limit
+            yield from tensor.domain.exprs if tensor.domain else ()
         if self.generator:
             yield self.generator.draws
 
+    def _names_in_domains(self) -> Iterator[str]:
+        for scalar in self.scalars:
+            yield from scalar.domain.names if scalar.domain else ()
+
     def __str__(self) -> str:
-        """The notation in its canonical form, on one line."""
+        """Return the notation in its canonical form, on one line."""
         text = f"{self.name}({', '.join(map(str, self.inputs))})"
         if self.results:
             residuals = "; " + ", ".join(map(str, self.residuals)) if self.residuals else ""
@@ -312,6 +344,10 @@ class Signature:
         if self.autocast is not None:
             text += f" autocast: {self.autocast}"
         return text if self.launch is None else f"{text} {self.launch}"
+
+
+def _in(domain: Domain | None) -> str:
+    return "" if domain is None else f" in {domain}"
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:

@@ -5,29 +5,34 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from opwright.errors import ArgumentError
+from opwright.record import record
 from opwright.signature.bind import bind
 from opwright.signature.binding import Binding, Report, TensorInfo
+from opwright.signature.domains import LARGEST, LEAST, Interval
 from opwright.signature.dtypes import DType
-from opwright.signature.layouts import draw_layout, row_major
 from opwright.signature.model import DataAxis, ScalarParam, Signature, TensorParam
-from opwright.signature.record import record
+from opwright.signature.scalars import Value
 from opwright.signature.shapes import output_shapes
 
 _SIZES = (0, 1, 2, 3, 5, 8, 17)
 _ATTEMPTS = 1000
-_ABSENT = 0.25  # how often an optional tensor is left out
+_ABSENT = 0.25  # probability that an optional tensor is left out
 _MAX_LEADING = 3
-_NARROWED = 0.4  # how often a tensor, and an axis of it, has to be broadcast
-_DEFAULT = 0.5  # how often a scalar has its default, and a flag is set
+_NARROWED = 0.4  # probability that a tensor has to be broadcast, and of each axis of such a tensor
+_DEFAULT = 0.5  # probability that a scalar has its default
 _MAX_INTEGER = 8
-_STEPS = 1000  # of numbers up to 1: none so small that another element type has zero for it
+_MARGIN = 1 / 64  # of a domain of floats, at each end
 
 
 @record
 class TensorSample:
     """A tensor to make: a view of ``storage_size`` elements, filled from ``[low, high)``.
+
+    ``[low, high)`` is away from the ends of ``interval``, the domain of floats: where numbers are varied a little, as
+    for numerical derivatives, they stay in it.
 
     ``strides``, ``offset`` and ``storage_size`` are in elements.
     """
@@ -39,15 +44,25 @@ class TensorSample:
     dtype: DType
     low: float
     high: float
+    interval: Interval | None = None
 
 
 @record
 class Sample:
-    """One call: every input tensor by name (None: absent), every scalar, and what it binds."""
+    """One call: every input tensor by name (None: absent), every scalar, and the binding.
+
+    ``values``: tensors by name whose values are used instead of drawn ones.
+    """
 
     tensors: Mapping[str, TensorSample | None]
-    scalars: Mapping[str, float | int | bool]
+    scalars: Mapping[str, Value]
     binding: Binding
+    values: Mapping[str, Any] | None = None
+
+    @property
+    def named(self) -> dict[str, int]:
+        """The numbers that domains may refer to: ints and axes."""
+        return {**{name: int(v) for name, v in self.scalars.items() if type(v) is int}, **self.binding.axes}
 
 
 def sample(
@@ -59,34 +74,42 @@ def sample(
     max_numel: int = 1 << 16,
     contiguous: bool = False,
     attempts: int = _ATTEMPTS,
+    fixed: Mapping[str, int] | None = None,
 ) -> Sample:
     """Draw inputs that satisfy the signature.
 
     Args:
-        sig: the signature. The tensors of a pointwise one have the same element type for the same variable.
-        rng: where every choice comes from.
-        types: what type variables stand for; those that are left out are drawn.
-        sizes: what axes are drawn from.
-        max_numel: no input, output or residual has more elements.
-        contiguous: row-major tensors only, without an offset.
-        attempts: how often axes are drawn that don't satisfy it before that is an error.
+        sig: the signature. If it is pointwise, tensors with the same type variable get the same element type, too.
+        rng: the random generator for all choices.
+        types: element types of type variables; the types of other variables are drawn.
+        sizes: the sizes from which axes are drawn.
+        max_numel: the maximum number of elements of each input, output and residual.
+        contiguous: whether all tensors are row-major and without an offset.
+        attempts: the number of times that axes are drawn before giving up.
+        fixed: sizes of axes that aren't drawn; ``...`` is the first of the leading ones.
 
     Raises:
-        ArgumentError: no axes from ``sizes`` were found that satisfy the signature.
+        ArgumentError: no combination of ``sizes`` that satisfies the signature was found.
     """
     chosen = {name: rng.choice(sig.allowed(name)) for name in sig.type_variables} | dict(types or {})
     absent = {t.name for t in sig.tensors if _may_be_absent(t, sig) and rng.random() < _ABSENT}
     for attempt in range(attempts):
-        binding = _draw(sig, rng, chosen, _turned(sizes, attempt))
-        shapes = _shapes(sig, binding, _leading(sig, binding, absent, rng), max_numel)
+        binding = _draw_binding(sig, rng, chosen, _rotated(sizes, attempt), fixed or {})
+        scalars = _draw_scalars(sig, rng, binding, sizes, fixed or {})
+        if scalars is None:
+            continue
+        binding = Binding(
+            {**binding.axes, **{size: int(scalars[size]) for size in sig.sizes}}, binding.ellipsis, chosen
+        )
+        shapes = _fitting_shapes(sig, binding, _draw_leading_shapes(sig, binding, absent, rng), max_numel)
         if shapes is not None:
             tensors = {
-                tensor.name: _tensor(tensor, shapes[tensor.name], binding, rng, contiguous)
+                tensor.name: _tensor_sample(tensor, shapes[tensor.name], binding, rng, contiguous)
                 if tensor.name in shapes
                 else None
                 for tensor in sig.tensors
             }
-            return Sample(tensors, {scalar.name: _scalar(scalar, rng, binding) for scalar in sig.scalars}, binding)
+            return Sample(tensors, scalars, binding)
     raise ArgumentError(
         f"{sig.name}(): no sizes drawn from {tuple(sizes)} satisfy the signature with at most "
         f"{max_numel} elements a tensor\n  signature:    {sig}\n  likely fix:   other sizes="
@@ -94,73 +117,83 @@ def sample(
 
 
 def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, float] | None = None) -> Sample:
-    """The call that fits a binding: every optional tensor is there, all are row-major, nothing broadcasts.
+    """Build the call that fits a binding: optional tensors are present, all are row-major, nothing broadcasts.
 
     Args:
         sig: the signature.
-        binding: every axis, the shape of ``...`` where the signature has leading axes, every type variable.
-        scalars: values of scalars; others have their default. Without one, a flag isn't set, an int is 1, and floats
-            lie between 0 and 1 in ascending order.
+        binding: all axes and type variables, and the shape of ``...`` if the signature has leading axes.
+        scalars: values of scalars; other scalars have their default. Without a default, a bool is False, an int is 1,
+            and floats lie between 0 and 1 in ascending order.
 
     Raises:
         ArgumentError: the sizes don't satisfy the signature.
     """
-    report = Report(sig)
-    report.sizes.update(binding.axes)
-    report.origins.update(dict.fromkeys(binding.axes, ""))
+    report = Report.on(sig, binding.axes)
     leading = {t.name: (binding.ellipsis or ()) if sig.has_leading(t) else () for t in sig.tensors}
     try:
-        inputs, every = _checked(sig, binding, leading)
+        inputs, every = _checked_shapes(sig, binding, leading)
     except ZeroDivisionError:
         raise report.error("an axis is divided by zero") from None
     if any(size < 0 for shape in every for size in shape):
         raise report.error("a size would be negative")
     for tensor in sig.tensors:
-        low, high = _range(tensor, binding)
-        if low >= high and 0 not in inputs[tensor.name]:
-            raise report.error(f"{tensor.name} has elements, but there is no number in [{low}, {high})")
+        if 0 not in inputs[tensor.name] and _value_range(tensor, binding) is None:
+            assert tensor.domain is not None  # noqa: S101 - it excludes every number
+            raise report.error(
+                f"{tensor.name} has elements, but there is no number in {tensor.domain.interval(binding.axes)}"
+            )
     rng = random.Random(0)  # noqa: S311 - chooses nothing: what is contiguous has one layout
-    values = {each.name: _plain(each, number, sig, binding) for number, each in enumerate(sig.scalars)}
-    made = {t.name: _tensor(t, inputs[t.name], binding, rng, contiguous=True) for t in sig.tensors}
+    values: dict[str, Value] = {}
+    for number, scalar in enumerate(sig.scalars):
+        values[scalar.name] = _ordinary_scalar(scalar, number, sig, binding, {**values, **(scalars or {})})
+    made = {t.name: _tensor_sample(t, inputs[t.name], binding, rng, contiguous=True) for t in sig.tensors}
     return Sample(made, {**values, **(scalars or {})}, binding)
 
 
-def _turned(sizes: Sequence[int], count: int) -> Sequence[int]:
-    """The sizes from another one on: a source of random numbers that always gives its least one gets on, too."""
+def _rotated(sizes: Sequence[int], count: int) -> Sequence[int]:
+    """Rotate the sizes, so that a generator that always returns its least number makes progress, too."""
     at = count % len(sizes)
     return [*sizes[at:], *sizes[:at]]
 
 
-def _plain(scalar: ScalarParam, number: int, sig: Signature, binding: Binding) -> float | int | bool:
-    """A scalar's value where nobody says one."""
-    if scalar.kind == "int" and scalar.name in binding.axes:
+def _ordinary_scalar(
+    scalar: ScalarParam, number: int, sig: Signature, binding: Binding, earlier: Mapping[str, Any]
+) -> Value:
+    """Return the value of a scalar for which the caller specifies none."""
+    if scalar.kind.is_size and scalar.name in binding.axes:
         return binding.axes[scalar.name]
     if scalar.default is not None:
         return scalar.default
-    if scalar.kind == "bool":
-        return False
-    return 1 if scalar.kind == "int" else (number + 1) / (len(sig.scalars) + 1)
+    interval = None if scalar.domain is None else scalar.domain.interval({**earlier, **binding.axes})
+    value: Value = scalar.kind.ordinary((number + 1) / (len(sig.scalars) + 1), interval)
+    return value
 
 
 def _may_be_absent(tensor: TensorParam, sig: Signature) -> bool:
-    """Whether it is optional, and not perhaps the only one to tell what its type variable stands for."""
+    """Return whether the tensor is optional and isn't needed to determine its type variable."""
     return tensor.optional and (tensor.type.kind == "dtype" or tensor.type.name in sig.bound_types)
 
 
-def _draw(sig: Signature, rng: random.Random, types: Mapping[str, DType], sizes: Sequence[int]) -> Binding:
-    axes = {axis: rng.choice(sizes) for axis in sig.axes}
+def _draw_binding(
+    sig: Signature, rng: random.Random, types: Mapping[str, DType], sizes: Sequence[int], fixed: Mapping[str, int]
+) -> Binding:
+    axes = {axis: fixed.get(axis, rng.choice(sizes)) for axis in sig.axes}
     leads = sig.has_ellipsis or sig.broadcasts
     ellipsis = tuple(rng.choice(sizes) for _ in range(rng.randint(0, _MAX_LEADING))) if leads else None
+    if "..." in fixed and leads:
+        ellipsis = (fixed["..."], *(ellipsis or ())[1:])
     return Binding(axes, ellipsis, types)
 
 
-def _leading(sig: Signature, binding: Binding, absent: set[str], rng: random.Random) -> dict[str, tuple[int, ...]]:
-    """The leading axes of the inputs that are present: all of ``...``, or what broadcasts to it."""
+def _draw_leading_shapes(
+    sig: Signature, binding: Binding, absent: set[str], rng: random.Random
+) -> dict[str, tuple[int, ...]]:
+    """Draw the leading axes of the inputs that are present: all of ``...``, or a shape that broadcasts to it."""
     whole = binding.ellipsis or ()
     present = [tensor for tensor in sig.tensors if tensor.name not in absent]
     leads = {tensor.name: whole if sig.has_leading(tensor) else () for tensor in present}
     others = [tensor.name for tensor in present if not tensor.mutated] if sig.broadcasts else []
-    if len(others) == len(present) and others:  # one has them all
+    if len(others) == len(present) and others:  # one tensor has all leading axes
         others.remove(rng.choice(others))
     for name in others:
         if rng.random() < _NARROWED:
@@ -169,66 +202,151 @@ def _leading(sig: Signature, binding: Binding, absent: set[str], rng: random.Ran
     return leads
 
 
-def _shapes(
+def _fitting_shapes(
     sig: Signature, binding: Binding, leading: Mapping[str, tuple[int, ...]], max_numel: int
 ) -> dict[str, tuple[int, ...]] | None:
-    """The shapes of the inputs that are present, or None where the axes don't satisfy the signature."""
+    """Return the shapes of the inputs that are present, or None if the axes don't satisfy the signature."""
     try:
-        inputs, every = _checked(sig, binding, leading)
-        ranges = [_range(t, binding) for t in sig.tensors if t.name in inputs and 0 not in inputs[t.name]]
+        inputs, every = _checked_shapes(sig, binding, leading)
+        filled = [_value_range(t, binding) for t in sig.tensors if t.name in inputs and 0 not in inputs[t.name]]
     except (ArgumentError, ZeroDivisionError):
         return None
     fits = all(min(shape, default=0) >= 0 and math.prod(shape) <= max_numel for shape in every)
-    return inputs if fits and all(low < high for low, high in ranges) else None
+    return inputs if fits and None not in filled else None
 
 
-def _checked(
+def _checked_shapes(
     sig: Signature, binding: Binding, leading: Mapping[str, tuple[int, ...]]
 ) -> tuple[dict[str, tuple[int, ...]], list[tuple[int, ...]]]:
-    """The shapes of the inputs that are present, and those of all tensors; an error where the axes don't fit."""
+    """Return the shapes of the present inputs, and those of all tensors; raise ArgumentError if the axes don't fit."""
     known = binding if sig.is_backward else Binding({}, None, {})
-    inputs = {t.name: _shape(t, binding, leading[t.name]) for t in sig.tensors if t.name in leading}
+    inputs = {t.name: _input_shape(t, binding, leading[t.name]) for t in sig.tensors if t.name in leading}
     infos = {t.name: TensorInfo(inputs[t.name], t.type.resolve(binding.types)) for t in sig.tensors if t.name in inputs}
     bind(sig, infos, axes=known.axes, ellipsis=known.ellipsis, types=known.types, scalars=binding.axes)
     results = output_shapes(sig, binding, with_residuals=True)
-    return inputs, [*inputs.values(), *(_counted(shape) for shape in results)]
+    return inputs, [*inputs.values(), *(_with_unit_lengths(shape) for shape in results)]
 
 
-def _counted(shape: Sequence[int | DataAxis]) -> tuple[int, ...]:
-    """A result's shape with 1 for each axis whose length the kernel decides."""
+def _with_unit_lengths(shape: Sequence[int | DataAxis]) -> tuple[int, ...]:
+    """Return a result's shape, with the size 1 for each axis whose length the kernel decides."""
     return tuple(1 if isinstance(size, DataAxis) else size for size in shape)
 
 
-def _shape(tensor: TensorParam, binding: Binding, leading: tuple[int, ...]) -> tuple[int, ...]:
+def _input_shape(tensor: TensorParam, binding: Binding, leading: tuple[int, ...]) -> tuple[int, ...]:
     return (*leading, *(dim.evaluate(binding.axes) for dim in (tensor.shape.exprs if tensor.shape else ())))
 
 
-def _range(tensor: TensorParam, binding: Binding) -> tuple[float, float]:
+def _value_range(tensor: TensorParam, binding: Binding) -> tuple[float, float] | None:
+    """Return the range ``[low, high)`` to draw elements from; None if the tensor's domain excludes every number."""
     dtype = tensor.type.resolve(binding.types)
-    if tensor.index_range is not None:
-        low, high = tensor.index_range
-        return low.evaluate(binding.axes), high.evaluate(binding.axes)
-    if dtype is DType.BOOL:
-        return 0, 2
+    usual = (0.0, 2.0) if dtype is DType.BOOL else (-1.0, 1.0)
     if dtype.is_integer:
-        return (0 if dtype.is_unsigned else -_MAX_INTEGER), _MAX_INTEGER
-    return -1.0, 1.0
+        usual = (0 if dtype.is_unsigned else -_MAX_INTEGER), _MAX_INTEGER
+    if tensor.domain is None:
+        return usual
+    interval = tensor.domain.interval(binding.axes)
+    if dtype.is_integer:
+        return _integers(interval, usual)
+    if interval.is_empty:
+        return None
+    low, high = interval.between(_MARGIN), interval.between(1 - _MARGIN)
+    return (low, high) if low < high else (low, math.nextafter(low, math.inf))
 
 
-def _tensor(
+def _integers(interval: Interval, usual: tuple[float, float]) -> tuple[float, float] | None:
+    """Return the range of a domain of integers; of one without end, the part nearest to zero."""
+    first, last = interval.first, interval.last
+    if first > last:
+        return None
+    low = max(first, usual[0]) if first == LEAST else first
+    high = min(last, max(low, 0) + _MAX_INTEGER - 1) if last == LARGEST else last
+    return (low if low <= high else high - _MAX_INTEGER), high + 1
+
+
+def _tensor_sample(
     tensor: TensorParam, shape: tuple[int, ...], binding: Binding, rng: random.Random, contiguous: bool
 ) -> TensorSample:
     layout = row_major(shape) if contiguous else draw_layout(shape, rng, overlapping=not tensor.mutated)
-    return TensorSample(shape, *layout, tensor.type.resolve(binding.types), *_range(tensor, binding))
+    dtype, (low, high) = tensor.type.resolve(binding.types), _value_range(tensor, binding) or (0, 1)
+    floats = tensor.domain is not None and dtype.is_floating
+    interval = tensor.domain.interval(binding.axes) if tensor.domain and floats else None
+    return TensorSample(shape, *layout, dtype, low, high, interval)
 
 
-def _scalar(scalar: ScalarParam, rng: random.Random, binding: Binding) -> float | int | bool:
-    if scalar.kind == "int" and scalar.name in binding.axes:
-        return binding.axes[scalar.name]
-    if scalar.default is not None and rng.random() < _DEFAULT:
+def _draw_scalars(
+    sig: Signature, rng: random.Random, binding: Binding, sizes: Sequence[int], fixed: Mapping[str, int]
+) -> dict[str, Value] | None:
+    """Draw the scalars in order, each in its domain; None if a domain excludes every number."""
+    known, drawn = dict(binding.axes), dict[str, Value]()
+    for scalar in sig.scalars:
+        try:
+            interval = None if scalar.domain is None else scalar.domain.interval(known)
+        except ZeroDivisionError:
+            return None
+        if interval and (interval.is_empty or (scalar.kind.is_size and interval.first > interval.last)):
+            return None
+        value = _draw_size(scalar, rng, interval, sizes, known) if scalar.name in sig.sizes else None
+        if scalar.name in fixed:
+            value = fixed[scalar.name]
+        drawn[scalar.name] = _draw_scalar(scalar, rng, interval) if value is None else value
+        if scalar.kind.is_size:
+            known[scalar.name] = int(drawn[scalar.name])
+    return drawn
+
+
+def _draw_size(
+    scalar: ScalarParam, rng: random.Random, interval: Interval | None, sizes: Sequence[int], known: Mapping[str, int]
+) -> int:
+    """Return the value of an int that is a size: one of the sizes, if its domain has any of them."""
+    if interval is None or known[scalar.name] in interval:
+        return known[scalar.name]
+    fitting = [size for size in sizes if size in interval]
+    return rng.choice(fitting) if fitting else int(scalar.kind.draw(rng, interval))
+
+
+def _draw_scalar(scalar: ScalarParam, rng: random.Random, interval: Interval | None) -> Value:
+    usable = scalar.default is not None and (interval is None or scalar.default in interval)
+    if scalar.default is not None and usable and rng.random() < _DEFAULT:
         return scalar.default
-    if scalar.kind == "bool":
-        return rng.random() < _DEFAULT
-    if scalar.kind == "int":
-        return rng.randint(1, _MAX_INTEGER)
-    return rng.choice((-1, 1)) * rng.randint(1, _STEPS) / _STEPS
+    value: Value = scalar.kind.draw(rng, interval)
+    return value
+
+
+Layout = tuple[tuple[int, ...], int, int]
+"""Strides, offset and storage size, all in elements."""
+
+_KINDS = ("contiguous", "offset", "permuted", "sliced", "expanded")
+
+
+def row_major(shape: Sequence[int]) -> Layout:
+    """Return a row-major layout without an offset."""
+    return _layout(shape, range(len(shape)), [1] * len(shape), 0)
+
+
+def draw_layout(shape: Sequence[int], rng: random.Random, *, overlapping: bool) -> Layout:
+    """Draw one of: dense, dense at an offset, permuted, every second element of an axis, expanded along an axis.
+
+    Args:
+        shape: the sizes.
+        rng: the random generator.
+        overlapping: whether elements may share memory, as in an expanded tensor.
+    """
+    kind = rng.choice(_KINDS if overlapping else _KINDS[:-1])
+    if not shape or kind in ("contiguous", "offset"):
+        return _layout(shape, range(len(shape)), [1] * len(shape), rng.randint(1, 4) if kind == "offset" else 0)
+    order, steps = list(range(len(shape))), [1] * len(shape)
+    if kind == "permuted":
+        rng.shuffle(order)
+    else:
+        steps[rng.randrange(len(shape))] = 2 if kind == "sliced" else 0
+    return _layout(shape, order, steps, rng.choice((0, 0, 3)))
+
+
+def _layout(shape: Sequence[int], order: Sequence[int], steps: Sequence[int], offset: int) -> Layout:
+    """Lay out axes in ``order``, outermost first; an axis takes every ``step``-th element (0: always the same one)."""
+    strides, extent = [0] * len(shape), 1
+    for axis in reversed(order):
+        strides[axis] = extent * steps[axis]
+        extent *= max(shape[axis] * steps[axis], 1)
+    last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    return tuple(strides), offset, offset + (last + 1 if math.prod(shape) else 0)

@@ -1,12 +1,11 @@
-"""PyTorch's schema string for an operator, and for the internal forms around it."""
+"""The schema string and the docstring of an operator."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature
-
-_SCALAR_TYPES = {"float": "float", "int": "SymInt", "bool": "bool"}
+from opwright.signature.wiring import GRAD
 
 
 def schema(
@@ -19,51 +18,56 @@ def schema(
     ellipsis: bool = False,
     output_mask: int = 0,
 ) -> str:
-    """The schema as ``torch.library`` takes it.
+    """Return the schema string for ``torch.library``.
 
-    Defaults stand where no argument without one follows: a trailing ``Tensor?`` has the default None. Where
-    ``axes`` or ``ellipsis`` add arguments, which have none, the whole form has no defaults but the mask's.
+    Only trailing arguments have defaults, since an argument without a default can't follow; the default of a trailing
+    ``Tensor?`` is None. The arguments that ``axes`` and ``ellipsis`` add have
+    none, so then no input before them has one either; the mask, which comes last, always has one.
 
     Args:
         sig: the signature.
-        name: the operator's name where it isn't the signature's; may be qualified (``"ns::name"``).
-        overload: the overload's name; empty for the default one.
+        name: the operator's name if it differs from the signature's; may be qualified (``"ns::name"``).
+        overload: the overload's name; empty for the default overload.
         with_residuals: return the residuals after the outputs.
         axes: add ``SymInt axis_N`` for each of these axes.
         ellipsis: add ``SymInt[] axis_ellipsis``, the shape of ``...``.
-        output_mask: add ``bool[n] output_mask``: which of n gradients are wanted.
+        output_mask: if not 0, add ``bool[n] output_mask``, which of the n gradients to compute.
     """
     if sig.is_factory:
         chosen = ["ScalarType? dtype=None"] if sig.chosen_type else []
-        return _text(
-            sig, name, overload, [*_arguments(sig, defaults=True), "*", *chosen, "Device? device=None"], with_residuals
+        return _compose(
+            sig,
+            name,
+            overload,
+            [*_schema_arguments(sig, defaults=True), "*", *chosen, "Device? device=None"],
+            with_residuals,
         )
     extra = [f"SymInt axis_{axis}" for axis in axes] + (["SymInt[] axis_ellipsis"] if ellipsis else [])
-    arguments = _arguments(sig, defaults=not extra) + extra
+    arguments = _schema_arguments(sig, defaults=not extra) + extra
     if output_mask:
         arguments.append(f"bool[{output_mask}] output_mask=[{', '.join(['True'] * output_mask)}]")
-    return _text(sig, name, overload, arguments, with_residuals)
+    return _compose(sig, name, overload, arguments, with_residuals)
 
 
-def _text(sig: Signature, name: str | None, overload: str, arguments: Sequence[str], with_residuals: bool) -> str:
+def _compose(sig: Signature, name: str | None, overload: str, arguments: Sequence[str], with_residuals: bool) -> str:
     count = len(sig.results if with_residuals else sig.outputs)
     returns = "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
     return f"{name or sig.name}{'.' + overload if overload else ''}({', '.join(arguments)}) -> {returns}"
 
 
-def _arguments(sig: Signature, *, defaults: bool) -> list[str]:
+def _schema_arguments(sig: Signature, *, defaults: bool) -> list[str]:
     mutated = [tensor.name for tensor in sig.tensors if tensor.mutated]
     texts: list[str] = []
     for param in reversed(sig.inputs):
-        default = _default(param) if defaults else ""
+        default = _schema_default(param) if defaults else ""
         defaults = default != ""
-        texts.append(_argument(param, mutated) + default)
+        texts.append(_schema_argument(param, mutated) + default)
     return texts[::-1]
 
 
-def _argument(param: Param, mutated: list[str]) -> str:
+def _schema_argument(param: Param, mutated: list[str]) -> str:
     if isinstance(param, ScalarParam):
-        return f"{_SCALAR_TYPES[param.kind]} {param.name}"
+        return f"{param.kind.schema_type} {param.name}"
     if isinstance(param, GeneratorParam):
         return f"Generator? {param.name}"
     alias = f"({_alias(mutated.index(param.name))}!)" if param.mutated else ""
@@ -74,8 +78,80 @@ def _alias(index: int) -> str:
     return "abcdefghijklmnopqrstuvwxyz"[index] if index < 26 else f"a{index}"
 
 
-def _default(param: Param) -> str:
-    """What stands after the name, empty where the argument has to be given."""
+def _schema_default(param: Param) -> str:
+    """Return the default to append to an argument's name; empty if the argument is required."""
     if isinstance(param, ScalarParam):
-        return "" if param.default is None else f"={param.default!r}"
+        return "" if param.default is None else f"={param.kind.format(param.default)}"
     return "=None" if isinstance(param, GeneratorParam) or param.optional else ""
+
+
+def documentation(
+    signature: Signature,
+    backward: Signature | None = None,
+    *,
+    comment: str = "",
+    devices: Iterable[str] = (),
+    place: str = "",
+) -> str:
+    """Compose an operator's docstring: signature, author's comment, arguments, results, and derived properties.
+
+    Args:
+        signature: the operator's signature.
+        backward: the signature of its backward, if it has one.
+        comment: the author's comment.
+        devices: the supported devices.
+        place: the source location of the operator.
+    """
+    facts = [*_properties(signature), f"{_differentiability(signature, backward)}."]
+    if devices:
+        facts.append(f"Devices: {', '.join(sorted(devices))}.")
+    if place:
+        facts.append(f"From {place}.")
+    return "\n\n".join(filter(None, (shown(signature), comment, *sections(signature), "\n".join(facts))))
+
+
+def shown(signature: Signature) -> str:
+    """Return the signature in one line, without residuals, which callers don't see."""
+    return str(signature.replaced(residuals=()).operator)
+
+
+def sections(signature: Signature) -> Iterator[str]:
+    """Yield the sections for arguments and results, with element types and shapes, and for the type variables."""
+    if signature.inputs:
+        yield "\n".join(["Args:", *(f"    {_describe_parameter(param)}" for param in signature.inputs)])
+    if signature.outputs:
+        yield "\n".join(["Returns:", *(f"    {result}" for result in signature.outputs)])
+    types = {name: ", ".join(d.torch_name for d in signature.allowed(name)) for name in signature.type_variables}
+    if types:
+        yield "\n".join(f"{name} is one of {names}." for name, names in types.items())
+
+
+def _describe_parameter(param: Param) -> str:
+    if isinstance(param, GeneratorParam):
+        return f"{param.name}: the generator to draw from; by default PyTorch's of the device"
+    if isinstance(param, ScalarParam):
+        return str(param)
+    # Spell out the notation's marks: a reader might not know the notation.
+    what = f"{param.name}: {param.type}{param.shape or ''}"
+    what += f", each in {param.domain}" if param.domain else ""
+    return what + ("; overwritten" if param.mutated else "") + ("; may be None" if param.optional else "")
+
+
+def _properties(signature: Signature) -> Iterator[str]:
+    if signature.chosen_type:
+        yield f"dtype= chooses {signature.chosen_type}, by default torch.get_default_dtype()."
+    if signature.is_factory:
+        yield "device= is where it is made, by default the CPU."
+    if signature.broadcasts:
+        yield "Pointwise: arguments broadcast and promote." if signature.pointwise else "Leading axes broadcast."
+    if signature.data_axes:
+        yield f"The call decides the length of {', '.join(signature.data_axes)}."
+
+
+def _differentiability(signature: Signature, backward: Signature | None) -> str:
+    if backward is None:
+        return "Not differentiable"
+    overwritten = {tensor.name for tensor in signature.mutated}
+    names = [output.name.removeprefix(GRAD) for output in backward.outputs]
+    old = [f"{name} (its old value)" if name in overwritten else name for name in names]
+    return f"Differentiable in {', '.join(old)}, by {backward.name}"

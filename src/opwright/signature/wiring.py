@@ -1,29 +1,26 @@
-"""How a backward gets its arguments from its forward, by name alone (DESIGN, section 1.1)."""
+"""The wiring of a backward to its forward, by name (DESIGN, section 1.1), and the plan of the autograd node."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from opwright.errors import SignatureError
-from opwright.signature.dtypes import DType
+from opwright.record import record
+from opwright.signature.dtypes import FLOATING, INTEGER
 from opwright.signature.model import DataAxis, ScalarParam, Signature, TensorParam
-from opwright.signature.record import record
 
 GRAD = "grad_"
 BACKWARD = "_backward"
-# Of what follows from a signature: raised when the same one comes to mean other shapes, gradients, or another graph.
-FORMAT = 2
-_TENSORS = ("gradient", "zero_gradient", "input", "output")
+TENSOR_SOURCES = ("gradient", "zero_gradient", "input", "output")
 
 
 @record
 class Wire:
-    """Where one argument of the backward comes from.
+    """The source of one argument of the backward.
 
-    ``index`` counts what the forward writes (:attr:`Signature.written`: ``gradient``, ``zero_gradient``), its results
-    (``output``), its inputs (``input``, ``scalar``), or its axes (``axis``).
+    ``index`` is an index into the forward's :attr:`Signature.written` for ``gradient`` and ``zero_gradient``, its
+    results for ``output``, its inputs for ``input`` and ``scalar``, or its axes for ``axis``.
     """
 
     source: Literal["gradient", "zero_gradient", "input", "output", "scalar", "axis", "ellipsis", "mask"]
@@ -37,11 +34,11 @@ class Derivative:
     Attributes:
         forward: the operator.
         backward: its backward.
-        axes: the backward's axes that only the forward knows.
-        ellipsis: whether only the forward knows the shape of the backward's ``...``.
-        wires: one for each of the backward's schema arguments.
-        inputs: for each output of the backward, the forward's input that it is the gradient of.
-        differentiable: for each result and mutated input of the forward, whether a gradient is taken for it.
+        axes: the backward's axes whose sizes only the forward determines.
+        ellipsis: whether only the forward determines the shape of the backward's ``...``.
+        wires: the source of each of the backward's schema arguments.
+        inputs: for each output of the backward, the index of the forward's input whose gradient it is.
+        differentiable: for each result and mutated input of the forward, whether the backward takes its gradient.
     """
 
     forward: Signature
@@ -54,7 +51,7 @@ class Derivative:
 
 
 def derivative(forward: Signature, backward: Signature) -> Derivative:
-    """Wire ``backward`` to ``forward``; SignatureError where a name or a type doesn't fit."""
+    """Wire ``backward`` to ``forward``; raise SignatureError if a name or a type doesn't fit."""
     _check_gradients_taken(forward, backward)
     _check_old_values(forward, backward)
     _check_plain(backward)
@@ -73,46 +70,41 @@ def derivative(forward: Signature, backward: Signature) -> Derivative:
         axes=axes,
         ellipsis=ellipsis,
         wires=tuple(wires),
-        inputs=tuple(_differentiated(forward, backward, output) for output in backward.outputs),
+        inputs=tuple(_differentiated_input(forward, backward, output) for output in backward.outputs),
         differentiable=tuple(i in taken and may_be_differentiable(r, forward) for i, r in enumerate(forward.written)),
     )
 
 
 def may_be_differentiable(param: TensorParam, signature: Signature) -> bool:
-    """Whether the tensor can have a floating or complex element type."""
-    return any(dtype.is_differentiable for dtype in _types(param, signature))
+    """Return whether the tensor can have a floating or complex element type."""
+    return any(dtype.is_differentiable for dtype in signature.element_types(param))
 
 
 def inherit(forward: Signature, backward: Signature) -> Signature:
-    """The backward with its forward's element types, where it doesn't list its own."""
-    given, own = dict(forward.where), dict(backward.where)
-    where = {**{v: given[v] for v in backward.type_variables if v in given}, **own}
+    """Return the backward with its forward's element types for the type variables for which it lists none."""
+    types, own_types = dict(forward.where), dict(backward.where)
+    where = {**{v: types[v] for v in backward.type_variables if v in types}, **own_types}
     resolved = backward.replaced(where=tuple(where.items()))
-    _check_index_types(forward, resolved)
+    _check_domains(forward, resolved)
     return resolved
 
 
-def _check_index_types(forward: Signature, backward: Signature) -> None:
+def _check_domains(forward: Signature, backward: Signature) -> None:
     for param in backward.tensors:
-        variable = param.type.name
-        if param.index_range is None or all(dtype.is_integer for dtype in _types(param, backward)):
+        kinds = {dtype.category for dtype in backward.element_types(param)}
+        if param.domain is None or kinds in ({INTEGER}, {FLOATING}):
             continue
+        variable = param.type.name
         raise SignatureError(
-            f"{backward.name}: {param.name} has an index range, so its elements are integers, but {forward.name} also "
+            f"{backward.name}: {param.name} has a domain, so its elements are integers or floats, but {forward.name} "
             f"has {', '.join(map(str, forward.allowed(variable)))} for {variable}\n"
             f"  signature:  {forward}\n"
-            f"  likely fix: give {forward.name} the same range, and a type for indices: i64"
+            f"  likely fix: give {forward.name} the same domain, and a type for indices: i64"
         )
 
 
-def _types(param: TensorParam, signature: Signature) -> tuple[DType, ...]:
-    if param.type.kind == "dtype":
-        return (param.type.resolve({}),)
-    return signature.allowed(param.type.name)
-
-
 def inherited(signatures: Iterable[Signature]) -> Iterator[Signature]:
-    """The signatures, each backward with the element types of its forward, where that is among them."""
+    """Return the signatures; each backward gets the element types of its forward, if `signatures` contains it."""
     by_name = {signature.name: signature for signature in signatures}
 
     def resolved(signature: Signature) -> Signature:
@@ -122,82 +114,30 @@ def inherited(signatures: Iterable[Signature]) -> Iterator[Signature]:
     return map(resolved, by_name.values())
 
 
-def chains(signatures: Iterable[Signature]) -> tuple[tuple[Signature, ...], ...]:
-    """Group signatures: each operator with its backward, the backward's backward, and so on.
-
-    SignatureError where a backward has no forward, or a gradient would be lost between two of them.
-    """
-    by_name = {signature.name: signature for signature in signatures}
-    for name in by_name:
-        if name.endswith(BACKWARD) and name.removesuffix(BACKWARD) not in by_name:
-            raise SignatureError(
-                f"{name} is the backward of {name.removesuffix(BACKWARD)}, which isn't there\n"
-                f"  there are: {', '.join(by_name)}\n"
-                f"  likely fix: add {name.removesuffix(BACKWARD)}, or give {name} a name without {BACKWARD}"
-            )
-    return tuple(_chain(signature, by_name) for name, signature in by_name.items() if not name.endswith(BACKWARD))
-
-
-def _chain(first: Signature, by_name: Mapping[str, Signature]) -> tuple[Signature, ...]:
-    chain = [first]
-    while chain[-1].name + BACKWARD in by_name:
-        chain.append(inherit(chain[-1], by_name[chain[-1].name + BACKWARD]))
-    for forward, backward, second in zip(chain, chain[1:], chain[2:], strict=False):
-        _check_nothing_lost(forward, backward, second)
-        _check_saved_results(forward, backward)
-        _check_complete(forward, backward, second)
-    return tuple(chain)
-
-
-def _check_complete(forward: Signature, backward: Signature, second: Signature) -> None:
-    """A second derivative has a term for all that the first one depends on; a missing one would be a silent zero."""
-    first = derivative(forward, backward)
-    inputs = {forward.inputs[i].name for i in first.inputs}
-    results = {result.name for result, has in zip(forward.results, first.differentiable, strict=False) if has}
-    returned = {output.name for output in second.outputs}
-    for param, wire in zip(backward.tensors, [w for w in first.wires if w.source in _TENSORS], strict=True):
-        known = {"input": inputs, "output": results}.get(wire.source, {param.name})
-        if param.name in known and GRAD + param.name not in returned:
-            raise SignatureError(
-                f"{second.name} doesn't return {GRAD}{param.name}, but {backward.name} depends on {param.name}: second "
-                f"derivatives would lack that term in silence\n"
-                f"  signature:  {second}\n"
-                f"  likely fix: return {GRAD}{param.name}: {_type(param)} as well, zeros if the derivative is zero"
-            )
-
-
-def _check_saved_results(forward: Signature, backward: Signature) -> None:
-    """A saved result that has no gradient of its own is a function of the inputs: they must be there to say so."""
-    taken = {param.name for param in backward.tensors}
-    missing = {forward.inputs[i].name for i in derivative(forward, backward).inputs} - taken
-    inputs = {param.name for param in forward.tensors}
-    for result in forward.results:
-        name = result.name
-        constant = name not in taken or name in inputs or not may_be_differentiable(result, forward)
-        if missing and not constant and GRAD + name not in taken:
-            raise SignatureError(
-                f"{backward.name} depends on {forward.name}'s result {name} and takes no gradient for it: second "
-                f"derivatives through {name} would be lost\n"
-                f"  signature:  {backward}\n"
-                f"  likely fix: add {GRAD}{name}: {_type(result)}? to its inputs, to be added to the gradients; or "
-                f"take {', '.join(sorted(missing))} as well, and account for {name} in {backward.name}{BACKWARD}"
-            )
-
-
 def _check_gradients_taken(forward: Signature, backward: Signature) -> None:
-    """Every output that can carry a gradient is in the backward: one that is left out would lose it in silence."""
+    """Check that the backward takes all possible gradients: one left out would be lost silently."""
     taken = {param.name for param in backward.tensors}
     for output in forward.outputs + forward.mutated:
         if may_be_differentiable(output, forward) and GRAD + output.name not in taken:
+            fix = f"add {GRAD}{output.name}: {type_of(output)}? to its inputs (absent where nobody gave one)"
+            if strange := _gradient_of_nothing(forward, backward):
+                fix = f"rename {strange} to {GRAD}{output.name}: the result of {forward.name} is called {output.name}"
             raise SignatureError(
                 f"{backward.name} doesn't take {GRAD}{output.name}: gradients through {output.name} would be lost\n"
                 f"  signature:  {backward}\n"
-                f"  likely fix: add {GRAD}{output.name}: {_type(output)}? to its inputs (absent where nobody gave one)"
+                f"  likely fix: {fix}"
             )
 
 
+def _gradient_of_nothing(forward: Signature, backward: Signature) -> str:
+    """Return the backward's only input that is named as a gradient of what the forward doesn't have; "" if none."""
+    known = {GRAD + param.name for param in forward.written} | {param.name for param in forward.inputs}
+    strange = [p.name for p in backward.tensors if p.name.startswith(GRAD) and p.name not in known]
+    return strange[0] if len(strange) == 1 and len(forward.written) == 1 else ""
+
+
 def _check_old_values(forward: Signature, backward: Signature) -> None:
-    """What is overwritten had a value before, and somebody may have differentiated up to there."""
+    """Check that the backward returns the gradients of overwritten values, which may depend on earlier operations."""
     returned = {output.name for output in backward.outputs}
     for tensor in forward.mutated:
         if may_be_differentiable(tensor, forward) and GRAD + tensor.name not in returned:
@@ -205,43 +145,30 @@ def _check_old_values(forward: Signature, backward: Signature) -> None:
                 f"{backward.name} doesn't return {GRAD}{tensor.name}, the gradient of the value that {forward.name} "
                 f"overwrites: it would be lost\n"
                 f"  signature:  {backward}\n"
-                f"  likely fix: return {GRAD}{tensor.name}: {_type(tensor)} as well, zeros if {forward.name} doesn't "
+                f"  likely fix: return {GRAD}{tensor.name}: {type_of(tensor)} as well, zeros if {forward.name} doesn't "
                 f"read the old value"
             )
 
 
-def _check_nothing_lost(forward: Signature, backward: Signature, second: Signature) -> None:
-    results = {result.name for result in forward.results}
-    taken = {param.name for param in backward.tensors}
-    for output in second.outputs:
-        name = output.name.removeprefix(GRAD)
-        if name in results and name not in {p.name for p in forward.tensors} and GRAD + name not in taken:
-            raise SignatureError(
-                f"{second.name} returns {output.name}, the gradient of {forward.name}'s result {name}, but "
-                f"{backward.name} doesn't take {output.name}: it would be lost\n"
-                f"  signature:  {backward}\n"
-                f"  likely fix: add {GRAD}{name}: {_type(_find(forward.results, name))}? to {backward.name}'s inputs"
-            )
-
-
 def _wire(forward: Signature, backward: Signature, param: TensorParam | ScalarParam) -> Wire:
+    """Return the origin of an argument of the backward: a gradient, an input, a result or a scalar."""
     inputs = {p.name: i for i, p in enumerate(forward.inputs)}
     results = {p.name: i for i, p in enumerate(forward.results)}
     written = {p.name: i for i, p in enumerate(forward.written)}
     if isinstance(param, ScalarParam):
-        return _wire_scalar(forward, backward, param, inputs)
+        return _scalar_wire(forward, backward, param, inputs)
     of = param.name.removeprefix(GRAD)
     if param.name.startswith(GRAD) and of in written:
         _check_same(forward, backward, param, forward.written[written[of]], optional=True)
         return Wire("gradient" if param.optional else "zero_gradient", written[of])
     if param.name in inputs and isinstance(forward.inputs[inputs[param.name]], TensorParam):
         _check_not_overwritten(forward, backward, param)
-        _check_same(forward, backward, param, _find(forward.tensors, param.name))
+        _check_same(forward, backward, param, find_tensor(forward.tensors, param.name))
         return Wire("input", inputs[param.name])
     if param.name in results:
         _check_same(forward, backward, param, forward.results[results[param.name]])
         return Wire("output", results[param.name])
-    raise _unknown(forward, backward, param)
+    raise _unknown_argument_error(forward, backward, param)
 
 
 def _check_not_overwritten(forward: Signature, backward: Signature, param: TensorParam) -> None:
@@ -249,12 +176,15 @@ def _check_not_overwritten(forward: Signature, backward: Signature, param: Tenso
         raise SignatureError(
             f"{backward.name} takes {param.name}, which {forward.name} overwrites: its old value is gone by then\n"
             f"  signature:  {forward}\n"
-            f"  likely fix: keep what is needed as a residual of {forward.name}: old_{param.name}: {_type(param)}"
+            f"  likely fix: keep what is needed as a residual of {forward.name}: old_{param.name}: {type_of(param)}"
         )
 
 
 def _check_plain(backward: Signature) -> None:
-    """A backward works on gradients that belong to others, and more than once: no writing, nothing random."""
+    """Check that a backward neither overwrites inputs, draws random numbers nor decides lengths.
+
+    The incoming gradients may be used elsewhere, and a backward may run twice.
+    """
     mutated = [f"overwrites {tensor.name}" for tensor in backward.mutated]
     random = [f"takes the generator {backward.generator.name}"] if backward.generator else []
     decides = [f"decides the length ?{axis}" for axis in backward.data_axes]
@@ -265,19 +195,21 @@ def _check_plain(backward: Signature) -> None:
         )
 
 
-def _wire_scalar(forward: Signature, backward: Signature, param: ScalarParam, inputs: Mapping[str, int]) -> Wire:
-    found = next((s for s in forward.scalars if s.name == param.name), None)
-    if found is None:
-        raise _unknown(forward, backward, param)
-    if found.kind != param.kind:
+def _scalar_wire(forward: Signature, backward: Signature, param: ScalarParam, inputs: Mapping[str, int]) -> Wire:
+    scalar = next((s for s in forward.scalars if s.name == param.name), None)
+    if scalar is None:
+        raise _unknown_argument_error(forward, backward, param)
+    if scalar.kind != param.kind:
         raise SignatureError(
-            f"{backward.name} takes {param}, but in {forward.name} it is {found}\n  signature:  {forward}\n"
-            f"  likely fix: write {param.name}: {found.kind} in {backward.name}"
+            f"{backward.name} takes {param}, but in {forward.name} it is {scalar}\n  signature:  {forward}\n"
+            f"  likely fix: write {param.name}: {scalar.kind} in {backward.name}"
         )
     return Wire("scalar", inputs[param.name])
 
 
-def _unknown(forward: Signature, backward: Signature, param: TensorParam | ScalarParam) -> SignatureError:
+def _unknown_argument_error(
+    forward: Signature, backward: Signature, param: TensorParam | ScalarParam
+) -> SignatureError:
     known = (
         [f"{GRAD}{r.name}" for r in forward.written]
         + [p.name for p in forward.inputs]
@@ -291,16 +223,17 @@ def _unknown(forward: Signature, backward: Signature, param: TensorParam | Scala
     )
 
 
-def _differentiated(forward: Signature, backward: Signature, output: TensorParam) -> int:
+def _differentiated_input(forward: Signature, backward: Signature, output: TensorParam) -> int:
+    """Return the index of the input whose gradient the output is."""
     name = output.name.removeprefix(GRAD)
     scalars = {s.name for s in forward.scalars}
-    found = next((p for p in forward.tensors if p.name == name), None)
-    if not output.name.startswith(GRAD) or found is None or not may_be_differentiable(found, forward):
+    tensor = next((p for p in forward.tensors if p.name == name), None)
+    if not output.name.startswith(GRAD) or tensor is None or not may_be_differentiable(tensor, forward):
         why = (
             f"{name} is a scalar: make it a tensor (x: T[]) to differentiate with respect to it"
             if name in scalars
-            else f"{name} isn't differentiable: it is {found}"
-            if found
+            else f"{name} isn't differentiable: it is {tensor}"
+            if tensor
             else f"{forward.name} has no tensor input of that name"
         )
         fits = [GRAD + p.name for p in forward.tensors if may_be_differentiable(p, forward)]
@@ -308,25 +241,26 @@ def _differentiated(forward: Signature, backward: Signature, output: TensorParam
             f"{backward.name} returns {output.name}, but {why}\n  it may return: {', '.join(fits) or 'nothing'}\n"
             f"  signature:  {forward}"
         )
-    _check_same(forward, backward, output, found, optional=True)
-    return forward.inputs.index(found)
+    _check_same(forward, backward, output, tensor, optional=True)
+    return forward.inputs.index(tensor)
 
 
 def _check_same(
     forward: Signature, backward: Signature, param: TensorParam, of: TensorParam, *, optional: bool = False
 ) -> None:
-    same = (param.type, str(param.shape)) == (of.type, _decided(of))
+    same = (param.type, str(param.shape)) == (of.type, _resolved_shape(of))
     if same and (optional or param.optional or not of.optional):
         return
     mark = "?" if of.optional and not optional else ""
     raise SignatureError(
         f"{backward.name} has {param}, but in {forward.name} it belongs to {of}\n"
         f"  signature:  {forward}\n"
-        f"  likely fix: write {param.name}: {_type(of)}{mark} in {backward.name}"
+        f"  likely fix: write {param.name}: {type_of(of)}{mark} in {backward.name}"
     )
 
 
 def _check_visible(forward: Signature, backward: Signature, axes: tuple[str, ...], ellipsis: bool) -> None:
+    """Check that every call determines a backward's axes and element types, and that it returns only gradients."""
     strange = [axis for axis in axes if axis not in forward.axes]
     strange += [v for v in backward.type_variables if v not in forward.type_variables]
     strange += ["..."] * (ellipsis and not forward.has_ellipsis)
@@ -345,7 +279,7 @@ def _check_visible(forward: Signature, backward: Signature, axes: tuple[str, ...
             raise SignatureError(
                 f"nothing that {backward.name} is always given tells it the element type {variable}\n"
                 f"  signature:  {backward}\n"
-                f"  likely fix: take an input of that type as well: {of.name}: {_type(of)}"
+                f"  likely fix: take an input of that type as well: {of.name}: {type_of(of)}"
             )
     if backward.residuals or not backward.outputs:
         raise SignatureError(
@@ -353,29 +287,16 @@ def _check_visible(forward: Signature, backward: Signature, axes: tuple[str, ...
         )
 
 
-def overload_name(chain: Sequence[Signature], forward_modes: Container[str] = ()) -> str:
-    """A name that stands for everything that follows from the chain's signatures.
-
-    `forward_modes`: those of them, by name, that have a forward-mode derivative.
-
-    It is the operators' overload name, so that torch.compile's caches, which know operators by name alone, never
-    give a graph that was traced under another signature (rule 9).
-    """
-    modes = [f"jvp of {signature.name}" for signature in chain if signature.name in forward_modes]
-    text = "\n".join([str(FORMAT), *map(str, chain), *modes])
-    return "sig_" + sha256(text.encode()).hexdigest()[:12]
-
-
 def suggestion(forward: Signature) -> str:
-    """A signature for the backward that ``forward`` lacks.
+    """Suggest a signature for the missing backward of ``forward``.
 
-    Empty where there is nothing to differentiate, and where its arguments' names would clash.
+    Return "" if there is nothing to differentiate, or if argument names would clash.
     """
     written = forward.outputs + forward.mutated
-    gradients = [f"{GRAD}{r.name}: {_type(r)}" for r in written if may_be_differentiable(r, forward)]
+    gradients = [f"{GRAD}{r.name}: {type_of(r)}" for r in written if may_be_differentiable(r, forward)]
     inputs = [p for p in forward.inputs if isinstance(p, TensorParam | ScalarParam)]
     saved = [str(p) for p in inputs if p not in forward.mutated]
-    results = [f"{GRAD}{p.name}: {_type(p)}" for p in forward.tensors if may_be_differentiable(p, forward)]
+    results = [f"{GRAD}{p.name}: {type_of(p)}" for p in forward.tensors if may_be_differentiable(p, forward)]
     names = [text.partition(":")[0] for text in gradients + saved]
     if not gradients or not results or len(set(names)) < len(names):
         return ""
@@ -383,17 +304,72 @@ def suggestion(forward: Signature) -> str:
     return f"{forward.name}{BACKWARD}({', '.join(gradients + saved)}) -> ({', '.join(results)}){batched}"
 
 
-def _type(param: TensorParam) -> str:
-    return f"{param.type}{_decided(param) if param.shape else ''}"
+def type_of(param: TensorParam) -> str:
+    """Return a tensor's element type and shape in the notation, as they appear in the backward's signature."""
+    return f"{param.type}{_resolved_shape(param) if param.shape else ''}"
 
 
-def _decided(param: TensorParam) -> str:
-    """The shape as a backward writes it: a length that the kernel decided is known by then."""
+def _resolved_shape(param: TensorParam) -> str:
+    """Return the shape as a backward writes it, without ``?``: a kernel-decided length is known in the backward."""
     if param.shape is None:
         return str(None)
     dims = [dim.name if isinstance(dim, DataAxis) else str(dim) for dim in param.dims]
     return f"[{', '.join(['...'] * param.has_ellipsis + dims)}]"
 
 
-def _find(params: Iterable[TensorParam], name: str) -> TensorParam:
+def find_tensor(params: Iterable[TensorParam], name: str) -> TensorParam:
+    """Return the tensor with the name `name`."""
     return next(param for param in params if param.name == name)
+
+
+_GRADIENTS = ("gradient", "zero_gradient")
+
+
+@record
+class NodePlan:
+    """The autograd node of one operator.
+
+    Attributes:
+        wires: the source of each argument of the backward; empty without a backward.
+        edges: indices in the schema of the arguments that the node has edges to. Mutated arguments are first, as
+            PyTorch's CopySlices, which replaces the node of a mutated view, expects.
+        gradients: for each edge, the index of the backward's output that is its gradient; -1 for an overwritten
+            argument without a gradient, which gets zero.
+        differentiable: for each of :attr:`Signature.written`, whether the backward takes its gradient.
+        slots: for each of :attr:`Signature.written`, the index of the node's input; -1 for a residual whose gradient
+            the backward doesn't take. So the node of an operator that only overwrites has one input, as CopySlices
+            requires.
+    """
+
+    wires: tuple[Wire, ...]
+    edges: tuple[int, ...]
+    gradients: tuple[int, ...]
+    differentiable: tuple[bool, ...]
+    slots: tuple[int, ...]
+
+
+def node_plan(sig: Signature, derivative: Derivative | None) -> NodePlan:
+    """Return the plan of the autograd node of `sig`; if `derivative` is None, the node's backward raises."""
+    tensors = [(i, p) for i, p in enumerate(sig.inputs) if isinstance(p, TensorParam)]
+    inputs = derivative.inputs if derivative else tuple(i for i, p in tensors if may_be_differentiable(p, sig))
+    edges = tuple(dict.fromkeys([*(i for i, p in tensors if p.mutated), *inputs]))
+    wires = derivative.wires if derivative else ()
+    return NodePlan(
+        wires=wires,
+        edges=edges,
+        gradients=tuple(inputs.index(edge) if edge in inputs else -1 for edge in edges),
+        differentiable=derivative.differentiable
+        if derivative
+        else tuple(may_be_differentiable(tensor, sig) for tensor in sig.written),
+        slots=_gradient_slots(sig, wires),
+    )
+
+
+def _gradient_slots(sig: Signature, wires: tuple[Wire, ...]) -> tuple[int, ...]:
+    taken = {wire.index for wire in wires if wire.source in _GRADIENTS}
+    residuals = range(len(sig.outputs), len(sig.results))
+    slots: list[int] = []
+    for i in range(len(sig.written)):
+        constant = i in residuals and i not in taken
+        slots.append(-1 if constant else sum(slot >= 0 for slot in slots))
+    return tuple(slots)

@@ -1,22 +1,33 @@
-"""What is in a source file: its kernels, with their signatures and functions.
+"""The contents of a source file: its kernels, with their signatures and functions.
 
-``scan(path)`` finds every ``OPWRIGHT("...")`` and the head of the function behind it; ``match(kernel)`` says what each
-of the function's parameters is given, or why the function doesn't fit its signature. No compiler runs, and nothing but
-the heads is understood: a file is never refused for what stands elsewhere in it.
+``scan(path)`` finds every ``OPWRIGHT("...")`` and the head of the function after it. ``match(kernel)`` maps arguments
+to the function's parameters, or reports why the function doesn't fit its signature. No compiler runs, and only the
+heads are parsed: other code in a file never causes an error.
 """
 
 from __future__ import annotations
 
-from opwright.sources.match import match
-from opwright.sources.match_c import is_status, returned
-from opwright.sources.match_cpp import template_variables
-from opwright.sources.model import Argument, Function, Given, Kernel, Language, Parameter, Role, Source, View, is_number
+from opwright.sources.matching import match
+from opwright.sources.matching.by_name import is_status, returned_output
+from opwright.sources.matching.by_position import template_variables
+from opwright.sources.model import (
+    Argument,
+    ExternalSignature,
+    Function,
+    Kernel,
+    Language,
+    Parameter,
+    Role,
+    Source,
+    View,
+    is_number,
+)
 from opwright.sources.scan import scan
 
 __all__ = [
     "Argument",
+    "ExternalSignature",
     "Function",
-    "Given",
     "Kernel",
     "Language",
     "Parameter",
@@ -26,7 +37,7 @@ __all__ = [
     "is_number",
     "is_status",
     "match",
-    "returned",
+    "returned_output",
     "scan",
     "template_variables",
 ]

@@ -1,7 +1,7 @@
-"""Finds kernel launches, ``callee<<<grid, block, shared, stream>>>(arguments)``, in CUDA text.
+"""Finds kernel launches, ``callee<<<grid, block, shared, stream>>>(arguments)``, in CUDA source code.
 
 The callee may be any postfix expression: a name with namespaces and template arguments, a member, a function pointer,
-an element of a table, what a call returns.
+an element of a table, the result of a call.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from opwright.sources.lexer import MalformedError
-from opwright.sources.tokens import Tokens
+from opwright.sources.cpp.tokens import MalformedError, Tokens
 
 __all__ = ["Launch", "Piece", "find_launches", "split_arguments"]
 
@@ -19,13 +18,13 @@ _HEADS = {"if", "while", "for", "switch", "catch"}
 
 
 class Piece(NamedTuple):
-    """A part of the text: the offsets of its first character and of the one behind its last."""
+    """A part of the source: the offsets of its first character and just past its last character."""
 
     start: int
     end: int
 
     def of(self, text: str) -> str:
-        """What stands there in `text`."""
+        """Return this part of `text`."""
         return text[self.start : self.end]
 
 
@@ -33,11 +32,11 @@ class Launch(NamedTuple):
     """One launch.
 
     Attributes:
-        piece: all of it, from the callee to the ``)``.
+        piece: the whole launch, from the callee to the ``)``.
         callee: the kernel, as an expression.
-        inside: what stands between ``<<<`` and ``>>>``.
-        configuration: grid, block and, where they are given, bytes of shared memory and stream.
-        between: what stands in the parentheses.
+        inside: the text between ``<<<`` and ``>>>``.
+        configuration: grid, block and, if present, bytes of shared memory and stream.
+        between: the text in the parentheses.
         arguments: the kernel's arguments.
     """
 
@@ -50,10 +49,10 @@ class Launch(NamedTuple):
 
 
 def find_launches(tokens: Tokens) -> Iterator[Launch]:
-    """Every launch that doesn't stand within another one, in order.
+    """Yield all launches that aren't nested in another launch, in order.
 
     Raises:
-        MalformedError: something follows or precedes a ``<<<`` that no launch can have.
+        MalformedError: the tokens around a ``<<<`` don't form a launch.
     """
     done = -1
     for index, token in enumerate(tokens.all):
@@ -63,38 +62,38 @@ def find_launches(tokens: Tokens) -> Iterator[Launch]:
 
 
 def _launch(tokens: Tokens, index: int) -> tuple[Launch, int]:
-    """The launch whose ``<<<`` is at `index`, and the index of its last token."""
-    every = tokens.all
+    """Return the launch whose ``<<<`` is at `index`, and the index of its last token."""
+    all_tokens = tokens.all
     first = _callee_start(tokens, index - 1)
     if first is None:
-        raise MalformedError("there is no kernel before <<<", every[index].start)
+        raise MalformedError("there is no kernel before <<<", all_tokens[index].start)
     closed = _configuration_end(tokens, index + 1)
     if closed is None:
-        raise MalformedError("there is no >>>( behind this <<<", every[index].start)
+        raise MalformedError("there is no >>>( behind this <<<", all_tokens[index].start)
     last = tokens.partner.get(closed + 3)
     if last is None:
-        raise MalformedError("the arguments behind >>> have no end", every[closed].start)
+        raise MalformedError("the arguments behind >>> have no end", all_tokens[closed].start)
     configuration = split_arguments(tokens, index + 1, closed)
     if not 2 <= len(configuration) <= 4:
         raise MalformedError(
             f"<<<...>>> has {len(configuration)} parts, expected <<<grid, block>>>, <<<grid, block, shared>>> or "
             "<<<grid, block, shared, stream>>>",
-            every[index].start,
+            all_tokens[index].start,
         )
     return Launch(
-        Piece(every[first].start, every[last].end),
-        Piece(every[first].start, every[index - 1].end),
-        Piece(every[index].end, every[closed].start),
+        Piece(all_tokens[first].start, all_tokens[last].end),
+        Piece(all_tokens[first].start, all_tokens[index - 1].end),
+        Piece(all_tokens[index].end, all_tokens[closed].start),
         configuration,
-        Piece(every[closed + 3].end, every[last].start),
+        Piece(all_tokens[closed + 3].end, all_tokens[last].start),
         split_arguments(tokens, closed + 4, last),
     ), last
 
 
 def _configuration_end(tokens: Tokens, index: int) -> int | None:
-    """The index of the first of the three ``>`` that end the configuration which begins at `index`.
+    """Return the index of the first of the three ``>`` that end the configuration starting at `index`.
 
-    They touch, and a ``(`` follows: `Traits<T>>>>(` ends a template's arguments first.
+    The three are adjacent and followed by ``(``: in `Traits<T>>>>(`, the first ``>`` ends template arguments.
     """
     while index < len(tokens.all):
         if tokens.is_sign(index, "(", "[", "{"):
@@ -116,7 +115,7 @@ def _three(tokens: Tokens, index: int) -> bool:
 
 
 def _callee_start(tokens: Tokens, index: int) -> int | None:
-    """The index where the postfix expression that ends at `index` begins."""
+    """Return the index of the first token of the postfix expression that ends at `index`, or None."""
     start: int | None = None
     while index >= 0:
         if tokens.is_sign(index, ")", "]"):
@@ -143,7 +142,7 @@ def _callee_start(tokens: Tokens, index: int) -> int | None:
 
 
 def _name_start(tokens: Tokens, index: int) -> int:
-    """Where the name whose last word is at `index` begins, with its namespaces and classes."""
+    """Return the index of the first token of the qualified name whose last word is at `index`."""
     while True:
         if tokens.is_word(index - 1, "template"):
             index -= 1
@@ -159,7 +158,7 @@ def _name_start(tokens: Tokens, index: int) -> int:
 
 
 def _ends_operand(tokens: Tokens, index: int) -> bool:
-    """Whether what ends at `index` can be called or indexed."""
+    """Return whether the expression that ends at `index` can be called or indexed."""
     if tokens.is_word(index):
         return not tokens.is_word(index, *_NO_CALLEE)
     if tokens.is_sign(index, ")"):
@@ -168,9 +167,10 @@ def _ends_operand(tokens: Tokens, index: int) -> bool:
 
 
 def split_arguments(tokens: Tokens, first: int, end: int) -> tuple[Piece, ...]:
-    """What the commas between the tokens `first` and `end` (not included) separate.
+    """Return the comma-separated arguments between the tokens `first` and `end` (exclusive).
 
-    ``f(a < b, c > (d))`` has one argument here, as a template's would be; whoever compares writes parentheses.
+    ``f(a < b, c > (d))`` has one argument, since ``<`` and ``>`` are taken for a template's brackets; comparisons like
+    this one need parentheses.
     """
     pieces: list[Piece] = []
     start = index = first
@@ -187,7 +187,7 @@ def split_arguments(tokens: Tokens, first: int, end: int) -> tuple[Piece, ...]:
 
 
 def _template_end(tokens: Tokens, index: int, end: int) -> int:
-    """The index of the ``>`` that belongs to the ``<`` at `index`, or `index` where it compares."""
+    """Return the index of the ``>`` that matches the ``<`` at `index`, or `index` if the ``<`` is a comparison."""
     behind = tokens.after_angle(index)
     if behind is None or behind > end:
         return index

@@ -1,4 +1,4 @@
-"""What is known of a source file: its kernels, their functions and parameters."""
+"""The classes for a scanned source file: its kernels, their functions and parameters."""
 
 from __future__ import annotations
 
@@ -6,12 +6,23 @@ import pathlib
 import re
 from typing import Literal
 
+from opwright.languages import Language
+from opwright.record import record
 from opwright.signature import Signature
-from opwright.signature.record import record
 
-__all__ = ["Argument", "Function", "Given", "Kernel", "Language", "Parameter", "Role", "Source", "View", "is_number"]
+__all__ = [
+    "Argument",
+    "ExternalSignature",
+    "Function",
+    "Kernel",
+    "Language",
+    "Parameter",
+    "Role",
+    "Source",
+    "View",
+    "is_number",
+]
 
-Language = Literal["c", "c++", "cuda"]
 View = Literal["Tensor", "Strided", "Resizable", "pointer", "scalar", "other"]
 Role = Literal["input", "scalar", "output", "residual", "rng", "stream", "axis", "number"]
 
@@ -19,25 +30,25 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|NULL", re.ASCII
 
 
 def is_number(text: str) -> bool:
-    """Whether it is a number, or ``NULL``: what the call in a `Given` may hold besides names."""
+    """Return whether `text` is a number or ``NULL``; calls in an `ExternalSignature` may contain these and names."""
     return bool(_NUMBER.fullmatch(text))
 
 
 @record
 class Parameter:
-    """A parameter of a function, as it is written.
+    """A parameter of a function, as written in the source.
 
     ``Tensor<const T, 2> x`` has the view "Tensor", the element "T", is const and of rank 2. ``const float *p`` is a
     const "pointer" to "float". ``int64_t k`` is a "scalar" whose element is "int64_t".
 
     Attributes:
-        name: its name, "" where it has none.
+        name: the name, or "".
         text: the whole parameter on one line.
-        view: what kind of thing it is.
-        element: the element type without ``const``, ``opwright::`` and ``std::``; for an "other" its whole type.
-        const: whether the elements can't be written.
-        rank: N of ``Tensor<T, N>``, where it is written as a number.
-        reference: whether it is an lvalue reference, ``T &y``.
+        view: the kind of parameter: a view, a pointer, a scalar, or other.
+        element: the element type without ``const``, ``opwright::`` and ``std::``; for an "other", the whole type.
+        const: whether the elements are const.
+        rank: N of ``Tensor<T, N>``, if it is written as a number.
+        reference: whether the parameter is an lvalue reference, ``T &y``.
     """
 
     name: str
@@ -54,16 +65,17 @@ class Function:
     """The head of a function.
 
     Attributes:
-        name: the name that calls it from outside all namespaces, such as "mine::my_op".
-        template: the names of its template parameters, in order; one that is no type is there with its whole text.
+        name: the qualified name, such as "mine::my_op".
+        template: the names of its template parameters, in order; for a non-type parameter, its whole text.
         parameters: its parameters, in order; empty for ``(void)``.
         returns: its return type, on one line.
         line: the line of its name, from 1.
-        text: the whole head on one line, as it is shown in messages.
-        static: whether it is declared ``static`` (or, in C, ``inline``): not to be called from another file.
-        path: the file that it stands in, where that isn't the source itself.
+        text: the whole head on one line, for messages.
+        static: whether it is declared ``static`` (or, in C, ``inline``), so that other files can't call it.
+        path: the file that contains it, if that isn't the source itself.
         defined: whether a body follows the head.
-        kernel: whether it is a ``__global__`` one of CUDA: it runs on the device, and is launched.
+        kernel: whether it is a CUDA ``__global__`` function, which runs on the device and has to be launched.
+        tested: the names of the parameters that its body tests for being there, where a result can be unwanted.
     """
 
     name: str
@@ -76,17 +88,18 @@ class Function:
     path: pathlib.Path | None = None
     defined: bool = True
     kernel: bool = False
+    tested: tuple[str, ...] = ()
 
 
 @record
-class Given:
-    """A signature that is given beside the source, for a function that bears no mark.
+class ExternalSignature:
+    """A signature passed separately from the source, for a function without a mark.
 
     Attributes:
-        signature: the operator's.
-        function: the function's name; in C++ perhaps with its namespaces.
-        call: what the function's parameters are, in order: names of the signature, and numbers. None: they go by
-            their own names.
+        signature: the operator's signature.
+        function: the function's name; in C++ it may include namespaces.
+        call: the arguments for the function's parameters, in order: names in the signature, and numbers. None: the
+            parameters are matched by their own names.
     """
 
     signature: Signature
@@ -99,12 +112,12 @@ class Kernel:
     """A function with its signature.
 
     Attributes:
-        signature: what is written in ``OPWRIGHT("...")``.
+        signature: the signature in ``OPWRIGHT("...")``.
         function: the function that follows.
         line: the line of ``OPWRIGHT``, from 1.
         path: the file.
-        language: the file's language, which says how the function is called.
-        given: how the signature was given, where it isn't written in the source.
+        language: the file's language, which determines how the function is called.
+        given: the external signature, if the signature isn't written in the source.
     """
 
     signature: Signature
@@ -112,11 +125,11 @@ class Kernel:
     line: int
     path: pathlib.Path
     language: Language
-    given: Given | None = None
+    given: ExternalSignature | None = None
 
     @property
     def by_name(self) -> bool:
-        """Whether its arguments go by name: a C function, or one of C++ that takes pointers and no views."""
+        """Whether arguments are matched by name: for C functions, and C++ functions with pointers and without views."""
         if self.language == "c" or self.signature.pointwise:
             return self.language == "c"
         views = {parameter.view for parameter in self.function.parameters}
@@ -131,7 +144,7 @@ class Source:
         path: the file.
         language: "c", "c++" or "cuda".
         kernels: its kernels in the order of the file.
-        includes: what it includes, as written: ``<opwright.h>``, ``"helper.h"``.
+        includes: the included headers, as written: ``<opwright.h>``, ``"helper.h"``.
     """
 
     path: pathlib.Path
@@ -142,12 +155,12 @@ class Source:
 
 @record
 class Argument:
-    """What a parameter is given when the kernel is called.
+    """The argument that a parameter gets when the kernel is called.
 
     Attributes:
         parameter: the function's parameter.
-        role: where its value comes from.
-        name: which one it is, by the signature's name ("" for the stream); a "number" as it is written.
+        role: the source of its value.
+        name: the name in the signature ("" for the stream); for the role "number", the number as written.
     """
 
     parameter: Parameter

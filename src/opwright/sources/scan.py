@@ -1,77 +1,96 @@
-"""Finds the kernels of a source file."""
+"""Scans a source file for its kernels: annotations, the functions after them, and doc comments (``///``)."""
 
 from __future__ import annotations
 
 import pathlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
 
 from opwright.errors import SignatureError, SourceError
+from opwright.languages import LANGUAGES, Language
 from opwright.signature import NotationError, parse
-from opwright.sources.aliases import Alias, aliases, unaliased
-from opwright.sources.declarations import UnreadableError, read_function
-from opwright.sources.lexer import Annotation, MalformedError, find_annotations, includes, line_of, without_dead_lines
-from opwright.sources.model import Kernel, Language, Source
+from opwright.sources.annotations import Annotation, find_annotations
+from opwright.sources.cpp.directives import included, without_dead_lines
+from opwright.sources.cpp.line_markers import line_of
+from opwright.sources.cpp.tokens import MalformedError, Token, segments
+from opwright.sources.function_heads import Alias, UnreadableError, aliases, read_function, resolve_aliases
+from opwright.sources.model import Function, Kernel, Source
+from opwright.sources.tested import find_tested
 
 __all__ = ["language_of", "scan"]
 
-_SUFFIXES: dict[Language, str] = {"c": ".c", "c++": ".cpp .cc .cxx .C .c++", "cuda": ".cu .cuh"}
-_LANGUAGES = {suffix: language for language, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
+
+_EMULATED = 'backend="emulate" runs its kernels on a machine without a GPU'
 
 
 def scan(path: pathlib.Path, text: str | None = None) -> Source:
-    """Finds every ``OPWRIGHT("...")`` of a file and reads it and the head of the function behind it.
+    """Find every ``OPWRIGHT("...")`` of a file, and parse the signature and the head of the function after it.
 
     Args:
-        path: the file; its suffix says whether it is C, C++ or CUDA.
-        text: what to read in place of the file's contents.
+        path: the file; its suffix determines the language (C, C++ or CUDA).
+        text: source code to scan instead of the file's contents.
 
     Raises:
-        SourceError: the file can't be read, is none of C, C++ and CUDA, or holds an annotation that can't be
-            understood.
-        SignatureError: a signature is wrong; the text begins with file and line.
+        SourceError: the file can't be read, isn't C, C++ or CUDA, or contains an annotation that can't be parsed.
+        SignatureError: a signature is wrong; the message begins with the file and line.
     """
     language = language_of(path)
-    data = without_dead_lines(_contents(path) if text is None else text.encode("utf-8", "surrogateescape"))
+    text = without_dead_lines(_contents(path) if text is None else text)
+    parts = segments(text)
     kernels: list[Kernel] = []
     known: dict[str, Alias] | None = None if language != "c" else {}
     try:
-        for annotation in find_annotations(data):
-            known = aliases(data) if known is None else known
-            kernel = _kernel(path, language, data, annotation, known)
+        for annotation in find_annotations(text, parts):
+            known = aliases(text) if known is None else known
+            kernel = _kernel(path, language, text, annotation, known)
+            if kernel.signature.skippable and not kernel.signature.pointwise:
+                kernel = _with_tests(kernel, _body(text, parts, annotation))
             _check_unique(kernel, kernels)
             kernels.append(kernel)
     except MalformedError as error:
-        raise SourceError(f"{path}:{line_of(data, error.offset)}: {error}") from None
-    return Source(path, language, tuple(kernels), includes(data))
+        raise SourceError(f"{path}:{line_of(text, error.offset)}: {error}") from None
+    headers = (included(part) for part in parts if part.kind == "directive")
+    return Source(path, language, tuple(kernels), tuple(str(header) for header in headers if header))
 
 
 def language_of(path: pathlib.Path) -> Language:
-    """C, C++ or CUDA, by the file's suffix.
+    """Return the language (C, C++ or CUDA) for the file's suffix.
 
     Raises:
-        SourceError: it is none of them.
+        SourceError: the suffix is unknown.
     """
-    if path.suffix in _LANGUAGES:
-        return _LANGUAGES[path.suffix]
+    if path.suffix in LANGUAGES:
+        return LANGUAGES[path.suffix]
     arrived = f"has the suffix {path.suffix!r}" if path.suffix else "has no suffix"
-    raise SourceError(f"{path}: {arrived}, expected one of {', '.join(_LANGUAGES)}")
+    raise SourceError(
+        f"{path}: {arrived}, expected one of {', '.join(LANGUAGES)}\n"
+        "  likely fix: rename it: .cpp for C++, .c for C, .cu for CUDA; a header is included by one of them"
+    )
 
 
-def _contents(path: pathlib.Path) -> bytes:
+def _contents(path: pathlib.Path) -> str:
     try:
-        return path.read_bytes()
+        return path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
         raise SourceError(f"{path}: can't be read: {error.strerror or error}") from error
 
 
 def _kernel(
-    path: pathlib.Path, language: Language, data: bytes, annotation: Annotation, known: dict[str, Alias]
+    path: pathlib.Path, language: Language, text: str, annotation: Annotation, known: dict[str, Alias]
 ) -> Kernel:
-    line, head_line = line_of(data, annotation.offset), line_of(data, annotation.head_offset)
+    """Return the kernel of an annotation: its signature and the head of the function after it."""
+    line, head_line = line_of(text, annotation.offset), line_of(text, annotation.head_offset)
     try:
         signature = parse(annotation.text)
     except NotationError as error:
-        place = line_of(data, annotation.offset_of(error.position))
+        place = line_of(text, annotation.offset_of(error.position))
         raise SignatureError(f"{path}:{place}: {error}") from None
+    if language == "c++" and re.search(r"\b__global__\b", annotation.head):
+        raise SourceError(
+            f"{path}:{head_line}: {signature.name}: __global__ is CUDA, and this file is C++\n"
+            f"  likely fix: rename it to {path.with_suffix('.cu').name}; {_EMULATED}"
+        )
     try:
         function = read_function(annotation.head, language, annotation.namespace, head_line)
     except UnreadableError as error:
@@ -81,10 +100,28 @@ def _kernel(
             f"  expected `void name(...) {{ ... }}`{template}"
         ) from None
     if language == "c":
-        from opwright.sources.c_types import spelled  # C++ doesn't need it
+        from opwright.sources.prototypes import with_standard_types
 
-        function = spelled(function)
-    return Kernel(signature, unaliased(function, known), line, path, language)
+        function = with_standard_types(function)
+    return Kernel(signature, resolve_aliases(function, known), line, path, language)
+
+
+def _body(text: str, parts: Sequence[Token], annotation: Annotation) -> str:
+    """Return the body of the function after an annotation, with its braces."""
+    start, depth = annotation.head_offset + len(annotation.head), 0
+    for part in parts:
+        if part.start >= start and part.kind == "brace":
+            depth += (part.text == "{") - (part.text == "}")
+            if depth <= 0 and part.text == "}":
+                return text[start : part.end]
+    return text[start:]
+
+
+def _with_tests(kernel: Kernel, body: str) -> Kernel:
+    """Return the kernel with the parameters that its function tests for being there."""
+    names = [parameter.name for parameter in kernel.function.parameters]
+    function = Function(**dict(kernel.function.__dict__, tested=find_tested(body, names)))
+    return Kernel(**dict(kernel.__dict__, function=function))
 
 
 def _check_unique(kernel: Kernel, earlier: list[Kernel]) -> None:
@@ -92,5 +129,27 @@ def _check_unique(kernel: Kernel, earlier: list[Kernel]) -> None:
         if other.signature.name == kernel.signature.name:
             raise SourceError(
                 f"{kernel.path}:{kernel.line}: {kernel.signature.name} was defined before, in line {other.line}; "
-                "each operator has one signature and one function"
+                "each operator has one signature and one function\n"
+                f"  likely fix: give one of them another name, as {kernel.signature.name}2, or leave one out"
             )
+
+
+_COMMENT = re.compile(r"\s*///[ \t]?(?!/)(.*?)\s*")
+_OF_DECLARATION = re.compile(r"\s*[^\s/#].*[^;}\s]\s*|\s*[\w>]\s*")
+
+
+def comment(kernel: Kernel, path: Path, text: str) -> str:
+    """Return the ``///`` lines right above a kernel's mark, without the slashes.
+
+    If the kernel has no mark, return the lines above its function, whose declaration may begin on lines before the
+    one with its name. Return "" if an included file declares the function.
+    """
+    if kernel.path != path:
+        return ""
+    above = text.splitlines()[: kernel.line - 1]
+    while kernel.given and above and _OF_DECLARATION.fullmatch(above[-1]):
+        above.pop()
+    lines: list[str] = []
+    while above and (match := _COMMENT.fullmatch(above.pop())):
+        lines.append(match[1])
+    return "\n".join(reversed(lines))

@@ -1,13 +1,12 @@
-"""Finds ``__shared__`` declarations in CUDA text."""
+"""Finds ``__shared__`` declarations in CUDA source code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from opwright.sources.cpp.tokens import MalformedError, Token, Tokens
 from opwright.sources.launches import Piece
-from opwright.sources.lexer import MalformedError
-from opwright.sources.tokens import Token, Tokens
 
 __all__ = ["Declarator", "SharedDeclaration", "find_shared"]
 
@@ -20,9 +19,9 @@ class Declarator(NamedTuple):
     """One variable of a declaration: ``tile[32][33]``.
 
     Attributes:
-        name: ``tile``.
-        before: ``*`` and such, as text.
-        behind: ``[32][33]``, as text.
+        name: the name, such as ``tile``.
+        before: the text before the name, such as ``*``.
+        behind: the text after the name, such as ``[32][33]``.
     """
 
     name: str
@@ -34,12 +33,12 @@ class SharedDeclaration(NamedTuple):
     """One declaration of shared variables.
 
     Attributes:
-        piece: all of it, with its ``;``.
-        external: whether it is ``extern``: memory whose size the launch says.
-        base: the type that all its variables have in common, with ``volatile``, ``const`` and alignment.
+        piece: the whole declaration, including ``;``.
+        external: whether it is ``extern``: memory whose size the launch specifies.
+        base: the common type of its variables, with ``volatile``, ``const`` and alignment.
         declarators: the variables.
-        in_body: whether it stands within a function.
-        last: the index of its ``;`` among the tokens.
+        in_body: whether it is inside a function.
+        last: the token index of its ``;``.
     """
 
     piece: Piece
@@ -51,33 +50,35 @@ class SharedDeclaration(NamedTuple):
 
 
 def find_shared(tokens: Tokens) -> Iterator[SharedDeclaration]:
-    """Every declaration of shared variables, in order.
+    """Yield all declarations of shared variables, in order.
 
     Raises:
-        MalformedError: it has an initial value, or can't be read.
+        MalformedError: a declaration has an initial value, or can't be parsed.
     """
     done = -1
     for index, token in enumerate(tokens.all):
         if index > done and token.kind == "word" and token.text == "__shared__":
-            found = _declaration(tokens, index)
-            done = found.last
-            yield found
+            declaration = _declaration(tokens, index)
+            done = declaration.last
+            yield declaration
 
 
 def _declaration(tokens: Tokens, index: int) -> SharedDeclaration:
-    every = tokens.all
+    all_tokens = tokens.all
     first, last = tokens.statement_start(index), _end(tokens, index)
     if last is None:
-        raise MalformedError("this __shared__ declaration has no ;", every[index].start)
+        raise MalformedError("this __shared__ declaration has no ;", all_tokens[index].start)
     kept = [at for at in range(first, last) if not tokens.is_word(at, *_DROPPED)]
     cuts = _cuts(tokens, kept)
     names = [_name(tokens, part) for part in cuts]
     if not names or names[0] is None:
-        raise MalformedError(f"this __shared__ declaration can't be read: {_text(tokens, kept)}", every[first].start)
-    base, declarators = _parts(tokens, cuts, names)
-    _refuse_values(tokens, cuts, every[index])
+        raise MalformedError(
+            f"this __shared__ declaration can't be read: {_text(tokens, kept)}", all_tokens[first].start
+        )
+    base, declarators = _type_and_variables(tokens, cuts, names)
+    _refuse_values(tokens, cuts, all_tokens[index])
     return SharedDeclaration(
-        Piece(every[first].start, every[last].end),
+        Piece(all_tokens[first].start, all_tokens[last].end),
         any(tokens.is_word(at, "extern") for at in range(first, index + 2)),
         base,
         declarators,
@@ -99,36 +100,36 @@ def _end(tokens: Tokens, index: int) -> int | None:
 
 
 def _groups(tokens: Tokens, kept: list[int]) -> list[list[int]]:
-    """The tokens with what belongs together as one: brackets with contents, template arguments, attributes."""
-    found: list[list[int]] = []
+    """Group tokens that belong together: brackets with their contents, template arguments, attributes."""
+    groups: list[list[int]] = []
     behind = -1
     for at in kept:
         if at < behind:
-            found[-1].append(at)
+            groups[-1].append(at)
             continue
-        found.append([at])
+        groups.append([at])
         if tokens.is_sign(at, "(", "[", "{"):
             behind = tokens.partner.get(at, at) + 1
         elif tokens.is_sign(at, "<"):
             behind = tokens.after_angle(at) or at + 1
         elif tokens.is_word(at, *_CALLED) and tokens.is_sign(at + 1, "("):
             behind = tokens.partner.get(at + 1, at) + 1
-    return found
+    return groups
 
 
 def _cuts(tokens: Tokens, kept: list[int]) -> list[list[list[int]]]:
-    """The groups of each variable; the first one's begin with the type."""
-    found: list[list[list[int]]] = [[]]
+    """Return the groups of each variable; those of the first variable begin with the type."""
+    variables: list[list[list[int]]] = [[]]
     for group in _groups(tokens, kept):
         if tokens.is_sign(group[0], ","):
-            found.append([])
+            variables.append([])
         else:
-            found[-1].append(group)
-    return found
+            variables[-1].append(group)
+    return variables
 
 
 def _name(tokens: Tokens, groups: list[list[int]]) -> tuple[int, int] | None:
-    """Which group holds the variable's name, and the index of the name's token."""
+    """Return the index of the group with the variable's name, and the index of the name's token; None if not found."""
     place = None
     for number, group in enumerate(groups):
         if tokens.is_sign(group[0], "[", "=", ":") and place:
@@ -141,10 +142,10 @@ def _name(tokens: Tokens, groups: list[list[int]]) -> tuple[int, int] | None:
     return place
 
 
-def _parts(
+def _type_and_variables(
     tokens: Tokens, cuts: list[list[list[int]]], names: list[tuple[int, int] | None]
 ) -> tuple[str, tuple[Declarator, ...]]:
-    """The common type, and each variable."""
+    """Return the common type and the variables."""
     base: list[int] = []
     declarators = []
     for number, (groups, name) in enumerate(zip(cuts, names, strict=True)):
@@ -161,7 +162,7 @@ def _parts(
 
 
 def _own(tokens: Tokens, groups: list[list[int]], name: tuple[int, int]) -> int:
-    """The index of the first token that belongs to the first variable alone: its ``*`` or its name."""
+    """Return the index of the first token that belongs only to the first variable: its ``*`` or its name."""
     number = name[0]
     while number > 0 and tokens.is_sign(groups[number - 1][0], "*", "&"):
         number -= 1
@@ -181,7 +182,7 @@ def _refuse_values(tokens: Tokens, cuts: list[list[list[int]]], keyword: Token) 
 
 
 def in_body(tokens: Tokens, index: int) -> bool:
-    """Whether the token at `index` stands within a function."""
+    """Return whether the token at `index` is inside a function."""
     return any(_opens_body(tokens, brace) for brace in tokens.enclosing(index))
 
 

@@ -1,16 +1,15 @@
-"""Compilers, flags, the build cache, and what a compiler has to say.
+"""Compilers, flags, the build cache, and the compilers' messages.
 
-Nothing here knows PyTorch or signatures: a `Unit` of C or C++ goes in, a shared library comes out.
+This package doesn't depend on PyTorch or signatures: it compiles a `Unit` of C, C++ or CUDA to a shared library.
 """
 
 from __future__ import annotations
 
-from opwright.toolchain.build import Built, build, build_many
-from opwright.toolchain.cache import cache_root
-from opwright.toolchain.compiler import Compiler, find_compiler
-from opwright.toolchain.flags import Options, header_dir, include_line, line_directive
-from opwright.toolchain.libraries import linked
-from opwright.toolchain.plan import Unit
+from opwright.toolchain.build.builder import Built, build, build_many
+from opwright.toolchain.build.plan import Unit
+from opwright.toolchain.cache.folder import cache_root
+from opwright.toolchain.compilers.compiler import Compiler, find_compiler
+from opwright.toolchain.compilers.flags import Options, header_dir, include_line, line_directive, linked
 
 __all__ = [
     "Built",

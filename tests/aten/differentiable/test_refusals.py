@@ -148,7 +148,7 @@ def test_names_that_are_taken() -> None:
         make(torch.mul, torch.mul, MUL, contiguous="gradient")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_functions_that_pybind11_bound(tmp_path: Path) -> None:
     document = Path(__file__).parents[3] / "docs" / "differentiable.md"
     (source,) = re.findall(r"^```cpp\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)

@@ -58,6 +58,7 @@ def lltm_backward(
     return [of_x[:, :size], of_x[:, size:], of_gates.t() @ x, of_gates.sum(dim=0, keepdim=True), of_cell]
 
 
+@pytest.mark.slow
 def test_lltm_as_the_tutorials_have_it() -> None:
     lltm = make(lltm_forward, lltm_backward, LLTM)
     given = inputs((2, 3), (12, 7), (1, 12), (2, 4), (2, 4))
@@ -88,6 +89,7 @@ def test_other_element_types(glu: Callable[..., torch.Tensor], dtype: torch.dtyp
         torch.testing.assert_close(found, expected, rtol=0.05, atol=0.05)
 
 
+@pytest.mark.slow
 def test_opcheck(glu: Any) -> None:
     assert torch.library.opcheck(glu, tuple(inputs((3, 4), (10, 4)))) == dict.fromkeys(_ALL, "SUCCESS")
 

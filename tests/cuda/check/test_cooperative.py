@@ -53,6 +53,7 @@ def ops(tmp_path_factory: pytest.TempPathFactory) -> opwright.Operators:
     return opwright.load(path, backend=opwright.emulate(check=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "seed"), [("forward", 0), ("reverse", 0), ("random", 3)])
 def test_a_barrier_of_the_grid(ops: opwright.Operators, kind: str, seed: int) -> None:
     x = torch.rand(230, generator=torch.Generator().manual_seed(seed))

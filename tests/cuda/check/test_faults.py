@@ -44,10 +44,12 @@ def found(planted: Any, arguments: Arguments) -> str:
     return place[2]
 
 
+@pytest.mark.slow
 def test_found_with_file_line_and_name(planted: Any, arguments: Arguments) -> None:
     assert found(planted, arguments) == found(planted, arguments)
 
 
+@pytest.mark.slow
 def test_the_process_lives_on(planted: Any, arguments: Arguments) -> None:
     found(planted, arguments)
     right = checked(HERE / "right" / "shared.cu")
@@ -55,6 +57,7 @@ def test_the_process_lives_on(planted: Any, arguments: Arguments) -> None:
     torch.testing.assert_close(right.block_sum(x).sum(), x.sum(), atol=1e-3, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_comment_silences_its_line(write: Callable[..., Path]) -> None:
     kernel = """
 OPWRIGHT("last(x: f32[N]) -> (y: f32[1]) launch over N threads 32")

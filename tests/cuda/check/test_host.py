@@ -43,6 +43,7 @@ def ops(tmp_path_factory: pytest.TempPathFactory) -> opwright.Operators:
     return opwright.load(file, namespace="checked_host", backend=opwright.emulate(check=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "says"), [("reads", "a read of 4 bytes, x[0]"), ("writes", "a write of 4 bytes, y[0]")]
 )

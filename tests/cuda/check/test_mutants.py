@@ -111,7 +111,7 @@ def survivors() -> dict[str, str]:
     return read(HERE / "survivors.txt")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_mutants_are_killed(kernel: Any, arguments: Arguments, tmp_path: Path) -> None:
     plain = opwright.load(HERE / "right" / "plain.cpp", namespace="mutants_plain")
     verdicts = judged(kernel, arguments, plain, tmp_path)

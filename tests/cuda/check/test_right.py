@@ -33,7 +33,7 @@ def plain() -> opwright.Operators:
 
 
 @pytest.fixture(
-    params=[pytest.param(order, marks=[] if order in QUICK else pytest.mark.slow) for order in ORDERS],
+    params=[pytest.param(order, marks=[] if order in QUICK else pytest.mark.exhaustive) for order in ORDERS],
     ids=[f"{kind}-{seed}" for kind, seed in ORDERS],
 )
 def order(request: pytest.FixtureRequest) -> Iterator[None]:
@@ -49,6 +49,7 @@ def results(op: Any, given: list[Any]) -> list[torch.Tensor]:
     return [copies[0]] if found is None else list(found) if isinstance(found, tuple) else [found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", [False, True], ids=["plain", "checked"])
 @pytest.mark.usefixtures("order")
 def test_as_plain_loops(kernel: Any, arguments: Arguments, plain: opwright.Operators, check: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import opwright
-from opwright.cuda.emulation.architecture import is_asked_for, merged
+from opwright.cuda.emulation.architecture import merge_texts, uses_architecture
 from opwright.cuda.emulation.regions import regions
 from opwright.errors import CompileError
 
@@ -72,6 +72,7 @@ void chosen(int64_t n, Tensor<int32_t, 1> there, Tensor<int32_t, 1> here, Tensor
 """
 
 
+@pytest.mark.slow
 def test_each_side_has_its_own(tmp_path: Path) -> None:
     path = tmp_path / "chosen.cu"
     path.write_text(CHOOSING)
@@ -85,6 +86,7 @@ def test_each_side_has_its_own(tmp_path: Path) -> None:
     assert opwright.load(path, backend="emulate", namespace="chosen_again").chosen(5)[0][0].item() == 7181
 
 
+@pytest.mark.slow
 def test_a_mistake_is_reported_at_its_line(tmp_path: Path) -> None:
     path = tmp_path / "wrong.cu"
     path.write_text(CHOOSING.replace("side(int(n))", "undefined_name"))
@@ -112,9 +114,11 @@ def test_compute_capability_and_macro_agree(tmp_path: Path) -> None:
 def test_only_sources_that_mention_it_are_preprocessed_twice(tmp_path: Path) -> None:
     (tmp_path / "with.cu").write_text("#ifdef __CUDA_ARCH__\n#endif\n")
     (tmp_path / "without.cu").write_text("int i;\n")
-    assert is_asked_for(f'# 1 "{tmp_path}/with.cu"\n\n')
-    assert not is_asked_for(f'# 1 "{tmp_path}/without.cu"\nint i;\n# 1 "/usr/include/x.h" 1 3\n')
-    assert not is_asked_for(f'# 0 "<built-in>"\n# 1 "{tmp_path}/without.cu"\nint i;\n# 1 "{tmp_path}/with.cu" 1 3\n')
+    assert uses_architecture(f'# 1 "{tmp_path}/with.cu"\n\n')
+    assert not uses_architecture(f'# 1 "{tmp_path}/without.cu"\nint i;\n# 1 "/usr/include/x.h" 1 3\n')
+    assert not uses_architecture(
+        f'# 0 "<built-in>"\n# 1 "{tmp_path}/without.cu"\nint i;\n# 1 "{tmp_path}/with.cu" 1 3\n'
+    )
 
 
 def placed(text: str) -> str:
@@ -124,7 +128,7 @@ def placed(text: str) -> str:
 def test_lines_stay_where_they_were() -> None:
     host = "__device__ int a() {\n  return 1;\n}\n\nint b();\n"
     device = "__device__ int a() {\n  return\n 2; }\n\n\nint b();\n"
-    found = merged(placed(host), placed(device.replace("\n\n\nint", "\n\nint")))
+    found = merge_texts(placed(host), placed(device.replace("\n\n\nint", "\n\nint")))
     (region,) = regions(found)
     assert "return\n 2;" in found
     assert region.place(found.index("int b")).line == 5
@@ -148,7 +152,7 @@ def test_lines_stay_where_they_were() -> None:
 )
 def test_what_both_sides_would_see_differently(host: str, device: str, line: int, name: str) -> None:
     with pytest.raises(CompileError) as caught:
-        merged(placed(host), placed(device))
+        merge_texts(placed(host), placed(device))
     head, fix = str(caught.value).split("\n")
     assert head.startswith(f"/project/k.cu:{line}: error: {name} depends on __CUDA_ARCH__, and under emulation")
     assert fix.startswith("  likely fix: use __CUDA_ARCH__ in function bodies or for __device__ functions")
@@ -165,6 +169,6 @@ def test_what_both_sides_would_see_differently(host: str, device: str, line: int
     ],
 )
 def test_whose_it_is_says_which_one_stays(host: str, device: str, there: str, gone: str) -> None:
-    found = merged(placed(host), placed(device))
+    found = merge_texts(placed(host), placed(device))
     assert there in found
     assert gone not in found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from opwright.cuda.emulation import control, order
+from opwright.cuda.emulation import order
+from opwright.cuda.emulation import runtime as control
 
 
 def test_what_is_set_within_is_over_afterwards() -> None:

@@ -95,7 +95,7 @@ def at(tensor: torch.Tensor) -> ctypes.c_void_p:
     return ctypes.c_void_p(tensor.data_ptr())
 
 
-def same(found: torch.Tensor, expected: torch.Tensor) -> None:
+def assert_identical(found: torch.Tensor, expected: torch.Tensor) -> None:
     assert (found.isnan() == expected.isnan()).all()
     torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
 
@@ -118,7 +118,7 @@ def test_to_float(library: ctypes.CDLL, name: str) -> None:
     x = every(DTYPES[name])
     y = torch.empty(len(x))
     getattr(library, f"to_float_{name}")(at(x), at(y), len(x))
-    same(y, x.float())
+    assert_identical(y, x.float())
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -131,7 +131,7 @@ def test_from_float_in_every_direction(library: ctypes.CDLL, name: str) -> None:
     for mode, expected in enumerate((near, below, above, torch.where(x < 0, above, below))):
         y = torch.empty_like(near)
         getattr(library, f"of_float_{name}")(at(x), at(y), len(x), mode)
-        same(y, expected)
+        assert_identical(y, expected)
 
 
 def test_from_double_is_rounded_once(library: ctypes.CDLL) -> None:
@@ -155,9 +155,10 @@ def test_functions_of_two(library: ctypes.CDLL, name: str, function: str) -> Non
         expected = rounded(x.double() * y.double() + x.double(), DTYPES[name])
     else:
         expected = BINARY[function](x, y)
-    same(z, expected)
+    assert_identical(z, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("function", UNARY)
 def test_functions_of_one(library: ctypes.CDLL, name: str, function: str) -> None:
@@ -167,7 +168,7 @@ def test_functions_of_one(library: ctypes.CDLL, name: str, function: str) -> Non
     y = torch.empty_like(x)
     getattr(library, f"unary_{name}")(at(x), at(y), len(x), list(UNARY).index(function))
     exact = UNARY[function](x.double())
-    same(y, rounded(exact, DTYPES[name]))
+    assert_identical(y, rounded(exact, DTYPES[name]))
 
 
 def test_pairs(library: ctypes.CDLL) -> None:
@@ -176,7 +177,7 @@ def test_pairs(library: ctypes.CDLL) -> None:
     library.pairs_of(at(x), at(y), 64)
     swapped = x.flip(1)
     fused = (x.double() * swapped.double() + (x + 1).double()).half()
-    same(y, fused - x * swapped)
+    assert_identical(y, fused - x * swapped)
 
 
 def test_comparisons(library: ctypes.CDLL) -> None:

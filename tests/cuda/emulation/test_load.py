@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 
 import opwright
@@ -50,6 +51,7 @@ def test_round(tmp_path: Path) -> None:
     assert ops.round(torch.rand(0)).shape == (0,)
 
 
+@pytest.mark.slow
 def test_softmax(tmp_path: Path) -> None:
     (tmp_path / "emulated_softmax.cu").write_text(SOFTMAX)
     ops = opwright.load(tmp_path / "emulated_softmax.cu", backend=opwright.emulate())

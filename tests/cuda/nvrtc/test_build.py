@@ -11,8 +11,7 @@ import pytest
 
 from opwright.codegen.backends import CudaText
 from opwright.cuda.nvrtc import Nvrtc
-from opwright.cuda.nvrtc.discovery import find_nvrtc
-from opwright.cuda.nvrtc.targets import supported
+from opwright.cuda.nvrtc.discovery import find_nvrtc, supported_architectures
 from opwright.errors import CompileError, ToolchainError
 from opwright.toolchain import Options
 
@@ -30,8 +29,9 @@ EXPORTED void d(int n, const double *x, double *y) {{ scale<<<n / 256, 256>>>(n,
 """
 
 
+@pytest.mark.slow
 def test_every_architecture_is_compiled_without_spills(build: Build) -> None:
-    known = supported(find_nvrtc())
+    known = supported_architectures(find_nvrtc())
     assert {"75", "80", "86", "89", "90", "100", "120"} <= set(known)
     listed = ";".join(f"{number[:-1]}.{number[-1]}" for number in known)
     library = build(SCALE, listed, words=("--ptxas-options=-v",))
@@ -49,7 +49,7 @@ def test_an_architecture_that_nvrtc_does_not_know(build: Build) -> None:
         build(SCALE, "3.5")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_halves_cub_and_cooperative_groups(build: Build, play: Play) -> None:
     if not any((Path(folder) / "cub" / "cub.cuh").is_file() for folder in find_nvrtc().include_dirs):
         pytest.skip("cub's headers aren't here: pip install nvidia-cuda-cccl")
@@ -89,6 +89,7 @@ EXPORTED int go(void *x, float *y) {{
     assert launched[0][-1] == (1 << 40).to_bytes(8, "little").hex()
 
 
+@pytest.mark.slow
 def test_macros_headers_and_conditions_on_the_architecture(
     build: Build, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,16 +148,17 @@ def test_a_host_function_called_from_a_kernel(build: Build) -> None:
         build(text, name="wrong.cu")
 
 
+@pytest.mark.slow
 def test_nvrtc_is_stopped_when_it_takes_too_long(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     build(SCALE)  # what all libraries share is there
-    monkeypatch.setattr("opwright.cuda.nvrtc.halves._WORKER", Path(__file__).with_name("sleeping_worker.py"))
+    monkeypatch.setattr("opwright.cuda.nvrtc.build_steps._WORKER", Path(__file__).with_name("sleeping_worker.py"))
     monkeypatch.setenv("OPWRIGHT_COMPILE_TIMEOUT", "8")
     with pytest.raises(CompileError, match=r"kernels: the compiler was stopped after .*8"):
         build(SCALE.replace("2.f", "3.f"))
 
 
 def test_nvrtc_that_crashes_is_an_error_of_this_build(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opwright.cuda.nvrtc.halves._WORKER", Path(__file__).with_name("crashing_worker.py"))
+    monkeypatch.setattr("opwright.cuda.nvrtc.build_steps._WORKER", Path(__file__).with_name("crashing_worker.py"))
     with pytest.raises(CompileError, match=r"signal|SIGKILL|killed|crashed"):
         build(SCALE.replace("2.f", "4.f"))
 

@@ -101,9 +101,9 @@ def test_its_headers_are_missing_or_of_another_version(tmp_path: Path, headers: 
 @pytest.mark.usefixtures("nothing")
 def test_a_library_that_is_none(tmp_path: Path) -> None:
     package(tmp_path / "nvidia" / "cu13")
-    from opwright.cuda.nvrtc.targets import supported
+    from opwright.cuda.nvrtc.discovery import supported_architectures
 
     with pytest.raises(
         ToolchainError, match=r"(?s)NVRTC at \S+libnvrtc\.so\.13 can't be run: .*file too short.*fix: ins"
     ):
-        supported(find_nvrtc())
+        supported_architectures(find_nvrtc())

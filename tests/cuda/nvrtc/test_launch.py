@@ -99,6 +99,7 @@ def launches(notes: list[str]) -> list[list[str]]:
     return [note.split()[1:] for note in notes if note.startswith("cuLaunchKernel ")]
 
 
+@pytest.mark.slow
 def test_grid_block_shared_stream_and_arguments_arrive(library: Path, play: Play) -> None:
     sizes = "488" + "8"
     script = f'driver.fake_sizes(b"{sizes}"); said += [kernels.go(0x1000, 0x2000, 0x77), notes()]'

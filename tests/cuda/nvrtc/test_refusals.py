@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from opwright.cuda.nvrtc.device import device_half
-from opwright.cuda.nvrtc.host import host_half
+from opwright.cuda.nvrtc.device_half import device_half
+from opwright.cuda.nvrtc.host_half import host_half
 from opwright.errors import CompileError, UnsupportedError
 
 Build = Callable[..., Path]

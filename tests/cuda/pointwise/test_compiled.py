@@ -51,7 +51,7 @@ def operators(file: str) -> list[str]:
     return [*(kernel.signature.name for kernel in source.source.kernels), *source.derived]
 
 
-def check(folder: Path, file: str, name: str, dtype: DType, architecture: str) -> None:
+def assert_compiles_without_spills(folder: Path, file: str, name: str, dtype: DType, architecture: str) -> None:
     text = text_of(KernelSource(EXAMPLES / file, Options()), name, dtype)
     done = nvcc(folder, text, f"-arch=sm_{architecture}", "-cubin", "-Xptxas", "-v")
     said = done.stdout + done.stderr
@@ -67,12 +67,13 @@ def check(folder: Path, file: str, name: str, dtype: DType, architecture: str) -
         assert re.search(access + wide, ptx), ptx
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "dtype"), [("gelu", "f32"), ("gelu_backward", "f16")])
 def test_gelu(tmp_path: Path, name: str, dtype: str) -> None:
-    check(tmp_path, "activations/activations.cpp", name, _DTYPES[dtype], "90")
+    assert_compiles_without_spills(tmp_path, "activations/activations.cpp", name, _DTYPES[dtype], "90")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("architecture", ["75", "90", "120"])
 @pytest.mark.parametrize(
     ("file", "name"),
@@ -80,7 +81,7 @@ def test_gelu(tmp_path: Path, name: str, dtype: str) -> None:
 )
 def test_every_example(tmp_path: Path, file: str, name: str, architecture: str) -> None:
     for dtype in _DTYPES.values():
-        check(tmp_path, file, name, dtype, architecture)
+        assert_compiles_without_spills(tmp_path, file, name, dtype, architecture)
 
 
 _WRITTEN = """

@@ -17,7 +17,8 @@ from tests.include.loops import POINTWISE, check
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-@pytest.mark.parametrize("limit", [pytest.param(0x7FFFFFFF, marks=pytest.mark.slow), 37])
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [pytest.param(0x7FFFFFFF, marks=pytest.mark.exhaustive), 37])
 def test_calls_at_random(tmp_path: Path, limit: int) -> None:
     """A piece of at most 37 elements: most calls take many launches."""
     path = tmp_path / "cut.cpp"
@@ -39,6 +40,7 @@ def laid_out(n: int, dtype: torch.dtype) -> Iterator[Tensor]:
     yield torch.stack([x, x], 1)[:, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("n", [0, 1, 3, 7, 8, 9, 255, 256, 1025, 100_003])
 def test_sizes_and_layouts(activations: Operators, dtype: torch.dtype, n: int) -> None:
@@ -46,6 +48,7 @@ def test_sizes_and_layouts(activations: Operators, dtype: torch.dtype, n: int) -
         torch.testing.assert_close(activations.gelu(x), torch.nn.functional.gelu(x.double()).to(dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["reverse", "random"])
 def test_any_order(activations: Operators, kind: str) -> None:
     x = torch.randn(5, 1031, dtype=torch.float64).t()
@@ -53,7 +56,7 @@ def test_any_order(activations: Operators, kind: str) -> None:
         torch.testing.assert_close(activations.mish(x), torch.nn.functional.mish(x))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # PyTorch's own, of forward mode
 @pytest.mark.parametrize("name", ["mish", "hard_swish", "gelu", "softplus"])
 def test_derivatives(activations: Operators, name: str) -> None:
@@ -63,6 +66,7 @@ def test_derivatives(activations: Operators, name: str) -> None:
     assert torch.autograd.gradgradcheck(function, x)
 
 
+@pytest.mark.slow
 def test_the_example_cell() -> None:
     file = EXAMPLES / "lltm" / "lltm_derived.cpp"
     emulated = opwright.load(file, backend="emulate")

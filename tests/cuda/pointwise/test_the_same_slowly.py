@@ -8,7 +8,10 @@ from tests.runtime import test_pointwise as calls
 from tests.runtime import test_pointwise_autograd as autograd
 from tests.runtime import test_pointwise_bodies as written
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")]  # PyTorch's own
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning"),
+]  # PyTorch's own
 
 test_random_calls = calls.test_random_calls
 test_more_elements_than_a_thread_takes = calls.test_more_elements_than_a_thread_takes

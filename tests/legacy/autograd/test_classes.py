@@ -116,6 +116,7 @@ def test_instances_and_what_they_hold_die_with_the_result(pair: Tensors) -> None
     assert [one() for one in alive] == [None] * 9
 
 
+@pytest.mark.slow
 def test_attributes_that_hold_the_result_are_collected(pair: Tensors) -> None:
     class Keeping(Product):
         def forward(self, x: Any, y: Any) -> Any:
@@ -134,6 +135,7 @@ def test_attributes_that_hold_the_result_are_collected(pair: Tensors) -> None:
     assert [one() for one in alive] == [None] * 3
 
 
+@pytest.mark.slow
 def test_many_calls_leave_no_objects(pair: Tensors) -> None:
     function = Masked()
 

@@ -55,6 +55,7 @@ def test_functorch_and_a_modern_function(pair: Tensors) -> None:
     torch.testing.assert_close(found, 2 * x)
 
 
+@pytest.mark.slow
 def test_compiled_code_leaves_the_call_to_python(pair: Tensors) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The .grad attribute")  # torch.compile's own, of what isn't a leaf

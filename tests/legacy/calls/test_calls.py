@@ -9,7 +9,7 @@ import cffi
 import pytest
 import torch
 
-from opwright.legacy.calls import wrap
+from opwright.legacy.calls import wrap_function
 from tests.legacy.extensions import Extension, FatalError
 from tests.legacy.tensors import DTYPES, elements, typed
 
@@ -47,6 +47,7 @@ def test_variadic_functions(probe: Extension) -> None:
     assert probe.made_or_error(0).tolist() == [4, 4]
 
 
+@pytest.mark.slow
 def test_python_sees_shapes_that_c_made(probe: Extension, th: Extension) -> None:
     t = torch.arange(6.0).reshape(2, 3)
     twin = t.view(-1)
@@ -141,6 +142,7 @@ def test_storages(probe: Extension) -> None:
         probe.mean(found)
 
 
+@pytest.mark.slow
 def test_what_c_keeps(probe: Extension) -> None:
     t = torch.ones(3)
     probe.keep(t)
@@ -224,4 +226,4 @@ def test_wrong_calls(probe: Extension) -> None:
     with pytest.raises(OverflowError):
         probe.made(1 << 70, 1.0)
     with pytest.raises(TypeError, match="is no function of an extension"):
-        wrap(lambda: None, probe.ffi)
+        wrap_function(lambda: None, probe.ffi)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from opwright.legacy.library import load_library
+from opwright.legacy.th_library import load_library
 from tests.legacy.extensions import Extension, FatalError
 
 pytestmark = pytest.mark.native
@@ -55,6 +55,7 @@ def test_nothing_is_left_behind(probe: Extension, th: Extension) -> None:
     assert load_library().alive() == before
 
 
+@pytest.mark.slow
 def test_memory_comes_back(probe: Extension) -> None:
     """Dozens of tensors of 8 and 16 MB, one after the other."""
     import resource

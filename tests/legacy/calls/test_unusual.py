@@ -60,6 +60,7 @@ def test_unusual_tensors(probe: Extension) -> None:
     del mode
 
 
+@pytest.mark.slow
 def test_inside_other_transforms(probe: Extension) -> None:
     """The library's own operations are hidden from modes; `compile` breaks the graph at a call."""
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -90,6 +91,7 @@ def test_inside_other_transforms(probe: Extension) -> None:
     assert torch.equal(compiled(torch.ones(3)), torch.full((3,), 4.0))
 
 
+@pytest.mark.slow
 def test_errors_of_c(probe: Extension) -> None:
     t = torch.ones(3)
     with pytest.raises(FatalError, match=r"^wrong \d at \S*:\d+$"):

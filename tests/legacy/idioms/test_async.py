@@ -15,7 +15,7 @@ import torch
 
 from opwright.legacy import idioms
 from opwright.legacy.idioms.async_keyword import compile_source, modern_source
-from opwright.legacy.idioms.script import needed
+from opwright.legacy.run.script import needs_async_name
 
 SOURCE = '''# encoding: utf-8
 """async=True stays in texts."""
@@ -59,11 +59,11 @@ def test_async_in_the_main_program(tmp_path: Path) -> None:
         "    print(move(async=neighbour.value), sys.argv[1:], __file__, __main__.move is move)\n"
         "    sys.exit(3)\n"
     )
-    assert needed(str(script))
-    assert not needed(str(neighbour))
+    assert needs_async_name(str(script))
+    assert not needs_async_name(str(neighbour))
     (tmp_path / "binary.py").write_bytes(b"\x00")
-    assert not needed(str(tmp_path / "binary.py"))
-    words = [sys.executable, "-m", "opwright.legacy.idioms.script", "train.py", "-a", "b"]
+    assert not needs_async_name(str(tmp_path / "binary.py"))
+    words = [sys.executable, "-m", "opwright.legacy.run.script", "train.py", "-a", "b"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (3, f"7 ['-a', 'b'] {script} True\n", "")
 

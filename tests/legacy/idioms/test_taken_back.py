@@ -51,6 +51,7 @@ def test_taken_back_all_is_as_before(undo: Undo) -> None:
         assert not variable(torch.ones(1), volatile=True).volatile
 
 
+@pytest.mark.slow
 def test_in_a_fresh_interpreter_nothing_is_left(tmp_path: Path) -> None:
     """Also of what was changed before anything of it was used."""
     script = tmp_path / "script.py"

@@ -164,8 +164,24 @@ def test_of_a_variable_a_variable() -> None:
     assert variable(torch.ones(()), volatile=True)[0].volatile
 
 
+def test_a_number_is_assigned_to_data() -> None:
+    """x[i] was a Variable with one element, and so its data a tensor of one."""
+    x = torch.zeros(3, requires_grad=True)
+    x[1].data[0] = 5
+    x.data[2][-1] = torch.tensor(7.0)
+    x.data[0][0] = torch.tensor([3.0])
+    x.data[0][0] += 1
+    assert x.tolist() == [4, 5, 7]
+    with pytest.raises(RuntimeError):
+        x.data[0][0] = torch.ones(2)
+
+
 @pytest.mark.parametrize("index", [1, -2, (0, 0), 0.0, "x"])
 def test_other_indices_are_wrong_as_ever(index: Any) -> None:
+    with pytest.raises((IndexError, TypeError)):
+        torch.ones(())[index] = 1.0
+    with pytest.raises(IndexError):
+        torch.ones(2)[2] = 1.0
     with pytest.raises((IndexError, TypeError)):
         torch.ones(())[index]
     with pytest.raises(IndexError):

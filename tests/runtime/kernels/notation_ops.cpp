@@ -195,6 +195,24 @@ void window(Tensor<const T, 1>, Strided<const int64_t, 2> at, Tensor<const int64
     for (int64_t j = 0; j < at.size(1); ++j) s() += at(i, j);
 }
 
+// Domains. The kernel divides by what they exclude.
+OPWRIGHT("grouped(x: T[C, N], groups: int in [1, C], gamma: float in [0, 0.5), first: int = 0, last: int in [first, inf) = 1000) -> (y: T[C, N]) where T in (f32, f64)")
+template <class T>
+void grouped(Tensor<const T, 2> x, int64_t groups, double gamma, int64_t first, int64_t last, Tensor<T, 2> y) {
+  const T factor = T(x.size(0) / groups), more = T(gamma) + T(last > first);
+  for (int64_t i = 0; i < x.numel(); ++i) y.data()[i] = x.data()[i] * factor + more;
+}
+OPWRIGHT("unit(x: T[N] in [0, 1], at: i64[N] in (-1, 3], k: int in (-inf, 0]) -> (y: T[N]) where T in (f16, f32, f64)")
+template <class T>
+void unit(Tensor<const T, 1> x, Tensor<const int64_t, 1> at, int64_t k, Tensor<T, 1> y) {
+  const double table[4] = {1, 2, 3, 4};
+  for (int64_t i = 0; i < x.numel(); ++i) y[i] = T(float(x[i]) * float(table[at[i]]) + float(k));
+}
+OPWRIGHT("spread(p: int in [1, 4], n: int in [p, 3*p]) -> (y: f32[n])")
+void spread(int64_t p, int64_t n, Tensor<float, 1> y) {
+  for (int64_t i = 0; i < n; ++i) y[i] = float(i / p);
+}
+
 // Sizes from arguments, and no tensor at all.
 OPWRIGHT("eye(n: int, m: int = 2) -> (y: T[n, m]) where T in (f32, f64, i64)")
 template <class T>

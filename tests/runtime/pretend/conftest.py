@@ -20,8 +20,8 @@ from torch.utils.backend_registration import rename_privateuse1_backend
 
 import opwright
 from opwright.codegen import KernelSource
-from opwright.codegen.instance import Instance
-from opwright.runtime.loading import load_sources
+from opwright.codegen.library import Instance
+from opwright.runtime.load.loading import load_sources
 from opwright.toolchain import Options, Unit, build
 
 KIND = "pretended"
@@ -116,13 +116,13 @@ def begin() -> Pretended:
     found = Pretended()
     torch._register_device_module(KIND, found.module())
     if os.environ["OPWRIGHT_RUNTIME"] == "python":
-        from opwright.runtime.python.accelerator import accelerator
+        from opwright.runtime.python.devices import accelerator
 
         accelerator.kind, accelerator.key = KIND, "PrivateUse1"
     else:
-        from opwright.runtime.registry import started
+        from opwright.runtime.register.kernels import started_runtime
 
-        runtime: Any = started()
+        runtime: Any = started_runtime()
         runtime._library.set_accelerator(20)  # c10::DeviceType::PrivateUse1
     return found
 

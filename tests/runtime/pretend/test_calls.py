@@ -138,7 +138,7 @@ def test_without_tensors(ops: opwright.Operators, pretended: Any) -> None:
         ops.made(3)
     assert str(caught.value) == (
         "made(): device is cpu, but this operator has kernels for pretended only\n"
-        '  likely fix:   device="pretended", or run its CUDA kernels on the CPU: load(..., backend="emulate")'
+        '  likely fix: device="pretended", or run its CUDA kernels on the CPU: load(..., backend="emulate")'
     )
 
 
@@ -153,13 +153,13 @@ def test_a_device_without_kernels(ops: opwright.Operators, there: Any) -> None:
         ops.only_cpu(there(x))
     assert str(caught.value) == (
         "only_cpu(): x is on pretended:0, but this operator has kernels for cpu only\n"
-        "  likely fix:   call it with .cpu()"
+        '  likely fix: call it with .to("cpu")'
     )
     with pytest.raises(ArgumentError) as caught:
         ops.failing(x)
     assert str(caught.value) == (
         "failing(): x is on cpu, but this operator has kernels for pretended only\n"
-        '  likely fix:   call it with .to("pretended"), or run its CUDA kernels on the CPU: '
+        '  likely fix: call it with .to("pretended"), or run its CUDA kernels on the CPU: '
         'load(..., backend="emulate")'
     )
 

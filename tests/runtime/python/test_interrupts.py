@@ -64,6 +64,7 @@ print("end" if signal.getsignal(signal.SIGINT) is before else "another handler")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("installed", [True, False])
 def test_an_interrupt_while_a_kernel_runs(installed: bool, write: Write, script: Script) -> None:
     source = write(KERNELS, "interrupted.cpp")
@@ -79,6 +80,7 @@ def test_an_interrupt_while_a_kernel_runs(installed: bool, write: Write, script:
         assert interrupted == ("Alarm" if installed and name == "decides" else "KeyboardInterrupt")
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_nothing_is_asked_for(write: Write, script: Script) -> None:
     kernel = """
 #include <signal.h>

@@ -1,7 +1,7 @@
-"""Sources written for an older PyTorch, as they are: what they need of it that is gone.
+"""Compatibility code for unmodified sources that were written for an older PyTorch.
 
-:func:`needed` reads sources and says which of our headers bring it back. Nothing is included that a source doesn't use,
-and nothing here needs PyTorch.
+:func:`needed` reads sources and returns the headers of ours that restore removed names. Only headers for names that a
+source uses are included. Nothing here needs PyTorch.
 """
 
 from __future__ import annotations

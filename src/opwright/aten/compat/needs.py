@@ -1,13 +1,14 @@
-"""What is compiled in front of a source so that it finds the PyTorch it was written for."""
+"""Selects the compatibility headers that are compiled in front of a source for an older PyTorch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from opwright.aten.compat import scan, standards
-from opwright.aten.compat.names import Header
-from opwright.signature.record import record
+from opwright.aten.compat import scan
+from opwright.aten.compat.api_changes import Header
+from opwright.aten.flags import raise_standards
+from opwright.record import record
 
 __all__ = ["Compat", "needed"]
 
@@ -18,12 +19,12 @@ _INCLUDE = _HERE / "include"
 
 @record
 class Compat:
-    """What sources need that today's PyTorch doesn't have. Empty where they need nothing.
+    """The compatibility headers for some sources; empty if they need none.
 
     Attributes:
-        headers: to be included before the source, in this order, with ``-include``; behind a precompiled header.
-        include_dirs: to be searched before PyTorch's own: headers that are gone.
-        report: for people, a line for each header and flag.
+        headers: headers to include before the source with ``-include``, in order, after a precompiled header.
+        include_dirs: include folders to search before PyTorch's, with replacements for removed headers.
+        report: lines for the user, one per header and flag.
     """
 
     headers: tuple[Path, ...] = ()
@@ -34,24 +35,24 @@ class Compat:
         return bool(self.headers or self.include_dirs)
 
     def flags(self, flags: Sequence[str]) -> list[str]:
-        """Words for the compiler with standards that PyTorch can't be read in raised: ``-std=c++11`` to c++20."""
-        return standards.raised(flags)
+        """Return the compiler flags with C++ standards too old for PyTorch raised: ``-std=c++11`` to c++20."""
+        return raise_standards(flags)
 
 
 def needed(sources: Sequence[Path], flags: Sequence[str] = ()) -> Compat:
-    """What C++ and CUDA sources need of an older PyTorch, with the headers of their project that they include.
+    """Return the compatibility headers for C++ and CUDA sources and the project headers that they include.
 
     Args:
-        sources: files that are compiled with the same headers in front. What can't be read is left out.
-        flags: the words for their compiler, of which ``-I`` and ``-std`` matter.
+        sources: files that are compiled with the same headers in front; unreadable files are skipped.
+        flags: their compiler flags, of which ``-I`` and ``-std`` matter.
     """
     uses: dict[str, list[scan.Use]] = {}
     gone: dict[str, str] = {}
     for source in sources:
         files = scan.read(source, flags)
-        for header, path, line in scan.gone(files, flags):
+        for header, path, line in scan.missing_headers(files, flags):
             gone.setdefault(header.name, _gone_line(header, path, line))
-        for use in scan.used(files):
+        for use in scan.used_names(files):
             for shim in use.name.shims:
                 uses.setdefault(shim, []).append(use)
     headers = tuple(_SHIMS / shim for shim in uses)
@@ -65,12 +66,12 @@ def _gone_line(header: Header, path: Path, line: int) -> str:
 
 def _shim_lines(uses: dict[str, list[scan.Use]]) -> list[str]:
     lines = []
-    for shim, found in uses.items():
-        seen = {use.name.name: f"{use.name.name} ({use.path}:{use.line})" for use in reversed(found)}
+    for shim, shim_uses in uses.items():
+        seen = {use.name.name: f"{use.name.name} ({use.path}:{use.line})" for use in reversed(shim_uses)}
         lines.append(f"{shim} for {', '.join(reversed(seen.values()))}")
     return lines
 
 
 def _flag_lines(flags: Sequence[str]) -> list[str]:
-    pairs = zip(flags, standards.raised(flags), strict=True)
+    pairs = zip(flags, raise_standards(flags), strict=True)
     return [f"{before}: {after}, as PyTorch itself is compiled" for before, after in pairs if before != after]

@@ -1,4 +1,4 @@
-"""Which names of the table a source and the headers of its project use."""
+"""Finds the uses of removed and changed names (`api_changes`) in a source and its project's headers."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from opwright.aten.compat.names import NAMES, Header, Name, removed_header
-from opwright.aten.compat.tokens import Stream, stream
-from opwright.signature.record import record
-from opwright.sources.lexer import without_dead_lines
+from opwright.aten.compat.api_changes import NAMES, Header, Name, removed_header
+from opwright.record import record
+from opwright.sources.cpp.directives import Include, without_dead_lines
+from opwright.sources.cpp.normalized import NormalizedText, normalized
 
-__all__ = ["File", "Use", "gone", "read", "used"]
+__all__ = ["File", "Use", "missing_headers", "read", "used_names"]
 
 _NOT_BEFORE_A_DEFINITION = {"return", "else", "do", "throw", "co_return", "goto", "case", "new", "delete"}
 
 
 @record
 class Use:
-    """A name, and where it is first used."""
+    """A name and the position of its first use."""
 
     name: Name
     path: Path
@@ -29,26 +29,17 @@ class Use:
 
 @record
 class File:
-    """A source or header, read."""
+    """A source or header with its tokens."""
 
     path: Path
-    stream: Stream
-
-    @property
-    def includes(self) -> list[tuple[str, bool, int]]:
-        """What it includes: the name, whether in quotes, and the line."""
-        tokens = self.stream.tokens
-        return [
-            (tokens[index].text[10:-1], tokens[index].text[9] == '"', self.stream.line(index))
-            for index in self.stream.includes
-        ]
+    stream: NormalizedText
 
 
 def read(path: Path, flags: Sequence[str] = ()) -> list[File]:
-    """A source and, each once, the headers of its project that it includes, directly or not.
+    """Read a source and, once each, the project headers that it includes directly or indirectly.
 
-    Those are the ones in quotes that lie beside the file, and those that a ``-I`` of `flags` finds where that folder
-    isn't PyTorch's. What can't be read is left out: the compiler will say so.
+    Project headers are quoted includes found next to the including file, and headers found in a ``-I`` folder of
+    `flags` that isn't PyTorch's. Unreadable files are skipped: the compiler will report them.
     """
     folders = _folders(flags)
     files: dict[str, File] = {}
@@ -58,13 +49,13 @@ def read(path: Path, flags: Sequence[str] = ()) -> list[File]:
         key = os.path.realpath(place)
         text = None if key in files else _text(place)
         if text is not None:
-            files[key] = File(place, stream(text))
+            files[key] = File(place, normalized(text))
             waiting.extend(_local(files[key], folders))
     return list(files.values())
 
 
-def used(files: Sequence[File]) -> list[Use]:
-    """The names that some files, a source and its headers, use and don't define themselves, in the table's order."""
+def used_names(files: Sequence[File]) -> list[Use]:
+    """Return the names that the files use and don't define themselves, in the table's order."""
     whole = "\n".join(file.stream.text for file in files)
     result = []
     for name in NAMES:
@@ -74,18 +65,18 @@ def used(files: Sequence[File]) -> list[Use]:
     return result
 
 
-def gone(files: Sequence[File], flags: Sequence[str] = ()) -> Iterator[tuple[Header, Path, int]]:
-    """The headers that are included, that PyTorch no longer has, and of which the project has no copy; and where."""
+def missing_headers(files: Sequence[File], flags: Sequence[str] = ()) -> Iterator[tuple[Header, Path, int]]:
+    """Yield each included header that neither PyTorch nor the project has, with the position of the include."""
     folders = _folders(flags)
     for file in files:
-        for name, quoted, line in file.includes:
-            header = removed_header(name)
-            if header and _resolved(file, name, folders, quoted=quoted) is None:
-                yield header, file.path, line
+        for index, include in file.stream.includes:
+            header = removed_header(include.name)
+            if header and _resolved(file, include, folders) is None:
+                yield header, file.path, file.stream.line(index)
 
 
 def _fits(name: Name, text: str) -> bool:
-    """Whether what has to stand beside a name does, in the text of a source and its headers."""
+    """Return whether the name's `beside` and `without` patterns allow a match in a source and its headers."""
     if name.beside and not _expression(name.beside).search(text):
         return False
     return not (name.without and _expression(name.without).search(text))
@@ -99,33 +90,34 @@ def _places(name: Name, files: Sequence[File]) -> Iterator[tuple[Path, int]]:
 
 def _text(path: Path) -> str | None:
     try:
-        return without_dead_lines(path.read_bytes()).decode("latin-1")
+        return without_dead_lines(path.read_bytes().decode("latin-1"))
     except OSError:
         return None
 
 
 def _folders(flags: Sequence[str]) -> list[Path]:
-    """Where ``-I`` words look, but for folders of PyTorch's own headers, which are large and need nothing."""
+    """Return the ``-I`` folders, except those with PyTorch's headers, which are large and need no compatibility."""
     words = iter(flags)
     named = [(flag[2:] or next(words, "")) for flag in words if flag.startswith("-I")]
     return [Path(folder) for folder in named if folder and not os.path.exists(os.path.join(folder, "ATen", "ATen.h"))]
 
 
 def _local(file: File, folders: Sequence[Path]) -> Iterator[Path]:
-    """The headers of the project that a file includes."""
-    for name, quoted, _ in file.includes:
-        place = _resolved(file, name, folders, quoted=quoted)
+    """Yield the project headers that a file includes."""
+    for _, include in file.stream.includes:
+        place = _resolved(file, include, folders)
         if place is not None:
             yield place
 
 
-def _resolved(file: File, name: str, folders: Sequence[Path], *, quoted: bool) -> Path | None:
-    beside = [file.path.parent] if quoted else []
-    return next((folder / name for folder in (*beside, *folders) if os.path.isfile(folder / name)), None)
+def _resolved(file: File, include: Include, folders: Sequence[Path]) -> Path | None:
+    beside = [file.path.parent] if include.quoted else []
+    paths = (folder / include.name for folder in (*beside, *folders))
+    return next((path for path in paths if os.path.isfile(path)), None)
 
 
-def _defines(text: Stream, word: str) -> bool:
-    """Whether a file has a macro, function or type of its own by a name."""
+def _defines(text: NormalizedText, word: str) -> bool:
+    """Return whether a file defines a macro, function or type of that name."""
     if not word:
         return False
     if _expression(rf"# define {word}\b|\b(?:struct|class) {word} (?::(?!:)|{{)|\busing {word} =").search(text.text):
@@ -133,13 +125,13 @@ def _defines(text: Stream, word: str) -> bool:
     return any(_is_function(text, first) for first, _ in text.find(_expression(rf"\b{word} \(")))
 
 
-def _is_function(text: Stream, index: int) -> bool:
-    """Whether the call at `index` is a function's head: something that may be a type before it, a body behind it."""
+def _is_function(text: NormalizedText, index: int) -> bool:
+    """Return whether the call at `index` is the head of a function definition: a type before it, a body after it."""
     before = text.tokens[index - 1] if index else None
     if before is None or before.text in _NOT_BEFORE_A_DEFINITION or not (before.kind == "word" or before.text in "*&>"):
         return False
     closing = text.closing(index + 1)
-    return closing >= 0 and text.words(closing + 1, closing + 2) == "{"
+    return closing >= 0 and text.joined(closing + 1, closing + 2) == "{"
 
 
 @functools.cache

@@ -42,7 +42,8 @@ struct Bound : py::cpp_function {
     if (d.doc) py::detail::process_attribute<const char *>::init(d.doc, record);
     for (size_t i = 0; i < d.argument_count; ++i) describe(d.arguments[i], record);
     if (d.argument_count && d.argument_count != d.count)
-      py::pybind11_fail("the number of py::arg annotations doesn't match that of the function's arguments: " + std::string(d.name));
+      py::pybind11_fail("the number of py::arg annotations doesn't match that of the function's arguments: " +
+                        std::string(d.name));
     static const std::type_info *const none[] = {nullptr};
     initialize_generic(std::move(made), d.text, none, d.count);
   }

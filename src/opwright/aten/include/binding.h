@@ -28,6 +28,7 @@ template <class T>
 struct Value;
 
 /* X(type, what holds an argument of that type) */
+// clang-format off
 #define OPWRIGHT_BINDING_PLAIN(X)                                                                        \
   X(at::Tensor) X(at::Scalar) X(at::ScalarType) X(at::Device) X(at::Generator) X(bool) X(short) X(int)   \
   X(long) X(long long) X(unsigned char) X(unsigned) X(unsigned long) X(float) X(double) X(std::string)
@@ -40,14 +41,15 @@ struct Value;
   X(std::optional<at::Device>) X(std::optional<at::Generator>) X(std::optional<bool>) X(std::optional<int>) \
   X(std::optional<long>) X(std::optional<float>) X(std::optional<double>) X(std::optional<std::string>)   \
   X(std::optional<std::vector<at::Tensor>>) X(std::optional<std::vector<long>>)
+// clang-format on
 
-#define OPWRIGHT_BINDING_DECLARE(...)                                                          \
-  template <>                                                                                  \
-  struct Value<__VA_ARGS__> {                                                                  \
-    using Held = __VA_ARGS__;                                                                  \
-    static bool load(PyObject *object, bool convert, std::optional<Held> &into);               \
-    static PyObject *cast(Held &&value); /* a new reference */                                 \
-    static const char *name();                                                                 \
+#define OPWRIGHT_BINDING_DECLARE(...)                                            \
+  template <>                                                                    \
+  struct Value<__VA_ARGS__> {                                                    \
+    using Held = __VA_ARGS__;                                                    \
+    static bool load(PyObject *object, bool convert, std::optional<Held> &into); \
+    static PyObject *cast(Held &&value); /* a new reference */                   \
+    static const char *name();                                                   \
   };
 OPWRIGHT_BINDING_TYPES(OPWRIGHT_BINDING_DECLARE)
 

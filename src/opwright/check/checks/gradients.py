@@ -1,4 +1,4 @@
-"""Gradients: against numerical ones, of first and second order, backwards and forwards."""
+"""Checks of gradients: first and second order against numerical ones, and estimated ones against the reference's."""
 
 from __future__ import annotations
 
@@ -8,94 +8,84 @@ from dataclasses import replace
 
 import torch
 
-from opwright.check import forward_mode
-from opwright.check.alone import survived
-from opwright.check.compare import ULP
+from opwright.check.calls.cases import Arguments, Case, copy_arguments, torch_dtype, types_text
+from opwright.check.calls.target_operator import run_backward
 from opwright.check.context import Context
-from opwright.check.inputs import Arguments, Case
-from opwright.check.jacobian import numerical
-from opwright.check.points import Point
-from opwright.check.registry import Skipped, register
-from opwright.check.report import Finding
-from opwright.check.same_gradients import alone, of_type
-from opwright.check.search import MOST, SIZES, Search, straight_through
-from opwright.check.tolerance import Story, story
+from opwright.check.gradients.gradcheck import (
+    MAX_NUMEL,
+    SIZES,
+    GradientSearch,
+    StepExplanation,
+    differentiable_types,
+    explain_step,
+    straight_through,
+)
+from opwright.check.gradients.point import Point
+from opwright.check.gradients.vjp import compare_single_gradients, compare_with_float64, reference_gradients
+from opwright.check.isolation.fork import run_in_fork
+from opwright.check.registry import register
+from opwright.check.report import Finding, Skipped, first_line
+from opwright.check.values.comparison import asks_reference
+from opwright.check.values.ulp import ULP, worst_difference
+from opwright.codegen.library import untested_results
 from opwright.signature import DType
+from opwright.sources import match
 
 _GRADCHECK_EPS = 1e-6
 _SLACK = 4
-"""How much less exact than results gradients may be: what they are computed from has been rounded."""
+"""Tolerance of gradients relative to results: gradients are computed from rounded values."""
 
 
 @register("gradcheck", group="gradients", share=2.0)
 def gradcheck(context: Context) -> Iterator[Finding]:
-    """The backward is the forward's derivative, in whatever layout gradients come in."""
-    search = Search(context, _types(context))
+    """Compare the backward with the forward's numerical derivative, for incoming gradients of every layout."""
+    search = GradientSearch(context, differentiable_types(context))
     finding = search.run()
     context.detail = _detail(search)
-    told = _story(search)
+    explanation = _explain_gradcheck(search)
     if finding:
-        about = f"\n{told.text}" if told and told.cause in ("formula", "undecided") else ""
+        about = f"\n{explanation.text}" if explanation and explanation.cause in ("formula", "undecided") else ""
         yield replace(finding, message=finding.message + about)
-    elif told:
-        context.detail += f"; {told.text}"
+    elif explanation:
+        context.detail += f"; {explanation.text}"
 
 
 @register("gradgradcheck", group="gradients")
 def gradgradcheck(context: Context) -> Iterator[Finding]:
-    """The backward's backward is its derivative."""
-    search = Search(context, _types(context), second=True)
-    _probe(search)
+    """Compare the double backward with the backward's numerical derivative."""
+    search = GradientSearch(context, differentiable_types(context), second=True)
+    _require_second_derivative(search)
     if finding := search.run():
         yield finding
     context.detail = _detail(search)
 
 
-@register("forward mode", group="gradients", share=0.5)
-def forward(context: Context) -> Iterator[Finding]:
-    """What forward mode gives is the derivative: never silently zero."""
-    search = Search(context, _types(context))
-    kept = frozenset(straight_through(context))
-    _probe_forward(search)
-
-    def judge(case: Case, arguments: Arguments) -> Finding | None:
-        point = search.point(case, arguments)
-        return forward_mode.compared(point, numerical(point), case.seed, kept) if point else None
-
-    found = context.find(judge, types=search.types, sizes=SIZES, max_numel=MOST)
-    if found:
-        yield replace(found, kind="wrong-forward-mode") if found.kind == "raises" else found
-    context.detail = f"{context.tried} calls: derivatives along directions against numerical ones"
-
-
 @register("gradient types", group="gradients", share=0.5)
 def gradient_types(context: Context) -> Iterator[Finding]:
-    """Every element type's gradient is what the widest one's is for the same numbers."""
-    widest = _types(context)
-    others = [types for types in context.type_choices() if types != widest and _all_real(types, widest)]
+    """Compare the gradients of every element type with those of the widest one for the same numbers."""
+    widest = differentiable_types(context)
+    others = [types for types in context.type_choices() if types != widest and _same_kinds_and_real(types, widest)]
     if not others:
         raise Skipped("there is one element type")
     for types in others:
-        dtypes = {name: getattr(torch, dtype.torch_name) for name, dtype in types.items()}
-        least = max((ULP.get(dtype, 64.0) for dtype in dtypes.values()), default=64.0)
+        least = max((ULP.get(torch_dtype(dtype), 64.0) for dtype in types.values()), default=64.0)
 
         def judge(case: Case, arguments: Arguments, allowed: float = least * _SLACK) -> Finding | None:
-            return of_type(context, case, arguments, allowed)
+            return compare_with_float64(context, case, arguments, allowed)
 
-        if found := context.find(judge, types=types, sizes=SIZES, max_numel=256, examples=20):
-            named = ", ".join(f"{variable} = {dtype}" for variable, dtype in types.items())
-            yield Finding("wrong-element-type", f"for {named}: {found.message}", found.reproducer)
+        if finding := context.find(judge, types=types, sizes=SIZES, max_numel=256, examples=20):
+            yield replace(finding, kind="wrong-element-type", message=f"for {types_text(types)}: {finding.message}")
     context.detail = f"{context.tried} calls of {len(others)} element types against the widest"
 
 
 @register("single gradients", group="gradients", share=0.5)
 def single_gradients(context: Context) -> Iterator[Finding]:
-    """A gradient that is asked for alone is what it is beside the others; none is written that isn't wanted."""
-    context.only_on_the_cpu("a copy of the process can't use another device")
-    types = _types(context)
-    if len(context.subject.differentiable) < 2:
+    """Request each gradient alone: it must be the same as with the others, and no other gradient must be written."""
+    context.require_cpu("a copy of the process can't use another device")
+    types = differentiable_types(context)
+    if len(context.operator.differentiable) < 2:
         raise Skipped("there is one gradient")
-    search = Search(context, types)
+    search = GradientSearch(context, types)
     survives: list[str] = []
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
@@ -103,38 +93,42 @@ def single_gradients(context: Context) -> Iterator[Finding]:
         if point is None:
             return None
         with contextlib.suppress(TimeoutError):
-            survives.append(survived(lambda: alone(point, case.seed)))
+            survives.append(run_in_fork(lambda: compare_single_gradients(point, case.seed)))
         text = survives[-1] if survives else ""
         if text.startswith("killed"):
             return Finding("writes-unwanted-gradient", f"where one gradient alone is wanted, the process is {text}\n"
                            "  likely fix: what isn't wanted isn't there: if (grad_x) ...")  # fmt: skip
         return Finding("depends-on-what-is-wanted", text) if text else None
 
-    if found := context.find(judge, types=types, sizes=SIZES, max_numel=MOST, examples=10):
-        yield found
-    context.detail = f"{len(survives)} calls, each gradient alone, in a process of their own"
+    if finding := context.find(judge, types=types, sizes=SIZES, max_numel=MAX_NUMEL, examples=10):
+        yield finding
+    context.detail = f"{len(survives)} calls, each gradient alone, in a process of their own{_untested(context)}"
 
 
-def _types(context: Context) -> dict[str, DType]:
-    if not context.subject.differentiable:
-        ours = "it has no backward: asking for a gradient is an error"
-        raise Skipped(ours if context.subject.ours else "no argument is floating")
-    return context.type_choices(floating=True)[0]
+def _untested(context: Context) -> str:
+    """Name the gradients that the kernel computes even where nobody wants them: that works, and takes its time."""
+    name = context.operator.backward.name if context.operator.backward else ""
+    written = [k for s in context.operator.sources for k in s.source.kernels if k.signature.name == name]
+    names = dict.fromkeys(a.parameter.name for k in written for a in untested_results(k, match(k)))
+    if not names:
+        return ""
+    tests = " and ".join(f"if ({name}) ..." for name in names)
+    return f"; it would be faster to leave out the gradients that aren't wanted: {tests}"
 
 
-def _all_real(types: Mapping[str, DType], widest: Mapping[str, DType]) -> bool:
+def _same_kinds_and_real(types: Mapping[str, DType], widest: Mapping[str, DType]) -> bool:
     return all(types[name].is_floating == widest[name].is_floating for name in widest) and not any(
         dtype.is_complex for dtype in types.values()
     )
 
 
-def _story(search: Search) -> Story | None:
-    """Why a gradient fits or doesn't at the step that was asked for, or where there is no float64; else None."""
+def _explain_gradcheck(search: GradientSearch) -> StepExplanation | None:
+    """Explain why a gradient fits or doesn't at the requested step, or if there is no float64."""
     context = search.context
     eps = context.options.get("eps")
     choices = [types for types in context.type_choices() if DType.F32 in types.values()]
     for case in context.examples(
-        20, types=choices[0] if choices else search.types, sizes=(3, 2), contiguous=True, max_numel=MOST
+        20, types=choices[0] if choices else search.types, sizes=(3, 2), contiguous=True, max_numel=MAX_NUMEL
     ):
         point = search.point(case, case.arguments())
         if point is None or (eps is None and search.exact):
@@ -143,54 +137,78 @@ def _story(search: Search) -> Story | None:
         if point.precision > torch.finfo(torch.float64).eps and choices:
             wide = search.point(case, case.arguments(torch.float64))
             points += [wide] if wide else []
-        return story(points, _GRADCHECK_EPS if eps is None else eps)
+        return explain_step(points, _GRADCHECK_EPS if eps is None else eps)
     return None
 
 
-def _probe(search: Search) -> None:
-    """Skipped where there is no second derivative, and asking for one is an error."""
-    subject = search.context.subject
-    declared = subject.ours and f"{subject.name}_backward_backward" in (subject.namespace or {})
-    for point in _points(search):
+def _require_second_derivative(search: GradientSearch) -> None:
+    """Skip the check if there is no second derivative, and requesting one is an error."""
+    operator = search.context.operator
+    declared = operator.ours and f"{operator.name}_backward_backward" in (operator.namespace or {})
+    for point in search.points():
         try:
-            _run_backward(point)
+            run_backward(point.function(point.leaves()))
         except (RuntimeError, NotImplementedError) as error:
             if declared:
                 return
-            raise Skipped(f"there is no second derivative, and asking for it is an error: {_first(error)}") from None
+            raise Skipped(
+                f"there is no second derivative, and asking for it is an error: {first_line(error)}"
+            ) from None
         return
     raise Skipped("there is no gradient to differentiate")
 
 
-def _run_backward(point: Point) -> None:
-    """As `Tensor.backward`: `torch.autograd.grad` doesn't run what leads to no input, and would raise."""
-    results = [result for result in point.function(point.leaves()) if result.requires_grad]
-    if results:
-        torch.autograd.backward(results, [torch.ones_like(result) for result in results])
-
-
-def _probe_forward(search: Search) -> None:
-    for point in _points(search):
-        try:
-            forward_mode.derivatives(point, forward_mode.drawn(point, 0))
-        except (RuntimeError, NotImplementedError) as error:
-            raise Skipped(f"there is none, and asking for it is an error: {_first(error)}") from None
-        return
-
-
-def _points(search: Search) -> Iterator[Point]:
-    for case in search.context.examples(20, types=search.types, sizes=(2, 3), contiguous=True, max_numel=MOST):
-        if point := search.point(case, case.arguments()):
-            yield point
-
-
-def _first(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
-
-
-def _detail(search: Search) -> str:
+def _detail(search: GradientSearch) -> str:
     order = "second" if search.second else "first"
     estimates = [] if search.second else straight_through(search.context)
     without = f"none, or aren't meant to be any: {', '.join(estimates)}" if estimates else "none (kinks)"
     kinks = f", {search.kinks} more had {without}" if search.kinks else ""
     return f"{search.context.tried} calls: {search.compared} derivatives of {order} order against numerical ones{kinks}"
+
+
+@register("estimated gradients", group="gradients", share=0.5, asks_reference=True)
+@asks_reference
+def estimated_gradients(context: Context) -> Iterator[Finding]:
+    """Compare gradients that aren't meant to be the derivative with the reference's gradients by autograd."""
+    names = [name for name in straight_through(context) if name in {t.name for t in context.operator.differentiable}]
+    if not names:
+        raise Skipped("every gradient is meant to be the derivative")
+    context.require_reference()
+    search, compared = GradientSearch(context, context.type_choices(floating=True)[0]), [0]
+
+    def judge(case: Case, arguments: Arguments) -> Finding | None:
+        before = copy_arguments(arguments)
+        if (point := search.point(case, arguments)) is None:
+            return None
+        generator = torch.Generator().manual_seed(case.seed)
+        expected = reference_gradients(context.operator, before, names, lambda _, result: _draw_like(result, generator))
+        compared[0] += any(bool(gradient.any()) for gradient in expected.values())
+        return _estimate_difference(point, expected, generator.manual_seed(case.seed)) if expected else None
+
+    finding = context.find(judge, types=search.types, sizes=SIZES, max_numel=MAX_NUMEL, values=("uniform", "wide"))
+    if compared[0]:
+        context.detail = f"{compared[0]} calls: {', '.join(names)} against the reference's gradient"
+        if finding:
+            yield finding
+        return
+    raise Skipped(
+        "the reference has no gradient, or it is zero: torch.round is no reference for a gradient that passes it; a "
+        "torch.autograd.Function with that gradient is"
+    )
+
+
+def _estimate_difference(point: Point, expected: dict[str, torch.Tensor], generator: torch.Generator) -> Finding | None:
+    leaves = point.leaves()
+    results = point.function(leaves)
+    gradients = [_draw_like(result, generator).to(result.dtype) for result in results]
+    actual = torch.autograd.grad(
+        results, [leaves[name] for name in expected], gradients, allow_unused=True, materialize_grads=True
+    )
+    for (name, estimate), got in zip(expected.items(), actual, strict=True):
+        if estimate.any() and (difference := worst_difference(got, estimate, _SLACK * ULP.get(got.dtype, 64.0))):
+            return Finding("wrong-estimate", f"grad_{name} differs from the gradient of the reference: {difference}")
+    return None
+
+
+def _draw_like(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return torch.rand(like.shape, generator=generator, dtype=torch.float64).to(like.device) * 2 - 1

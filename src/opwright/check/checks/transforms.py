@@ -1,76 +1,77 @@
-"""What PyTorch puts around an operator: torch.func, checkpoint, inference mode, autocast."""
+"""Checks of PyTorch's wrappers around an operator: torch.func, vmap, checkpoint, inference mode, autocast."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from opwright.check.compare import difference
-from opwright.check.eager import Eager
-from opwright.check.feature import feature
-from opwright.check.inputs import Arguments, positional
-from opwright.check.registry import Skipped
-from opwright.check.report import Finding
-from opwright.check.returned import as_tuple
+from opwright.check.calls.cases import Arguments, Case, positional, torch_dtype
+from opwright.check.calls.reproducer import reproducer
+from opwright.check.calls.target_operator import as_tuple
+from opwright.check.report import Finding, Skipped
+from opwright.check.values.eager import Eager, pytorch_feature
+from opwright.check.values.ulp import worst_difference
 
 _NARROW = 16 * torch.finfo(torch.bfloat16).eps
-"""How far, relatively, a result may be off when some of its inputs were rounded to bfloat16."""
+"""Relative tolerance of a result if some of its inputs were rounded to bfloat16."""
+_BATCH = 3
+Dims = tuple[int | None, ...]
 
 
-@feature("torch.func", share=0.5)
+@pytorch_feature("torch.func", share=0.5)
 def functional(eager: Eager) -> Iterator[Finding]:
-    """torch.func.vjp gives the gradients that autograd gives."""
-    subject, case = eager.subject, eager.case
-    if not eager.wanted or subject.mutates or eager.signature.generator:
+    """Compare the gradients of torch.func.vjp with autograd's."""
+    operator, case = eager.operator, eager.case
+    if not eager.wanted or operator.mutates or eager.signature.generator:
         raise Skipped("nothing in it is differentiable, it overwrites an argument, or it is random")
     arguments = case.arguments()
     present = [name for name in eager.wanted if arguments[name] is not None]
 
     def of(*values: torch.Tensor) -> Any:
         call = {**arguments, **dict(zip(present, values, strict=True))}
-        return tuple(r for r in subject.call(call, case.sample.binding.types) if r.is_floating_point())
+        return tuple(r for r in operator.call(call, case.types) if r.is_floating_point())
 
     results, pull = torch.func.vjp(of, *[arguments[name] for name in present])[:2]
     got = dict(zip(present, pull(tuple(torch.ones_like(r) for r in results)), strict=True))
     for name, plain in eager.gradients(case).items():
         expected = torch.zeros_like(arguments[name]) if plain is None else plain
-        if found := difference(got[name], expected):
-            yield eager.finding(case, "wrong-under-func", f"the gradient of {name}: {found}")
+        if difference := worst_difference(got[name], expected):
+            yield eager.finding(case, "wrong-under-func", f"the gradient of {name}: {difference}")
             return
     eager.context.detail = "one call"
 
 
-@feature("checkpoint", share=0.3)
+@pytorch_feature("checkpoint", share=0.3)
 def checkpointed(eager: Eager) -> Iterator[Finding]:
-    """torch.utils.checkpoint, which runs the forward again, gives the same gradients."""
+    """Compare the gradients under torch.utils.checkpoint, which runs the forward again."""
     from torch.utils.checkpoint import checkpoint
 
-    if not eager.wanted or eager.subject.mutates or eager.signature.generator:
+    if not eager.wanted or eager.operator.mutates or eager.signature.generator:
         raise Skipped("nothing in it is differentiable, it overwrites an argument, or it is random")
 
     def again(*args: Any) -> Any:
         return checkpoint(eager.function, *args, use_reentrant=False)
 
-    if found := eager.differs(eager.case, again, "torch.utils.checkpoint"):
-        yield found
+    if finding := eager.differs(eager.case, again, "torch.utils.checkpoint"):
+        yield finding
     eager.context.detail = "one call, values and gradients"
 
 
-@feature("inference mode", share=0.3)
+@pytorch_feature("inference mode", share=0.3)
 def inference(eager: Eager) -> Iterator[Finding]:
-    """Under inference_mode and no_grad the values are the same, and nothing requires a gradient."""
-    if eager.signature.generator:
-        raise Skipped("it is random")
+    """Compare values under inference_mode and no_grad; results must not require a gradient."""
+    eager.context.require_deterministic()
     for mode in (torch.inference_mode, torch.no_grad):
 
         def within(*args: Any, mode: Any = mode) -> Any:
             with mode():
                 return eager.function(*args)
 
-        if found := eager.differs(eager.case, within, f"torch.{mode.__name__}", gradients=False):
-            yield found
+        if finding := eager.differs(eager.case, within, f"torch.{mode.__name__}", gradients=False):
+            yield finding
             return
         arguments = eager.requiring(eager.case.arguments())
         if any(result.requires_grad for result in as_tuple(within(*positional(eager.signature, arguments)))):
@@ -80,48 +81,97 @@ def inference(eager: Eager) -> Iterator[Finding]:
     eager.context.detail = "one call each"
 
 
-@feature("autocast", share=0.3)
+@pytorch_feature("autocast", share=0.3)
 def autocast(eager: Eager) -> Iterator[Finding]:
-    """Under autocast the values are about what they are without, even where the first input is narrower than others."""
+    """Compare values under autocast with those without, even if the first input is narrower than others."""
     if not any(p.type.kind != "dtype" for p in eager.signature.tensors) or eager.signature.generator:
         raise Skipped("its element types are fixed, or it is random")
-    narrow = _narrowed(eager, eager.case.arguments()) if eager.subject.ours else {}
-    given: list[tuple[Arguments, str]] = [({}, "")]
-    given += [({name: value}, f", {name} being {value.dtype}") for name, value in narrow.items()]
-    for changed, told in given:
+    narrow = _narrowest_input(eager, eager.case.arguments()) if eager.operator.ours else {}
+    variants: list[tuple[Arguments, str]] = [({}, "")]
+    variants += [({name: value}, f", {name} being {value.dtype}") for name, value in narrow.items()]
+    for changed, note in variants:
         with torch.autocast(torch.device(eager.context.device).type, dtype=torch.bfloat16):
-            got = _called(eager, changed)
-        plain = _called(eager, {name: value.to(eager.case.arguments()[name].dtype) for name, value in changed.items()})
+            got = _call_with(eager, changed)
+        plain = _call_with(
+            eager, {name: value.to(eager.case.arguments()[name].dtype) for name, value in changed.items()}
+        )
         for output, one, other in zip(eager.signature.outputs, got, plain, strict=False):
-            if (off := _off(one, other)) > _NARROW:
-                text = f"{output.name} is {off:.3g} off, relatively, under bfloat16{told}"
+            if (error := _relative_error(one, other)) > _NARROW:
+                text = f"{output.name} is {error:.3g} off, relatively, under bfloat16{note}"
                 yield eager.finding(eager.case, "wrong-under-autocast", text)
                 return
-    eager.context.detail = f"{len(given)} calls under bfloat16"
+    eager.context.detail = f"{len(variants)} calls under bfloat16"
 
 
-def _called(eager: Eager, changed: Arguments) -> tuple[torch.Tensor, ...]:
+def _call_with(eager: Eager, changed: Arguments) -> tuple[torch.Tensor, ...]:
     return as_tuple(eager.function(*positional(eager.signature, {**eager.case.arguments(), **changed})))
 
 
-def _narrowed(eager: Eager, arguments: Arguments) -> Arguments:
-    """The first input whose type variable others share, in the narrowest floating type that it may have."""
+def _narrowest_input(eager: Eager, arguments: Arguments) -> Arguments:
+    """Return the first input that shares its type variable with others, in its narrowest floating type."""
     for name in eager.wanted:
         param = next(t for t in eager.signature.tensors if t.name == name)
         same = [t for t in eager.signature.tensors if t.type == param.type and arguments[t.name] is not None]
         if param.type.kind == "var" and len(same) > 1 and not param.mutated:
             types = [d for d in eager.signature.allowed(param.type.name) if d.is_floating and not d.is_complex]
             least = min(types, key=lambda dtype: dtype.itemsize)
-            return {name: arguments[name].to(getattr(torch, least.torch_name))}
+            return {name: arguments[name].to(torch_dtype(least))}
     return {}
 
 
-def _off(one: torch.Tensor, other: torch.Tensor) -> float:
-    """How far off the worst element is, relatively; what isn't floating is right or wrong."""
+def _relative_error(one: torch.Tensor, other: torch.Tensor) -> float:
+    """Return the largest relative error of an element; for results that aren't floating, 0 or infinity."""
     if one.shape != other.shape:
         return float("inf")
     if not one.is_floating_point() or not one.numel():
         return 0.0 if torch.equal(one, other.to(one.dtype)) else float("inf")
     a, b = one.double(), other.double()
-    off = (a - b).abs() / (b.abs() + b.abs().mean()).clamp_min(torch.finfo(torch.float64).tiny)
-    return float(torch.where(a == b, 0.0, off.nan_to_num(0.0)).max())
+    error = (a - b).abs() / (b.abs() + b.abs().mean()).clamp_min(torch.finfo(torch.float64).tiny)
+    return float(torch.where(a == b, 0.0, error.nan_to_num(0.0)).max())
+
+
+@pytorch_feature("vmap", share=0.5)
+def vmap(eager: Eager) -> Iterator[Finding]:
+    """Compare torch.vmap with a loop over the batch: all tensors batched, each alone, and along the last axis."""
+    operator, signature = eager.operator, eager.signature
+    if not signature.tensors or signature.data_axes or signature.generator or operator.mutates:
+        raise Skipped("it takes no tensor, is random, overwrites an argument, or decides a length")
+    batches = 0
+    for case in eager.cases(3):
+        for dims in _batch_dims(eager, case):
+            batches += 1
+            if finding := _judged(eager, case, dims):
+                yield finding
+                return
+    eager.context.detail = f"{batches} batches of {_BATCH}"
+
+
+def _batch_dims(eager: Eager, case: Case) -> Iterator[Dims]:
+    """Yield the batch axis of each argument, or None, as for torch.vmap's `in_dims`."""
+    call = case.arguments()
+    places = [i for i, p in enumerate(eager.signature.inputs) if isinstance(call.get(p.name), torch.Tensor)]
+    count = len(eager.signature.inputs)
+    yield tuple(0 if i in places else None for i in range(count))
+    if len(places) > 1:
+        yield from (tuple(0 if i == place else None for i in range(count)) for place in places)
+    yield tuple(-1 if i in places else None for i in range(count))
+
+
+def _judged(eager: Eager, case: Case, dims: Dims) -> Finding | None:
+    operator, signature = eager.operator, eager.signature
+    first, *others = (replace(case, seed=seed).arguments() for seed in range(_BATCH))
+    batched = {p.name: dim for p, dim in zip(signature.inputs, dims, strict=True) if dim is not None}
+    calls = [first, *({**first, **{name: other[name] for name in batched}} for other in others)]
+    batch = {**first, **{name: torch.stack([call[name] for call in calls], dim) for name, dim in batched.items()}}
+    got = torch.vmap(operator.function, in_dims=dims)(*positional(signature, batch))
+    expected_results = zip(*[operator.call(call, case.types) for call in calls], strict=True)
+    for output, one, expected in zip(signature.outputs, as_tuple(got), expected_results, strict=True):
+        if difference := worst_difference(one, torch.stack(expected)):
+            text = f"{output.name}, in_dims={dims}: {difference}"
+            return Finding("wrong-under-vmap", text, reproducer(operator, batch, _vmap_call(dims)))
+    return None
+
+
+def _vmap_call(dims: Dims) -> str:
+    """Return the reproducer's last statement; `{call}` wouldn't be batched."""
+    return f"print(torch.vmap({{function}}, in_dims={dims})({{arguments}}))"

@@ -1,4 +1,4 @@
-"""CUDA text, built for the CPU."""
+"""The back end that emulates CUDA kernels on the CPU."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opwright.cuda.emulation.checking import words
-from opwright.cuda.emulation.control import adopt
 from opwright.cuda.emulation.rewrite import Rewriter
-from opwright.cuda.emulation.runtime import runtime
+from opwright.cuda.emulation.runtime import apply_settings, build_runtime, check_flags
 from opwright.toolchain import Options, Unit, build, header_dir
-from opwright.toolchain.compiler import find_compiler
+from opwright.toolchain.compilers.compiler import find_compiler
 
 if TYPE_CHECKING:
     from opwright.codegen.backends import CudaText
 
 SHADOW = header_dir() / "opwright" / "emulation" / "shadow"
-"""CUDA's headers, as the emulator has them."""
+"""The emulator's replacements of CUDA's headers."""
 
 _BEFORE = "#include <cuda_runtime.h>\n"
-"""nvcc includes it by itself, too."""
+"""The code in front of each source: nvcc includes this header automatically, too."""
 DEFINED = ("__CUDACC__", "OPWRIGHT_EMULATION", "OPWRIGHT_EMULATION_REWRITTEN")
-"""Macros of every emulated text."""
+"""Macros that are defined for all emulated code."""
 
-# Real kernels read a float array as float4 or uint4, which nvcc allows. A large local array mustn't skip the page
-# below a thread's stack and lie in another thread's.
+# Real kernels read a float array as float4 or uint4, which nvcc allows. A large local array must not skip the guard
+# page below a thread's stack and overlap another thread's stack.
 _FLAGS = ("-fno-strict-aliasing", "-fstack-clash-protection")
 _CHECKED = ("-O2",)
-"""Most of the time goes into callbacks: -O3 would only take longer to compile."""
+"""Flags for checked kernels: most time is spent in callbacks, so -O3 would only take longer to compile."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Emulate:
     """The back end that runs kernels on the CPU: ``load("round.cu", backend=opwright.emulate())``.
 
     Attributes:
-        check: watch every access: races, bounds, shared memory that nobody wrote, divergent barriers. Slow.
+        check: check every access (slow): races, bounds, reads of unwritten shared memory, divergent barriers.
     """
 
     check: bool = False
@@ -47,28 +45,36 @@ class Emulate:
 
     @property
     def suffix(self) -> str:
-        """What is added to the namespace of its operators."""
+        """The suffix of its operators' namespace."""
         return "_emulated_checked" if self.check else "_emulated"
 
     def missing(self) -> str:
-        """Nothing: a C++ compiler is all that it needs, and building says so where there is none."""
+        """Return "": only a C++ compiler is needed, and the build reports a missing one."""
         return ""
 
     def build(self, text: CudaText, options: Options, *, rebuild: bool = False) -> Path:
-        """The library of `text`: from the cache, or built.
+        """Return the library of `text` from the cache, or build it; with `rebuild`, always build, under a new name.
 
         Raises:
-            CompileError: the text was refused, by the compiler or because it can't be emulated.
-            ToolchainError: no usable compiler.
+            CompileError: the compiler refused the code, or it can't be emulated.
+            ToolchainError: there is no usable compiler.
         """
-        watched = words(find_compiler("c++")) if self.check else ()
-        unit = Unit(text.name, _BEFORE + text.text, text.source, embeds=True, rewrite=Rewriter(), cflags=watched)
+        watched = check_flags(find_compiler("c++")) if self.check else ()
+        unit = Unit(
+            text.name,
+            _BEFORE + text.text,
+            text.source,
+            embeds=True,
+            cflags=watched,
+            rewrite=Rewriter(),
+            kernels=text.kernels,
+        )
         return build(unit, self.options(options), rebuild=rebuild).path
 
     def options(self, options: Options) -> Options:
-        """`options`, with what every emulated text is compiled with."""
-        library = runtime(check=self.check)
-        adopt(library)
+        """Return `options` with the flags, macros and the runtime of emulated code added."""
+        library = build_runtime(check=self.check)
+        apply_settings(library)
         checked = ("OPWRIGHT_EMULATION_CHECK",) if self.check else ()
         level = _CHECKED if self.check and not options.debug else ()
         return dataclasses.replace(
@@ -81,10 +87,10 @@ class Emulate:
 
 
 def emulate(check: bool = False) -> Emulate:
-    """The back end that runs CUDA kernels on CPU tensors, for `opwright.load`.
+    """Return the back end that runs CUDA kernels on CPU tensors, for `opwright.load`.
 
     Args:
-        check: watch every access of every thread, and end a launch at its first fault: a race, an access out of bounds,
-            shared memory that nobody wrote, a barrier or a shuffle that not all threads reach, an integer overflow.
+        check: check every access of every thread, and end a launch at its first error: a race, an access out of bounds,
+            a read of unwritten shared memory, a barrier or shuffle that not all threads reach, an integer overflow.
     """
     return Emulate(check=check)

@@ -1,7 +1,7 @@
-"""From preprocessed CUDA text to C++: launches become calls, shared variables find their memory.
+"""Rewriting preprocessed CUDA code to C++: launches, shared variables, threadIdx, keywords.
 
-Only the author's files and Opwright's own headers are rewritten; every line stays the line that it was, so that errors,
-gdb and gcov name the author's file.
+Only the author's files and Opwright's headers are fully rewritten. Line numbers are kept, so that errors, gdb and gcov
+refer to the author's file.
 """
 
 from __future__ import annotations
@@ -13,17 +13,15 @@ from hashlib import sha256
 from pathlib import Path
 
 from opwright.cuda.emulation import architecture
-from opwright.cuda.emulation.calls import refuse_calls
-from opwright.cuda.emulation.edits import Edit, apply
 from opwright.cuda.emulation.host_calls import Guards
-from opwright.cuda.emulation.launching import launch_edits
-from opwright.cuda.emulation.names import INDEX, index_edits, replaced_indices
-from opwright.cuda.emulation.regions import Region, regions
-from opwright.cuda.emulation.sharing import Sharing
-from opwright.cuda.emulation.spaces import Functions, without_marks
-from opwright.cuda.emulation.words import word_edits
+from opwright.cuda.emulation.identifiers import INDEX, index_edits, keyword_edits, replaced_indices
+from opwright.cuda.emulation.kernel_calls import launch_edits, refuse_direct_calls
+from opwright.cuda.emulation.regions import Functions, Region, regions, without_marks
+from opwright.cuda.emulation.shared_variables import SharedVariables
 from opwright.errors import CompileError
-from opwright.sources import chunk_reader, chunks, launches, lexer, shared_memory, tokens
+from opwright.sources import cpp
+from opwright.sources.cpp.edits import Edit, apply_edits
+from opwright.sources.cpp.tokens import MalformedError
 
 _INTERESTING = re.compile(
     r"<<<|\b(?:__shared__|__global__|__noinline__|__asm__|__asm|asm|cudaLaunchKernel|cudaLaunchCooperativeKernel)\b"
@@ -32,33 +30,33 @@ _GLOBAL = re.compile(r"\b__global__\b")
 
 
 class Rewriter:
-    """What a `opwright.toolchain.Unit` of CUDA text is rewritten with."""
+    """The `Rewrite` of a `opwright.toolchain.Unit` of emulated CUDA code."""
 
     @property
     def identity(self) -> str:
-        """The hash of the code that rewrites."""
+        """A hash of the rewriting code."""
         return _identity()
 
     def __call__(self, text: str, again: Callable[[Sequence[str]], str]) -> str:
-        """The C++ of `text`.
+        """Return `text` as C++.
 
         Args:
-            text: preprocessed as the host's.
-            again: preprocesses once more, with these words besides.
+            text: the code, preprocessed for the host.
+            again: preprocesses again with additional flags and returns that output.
 
         Raises:
-            CompileError: it holds something that can't be emulated; the message begins with file and line.
+            CompileError: some of the code can't be emulated; the message begins with file and line.
         """
-        if architecture.is_asked_for(text):
-            text = architecture.merged(text, again(architecture.WORDS))
-        every = list(regions(text))
-        known = {id(region): Functions(region) for region in every if region.kind == "user"}
+        if architecture.uses_architecture(text):
+            text = architecture.merge_texts(text, again(architecture.ARCHITECTURE_FLAGS))
+        parts = list(regions(text))
+        known = {id(region): Functions(region) for region in parts if region.kind == "user"}
         guards = Guards(list(known.values()))
-        sharing = Sharing()
-        return "".join(_rewritten(region, known.get(id(region)), guards, sharing) for region in every)
+        sharing = SharedVariables()
+        return "".join(_rewritten(region, known.get(id(region)), guards, sharing) for region in parts)
 
 
-def _rewritten(region: Region, functions: Functions | None, guards: Guards, sharing: Sharing) -> str:
+def _rewritten(region: Region, functions: Functions | None, guards: Guards, sharing: SharedVariables) -> str:
     if region.kind == "system":
         return _installed(region.text)
     before: list[Edit] = list(guards.edits(functions)) if functions else []
@@ -67,22 +65,22 @@ def _rewritten(region: Region, functions: Functions | None, guards: Guards, shar
         return region.text
     try:
         if region.kind == "user" and "__global__" in region.text:
-            refuse_calls(region)
-        edits = [*before, *word_edits(region), *sharing.edits(region), *launch_edits(region), *index_edits(region)]
-    except lexer.MalformedError as error:
+            refuse_direct_calls(region)
+        edits = [*before, *keyword_edits(region), *sharing.edits(region), *launch_edits(region), *index_edits(region)]
+    except MalformedError as error:
         raise CompileError(f"{region.place(error.offset)}: error: {error}") from None
-    return apply(region.text, edits)
+    return apply_edits(region.text, edits)
 
 
 def _installed(text: str) -> str:
-    """A package's header, which isn't compiled as CUDA's host code by itself: its device functions may be called."""
+    """Rewrite an installed package's header so that its device functions can be called as C++."""
     text = without_marks(_GLOBAL.sub("", text) if "__global__" in text else text)
     return replaced_indices(text) if INDEX.search(text) else text
 
 
 @functools.lru_cache
 def _identity() -> str:
-    """Opwright's version doesn't do while it is being worked on."""
-    ours = sorted(Path(__file__).parent.glob("*.py"))
-    theirs = [Path(module.__file__ or "") for module in (chunk_reader, chunks, launches, lexer, shared_memory, tokens)]
-    return sha256(b"".join(path.read_bytes() for path in (*ours, *theirs))).hexdigest()
+    """Hash the rewriting code, since Opwright's version doesn't change during development."""
+    sources = Path(cpp.__file__).parent.parent
+    files = [*Path(__file__).parent.glob("*.py"), *sources.glob("*.py"), *sources.glob("cpp/*.py")]
+    return sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()

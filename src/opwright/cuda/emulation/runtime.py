@@ -1,25 +1,126 @@
-"""The emulator's runtime: one shared library for all that is emulated, built once for each compiler."""
+"""The emulator's runtime: a shared library, built once for each compiler, which runs blocks in a chosen order.
+
+Checked kernels call it at every access, shift and sum (csrc/check*.cpp). The compiler generates these calls for the
+thread and undefined-behaviour sanitizers, but no sanitizer is linked: the runtime defines the called functions. They
+take CUDA's threads, blocks and barriers into account, work in any Python process, and don't end it after an error.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import ctypes
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from opwright.errors import ToolchainError
 from opwright.toolchain import Options, Unit, build, line_directive
+from opwright.toolchain.compilers.compiler import Compiler
+
+_ORDERS = ("forward", "reverse", "random")
+
+
+class _Settings(NamedTuple):
+    order: str = "forward"
+    seed: int = 0
+    workers: int = 0
+
+
+_settings = [_Settings()]
+_libraries: dict[Path, ctypes.CDLL] = {}
+
+
+@contextlib.contextmanager
+def order(kind: str, seed: int = 0) -> Iterator[None]:
+    """Run the blocks of launches inside the ``with`` block, and the threads of each block, in the given order.
+
+    A correct kernel has the same result in every order (except for the rounding of floating-point atomics).
+
+    Args:
+        kind: ``"forward"`` (the default without this), ``"reverse"`` or ``"random"``.
+        seed: the seed of the random order.
+
+    Raises:
+        ValueError: `kind` isn't one of the three.
+    """
+    if kind not in _ORDERS:
+        raise ValueError(f"order({kind!r}) names no order, expected one of {', '.join(map(repr, _ORDERS))}")
+    with _changed(_settings[-1]._replace(order=kind, seed=seed)):
+        yield
+
+
+@contextlib.contextmanager
+def workers(count: int) -> Iterator[None]:
+    """Distribute the blocks of launches inside the ``with`` block over `count` operating-system threads.
+
+    Args:
+        count: the number of threads; 0 means one for each processor (the default without this).
+
+    Raises:
+        ValueError: `count` is negative.
+    """
+    if count < 0:
+        raise ValueError(f"workers({count}) is negative, expected how many threads share a launch's blocks")
+    with _changed(_settings[-1]._replace(workers=count)):
+        yield
+
+
+@contextlib.contextmanager
+def _changed(settings: _Settings) -> Iterator[None]:
+    _settings.append(settings)
+    _apply()
+    try:
+        yield
+    finally:
+        del _settings[next(at for at, each in enumerate(_settings) if each is settings)]  # others may be equal
+        _apply()
+
+
+def apply_settings(path: Path) -> None:
+    """Load the runtime at `path` and apply the current and all later settings to it."""
+    if path not in _libraries:
+        library = ctypes.CDLL(str(path))
+        library.opwright_emulation_order.argtypes = [ctypes.c_int, ctypes.c_uint64]
+        library.opwright_emulation_workers.argtypes = [ctypes.c_int]
+        _libraries[path] = library
+        _apply()
+
+
+def _apply() -> None:
+    settings = _settings[-1]
+    for library in _libraries.values():
+        library.opwright_emulation_order(_ORDERS.index(settings.order), settings.seed)
+        library.opwright_emulation_workers(settings.workers)
+
+
+_WATCHED = "-fsanitize=thread,alignment,bounds,signed-integer-overflow,shift,integer-divide-by-zero"
+# The checker reads line numbers from uncompressed DWARF 4. Each line must stay with its own instructions.
+_LINES = ("-g1", "-gdwarf-4", "-gz=none")
+# Without -fno-ipa-icf, two kernels with the same code become one function, with the lines of the first.
+_GCC = ("-fno-ipa-icf", "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0")
+_CLANG = (
+    *("-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0"),
+    *("-mllvm", "-tsan-instrument-memintrinsics=1"),
+)
+
+
+def check_flags(compiler: Compiler) -> tuple[str, ...]:
+    """Return the compiler's flags for a checked unit."""
+    return (_WATCHED, *_LINES, *(_CLANG if compiler.kind == "clang" else _GCC))
+
 
 _OPTIONS = Options(extra_cflags=("-O2", "-fno-strict-aliasing", "-pthread"), extra_ldflags=("-pthread",))
 
 
-def runtime(*, check: bool = False, on_progress: Callable[[str], None] | None = None) -> Path:
-    """The library that emulated code is linked with; from the cache, or built.
+def build_runtime(*, check: bool = False, on_progress: Callable[[str], None] | None = None) -> Path:
+    """Return the runtime library, to which emulated code is linked, from the cache, or build it.
 
     Args:
-        check: the one that watches every access.
-        on_progress: called with a line of text when it has to be built.
+        check: whether to return the variant that checks every access.
+        on_progress: called with a line of text if the library has to be built.
 
     Raises:
-        ToolchainError: no usable compiler or no usable cache folder.
+        ToolchainError: there is no usable compiler or cache folder.
     """
     files = sorted((Path(__file__).parent / "csrc").glob("*.cpp"))
     units = [_unit(path) for path in files if check or not path.stem.startswith("check")]

@@ -2,9 +2,9 @@
 
 ::
 
-    author's text + generated text
-      ├─ g++ -E ─► host half (kernels' bodies become their launches) ─► g++ ─► object ─► which instances are launched
-      └─ g++ -E, NVRTC's macros ─► device half (kernels, and what they mention) ─► NVRTC ◄──┘
+    author's code + generated code
+      ├─ g++ -E ─► host half (launches in place of kernels' bodies) ─► g++ ─► object ─► list of launched instances
+      └─ g++ -E, NVRTC's macros ─► device half (kernels and their dependencies) ─► NVRTC ◄──┘
                                                       └─► cubin or PTX for each target, in the library as bytes
 """
 

@@ -1,4 +1,4 @@
-"""The back end for machines without a CUDA toolkit."""
+"""The NVRTC back end, for machines without a CUDA toolkit."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from opwright.codegen.backends import CudaText
+from opwright.cuda.nvrtc.build_steps import DeviceHalf, HostHalf
 from opwright.cuda.nvrtc.discovery import Nvrtc as Library
-from opwright.cuda.nvrtc.discovery import find_nvrtc, missing
-from opwright.cuda.nvrtc.halves import DeviceHalf, HostHalf
-from opwright.cuda.nvrtc.refusals import explained
-from opwright.cuda.nvrtc.shadows import Shadows, shadows
-from opwright.cuda.nvrtc.targets import targets
+from opwright.cuda.nvrtc.discovery import find_nvrtc, missing, targets
+from opwright.cuda.nvrtc.refusals import explain_error
+from opwright.cuda.nvrtc.shadow_headers import ShadowFolders, shadow_folders
 from opwright.errors import CompileError
 from opwright.toolchain import Built, Options, Unit, build, header_dir
 
@@ -27,13 +26,14 @@ _FIRST = "#include <opwright/nvrtc/runtime.h>\n"
 
 @dataclass(frozen=True)
 class Nvrtc:
-    """CUDA kernels by NVRTC, which PyTorch's CUDA wheels bring: no toolkit is needed.
+    """The back end that compiles CUDA with NVRTC, a part of PyTorch's CUDA wheels; no toolkit is needed.
 
-    The C++ compiler builds the host half, NVRTC the device half; kernels are launched through the driver, which is
-    looked for at the first launch. For which GPUs, ``TORCH_CUDA_ARCH_LIST`` says; else it is those of this machine.
+    The C++ compiler builds the host half, NVRTC the device half. Kernels are launched through the driver, which is
+    loaded at the first launch. The kernels are for the GPUs in ``TORCH_CUDA_ARCH_LIST``, by default for those of this
+    machine.
 
     Attributes:
-        options: further words for NVRTC, such as ``--use_fast_math``.
+        options: further options for NVRTC, such as ``--use_fast_math``.
     """
 
     options: tuple[str, ...] = ()
@@ -43,24 +43,24 @@ class Nvrtc:
     suffix: ClassVar[str] = ""
 
     def missing(self) -> str:
-        """Why it can't be used here, and what helps; nothing where it can."""
+        """Return why NVRTC can't be used here, with a likely fix; "" if it can."""
         return missing()
 
     def build(self, text: CudaText, options: Options, *, rebuild: bool = False) -> Path:
-        """The library of `text`: from the cache, or built; `rebuild`: built in any case, under a new name.
+        """Return the library of `text` from the cache, or build it; with `rebuild`, always build, under a new name.
 
         Raises:
-            CompileError: the C++ compiler or NVRTC refused the text; the user's line comes first.
-            UnsupportedError: the text can't be split into two halves; the error names nvcc as the way out.
+            CompileError: the C++ compiler or NVRTC refused the code; the message begins with the user's line.
+            UnsupportedError: the code can't be split into two halves; the error suggests nvcc.
             ToolchainError: there is no NVRTC, or no C++ compiler.
         """
         return self.built(text, options, rebuild=rebuild).path
 
     def built(self, text: CudaText, options: Options, *, rebuild: bool = False) -> Built:
-        """The same, with what the compilers said."""
+        """Build as `build` does; return the library with the compilers' messages."""
         nvrtc = find_nvrtc()
         half = HostHalf()
-        cuda = _cuda_words(nvrtc)
+        cuda = _cuda_header_flags(nvrtc)
         plain = Options(debug=options.debug, native=False, relocatable=True, identity=nvrtc.identity)
         calls = build(Unit("nvrtc-calls", _CALLS, cflags=cuda), plain).path
         unit = self._unit(text, options, nvrtc, half)
@@ -68,12 +68,12 @@ class Nvrtc:
         try:
             return build(unit, linked, rebuild=rebuild)
         except CompileError as error:
-            raise explained(error, frozenset(half.variables)) from None
+            raise explain_error(error, frozenset(half.variables)) from None
 
     def _unit(self, text: CudaText, options: Options, nvrtc: Library, half: HostHalf) -> Unit:
         beside = Path(os.path.abspath(text.source)).parent
         folders = [os.path.abspath(folder) for folder in options.include_dirs]
-        shadow = shadows(text.text, beside, folders, nvrtc.include_dirs)
+        shadow = shadow_folders(text.text, beside, folders, nvrtc.include_dirs)
         device = DeviceHalf(
             nvrtc,
             targets(nvrtc),
@@ -85,23 +85,24 @@ class Nvrtc:
             _FIRST + text.text,
             text.source,
             embeds=True,
-            cflags=(f"-I{shadow.host}", *_cuda_words(nvrtc)),
+            cflags=(f"-I{shadow.host}", *_cuda_header_flags(nvrtc)),
             rewrite=half,
             addition=device,
+            kernels=text.kernels,
         )
 
 
-def _cuda_words(nvrtc: Library) -> tuple[str, ...]:
-    """The words with which the host half finds CUDA's headers."""
+def _cuda_header_flags(nvrtc: Library) -> tuple[str, ...]:
+    """Return the flags for CUDA's headers in the host half."""
     ours = header_dir() / "opwright" / "nvrtc"
     system = [word for folder in nvrtc.include_dirs for word in ("-isystem", folder)]
     return ("-DOPWRIGHT_NVRTC_HOST", f"-I{ours / 'host'}", *system, "-idirafter", str(ours / "fallback"))
 
 
-def _preprocessing(options: Options, nvrtc: Library, shadow: Shadows, beside: Path) -> tuple[str, ...]:
-    """The words with which the device's text is preprocessed: NVRTC's macros, and no standard library."""
+def _preprocessing(options: Options, nvrtc: Library, shadow: ShadowFolders, beside: Path) -> tuple[str, ...]:
+    """Return the preprocessor's flags for the device half: NVRTC's macros, and no standard library."""
     ours = header_dir() / "opwright" / "nvrtc"
-    words = [word for word in options.extra_cflags if word.startswith(("-D", "-U"))]
+    defines = [word for word in options.extra_cflags if word.startswith(("-D", "-U"))]
     macros = [
         *("__CUDACC__", "__CUDACC_RTC__", "__NVCC__", f"__{platform.machine()}__", "__LP64__", "__linux__"),
         *(f"__CUDACC_VER_MAJOR__={nvrtc.major}", "__CUDACC_VER_MINOR__=0"),
@@ -110,7 +111,7 @@ def _preprocessing(options: Options, nvrtc: Library, shadow: Shadows, beside: Pa
     return (
         *(f"-std={options.std}", "-undef", "-nostdinc"),
         *(f"-D{macro}" for macro in (*macros, *options.define)),
-        *words,
+        *defines,
         f"-iquote{beside}",
         *(f"-I{os.path.abspath(folder)}" for folder in options.include_dirs),
         *(f"-I{folder}" for folder in (header_dir(), shadow.device, ours / "device")),

@@ -1,32 +1,39 @@
-"""Where NVRTC is, with its builtins, and the headers that device code includes."""
+"""Finding NVRTC, its builtins, the headers of device code, and the GPUs that it supports."""
 
 from __future__ import annotations
 
+import contextlib
 import glob
+import json
 import os
 import re
+import sys
+from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple
 
 from opwright.errors import ToolchainError
-from opwright.toolchain.nvcc import VARIABLES, cuda_home, pip_folders
+from opwright.toolchain.cache.folder import cache_root, write_atomically
+from opwright.toolchain.compilers.cuda_architectures import VARIABLE, architecture_flags
+from opwright.toolchain.compilers.nvcc import CUDA_HOME_VARIABLES, cuda_home, pip_folders
 
-__all__ = ["Nvrtc", "find_nvrtc", "missing"]
+__all__ = ["Nvrtc", "Target", "find_nvrtc", "missing", "supported_architectures", "targets"]
 
 _WHEELS = ("cu[0-9]*", "cuda_nvrtc", "cuda_runtime", "cuda_cccl", "cuda_nvcc")
-"""CUDA 13 has one folder for all its packages; before, each had its own."""
+"""NVIDIA's pip folders: CUDA 13 has one for all packages, earlier versions have one for each package."""
 _LIBRARY = re.compile(r"libnvrtc\.so\.(\d+)(?:\.(\d+))?$")
 _VERSION = re.compile(r"#define CUDA_VERSION (\d+)")
 _FIX = "pip install nvidia-cuda-nvrtc nvidia-cuda-runtime (PyTorch's CUDA wheels bring both), or set CUDA_HOME"
 
 
 class Nvrtc(NamedTuple):
-    """An NVRTC that can be used.
+    """A usable NVRTC.
 
     Attributes:
-        library: ``libnvrtc.so.13``.
-        builtins: the library that it needs beside it; "" where it finds that by itself.
+        library: the path of ``libnvrtc.so.13``.
+        builtins: the library of builtins to load before it; "" if there is none beside it.
         major: its CUDA version.
-        include_dirs: the folders of CUDA's headers; ``cub`` and ``cuda/std`` are in the second, where there is one.
+        include_dirs: the folders of CUDA's headers; ``cub`` and ``cuda/std`` are in the second, if there are several.
     """
 
     library: str
@@ -36,30 +43,30 @@ class Nvrtc(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """Changes whenever NVRTC or its headers do."""
+        """A string that changes whenever NVRTC or its headers change."""
         headers = (os.path.join(folder, "cuda_runtime_api.h") for folder in self.include_dirs)
         return repr([_stamp(path) for path in (self.library, *headers)])
 
 
 def _stamp(path: str) -> tuple[str, int, int]:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return path, 0, 0
-    return path, found.st_size, int(found.st_mtime)
+    return path, status.st_size, int(status.st_mtime)
 
 
 def find_nvrtc() -> Nvrtc:
-    """NVRTC: what ``CUDA_HOME`` has, if it is set; else what pip has installed; else a toolkit's in the usual places.
+    """Find NVRTC: in ``CUDA_HOME`` if set, else in pip's packages, else in a toolkit in the usual folders.
 
-    It is looked for anew each time, which takes about a millisecond: the environment, and what is installed, may have
-    changed.
+    The result isn't cached, because the environment and the installed packages may change. A search takes about a
+    millisecond.
 
     Raises:
-        ToolchainError: there is none, or no headers beside it.
+        ToolchainError: there is no NVRTC, or it has no headers.
     """
     homes = _homes()
-    library, major = next((found for home in homes for found in _libraries(home)), ("", 0))
+    library, major = next((candidate for home in homes for candidate in _libraries(home)), ("", 0))
     if not library:
         looked = f"no libnvrtc.so in {', '.join(homes)}" if homes else "no package of NVIDIA's, and no CUDA toolkit"
         raise ToolchainError(f"there is no NVRTC here: {looked}\n  likely fix: {_FIX}")
@@ -67,7 +74,7 @@ def find_nvrtc() -> Nvrtc:
 
 
 def missing() -> str:
-    """Why there is none, with what helps; nothing where there is one."""
+    """Return why NVRTC can't be used, with a likely fix; "" if it can."""
     try:
         find_nvrtc()
     except ToolchainError as error:
@@ -89,23 +96,23 @@ def _include_dirs(homes: list[str], library: str, major: int) -> tuple[str, ...]
 
 
 def _homes() -> list[str]:
-    named = [os.environ[name] for name in VARIABLES if os.environ.get(name)]
+    named = [os.environ[name] for name in CUDA_HOME_VARIABLES if os.environ.get(name)]
     toolkit = cuda_home()
     return list(dict.fromkeys([*named, *pip_folders(*_WHEELS), *([toolkit] if toolkit else [])]))
 
 
 def _libraries(home: str) -> list[tuple[str, int]]:
-    """The libraries in a folder, newest first, each with its CUDA version."""
-    found: dict[str, int] = {}
+    """Return the NVRTC libraries in a folder, newest first, each with its CUDA version."""
+    versions: dict[str, int] = {}
     for folder in ("lib", "lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"):
         for path in glob.glob(os.path.join(glob.escape(home), folder, "libnvrtc.so.*")):
             if match := _LIBRARY.search(path):
-                found.setdefault(path, int(match[1]))
-    return sorted(found.items(), key=lambda pair: (-pair[1], len(pair[0])))
+                versions.setdefault(path, int(match[1]))
+    return sorted(versions.items(), key=lambda pair: (-pair[1], len(pair[0])))
 
 
 def _builtins(library: str) -> str:
-    """NVRTC looks for its builtins on the loader's search path, where those of a package aren't: loaded before it."""
+    """Return the builtins to load before NVRTC, which searches for them only on the loader's path."""
     folder = glob.escape(os.path.dirname(library))
     return next(iter(sorted(glob.glob(os.path.join(folder, "libnvrtc-builtins.so.*.*")), key=len)), "")
 
@@ -114,8 +121,87 @@ def _headers(home: str, major: int) -> list[str]:
     folder = os.path.join(home, "include")
     try:
         with open(os.path.join(folder, "cuda.h"), encoding="utf-8", errors="replace") as file:
-            version = next(filter(None, map(_VERSION.match, file)), None)  # it is among the first of many lines
+            version = next(filter(None, map(_VERSION.match, file)), None)  # it is near the top of a long file
     except OSError:
         return []
     whole = os.path.isfile(os.path.join(folder, "cuda_runtime_api.h"))
     return [folder] if whole and version and int(version[1]) // 1000 == major else []
+
+
+_GENCODE = re.compile(r"-gencode=arch=compute_\w+,code=\[?([^\]]*)\]?")
+_SECONDS = 60
+
+
+class Target(NamedTuple):
+    """An image of the device half: ``sm_90`` for machine code, ``compute_120`` for PTX."""
+
+    architecture: str
+
+    @property
+    def is_ptx(self) -> bool:
+        """Whether it is PTX, which the GPU's driver compiles at load time."""
+        return self.architecture.startswith("compute_")
+
+    @property
+    def number(self) -> int:
+        """The architecture's number: 90 for ``sm_90`` and for ``sm_90a``."""
+        return int(re.sub(r"\D", "", self.architecture))
+
+    @property
+    def exact(self) -> bool:
+        """Whether it runs on this architecture only, such as ``sm_90a``."""
+        return self.architecture[-1] in "af"
+
+
+def targets(nvrtc: Nvrtc) -> tuple[Target, ...]:
+    """Return the targets: ``TORCH_CUDA_ARCH_LIST``, else this machine's GPUs, else the oldest supported one, with PTX.
+
+    Raises:
+        ToolchainError: this NVRTC doesn't support a requested architecture, or can't be run.
+    """
+    try:
+        flags = architecture_flags(supported_architectures(nvrtc))
+    except ToolchainError as error:
+        raise ToolchainError(str(error).replace("this nvcc", "this NVRTC")) from None
+    named = [name for flag in flags if (match := _GENCODE.fullmatch(flag)) for name in match[1].split(",")]
+    if not named:
+        raise ToolchainError(f"{VARIABLE} names no architecture\n  likely fix: unset it")
+    return tuple(Target(name) for name in dict.fromkeys(named))
+
+
+def supported_architectures(nvrtc: Nvrtc) -> tuple[str, ...]:
+    """Return the architectures that NVRTC supports, such as ``"75"``, oldest first; the result is cached.
+
+    Raises:
+        ToolchainError: NVRTC can't be run.
+    """
+    key = sha256(nvrtc.identity.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+    file = cache_root() / "compilers" / f"nvrtc-{key}.json"
+    try:
+        architectures = tuple(map(str, json.loads(file.read_bytes())))
+    except (OSError, ValueError, TypeError):
+        architectures = ()
+    if not architectures:
+        architectures = _query_architectures(nvrtc)
+        with contextlib.suppress(OSError):
+            file.parent.mkdir(mode=0o700, exist_ok=True)
+            write_atomically(file, json.dumps(architectures))
+    return architectures
+
+
+def _query_architectures(nvrtc: Nvrtc) -> tuple[str, ...]:
+    import subprocess
+
+    worker = Path(__file__).with_name("worker.py")
+    command = [sys.executable, "-I", "-S", str(worker), "--architectures", nvrtc.library, nvrtc.builtins]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolchainError(f"NVRTC at {nvrtc.library} can't be run: {error}") from error
+    numbers = tuple(sorted(done.stdout.split(), key=int)) if done.returncode == 0 else ()
+    if not numbers:
+        raise ToolchainError(
+            f"NVRTC at {nvrtc.library} can't be run: {(done.stdout + done.stderr).strip()[-500:] or 'no word'}\n"
+            "  likely fix: install it again (pip install --force-reinstall nvidia-cuda-nvrtc)"
+        )
+    return numbers

@@ -1,15 +1,15 @@
-"""What can't be split into a host half and a device half, said with the way out: nvcc."""
+"""Errors for code that can't be split into a host half and a device half; they suggest nvcc."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from opwright.cuda.nvrtc.text import place
 from opwright.errors import CompileError, UnsupportedError
-from opwright.sources.tokens import Tokens
+from opwright.sources.cpp.line_markers import place_of
+from opwright.sources.cpp.tokens import Tokens
 
-__all__ = ["WAY_OUT", "explained", "extended_lambda", "local_type"]
+__all__ = ["WAY_OUT", "explain_error", "local_type_error", "refuse_extended_lambdas"]
 
 WAY_OUT = 'build it with nvcc: backend="nvcc" (the CUDA toolkit, or pip install nvidia-cuda-nvcc)'
 
@@ -18,32 +18,32 @@ _UNDEFINED = re.compile(r"undefined (?:reference to [`']?|symbol: )(cu\w+)")
 _LIBRARY = re.compile(r"'(?:cub|thrust|cooperative_groups)(?:'|::)|not a member of '(?:cub|thrust|cooperative_groups)")
 
 
-def extended_lambda(text: str, tokens: Tokens, left_out: Sequence[tuple[int, int]]) -> None:
-    """Refuse a lambda of the host's that is marked as the device's.
+def refuse_extended_lambdas(text: str, tokens: Tokens, left_out: Sequence[tuple[int, int]]) -> None:
+    """Refuse lambdas in host code that are marked ``__device__``.
 
     Raises:
-        UnsupportedError: there is one, outside of what is `left_out` of the host half.
+        UnsupportedError: there is such a lambda outside the ranges `left_out` of the host half.
     """
     for index, token in enumerate(tokens.all):
         if token.text != "opwright_device" or token.kind != "word" or not _behind_captures(tokens, index - 3):
             continue
         if not any(start <= token.start < end for start, end in left_out):
             raise UnsupportedError(
-                f"{place(text, token.start)}: a lambda that is marked __device__ in host code can't be split into a "
+                f"{place_of(text, token.start)}: a lambda that is marked __device__ in host code can't be split into a "
                 "host half and a device half, as NVRTC needs it\n"
                 f"  likely fix: write a struct with a __device__ operator() outside of the function; or {WAY_OUT}"
             )
 
 
 def _behind_captures(tokens: Tokens, index: int) -> bool:
-    """Whether the ``__attribute__`` at `index` follows a lambda's ``[...]``, perhaps after another one."""
+    """Return whether the ``__attribute__`` at `index` follows a lambda's ``[...]``, directly or after another one."""
     if tokens.is_sign(index - 1, ")"):
         index = tokens.partner.get(index - 1, 1) - 1
     return tokens.is_word(index, "__attribute__") and tokens.is_sign(index - 1, "]")
 
 
-def local_type(kernel: str) -> UnsupportedError:
-    """The error for a kernel, as C++ writes it, one of whose template arguments has no name outside of a function."""
+def local_type_error(kernel: str) -> UnsupportedError:
+    """Return the error for a kernel with a template argument that is local to a function."""
     kind = "a lambda" if "{lambda" in kernel else "a type that is local to a function"
     return UnsupportedError(
         f"the kernel {kernel} has {kind} among its template arguments: the device half, which NVRTC compiles, can't "
@@ -52,8 +52,8 @@ def local_type(kernel: str) -> UnsupportedError:
     )
 
 
-def explained(error: CompileError, variables: frozenset[str]) -> CompileError:
-    """The C++ compiler's error in the host half, with what NVRTC has to do with it, if it has."""
+def explain_error(error: CompileError, variables: frozenset[str]) -> CompileError:
+    """Add an explanation to a C++ compiler error in the host half if the split for NVRTC caused it."""
     text = str(error)
     names = {name for match in _UNDECLARED.finditer(text) for name in match.groups() if name}
     if read := sorted(names & variables):

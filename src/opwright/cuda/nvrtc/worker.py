@@ -1,7 +1,7 @@
-"""Runs NVRTC, in a process of its own: it can be stopped, and whatever becomes of it, the caller lives on.
+"""Runs NVRTC in a separate process, which can be killed, and whose crash doesn't affect the caller.
 
-``python worker.py JOB``: the job is a JSON file; `run` says what is in it. ``python worker.py --architectures LIBRARY
-BUILTINS`` writes what NVRTC compiles for. Imports nothing of Opwright's.
+``python worker.py JOB`` runs the job in a JSON file (see `run`). ``python worker.py --architectures LIBRARY BUILTINS``
+prints the supported architectures. This file imports nothing from Opwright.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ PTX, CUBIN = "ptx", "cubin"
 
 
 def run(job: dict[str, Any]) -> int:
-    """Compile; 0, or 1 after NVRTC has refused the text, which it says on standard output.
+    """Compile a source; return 0, or 1 if NVRTC refused it, after printing NVRTC's messages on standard output.
 
     Args:
-        job: ``library`` and ``builtins`` (paths), ``source`` (a path), ``name`` (of the source, for messages),
-            ``options``, ``expressions`` (kernels), ``kind`` (``ptx`` or ``cubin``), ``output`` (a path for the image)
-            and ``names`` (a path for the JSON object from expressions to the kernels' names in it).
+        job: ``library`` and ``builtins`` (paths), ``source`` (a path), ``name`` (the source's name in messages),
+            ``options``, ``expressions`` (the kernels' name expressions), ``kind`` (``ptx`` or ``cubin``), ``output``
+            (the image's path) and ``names`` (the path for a JSON object from expressions to lowered names).
     """
     nvrtc = _loaded(job["library"], job["builtins"])
     with open(job["source"], "rb") as file:
@@ -46,7 +46,7 @@ def run(job: dict[str, Any]) -> int:
 
 
 def architectures(library: str, builtins: str) -> int:
-    """Write the numbers of the architectures that NVRTC compiles for."""
+    """Print the numbers of the architectures that NVRTC supports."""
     nvrtc = _loaded(library, builtins)
     count = ctypes.c_int()
     _checked(nvrtc, nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count)))
@@ -57,7 +57,7 @@ def architectures(library: str, builtins: str) -> int:
 
 
 def _loaded(library: str, builtins: str) -> Any:
-    """NVRTC, with its builtins before it: it would look for those on the loader's path alone."""
+    """Load NVRTC's builtins, which NVRTC would search for only on the loader's path, and then NVRTC."""
     if builtins:
         ctypes.CDLL(builtins, mode=ctypes.RTLD_GLOBAL)
     return ctypes.CDLL(library)

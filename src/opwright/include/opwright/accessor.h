@@ -40,10 +40,8 @@ class TensorAccessor {
   OPWRIGHT_HOST_DEVICE index_t stride(int d) const { return strides_[d]; }
   OPWRIGHT_HOST_DEVICE PtrType data() const { return data_; }
   OPWRIGHT_HOST_DEVICE decltype(auto) operator[](index_t i) const {
-    if constexpr (N == 1)
-      return (data_[strides_[0] * i]);
-    else
-      return TensorAccessor<T, N - 1, PtrTraits, index_t>(data_ + strides_[0] * i, sizes_ + 1, strides_ + 1);
+    if constexpr (N == 1) return (data_[strides_[0] * i]);
+    else return TensorAccessor<T, N - 1, PtrTraits, index_t>(data_ + strides_[0] * i, sizes_ + 1, strides_ + 1);
   }
 
  private:

@@ -11,16 +11,30 @@
 
 namespace opwright {
 
-#define OPWRIGHT_OF_ONE(name)                                                                       \
-  template <class T, class... None, class R = detail::real<T, None...>, class B = detail::base<R>>  \
+namespace detail {
+template <class T, class B> struct largest {
+  OPWRIGHT_HOST_DEVICE static B value() {
+    return sizeof(B) == 4 ? B(3.40282346638528859812e+38) : B(1.79769313486231570815e+308);
+  }
+};
+template <class B> struct largest<half, B> {
+  OPWRIGHT_HOST_DEVICE static B value() { return B(65504); }
+};
+template <class B> struct largest<bfloat16, B> {
+  OPWRIGHT_HOST_DEVICE static B value() { return B(3.38953138925153547591e+38); }
+};
+}  // namespace detail
+
+#define OPWRIGHT_OF_ONE(name)                                                                      \
+  template <class T, class... None, class R = detail::real<T, None...>, class B = detail::base<R>> \
   OPWRIGHT_INLINE R name(T number, None...)
 /* With parameters, which may be dual numbers themselves. */
-#define OPWRIGHT_OF_TWO(name, parameter)                                                                           \
+#define OPWRIGHT_OF_TWO(name, parameter)                                                                              \
   template <class T, class A, class... None, class R = detail::real_of_two<T, A, None...>, class B = detail::base<R>> \
   OPWRIGHT_INLINE R name(T number, A parameter, None...)
-#define OPWRIGHT_OF_THREE(name, first, second)                                                                  \
-  template <class T, class L, class H, class... None, class R = detail::real_of_three<T, L, H, None...>,          \
-            class B = detail::base<R>>                                                                            \
+#define OPWRIGHT_OF_THREE(name, first, second)                                                           \
+  template <class T, class L, class H, class... None, class R = detail::real_of_three<T, L, H, None...>, \
+            class B = detail::base<R>>                                                                   \
   OPWRIGHT_INLINE R name(T number, L first, H second, None...)
 
 OPWRIGHT_OF_ONE(square) {
@@ -46,9 +60,7 @@ OPWRIGHT_OF_THREE(hardtanh, low, high) {
 }
 OPWRIGHT_OF_ONE(hardtanh) { return hardtanh(R(number), B(-1), B(1)); }
 OPWRIGHT_OF_ONE(relu6) { return hardtanh(R(number), B(0), B(6)); }
-OPWRIGHT_OF_ONE(hardsigmoid) {
-  return (hardtanh(R(number), B(-3), B(3)) + B(3)) / B(6);
-}
+OPWRIGHT_OF_ONE(hardsigmoid) { return (hardtanh(R(number), B(-3), B(3)) + B(3)) / B(6); }
 OPWRIGHT_OF_ONE(hardswish) {
   const R x = number, inside = x * (x + B(3)) / B(6);
   return where(x <= -3, x * B(0), where(x >= 3, x, inside));
@@ -131,10 +143,10 @@ OPWRIGHT_OF_THREE(lerp, end, weight) {
   const R from_start = a + w * difference, from_end = b - difference * (B(1) - w);
   return where(abs(w) < 0.5, from_start, from_end);
 }
-/* NaN becomes 0, the infinities the largest numbers. */
+/* NaN becomes 0, the infinities the largest finite numbers of the argument's type. */
 OPWRIGHT_OF_ONE(nan_to_num) {
   const R x = number;
-  const B largest = sizeof(B) == 4 ? B(3.40282346638528859812e+38) : B(1.79769313486231570815e+308);
+  const B largest = detail::largest<T, B>::value();
   return where(isnan(x), R(0), where(isinf(x), where(x > 0, R(largest), R(-largest)), x));
 }
 

@@ -3,7 +3,6 @@
 #define OPWRIGHT_BY_NAME_H
 
 #include "library.h"
-#include "workspace.h"
 
 namespace opwright {
 namespace detail {
@@ -12,13 +11,8 @@ namespace detail {
  * without elements, and take NULL for something else. */
 class Pointer {
  public:
-  explicit Pointer(const TensorArgument &argument) : data_(argument.t.data), scratch_(0) {
+  explicit Pointer(const TensorArgument &argument) : data_(argument.t.data) {
     if (!data_ && argument.t.present) data_ = &none;
-  }
-  /* A result that the function always writes: memory for `bytes`, where nobody wants it. */
-  Pointer(const TensorArgument &argument, int64_t bytes)
-      : data_(argument.t.data), scratch_(argument.t.present ? 0 : bytes) {
-    if (!data_) data_ = scratch_.size() > 0 ? static_cast<void *>(scratch_.data()) : &none;
   }
   template <class T>
   operator T *() const {
@@ -28,7 +22,6 @@ class Pointer {
  private:
   inline static int64_t none = 0;
   void *data_;
-  Workspace<unsigned char> scratch_;
 };
 
 /* Rounds down, as `//` in a signature does. */

@@ -21,9 +21,7 @@ namespace caffe {
 
 template <class I>
 struct Steps {
-  struct End {
-    int64_t n;
-  };
+  struct End { int64_t n; };
   struct At {
     int64_t i, step;
     OPWRIGHT_DEVICE I operator*() const { return I(i); }

@@ -58,9 +58,7 @@ class Message {
 };
 
 /* Thrown inside a kernel library, and caught there: nothing crosses the ABI. */
-struct Failure {
-  Message message;
-};
+struct Failure { Message message; };
 
 namespace detail {
 
@@ -93,7 +91,8 @@ template <class... Parts>
 
 /* For OPWRIGHT_CHECK: the message, the condition, the place. */
 template <class... Parts>
-[[noreturn]] __attribute__((noinline, cold)) void fail(const char *condition, const char *file, int line, Parts... parts) {
+[[noreturn]] __attribute__((noinline, cold)) void fail(const char *condition, const char *file, int line,
+                                                       Parts... parts) {
   Failure failure;
   write(failure.message, parts...);
   failure.message << (sizeof...(parts) ? " [" : "[") << condition << " is false, " << file << ":" << line << "]";
@@ -103,9 +102,9 @@ template <class... Parts>
 }  // namespace detail
 }  // namespace opwright
 
-#define OPWRIGHT_CHECK(condition, ...)                                                                        \
-  do {                                                                                                        \
-    if (__builtin_expect(!(condition), 0))                                                                    \
-      ::opwright::detail::fail(#condition, __FILE__, __LINE__ __VA_OPT__(, ) __VA_ARGS__);                    \
+#define OPWRIGHT_CHECK(condition, ...)                                                     \
+  do {                                                                                     \
+    if (__builtin_expect(!(condition), 0))                                                 \
+      ::opwright::detail::fail(#condition, __FILE__, __LINE__ __VA_OPT__(, ) __VA_ARGS__); \
   } while (0)
 #endif

@@ -52,12 +52,12 @@ struct Entered {
 
 inline bool in_cuda_operator() { return entered; }
 
-[[noreturn]] __attribute__((noinline, cold)) inline void cuda_failed(cudaError_t error, const char *what, const char *file,
-                                                                     int line) {
+[[noreturn]] __attribute__((noinline, cold)) inline void cuda_failed(cudaError_t error, const char *what,
+                                                                     const char *file, int line) {
   (void)cudaGetLastError(); /* it is said here, and not of the next call, which had no part in it */
   const bool without = error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver;
-  refuse(what, without ? " needs a GPU, and CUDA finds none that it can use: " : " failed: ", cudaGetErrorString(error), " (",
-         cudaGetErrorName(error), ") [", file, ":", line, "]");
+  refuse(what, without ? " needs a GPU, and CUDA finds none that it can use: " : " failed: ", cudaGetErrorString(error),
+         " (", cudaGetErrorName(error), ") [", file, ":", line, "]");
 }
 
 inline bool synchronous() {
@@ -86,11 +86,11 @@ inline void check_launch(const char *file = __builtin_FILE(), int line = __built
 
 }  // namespace opwright
 
-#define OPWRIGHT_CUDA_CHECK(expression)                                                              \
-  do {                                                                                               \
-    const cudaError_t opwright_error = (expression);                                                 \
-    if (opwright_error != cudaSuccess)                                                               \
-      ::opwright::detail::cuda_failed(opwright_error, #expression, __FILE__, __LINE__);              \
+#define OPWRIGHT_CUDA_CHECK(expression)                                                 \
+  do {                                                                                  \
+    const cudaError_t opwright_error = (expression);                                    \
+    if (opwright_error != cudaSuccess)                                                  \
+      ::opwright::detail::cuda_failed(opwright_error, #expression, __FILE__, __LINE__); \
   } while (0)
 #endif
 #endif

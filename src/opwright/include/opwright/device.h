@@ -11,7 +11,8 @@
 #define OPWRIGHT_CUDA_COMPILER
 #define OPWRIGHT_HOST_DEVICE __host__ __device__
 #define OPWRIGHT_DEVICE __device__
-#elif defined(OPWRIGHT_EMULATION) /* __CUDA_ARCH__ in their bodies is to be seen; the marks are gone when it's compiled */
+#elif defined( \
+    OPWRIGHT_EMULATION) /* __CUDA_ARCH__ in their bodies is to be seen; the marks are gone when it's compiled */
 #define OPWRIGHT_HOST_DEVICE __host__ __device__
 #define OPWRIGHT_DEVICE
 #else

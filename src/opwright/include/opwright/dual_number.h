@@ -17,16 +17,42 @@
 
 /* For each partial i of N. Written out for as many as there usually are: a loop, be it over a single one, gcc may leave in
  * place, and a loop around loops isn't vectorised. */
-#define OPWRIGHT_EACH(...)                                \
-  if constexpr (N > 0) { constexpr int i = 0; __VA_ARGS__ } \
-  if constexpr (N > 1) { constexpr int i = 1; __VA_ARGS__ } \
-  if constexpr (N > 2) { constexpr int i = 2; __VA_ARGS__ } \
-  if constexpr (N > 3) { constexpr int i = 3; __VA_ARGS__ } \
-  if constexpr (N > 4) { constexpr int i = 4; __VA_ARGS__ } \
-  if constexpr (N > 5) { constexpr int i = 5; __VA_ARGS__ } \
-  if constexpr (N > 6) { constexpr int i = 6; __VA_ARGS__ } \
-  if constexpr (N > 7) { constexpr int i = 7; __VA_ARGS__ } \
-  for (int i = 8; i < N; ++i) { __VA_ARGS__ }
+#define OPWRIGHT_EACH(...)      \
+  if constexpr (N > 0) {        \
+    constexpr int i = 0;        \
+    __VA_ARGS__                 \
+  }                             \
+  if constexpr (N > 1) {        \
+    constexpr int i = 1;        \
+    __VA_ARGS__                 \
+  }                             \
+  if constexpr (N > 2) {        \
+    constexpr int i = 2;        \
+    __VA_ARGS__                 \
+  }                             \
+  if constexpr (N > 3) {        \
+    constexpr int i = 3;        \
+    __VA_ARGS__                 \
+  }                             \
+  if constexpr (N > 4) {        \
+    constexpr int i = 4;        \
+    __VA_ARGS__                 \
+  }                             \
+  if constexpr (N > 5) {        \
+    constexpr int i = 5;        \
+    __VA_ARGS__                 \
+  }                             \
+  if constexpr (N > 6) {        \
+    constexpr int i = 6;        \
+    __VA_ARGS__                 \
+  }                             \
+  if constexpr (N > 7) {        \
+    constexpr int i = 7;        \
+    __VA_ARGS__                 \
+  }                             \
+  for (int i = 8; i < N; ++i) { \
+    __VA_ARGS__                 \
+  }
 
 namespace opwright {
 namespace detail {

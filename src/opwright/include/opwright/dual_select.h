@@ -19,18 +19,18 @@ OPWRIGHT_INLINE S split(bool without_a, bool without_b, bool equal, const S &a, 
 
 /* Two dual numbers have an overload of their own, which is a better match than std::min where a source uses namespace
  * std. */
-#define OPWRIGHT_EXTREMUM(name, op, opposite)                                                                     \
-  template <class S, int N>                                                                                       \
-  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &a, const Dual<S, N> &b) {                                     \
-    Dual<S, N> result = a;                                                                                        \
-    result.value = name(a.value, b.value);                                                                        \
-    const bool first = a.value op b.value, second = a.value opposite b.value, equal = a.value == b.value;         \
-    OPWRIGHT_EACH(result.partial[i] = detail::split(second, first, equal, a.partial[i], b.partial[i]);)               \
-    return result;                                                                                                \
-  }                                                                                                               \
-  template <class A, class B, class... None, class R = detail::dual_of_two<A, B, None...>>                        \
-  OPWRIGHT_INLINE R name(const A &a, const B &b, None...) {                                                       \
-    return name(R(a), R(b));                                                                                      \
+#define OPWRIGHT_EXTREMUM(name, op, opposite)                                                             \
+  template <class S, int N>                                                                               \
+  OPWRIGHT_INLINE Dual<S, N> name(const Dual<S, N> &a, const Dual<S, N> &b) {                             \
+    Dual<S, N> result = a;                                                                                \
+    result.value = name(a.value, b.value);                                                                \
+    const bool first = a.value op b.value, second = a.value opposite b.value, equal = a.value == b.value; \
+    OPWRIGHT_EACH(result.partial[i] = detail::split(second, first, equal, a.partial[i], b.partial[i]);)   \
+    return result;                                                                                        \
+  }                                                                                                       \
+  template <class A, class B, class... None, class R = detail::dual_of_two<A, B, None...>>                \
+  OPWRIGHT_INLINE R name(const A &a, const B &b, None...) {                                               \
+    return name(R(a), R(b));                                                                              \
   }
 OPWRIGHT_EXTREMUM(min, <, >)
 OPWRIGHT_EXTREMUM(max, >, <)
@@ -56,10 +56,10 @@ OPWRIGHT_OF_DUALS(copysign) {
 }
 #undef OPWRIGHT_OF_DUALS
 
-#define OPWRIGHT_QUESTION(name)                                                            \
-  template <class T, class... None, class = detail::dual_of<T, None...>>                   \
-  OPWRIGHT_INLINE bool name(const T &x, None...) {                                         \
-    return name(x.value);                                                                  \
+#define OPWRIGHT_QUESTION(name)                                          \
+  template <class T, class... None, class = detail::dual_of<T, None...>> \
+  OPWRIGHT_INLINE bool name(const T &x, None...) {                       \
+    return name(x.value);                                                \
   }
 OPWRIGHT_QUESTION(isnan)
 OPWRIGHT_QUESTION(isinf)
@@ -88,20 +88,21 @@ OPWRIGHT_INLINE Dual<S, N> clamp(const Dual<S, N> &x, const Dual<S, N> &low, con
 
 /* x without its derivatives: what follows takes it for a constant. */
 template <class S, int N>
-OPWRIGHT_INLINE Dual<S, N> stop_gradient(const Dual<S, N> &x) { return Dual<S, N>(value_of(x)); }
+OPWRIGHT_INLINE Dual<S, N> stop_gradient(const Dual<S, N> &x) {
+  return Dual<S, N>(value_of(x));
+}
 
 /* `value` with the derivative `slope` by x. The slope may depend on x: its derivative is the second one. That of
  * `value` is left out. What depends on several variables is a sum: custom_derivative(x, value, by_x) +
  * custom_derivative(y, 0, by_y). */
 template <class S, int N>
 OPWRIGHT_INLINE Dual<S, N> custom_derivative(const Dual<S, N> &x, const detail::same<Dual<S, N>> &value,
-                                                            const detail::same<Dual<S, N>> &slope) {
+                                             const detail::same<Dual<S, N>> &slope) {
   return detail::chain(x, S(custom_derivative(x.value, value.value, slope.value)), slope.value);
 }
 /* The value of one expression with the derivatives of another: straight_through(round(x), x). */
 template <class S, int N>
-OPWRIGHT_INLINE Dual<S, N> straight_through(const detail::same<Dual<S, N>> &value,
-                                                           const Dual<S, N> &derivatives) {
+OPWRIGHT_INLINE Dual<S, N> straight_through(const detail::same<Dual<S, N>> &value, const Dual<S, N> &derivatives) {
   Dual<S, N> result = derivatives;
   result.value = straight_through(value.value, derivatives.value);
   return result;

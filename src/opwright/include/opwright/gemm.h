@@ -35,11 +35,12 @@ void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, d
           const T *b, int64_t ldb, double beta, T *c, int64_t ldc) {
 #ifdef OPWRIGHT_CUDA_TEXT
   if (detail::in_cuda_operator())
-    detail::refuse("gemm multiplies on the CPU, and this is an operator of a CUDA source\n"
-                   "  likely fix: multiply with PyTorch, around the operator (torch.addmm), or call cuBLAS");
+    detail::refuse(
+        "gemm multiplies on the CPU, and this is an operator of a CUDA source\n"
+        "  likely fix: multiply with PyTorch, around the operator (torch.addmm), or call cuBLAS");
 #endif
-  const int status =
-      detail::host->gemm(detail::gemm_dtype<T>::value, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  const int status = detail::host->gemm(detail::gemm_dtype<T>::value, transpose_a, transpose_b, m, n, k, alpha, a, lda,
+                                        b, ldb, beta, c, ldc);
   if (status != 0)
     detail::refuse("this runtime's gemm refused m=", m, " n=", n, " k=", k, " lda=", lda, " ldb=", ldb, " ldc=", ldc);
 }

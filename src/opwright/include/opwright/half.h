@@ -2,8 +2,8 @@
  *
  * Both convert to and from float without being asked, so `z[i] = 3 * x[i] - y[i]` computes in float and rounds once, to
  * nearest even. Every number converts by way of float, as in PyTorch: one that float can't hold exactly (a double, an
- * integer beyond 2^24) is rounded to float first. `acc<T>` is the type to add up in: float for the two, T itself for the others. In a conditional expression
- * write `float(x)`, since C++ can't tell which of the two directions is meant.
+ * integer beyond 2^24) is rounded to float first. `acc<T>` is the type to add up in: float for the two, T itself for the
+ * others. In a conditional expression write `float(x)`, since C++ can't tell which of the two directions is meant.
  */
 #ifndef OPWRIGHT_HALF_H
 #define OPWRIGHT_HALF_H
@@ -50,7 +50,7 @@ OPWRIGHT_HOST_DEVICE inline uint16_t to_half(float value) {
   const uint32_t bits = bit_cast<uint32_t>(value), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return uint16_t(sign | 0x7e00u | ((magnitude >> 13) & 0x1ffu));
   if (magnitude >= 0x47800000u) return uint16_t(sign | 0x7c00u);
-  if (magnitude < 0x38800000u) {                                            /* subnormal: add 0.5, whose ulp is 2^-24 */
+  if (magnitude < 0x38800000u) { /* subnormal: add 0.5, whose ulp is 2^-24 */
     const float shifted = bit_cast<float>(magnitude) + 0.5f;
     return uint16_t(sign | (bit_cast<uint32_t>(shifted) - 0x3f000000u));
   }
@@ -79,28 +79,29 @@ OPWRIGHT_HOST_DEVICE inline uint16_t to_bfloat16(float value) {
 #ifdef OPWRIGHT_CUDA_COMPILER /* a device has no long double, and says so */
 #define OPWRIGHT_OF_LONG_DOUBLE(name)
 #else
-#define OPWRIGHT_OF_LONG_DOUBLE(name) name(long double value) : name(float(value)) {}
+#define OPWRIGHT_OF_LONG_DOUBLE(name) \
+  name(long double value) : name(float(value)) {}
 #endif
 #define OPWRIGHT_ASSIGNING(name, op) \
-  OPWRIGHT_HOST_DEVICE name &operator op##=(float other) { return *this = name(float(*this) op other); }
-#define OPWRIGHT_SHORT_FLOAT(name)                                                                        \
-  struct name {                                                                                           \
-    uint16_t bits;                                                                                        \
-    name() = default;                                                                                     \
-    OPWRIGHT_HOST_DEVICE name(float value) : bits(detail::to_##name(value)) {}                            \
-    OPWRIGHT_HOST_DEVICE name(double value) : name(float(value)) {}                                       \
-    OPWRIGHT_OF_LONG_DOUBLE(name)                                                                         \
-    OPWRIGHT_HOST_DEVICE name(int value) : name(float(value)) {} /* and what promotes to it, bool too */  \
-    OPWRIGHT_HOST_DEVICE name(unsigned value) : name(float(value)) {}                                     \
-    OPWRIGHT_HOST_DEVICE name(long value) : name(float(value)) {}                                         \
-    OPWRIGHT_HOST_DEVICE name(unsigned long value) : name(float(value)) {}                                \
-    OPWRIGHT_HOST_DEVICE name(long long value) : name(float(value)) {}                                    \
-    OPWRIGHT_HOST_DEVICE name(unsigned long long value) : name(float(value)) {}                           \
-    OPWRIGHT_HOST_DEVICE operator float() const { return detail::from_##name(bits); }                     \
-    OPWRIGHT_ASSIGNING(name, +)                                                                           \
-    OPWRIGHT_ASSIGNING(name, -)                                                                           \
-    OPWRIGHT_ASSIGNING(name, *)                                                                           \
-    OPWRIGHT_ASSIGNING(name, /)                                                                           \
+  OPWRIGHT_HOST_DEVICE name &operator op## = (float other) { return *this = name(float(*this) op other); }
+#define OPWRIGHT_SHORT_FLOAT(name)                                                                       \
+  struct name {                                                                                          \
+    uint16_t bits;                                                                                       \
+    name() = default;                                                                                    \
+    OPWRIGHT_HOST_DEVICE name(float value) : bits(detail::to_##name(value)) {}                           \
+    OPWRIGHT_HOST_DEVICE name(double value) : name(float(value)) {}                                      \
+    OPWRIGHT_OF_LONG_DOUBLE(name)                                                                        \
+    OPWRIGHT_HOST_DEVICE name(int value) : name(float(value)) {} /* and what promotes to it, bool too */ \
+    OPWRIGHT_HOST_DEVICE name(unsigned value) : name(float(value)) {}                                    \
+    OPWRIGHT_HOST_DEVICE name(long value) : name(float(value)) {}                                        \
+    OPWRIGHT_HOST_DEVICE name(unsigned long value) : name(float(value)) {}                               \
+    OPWRIGHT_HOST_DEVICE name(long long value) : name(float(value)) {}                                   \
+    OPWRIGHT_HOST_DEVICE name(unsigned long long value) : name(float(value)) {}                          \
+    OPWRIGHT_HOST_DEVICE operator float() const { return detail::from_##name(bits); }                    \
+    OPWRIGHT_ASSIGNING(name, +)                                                                          \
+    OPWRIGHT_ASSIGNING(name, -)                                                                          \
+    OPWRIGHT_ASSIGNING(name, *)                                                                          \
+    OPWRIGHT_ASSIGNING(name, /)                                                                          \
   };
 OPWRIGHT_SHORT_FLOAT(half)
 OPWRIGHT_SHORT_FLOAT(bfloat16)
@@ -110,8 +111,12 @@ OPWRIGHT_SHORT_FLOAT(bfloat16)
 
 namespace detail {
 template <class T> struct accumulate { using type = T; };
+/* clang-format off */
+/* generated by tools/generate_tables.py */
 template <> struct accumulate<half> { using type = float; };
 template <> struct accumulate<bfloat16> { using type = float; };
+/* end of what is generated */
+/* clang-format on */
 }  // namespace detail
 
 template <class T>

@@ -115,6 +115,17 @@ struct Arguments {
   StreamArgument stream() const { return {call->stream}; }
 };
 
+/* Memory for results that nobody wants but that the kernel writes without a test: those of the tensors in the bit mask. */
+inline void provide(const opw_call *call, uint64_t untested) {
+  for (int i = 0; untested; ++i, untested >>= 1) {
+    if (!(untested & 1) || call->tensors[i].present || !call->resize) continue;
+    if (call->resize(call->resize_context, i, nullptr))
+      refuse(
+          "there is no memory for a result that isn't wanted, and that the kernel writes all the same\n"
+          "  likely fix: test it before it is written: if (grad_x) ...");
+  }
+}
+
 /* Nothing that is thrown crosses the ABI. */
 template <class F>
 int32_t guarded(const opw_call *call, const F &body) noexcept {

@@ -13,28 +13,28 @@
 
 namespace opwright {
 
-#define OPWRIGHT_FLOATING(name)                                      \
-  template <class T, class... None>                                  \
-  OPWRIGHT_HOST_DEVICE inline detail::float_of<T, None...> name(T x, None...) {           \
-    return detail::name##_(detail::float_of<T>(x));                  \
+#define OPWRIGHT_FLOATING(name)                                                 \
+  template <class T, class... None>                                             \
+  OPWRIGHT_HOST_DEVICE inline detail::float_of<T, None...> name(T x, None...) { \
+    return detail::name##_(detail::float_of<T>(x));                             \
   }
-#define OPWRIGHT_UNARY(name)                                         \
-  namespace detail {                                                 \
-  OPWRIGHT_HOST_DEVICE inline float name##_(float x) { return __builtin_##name##f(x); }   \
-  OPWRIGHT_HOST_DEVICE inline double name##_(double x) { return __builtin_##name(x); }    \
-  }                                                                  \
+#define OPWRIGHT_UNARY(name)                                                            \
+  namespace detail {                                                                    \
+  OPWRIGHT_HOST_DEVICE inline float name##_(float x) { return __builtin_##name##f(x); } \
+  OPWRIGHT_HOST_DEVICE inline double name##_(double x) { return __builtin_##name(x); }  \
+  }                                                                                     \
   OPWRIGHT_FLOATING(name)
-#define OPWRIGHT_OF_TWO(name)                                                          \
-  template <class A, class B, class... None>                                           \
-  OPWRIGHT_HOST_DEVICE inline detail::float_of_two<A, B, None...> name(A x, B y, None...) {                 \
-    using R = detail::float_of_two<A, B>;                                              \
-    return detail::name##_(R(x), R(y));                                                \
+#define OPWRIGHT_OF_TWO(name)                                                               \
+  template <class A, class B, class... None>                                                \
+  OPWRIGHT_HOST_DEVICE inline detail::float_of_two<A, B, None...> name(A x, B y, None...) { \
+    using R = detail::float_of_two<A, B>;                                                   \
+    return detail::name##_(R(x), R(y));                                                     \
   }
-#define OPWRIGHT_BINARY(name)                                                          \
-  namespace detail {                                                                   \
-  OPWRIGHT_HOST_DEVICE inline float name##_(float x, float y) { return __builtin_##name##f(x, y); }         \
-  OPWRIGHT_HOST_DEVICE inline double name##_(double x, double y) { return __builtin_##name(x, y); }         \
-  }                                                                                    \
+#define OPWRIGHT_BINARY(name)                                                                       \
+  namespace detail {                                                                                \
+  OPWRIGHT_HOST_DEVICE inline float name##_(float x, float y) { return __builtin_##name##f(x, y); } \
+  OPWRIGHT_HOST_DEVICE inline double name##_(double x, double y) { return __builtin_##name(x, y); } \
+  }                                                                                                 \
   OPWRIGHT_OF_TWO(name)
 
 OPWRIGHT_FLOATING(exp)
@@ -61,11 +61,11 @@ OPWRIGHT_FLOATING(atanh)
 OPWRIGHT_FLOATING(erf)
 OPWRIGHT_FLOATING(erfc)
 #ifdef OPWRIGHT_CUDA_COMPILER /* whose own for float are off by more than 4 ulp */
-#define OPWRIGHT_IN_DOUBLE(name)                                                                              \
-  namespace detail {                                                                                          \
-  OPWRIGHT_HOST_DEVICE inline float name##_(float x) { return float(__builtin_##name(double(x))); }           \
-  OPWRIGHT_HOST_DEVICE inline double name##_(double x) { return __builtin_##name(x); }                        \
-  }                                                                                                           \
+#define OPWRIGHT_IN_DOUBLE(name)                                                                    \
+  namespace detail {                                                                                \
+  OPWRIGHT_HOST_DEVICE inline float name##_(float x) { return float(__builtin_##name(double(x))); } \
+  OPWRIGHT_HOST_DEVICE inline double name##_(double x) { return __builtin_##name(x); }              \
+  }                                                                                                 \
   OPWRIGHT_FLOATING(name)
 OPWRIGHT_IN_DOUBLE(lgamma)
 OPWRIGHT_IN_DOUBLE(tgamma)
@@ -176,7 +176,7 @@ OPWRIGHT_HOST_DEVICE inline detail::float_of<T, None...> sign(T x, None...) {
 }
 template <class T, class... None, class = detail::float_of<T, None...>>
 OPWRIGHT_HOST_DEVICE inline bool signbit(T x, None...) {
-  return __builtin_signbit(detail::float_of<T>(x));
+  return detail::sign_bit(x);
 }
 template <class T, class... None>
 OPWRIGHT_HOST_DEVICE inline detail::float_of<T, None...> rsqrt(T x, None...) {

@@ -18,7 +18,8 @@ namespace detail {
 using Block = void (*)(char *const *pointers, int64_t n, const void *context);
 
 constexpr int64_t block_elements = 256;
-constexpr int64_t whole_rows = 64; /* from this length on, a block ends with its row, where its operands may be contiguous */
+constexpr int64_t whole_rows =
+    64; /* from this length on, a block ends with its row, where its operands may be contiguous */
 constexpr int64_t pointwise_grain = 16384;
 
 /* Copies n elements of `bytes` bytes, which lie `step` bytes apart, to where they are side by side, or back; whatever type

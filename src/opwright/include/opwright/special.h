@@ -82,11 +82,11 @@ OPWRIGHT_HOST_DEVICE inline double erfinv_(double x) {
 
 }  // namespace detail
 
-#define OPWRIGHT_SPECIAL(name)                                        \
-  template <class T, class... None>                                   \
-  OPWRIGHT_HOST_DEVICE inline detail::float_of<T, None...> name(T x, None...) {            \
-    using R = detail::float_of<T>;                                    \
-    return R(detail::name##_(R(x)));                                  \
+#define OPWRIGHT_SPECIAL(name)                                                  \
+  template <class T, class... None>                                             \
+  OPWRIGHT_HOST_DEVICE inline detail::float_of<T, None...> name(T x, None...) { \
+    using R = detail::float_of<T>;                                              \
+    return R(detail::name##_(R(x)));                                            \
   }
 OPWRIGHT_SPECIAL(digamma)
 OPWRIGHT_SPECIAL(trigamma)

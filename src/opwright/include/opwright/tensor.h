@@ -32,14 +32,14 @@ class Tensor;
 
 #if defined(OPWRIGHT_CUDA_TEXT) && !defined(__CUDACC_RTC__)
 /* As PyTorch's; U is T, or const T. */
-#define OPWRIGHT_PACKED_ACCESSORS                                                        \
-  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits>         \
-  PackedTensorAccessor32<U, M, PtrTraits> packed_accessor32() const {                    \
-    return packed<PackedTensorAccessor32<U, M, PtrTraits>, M>();                         \
-  }                                                                                      \
-  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits>         \
-  PackedTensorAccessor64<U, M, PtrTraits> packed_accessor64() const {                    \
-    return packed<PackedTensorAccessor64<U, M, PtrTraits>, M>();                         \
+#define OPWRIGHT_PACKED_ACCESSORS                                                \
+  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits> \
+  PackedTensorAccessor32<U, M, PtrTraits> packed_accessor32() const {            \
+    return packed<PackedTensorAccessor32<U, M, PtrTraits>, M>();                 \
+  }                                                                              \
+  template <class U, int M, template <class> class PtrTraits = DefaultPtrTraits> \
+  PackedTensorAccessor64<U, M, PtrTraits> packed_accessor64() const {            \
+    return packed<PackedTensorAccessor64<U, M, PtrTraits>, M>();                 \
   }
 #else
 #define OPWRIGHT_PACKED_ACCESSORS
@@ -81,10 +81,8 @@ class Strided {
   }
   OPWRIGHT_HOST_DEVICE decltype(auto) operator[](int64_t i) const {
     static_assert(N >= 1, "a view of rank 0 has one element: x()");
-    if constexpr (N == 1)
-      return (data_[i * strides_[0]]);
-    else
-      return Strided<T, N - 1>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1, needed_);
+    if constexpr (N == 1) return (data_[i * strides_[0]]);
+    else return Strided<T, N - 1>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1, needed_);
   }
 
   OPWRIGHT_PACKED_ACCESSORS
@@ -140,10 +138,8 @@ class Tensor {
   }
   OPWRIGHT_HOST_DEVICE decltype(auto) operator[](int64_t i) const {
     static_assert(N >= 1, "a view of rank 0 has one element: x()");
-    if constexpr (N == 1)
-      return (data_[i]);
-    else
-      return Tensor<T, N - 1>(data_ + i * stride(0), sizes_ + 1, needed_);
+    if constexpr (N == 1) return (data_[i]);
+    else return Tensor<T, N - 1>(data_ + i * stride(0), sizes_ + 1, needed_);
   }
 
   OPWRIGHT_PACKED_ACCESSORS

@@ -17,43 +17,55 @@
 
 #include "polynomials.h"
 
-#define OPWRIGHT_BUILTIN(name, type, suffix) \
-  namespace opwright { namespace detail { OPWRIGHT_HOST_DEVICE inline type name##_(type x) { return __builtin_##name##suffix(x); } } }
+#define OPWRIGHT_BUILTIN(name, type, suffix)                                               \
+  namespace opwright {                                                                     \
+  namespace detail {                                                                       \
+  OPWRIGHT_HOST_DEVICE inline type name##_(type x) { return __builtin_##name##suffix(x); } \
+  }                                                                                        \
+  }
 #ifdef OPWRIGHT_HAS_LIBMVEC
-#define OPWRIGHT_VECTOR(name)                                                           \
-  extern "C" {                                                                          \
-  __attribute__((simd("notinbranch"))) float name##f(float) noexcept;                   \
-  __attribute__((simd("notinbranch"))) double name(double) noexcept;                    \
-  }                                                                                     \
-  namespace opwright { namespace detail {                                               \
-  OPWRIGHT_HOST_DEVICE inline float name##_(float x) { return ::name##f(x); }                                \
-  OPWRIGHT_HOST_DEVICE inline double name##_(double x) { return ::name(x); }                                 \
-  } }
-#define OPWRIGHT_VECTOR_OF_TWO(name)                                                    \
-  extern "C" {                                                                          \
-  __attribute__((simd("notinbranch"))) float name##f(float, float) noexcept;            \
-  __attribute__((simd("notinbranch"))) double name(double, double) noexcept;            \
-  }                                                                                     \
-  namespace opwright { namespace detail {                                               \
-  OPWRIGHT_HOST_DEVICE inline float name##_(float x, float y) { return ::name##f(x, y); }                    \
-  OPWRIGHT_HOST_DEVICE inline double name##_(double x, double y) { return ::name(x, y); }                    \
-  } }
+#define OPWRIGHT_VECTOR(name)                                                 \
+  extern "C" {                                                                \
+  __attribute__((simd("notinbranch"))) float name##f(float) noexcept;         \
+  __attribute__((simd("notinbranch"))) double name(double) noexcept;          \
+  }                                                                           \
+  namespace opwright {                                                        \
+  namespace detail {                                                          \
+  OPWRIGHT_HOST_DEVICE inline float name##_(float x) { return ::name##f(x); } \
+  OPWRIGHT_HOST_DEVICE inline double name##_(double x) { return ::name(x); }  \
+  }                                                                           \
+  }
+#define OPWRIGHT_VECTOR_OF_TWO(name)                                                      \
+  extern "C" {                                                                            \
+  __attribute__((simd("notinbranch"))) float name##f(float, float) noexcept;              \
+  __attribute__((simd("notinbranch"))) double name(double, double) noexcept;              \
+  }                                                                                       \
+  namespace opwright {                                                                    \
+  namespace detail {                                                                      \
+  OPWRIGHT_HOST_DEVICE inline float name##_(float x, float y) { return ::name##f(x, y); } \
+  OPWRIGHT_HOST_DEVICE inline double name##_(double x, double y) { return ::name(x, y); } \
+  }                                                                                       \
+  }
 #define OPWRIGHT_POLYNOMIAL(name) OPWRIGHT_VECTOR(name)
 #else
 #define OPWRIGHT_VECTOR(name) OPWRIGHT_BUILTIN(name, float, f) OPWRIGHT_BUILTIN(name, double, )
-#define OPWRIGHT_VECTOR_OF_TWO(name)                                                    \
-  namespace opwright { namespace detail {                                               \
-  OPWRIGHT_HOST_DEVICE inline float name##_(float x, float y) { return __builtin_##name##f(x, y); }          \
-  OPWRIGHT_HOST_DEVICE inline double name##_(double x, double y) { return __builtin_##name(x, y); }          \
-  } }
+#define OPWRIGHT_VECTOR_OF_TWO(name)                                                                \
+  namespace opwright {                                                                              \
+  namespace detail {                                                                                \
+  OPWRIGHT_HOST_DEVICE inline float name##_(float x, float y) { return __builtin_##name##f(x, y); } \
+  OPWRIGHT_HOST_DEVICE inline double name##_(double x, double y) { return __builtin_##name(x, y); } \
+  }                                                                                                 \
+  }
 #ifdef OPWRIGHT_CUDA_COMPILER
 #define OPWRIGHT_POLYNOMIAL(name) OPWRIGHT_VECTOR(name)
 #else
-#define OPWRIGHT_POLYNOMIAL(name)                                                       \
-  namespace opwright { namespace detail {                                               \
-  OPWRIGHT_INLINE float name##_(float x) { return name##_inline(x); }                   \
-  OPWRIGHT_INLINE double name##_(double x) { return name##_inline(x); }                 \
-  } }
+#define OPWRIGHT_POLYNOMIAL(name)                                       \
+  namespace opwright {                                                  \
+  namespace detail {                                                    \
+  OPWRIGHT_INLINE float name##_(float x) { return name##_inline(x); }   \
+  OPWRIGHT_INLINE double name##_(double x) { return name##_inline(x); } \
+  }                                                                     \
+  }
 #endif
 #endif
 
@@ -66,10 +78,12 @@ OPWRIGHT_POLYNOMIAL(tanh)
 OPWRIGHT_VECTOR(erf)
 OPWRIGHT_VECTOR(erfc)
 #else
-namespace opwright { namespace detail {
+namespace opwright {
+namespace detail {
 OPWRIGHT_INLINE float erf_(float x) { return erf_inline(x); }
 OPWRIGHT_INLINE float erfc_(float x) { return erfc_inline(x); }
-} }
+}  // namespace detail
+}  // namespace opwright
 OPWRIGHT_BUILTIN(erf, double, )
 OPWRIGHT_BUILTIN(erfc, double, )
 #endif

@@ -1,4 +1,4 @@
-"""Instance-style ``torch.autograd.Function``, as PyTorch 1.0 had it, on today's engine.
+"""Instance-style ``torch.autograd.Function``, as in PyTorch 1.0, on today's engine.
 
 ::
 
@@ -14,22 +14,22 @@
 
     y = Scale(2.0)(x)  # y.grad_fn is the instance
 
-What a call does is in ``calling``, what the engine asks of an instance in ``nodes``, which call's attributes are whose
-in ``state``. Functions with static methods take none of these paths.
+``call`` implements a call of an instance. ``node`` has the methods that the engine calls on an instance, and keeps each
+call's attributes apart. Functions with static methods aren't affected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from opwright.legacy.change import Change
+from opwright.legacy.patching import Change
 
 __all__ = ["CHANGES"]
 
 
 def _instances_are_called() -> Callable[[], None]:
     """Change ``torch.autograd.Function``."""
-    from opwright.legacy.autograd.calling import change_function  # it needs PyTorch
+    from opwright.legacy.autograd.call import change_function
 
     return change_function()
 

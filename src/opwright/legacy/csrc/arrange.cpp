@@ -49,19 +49,21 @@ void numbers_with_end(Tensor *r, const Scalar &first, const Scalar &last, const 
 void evenly(Tensor *r, const Scalar &first, const Scalar &last, int64_t n, bool powers) {
   CHECK_ARG(n > 1 || (n == 1 && first.toDouble() == last.toDouble()), 3, "expected at least 2 points, got %lld",
             static_cast<long long>(n));
-  assign_row(r, powers ? at::logspace(first, last, n, 10.0, view(r).options()) : at::linspace(first, last, n, view(r).options()));
+  assign_row(r, powers ? at::logspace(first, last, n, 10.0, view(r).options())
+                       : at::linspace(first, last, n, view(r).options()));
 }
 
 void diagonal(Tensor *r, Tensor *t, int k) {
-  CHECK_ARG(t->nDimension == 1 || t->nDimension == 2, 2, "expected a matrix or a vector, got %dD tensor", t->nDimension);
+  CHECK_ARG(t->nDimension == 1 || t->nDimension == 2, 2, "expected a matrix or a vector, got %dD tensor",
+            t->nDimension);
   assign(r, at::diag(view(t), k));
 }
 
 void reshaped(Tensor *r, Tensor *t, const Storage *sizes) {
   const at::Tensor x = view(t);
   const int64_t wanted = checked_product(longs(sizes));
-  CHECK_ARG(wanted == x.numel(), 3, "sizes do not match: %lld elements can't be had from %lld", static_cast<long long>(wanted),
-            static_cast<long long>(x.numel()));
+  CHECK_ARG(wanted == x.numel(), 3, "sizes do not match: %lld elements can't be had from %lld",
+            static_cast<long long>(wanted), static_cast<long long>(x.numel()));
   into(r, longs(sizes), {}, {x}, [&](at::Tensor &out) { out.copy_(x.reshape(out.sizes())); });
 }
 
@@ -91,18 +93,24 @@ void joined(Tensor *r, Tensor *a, Tensor *b, int dimension) {
 
 void sorted(Tensor *values, Tensor *indices, Tensor *t, int dimension, int descending) {
   check_along(t, dimension, 4);
-  in_pairs(values, indices, t, t->sizes(), [](const at::Tensor &out) { return out; },
-           [&](at::Tensor &v, at::Tensor &i, const at::Tensor &x) { at::sort_out(v, i, x, true, dimension, descending != 0); });
+  in_pairs(
+      values, indices, t, t->sizes(), [](const at::Tensor &out) { return out; },
+      [&](at::Tensor &v, at::Tensor &i, const at::Tensor &x) {
+        at::sort_out(v, i, x, true, dimension, descending != 0);
+      });
 }
 
 void top(Tensor *values, Tensor *indices, Tensor *t, int64_t k, int dimension, int largest, int sorted) {
   check_along(t, dimension, 5);
-  CHECK_ARG(k >= 0 && k <= t->size[dimension], 4, "k is %lld, the dimension has %lld elements", static_cast<long long>(k),
-            static_cast<long long>(t->size[dimension]));
+  CHECK_ARG(k >= 0 && k <= t->size[dimension], 4, "k is %lld, the dimension has %lld elements",
+            static_cast<long long>(k), static_cast<long long>(t->size[dimension]));
   Extents sizes(t->sizes().begin(), t->sizes().end());
   sizes[static_cast<size_t>(dimension)] = k;
-  in_pairs(values, indices, t, sizes, [](const at::Tensor &out) { return out; },
-           [&](at::Tensor &v, at::Tensor &i, const at::Tensor &x) { at::topk_out(v, i, x, k, dimension, largest != 0, sorted != 0); });
+  in_pairs(
+      values, indices, t, sizes, [](const at::Tensor &out) { return out; },
+      [&](at::Tensor &v, at::Tensor &i, const at::Tensor &x) {
+        at::topk_out(v, i, x, k, dimension, largest != 0, sorted != 0);
+      });
 }
 
 }  // namespace

@@ -12,22 +12,22 @@
 #include "operands.h"
 
 // Fortran's calling convention. Weak: some builds of PyTorch don't export them.
-#define OPW_BLAS(T, gemm, gemv, axpy)                                                                                        \
-  extern "C" {                                                                                                               \
-  __attribute__((weak)) void gemm(const char *, const char *, const int *, const int *, const int *, const T *, const T *,   \
-                                  const int *, const T *, const int *, const T *, T *, const int *);                         \
-  __attribute__((weak)) void gemv(const char *, const int *, const int *, const T *, const T *, const int *, const T *,      \
-                                  const int *, const T *, T *, const int *);                                                 \
-  __attribute__((weak)) void axpy(const int *, const T *, const T *, const int *, T *, const int *);                         \
-  }                                                                                                                          \
-  namespace opw::th {                                                                                                        \
-  template <>                                                                                                                \
-  struct Blas<T> {                                                                                                           \
-    static constexpr bool exists = true;                                                                                     \
-    static constexpr auto matrix_matrix = &gemm;                                                                             \
-    static constexpr auto matrix_vector = &gemv;                                                                             \
-    static constexpr auto add = &axpy;                                                                                       \
-  };                                                                                                                         \
+#define OPW_BLAS(T, gemm, gemv, axpy)                                                                           \
+  extern "C" {                                                                                                  \
+  __attribute__((weak)) void gemm(const char *, const char *, const int *, const int *, const int *, const T *, \
+                                  const T *, const int *, const T *, const int *, const T *, T *, const int *); \
+  __attribute__((weak)) void gemv(const char *, const int *, const int *, const T *, const T *, const int *,    \
+                                  const T *, const int *, const T *, T *, const int *);                         \
+  __attribute__((weak)) void axpy(const int *, const T *, const T *, const int *, T *, const int *);            \
+  }                                                                                                             \
+  namespace opw::th {                                                                                           \
+  template <>                                                                                                   \
+  struct Blas<T> {                                                                                              \
+    static constexpr bool exists = true;                                                                        \
+    static constexpr auto matrix_matrix = &gemm;                                                                \
+    static constexpr auto matrix_vector = &gemv;                                                                \
+    static constexpr auto add = &axpy;                                                                          \
+  };                                                                                                            \
   }
 
 namespace opw::th {
@@ -49,8 +49,8 @@ bool fit_int(Numbers... numbers) {
 }
 
 bool transposes(char letter, int argument) {
-  CHECK_ARG(letter == 'n' || letter == 'N' || letter == 't' || letter == 'T' || letter == 'c' || letter == 'C', argument,
-            "expected 'n', 't' or 'c', got '%c'", letter);
+  CHECK_ARG(letter == 'n' || letter == 'N' || letter == 't' || letter == 'T' || letter == 'c' || letter == 'C',
+            argument, "expected 'n', 't' or 'c', got '%c'", letter);
   return letter != 'n' && letter != 'N';
 }
 
@@ -143,8 +143,8 @@ at::Tensor column_major(void *a, int64_t rows, int64_t columns, int64_t ld, at::
 }
 
 template <class T>
-void blas_gemv(char trans, int64_t m, int64_t n, T alpha, T *a, int64_t lda, T *x, int64_t incx, T beta, T *y, int64_t incy,
-               at::ScalarType type) {
+void blas_gemv(char trans, int64_t m, int64_t n, T alpha, T *a, int64_t lda, T *x, int64_t incx, T beta, T *y,
+               int64_t incy, at::ScalarType type) {
   const bool transposed = transposes(trans, 1);
   check_count(m, 2), check_count(n, 3), check_leading(lda, m, 6);
   CHECK_ARG(incx != 0, 8, "the increment can't be 0");
@@ -153,7 +153,8 @@ void blas_gemv(char trans, int64_t m, int64_t n, T alpha, T *a, int64_t lda, T *
   if (out == 0) return;
   if constexpr (Blas<T>::exists) {
     if (in > 0 && Blas<T>::matrix_vector && fit_int(m, n, lda, incx, incy)) {
-      const int sizes[] = {static_cast<int>(m), static_cast<int>(n), static_cast<int>(lda), static_cast<int>(incx), static_cast<int>(incy)};
+      const int sizes[] = {static_cast<int>(m), static_cast<int>(n), static_cast<int>(lda), static_cast<int>(incx),
+                           static_cast<int>(incy)};
       return Blas<T>::matrix_vector(&trans, sizes, sizes + 1, &alpha, a, sizes + 2, x, sizes + 3, &beta, y, sizes + 4);
     }
   }
@@ -165,7 +166,8 @@ void blas_gemv(char trans, int64_t m, int64_t n, T alpha, T *a, int64_t lda, T *
 }
 
 template <class T>
-void blas_ger(int64_t m, int64_t n, T alpha, T *x, int64_t incx, T *y, int64_t incy, T *a, int64_t lda, at::ScalarType type) {
+void blas_ger(int64_t m, int64_t n, T alpha, T *x, int64_t incx, T *y, int64_t incy, T *a, int64_t lda,
+              at::ScalarType type) {
   check_count(m, 1), check_count(n, 2), check_leading(lda, m, 9);
   if (m == 0 || n == 0) return;
   at::Tensor matrix = column_major(a, m, n, lda, type);
@@ -174,8 +176,8 @@ void blas_ger(int64_t m, int64_t n, T alpha, T *x, int64_t incx, T *y, int64_t i
 }
 
 template <class T>
-void blas_gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, T alpha, T *a, int64_t lda, T *b, int64_t ldb, T beta,
-               T *c, int64_t ldc, at::ScalarType type) {
+void blas_gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, T alpha, T *a, int64_t lda, T *b, int64_t ldb,
+               T beta, T *c, int64_t ldc, at::ScalarType type) {
   const bool ta = transposes(transa, 1), tb = transposes(transb, 2);
   check_count(m, 3), check_count(n, 4), check_count(k, 5);
   // TH is generous with a matrix of a single column: nothing is a column further.
@@ -189,8 +191,8 @@ void blas_gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, T alph
     if (k > 0 && Blas<T>::matrix_matrix && fit_int(m, n, k, lda, ldb, ldc)) {
       const int sizes[] = {static_cast<int>(m), static_cast<int>(n), static_cast<int>(k)};
       const int leading[] = {static_cast<int>(lda), static_cast<int>(ldb), static_cast<int>(ldc)};
-      return Blas<T>::matrix_matrix(&transa, &transb, sizes, sizes + 1, sizes + 2, &alpha, a, leading, b, leading + 1, &beta, c,
-                                    leading + 2);
+      return Blas<T>::matrix_matrix(&transa, &transb, sizes, sizes + 1, sizes + 2, &alpha, a, leading, b, leading + 1,
+                                    &beta, c, leading + 2);
     }
   }
   const at::Tensor left = ta ? column_major(a, k, m, lda, type).t() : column_major(a, m, k, lda, type);
@@ -202,7 +204,8 @@ void blas_gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, T alph
 }  // namespace
 }  // namespace opw::th
 
-#define BLAS_OP(result, name, parameters, ...) OPW_EXPORT(result, OPW_JOIN(OPW_TH, Real, Blas_, name), parameters, Below below, __VA_ARGS__)
+#define BLAS_OP(result, name, parameters, ...) \
+  OPW_EXPORT(result, OPW_JOIN(OPW_TH, Real, Blas_, name), parameters, Below below, __VA_ARGS__)
 #define OPW_LIST "blas.list"
 #include "every_type.h"
 #undef BLAS_OP

@@ -15,9 +15,7 @@ struct Loan {
   ptrdiff_t offset = 0;
   Extents sizes, strides;
 
-  ~Loan() {
-    drop_own();
-  }
+  ~Loan() { drop_own(); }
   void drop_own() {
     if (!own) return;
     own->leave_pool();
@@ -40,14 +38,12 @@ struct Loan {
 
 namespace {
 
-constexpr at::ScalarType kScalars[kTypes] = {
-    at::kDouble, at::kFloat, at::kLong, at::kInt, at::kShort, at::kChar, at::kByte, at::kDouble,
-    at::kFloat,  at::kHalf,  at::kLong, at::kInt, at::kShort, at::kChar, at::kByte};
+constexpr at::ScalarType kScalars[kTypes] = {at::kDouble, at::kFloat, at::kLong,   at::kInt,   at::kShort,
+                                             at::kChar,   at::kByte,  at::kDouble, at::kFloat, at::kHalf,
+                                             at::kLong,   at::kInt,   at::kShort,  at::kChar,  at::kByte};
 constexpr int kCuda = 7;
 
-Type type_numbered(int number) {
-  return {kScalars[number], number < kCuda ? at::kCPU : cuda_device};
-}
+Type type_numbered(int number) { return {kScalars[number], number < kCuda ? at::kCPU : cuda_device}; }
 
 int number_of(at::ScalarType scalar, at::DeviceType device) {
   if (scalar == at::kBool) scalar = at::kByte;
@@ -61,7 +57,8 @@ int number_of(at::ScalarType scalar, at::DeviceType device) {
 const char *what_is_wrong_with(const c10::TensorImpl *impl) {
   using c10::DispatchKey;
   const auto keys = impl->key_set();
-  if (impl->is_python_dispatch()) return "handles its operations in Python and needn't have any memory (FakeTensor, DTensor...)";
+  if (impl->is_python_dispatch())
+    return "handles its operations in Python and needn't have any memory (FakeTensor, DTensor...)";
   if (keys.has_any(c10::functorch_transforms_ks) || keys.has(DispatchKey::Functionalize))
     return "is one of torch.func's, without memory of its own";
   if (impl->layout() != at::kStrided || !keys.has(DispatchKey::Dense) || !impl->has_storage())
@@ -73,7 +70,8 @@ const char *what_is_wrong_with(const c10::TensorImpl *impl) {
 
 Storage *shared(const c10::StorageImpl *memory, Type type, const Given *earlier, int count) {
   for (int i = 0; i < count; ++i) {
-    auto *s = earlier[i].is_storage ? static_cast<Storage *>(earlier[i].lent) : static_cast<Tensor *>(earlier[i].lent)->storage;
+    auto *s = earlier[i].is_storage ? static_cast<Storage *>(earlier[i].lent)
+                                    : static_cast<Tensor *>(earlier[i].lent)->storage;
     if (s->impl.get() == memory && s->type == type) return s;
   }
   return nullptr;
@@ -106,11 +104,13 @@ void check_place(const Tensor *t) {
   bool empty = t->nDimension == 0;
   for (int d = 0; fits && d < t->nDimension; ++d) {
     int64_t step = 0;
-    fits = t->size[d] >= 0 && t->stride[d] >= 0 && !__builtin_mul_overflow(std::max<int64_t>(t->size[d] - 1, 0), t->stride[d], &step) &&
+    fits = t->size[d] >= 0 && t->stride[d] >= 0 &&
+           !__builtin_mul_overflow(std::max<int64_t>(t->size[d] - 1, 0), t->stride[d], &step) &&
            !__builtin_add_overflow(last, step, &last);
     empty |= t->size[d] == 0;
   }
-  const auto elements = fits ? static_cast<int64_t>(t->storage->impl->nbytes() / c10::elementSize(t->storage->type.scalar)) : 0;
+  const auto elements =
+      fits ? static_cast<int64_t>(t->storage->impl->nbytes() / c10::elementSize(t->storage->type.scalar)) : 0;
   if (fits && !empty) fits = t->storageOffset < elements && last < elements - t->storageOffset;
   if (!fits) FAIL("the C code left a tensor whose sizes, strides or offset reach beyond its memory");
 }
@@ -119,7 +119,8 @@ void follow(c10::TensorImpl *impl, const Tensor *t) {
   static const int64_t none[] = {0}, one[] = {1};
   check_place(t);
   const int number = number_of(c10::typeMetaToScalarType(impl->dtype()), impl->device().type());
-  if (number < 0 || !(type_numbered(number) == t->type())) FAIL("the C code gave a tensor memory of another element type or device");
+  if (number < 0 || !(type_numbered(number) == t->type()))
+    FAIL("the C code gave a tensor memory of another element type or device");
   if (impl->storage().unsafeGetStorageImpl() != t->storage->impl.get())
     impl->set_storage_keep_dtype(c10::Storage(t->storage->impl));
   const bool empty = t->nDimension == 0;
@@ -129,9 +130,7 @@ void follow(c10::TensorImpl *impl, const Tensor *t) {
 
 }  // namespace
 
-OPW_EXPORT_C void opw_th_begin() {
-  refresh_kept();
-}
+OPW_EXPORT_C void opw_th_begin() { refresh_kept(); }
 
 OPW_EXPORT_C int opw_th_type_of(void *tensor, const char **why) {
   const auto *impl = static_cast<const c10::TensorImpl *>(tensor);
@@ -209,9 +208,7 @@ OPW_EXPORT_C void opw_th_settle(void *lent, void *tensor, int *reusable) {
   if (problem) std::rethrow_exception(problem);
 }
 
-OPW_EXPORT_C void opw_th_settle_storage(void *lent) {
-  release(static_cast<Storage *>(lent));
-}
+OPW_EXPORT_C void opw_th_settle_storage(void *lent) { release(static_cast<Storage *>(lent)); }
 
 OPW_EXPORT_C void opw_th_forget(void *pooled) {
   auto *t = static_cast<Tensor *>(pooled);
@@ -238,7 +235,9 @@ OPW_EXPORT_C void opw_th_give_storage(void *returned, void *fresh, const Given *
   int lent = 0;  // the references that this call itself holds
   for (int i = 0; i < count; ++i) {
     if (given[i].is_storage) lent += given[i].lent == s;
-    else lent += (static_cast<Tensor *>(given[i].lent)->storage == s) + (static_cast<Tensor *>(given[i].lent)->loan->own == s);
+    else
+      lent +=
+          (static_cast<Tensor *>(given[i].lent)->storage == s) + (static_cast<Tensor *>(given[i].lent)->loan->own == s);
   }
   if (s->refcount > lent) release(s);
 }
@@ -248,16 +247,10 @@ OPW_EXPORT_C void opw_th_give_back(void *lent) {
   if (t->refcount > 1) release(t);
 }
 
-OPW_EXPORT_C char *opw_th_current_text() {
-  return strdup(current_text().c_str());
-}
+OPW_EXPORT_C char *opw_th_current_text() { return strdup(current_text().c_str()); }
 
-OPW_EXPORT_C int64_t opw_th_tensors_alive() {
-  return tensors_alive();
-}
+OPW_EXPORT_C int64_t opw_th_tensors_alive() { return tensors_alive(); }
 
-OPW_EXPORT_C int64_t opw_th_storages_alive() {
-  return storages_alive();
-}
+OPW_EXPORT_C int64_t opw_th_storages_alive() { return storages_alive(); }
 
 }  // namespace opw::th

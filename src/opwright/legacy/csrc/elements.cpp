@@ -14,8 +14,8 @@ namespace {
 
 void copy_elements(Tensor *self, Tensor *src) {
   at::Tensor to = view(self), from = view(src);
-  CHECK_ARG(to.numel() == from.numel(), 2, "sizes do not match: %lld elements, got %lld", static_cast<long long>(to.numel()),
-            static_cast<long long>(from.numel()));
+  CHECK_ARG(to.numel() == from.numel(), 2, "sizes do not match: %lld elements, got %lld",
+            static_cast<long long>(to.numel()), static_cast<long long>(from.numel()));
   if (to.numel()) to.copy_(in_shape_of(to, in_the_way(self, self->sizes(), {from}, {}) ? from.clone() : from, 2));
 }
 
@@ -37,8 +37,8 @@ void masked_copy(Tensor *self, Tensor *mask, Tensor *src) {
   const at::Tensor chosen = mask_of(x, mask, 2), from = apart_from(x, view(src));
   if (x.is_cpu()) {
     const auto needed = chosen.sum().item<int64_t>();
-    CHECK_ARG(from.numel() >= needed, 3, "the mask has %lld ones, the source only %lld elements", static_cast<long long>(needed),
-              static_cast<long long>(from.numel()));
+    CHECK_ARG(from.numel() >= needed, 3, "the mask has %lld ones, the source only %lld elements",
+              static_cast<long long>(needed), static_cast<long long>(from.numel()));
   }
   if (x.numel()) x.masked_scatter_(chosen, from);
 }
@@ -48,9 +48,7 @@ void masked_select(Tensor *r, Tensor *src, Tensor *mask) {
   assign(r, at::masked_select(x, mask_of(x, mask, 3)));
 }
 
-void nonzero(Tensor *subscripts, Tensor *t) {
-  assign(subscripts, at::nonzero(view(t)));
-}
+void nonzero(Tensor *subscripts, Tensor *t) { assign(subscripts, at::nonzero(view(t))); }
 
 // An index of places in a dimension of `size` elements. ATen takes some negative ones, or reads beyond the end.
 at::Tensor index_of(const Tensor *index, int64_t size, int argument) {
@@ -74,9 +72,9 @@ at::Tensor slices(const at::Tensor &self, int dimension, int64_t count, const Te
   Extents sizes(self.sizes().begin(), self.sizes().end());
   sizes[static_cast<size_t>(dimension)] = count;
   if (from.sizes() == IntArrayRef(sizes)) return from;
-  CHECK_ARG(from.dim() == self.dim() && from.size(dimension) == count && from.numel() == c10::multiply_integers(sizes), argument,
-            "expected %lld slices of the size of the result's, got %lld elements", static_cast<long long>(count),
-            static_cast<long long>(from.numel()));
+  CHECK_ARG(from.dim() == self.dim() && from.size(dimension) == count && from.numel() == c10::multiply_integers(sizes),
+            argument, "expected %lld slices of the size of the result's, got %lld elements",
+            static_cast<long long>(count), static_cast<long long>(from.numel()));
   return from.reshape(sizes);
 }
 

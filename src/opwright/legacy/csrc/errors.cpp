@@ -79,7 +79,6 @@ std::string current_text() {
   }
 }
 
-
 OPW_EXPORT_C __attribute__((noreturn)) void _THError(const char *file, const int line, const char *format, ...) {
   va_list values;
   va_start(values, format);
@@ -89,7 +88,7 @@ OPW_EXPORT_C __attribute__((noreturn)) void _THError(const char *file, const int
 }
 
 OPW_EXPORT_C __attribute__((noreturn)) void _THAssertionFailed(const char *file, const int line, const char *expression,
-                                                  const char *format, ...) {
+                                                               const char *format, ...) {
   va_list values;
   va_start(values, format);
   const std::string text = formatted(format, values);

@@ -6,16 +6,15 @@
 namespace opw::th {
 
 // Python sees it as torch.FatalError, with this text.
-struct Error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+struct Error : std::runtime_error { using std::runtime_error::runtime_error; };
 
 #define OPW_LIKE_PRINTF(text, first) __attribute__((format(printf, text, first)))
 
 // "<text> at <file>:<line>"
 [[noreturn]] void fail(const char *file, int line, const char *format, ...) OPW_LIKE_PRINTF(3, 4);
 // "invalid argument <n>: <text> at <file>:<line>"
-[[noreturn]] void fail_argument(const char *file, int line, int argument, const char *format, ...) OPW_LIKE_PRINTF(4, 5);
+[[noreturn]] void fail_argument(const char *file, int line, int argument, const char *format, ...)
+    OPW_LIKE_PRINTF(4, 5);
 
 // The text of the exception that is being handled: c10's without its backtrace.
 std::string current_text();

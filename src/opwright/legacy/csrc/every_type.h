@@ -4,8 +4,8 @@
 // for TH<T>Storage_<name>; QUICK_OP and QUICK_STORAGE_OP are for what doesn't touch ATen. In all of them `real` is the
 // element type, `accreal` what its sums are kept in, and TYPE its opw::th::Type. What names none of these three is SAME_OP
 // and so on: then all types have one function, by many names, which is compiled once. IF_FLOATING(...) holds what only
-// floating types have, IF_BYTE(...) what only bytes have, IF_HOST(...) what needs a type of TH's as well. Where OPW_CUDA is defined the names are
-// THCuda<T>Tensor_..., each with a THCState * in front, and each says so where there is no GPU.
+// floating types have, IF_BYTE(...) what only bytes have, IF_HOST(...) what needs a type of TH's as well. Where OPW_CUDA is
+// defined the names are THCuda<T>Tensor_..., each with a THCState * in front, and each says so where there is no GPU.
 #define OPW_JOIN_(a, b, c, d) a##b##c##d
 #define OPW_JOIN(a, b, c, d) OPW_JOIN_(a, b, c, d)
 #define OPW_TEXT_(text) #text
@@ -30,24 +30,28 @@
 #endif
 #define TENSOR_(name) OPW_JOIN(OPW_TH, Real, Tensor_, name)
 #define STORAGE_(name) OPW_JOIN(OPW_TH, Real, Storage_, name)
-#define OPW_FUNCTION(result, function, text, parameters, setup, ...)       \
-  extern "C" OPW_VISIBLE result function OPW_PARAMETERS parameters {       \
-    OPW_BEGIN(text);                                                       \
-    setup;                                                                 \
-    return __VA_ARGS__;                                                    \
+#define OPW_FUNCTION(result, function, text, parameters, setup, ...) \
+  extern "C" OPW_VISIBLE result function OPW_PARAMETERS parameters { \
+    OPW_BEGIN(text);                                                 \
+    setup;                                                           \
+    return __VA_ARGS__;                                              \
   }
 #define OPW_EXPORT(result, function, parameters, setup, ...) \
   OPW_FUNCTION(result, function, __func__, parameters, setup, __VA_ARGS__)
-#define OP(result, name, parameters, ...) OPW_EXPORT(OPW_BRIEFLY result, TENSOR_(name), parameters, Below below, __VA_ARGS__)
-#define STORAGE_OP(result, name, parameters, ...) OPW_EXPORT(OPW_BRIEFLY result, STORAGE_(name), parameters, Below below, __VA_ARGS__)
+#define OP(result, name, parameters, ...) \
+  OPW_EXPORT(OPW_BRIEFLY result, TENSOR_(name), parameters, Below below, __VA_ARGS__)
+#define STORAGE_OP(result, name, parameters, ...) \
+  OPW_EXPORT(OPW_BRIEFLY result, STORAGE_(name), parameters, Below below, __VA_ARGS__)
 #define QUICK_OP(result, name, parameters, ...) OPW_EXPORT(result, TENSOR_(name), parameters, , __VA_ARGS__)
 #define QUICK_STORAGE_OP(result, name, parameters, ...) OPW_EXPORT(result, STORAGE_(name), parameters, , __VA_ARGS__)
 
 // The first type's function; the others' are its aliases.
-#define OPW_SAME(result, kind, name, parameters, setup, ...)                                                            \
-  OPW_FUNCTION(result, OPW_JOIN(OPW_TH, Real, kind, name), OPW_TEXT(OPW_TH) "*" #kind #name, parameters, setup, __VA_ARGS__)
+#define OPW_SAME(result, kind, name, parameters, setup, ...)                                                    \
+  OPW_FUNCTION(result, OPW_JOIN(OPW_TH, Real, kind, name), OPW_TEXT(OPW_TH) "*" #kind #name, parameters, setup, \
+               __VA_ARGS__)
 #define SAME_OP(result, name, parameters, ...) OPW_SAME(result, Tensor_, name, parameters, Below below, __VA_ARGS__)
-#define SAME_STORAGE_OP(result, name, parameters, ...) OPW_SAME(result, Storage_, name, parameters, Below below, __VA_ARGS__)
+#define SAME_STORAGE_OP(result, name, parameters, ...) \
+  OPW_SAME(result, Storage_, name, parameters, Below below, __VA_ARGS__)
 #define SAME_QUICK_OP(result, name, parameters, ...) OPW_SAME(result, Tensor_, name, parameters, , __VA_ARGS__)
 #define SAME_QUICK_STORAGE_OP(result, name, parameters, ...) OPW_SAME(result, Storage_, name, parameters, , __VA_ARGS__)
 
@@ -69,9 +73,9 @@ namespace opw::th {
 
 #ifndef __APPLE__  // whose linker knows no aliases
 #undef OPW_SAME
-#define OPW_SAME(result, kind, name, parameters, ...)                                                    \
-  extern "C" OPW_VISIBLE result OPW_JOIN(OPW_TH, Real, kind, name) OPW_PARAMETERS parameters             \
-      __attribute__((alias(OPW_TEXT(OPW_JOIN(OPW_TH, Double, kind, name)))));
+#define OPW_SAME(result, kind, name, parameters, ...)              \
+  extern "C" OPW_VISIBLE result OPW_JOIN(OPW_TH, Real, kind, name) \
+  OPW_PARAMETERS parameters __attribute__((alias(OPW_TEXT(OPW_JOIN(OPW_TH, Double, kind, name)))));
 #endif
 
 #ifdef OPW_CUDA

@@ -32,9 +32,7 @@ OPW_EXPORT_C void *THAlloc(ptrdiff_t bytes) {
   return checked_allocation(bytes, memory);
 }
 
-OPW_EXPORT_C void THFree(void *memory) {
-  std::free(memory);
-}
+OPW_EXPORT_C void THFree(void *memory) { std::free(memory); }
 
 OPW_EXPORT_C void *THRealloc(void *memory, ptrdiff_t bytes) {
   if (!memory) return THAlloc(bytes);
@@ -50,17 +48,13 @@ OPW_EXPORT_C void *THRealloc(void *memory, ptrdiff_t bytes) {
 OPW_EXPORT_C void THSetGCHandler(void (*)(void *), void *) {}
 OPW_EXPORT_C void THHeapUpdate(ptrdiff_t) {}
 
-OPW_EXPORT_C int THGetNumThreads() {
-  return at::get_num_threads();
-}
+OPW_EXPORT_C int THGetNumThreads() { return at::get_num_threads(); }
 
 OPW_EXPORT_C void THSetNumThreads(int count) {
   if (count > 0) at::set_num_threads(count);
 }
 
-OPW_EXPORT_C int THGetNumCores() {
-  return at::get_num_threads();
-}
+OPW_EXPORT_C int THGetNumCores() { return at::get_num_threads(); }
 
 OPW_EXPORT_C void THInferNumThreads() {}
 

@@ -38,12 +38,12 @@ bool in_the_way(const Tensor *r, IntArrayRef sizes, Operands pointwise, Operands
 }
 
 at::Tensor operand(const Scalar &value) {
-  return at::native::wrapped_scalar_tensor(value);
+  at::Tensor number = c10::scalar_to_tensor(value);
+  number.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return number;
 }
 
-at::ScalarType sum_type(const Tensor *t) {
-  return c10::isFloatingType(t->type().scalar) ? at::kDouble : at::kLong;
-}
+at::ScalarType sum_type(const Tensor *t) { return c10::isFloatingType(t->type().scalar) ? at::kDouble : at::kLong; }
 
 void check_along(const Tensor *t, int dimension, int argument) {
   CHECK_ARG(dimension >= 0 && dimension < t->nDimension, argument, "dimension %d out of range of %dD tensor", dimension,

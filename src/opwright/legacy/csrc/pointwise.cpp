@@ -85,16 +85,13 @@ void binary(Tensor *r, Tensor *a, Tensor *b, Binary f) {
 
 void scaled(Tensor *r, Tensor *a, const Scalar &scale, Tensor *b, bool plus) {
   const at::Tensor x = view(a), y = in_shape_of(x, view(b), 4);
-  into(r, x.sizes(), {x, y}, {}, [&](at::Tensor &out) { plus ? at::add_out(out, x, y, scale) : at::sub_out(out, x, y, scale); });
+  into(r, x.sizes(), {x, y}, {},
+       [&](at::Tensor &out) { plus ? at::add_out(out, x, y, scale) : at::sub_out(out, x, y, scale); });
 }
 
-at::Tensor &plus_number(at::Tensor &out, const at::Tensor &x, const at::Tensor &y) {
-  return at::add_out(out, x, y);
-}
+at::Tensor &plus_number(at::Tensor &out, const at::Tensor &x, const at::Tensor &y) { return at::add_out(out, x, y); }
 
-at::Tensor &minus_number(at::Tensor &out, const at::Tensor &x, const at::Tensor &y) {
-  return at::sub_out(out, x, y);
-}
+at::Tensor &minus_number(at::Tensor &out, const at::Tensor &x, const at::Tensor &y) { return at::sub_out(out, x, y); }
 
 // Integers as in C: cut off towards zero. The processor traps where the quotient of the least number and -1 doesn't fit.
 at::Tensor &quotient(at::Tensor &out, const at::Tensor &x, const at::Tensor &y) {
@@ -107,9 +104,7 @@ at::Tensor &quotient(at::Tensor &out, const at::Tensor &x, const at::Tensor &y) 
   return at::where_out(out, negates, at::neg(x), safe);
 }
 
-at::Tensor &reciprocal(at::Tensor &out, const at::Tensor &x) {
-  return quotient(out, at::ones_like(x), x);
-}
+at::Tensor &reciprocal(at::Tensor &out, const at::Tensor &x) { return quotient(out, at::ones_like(x), x); }
 
 void check_integers(const Tensor *t, const char *name) {
   if (c10::isFloatingType(t->type().scalar)) FAIL("%s is only supported for integer type tensors", name);

@@ -13,8 +13,8 @@
 namespace opw::th {
 namespace {
 
-using Product = at::Tensor &(*)(at::Tensor &, const at::Tensor &, const at::Tensor &, const at::Tensor &, const Scalar &,
-                                const Scalar &);
+using Product = at::Tensor &(*)(at::Tensor &, const at::Tensor &, const at::Tensor &, const at::Tensor &,
+                                const Scalar &, const Scalar &);
 
 void check_rank(const Tensor *t, int rank, int argument) {
   CHECK_ARG(t->nDimension == rank, argument, "expected %dD tensor, got %dD", rank, t->nDimension);
@@ -26,7 +26,8 @@ void check_inner(int64_t a, int64_t b, int argument) {
 }
 
 // f of beta * t + alpha * (the product of a and b), which has `sizes`.
-void product_plus(Tensor *r, const Scalar &beta, Tensor *t, const Scalar &alpha, Tensor *a, Tensor *b, IntArrayRef sizes, Product f) {
+void product_plus(Tensor *r, const Scalar &beta, Tensor *t, const Scalar &alpha, Tensor *a, Tensor *b,
+                  IntArrayRef sizes, Product f) {
   const at::Tensor x = view(t), y = view(a), z = view(b);
   CHECK_ARG(x.sizes() == sizes, 3, "size mismatch: expected the size of the product");
   into(r, sizes, {x}, {y, z}, [&](at::Tensor &out) { f(out, x, y, z, beta, alpha); });
@@ -49,8 +50,8 @@ void outer_product(Tensor *r, const Scalar &beta, Tensor *t, const Scalar &alpha
 
 void check_batches(const Tensor *a, const Tensor *b) {
   check_rank(a, 3, 5), check_rank(b, 3, 6), check_inner(a->size[2], b->size[1], 6);
-  CHECK_ARG(a->size[0] == b->size[0], 6, "expected batches of one length, got %lld and %lld", static_cast<long long>(a->size[0]),
-            static_cast<long long>(b->size[0]));
+  CHECK_ARG(a->size[0] == b->size[0], 6, "expected batches of one length, got %lld and %lld",
+            static_cast<long long>(a->size[0]), static_cast<long long>(b->size[0]));
 }
 
 void batch_sum(Tensor *r, const Scalar &beta, Tensor *t, const Scalar &alpha, Tensor *a, Tensor *b) {
@@ -89,7 +90,8 @@ void cross_product(Tensor *r, Tensor *a, Tensor *b, int dimension) {
   CHECK_ARG(same_size(a, b), 3, "expected tensors of one size");
   if (dimension < 0) dimension = dimension_of_three(a);
   check_along(a, dimension, 4);
-  CHECK_ARG(a->size[dimension] == 3, 4, "dimension %d does not have size 3, but %lld", dimension, static_cast<long long>(a->size[dimension]));
+  CHECK_ARG(a->size[dimension] == 3, 4, "dimension %d does not have size 3, but %lld", dimension,
+            static_cast<long long>(a->size[dimension]));
   const at::Tensor x = view(a), y = view(b);
   into(r, x.sizes(), {}, {x, y}, [&](at::Tensor &out) { at::cross_out(out, x, y, dimension); });
 }

@@ -1,8 +1,6 @@
 // Random numbers from PyTorch's generators.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/DistributionsHelper.h>
-#include <ATen/ops/_dirichlet_grad.h>
-#include <ATen/ops/_standard_gamma.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/multinomial.h>
 #include <ATen/ops/normal.h>
@@ -21,9 +19,7 @@
 
 #include "operands.h"
 
-struct THGenerator {
-  at::Generator generator;
-};
+struct THGenerator { at::Generator generator; };
 
 namespace opw::th {
 
@@ -37,7 +33,9 @@ namespace {
 // A generator while nobody else may use it.
 struct Held {
   explicit Held(const THGenerator *self)
-      : kept(generator_of(self).value_or(at::detail::getDefaultCPUGenerator())), impl(kept.get<at::CPUGeneratorImpl>()), lock(impl->mutex_) {}
+      : kept(generator_of(self).value_or(at::globalContext().defaultGenerator(at::kCPU))),
+        impl(kept.get<at::CPUGeneratorImpl>()),
+        lock(impl->mutex_) {}
   at::Generator kept;
   at::CPUGeneratorImpl *impl;
   std::lock_guard<std::mutex> lock;
@@ -49,13 +47,9 @@ double drawn(const THGenerator *generator, Distribution distribution) {
   return static_cast<double>(distribution(held.impl));
 }
 
-void check_probability(double p, int argument) {
-  CHECK_ARG(p >= 0 && p <= 1, argument, "must be >= 0 and <= 1");
-}
+void check_probability(double p, int argument) { CHECK_ARG(p >= 0 && p <= 1, argument, "must be >= 0 and <= 1"); }
 
-void check_going_on(double p, int argument) {
-  CHECK_ARG(p > 0 && p < 1, argument, "must be > 0 and < 1");
-}
+void check_going_on(double p, int argument) { CHECK_ARG(p > 0 && p < 1, argument, "must be > 0 and < 1"); }
 
 void bernoulli_each(Tensor *self, THGenerator *generator, Tensor *p) {
   at::Tensor x = view(self);
@@ -92,7 +86,7 @@ void with_both(Tensor *r, THGenerator *generator, Tensor *means, Tensor *stdvs) 
 }
 
 void gamma(Tensor *r, THGenerator *generator, Tensor *alpha) {
-  assign(r, at::_standard_gamma(view(alpha), generator_of(generator)));
+  assign(r, opw::compat::standard_gamma(view(alpha), generator_of(generator)));
 }
 
 void poisson(Tensor *r, THGenerator *generator, Tensor *lambda) {
@@ -120,7 +114,7 @@ void normal(Tensor *r, THGenerator *generator, const Storage *size) {
 
 void dirichlet_gradient(Tensor *r, Tensor *x, Tensor *alpha, Tensor *total) {
   const at::Tensor a = view(x);
-  assign(r, at::_dirichlet_grad(a, in_shape_of(a, view(alpha), 3), in_shape_of(a, view(total), 4)));
+  assign(r, opw::compat::dirichlet_grad(a, in_shape_of(a, view(alpha), 3), in_shape_of(a, view(total), 4)));
 }
 
 // The alias method: each place keeps itself with probability q, otherwise it gives its alias.
@@ -169,9 +163,7 @@ void alias_draw(Tensor *self, THGenerator *generator, Tensor *aliases, Tensor *k
 
 using namespace opw::th;
 
-OPW_EXPORT_C THGenerator *THGenerator_new() {
-  return new THGenerator{at::detail::createCPUGenerator()};
-}
+OPW_EXPORT_C THGenerator *THGenerator_new() { return new THGenerator{at::make_generator<at::CPUGeneratorImpl>()}; }
 
 OPW_EXPORT_C THGenerator *THGenerator_copy(THGenerator *self, THGenerator *from) {
   CHECK_ARG(self && self != from, 1, "expected a generator of its own");
@@ -180,13 +172,9 @@ OPW_EXPORT_C THGenerator *THGenerator_copy(THGenerator *self, THGenerator *from)
   return self;
 }
 
-OPW_EXPORT_C void THGenerator_free(THGenerator *self) {
-  delete self;
-}
+OPW_EXPORT_C void THGenerator_free(THGenerator *self) { delete self; }
 
-OPW_EXPORT_C int THGenerator_isValid(THGenerator *self) {
-  return !self || self->generator.defined();
-}
+OPW_EXPORT_C int THGenerator_isValid(THGenerator *self) { return !self || self->generator.defined(); }
 
 OPW_EXPORT_C uint64_t THRandom_seed(THGenerator *self) {
   const Held held(self);
@@ -244,7 +232,7 @@ OPW_EXPORT_C double THRandom_logNormal(THGenerator *self, double mean, double st
 OPW_EXPORT_C double THRandom_standard_gamma(THGenerator *self, double alpha) {
   CHECK_ARG(alpha > 0, 2, "must be > 0");
   Below below;
-  return at::_standard_gamma(at::full({1}, alpha, at::kDouble), generator_of(self)).item<double>();
+  return opw::compat::standard_gamma(at::full({1}, alpha, at::kDouble), generator_of(self)).item<double>();
 }
 
 OPW_EXPORT_C int THRandom_poisson(THGenerator *self, double lambda) {

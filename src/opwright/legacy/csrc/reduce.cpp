@@ -23,22 +23,16 @@
 namespace opw::th {
 namespace {
 
-Scalar sum_all(Tensor *t) {
-  return at::sum(view(t), sum_type(t)).item();
-}
+Scalar sum_all(Tensor *t) { return at::sum(view(t), sum_type(t)).item(); }
 
-Scalar product_all(Tensor *t) {
-  return at::prod(view(t), sum_type(t)).item();
-}
+Scalar product_all(Tensor *t) { return at::prod(view(t), sum_type(t)).item(); }
 
 at::Tensor some(Tensor *t) {
   check_not_empty(t, 1);
   return view(t);
 }
 
-Scalar mean_all(Tensor *t) {
-  return at::mean(some(t), sum_type(t)).item();
-}
+Scalar mean_all(Tensor *t) { return at::mean(some(t), sum_type(t)).item(); }
 
 Scalar variance_all(Tensor *t, int biased) {
   return at::var(some(t).to(sum_type(t)), std::nullopt, biased ? 0 : 1).item();
@@ -48,9 +42,7 @@ Scalar deviation_all(Tensor *t, int biased) {
   return at::std(some(t).to(sum_type(t)), std::nullopt, biased ? 0 : 1).item();
 }
 
-Scalar norm_all(const at::Tensor &x, const Scalar &p) {
-  return at::norm(x, p, at::kDouble).item();
-}
+Scalar norm_all(const at::Tensor &x, const Scalar &p) { return at::norm(x, p, at::kDouble).item(); }
 
 Scalar distance(Tensor *a, Tensor *b, const Scalar &p) {
   const at::Tensor x = view(a);
@@ -68,9 +60,7 @@ Scalar trace(Tensor *t) {
   return at::sum(view(t).diagonal(), sum_type(t)).item();
 }
 
-bool are_equal(Tensor *a, Tensor *b) {
-  return same_size(a, b) && (a->nDimension == 0 || at::equal(view(a), view(b)));
-}
+bool are_equal(Tensor *a, Tensor *b) { return same_size(a, b) && (a->nDimension == 0 || at::equal(view(a), view(b))); }
 
 // f(out, x, dimension), where `out` has all of x's dimensions, this one of size 1.
 template <class F>
@@ -84,15 +74,18 @@ void along(Tensor *r, Tensor *t, int dimension, int keepdim, F f) {
 }
 
 void sum(Tensor *r, Tensor *t, int dimension, int keepdim) {
-  along(r, t, dimension, keepdim, [](at::Tensor &out, const at::Tensor &x, int64_t d) { at::sum_out(out, x, d, true, x.scalar_type()); });
+  along(r, t, dimension, keepdim,
+        [](at::Tensor &out, const at::Tensor &x, int64_t d) { at::sum_out(out, x, d, true, x.scalar_type()); });
 }
 
 void product(Tensor *r, Tensor *t, int dimension, int keepdim) {
-  along(r, t, dimension, keepdim, [](at::Tensor &out, const at::Tensor &x, int64_t d) { at::prod_out(out, x, d, true, x.scalar_type()); });
+  along(r, t, dimension, keepdim,
+        [](at::Tensor &out, const at::Tensor &x, int64_t d) { at::prod_out(out, x, d, true, x.scalar_type()); });
 }
 
 void mean(Tensor *r, Tensor *t, int dimension, int keepdim) {
-  along(r, t, dimension, keepdim, [](at::Tensor &out, const at::Tensor &x, int64_t d) { at::mean_out(out, x, d, true); });
+  along(r, t, dimension, keepdim,
+        [](at::Tensor &out, const at::Tensor &x, int64_t d) { at::mean_out(out, x, d, true); });
 }
 
 void variance(Tensor *r, Tensor *t, int dimension, int biased, int keepdim) {
@@ -106,7 +99,8 @@ void deviation(Tensor *r, Tensor *t, int dimension, int biased, int keepdim) {
 }
 
 void norm(Tensor *r, Tensor *t, const Scalar &p, int dimension, int keepdim) {
-  along(r, t, dimension, keepdim, [&](at::Tensor &out, const at::Tensor &x, int64_t d) { at::norm_out(out, x, p, d, true); });
+  along(r, t, dimension, keepdim,
+        [&](at::Tensor &out, const at::Tensor &x, int64_t d) { at::norm_out(out, x, p, d, true); });
 }
 
 void all_or_any(Tensor *r, Tensor *t, int dimension, int keepdim, bool all) {
@@ -120,23 +114,29 @@ template <class F>
 void chosen(Tensor *values, Tensor *indices, Tensor *t, int dimension, int keepdim, F f) {
   check_along(t, dimension, 4);
   const int64_t rank = t->nDimension;  // t may be `values`
-  in_pairs(values, indices, t, reduced(t, dimension, keepdim), [&](const at::Tensor &out) { return kept(out, rank, dimension); }, f);
+  in_pairs(
+      values, indices, t, reduced(t, dimension, keepdim),
+      [&](const at::Tensor &out) { return kept(out, rank, dimension); }, f);
 }
 
 void largest(Tensor *values, Tensor *indices, Tensor *t, int d, int keepdim) {
-  chosen(values, indices, t, d, keepdim, [d](at::Tensor &v, at::Tensor &i, const at::Tensor &x) { at::max_out(v, i, x, d, true); });
+  chosen(values, indices, t, d, keepdim,
+         [d](at::Tensor &v, at::Tensor &i, const at::Tensor &x) { at::max_out(v, i, x, d, true); });
 }
 
 void smallest(Tensor *values, Tensor *indices, Tensor *t, int d, int keepdim) {
-  chosen(values, indices, t, d, keepdim, [d](at::Tensor &v, at::Tensor &i, const at::Tensor &x) { at::min_out(v, i, x, d, true); });
+  chosen(values, indices, t, d, keepdim,
+         [d](at::Tensor &v, at::Tensor &i, const at::Tensor &x) { at::min_out(v, i, x, d, true); });
 }
 
 void median(Tensor *values, Tensor *indices, Tensor *t, int d, int keepdim) {
-  chosen(values, indices, t, d, keepdim, [d](at::Tensor &v, at::Tensor &i, const at::Tensor &x) { at::median_out(v, i, x, d, true); });
+  chosen(values, indices, t, d, keepdim,
+         [d](at::Tensor &v, at::Tensor &i, const at::Tensor &x) { at::median_out(v, i, x, d, true); });
 }
 
 void mode(Tensor *values, Tensor *indices, Tensor *t, int d, int keepdim) {
-  chosen(values, indices, t, d, keepdim, [d](at::Tensor &v, at::Tensor &i, const at::Tensor &x) { at::mode_out(v, i, x, d, true); });
+  chosen(values, indices, t, d, keepdim,
+         [d](at::Tensor &v, at::Tensor &i, const at::Tensor &x) { at::mode_out(v, i, x, d, true); });
 }
 
 void kth_value(Tensor *values, Tensor *indices, Tensor *t, int64_t k, int d, int keepdim) {
@@ -175,13 +175,9 @@ void histograms(Tensor *r, Tensor *t, int64_t bins, Scalar low, Scalar high) {
   });
 }
 
-bool all_set(Tensor *t) {
-  return view(t).ne(0).all().item<bool>();
-}
+bool all_set(Tensor *t) { return view(t).ne(0).all().item<bool>(); }
 
-bool any_set(Tensor *t) {
-  return view(t).ne(0).any().item<bool>();
-}
+bool any_set(Tensor *t) { return view(t).ne(0).any().item<bool>(); }
 
 }  // namespace
 }  // namespace opw::th

@@ -47,16 +47,17 @@ struct Foreign {
   }
 };
 
-c10::intrusive_ptr<c10::StorageImpl> foreign_memory(Type type, size_t bytes, void *memory, const Allocator *allocator, void *context) {
+c10::intrusive_ptr<c10::StorageImpl> foreign_memory(Type type, size_t bytes, void *memory, const Allocator *allocator,
+                                                    void *context) {
   const c10::Device device(type.device, static_cast<c10::DeviceIndex>(type.device == at::kCPU ? -1 : current_gpu()));
   at::DataPtr data(memory, new Foreign{memory, allocator, context}, &Foreign::release, device);
-  return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), static_cast<int64_t>(bytes), std::move(data),
-                                               c10::GetAllocator(type.device), /*resizable=*/true);
+  return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), static_cast<int64_t>(bytes),
+                                               std::move(data), c10::GetAllocator(type.device), /*resizable=*/true);
 }
 
 // The one behind `s`, where C code made its memory.
 Foreign *foreign_of(Storage *s) {
-  auto &data = s->impl->_mutable_data_ptr_no_checks();
+  auto &data = compat::memory_of(*s->impl);
   return data.get_deleter() == &Foreign::release ? static_cast<Foreign *>(data.get_context()) : nullptr;
 }
 
@@ -102,7 +103,8 @@ ptrdiff_t size_in(const c10::StorageImpl &memory, Type type) {
 void tell_others(const Storage *changed) {
   const std::lock_guard lock(every_mutex);
   for (Storage *s = every; s; s = s->next)
-    if (s != changed && s->memory == changed->memory) s->data = changed->data, s->size = size_in(*changed->impl, s->type);
+    if (s != changed && s->memory == changed->memory)
+      s->data = changed->data, s->size = size_in(*changed->impl, s->type);
 }
 
 // In one step, for who refreshes what C code has kept meanwhile.
@@ -112,7 +114,8 @@ void change_memory(Storage *changed, at::DataPtr memory, size_t bytes) {
   before = changed->impl->set_data_ptr(std::move(memory));
   changed->impl->set_nbytes(bytes);
   for (Storage *s = every; s; s = s->next)
-    if (s->memory == changed->memory) s->data = changed->impl->mutable_data(), s->size = size_in(*changed->impl, s->type);
+    if (s->memory == changed->memory)
+      s->data = changed->impl->mutable_data(), s->size = size_in(*changed->impl, s->type);
 }
 
 }  // namespace
@@ -130,7 +133,8 @@ void refresh_kept() {
   if (live_storages == pooled_storages) return;
   const std::lock_guard lock(every_mutex);
   for (Storage *s = every; s; s = s->next)
-    if (!s->pooled && s->impl && s->data != s->impl->data()) s->data = s->impl->mutable_data(), s->size = size_in(*s->impl, s->type);
+    if (!s->pooled && s->impl && s->data != s->impl->data())
+      s->data = s->impl->mutable_data(), s->size = size_in(*s->impl, s->type);
 }
 
 c10::intrusive_ptr<c10::StorageImpl> new_memory(Type type, int64_t elements) {
@@ -139,9 +143,7 @@ c10::intrusive_ptr<c10::StorageImpl> new_memory(Type type, int64_t elements) {
                                                c10::GetAllocator(type.device), /*resizable=*/true);
 }
 
-Storage *new_storage(Type type, int64_t elements) {
-  return new Storage(type, new_memory(type, elements));
-}
+Storage *new_storage(Type type, int64_t elements) { return new Storage(type, new_memory(type, elements)); }
 
 void retain(Storage *s) {
   if (s && (s->flag & REFCOUNTED)) __atomic_add_fetch(&s->refcount, 1, __ATOMIC_RELAXED);
@@ -163,14 +165,14 @@ void resize(Storage *s, ptrdiff_t elements) {
     const auto kept = std::min(grown.size, s->size);
     if (kept && s->type.device == at::kCPU) std::memcpy(grown.data, s->data, kept * c10::elementSize(s->type.scalar));
     else if (kept) view(&grown).narrow(0, 0, kept).copy_(view(s).narrow(0, 0, kept));
-    change_memory(s, std::move(grown.impl->_mutable_data_ptr_no_checks()), bytes);
+    change_memory(s, std::move(compat::memory_of(*grown.impl)), bytes);
   }
   s->refresh();
 }
 
 at::Tensor view(const Storage *s) {
   at::DispatchKeySet keys(s->type.device == at::kCUDA ? at::DispatchKey::CUDA : at::DispatchKey::CPU);
-  auto flat = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(s->impl), keys, c10::scalarTypeToTypeMeta(s->type.scalar));
+  auto flat = compat::make_tensor(c10::Storage(s->impl), keys, c10::scalarTypeToTypeMeta(s->type.scalar));
   flat.unsafeGetTensorImpl()->set_sizes_and_strides(IntArrayRef({static_cast<int64_t>(s->size)}), IntArrayRef({1}));
   return flat;
 }
@@ -178,7 +180,8 @@ at::Tensor view(const Storage *s) {
 namespace {
 
 void check_position(const Storage *s, ptrdiff_t position) {
-  CHECK_ARG(position >= 0 && position < s->size, 2, "out of bounds: element %td of a storage of %td", position, s->size);
+  CHECK_ARG(position >= 0 && position < s->size, 2, "out of bounds: element %td of a storage of %td", position,
+            s->size);
 }
 
 template <class T>
@@ -243,15 +246,9 @@ Allocator THDefaultAllocator = {&default_allocate, &default_reallocate, &default
 
 namespace {
 
-void *default_allocate(void *, ptrdiff_t bytes) {
-  return THAlloc(bytes);
-}
-void *default_reallocate(void *, void *memory, ptrdiff_t bytes) {
-  return THRealloc(memory, bytes);
-}
-void default_release(void *, void *memory) {
-  THFree(memory);
-}
+void *default_allocate(void *, ptrdiff_t bytes) { return THAlloc(bytes); }
+void *default_reallocate(void *, void *memory, ptrdiff_t bytes) { return THRealloc(memory, bytes); }
+void default_release(void *, void *memory) { THFree(memory); }
 
 // What THCudaMalloc gave; only to release.
 const Allocator gpu_allocator = {nullptr, nullptr,
@@ -272,20 +269,22 @@ Storage *storage_around(Type type, void *memory, ptrdiff_t elements, const Alloc
 Storage *storage_by(Type type, ptrdiff_t elements, const Allocator *allocator, void *context) {
   if (!allocator || allocator == &THDefaultAllocator) return new_storage(type, elements);
   const size_t bytes = bytes_of(type, elements);
-  return storage_around(type, allocator->allocate(context, static_cast<ptrdiff_t>(bytes)), elements, allocator, context);
+  return storage_around(type, allocator->allocate(context, static_cast<ptrdiff_t>(bytes)), elements, allocator,
+                        context);
 }
 
 // A file's content; a size below 1 is the file's own. Flags are TH's and at::MapAllocator's alike.
 Storage *storage_mapped(Type type, const char *file, ptrdiff_t elements, int flags) {
   if (type.device != at::kCPU) FAIL("a CUDA storage can't be a file");
   std::error_code missing;
-  if (elements <= 0) elements = static_cast<ptrdiff_t>(std::filesystem::file_size(file, missing) / c10::elementSize(type.scalar));
+  if (elements <= 0)
+    elements = static_cast<ptrdiff_t>(std::filesystem::file_size(file, missing) / c10::elementSize(type.scalar));
   if (missing) FAIL("can't map the file %s: %s", file, missing.message().c_str());
   const size_t bytes = bytes_of(type, elements);
   auto data = at::MapAllocator::makeDataPtr(file, flags, bytes, nullptr);
-  auto *made = new Storage(type, c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(),
-                                                                       static_cast<int64_t>(bytes), std::move(data),
-                                                                       nullptr, /*resizable=*/false));
+  auto *made = new Storage(
+      type, c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), static_cast<int64_t>(bytes),
+                                                  std::move(data), nullptr, /*resizable=*/false));
   made->flag = REFCOUNTED | FREEMEM;
   return made;
 }
@@ -364,8 +363,6 @@ OPW_EXPORT_C Storage *THLongStorage_newInferSize(Storage *sizes, ptrdiff_t count
   return inferred_size(sizes, count);
 }
 
-int64_t storages_alive() {
-  return live_storages;
-}
+int64_t storages_alive() { return live_storages; }
 
 }  // namespace opw::th

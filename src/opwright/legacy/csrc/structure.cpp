@@ -45,7 +45,8 @@ Tensor *changed(const Tensor *t, F change) {
 
 void set_tensor(Tensor *self, Tensor *from) {
   if (self == from) return;
-  const Extents sizes(from->size, from->size + from->nDimension), strides(from->stride, from->stride + from->nDimension);
+  const Extents sizes(from->size, from->size + from->nDimension),
+      strides(from->stride, from->stride + from->nDimension);
   set_storage(self, from->storage, from->storageOffset, sizes, strides);
 }
 

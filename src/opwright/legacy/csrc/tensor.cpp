@@ -48,9 +48,7 @@ Extents completed(IntArrayRef sizes, IntArrayRef strides) {
 }
 
 // TH has no shape but this one for an empty tensor of one dimension.
-IntArrayRef without_empty(IntArrayRef sizes) {
-  return sizes.size() == 1 && sizes[0] == 0 ? IntArrayRef() : sizes;
-}
+IntArrayRef without_empty(IntArrayRef sizes) { return sizes.size() == 1 && sizes[0] == 0 ? IntArrayRef() : sizes; }
 
 bool has_shape(const Tensor *t, IntArrayRef sizes, IntArrayRef strides) {
   if (t->sizes() != sizes) return false;
@@ -84,9 +82,7 @@ void Tensor::set_shape(IntArrayRef sizes, IntArrayRef strides) {
   nDimension = static_cast<int>(rank);
 }
 
-Tensor *new_tensor(Type type) {
-  return new Tensor(new_storage(type));
-}
+Tensor *new_tensor(Type type) { return new Tensor(new_storage(type)); }
 
 Tensor *new_tensor(Type type, IntArrayRef sizes, IntArrayRef strides) {
   auto *made = new_tensor(type);
@@ -141,9 +137,7 @@ bool is_contiguous(const Tensor *t) {
   return true;
 }
 
-bool same_size(const Tensor *a, const Tensor *b) {
-  return a->sizes() == b->sizes();
-}
+bool same_size(const Tensor *a, const Tensor *b) { return a->sizes() == b->sizes(); }
 
 void resize(Tensor *t, IntArrayRef sizes, IntArrayRef strides) {
   sizes = without_empty(sizes);
@@ -161,7 +155,8 @@ void resize_as(Tensor *t, const Tensor *like) {
 void set_storage(Tensor *t, Storage *storage, ptrdiff_t offset, IntArrayRef sizes, IntArrayRef strides) {
   if (offset < 0) FAIL("a tensor can't begin at offset %td of its storage", offset);
   if (storage != t->storage) {
-    if (storage && !(storage->type == t->type())) FAIL("a tensor and its storage must have one element type and one device");
+    if (storage && !(storage->type == t->type()))
+      FAIL("a tensor and its storage must have one element type and one device");
     if (storage) retain(storage);
     else storage = new_storage(t->type());
     std::swap(t->storage, storage);
@@ -174,11 +169,11 @@ void set_storage(Tensor *t, Storage *storage, ptrdiff_t offset, IntArrayRef size
 at::Tensor view(const Tensor *t) {
   const Type type = t->type();
   const c10::DispatchKeySet keys(type.device == at::kCUDA ? at::DispatchKey::CUDA : at::DispatchKey::CPU);
-  auto made = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(t->storage->impl), keys,
-                                                       c10::scalarTypeToTypeMeta(type.scalar));
+  auto made = compat::make_tensor(c10::Storage(t->storage->impl), keys, c10::scalarTypeToTypeMeta(type.scalar));
   static const int64_t none[] = {0}, one[] = {1};
   const bool empty = t->nDimension == 0;
-  made.unsafeGetTensorImpl()->set_sizes_and_strides(empty ? IntArrayRef(none) : t->sizes(), empty ? IntArrayRef(one) : t->strides(),
+  made.unsafeGetTensorImpl()->set_sizes_and_strides(empty ? IntArrayRef(none) : t->sizes(),
+                                                    empty ? IntArrayRef(one) : t->strides(),
                                                     static_cast<int64_t>(t->storageOffset));
   return made;
 }
@@ -188,8 +183,9 @@ void adopt(Tensor *t, const at::Tensor &value, const Tensor *of) {
   if (memory != t->storage->impl.get()) {
     Storage *storage = of && of->storage->impl.get() == memory ? of->storage : nullptr;
     if (storage) retain(storage);
-    else storage = new Storage({value.scalar_type(), value.device().type()},
-                               c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(memory));
+    else
+      storage = new Storage({value.scalar_type(), value.device().type()},
+                            c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(memory));
     std::swap(t->storage, storage);
     release(storage);
   } else {
@@ -209,8 +205,6 @@ void assign(Tensor *r, const at::Tensor &value) {
   if (value.numel()) view(r).copy_(value.dim() == 0 ? value.view(one) : value);
 }
 
-int64_t tensors_alive() {
-  return live_tensors;
-}
+int64_t tensors_alive() { return live_tensors; }
 
 }  // namespace opw::th

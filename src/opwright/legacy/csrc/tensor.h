@@ -16,12 +16,12 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <c10/core/StorageImpl.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/SmallVector.h>
 
 #include <atomic>
 
 #include "errors.h"
+#include "torch_compat.h"
 
 namespace opw::th {
 
@@ -90,15 +90,9 @@ struct Tensor {
   ~Tensor();
   Tensor(const Tensor &) = delete;
   Tensor &operator=(const Tensor &) = delete;
-  IntArrayRef sizes() const {
-    return {size, static_cast<size_t>(nDimension)};
-  }
-  IntArrayRef strides() const {
-    return {stride, static_cast<size_t>(nDimension)};
-  }
-  Type type() const {
-    return storage->type;
-  }
+  IntArrayRef sizes() const { return {size, static_cast<size_t>(nDimension)}; }
+  IntArrayRef strides() const { return {stride, static_cast<size_t>(nDimension)}; }
+  Type type() const { return storage->type; }
   // The arguments may be the tensor's own.
   void set_shape(IntArrayRef sizes, IntArrayRef strides);
 };
@@ -106,7 +100,7 @@ struct Tensor {
 // Nothing above the kernels sees what is done meanwhile: no autograd, autocast, functorch or mode of Python.
 struct Below {
   Below();
-  c10::impl::ExcludeDispatchKeyGuard guard;
+  compat::ExcludeKeys guard;
 };
 
 // storage.cpp

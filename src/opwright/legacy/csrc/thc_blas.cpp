@@ -16,7 +16,8 @@ namespace {
 // A const pointer is only read from.
 template <class T>
 at::Tensor on_gpu(const T *memory, IntArrayRef sizes, IntArrayRef strides) {
-  const at::TensorOptions options = at::TensorOptions(c10::CppTypeToScalarType<T>::value).device(cuda_device, static_cast<c10::DeviceIndex>(current_gpu()));
+  const at::TensorOptions options = at::TensorOptions(c10::CppTypeToScalarType<T>::value)
+                                        .device(cuda_device, static_cast<c10::DeviceIndex>(current_gpu()));
   return at::from_blob(const_cast<T *>(memory), sizes, strides, options);
 }
 
@@ -40,7 +41,8 @@ T gpu_dot(int64_t n, const T *x, int64_t incx, const T *y, int64_t incy) {
 }
 
 template <class T>
-void gpu_gemv(char trans, int64_t m, int64_t n, T alpha, const T *a, int64_t lda, const T *x, int64_t incx, T beta, T *y, int64_t incy) {
+void gpu_gemv(char trans, int64_t m, int64_t n, T alpha, const T *a, int64_t lda, const T *x, int64_t incx, T beta,
+              T *y, int64_t incy) {
   const bool transposed = transposes(trans, 2);
   check_count(m, 3), check_count(n, 4), check_leading(lda, n == 1 ? 1 : m, 7);
   CHECK_ARG(incx != 0, 9, "the increment can't be 0");
@@ -100,8 +102,8 @@ void gpu_gemm_of_each(const Gemm &gemm, T alpha, const T **a, const T **b, T bet
 }
 
 template <class T>
-void gpu_gemm_strided(const Gemm &gemm, T alpha, const T *a, int64_t stride_a, const T *b, int64_t stride_b, T beta, T *c,
-                      int64_t stride_c, int64_t count) {
+void gpu_gemm_strided(const Gemm &gemm, T alpha, const T *a, int64_t stride_a, const T *b, int64_t stride_b, T beta,
+                      T *c, int64_t stride_c, int64_t count) {
   gemm.check();
   for (int64_t i = 0; i < count; ++i) gemm.run<T>(alpha, a + i * stride_a, b + i * stride_b, beta, c + i * stride_c);
 }
@@ -118,58 +120,60 @@ void gpu_add_scaled(int64_t n, T alpha, const T *x, int64_t incx, T *y, int64_t 
 
 using namespace opw::th;
 
-#define OPW_BLAS_BEGIN    \
-  needs_cuda(__func__);   \
+#define OPW_BLAS_BEGIN  \
+  needs_cuda(__func__); \
   const Below below
 
-#define OPW_CUDA_GEMM(letter, T)                                                                                             \
-  OPW_EXPORT_C void THCudaBlas_##letter##gemm(THCState *, char transa, char transb, int64_t m, int64_t n, int64_t k, T alpha, \
-                                              T *a, int64_t lda, T *b, int64_t ldb, T beta, T *c, int64_t ldc) {              \
-    OPW_BLAS_BEGIN;                                                                                                          \
-    gpu_gemm<T>({transa, transb, m, n, k, lda, ldb, ldc}, alpha, a, b, beta, c);                                             \
-  }                                                                                                                          \
-  OPW_EXPORT_C T THCudaBlas_##letter##dot(THCState *, int64_t n, T *x, int64_t incx, T *y, int64_t incy) {                   \
-    OPW_BLAS_BEGIN;                                                                                                          \
-    return gpu_dot(n, x, incx, y, incy);                                                                                     \
-  }                                                                                                                          \
-  OPW_EXPORT_C void THCudaBlas_##letter##gemmStridedBatched(                                                                 \
-      THCState *, char transa, char transb, int64_t m, int64_t n, int64_t k, T alpha, const T *a, int64_t lda,               \
-      int64_t stride_a, const T *b, int64_t ldb, int64_t stride_b, T beta, T *c, int64_t ldc, int64_t stride_c,              \
-      int64_t count) {                                                                                                       \
-    OPW_BLAS_BEGIN;                                                                                                          \
-    gpu_gemm_strided<T>({transa, transb, m, n, k, lda, ldb, ldc}, alpha, a, stride_a, b, stride_b, beta, c, stride_c, count); \
+#define OPW_CUDA_GEMM(letter, T)                                                                                      \
+  OPW_EXPORT_C void THCudaBlas_##letter##gemm(THCState *, char transa, char transb, int64_t m, int64_t n, int64_t k,  \
+                                              T alpha, T *a, int64_t lda, T *b, int64_t ldb, T beta, T *c,            \
+                                              int64_t ldc) {                                                          \
+    OPW_BLAS_BEGIN;                                                                                                   \
+    gpu_gemm<T>({transa, transb, m, n, k, lda, ldb, ldc}, alpha, a, b, beta, c);                                      \
+  }                                                                                                                   \
+  OPW_EXPORT_C T THCudaBlas_##letter##dot(THCState *, int64_t n, T *x, int64_t incx, T *y, int64_t incy) {            \
+    OPW_BLAS_BEGIN;                                                                                                   \
+    return gpu_dot(n, x, incx, y, incy);                                                                              \
+  }                                                                                                                   \
+  OPW_EXPORT_C void THCudaBlas_##letter##gemmStridedBatched(                                                          \
+      THCState *, char transa, char transb, int64_t m, int64_t n, int64_t k, T alpha, const T *a, int64_t lda,        \
+      int64_t stride_a, const T *b, int64_t ldb, int64_t stride_b, T beta, T *c, int64_t ldc, int64_t stride_c,       \
+      int64_t count) {                                                                                                \
+    OPW_BLAS_BEGIN;                                                                                                   \
+    gpu_gemm_strided<T>({transa, transb, m, n, k, lda, ldb, ldc}, alpha, a, stride_a, b, stride_b, beta, c, stride_c, \
+                        count);                                                                                       \
   }
 
-#define OPW_CUDA_BLAS(letter, T)                                                                                             \
-  OPW_CUDA_GEMM(letter, T)                                                                                                   \
-  OPW_EXPORT_C void THCudaBlas_##letter##gemmBatched(                                                                        \
-      THCState *, char transa, char transb, int64_t m, int64_t n, int64_t k, T alpha, const T *a[], int64_t lda,             \
-      const T *b[], int64_t ldb, T beta, T *c[], int64_t ldc, int64_t count) {                                               \
-    OPW_BLAS_BEGIN;                                                                                                          \
-    gpu_gemm_of_each<T>({transa, transb, m, n, k, lda, ldb, ldc}, alpha, a, b, beta, c, count);                              \
-  }                                                                                                                          \
-  OPW_EXPORT_C void THCudaBlas_##letter##gemv(THCState *, char trans, int64_t m, int64_t n, T alpha, T *a, int64_t lda,      \
-                                              T *x, int64_t incx, T beta, T *y, int64_t incy) {                              \
-    OPW_BLAS_BEGIN;                                                                                                          \
-    gpu_gemv(trans, m, n, alpha, a, lda, x, incx, beta, y, incy);                                                            \
-  }                                                                                                                          \
-  OPW_EXPORT_C void THCudaBlas_##letter##ger(THCState *, int64_t m, int64_t n, T alpha, T *x, int64_t incx, T *y,            \
-                                             int64_t incy, T *a, int64_t lda) {                                              \
-    OPW_BLAS_BEGIN;                                                                                                          \
-    gpu_ger(m, n, alpha, x, incx, y, incy, a, lda);                                                                          \
-  }                                                                                                                          \
-  OPW_EXPORT_C void THCudaBlas_##letter##axpy(THCState *, int64_t n, T a, T *x, int64_t incx, T *y, int64_t incy) {          \
-    OPW_BLAS_BEGIN;                                                                                                          \
-    gpu_add_scaled(n, a, x, incx, y, incy);                                                                                  \
-  }                                                                                                                          \
-  OPW_EXPORT_C void THCudaBlas_##letter##scal(THCState *, int64_t n, T a, T *x, int64_t incx) {                              \
-    OPW_BLAS_BEGIN;                                                                                                          \
-    if (n > 0 && incx > 0) on_gpu(x, {n}, {incx}).mul_(a);                                                                   \
-  }                                                                                                                          \
-  OPW_EXPORT_C void THCudaBlas_##letter##copy(THCState *, int64_t n, T *x, int64_t incx, T *y, int64_t incy) {               \
-    OPW_BLAS_BEGIN;                                                                                                          \
-    CHECK_ARG(incy > 0, 6, "the result's increment must be above 0, got %lld", static_cast<long long>(incy));                \
-    if (n > 0) on_gpu(y, {n}, {incy}).copy_(gpu_vector(x, n, incx));                                                         \
+#define OPW_CUDA_BLAS(letter, T)                                                                                    \
+  OPW_CUDA_GEMM(letter, T)                                                                                          \
+  OPW_EXPORT_C void THCudaBlas_##letter##gemmBatched(THCState *, char transa, char transb, int64_t m, int64_t n,    \
+                                                     int64_t k, T alpha, const T *a[], int64_t lda, const T *b[],   \
+                                                     int64_t ldb, T beta, T *c[], int64_t ldc, int64_t count) {     \
+    OPW_BLAS_BEGIN;                                                                                                 \
+    gpu_gemm_of_each<T>({transa, transb, m, n, k, lda, ldb, ldc}, alpha, a, b, beta, c, count);                     \
+  }                                                                                                                 \
+  OPW_EXPORT_C void THCudaBlas_##letter##gemv(THCState *, char trans, int64_t m, int64_t n, T alpha, T *a,          \
+                                              int64_t lda, T *x, int64_t incx, T beta, T *y, int64_t incy) {        \
+    OPW_BLAS_BEGIN;                                                                                                 \
+    gpu_gemv(trans, m, n, alpha, a, lda, x, incx, beta, y, incy);                                                   \
+  }                                                                                                                 \
+  OPW_EXPORT_C void THCudaBlas_##letter##ger(THCState *, int64_t m, int64_t n, T alpha, T *x, int64_t incx, T *y,   \
+                                             int64_t incy, T *a, int64_t lda) {                                     \
+    OPW_BLAS_BEGIN;                                                                                                 \
+    gpu_ger(m, n, alpha, x, incx, y, incy, a, lda);                                                                 \
+  }                                                                                                                 \
+  OPW_EXPORT_C void THCudaBlas_##letter##axpy(THCState *, int64_t n, T a, T *x, int64_t incx, T *y, int64_t incy) { \
+    OPW_BLAS_BEGIN;                                                                                                 \
+    gpu_add_scaled(n, a, x, incx, y, incy);                                                                         \
+  }                                                                                                                 \
+  OPW_EXPORT_C void THCudaBlas_##letter##scal(THCState *, int64_t n, T a, T *x, int64_t incx) {                     \
+    OPW_BLAS_BEGIN;                                                                                                 \
+    if (n > 0 && incx > 0) on_gpu(x, {n}, {incx}).mul_(a);                                                          \
+  }                                                                                                                 \
+  OPW_EXPORT_C void THCudaBlas_##letter##copy(THCState *, int64_t n, T *x, int64_t incx, T *y, int64_t incy) {      \
+    OPW_BLAS_BEGIN;                                                                                                 \
+    CHECK_ARG(incy > 0, 6, "the result's increment must be above 0, got %lld", static_cast<long long>(incy));       \
+    if (n > 0) on_gpu(y, {n}, {incy}).copy_(gpu_vector(x, n, incx));                                                \
   }
 
 OPW_CUDA_BLAS(S, float)
@@ -181,13 +185,9 @@ OPW_CUDA_GEMM(H, c10::Half)
 #undef OPW_BLAS_BEGIN
 
 // Half floats. The first two are on the CPU, of single numbers; the others between arrays of a GPU's memory.
-OPW_EXPORT_C c10::Half THC_float2half(float value) {
-  return value;
-}
+OPW_EXPORT_C c10::Half THC_float2half(float value) { return value; }
 
-OPW_EXPORT_C float THC_half2float(c10::Half value) {
-  return value;
-}
+OPW_EXPORT_C float THC_half2float(c10::Half value) { return value; }
 
 OPW_EXPORT_C void THCFloat2Half(THCState *, c10::Half *out, float *in, ptrdiff_t count) {
   needs_cuda(__func__);

@@ -3,7 +3,6 @@
 // Nothing of CUDA is linked: this library is one for every PyTorch. What PyTorch's own abstractions of devices don't give is
 // looked up in the libraries that a CUDA build of it has loaded.
 #include <ATen/Context.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -20,9 +19,7 @@ namespace {
 
 THCState the_state;
 
-c10::impl::VirtualGuardImpl gpus() {
-  return c10::impl::VirtualGuardImpl(cuda_device);
-}
+compat::Devices gpus() { return opw::compat::Devices(cuda_device); }
 
 [[noreturn]] void fail_for_want_of(const char *function, const char *what, const char *fix) {
   throw Error(std::string(function) + "() needs a GPU: " + what + "\n  likely fix: " + fix);
@@ -42,18 +39,18 @@ void *symbol_of(std::initializer_list<const char *> libraries, std::initializer_
 }  // namespace
 
 void make_cuda_ready(const char *function) {
-  if (!c10::impl::hasDeviceGuardImpl(at::kCUDA))
-    fail_for_want_of(function, "this PyTorch was built without CUDA",
-                     "call the extension's CPU function, or install a CUDA build of PyTorch (https://pytorch.org/get-started)");
+  if (!opw::compat::has_devices(at::kCUDA))
+    fail_for_want_of(
+        function, "this PyTorch was built without CUDA",
+        "call the extension's CPU function, or install a CUDA build of PyTorch (https://pytorch.org/get-started)");
   if (gpus().deviceCount() == 0)
-    fail_for_want_of(function, "PyTorch finds none", "see whether nvidia-smi lists one, and what CUDA_VISIBLE_DEVICES says");
+    fail_for_want_of(function, "PyTorch finds none",
+                     "see whether nvidia-smi lists one, and what CUDA_VISIBLE_DEVICES says");
   at::globalContext().lazyInitDevice(at::kCUDA);
   cuda_is_ready = true;
 }
 
-int current_gpu() {
-  return cuda_device == at::kCUDA ? gpus().getDevice().index() : -1;
-}
+int current_gpu() { return cuda_device == at::kCUDA ? gpus().getDevice().index() : -1; }
 
 void *torch_cuda_symbol(std::initializer_list<const char *> names) {
   return symbol_of({"libtorch_cuda.so", "libtorch.so"}, names);
@@ -96,17 +93,13 @@ OPW_EXPORT_C void opw_thc_use_cpu(int on) {
   cuda_is_ready = on != 0;
 }
 
-OPW_EXPORT_C THCState *THCState_alloc() {
-  return new THCState;
-}
+OPW_EXPORT_C THCState *THCState_alloc() { return new THCState; }
 
 OPW_EXPORT_C void THCState_free(THCState *self) {
   if (self != &the_state) delete self;
 }
 
-OPW_EXPORT_C void THCudaInit(THCState *) {
-  needs_cuda(__func__);
-}
+OPW_EXPORT_C void THCudaInit(THCState *) { needs_cuda(__func__); }
 
 OPW_EXPORT_C void THCudaShutdown(THCState *) {}
 
@@ -117,7 +110,8 @@ OPW_EXPORT_C void _THCudaCheck(int status, const char *file, int line) {
 
 OPW_EXPORT_C void _THCudaCheckWarn(int status, const char *file, int line) {
   if (status)
-    std::fprintf(stderr, "cuda runtime error (%d)%s at %s:%d\n", status, text_of("cudaGetErrorString", status).c_str(), file, line);
+    std::fprintf(stderr, "cuda runtime error (%d)%s at %s:%d\n", status, text_of("cudaGetErrorString", status).c_str(),
+                 file, line);
 }
 
 OPW_EXPORT_C void _THCublasCheck(int status, const char *file, int line) {
@@ -125,31 +119,35 @@ OPW_EXPORT_C void _THCublasCheck(int status, const char *file, int line) {
 }
 
 OPW_EXPORT_C void _THCusparseCheck(int status, const char *file, int line) {
-  if (status) fail(file, line, "cusparse runtime error (%d)%s", status, text_of("cusparseGetErrorString", status).c_str());
+  if (status)
+    fail(file, line, "cusparse runtime error (%d)%s", status, text_of("cusparseGetErrorString", status).c_str());
 }
 
 OPW_EXPORT_C void *THCState_getCurrentDeviceProperties(THCState *) {
   needs_cuda(__func__);
   using Get = void *(*)();
-  void *get = torch_cuda_symbol({"_ZN2at4cuda26getCurrentDevicePropertiesEv"});  // at::cuda::getCurrentDeviceProperties()
+  void *get =
+      torch_cuda_symbol({"_ZN2at4cuda26getCurrentDevicePropertiesEv"});  // at::cuda::getCurrentDeviceProperties()
   return reinterpret_cast<Get>(required(__func__, get, "device properties"))();
 }
 
 OPW_EXPORT_C void *THCState_getDeviceProperties(THCState *, int device) {
   needs_cuda(__func__);
   using Get = void *(*)(int8_t);
-  void *get = torch_cuda_symbol({"_ZN2at4cuda19getDevicePropertiesEa"});  // at::cuda::getDeviceProperties(c10::DeviceIndex)
+  void *get =
+      torch_cuda_symbol({"_ZN2at4cuda19getDevicePropertiesEa"});  // at::cuda::getDeviceProperties(c10::DeviceIndex)
   return reinterpret_cast<Get>(required(__func__, get, "device properties"))(static_cast<int8_t>(device));
 }
 
 OPW_EXPORT_C int THCState_getNumDevices(THCState *) {
-  return c10::impl::hasDeviceGuardImpl(at::kCUDA) ? gpus().deviceCount() : 0;
+  return opw::compat::has_devices(at::kCUDA) ? gpus().deviceCount() : 0;
 }
 
 OPW_EXPORT_C int THCState_getPeerToPeerAccess(THCState *, int device, int other) {
   needs_cuda(__func__);
   using Can = int (*)(int *, int, int);
-  auto *can = reinterpret_cast<Can>(required(__func__, cuda_runtime_symbol("cudaDeviceCanAccessPeer"), "cudaDeviceCanAccessPeer"));
+  auto *can = reinterpret_cast<Can>(
+      required(__func__, cuda_runtime_symbol("cudaDeviceCanAccessPeer"), "cudaDeviceCanAccessPeer"));
   int yes = device == other;
   if (!yes && can(&yes, device, other)) yes = 0;
   return yes;

@@ -74,7 +74,8 @@ OPW_EXPORT_C void THCudaHostRecord(THCState *, void *memory) {
   const std::lock_guard<std::mutex> lock(host_memory().mutex);
   const auto found = host_memory().blocks.find(memory);
   if (found == host_memory().blocks.end()) return;
-  at::getHostAllocator(at::kCUDA)->record_event(memory, found->second.get_context(), current_stream(__func__, current_gpu()));
+  at::getHostAllocator(at::kCUDA)->record_event(memory, found->second.get_context(),
+                                                current_stream(__func__, current_gpu()));
 }
 
 OPW_EXPORT_C int THCudaMemGetInfo(THCState *, size_t *available, size_t *total, size_t *largest) {
@@ -92,13 +93,9 @@ void *host_allocate(void *, ptrdiff_t bytes) {
   return THCudaHostAlloc(state, bytes > 0 ? static_cast<size_t>(bytes) : 0);
 }
 
-void *host_reallocate(void *, void *, ptrdiff_t) {
-  FAIL("page-locked memory can't be resized");
-}
+void *host_reallocate(void *, void *, ptrdiff_t) { FAIL("page-locked memory can't be resized"); }
 
-void host_release(void *, void *memory) {
-  THCudaHostFree(state, memory);
-}
+void host_release(void *, void *memory) { THCudaHostFree(state, memory); }
 
 c10::CachingDeviceAllocator::DeviceStats memory_of(const char *function, int gpu) {
   needs_cuda(function);

@@ -9,7 +9,8 @@ void *native(const c10::Stream &stream) {
   using Current = int (*)(int32_t, void **);
   static auto *current = reinterpret_cast<Current>(torch_cuda_symbol({"aoti_torch_get_current_cuda_stream"}));
   void *found = nullptr;
-  if (current && stream == gpus().getStream(stream.device()) && current(stream.device_index(), &found) == 0) return found;
+  if (current && stream == gpus().getStream(stream.device()) && current(stream.device_index(), &found) == 0)
+    return found;
   return stream.native_handle();
 }
 
@@ -60,9 +61,7 @@ OPW_EXPORT_C THCStream *THCStream_newWithPriority(int, int priority) {
   return new THCStream{made.native_handle(), made.device_index(), 1, made.id()};
 }
 
-OPW_EXPORT_C THCStream *THCStream_new(int flags) {
-  return THCStream_newWithPriority(flags, 0);
-}
+OPW_EXPORT_C THCStream *THCStream_new(int flags) { return THCStream_newWithPriority(flags, 0); }
 
 OPW_EXPORT_C THCStream *THCStream_defaultStream(int device) {
   needs_cuda(__func__);
@@ -75,7 +74,8 @@ OPW_EXPORT_C void THCStream_retain(THCStream *self) {
 }
 
 OPW_EXPORT_C void THCStream_free(THCStream *self) {
-  if (self && __atomic_sub_fetch(&self->refcount, 1, __ATOMIC_ACQ_REL) == 0) delete self;  // PyTorch keeps the stream itself
+  if (self && __atomic_sub_fetch(&self->refcount, 1, __ATOMIC_ACQ_REL) == 0)
+    delete self;  // PyTorch keeps the stream itself
 }
 
 OPW_EXPORT_C void *THCState_getCurrentBlasHandle(THCState *) {  // at::cuda::getCurrentCUDABlasHandle

@@ -9,9 +9,7 @@
 namespace opw::th {
 namespace {
 
-int gpu_of(const Tensor *t) {
-  return t->storage->device;
-}
+int gpu_of(const Tensor *t) { return t->storage->device; }
 
 // Null pointers, and tensors without memory of a GPU, are no reason to complain.
 bool all_on(int gpu, unsigned count, va_list tensors) {
@@ -26,14 +24,10 @@ bool all_on(int gpu, unsigned count, va_list tensors) {
 // An index that lies on the CPU, where the tensor is.
 struct Moved {
   Moved(const Tensor *index, const Tensor *to) : made(new_from(view(index).to(view(to).device()))) {}
-  ~Moved() {
-    release(made);
-  }
+  ~Moved() { release(made); }
   Moved(const Moved &) = delete;
   Moved &operator=(const Moved &) = delete;
-  operator Tensor *() const {
-    return made;
-  }
+  operator Tensor *() const { return made; }
   Tensor *made;
 };
 

@@ -13,8 +13,7 @@ namespace {
 enum Result { kOther, kTensor, kStorage };
 
 struct Function {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject *function;  // cffi's
   PyCFunction code;
   PyObject *self;  // the extension's lib, which `code` gets; borrowed from `function`
@@ -74,7 +73,8 @@ PyObject *call_code(const Function *f, PyObject **arguments, Py_ssize_t count) {
     return result;
   }
   PyObject *result = nullptr;
-  if (f->convention == METH_O) result = count == 1 ? enter(f, arguments[0]) : wrong_count(f, "exactly one argument", count);
+  if (f->convention == METH_O)
+    result = count == 1 ? enter(f, arguments[0]) : wrong_count(f, "exactly one argument", count);
   else result = count == 0 ? enter(f, nullptr) : wrong_count(f, "no arguments", count);
   for (Py_ssize_t i = 0; i < count; ++i) Py_DECREF(arguments[i]);
   return result;
@@ -101,8 +101,8 @@ PyObject *given_to_python(const Function *f, void *returned, Loans &loans) {
                       if (is_storage) opw_th_give_storage(returned, impl, loans.given(), loans.count());
                       else opw_th_give(returned, impl);
                     });
-  PyObject *result = !good       ? nullptr
-                     : owner     ? new_reference(owner)
+  PyObject *result = !good        ? nullptr
+                     : owner      ? new_reference(owner)
                      : is_storage ? PyObject_CallFunctionObjArgs(f->types->as_storage, tensor, nullptr)
                                   : new_reference(tensor);
   Py_XDECREF(tensor);
@@ -154,9 +154,7 @@ PyObject *show_function(PyObject *self) {
 }
 
 // Its name: copy.deepcopy keeps it as it is, as it does with Python's functions, and pickle looks it up.
-PyObject *reduce_function(PyObject *self, PyObject *) {
-  return PyObject_GetAttrString(self, "__name__");
-}
+PyObject *reduce_function(PyObject *self, PyObject *) { return PyObject_GetAttrString(self, "__name__"); }
 
 PyMethodDef function_methods[] = {
     {"__reduce__", &reduce_function, METH_NOARGS, nullptr},
@@ -187,7 +185,8 @@ PyType_Slot function_slots[] = {
 };
 
 PyType_Spec function_spec = {"opwright.legacy.calls.Function", sizeof(Function), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, function_slots};
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             function_slots};
 
 void delete_types(PyObject *self) {
   auto *types = reinterpret_cast<Types *>(self);
@@ -215,7 +214,8 @@ PyObject *new_types(PyObject *, PyObject *arguments) {
     return nullptr;
   auto *types = reinterpret_cast<Types *>(types_type->tp_alloc(types_type, 0));
   if (!types) return nullptr;
-  PyObject **fields[] = {&types->cast, &types->address, &types->fresh, &types->as_storage, &types->tensors, &types->storages};
+  PyObject **fields[] = {&types->cast,       &types->address, &types->fresh,
+                         &types->as_storage, &types->tensors, &types->storages};
   for (int i = 0; i < 6; ++i) *fields[i] = new_reference(parts[i]);
   types->pools = new std::vector<Types::Entry>[kTypes];
   return reinterpret_cast<PyObject *>(types);
@@ -250,8 +250,8 @@ PyObject *start(PyObject *, PyObject *arguments) {
   if (!PyArg_ParseTuple(arguments, "OOOOOO", &torch_.tensor, &torch_.untyped_storage, &torch_.typed_storage,
                         &torch_.fatal_error, &torch_.storage_facts, &descriptor))
     return nullptr;
-  for (PyObject *kept : {torch_.tensor, torch_.untyped_storage, torch_.typed_storage, torch_.fatal_error, torch_.storage_facts,
-                         descriptor})
+  for (PyObject *kept : {torch_.tensor, torch_.untyped_storage, torch_.typed_storage, torch_.fatal_error,
+                         torch_.storage_facts, descriptor})
     Py_INCREF(kept);  // for the process's life
   torch_.cdata = PyUnicode_InternFromString("_cdata");
   if (Py_TYPE(descriptor) == &PyGetSetDescr_Type) {
@@ -268,7 +268,8 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef module = {PyModuleDef_HEAD_INIT, "_opwright_calls", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_opwright_calls", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 }  // namespace opw::th

@@ -11,12 +11,11 @@ namespace opw::th {
 
 // The structs of one extension: its ffi has types of its own, and a cdata of each struct that was ever lent.
 struct Types {
-  PyObject_HEAD
-  PyObject *cast;        // ffi.cast
-  PyObject *address;     // of a cdata, as an int
-  PyObject *fresh;       // an empty tensor of a type, by its number
-  PyObject *as_storage;  // a tensor's storage
-  PyObject *tensors;     // ctypes by number; None where the ffi hasn't that one
+  PyObject_HEAD PyObject *cast;  // ffi.cast
+  PyObject *address;             // of a cdata, as an int
+  PyObject *fresh;               // an empty tensor of a type, by its number
+  PyObject *as_storage;          // a tensor's storage
+  PyObject *tensors;             // ctypes by number; None where the ffi hasn't that one
   PyObject *storages;
   struct Entry {
     void *lent;
@@ -32,12 +31,8 @@ template <class T>
 class Room {
  public:
   explicit Room(size_t size) : large_(size > kSmall ? new T[size] : nullptr), items_(large_ ? large_.get() : small_) {}
-  T *items() {
-    return items_;
-  }
-  T &operator[](size_t i) {
-    return items_[i];
-  }
+  T *items() { return items_; }
+  T &operator[](size_t i) { return items_[i]; }
 
  private:
   static constexpr size_t kSmall = 12;
@@ -50,9 +45,7 @@ class Loans {
  public:
   Loans(Types *types, PyObject *const *arguments, size_t count)
       : types_(types), arguments_(arguments), given_(count), slots_(count) {}
-  ~Loans() {
-    settle();
-  }
+  ~Loans() { settle(); }
   Loans(const Loans &) = delete;
   Loans &operator=(const Loans &) = delete;
 
@@ -83,12 +76,8 @@ class Loans {
       if (given_[i].lent == address && !given_[i].is_storage == !is_storage) return arguments_[slots_[i].argument];
     return nullptr;
   }
-  const Given *given() {
-    return given_.items();
-  }
-  int count() const {
-    return count_;
-  }
+  const Given *given() { return given_.items(); }
+  int count() const { return count_; }
 
  private:
   struct Slot {
@@ -98,11 +87,13 @@ class Loans {
   };
 
   static bool is_a(PyTypeObject *type, PyObject *base) {
-    return type == reinterpret_cast<PyTypeObject *>(base) || PyType_IsSubtype(type, reinterpret_cast<PyTypeObject *>(base));
+    return type == reinterpret_cast<PyTypeObject *>(base) ||
+           PyType_IsSubtype(type, reinterpret_cast<PyTypeObject *>(base));
   }
 
   PyObject *refuse(PyObject *argument, size_t i, const char *why) {
-    PyObject *dtype = PyObject_GetAttrString(argument, "dtype"), *device = dtype ? PyObject_GetAttrString(argument, "device") : nullptr;
+    PyObject *dtype = PyObject_GetAttrString(argument, "dtype"),
+             *device = dtype ? PyObject_GetAttrString(argument, "device") : nullptr;
     PyErr_Clear();  // an untyped storage has no dtype
     PyObject *of = dtype && device ? PyUnicode_FromFormat(" of %S on %S", dtype, device) : PyUnicode_FromString("");
     Py_XDECREF(dtype);
@@ -110,7 +101,8 @@ class Loans {
     if (!of) return nullptr;
     PyErr_Format(PyExc_TypeError,
                  "argument %zu, %.200s%U, %s\n"
-                 "  expected:   a dense tensor or a storage of float64, float32, int64, int32, int16, int8, uint8 or bool, on CUDA "
+                 "  expected:   a dense tensor or a storage of float64, float32, int64, int32, int16, int8, uint8 or "
+                 "bool, on CUDA "
                  "also float16",
                  i + 1, Py_TYPE(argument)->tp_name, of, why);
     Py_DECREF(of);

@@ -28,7 +28,8 @@ inline PyObject *new_reference(PyObject *object) {
 // Raises the C++ exception that is being handled as `type`.
 inline void set_error(PyObject *type) {
   char *text = opw_th_current_text();
-  PyObject *decoded = PyUnicode_DecodeUTF8(text ? text : "", text ? static_cast<Py_ssize_t>(strlen(text)) : 0, "replace");
+  PyObject *decoded =
+      PyUnicode_DecodeUTF8(text ? text : "", text ? static_cast<Py_ssize_t>(strlen(text)) : 0, "replace");
   std::free(text);
   if (!decoded) return;
   PyErr_SetObject(type, decoded);
@@ -51,7 +52,8 @@ inline void *address_from(PyObject *number) {
   if (!number) return nullptr;
   void *address = PyLong_AsVoidPtr(number);
   Py_DECREF(number);
-  if (!address && !PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "_cdata is 0: there is nothing behind this object");
+  if (!address && !PyErr_Occurred())
+    PyErr_SetString(PyExc_ValueError, "_cdata is 0: there is nothing behind this object");
   return address;
 }
 

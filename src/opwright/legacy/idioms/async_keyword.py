@@ -1,7 +1,7 @@
-"""``x.cuda(async=True)``: ``async`` became a keyword of Python 3.7, and the argument's name ``non_blocking``.
+"""``x.cuda(async=True)``: ``async`` became a keyword in Python 3.7, and the argument was renamed ``non_blocking``.
 
-A module that Python can't parse is read again with the name ``async`` replaced. Whatever Python can parse is left
-alone, so nothing changes for modern sources, and nothing is cached for an interpreter that knows nothing of this.
+If Python can't parse a module, the source is compiled again with the name ``async`` replaced. Sources that Python can
+parse aren't touched. The replaced code isn't cached, because an interpreter without this patch would read it, too.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from itertools import pairwise
 from types import CodeType
 from typing import Any
 
-from opwright.legacy.attributes import replace
+from opwright.legacy.patching import replace
 
-__all__ = ["apply", "compile_source", "modern_source"]
+__all__ = ["compile_source", "modern_source", "patch_imports"]
 
 _MODERN_AFTER = frozenset({"def", "for", "with"})
-# Of attributes and modules, what they are called elsewhere decides.
+# The names of attributes and modules are defined elsewhere, so they are kept.
 _NO_NAME_AFTER = frozenset({".", "from", "import"})
-# What Python itself says of a statement of Python 2.
+# Python's messages for statements of Python 2.
 _PYTHON_2 = ("Missing parentheses in call to", "multiple exception types must be parenthesized")
 
 _original: Any = importlib.machinery.SourceFileLoader.get_code
 
 
-def apply() -> Callable[[], None]:
-    """Change how modules are imported from sources that Python can't parse."""
+def patch_imports() -> Callable[[], None]:
+    """Patch the import of modules: sources that fail to parse because of the name ``async`` are rewritten."""
     return replace(importlib.machinery.SourceFileLoader, {"get_code": _get_code})
 
 
 def _get_code(self: importlib.machinery.SourceFileLoader, fullname: str) -> CodeType | None:
-    """A module's code; of one that can't be parsed, that of its modern source, which is kept in no cache."""
+    """Return a module's code; if its source can't be parsed, the uncached code of the rewritten source."""
     try:
         code: CodeType | None = _original(self, fullname)
     except SyntaxError as error:
@@ -43,10 +43,10 @@ def _get_code(self: importlib.machinery.SourceFileLoader, fullname: str) -> Code
 
 
 def compile_source(source: bytes, filename: str) -> CodeType:
-    """A script's code, as ``compile`` makes it, with ``async`` as a name where Python can't parse it otherwise.
+    """Compile a script as ``compile`` does; if it can't be parsed, treat ``async`` as a name.
 
     Raises:
-        SyntaxError: Neither can be parsed; if it is Python 2, the text says so.
+        SyntaxError: The rewritten source can't be parsed, either; for Python 2 code, the text says so.
     """
     try:
         return compile(source, filename, "exec", dont_inherit=True)
@@ -55,7 +55,7 @@ def compile_source(source: bytes, filename: str) -> CodeType:
 
 
 def _again(source: bytes, filename: str, error: SyntaxError) -> CodeType:
-    """Compile the modern source, or raise the error that the original one had."""
+    """Compile the rewritten source; if that fails, raise the original source's error."""
     modern = modern_source(source)
     if modern is not None:
         try:
@@ -68,7 +68,7 @@ def _again(source: bytes, filename: str, error: SyntaxError) -> CodeType:
 
 
 def _explain(error: SyntaxError) -> None:
-    """Say so if it is Python 2."""
+    """Extend the error's message if the source is Python 2."""
     if error.msg.startswith(_PYTHON_2):
         error.msg += (
             "\n  this is Python 2, which Opwright doesn't run"
@@ -78,10 +78,10 @@ def _explain(error: SyntaxError) -> None:
 
 
 def modern_source(source: bytes) -> str | None:
-    """The source with ``non_blocking`` wherever ``async`` is a name; None if it nowhere is, or can't be read as tokens.
+    """Replace the name ``async`` by ``non_blocking``; return None if it isn't used or the source can't be tokenized.
 
-    Arguments and parameters get the same new name, so a function of the file that has an ``async`` of its own is still
-    called as it was. Attributes and modules (``pool.async``, ``import async``) keep theirs.
+    Arguments and parameters get the same new name, so calls of a function in the same file that has an ``async``
+    parameter still work. Attributes and modules (``pool.async``, ``import async``) keep their names.
     """
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
@@ -97,7 +97,7 @@ def modern_source(source: bytes) -> str | None:
 
 
 def _names(text: str) -> Iterator[tuple[int, int]]:
-    """Where ``async`` stands as a name: row from 1, column from 0."""
+    """Yield the positions of ``async`` as a name: row from 1, column from 0."""
     ignored = (tokenize.COMMENT, tokenize.NL)
     tokens = [token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type not in ignored]
     before = ""

@@ -1,4 +1,4 @@
-"""A wheel as a file: its tags, what its metadata require, its libraries, and the packages of operators in it."""
+"""Reading a wheel: its tags, requirements, shared libraries, and packages of operators."""
 
 from __future__ import annotations
 
@@ -17,55 +17,55 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from opwright.codegen.parts import DESCRIPTION, FORMAT
+from opwright.codegen.ahead_of_time import DESCRIPTION, FORMAT
 from opwright.errors import PackagingError, ToolchainError
-from opwright.toolchain.needs import Needs, needs
+from opwright.toolchain.binary.elf import LibraryRequirements, library_requirements
 
-# What `zipfile` raises: RuntimeError for what is encrypted, NotImplementedError for a compression it doesn't know.
+# The errors of `zipfile`: RuntimeError for encrypted files, NotImplementedError for unknown compressions.
 _UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 _AGAIN = "build the wheel again"
 
 
 @dataclass(frozen=True)
 class Wheel:
-    """What is in a wheel.
+    """The contents of a wheel.
 
     Attributes:
         path: the file.
-        tags: for which Pythons and platforms its name says that it is.
-        metadata: what is in its METADATA, the last of each field; ``Requires-Dist`` is in `requirements`.
-        requirements: of other distributions; without those of extras.
-        libraries: the shared libraries, by their place in the wheel.
-        packages: the descriptions of operators, by the folder that they are in; an error's text for a broken one
-        names: every file's place.
-        broken: what looks like a shared library and can't be read, by its place: an error's text.
+        tags: the Python versions and platforms in its name.
+        metadata: the fields of METADATA (the last of repeated ones); ``Requires-Dist`` is in `requirements`.
+        requirements: the required distributions, without those of extras.
+        libraries: the shared libraries by their path in the wheel.
+        packages: the descriptions of packages of operators by folder; an error message for an unreadable one.
+        names: the paths of all files in the wheel.
+        broken: error messages for unreadable shared libraries, by their path in the wheel.
     """
 
     path: Path
     tags: frozenset[Tag]
     metadata: Mapping[str, str]
     requirements: tuple[Requirement, ...]
-    libraries: Mapping[str, Needs]
+    libraries: Mapping[str, LibraryRequirements]
     packages: Mapping[str, Mapping[str, Any] | str]
     names: frozenset[str]
     broken: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def gpus(self) -> list[str]:
-        """The codes for GPUs in all of its libraries."""
+        """The GPU code in all libraries, such as ``sm_90`` and ``compute_120``."""
         return list(dict.fromkeys(code for library in self.libraries.values() for code in library.gpus))
 
     @cached_property
     def shown_tags(self) -> str:
-        """The tags as in its name."""
+        """The tags as written in the wheel's name."""
         return "-".join(self.path.stem.split("-")[-3:])
 
 
 def read(path: Path) -> Wheel:
-    """What is in the wheel at `path`.
+    """Read the wheel at `path`.
 
     Raises:
-        PackagingError: it is no wheel.
+        PackagingError: the file isn't a wheel.
     """
     try:
         _, _, _, tags = parse_wheel_filename(path.name)
@@ -89,65 +89,65 @@ def _read(path: Path, tags: frozenset[Tag], file: zipfile.ZipFile) -> Wheel:
         raise PackagingError(f"{path} is no wheel: it has no .dist-info/METADATA\n  likely fix: {_AGAIN}")
     headers = HeaderParser().parsestr(file.read(place).decode("utf-8", "replace"))
     folders = [PurePosixPath(name).parent.as_posix() for name in names if PurePosixPath(name).name == DESCRIPTION]
-    found = {name: needed for name in names if (needed := _needs(file, name)) is not None}
+    requirements = {name: required for name in names if (required := _needs(file, name)) is not None}
     return Wheel(
         path,
         tags,
         dict(headers.items()),
         tuple(_requirements(headers.get_all("Requires-Dist", []))),
-        {name: needed for name, needed in found.items() if isinstance(needed, Needs)},
+        {name: required for name, required in requirements.items() if isinstance(required, LibraryRequirements)},
         {folder: _description(file.read(f"{folder}/{DESCRIPTION}")) for folder in folders},
         frozenset(names),
-        {name: needed for name, needed in found.items() if isinstance(needed, str)},
+        {name: required for name, required in requirements.items() if isinstance(required, str)},
     )
 
 
 def _requirements(texts: list[str]) -> Iterator[Requirement]:
-    """Those that everybody gets: an extra's come with that extra alone."""
+    """Yield the unconditional requirements, without those of extras."""
     for text in texts:
-        with contextlib.suppress(InvalidRequirement):  # pip's affair
+        with contextlib.suppress(InvalidRequirement):  # pip reports it
             requirement = Requirement(text)
             if "extra ==" not in str(requirement.marker or ""):
                 yield requirement
 
 
-def _needs(file: zipfile.ZipFile, name: str) -> Needs | str | None:
-    """Of a file that is a library, whatever it is called; an error's text for a broken one."""
+def _needs(file: zipfile.ZipFile, name: str) -> LibraryRequirements | str | None:
+    """Return the requirements of a file that is an ELF library, an error message if it is broken; None for others."""
     with file.open(name) as stream:
         if stream.read(4) != b"\x7fELF":
             return None
     try:
-        return needs(file.read(name), name)
+        return library_requirements(file.read(name), name)
     except ToolchainError as error:
         return f"it {str(error).removeprefix(f'{name} ')}"
 
 
 def _description(data: bytes) -> Mapping[str, Any] | str:
     try:
-        found = json.loads(data)
+        facts = json.loads(data)
     except ValueError as error:
         return str(error)
-    if not isinstance(found, dict) or not _is_ours(found):
+    if not isinstance(facts, dict) or not _is_ours(facts):
         return "it isn't what Opwright writes"
-    return found
+    return facts
 
 
-def _is_ours(found: Mapping[str, Any]) -> bool:
-    """Whether a description has the shape that this Opwright reads; a later format's is its own affair."""
-    if type(found.get("format")) is not int:
+def _is_ours(facts: Mapping[str, Any]) -> bool:
+    """Return whether a description has the structure that this Opwright reads; True for newer formats."""
+    if type(facts.get("format")) is not int:
         return False
-    if found["format"] > FORMAT or "project" in found:
+    if facts["format"] > FORMAT or "project" in facts:
         return True
-    types = found.get("dtypes")
-    tables = (found.get("libraries"), found.get("kernels"))
+    types = facts.get("dtypes")
+    tables = (facts.get("libraries"), facts.get("kernels"))
     return all(map(_is_table_of_tables, tables)) and (types is None or _are_words(types))
 
 
-def _is_table_of_tables(found: object) -> bool:
-    return isinstance(found, dict) and all(
-        isinstance(inner, dict) and _are_words([*inner.values()]) for inner in found.values()
+def _is_table_of_tables(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(inner, dict) and _are_words([*inner.values()]) for inner in value.values()
     )
 
 
-def _are_words(found: object) -> bool:
-    return isinstance(found, list) and all(isinstance(each, str) for each in found)
+def _are_words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)

@@ -1,3 +1,3 @@
-"""The runtime in Python: what ``csrc/`` does, without a compiler. Kernel libraries are opened and called by ctypes."""
+"""The Python runtime, which calls kernels by ctypes: reference for the native one, and fallback without a compiler."""
 
 from __future__ import annotations

@@ -1,41 +1,105 @@
-"""The Autograd kernel of every operator: whether a gradient will be needed, and the node that knows the way back."""
+"""The Autograd kernel of every operator: checks whether a gradient will be needed, and creates the node.
+
+In forward mode, the tangents of the written tensors are computed before the call, since it can overwrite arguments.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import _C
-from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
-from torch.autograd.function import _SingleLevelFunction
 
 from opwright.errors import UnsupportedError
+from opwright.runtime import messages, torch_internals
+from opwright.runtime.arguments import check_dense
 from opwright.runtime.interface import ForwardMode
-from opwright.runtime.python.devices import check_dense
-from opwright.runtime.python.forward_mode import Tangents, overwritten
-from opwright.runtime.python.inplace import check_inplace
+from opwright.runtime.overlap import check_overlaps
+from opwright.runtime.python.devices import keys_below_autograd, keys_below_inplace
 from opwright.runtime.python.operators import Operator
-from opwright.runtime.python.saved import Saved, like, zeros
-from opwright.runtime.python.values import check_overlaps
+from opwright.runtime.python.saved_tensors import Saved, like, zeros
 from opwright.signature import TensorParam
-from opwright.signature.node import node_plan
-from opwright.signature.wiring import Derivative
+from opwright.signature.derivatives import old_values
+from opwright.signature.wiring import Derivative, node_plan
+
+
+class Tangents:
+    """The tangents of the tensors that an operator writes, in forward mode."""
+
+    def __init__(self, op: Operator, mode: ForwardMode | None) -> None:
+        """Prepare for `op`; `mode`: None if it has no forward-mode derivative."""
+        self.op, self.mode = op, mode
+        self.old = dict(old_values(op.signature)) if mode else {}
+
+    def compute(self, values: Sequence[object]) -> dict[int, torch.Tensor]:
+        """Return the tangents by their indices in `Signature.written`; none if no argument has a tangent.
+
+        Raises:
+            UnsupportedError: an argument has a tangent, and the operator has no forward-mode derivative.
+        """
+        duals = [forward_ad.unpack_dual(v) if isinstance(v, torch.Tensor) else None for v in values]
+        tangents_given = {i: dual.tangent for i, dual in enumerate(duals) if dual and dual.tangent is not None}
+        if tangents_given and self.mode is None:
+            raise UnsupportedError(messages.NO_FORWARD_MODE.format(name=self.op.signature.name))
+        if self.mode is None or not any(i in tangents_given for i in self.mode.inputs):
+            return {}
+        pairs = enumerate(zip(duals, values, strict=True))
+        plain = [self._copy_if_overwritten(i, dual.primal) if dual else value for i, (dual, value) in pairs]
+        takes = plain[: len(self.op.signature.inputs)]  # no output mask
+        mode: ForwardMode = self.mode
+        tangents = [self._copy_if_overwritten(i, tangents_given.get(i)) for i in mode.inputs]
+        results = mode.operator.unpack(mode.operator.call(*tangents, *takes))
+        computed = dict(zip(mode.results, results, strict=True))
+        old = {i: tangents_given[argument].clone() for i, argument in self.old.items() if argument in tangents_given}
+        return computed | old
+
+    def _copy_if_overwritten(self, place: int, tensor: torch.Tensor | None) -> torch.Tensor | None:
+        """Return a copy of an argument (or of its tangent) that the call overwrites, if a graph might save it."""
+        inputs = self.op.signature.inputs
+        changes = place < len(inputs) and inputs[place] in self.op.signature.mutated and torch.is_grad_enabled()
+        return tensor.clone() if changes and tensor is not None else tensor
+
+
+def overwritten(tensor: torch.Tensor, known: torch.Tensor | None, tangent: torch.Tensor | None) -> torch.Tensor | None:
+    """Return the tangent of an overwritten tensor: the tangent that autograd.Function has, updated in place."""
+    if known is None or tangent is None:
+        return tangent if tangent is None else tangent.to(tensor.dtype)
+    return known.copy_(tangent)
+
+
+def check_inplace(tensor: torch.Tensor) -> None:
+    """Raise PyTorch's own error for a tensor that autograd doesn't allow to be overwritten.
+
+    Raises:
+        RuntimeError: a leaf, a view of a leaf, or a view that can't be overwritten.
+    """
+    # PyTorch raises its own error here, before anything is written.
+    if tensor.is_floating_point() and _is_refused(tensor):
+        tensor.mul_(torch.ones((), dtype=tensor.dtype, device=tensor.device, requires_grad=True))
+
+
+def _is_refused(tensor: torch.Tensor) -> bool:
+    if tensor.requires_grad and tensor.is_leaf:
+        return True
+    base = torch_internals.base_of(tensor)
+    return base is not None and (
+        (tensor.requires_grad and base.is_leaf) or not torch_internals.may_be_overwritten(tensor)
+    )
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call on its way through a node's making.
+    """One call, while its node is made.
 
     Attributes:
-        keys: those that the dispatcher sees.
+        keys: the dispatch keys of the call.
         values: all arguments.
-        outputs: which of what is written are outputs of the node, by their numbers.
-        tangents: of what is written.
-        others: the rest, once it is there.
+        outputs: indices of the written tensors that are outputs of the node.
+        tangents: the tangents of written tensors, by index.
+        others: the other written tensors, by index; filled by the forward.
     """
 
     keys: Any
@@ -46,7 +110,7 @@ class Call:
 
 
 class Differentiable:
-    """What is registered at the Autograd key."""
+    """The kernel that is registered at the Autograd key."""
 
     def __init__(
         self,
@@ -59,7 +123,7 @@ class Differentiable:
         node: str,
         missing: str,
     ) -> None:
-        """As for `Runtime.connect`; `forward` is what runs where a gradient will be needed."""
+        """Prepare the node's class; arguments as for `Runtime.connect`. `forward` runs if a gradient will be needed."""
         self.op, self.forward, self.backward, self.wiring, self.missing = op, forward, backward, wiring, missing
         signature = op.signature
         self.mutated = [i for i, p in enumerate(signature.inputs) if isinstance(p, TensorParam) and p.mutated]
@@ -74,47 +138,50 @@ class Differentiable:
             "forward": staticmethod(self._forward),
             "backward": staticmethod(self._backward),
             "jvp": staticmethod(self._jvp),
-            "_compiled_autograd_key": staticmethod(_refuse_compiled_autograd),
         }
-        self.function: Any = type(node.removesuffix("Backward"), (_SingleLevelFunction,), body)
+        self.function: Any = type(node.removesuffix("Backward"), (torch_internals.single_level_function(),), body)
+        torch_internals.refuse_compiled_autograd(self.function, _refuse_compiled_autograd)
 
     def __call__(self, keys: Any, *given: Any, **named: Any) -> Any:
-        """The Autograd kernel; `keys` are those that the dispatcher sees."""
-        values = self.op.filled(given, named)
+        """Run the Autograd kernel; `keys`: the dispatch keys of the call."""
+        values = self.op.with_defaults(given, named)
         recorded = self._requires_grad(values)
         if recorded and self._has_view_beside(values):
             return self._on_copies(keys, values)
-        tangents = self.forward_mode.of(values)
+        tangents = self.forward_mode.compute(values)
         if not recorded and not tangents:
-            return _below(self.op, keys & _C._after_autograd_keyset, values)  # noqa: SLF001
+            return _below(self.op, keys_below_autograd(keys), values)
         call = Call(keys, values, self._outputs(values), tangents)
-        with _one_level():
+        with torch_internals.one_level():  # the dispatcher has removed torch.func's outer levels already
             outputs = self.function.apply(call, *(values[i] for i in self.edges))
         written = call.others | dict(zip(call.outputs, outputs, strict=True))
-        return self.op.answer([written[i] for i in sorted(written)])
+        return self.op.pack([written[i] for i in sorted(written)])
 
     def _outputs(self, values: Sequence[Any]) -> list[int]:
-        """The node's outputs: all that is written, but that an overwritten view must be the only one."""
+        """Return the indices of the node's outputs: all written tensors.
+
+        If a view is overwritten, constant residuals aren't outputs, so that the view is the only output.
+        """
         needed = [i for i in range(len(self.differentiable)) if i not in self.constants]
-        if any(values[i] is not None and values[i]._is_view() for i in self.mutated):  # noqa: SLF001 - as in inplace.py
+        if any(values[i] is not None and torch_internals.is_view(values[i]) for i in self.mutated):
             return needed
         return list(range(len(self.differentiable)))
 
     def _has_view_beside(self, values: Sequence[Any]) -> bool:
-        """Whether a view is overwritten beside other outputs of the node: CopySlices wants one that has a single one.
+        """Return whether a view is overwritten beside other outputs: CopySlices needs a node with a single output.
 
-        PyTorch's own errors are raised for what may not be overwritten.
+        Raise PyTorch's own error for a tensor that autograd doesn't allow to be overwritten.
         """
         mutated = [values[i] for i in self.mutated if values[i] is not None]
         for tensor in mutated:
             check_inplace(tensor)
         several = len(self.differentiable) - len(self.constants) > 1
-        return several and any(t._is_view() and _has_gradient(t) for t in mutated)  # noqa: SLF001 - as in inplace.py
+        return several and any(torch_internals.is_view(t) and _has_gradient(t) for t in mutated)
 
     def _on_copies(self, keys: Any, values: Sequence[Any]) -> Any:
-        """Runs the operator, with its gradient, on copies of what it overwrites, and copies them back."""
-        below = (keys & _C._after_autograd_keyset).remove(_C.DispatchKey.ADInplaceOrView)  # noqa: SLF001
-        if below.highestPriorityTypeId() == _C.DispatchKey.CPU:
+        """Run the operator, with its gradient, on copies of the tensors that it overwrites, and copy them back."""
+        below = keys_below_inplace(keys)
+        if below.highestPriorityTypeId() == torch.DispatchKey.CPU:
             check_overlaps(self.op.signature, [values[i] for i in self.op.places])
         given = list(values)
         back = [(i, values[i].clone()) for i in self.mutated if values[i] is not None]
@@ -126,26 +193,28 @@ class Differentiable:
         return answer
 
     def _requires_grad(self, values: Sequence[Any]) -> bool:
-        given = [values[i] for i in self.edges] if torch.is_grad_enabled() else []
-        return any(t is not None and t.requires_grad and _has_gradient(t) for t in given)
+        tensors = [values[i] for i in self.edges] if torch.is_grad_enabled() else []
+        return any(t is not None and t.requires_grad and _has_gradient(t) for t in tensors)
 
     def _forward(self, ctx: Any, call: Call, *_edges: torch.Tensor | None) -> Any:
-        """Runs the operator. Its outputs: results and residuals, then what was mutated."""
+        """Run the operator; return the outputs among results, residuals and overwritten arguments, in this order."""
         ctx.set_materialize_grads(False)
-        below = _C._after_ADInplaceOrView_keyset  # noqa: SLF001 - `mark_dirty` counts up the versions
-        with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):  # noqa: SLF001 - the outer levels'
-            answer = _below(self.forward, call.keys & below, call.values)
-        results = self.forward.results(answer)
+        below = keys_below_inplace(call.keys)  # `mark_dirty` increments the versions
+        with torch.enable_grad(), torch_internals.forward_mode_enabled():  # for the outer levels
+            answer = _below(self.forward, below, call.values)
+        results = self.forward.unpack(answer)
         mutated = [call.values[i] for i in self.mutated]
         ctx.mark_dirty(*(t for t in mutated if t is not None))
         written = (*results, *mutated)
         kept = [self._kept(i, t, call) for i, t in enumerate(written)]
         call.others.update((i, t) for i, t in enumerate(kept) if i not in call.outputs)
         outputs = [written[i] for i in call.outputs]
-        history = [self._has_history(i, written[i]) for i in call.outputs]
-        ctx.mark_non_differentiable(*(t for t, has in zip(outputs, history, strict=True) if t is not None and not has))
+        has_history = [self._has_history(i, written[i]) for i in call.outputs]
+        ctx.mark_non_differentiable(
+            *(t for t, has in zip(outputs, has_history, strict=True) if t is not None and not has)
+        )
         ctx.outputs, ctx.call = call.outputs, call if call.tangents else None
-        for i, has in zip(call.outputs if call.tangents else (), history, strict=False):
+        for i, has in zip(call.outputs if call.tangents else (), has_history, strict=False):
             if has and i not in call.tangents:
                 call.tangents[i] = torch.zeros_like(written[i])
         ctx.edges = [like(call.values[i]) for i in self.edges]
@@ -155,7 +224,7 @@ class Differentiable:
         return tuple(outputs)
 
     def _jvp(self, ctx: Any, _call: None, *edges: torch.Tensor | None) -> Any:
-        """The tangents of the node's outputs, from those of the arguments at its edges."""
+        """Return the tangents of the node's outputs; `edges`: the tangents of the arguments at its edges."""
         call, known = ctx.call, dict(zip(self.edges, edges, strict=True))
         tangents = [call.tangents.get(i) for i in call.outputs]
         first = len(self.differentiable) - len(self.mutated)
@@ -166,26 +235,28 @@ class Differentiable:
         return tuple(tangents)
 
     def _has_history(self, number: int, tensor: torch.Tensor | None) -> bool:
-        """Whether the node is an output's `grad_fn`.
+        """Return whether the node is an output's `grad_fn`.
 
-        Nobody may ask for the gradient of a constant residual. Where the backward has no backward of its own that says
-        so, this node stands for what the residual depends on: a second derivative then finds that it is missing.
+        Constant residuals have no gradient. But if the backward has no backward of its own, residuals get a node as
+        `grad_fn` too, so that a second derivative that depends on them raises an error.
         """
         unjudged = self.backward is not None and self.backward.missing is not None and number in self.constants
         return (self.differentiable[number] or unjudged) and tensor is not None and _has_gradient(tensor)
 
     def _kept(self, number: int, tensor: torch.Tensor | None, call: Call) -> torch.Tensor | None:
-        """What is saved of a result. A residual that is no output of the node is given one of its own instead."""
+        """Return the tensor to save for a written one.
+
+        A residual that isn't an output of this node is attached to a node of its own, whose backward raises.
+        """
         if number in call.outputs or not self._has_history(number, tensor):
             return tensor
         known = next(t for i in self.edges if (t := call.values[i]) is not None and t.requires_grad)
         with torch.enable_grad():
-            unjudged: Any = _Unjudged
-            kept: torch.Tensor = unjudged.apply(tensor, known, self.backward.missing if self.backward else "")
+            kept: torch.Tensor = _unjudged().apply(tensor, known, self.backward.missing if self.backward else "")
         return kept
 
     def _backward(self, ctx: Any, *gradients: torch.Tensor | None) -> Any:
-        """The node: for each argument of `_forward`, its gradient or None."""
+        """Return, for each argument of `_forward`, its gradient or None."""
         if self.backward is None or self.wiring is None:
             raise UnsupportedError(self.missing)
         nothing = [None] * (1 + len(self.edges))
@@ -194,29 +265,34 @@ class Differentiable:
             return tuple(nothing)
         edges = dict(zip(self.gradients, self.edges, strict=True))  # by the backward's outputs
         mask = [wanted[edges[i]] for i in range(len(self.backward.returned))]
-        each = dict(zip(ctx.outputs, gradients, strict=True))
-        if self.backward.missing is not None and any(each.get(i) is not None for i in self.constants):
+        gradient_of_output = dict(zip(ctx.outputs, gradients, strict=True))
+        if self.backward.missing is not None and any(gradient_of_output.get(i) is not None for i in self.constants):
             raise UnsupportedError(self.backward.missing)
-        answer = self.backward.call(*ctx.saved.arguments(ctx.saved_tensors, each, mask)) if any(mask) else None
-        results = self.backward.results(answer) if any(mask) else ()
-        found = {edges[i]: result for i, result in enumerate(results)}
+        results: Sequence[torch.Tensor | None] = ()
+        if any(mask):
+            arguments = ctx.saved.arguments(ctx.saved_tensors, gradient_of_output, mask)
+            results = self.backward.unpack(self.backward.call(*arguments))
+        gradients_by_argument = {edges[i]: result for i, result in enumerate(results)}
         for edge, (i, gradient) in enumerate(zip(self.edges, self.gradients, strict=True)):
-            if wanted[i] and gradient < 0:  # overwritten without being read: CopySlices wants the zero
-                found[i] = zeros(ctx.edges[edge])
-        return (None, *(found.get(i) for i in self.edges))
+            if wanted[i] and gradient < 0:  # overwritten without being read: CopySlices needs a zero
+                gradients_by_argument[i] = zeros(ctx.edges[edge])
+        return (None, *(gradients_by_argument.get(i) for i in self.edges))
 
 
-class _Unjudged(_SingleLevelFunction):
-    """Makes a tensor depend on another one, in a way that nobody knows."""
+def _unjudged_forward(ctx: Any, tensor: torch.Tensor, _on: torch.Tensor, text: str) -> torch.Tensor:
+    ctx.text = text
+    return tensor.view_as(tensor)
 
-    @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, _on: torch.Tensor, text: str) -> torch.Tensor:
-        ctx.text = text
-        return tensor.view_as(tensor)
 
-    @staticmethod
-    def backward(ctx: Any, *_gradients: torch.Tensor | None) -> Any:
-        raise UnsupportedError(ctx.text)
+def _unjudged_backward(ctx: Any, *_gradients: torch.Tensor | None) -> Any:
+    raise UnsupportedError(ctx.text)
+
+
+@functools.cache
+def _unjudged() -> Any:
+    """Return a Function that makes a tensor depend on another; its backward raises UnsupportedError."""
+    body = {"forward": staticmethod(_unjudged_forward), "backward": staticmethod(_unjudged_backward)}
+    return type("_Unjudged", (torch_internals.single_level_function(),), body)
 
 
 def _has_gradient(tensor: torch.Tensor) -> bool:
@@ -224,35 +300,22 @@ def _has_gradient(tensor: torch.Tensor) -> bool:
 
 
 def _below(op: Operator, keys: Any, values: Sequence[Any]) -> Any:
-    """Dispatch to what stands below autograd."""
+    """Dispatch to the kernel below autograd."""
     check_dense(op.signature, [values[i] for i in op.places])
-    with _C._AutoDispatchBelowAutograd():  # noqa: SLF001 - as torch.library's own Autograd kernels do
+    with torch_internals.below_autograd():
         return op.op.redispatch(keys, *values)
 
 
-def _one_level() -> contextlib.AbstractContextManager[None]:
-    """The dispatcher has peeled off the outer levels of torch.func already: this is about the innermost one alone."""
-    if _C._are_functorch_transforms_active():  # noqa: SLF001 - as autograd.Function asks
-        return enable_single_level_autograd_function()
-    return contextlib.nullcontext()
-
-
 def _refuse_compiled_autograd(ctx: Any) -> None:
-    raise UnsupportedError(
-        f"{ctx.name()}: compiled autograd can't trace a node of an Opwright operator; call backward() without it "
-        "(torch._dynamo.config.compiled_autograd = False)"
-    )
+    raise UnsupportedError(messages.COMPILED_AUTOGRAD.format(node=ctx.name()))
 
 
 def _is_wanted(ctx: Any, edge: int, mutated: bool) -> bool:
-    """Whether this run of backward() needs the edge's gradient; `needs_input_grad` says whether any run may."""
+    """Return whether this run of backward() needs the edge's gradient; `needs_input_grad` holds for all runs."""
     if not ctx.needs_input_grad[1 + edge]:
         return False
-    if mutated or sum(ctx.needs_input_grad) == 1:  # CopySlices has another edge in the place of a mutated view's
+    if mutated or sum(ctx.needs_input_grad) == 1:  # CopySlices replaces the edge of a mutated view
         return True
     given = sum(like is not None for like in ctx.edges[:edge])  # `next_functions` has no entry for None
     node = ctx.next_functions[given][0]
-    try:
-        return node is None or _C._will_engine_execute_node(node)  # noqa: SLF001 - torch.autograd.graph has no name for it
-    except RuntimeError:  # no engine runs (a tracer does), or the gradient is just what is asked for
-        return True
+    return node is None or torch_internals.will_execute(node)

@@ -1,81 +1,144 @@
-"""Where the tensors of a call are, and what kind they are of: the errors for what there is no kernel for."""
+"""The device of a call: the accelerator's streams, memory and random numbers, and checks of the tensors' devices."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import torch
 
 from opwright.errors import ArgumentError
+from opwright.runtime import messages
+from opwright.runtime.arguments import Arguments, check_dense
+from opwright.runtime.binding import two_devices
 from opwright.runtime.interface import KernelState
-from opwright.runtime.python.accelerator import accelerator
-from opwright.runtime.python.arguments import Arguments
 from opwright.signature import Signature, TensorParam
 
+_MASK = 2**64 - 1
 
-def check_dense(signature: Signature, tensors: Sequence[torch.Tensor | None]) -> None:
-    """ArgumentError for a sparse, nested or quantized tensor: PyTorch's own error for those names no argument."""
-    for param, tensor in zip(signature.tensors, tensors, strict=True):
-        if tensor is None or (tensor.layout is torch.strided and not tensor.is_quantized and not tensor.is_nested):
-            continue
-        packed = "nested" if tensor.is_nested else "sparse or otherwise packed"
-        kind, fix = ("quantized", "dequantize()") if tensor.is_quantized else (packed, "to_dense()")
-        raise ArgumentError(
-            f"{signature.name}(): {param.name} is a {kind} tensor, expected a dense one\n  likely fix:   {fix}"
-        )
+
+class Accelerator:
+    """CUDA, through `torch.cuda`. Tests without a GPU change the attributes before the first operator is made.
+
+    Attributes:
+        kind: the type of its devices.
+        key: their dispatch key.
+    """
+
+    kind = "cuda"
+    key = "CUDA"
+
+    @property
+    def module(self) -> Any:
+        """PyTorch's module for the accelerator: ``torch.cuda``."""
+        return getattr(torch, self.kind)
+
+    def stream(self, device: torch.device) -> int:
+        """Return the handle of the current stream."""
+        handle: int = self.module.current_stream(device).cuda_stream
+        return handle
+
+    def is_capturing(self) -> bool:
+        """Return whether the current stream is being captured for a graph."""
+        return bool(self.module.is_current_stream_capturing())
+
+    def synchronize_if_asked(self, device: torch.device) -> None:
+        """Wait for the current stream if ``OPWRIGHT_CUDA_SYNC=1``; raise RuntimeError if its work failed."""
+        if os.environ.get("OPWRIGHT_CUDA_SYNC", "0") not in ("", "0") and not self.is_capturing():
+            self.module.current_stream(device).synchronize()
+
+    def generator(self, device: torch.device) -> torch.Generator:
+        """Return the device's default generator, which torch.manual_seed seeds."""
+        generator: torch.Generator = self.module.default_generators[device.index]
+        return generator
+
+    @contextlib.contextmanager
+    def on(self, device: torch.device) -> Iterator[None]:
+        """Make `device` the current device, and in this thread the one on which kernels' services allocate memory."""
+        before = getattr(_running, "device", None)
+        _running.device = device
+        try:
+            with self.module.device(device):
+                yield
+        finally:
+            _running.device = before
+
+
+_running = threading.local()
+accelerator = Accelerator()
+
+
+def running_on() -> torch.device:
+    """Return the device of the kernel that is running in this thread; the CPU if there is none."""
+    return getattr(_running, "device", None) or torch.device("cpu")
+
+
+def key_of(generator: torch.Generator) -> int:
+    """Return a random key that is unique to a call, computed from the generator's seed and offset.
+
+    The native runtime computes the same key (csrc/frame.cpp).
+    """
+    offset = generator.get_offset()
+    generator.set_offset(offset + 4)  # the smallest step that PyTorch's own operators take
+    return _mixed(_mixed(generator.initial_seed() & _MASK) + offset)
+
+
+def _mixed(z: int) -> int:
+    """Apply SplitMix64's finalizer (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)."""
+    z = (z + 0x9E3779B97F4A7C15) & _MASK
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & _MASK
+    return z ^ (z >> 31)
 
 
 def place(state: KernelState, call: Arguments) -> torch.device:
-    """The device that a call runs on: all its tensors are there, and there are kernels for it.
+    """Return the device of a call, which is the device of all its tensors and has kernels.
 
-    Pointwise operators take numbers from the CPU beside tensors elsewhere: those may be somewhere else.
+    Pointwise operators also accept 0-dim CPU tensors beside tensors on another device.
 
     Raises:
-        ArgumentError: it isn't so, or a tensor has no memory.
+        ArgumentError: the tensors are on different devices or on one without kernels, or a tensor has no memory.
     """
     signature = state.signature
     if signature.is_factory:
         device = torch.device(call.device or "cpu")
         if not _serves(state, device):
-            raise _refused(state, f"{signature.name}(): device is {device}", device, None)
+            raise _refused(state, device, None)
         return device if device.type == "cpu" or ":" in str(device) else _current(device)
     pairs = [(p, t) for p, t in zip(signature.tensors, call.tensors, strict=True) if t is not None]
     fixed = [(p, t) for p, t in pairs if not _goes_anywhere(signature, p, t)]
     for param, tensor in fixed or pairs:
         if not _serves(state, tensor.device):
-            raise _refused(state, f"{signature.name}(): {param.name} is on {tensor.device}", tensor.device, param)
+            raise _refused(state, tensor.device, param)
         if tensor.device != (fixed or pairs)[0][1].device:
             first, other = (fixed or pairs)[0]
-            raise ArgumentError(
-                f"{signature.name}(): {param.name} is on {tensor.device}, {first.name} on {other.device}; "
-                "all tensors of a call must be on one device"
-            )
+            raise two_devices(signature, param.name, tensor.device, first.name, other.device)
     for param, tensor in pairs:
         if tensor.numel() and not tensor.untyped_storage().nbytes():
-            raise ArgumentError(
-                f"{signature.name}(): {param.name} has no memory: its storage was freed (untyped_storage().resize_(0))"
-            )
+            raise ArgumentError(messages.STORAGE_FREED.format(argument=f"{signature.name}(): {param.name}"))
     return (fixed or pairs)[0][1].device if pairs else torch.device("cpu")
 
 
 def move_numbers(call: Arguments, device: torch.device) -> None:
-    """Put the numbers of a pointwise call where it runs: filled in there, which no stream waits for."""
+    """Replace 0-dim CPU tensors of a pointwise call by tensors filled on `device`, so that no stream waits."""
     for i, tensor in enumerate(call.tensors):
         if tensor is not None and tensor.device != device:
             call.tensors[i] = torch.full((), tensor.item(), dtype=tensor.dtype, device=device)
 
 
 def refuse(state: KernelState, call: Arguments) -> NoReturn:
-    """ArgumentError for a call on a device without kernels."""
+    """Raise ArgumentError for a call on a device without kernels."""
     signature = state.signature
     check_dense(signature, call.tensors)
     if call.device is not None and not _serves(state, device := torch.device(call.device)):
-        raise _refused(state, f"{signature.name}(): device is {device}", device, None)
+        raise _refused(state, device, None)
     for param, tensor in zip(signature.tensors, call.tensors, strict=True):
         if tensor is not None and not _serves(state, tensor.device):
-            raise _refused(state, f"{signature.name}(): {param.name} is on {tensor.device}", tensor.device, param)
-    call.bind()  # without a tensor: the error says which is missing
+            raise _refused(state, tensor.device, param)
+    call.bind()  # if there is no tensor, this raises the error that names the missing one
     known = " and ".join(_named(state))
     raise ArgumentError(f"{signature.name}(): there is no kernel for these arguments; it has kernels for {known} only")
 
@@ -89,20 +152,20 @@ def _serves(state: KernelState, device: torch.device) -> bool:
 
 
 def _named(state: KernelState) -> list[str]:
-    """For which devices there are kernels, as PyTorch calls them."""
+    """Return the devices that have kernels, by PyTorch's names."""
     return [accelerator.kind if device == "cuda" else device for device in sorted(state.devices)]
 
 
-def _refused(state: KernelState, what: str, device: torch.device, param: TensorParam | None) -> ArgumentError:
-    known = _named(state)
-    nearest = known[0]
+def _refused(state: KernelState, device: torch.device, param: TensorParam | None) -> ArgumentError:
+    name, known = state.signature.name, _named(state)
+    facts = {"device": str(device), "known": " and ".join(known), "nearest": known[0]}
+    on_cpu = device.type == "cpu"
     if param:
-        fix = f"call it with .{nearest}()" if nearest in ("cpu", "cuda") else f'call it with .to("{nearest}")'
+        text = messages.NO_KERNEL_FOR_DEVICE.format(argument=f"{name}(): {param.name}", **facts)
     else:
-        fix = f'device="{nearest}"' + (f', then .to("{device}")' if device.type != "cpu" else "")
-    if device.type == "cpu":
-        fix += ', or run its CUDA kernels on the CPU: load(..., backend="emulate")'
-    return ArgumentError(f"{what}, but this operator has kernels for {' and '.join(known)} only\n  likely fix:   {fix}")
+        move = "" if on_cpu else messages.THEN_MOVE_THE_RESULT.format(**facts)
+        text = messages.NO_KERNEL_FOR_FACTORY.format(name=name, **facts) + move
+    return ArgumentError(text + (messages.OR_EMULATE if on_cpu else ""))
 
 
 def _current(device: torch.device) -> torch.device:
@@ -110,7 +173,23 @@ def _current(device: torch.device) -> torch.device:
 
 
 def keys_of(device: torch.device | None) -> Any:
-    """The dispatcher's keys for an operator without input tensors, on that device."""
+    """Return the dispatch keys for a call, on `device`, of an operator without input tensors."""
     kind = "cpu" if device is None else torch.device(device).type
-    key: Any = torch._C._parse_dispatch_key(torch._C._dispatch_key_for_device(kind))  # noqa: SLF001 - as torch.library does
-    return torch._C.DispatchKeySet(key)  # noqa: SLF001
+    known = (key for name, key in torch.DispatchKey.__members__.items() if name.lower() == kind)
+    return torch.DispatchKeySet(next(known, torch.DispatchKey.PrivateUse1))
+
+
+def keys_below_autograd(keys: Any) -> Any:
+    """Return the dispatch keys below autograd's."""
+    return _below(keys, ("Autograd",))
+
+
+def keys_below_inplace(keys: Any) -> Any:
+    """Return the dispatch keys below autograd's and version counting (ADInplaceOrView)."""
+    return _below(keys, ("Autograd", "ADInplaceOrView"))
+
+
+def _below(keys: Any, prefixes: tuple[str, ...]) -> Any:
+    while (highest := keys.highestPriorityTypeId()).name.startswith(prefixes):
+        keys = keys.remove(highest)
+    return keys

@@ -1,72 +1,41 @@
-"""The kernels of every operator, but for autograd's and autocast's."""
+"""The dispatcher kernels of every operator, except autograd's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch import _C
 
+from opwright.runtime.arguments import Arguments, CallingConvention, check_values
+from opwright.runtime.binding import DTYPES, TORCH_TYPES
 from opwright.runtime.interface import KernelState
-from opwright.runtime.python.accelerator import accelerator
-from opwright.runtime.python.arguments import Arguments
-from opwright.runtime.python.call import Frame, Instance
-from opwright.runtime.python.devices import keys_of, move_numbers, place, refuse
-from opwright.runtime.python.ending import keep_to_the_end
-from opwright.runtime.python.loops import BatchedFrame, PointwiseFrame
-from opwright.runtime.python.values import check_values
-from opwright.signature import TensorParam
+from opwright.runtime.python.devices import accelerator, keys_below_inplace, keys_of, move_numbers, place, refuse
+from opwright.runtime.python.frame import BatchedFrame, Frame, Instance, PointwiseFrame
+from opwright.runtime.torch_internals import OpOverload, below_inplace, call_of
+from opwright.signature import Signature, TensorParam
 
 Build = Callable[[KernelState, int], None]
 
 
-class Operator:
+class Operator(CallingConvention):
     """One operator of the dispatcher."""
 
-    def __init__(
-        self, kernel: KernelState, op: torch._ops.OpOverload, build: Build, *, residuals: bool, mask: bool
-    ) -> None:
-        """`residuals`: it returns them; `mask`: it takes an output mask; `build`: who publishes what is missing."""
-        self.kernel, self.op, self.mask = kernel, op, mask
-        self.signature = kernel.signature
-        self.returned = self.signature.results if residuals else self.signature.outputs
+    def __init__(self, kernel: KernelState, op: OpOverload, build: Build, *, residuals: bool, mask: bool) -> None:
+        """Read the schema of `op`; `build` builds and publishes missing instances."""
+        super().__init__(kernel, op, residuals=residuals, mask=mask)
         self.places = [i for i, param in enumerate(self.signature.inputs) if isinstance(param, TensorParam)]
         self._build = build
         self._frame = PointwiseFrame if self.signature.pointwise else BatchedFrame if self.signature.batched else Frame
-        self.missing: str | None = None  # the error of differentiating it, where it has no backward
-        # What `op(...)` calls. A graph goes on with the backward that it was recorded with, also where another source
-        # has been loaded since and `op` itself refuses to be called.
-        self.call: Callable[..., Any] = op._op  # noqa: SLF001
-        arguments = op._schema.arguments  # noqa: SLF001 - what torch.library reads too
-        self._names = [argument.name for argument in arguments]
-        self._defaults = {a.name: a.default_value for a in arguments if a.has_default_value()}
-
-    def filled(self, given: Sequence[Any], named: dict[str, Any]) -> list[Any]:
-        """All arguments: the dispatcher leaves out what has its default value at the end."""
-        rest = (named[n] if n in named else self._defaults[n] for n in self._names[len(given) :])
-        return [*given, *rest]
-
-    def arguments(self, given: Sequence[Any]) -> Arguments:
-        """All arguments of a call, by their roles."""
-        return Arguments(self.kernel, given, mask=self.mask)
-
-    def answer(self, results: Sequence[Any]) -> Any:
-        """Results as the schema has them: one alone, several as a tuple; what it doesn't return is left out."""
-        keep_to_the_end(results)
-        if len(self.returned) == 1:
-            return results[0]
-        return tuple(results[: len(self.returned)]) if self.returned else None
-
-    def results(self, answer: Any) -> tuple[Any, ...]:
-        """The other way round."""
-        if len(self.returned) == 1:
-            return (answer,)
-        return tuple(answer) if self.returned else ()
+        self.missing: str | None = None  # the error of differentiating it, if it has no backward
+        # The function that `op(...)` calls. A graph keeps using the backward that it was recorded with, even if the
+        # source was reloaded since and calling `op` raises an error.
+        self.call: Callable[..., Any] = call_of(op)
 
     def on_device(self, *given: Any, **named: Any) -> Any:
-        """The kernel of the device that the tensors are on."""
-        call = self.arguments(self.filled(given, named))
+        """Run the kernel for the tensors' device."""
+        call = self.arguments(self.with_defaults(given, named))
         device = place(self.kernel, call)
         if device.type == "cpu":
             return self._run(call, device)
@@ -78,43 +47,44 @@ class Operator:
         signature = self.signature
         binding = call.bind()
         check_values(signature, call, binding, on_cpu=device.type == "cpu")
-        if call.mask is not None and not any(call.mask):  # a kernel with one gradient needn't ask whether it is wanted
-            return self.answer([None] * len(self.returned))
+        if call.mask is not None and not any(call.mask):  # so a kernel with one gradient needn't check the mask
+            return self.pack([None] * len(self.returned))
         kind = "cpu" if device.type == "cpu" else "cuda"
         instance = self._instance(self.kernel.key(binding.types, self._wanted(call), device=kind))
-        return self.answer(self._frame(signature, call, binding, len(self.returned), device).run(instance))
+        return self.pack(self._frame(signature, call, binding, len(self.returned), device).run(instance))
 
     def _wanted(self, call: Arguments) -> int:
-        """Which results an instance of its own computes, bit by bit; 0: all that the caller wants."""
+        """Return a bit mask of the results that the instance computes; 0: all that the caller wants."""
         if not self.kernel.derived or call.mask is None:
             return 0
         return sum(1 << i for i, wanted in enumerate(call.mask) if wanted)
 
     def elsewhere(self, *given: Any, **named: Any) -> Any:
-        """The kernel on every device that there is nothing for: an error."""
-        refuse(self.kernel, self.arguments(self.filled(given, named)))
+        """Raise the error for a device without a kernel."""
+        refuse(self.kernel, self.arguments(self.with_defaults(given, named)))
 
     def selecting(self, _keys: Any, *given: Any, **named: Any) -> Any:
-        """For operators without input tensors: goes to the device that was asked for."""
-        device = self.arguments(self.filled(given, named)).device
+        """Call an operator without input tensors on the requested device."""
+        device = self.arguments(self.with_defaults(given, named)).device
         return self.op.redispatch(keys_of(device), *given, **named)
 
     def overwriting(self, keys: Any, *given: Any, **named: Any) -> Any:
-        """For operators that mutate: counts up the versions of what they mutate."""
-        with _C._AutoDispatchBelowADInplaceOrView():  # noqa: SLF001 - as torch.library's own kernels do
-            answer = self.op.redispatch(keys & _C._after_ADInplaceOrView_keyset, *given, **named)  # noqa: SLF001
-        for tensor in self.arguments(self.filled(given, named)).mutated:
+        """Call an operator that mutates arguments, and increment their versions."""
+        with below_inplace():
+            answer = self.op.redispatch(keys_below_inplace(keys), *given, **named)
+        for tensor in self.arguments(self.with_defaults(given, named)).mutated:
             if tensor is not None and not tensor.is_inference():
                 torch.autograd.graph.increment_version(tensor)
         return answer
 
     def resolving(self, keys: Any, *given: Any, **named: Any) -> Any:
-        """For operators that mutate, where an argument is lazily negated or conjugated.
+        """Call an operator that mutates arguments if an argument is lazily negated or conjugated.
 
-        PyTorch's own kernel for those takes what is mutated to be returned, and corrupts memory where it isn't.
+        PyTorch's own kernel for such arguments assumes that mutated arguments are returned, and otherwise corrupts
+        memory.
         """
-        values, back = self.filled(given, named), []
-        with _C._AutoDispatchBelowADInplaceOrView():  # noqa: SLF001 - as above
+        values, back = self.with_defaults(given, named), []
+        with below_inplace():
             for place in self.places:
                 tensor = values[place]
                 if tensor is None or not (tensor.is_neg() or tensor.is_conj()):
@@ -122,7 +92,7 @@ class Operator:
                 values[place] = tensor.clone()
                 if self.signature.inputs[place] in self.signature.mutated:
                     back.append((tensor, values[place]))
-            rest = keys.remove(_C.DispatchKey.Negative).remove(_C.DispatchKey.Conjugate)
+            rest = keys.remove(torch.DispatchKey.Negative).remove(torch.DispatchKey.Conjugate)
             answer = self.op.redispatch(rest, *values)
             for tensor, plain in back:
                 tensor.copy_(plain)
@@ -133,3 +103,80 @@ class Operator:
         if key not in instances:
             self._build(self.kernel, key)
         return instances[key]
+
+
+Given = list[tuple[TensorParam, torch.Tensor]]
+
+
+def autocast_keys() -> tuple[str, str]:
+    """Return the dispatch keys of autocast."""
+    return "AutocastCPU", f"Autocast{accelerator.key}"
+
+
+class Autocast:
+    """The kernel that is registered at autocast's keys."""
+
+    def __init__(self, op: Operator) -> None:
+        """Store `op`, the operator to call with the cast arguments."""
+        self._op = op
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """Cast the arguments, and call the operator below autocast."""
+        op, values = self._op, self._op.with_defaults(given, named)
+        pairs = dict(zip(op.places, op.signature.tensors, strict=True))
+        floating = [(param, values[i]) for i, param in pairs.items() if _is_floating(values[i])]
+        types = _widest(op.signature, floating)
+        with _no_autocast():
+            for i, param in pairs.items():
+                if _is_floating(values[i]) and not param.mutated:
+                    values[i] = _cast(values[i], param, types)
+            return op.call(*values)
+
+
+@contextlib.contextmanager
+def _no_autocast() -> Iterator[None]:
+    """Disable autocast for both devices, as ``torch.autocast(..., enabled=False)`` does, without clearing its cache."""
+    enabled = {kind: torch.is_autocast_enabled(kind) for kind in ("cpu", accelerator.kind)}
+    for kind in enabled:
+        torch.set_autocast_enabled(kind, False)
+    try:
+        yield
+    finally:
+        for kind, before in enabled.items():
+            torch.set_autocast_enabled(kind, before)
+
+
+def _is_floating(value: torch.Tensor | None) -> bool:
+    return value is not None and value.is_floating_point()
+
+
+def _widest(signature: Signature, floating: Given) -> dict[str, torch.dtype]:
+    """Return the element type of each type variable that a floating-point input determines.
+
+    A pointwise operator promotes types itself, so only the autocast type of its signature is needed.
+    """
+    if signature.pointwise:
+        names = {param.type.name for param, _ in floating if param.type.kind == "var"}
+        return {n: TORCH_TYPES[a] for n in names if (a := signature.autocast) and a in signature.allowed(n)}
+    types: dict[str, torch.dtype] = {}
+    fixed: set[str] = set()  # by a mutated tensor, which can't be replaced by a copy
+    for param, tensor in floating:
+        name = param.type.name
+        if param.type.kind != "var" or name in fixed:
+            continue
+        known = types.get(name)
+        types[name] = tensor.dtype if known is None or param.mutated else torch.promote_types(known, tensor.dtype)
+        if param.mutated:
+            fixed.add(name)
+    autocast_type = signature.autocast
+    for name in types:
+        if autocast_type and name not in fixed and autocast_type in signature.allowed(name):
+            types[name] = TORCH_TYPES[autocast_type]
+    return {name: dtype for name, dtype in types.items() if DTYPES.get(dtype) in signature.allowed(name)}
+
+
+def _cast(tensor: torch.Tensor, param: TensorParam, types: dict[str, torch.dtype]) -> torch.Tensor:
+    if param.type.kind != "dtype" and param.type.name not in types:
+        return tensor
+    wanted = param.type.resolve({name: DTYPES[dtype] for name, dtype in types.items()})
+    return tensor.to(TORCH_TYPES[wanted]) if wanted.is_floating else tensor

@@ -1,4 +1,4 @@
-"""The Python runtime behind the interface."""
+"""The implementation of the runtime interface in Python."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from collections.abc import Mapping
 import torch
 
 from opwright.errors import OpwrightError
-from opwright.runtime import abi
-from opwright.runtime.interface import ForwardMode, KernelState
-from opwright.runtime.lifetime import keep_until_exit
-from opwright.runtime.python.accelerator import accelerator
-from opwright.runtime.python.autocast import Autocast, autocast_keys
+from opwright.runtime import abi, messages
+from opwright.runtime.fork_and_exit import keep_until_exit
+from opwright.runtime.interface import ForwardMode, KernelState, RowKey, row_key
 from opwright.runtime.python.autograd import Differentiable
-from opwright.runtime.python.call import Instance
+from opwright.runtime.python.devices import accelerator
+from opwright.runtime.python.frame import Instance
 from opwright.runtime.python.host import host
-from opwright.runtime.python.operators import Build, Operator
+from opwright.runtime.python.operators import Autocast, Build, Operator, autocast_keys
+from opwright.runtime.torch_internals import OpOverload, operator_names
 from opwright.signature.wiring import Derivative
 
 
 class PythonRuntime:
-    """Implements `opwright.runtime.interface.Runtime` without a compiler."""
+    """The implementation of `opwright.runtime.interface.Runtime` that needs no compiler."""
 
     name = "python"
 
     def __init__(self) -> None:
-        """Nothing is open."""
-        self._libraries: dict[str, torch.library.Library] = {}  # for ever: graphs may hold the operators
+        """Start without operators."""
+        self._libraries: dict[str, torch.library.Library] = {}  # kept for ever: graphs can hold the operators
 
     def start(self, build: Build) -> None:
         """See the interface."""
@@ -35,27 +35,26 @@ class PythonRuntime:
 
     def namespace_in_use(self, namespace: str) -> bool:
         """See the interface."""
-        names = torch._C._dispatch_get_all_op_names()  # noqa: SLF001 - torch.testing asks this way
-        return any(name.startswith(f"{namespace}::") for name in names)
+        return any(name.startswith(f"{namespace}::") for name in operator_names())
 
     def add(self, kernel: KernelState) -> None:
         """See the interface."""
         kernel.handle = {}
 
-    def renewed(self, kernel: KernelState) -> None:
-        """See the interface: here each call asks the kernel itself."""
+    def update_devices(self, kernel: KernelState) -> None:
+        """Do nothing: each call reads the kernel's devices anyway. See the interface."""
 
-    def open(self, path: str) -> Mapping[tuple[str, str, str], Instance]:
+    def open(self, path: str) -> Mapping[RowKey, Instance]:
         """See the interface."""
         table = _table(path)
         rows = (table.kernels[i] for i in range(table.count))
-        return {r.names: Instance(abi.ENTRY(r.entry), r.strided) for r in rows}
+        return {row_key(r): Instance(abi.ENTRY(r.entry), r.strided) for r in rows}
 
     def publish(self, kernel: KernelState, key: int, row: Instance) -> None:
         """See the interface."""
         kernel.handle[key] = row
 
-    def define(self, kernel: KernelState, op: torch._ops.OpOverload, *, residuals: bool, mask: bool) -> Operator:
+    def define(self, kernel: KernelState, op: OpOverload, *, residuals: bool, mask: bool) -> Operator:
         """See the interface."""
         return Operator(kernel, op, self._build, residuals=residuals, mask=mask)
 
@@ -74,11 +73,11 @@ class PythonRuntime:
         """See the interface."""
         library, signature = self._library(op.op.namespace), kernel.signature
         op.missing = None if backward else missing
-        if not kernel.bound:
-            library.impl(op.op, op.on_device, "CPU")  # devices that it has nothing for get their error
+        if not kernel.is_python:
+            library.impl(op.op, op.on_device, "CPU")  # raises the error for devices without kernels
             library.impl(op.op, op.on_device, accelerator.key)
             library.impl(op.op, op.elsewhere, "CompositeExplicitAutograd")
-        library.impl(op.op, op.elsewhere, "NestedTensorCPU")  # not among the composite ones
+        library.impl(op.op, op.elsewhere, "NestedTensorCPU")  # the composite key doesn't cover it
         library.impl(op.op, op.elsewhere, "NestedTensorCUDA")
         if signature.is_factory:
             library.impl(op.op, op.selecting, "BackendSelect", with_keyset=True)
@@ -100,7 +99,7 @@ class PythonRuntime:
 
 
 def _table(path: str) -> abi.LibraryTable:
-    """What a kernel library exports. Never closed: its code may still run."""
+    """Return the table that a kernel library exports. The library is never closed: its code can still be running."""
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
@@ -108,12 +107,10 @@ def _table(path: str) -> abi.LibraryTable:
     try:
         function = library.opwright_library
     except AttributeError as error:
-        raise OpwrightError(f"{path} is no Opwright kernel library: it lacks the symbol opwright_library") from error
+        raise OpwrightError(messages.NO_LIBRARY.format(path=path)) from error
     function.restype, function.argtypes = ctypes.POINTER(abi.LibraryTable), [ctypes.POINTER(abi.Host)]
-    found = function(ctypes.byref(host()))
-    if not found or found.contents.abi_version != abi.VERSION:
-        raise OpwrightError(
-            f"{path} was built for another version of Opwright's ABI; this one is version {abi.VERSION}"
-        )
-    table: abi.LibraryTable = found.contents
+    pointer = function(ctypes.byref(host()))
+    if not pointer or pointer.contents.abi_version != abi.VERSION:
+        raise OpwrightError(messages.OTHER_ABI.format(path=path, version=abi.VERSION))
+    table: abi.LibraryTable = pointer.contents
     return table

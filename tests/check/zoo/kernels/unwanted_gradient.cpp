@@ -1,4 +1,4 @@
-// Broken: the gradients are written whether they are wanted or not.
+// Broken: the gradients are written whether they are wanted or not, by their addresses.
 #include <opwright.h>
 
 OPWRIGHT("product(x: T[...], y: T[...]) -> (z: T[...]) where T in (f32, f64)")
@@ -11,6 +11,7 @@ OPWRIGHT("product_backward(grad_z: T[...], x: T[...], y: T[...]) -> (grad_x: T[.
          " where T in (f32, f64)")
 template <class T>
 void product_backward(Tensor<const T> grad_z, Tensor<const T> x, Tensor<const T> y, Tensor<T> grad_x, Tensor<T> grad_y) {
-  parallel_for(grad_z.numel(), [&](int64_t i) { grad_x[i] = grad_z[i] * y[i]; });
-  parallel_for(grad_z.numel(), [&](int64_t i) { grad_y[i] = grad_z[i] * x[i]; });
+  T *to_x = grad_x.data(), *to_y = grad_y.data();
+  parallel_for(grad_z.numel(), [&](int64_t i) { to_x[i] = grad_z[i] * y[i]; });
+  parallel_for(grad_z.numel(), [&](int64_t i) { to_y[i] = grad_z[i] * x[i]; });
 }

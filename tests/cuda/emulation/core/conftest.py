@@ -13,7 +13,7 @@ import pytest
 
 from opwright.codegen.backends import CudaText
 from opwright.cuda.emulation import Emulate
-from opwright.cuda.emulation.control import order, workers
+from opwright.cuda.emulation.runtime import order, workers
 from opwright.toolchain import Options
 
 KERNELS = Path(__file__).parent / "kernels"

@@ -38,6 +38,7 @@ def results(values: np.ndarray, start: np.ndarray) -> np.ndarray:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 def test_every_operation(program: Programs, name: str) -> None:
     dtype = np.dtype(TYPES[name])
@@ -51,6 +52,7 @@ def test_every_operation(program: Programs, name: str) -> None:
         np.testing.assert_array_equal(out[1 + block], results(values[100 * block : 100 * (block + 1)], start))
 
 
+@pytest.mark.slow
 def test_half_and_bfloat16(program: Programs) -> None:
     half, bfloat = np.zeros(1, np.float16), np.zeros(1, np.uint16)
     program("memory")("atomics_half", half, bfloat)

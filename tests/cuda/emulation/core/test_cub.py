@@ -19,6 +19,7 @@ def integers(n: int) -> np.ndarray:
     return np.random.default_rng(3).integers(-20, 30, n).astype(np.int32)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("any_order")
 def test_block_reduce(program: Programs) -> None:
     given = np.random.default_rng(0).random((7, THREADS)).astype(np.float32)

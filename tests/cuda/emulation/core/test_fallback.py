@@ -56,7 +56,7 @@ def built(backend: WithContexts, name: str) -> Program:
     return Program(backend.build(text, Options(include_dirs=(str(KERNELS),))))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_barriers_shuffles_and_faults(backend: WithContexts) -> None:
     values = np.arange(5 * 256, dtype=np.int32).reshape(5, 256)
     out = np.zeros_like(values)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from opwright.cuda.emulation.control import workers
+from opwright.cuda.emulation.runtime import workers
 from tests.cuda.emulation.core.conftest import Program
 
 Programs = Callable[[str], Program]
@@ -69,6 +69,7 @@ def waiting(spins: Program, *arguments: object) -> None:
     time.sleep(60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [1, 1000])
 def test_control_c(program: Programs, control_c: Callable[[], threading.Timer], blocks: int) -> None:
     flag, out = np.zeros(1, np.int32), np.zeros((blocks, 64), np.int32)

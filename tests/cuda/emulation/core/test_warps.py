@@ -28,6 +28,7 @@ def sources(width: int) -> np.ndarray:
     ], axis=1)  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [32, 16, 8, 2])
 @pytest.mark.parametrize(
     ("name", "dtype"), [("float", np.float32), ("double", np.float64), ("int64", np.int64), ("uint32", np.uint32)]

@@ -3,10 +3,6 @@
 
 #include <pybind11/pybind11.h>
 
-struct __attribute__((__visibility__("hidden"))) AutoGIL {
-  pybind11::gil_scoped_acquire held;
-};
+struct __attribute__((__visibility__("hidden"))) AutoGIL { pybind11::gil_scoped_acquire held; };
 
-struct __attribute__((__visibility__("hidden"))) AutoNoGIL {
-  pybind11::gil_scoped_release released;
-};
+struct __attribute__((__visibility__("hidden"))) AutoNoGIL { pybind11::gil_scoped_release released; };

@@ -94,31 +94,31 @@ void blas_scal(int64_t n, T a, T *x, int64_t incx) {
 
 }  // namespace opwright_compat
 
-#define OPWRIGHT_COMPAT_BLAS(Name, T)                                                                              \
-  inline void Name##_gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, T alpha, const T *a,          \
-                          int64_t lda, const T *b, int64_t ldb, T beta, T *c, int64_t ldc) {                       \
-    opwright_compat::blas_gemm<T>(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                   \
-  }                                                                                                                \
-  inline void Name##_gemv(char trans, int64_t m, int64_t n, T alpha, const T *a, int64_t lda, const T *x,          \
-                          int64_t incx, T beta, T *y, int64_t incy) {                                              \
-    opwright_compat::blas_gemv<T>(trans, m, n, alpha, a, lda, x, incx, beta, y, incy);                             \
-  }                                                                                                                \
-  inline void Name##_ger(int64_t m, int64_t n, T alpha, const T *x, int64_t incx, const T *y, int64_t incy, T *a,  \
-                         int64_t lda) {                                                                            \
-    opwright_compat::blas_ger<T>(m, n, alpha, x, incx, y, incy, a, lda);                                           \
-  }                                                                                                                \
-  inline T Name##_dot(int64_t n, const T *x, int64_t incx, const T *y, int64_t incy) {                             \
-    return opwright_compat::blas_dot<T>(n, x, incx, y, incy);                                                      \
-  }                                                                                                                \
-  inline void Name##_axpy(int64_t n, T a, const T *x, int64_t incx, T *y, int64_t incy) {                          \
-    opwright_compat::blas_axpy<T>(n, a, x, incx, y, incy);                                                         \
-  }                                                                                                                \
-  inline void Name##_copy(int64_t n, const T *x, int64_t incx, T *y, int64_t incy) {                               \
-    opwright_compat::blas_copy<T>(n, x, incx, y, incy);                                                            \
-  }                                                                                                                \
-  inline void Name##_swap(int64_t n, T *x, int64_t incx, T *y, int64_t incy) {                                     \
-    opwright_compat::blas_swap<T>(n, x, incx, y, incy);                                                            \
-  }                                                                                                                \
+#define OPWRIGHT_COMPAT_BLAS(Name, T)                                                                                  \
+  inline void Name##_gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, T alpha, const T *a, int64_t lda, \
+                          const T *b, int64_t ldb, T beta, T *c, int64_t ldc) {                                        \
+    opwright_compat::blas_gemm<T>(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                       \
+  }                                                                                                                    \
+  inline void Name##_gemv(char trans, int64_t m, int64_t n, T alpha, const T *a, int64_t lda, const T *x,              \
+                          int64_t incx, T beta, T *y, int64_t incy) {                                                  \
+    opwright_compat::blas_gemv<T>(trans, m, n, alpha, a, lda, x, incx, beta, y, incy);                                 \
+  }                                                                                                                    \
+  inline void Name##_ger(int64_t m, int64_t n, T alpha, const T *x, int64_t incx, const T *y, int64_t incy, T *a,      \
+                         int64_t lda) {                                                                                \
+    opwright_compat::blas_ger<T>(m, n, alpha, x, incx, y, incy, a, lda);                                               \
+  }                                                                                                                    \
+  inline T Name##_dot(int64_t n, const T *x, int64_t incx, const T *y, int64_t incy) {                                 \
+    return opwright_compat::blas_dot<T>(n, x, incx, y, incy);                                                          \
+  }                                                                                                                    \
+  inline void Name##_axpy(int64_t n, T a, const T *x, int64_t incx, T *y, int64_t incy) {                              \
+    opwright_compat::blas_axpy<T>(n, a, x, incx, y, incy);                                                             \
+  }                                                                                                                    \
+  inline void Name##_copy(int64_t n, const T *x, int64_t incx, T *y, int64_t incy) {                                   \
+    opwright_compat::blas_copy<T>(n, x, incx, y, incy);                                                                \
+  }                                                                                                                    \
+  inline void Name##_swap(int64_t n, T *x, int64_t incx, T *y, int64_t incy) {                                         \
+    opwright_compat::blas_swap<T>(n, x, incx, y, incy);                                                                \
+  }                                                                                                                    \
   inline void Name##_scal(int64_t n, T a, T *x, int64_t incx) { opwright_compat::blas_scal<T>(n, a, x, incx); }
 
 OPWRIGHT_COMPAT_BLAS(THFloatBlas, float)

@@ -49,21 +49,21 @@ inline void *THRealloc(void *memory, std::ptrdiff_t bytes) {
 }
 
 #define THError(...) ::opwright_compat::th_fail(__FILE__, __LINE__, ::opwright_compat::th_text(__VA_ARGS__))
-#define THArgCheck(condition, argument, ...)                                                       \
-  do {                                                                                             \
-    if (!(condition))                                                                              \
-      ::opwright_compat::th_fail(__FILE__, __LINE__,                                               \
-                                 "invalid argument " + std::to_string(argument) + ": " +           \
-                                     ::opwright_compat::th_text(__VA_ARGS__));                     \
+#define THArgCheck(condition, argument, ...)                                                                \
+  do {                                                                                                      \
+    if (!(condition))                                                                                       \
+      ::opwright_compat::th_fail(                                                                           \
+          __FILE__, __LINE__,                                                                               \
+          "invalid argument " + std::to_string(argument) + ": " + ::opwright_compat::th_text(__VA_ARGS__)); \
   } while (0)
-#define THAssert(condition)                                                                              \
-  do {                                                                                                   \
+#define THAssert(condition)                                                                                 \
+  do {                                                                                                      \
     if (!(condition)) ::opwright_compat::th_fail(__FILE__, __LINE__, "Assertion `" #condition "' failed."); \
   } while (0)
-#define THAssertMsg(condition, ...)                                                                           \
-  do {                                                                                                        \
-    if (!(condition))                                                                                         \
-      ::opwright_compat::th_fail(__FILE__, __LINE__,                                                          \
+#define THAssertMsg(condition, ...)                                                                                \
+  do {                                                                                                             \
+    if (!(condition))                                                                                              \
+      ::opwright_compat::th_fail(__FILE__, __LINE__,                                                               \
                                  "Assertion `" #condition "' failed. " + ::opwright_compat::th_text(__VA_ARGS__)); \
   } while (0)
 

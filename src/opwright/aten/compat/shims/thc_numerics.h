@@ -24,8 +24,7 @@ namespace opwright_compat {
 
 // What arithmetic is done in: halves are computed as float.
 template <class T>
-using Computed =
-    std::conditional_t<std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>, float, T>;
+using Computed = std::conditional_t<std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>, float, T>;
 
 }  // namespace opwright_compat
 

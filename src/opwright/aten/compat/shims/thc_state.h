@@ -24,5 +24,6 @@ inline THCState *operator->*(bool, InitialisedCUDA) {
 
 // ATen/Context.h is read above, and defines the real one before this hides it.
 #ifndef lazyInitCUDA
-#define lazyInitCUDA() hasCUDA() ->* ::opwright_compat::InitialisedCUDA {}
+#define lazyInitCUDA() \
+  hasCUDA()->*::opwright_compat::InitialisedCUDA {}
 #endif

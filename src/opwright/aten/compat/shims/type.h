@@ -14,7 +14,9 @@ class Type : public DeprecatedTypeProperties {
   Type(const DeprecatedTypeProperties &type) : DeprecatedTypeProperties(type) {}
 };
 
-inline DeprecatedTypeProperties &getType(Backend backend, ScalarType type) { return getDeprecatedTypeProperties(backend, type); }
+inline DeprecatedTypeProperties &getType(Backend backend, ScalarType type) {
+  return getDeprecatedTypeProperties(backend, type);
+}
 inline DeprecatedTypeProperties &getType(const TensorOptions &options) {
   return getDeprecatedTypeProperties(options.backend(), typeMetaToScalarType(options.dtype()));
 }

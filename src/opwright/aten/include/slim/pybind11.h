@@ -39,10 +39,8 @@ struct Result<std::tuple<T...>> {
     bool whole = made;
     for (auto *item : items) whole = whole && item;
     for (size_t i = 0; i < sizeof...(T); ++i)
-      if (whole)
-        PyTuple_SET_ITEM(made, Py_ssize_t(i), items[i]);
-      else
-        Py_XDECREF(items[i]);
+      if (whole) PyTuple_SET_ITEM(made, Py_ssize_t(i), items[i]);
+      else Py_XDECREF(items[i]);
     if (whole) return made;
     Py_XDECREF(made);
     return nullptr;
@@ -81,19 +79,15 @@ struct Thunk {
     std::string text;
     ((text += std::string(text.empty() ? "{" : ", {") + Value<Plain<A>>::name() + "}"), ...);
     text = "(" + text + ") -> ";
-    if constexpr (std::is_void_v<R>)
-      return text + "None";
-    else
-      return text + Result<Plain<R>>::name();
+    if constexpr (std::is_void_v<R>) return text + "None";
+    else return text + Result<Plain<R>>::name();
   }
 
  private:
   template <class T, class H>
   static T passed(H &held) {
-    if constexpr (std::is_lvalue_reference_v<T>)
-      return *held;
-    else
-      return static_cast<T>(std::move(*held));
+    if constexpr (std::is_lvalue_reference_v<T>) return *held;
+    else return static_cast<T>(std::move(*held));
   }
 
   template <size_t... I>
@@ -154,12 +148,10 @@ struct arg_v : arg {
 template <class T>
 arg_v arg::operator=(T &&value) const {
   using Type = std::decay_t<T>;
-  if constexpr (std::is_same_v<Type, std::nullopt_t>)
-    return arg_v(*this, (Py_INCREF(Py_None), Py_None));
+  if constexpr (std::is_same_v<Type, std::nullopt_t>) return arg_v(*this, (Py_INCREF(Py_None), Py_None));
   else if constexpr (std::is_same_v<Type, const char *> || std::is_same_v<Type, char *>)
     return arg_v(*this, PyUnicode_FromString(value));
-  else
-    return arg_v(*this, opwright_binding::Value<Type>::cast(Type(std::forward<T>(value))));
+  else return arg_v(*this, opwright_binding::Value<Type>::cast(Type(std::forward<T>(value))));
 }
 
 class module_ {
@@ -190,8 +182,8 @@ class module_ {
     std::vector<opwright_binding::Argument> arguments;
     (take(extra, doc, arguments), ...);
     opwright_binding::define(
-        module, {name, text.c_str(), &Thunk::call, reinterpret_cast<opwright_binding::Function>(function),
-                 sizeof...(A), doc, arguments.data(), arguments.size(), translate});
+        module, {name, text.c_str(), &Thunk::call, reinterpret_cast<opwright_binding::Function>(function), sizeof...(A),
+                 doc, arguments.data(), arguments.size(), translate});
     return *this;
   }
 
@@ -229,13 +221,13 @@ auto wrap_pybind_function_no_gil(F &&f) {
 
 }  // namespace torch
 
-#define OPWRIGHT_MODULE(name, variable)                                                                  \
-  static void opwright_fill_##name(::pybind11::module_ &);                                               \
-  extern "C" __attribute__((visibility("default"))) PyObject *PyInit_##name() {                          \
-    return ::opwright_binding::create(#name, [](PyObject *object) {                                      \
-      ::pybind11::module_ module(object);                                                                \
-      opwright_fill_##name(module);                                                                      \
-    });                                                                                                  \
-  }                                                                                                      \
+#define OPWRIGHT_MODULE(name, variable)                                         \
+  static void opwright_fill_##name(::pybind11::module_ &);                      \
+  extern "C" __attribute__((visibility("default"))) PyObject *PyInit_##name() { \
+    return ::opwright_binding::create(#name, [](PyObject *object) {             \
+      ::pybind11::module_ module(object);                                       \
+      opwright_fill_##name(module);                                             \
+    });                                                                         \
+  }                                                                             \
   static void opwright_fill_##name(::pybind11::module_ &variable)
 #define PYBIND11_MODULE(name, variable) OPWRIGHT_MODULE(name, variable)

@@ -124,12 +124,12 @@ cudaError_t device_properties(cudaDeviceProp *p, int device) {
 
 cudaError_t active_blocks(int *blocks, int threads, size_t shared) {
   if (!blocks || threads <= 0) return note(cudaErrorInvalidValue);
-  const int of_shared = limit(cudaDevAttrMaxSharedMemoryPerMultiprocessor), most = limit(cudaDevAttrMaxBlocksPerMultiprocessor);
-  int fit = threads > limit(cudaDevAttrMaxThreadsPerBlock) ? 0 : limit(cudaDevAttrMaxThreadsPerMultiProcessor) / threads;
-  if (shared > size_t(limit(cudaDevAttrMaxSharedMemoryPerBlockOptin)))
-    fit = 0;
-  else if (shared && of_shared / int(shared) < fit)
-    fit = of_shared / int(shared);
+  const int of_shared = limit(cudaDevAttrMaxSharedMemoryPerMultiprocessor),
+            most = limit(cudaDevAttrMaxBlocksPerMultiprocessor);
+  int fit =
+      threads > limit(cudaDevAttrMaxThreadsPerBlock) ? 0 : limit(cudaDevAttrMaxThreadsPerMultiProcessor) / threads;
+  if (shared > size_t(limit(cudaDevAttrMaxSharedMemoryPerBlockOptin))) fit = 0;
+  else if (shared && of_shared / int(shared) < fit) fit = of_shared / int(shared);
   *blocks = fit < most ? fit : most;
   return cudaSuccess;
 }

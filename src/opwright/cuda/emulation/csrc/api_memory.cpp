@@ -125,10 +125,8 @@ cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address
   const std::lock_guard<std::mutex> lock(memory().mutex);
   const Found found = holding(address);
   void *same = const_cast<void *>(address);
-  if (found == memory().allocations.end())
-    *attributes = {cudaMemoryTypeUnregistered, 0, nullptr, same};
-  else
-    *attributes = {found->second.type, 0, same, found->second.type == cudaMemoryTypeDevice ? nullptr : same};
+  if (found == memory().allocations.end()) *attributes = {cudaMemoryTypeUnregistered, 0, nullptr, same};
+  else *attributes = {found->second.type, 0, same, found->second.type == cudaMemoryTypeDevice ? nullptr : same};
   return cudaSuccess;
 }
 

@@ -3,9 +3,7 @@
 
 #include <chrono>
 
-struct CUstream_st {
-  int unused;
-};
+struct CUstream_st { int unused; };
 struct CUevent_st {
   bool timed, recorded;
   std::chrono::steady_clock::time_point time;
@@ -20,7 +18,8 @@ cudaError_t create_stream(cudaStream_t *stream) {
   return cudaSuccess;
 }
 cudaError_t destroy_stream(cudaStream_t stream) {
-  if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread) return note(cudaErrorInvalidResourceHandle);
+  if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
+    return note(cudaErrorInvalidResourceHandle);
   delete stream;
   return cudaSuccess;
 }
@@ -53,9 +52,8 @@ cudaError_t elapsed(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
 
 long long clock_ticks() {
   static thread_local long long last = 0;
-  const long long now = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                            std::chrono::steady_clock::now().time_since_epoch())
-                            .count();
+  const long long now =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
   return last = now > last ? now : last + 1;
 }
 

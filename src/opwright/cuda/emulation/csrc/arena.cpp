@@ -57,8 +57,9 @@ void *top_of_stack(Block &b, unsigned number) {
   char *low = reinterpret_cast<char *>(&b) + stacks_begin + number * stack_bytes;
   if (!b.opened[number]) {
     if (mprotect(low + guard, stack_bytes - guard, PROT_READ | PROT_WRITE))
-      fault("memory", "there is no memory for the threads' stacks\n"
-                      "  likely fix: fewer workers, or a higher vm.max_map_count");
+      fault("memory",
+            "there is no memory for the threads' stacks\n"
+            "  likely fix: fewer workers, or a higher vm.max_map_count");
     b.opened[number] = true;
   }
   return low + stack_bytes - (number % colours) * colour_bytes;

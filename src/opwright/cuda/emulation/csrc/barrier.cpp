@@ -49,10 +49,8 @@ int barrier(Predicate what, int predicate, const char *file, int line) {
   const bool same = same_place(here, b.barrier_place);
   if (!same && hooks() && hooks()->divergent_barrier) hooks()->divergent_barrier(b, here, b.barrier_place);
   if (b.warp_key || !same) free_round(b);
-  if (b.round)
-    wait_in_round(b, b.current, what == Predicate::none);
-  else
-    wait_freely(b, b.current, here);
+  if (b.round) wait_in_round(b, b.current, what == Predicate::none);
+  else wait_freely(b, b.current, here);
   switch (what) {
     case Predicate::conjunction: return b.conjunction_of_all;
     case Predicate::disjunction: return b.disjunction_of_all;
@@ -63,8 +61,9 @@ int barrier(Predicate what, int predicate, const char *file, int line) {
 void grid_barrier(const char *file, int line) {
   Block &b = block();
   if (!b.work->launch.configuration.cooperative)
-    fault("launch", "the kernel waits for the whole grid, but its launch isn't cooperative\n"
-                    "  likely fix: launch it with cudaLaunchCooperativeKernel");
+    fault("launch",
+          "the kernel waits for the whole grid, but its launch isn't cooperative\n"
+          "  likely fix: launch it with cudaLaunchCooperativeKernel");
   if (!b.fibers) start_fibers(b);
   free_round(b);
   b.warp_of(b.linear).at_grid |= 1u << b.linear % warp_size;

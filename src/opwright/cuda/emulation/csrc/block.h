@@ -37,10 +37,10 @@ struct Block : Context {
   uint32_t ready_warps, yielding_warps, asking_warps;
   unsigned count, warp_count, alive, arrived, at_grid, cursor, epoch, spins;
   bool round, finished, abandoned;
-  Place barrier_place;  // of the threads that wait at a barrier
-  Collective warp_kind; // of the lanes that wait in this round
+  Place barrier_place;   // of the threads that wait at a barrier
+  Collective warp_kind;  // of the lanes that wait in this round
   Place warp_place;
-  int conjunction, disjunction, number;     // of the predicates brought so far
+  int conjunction, disjunction, number;  // of the predicates brought so far
   int conjunction_of_all, disjunction_of_all, number_of_all;
   uint64_t random;
   uint16_t order[most_threads];
@@ -54,33 +54,33 @@ struct Block : Context {
 inline Block &block() { return static_cast<Block &>(context()); }
 
 // schedule.cpp
-void start_fibers(Block &b);                       // the first thread of a block waits
+void start_fibers(Block &b);                         // the first thread of a block waits
 void continue_on(Block &b, Slot *save, Slot *next);  // returns when somebody runs `save` again
 void make_ready(Block &b, unsigned warp, uint32_t lanes);
-void run_another(Block &b, Slot *save);            // returns when somebody runs `save` again
-[[noreturn]] void leave_fiber();                   // what a fiber ends with
-void finish_threads(Block &b);                     // the home thread has returned: until all others have, too
+void run_another(Block &b, Slot *save);  // returns when somebody runs `save` again
+[[noreturn]] void leave_fiber();         // what a fiber ends with
+void finish_threads(Block &b);           // the home thread has returned: until all others have, too
 void prepare_block(Block &b);
 [[noreturn]] void fiber_main();
 
 // round.cpp
 bool may_round(const Block &b);
 void begin_round(Block &b);
-void finish_round(Block &b, Slot *save);           // its last slot waits or has returned
-void free_round(Block &b);                         // from a round to masks
+void finish_round(Block &b, Slot *save);  // its last slot waits or has returned
+void free_round(Block &b);                // from a round to masks
 void publish_predicates(Block &b);
 
 // barrier.cpp
-void release_barrier(Block &b);                    // all who are alive have come
+void release_barrier(Block &b);  // all who are alive have come
 
 // collective.cpp
-void complete_after_exit(Block &b, unsigned warp); // a lane has returned: whoever waited only for it goes on
-void complete_asking(Block &b);                    // __activemask: those that have come to one place
+void complete_after_exit(Block &b, unsigned warp);  // a lane has returned: whoever waited only for it goes on
+void complete_asking(Block &b);                     // __activemask: those that have come to one place
 
 // arena.cpp
-Block *reserve_block();                            // an arena; null where there is no memory
+Block *reserve_block();  // an arena; null where there is no memory
 void release_block(Block *b);
-void *top_of_stack(Block &b, unsigned number);     // most_threads is the home's; made usable on first use
+void *top_of_stack(Block &b, unsigned number);  // most_threads is the home's; made usable on first use
 void prepare(Slot &slot, void *top, void (*start)());
 
 // order.cpp

@@ -72,7 +72,8 @@ void begin_block(Block &b) {
 void place_thread(Block &b, unsigned linear) {
   if (hooks() && hooks()->thread_switch) hooks()->thread_switch(b, b.linear, linear);
   b.linear = linear;
-  b.thread = {linear % b.block_size.x, linear / b.block_size.x % b.block_size.y, linear / b.block_size.x / b.block_size.y};
+  b.thread = {linear % b.block_size.x, linear / b.block_size.x % b.block_size.y,
+              linear / b.block_size.x / b.block_size.y};
 }
 
 }  // namespace

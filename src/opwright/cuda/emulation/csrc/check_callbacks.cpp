@@ -35,8 +35,8 @@ void before(const volatile void *address, How how, int order, uintptr_t code) {
 #define CODE reinterpret_cast<uintptr_t>(__builtin_return_address(0))
 #define AT(p) reinterpret_cast<uintptr_t>(p)
 
-#define PLAIN(size)                                                                                             \
-  CALLBACK void __tsan_read##size(void *p) { plain_access<How::read>(AT(p), size, CODE); }                     \
+#define PLAIN(size)                                                                        \
+  CALLBACK void __tsan_read##size(void *p) { plain_access<How::read>(AT(p), size, CODE); } \
   CALLBACK void __tsan_write##size(void *p) { plain_access<How::write>(AT(p), size, CODE); }
 PLAIN(1)
 PLAIN(2)
@@ -46,8 +46,8 @@ PLAIN(16)
 #undef PLAIN
 
 /* Compiled code knows that these may lie anywhere: no fault. */
-#define UNALIGNED(size)                                                                                       \
-  CALLBACK void __tsan_unaligned_read##size(void *p) { access_range(AT(p), size, How::read, CODE); }          \
+#define UNALIGNED(size)                                                                              \
+  CALLBACK void __tsan_unaligned_read##size(void *p) { access_range(AT(p), size, How::read, CODE); } \
   CALLBACK void __tsan_unaligned_write##size(void *p) { access_range(AT(p), size, How::write, CODE); }
 UNALIGNED(2)
 UNALIGNED(4)
@@ -60,8 +60,12 @@ UNALIGNED(16)
 #define VOLATILE(size)                                                                                          \
   CALLBACK void __tsan_volatile_read##size(void *p) { volatile_access(AT(p), size, How::atomic_read, CODE); }   \
   CALLBACK void __tsan_volatile_write##size(void *p) { volatile_access(AT(p), size, How::atomic_write, CODE); } \
-  CALLBACK void __tsan_unaligned_volatile_read##size(void *p) { volatile_access(AT(p), size, How::atomic_read, CODE); } \
-  CALLBACK void __tsan_unaligned_volatile_write##size(void *p) { volatile_access(AT(p), size, How::atomic_write, CODE); }
+  CALLBACK void __tsan_unaligned_volatile_read##size(void *p) {                                                 \
+    volatile_access(AT(p), size, How::atomic_read, CODE);                                                       \
+  }                                                                                                             \
+  CALLBACK void __tsan_unaligned_volatile_write##size(void *p) {                                                \
+    volatile_access(AT(p), size, How::atomic_write, CODE);                                                      \
+  }
 
 namespace {
 
@@ -85,7 +89,9 @@ VOLATILE(16)
 #undef VOLATILE
 
 CALLBACK void __tsan_read_range(void *p, long size) { access_range(AT(p), static_cast<size_t>(size), How::read, CODE); }
-CALLBACK void __tsan_write_range(void *p, long size) { access_range(AT(p), static_cast<size_t>(size), How::write, CODE); }
+CALLBACK void __tsan_write_range(void *p, long size) {
+  access_range(AT(p), static_cast<size_t>(size), How::write, CODE);
+}
 CALLBACK void __tsan_init() {}
 CALLBACK void __tsan_func_entry(void *) {}
 CALLBACK void __tsan_func_exit() {}
@@ -117,39 +123,39 @@ CALLBACK void __tsan_atomic_signal_fence(int) {
 }
 
 /* Names such as __tsan_atomic32_fetch_add: the compiler knows them with types of its own. */
-#define ATOMIC(bits, T, result, name, parameters) \
+#define ATOMIC(bits, T, result, name, parameters)                                                           \
   CALLBACK result opwright_check_atomic##bits##_##name parameters __asm__("__tsan_atomic" #bits "_" #name); \
   CALLBACK result opwright_check_atomic##bits##_##name parameters
-#define CHANGE(bits, T, name)                                                  \
-  ATOMIC(bits, T, T, name, (volatile T * p, T value, int order)) {             \
-    before<T>(p, How::atomic_write, order, CODE);                              \
-    return __atomic_##name(p, value, __ATOMIC_SEQ_CST);                        \
+#define CHANGE(bits, T, name)                                      \
+  ATOMIC(bits, T, T, name, (volatile T * p, T value, int order)) { \
+    before<T>(p, How::atomic_write, order, CODE);                  \
+    return __atomic_##name(p, value, __ATOMIC_SEQ_CST);            \
   }
-#define COMPARE(bits, T, name, weak)                                                                    \
-  ATOMIC(bits, T, int, name, (volatile T * p, T * expected, T value, int order, int)) {                 \
-    before<T>(p, How::atomic_write, order, CODE);                                                       \
-    return __atomic_compare_exchange_n(p, expected, value, weak, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);   \
+#define COMPARE(bits, T, name, weak)                                                                  \
+  ATOMIC(bits, T, int, name, (volatile T * p, T * expected, T value, int order, int)) {               \
+    before<T>(p, How::atomic_write, order, CODE);                                                     \
+    return __atomic_compare_exchange_n(p, expected, value, weak, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
   }
-#define ATOMICS(bits, T)                                                       \
-  ATOMIC(bits, T, T, load, (const volatile T *p, int order)) {                 \
-    before<T>(p, How::atomic_read, order, CODE);                               \
-    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                               \
-  }                                                                            \
-  ATOMIC(bits, T, void, store, (volatile T * p, T value, int order)) {         \
-    before<T>(p, How::atomic_write, order, CODE);                              \
-    __atomic_store_n(p, value, __ATOMIC_SEQ_CST);                              \
-  }                                                                            \
-  ATOMIC(bits, T, T, exchange, (volatile T * p, T value, int order)) {         \
-    before<T>(p, How::atomic_write, order, CODE);                              \
-    return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);                    \
-  }                                                                            \
-  CHANGE(bits, T, fetch_add)                                                   \
-  CHANGE(bits, T, fetch_sub)                                                   \
-  CHANGE(bits, T, fetch_and)                                                   \
-  CHANGE(bits, T, fetch_or)                                                    \
-  CHANGE(bits, T, fetch_xor)                                                   \
-  CHANGE(bits, T, fetch_nand)                                                  \
-  COMPARE(bits, T, compare_exchange_strong, false)                             \
+#define ATOMICS(bits, T)                                               \
+  ATOMIC(bits, T, T, load, (const volatile T *p, int order)) {         \
+    before<T>(p, How::atomic_read, order, CODE);                       \
+    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                       \
+  }                                                                    \
+  ATOMIC(bits, T, void, store, (volatile T * p, T value, int order)) { \
+    before<T>(p, How::atomic_write, order, CODE);                      \
+    __atomic_store_n(p, value, __ATOMIC_SEQ_CST);                      \
+  }                                                                    \
+  ATOMIC(bits, T, T, exchange, (volatile T * p, T value, int order)) { \
+    before<T>(p, How::atomic_write, order, CODE);                      \
+    return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);            \
+  }                                                                    \
+  CHANGE(bits, T, fetch_add)                                           \
+  CHANGE(bits, T, fetch_sub)                                           \
+  CHANGE(bits, T, fetch_and)                                           \
+  CHANGE(bits, T, fetch_or)                                            \
+  CHANGE(bits, T, fetch_xor)                                           \
+  CHANGE(bits, T, fetch_nand)                                          \
+  COMPARE(bits, T, compare_exchange_strong, false)                     \
   COMPARE(bits, T, compare_exchange_weak, true)
 
 ATOMICS(8, uint8_t)

@@ -10,6 +10,7 @@ namespace check {
 namespace {
 
 enum Tag : uint64_t { inlined_subroutine = 0x1d, subprogram = 0x2e };
+// clang-format off
 enum Attribute : uint64_t {
   statement_list = 0x10, low_pc = 0x11, high_pc = 0x12, compilation_folder = 0x1b, ranges = 0x55, call_file = 0x58, call_line = 0x59
 };
@@ -20,6 +21,8 @@ enum Form : uint64_t {
   form_ref8 = 0x14, form_ref_udata = 0x15, form_indirect = 0x16, form_sec_offset = 0x17, form_exprloc = 0x18,
   form_flag_present = 0x19, form_ref_sig8 = 0x20
 };
+// clang-format on
+
 void keep(Entry &entry, uint64_t attribute, uint64_t form, uint64_t value, const char *text) {
   switch (attribute) {
     case statement_list: entry.lines = value, entry.has_lines = true; break;
@@ -73,7 +76,8 @@ bool Dwarf::unit(Bytes &info, uint64_t offset, std::vector<Place> &found) const 
   std::vector<Place> outer; /* outermost first, as the entries nest */
   while (!info.empty()) {
     const Entry each = entry(info, unit);
-    if (each.tag == inlined_subroutine && covers(each, unit, offset)) outer.push_back(place(each.call_file, each.call_line));
+    if (each.tag == inlined_subroutine && covers(each, unit, offset))
+      outer.push_back(place(each.call_file, each.call_line));
   }
   found.push_back(place(lines.row.file, lines.row.line));
   found.insert(found.end(), outer.rbegin(), outer.rend());
@@ -101,12 +105,21 @@ uint64_t Dwarf::value(Bytes &info, uint64_t form, const Unit &unit, const char *
   };
   switch (form) {
     case form_addr: return unit.address_size == 8 ? info.take<uint64_t>() : info.take<uint32_t>();
-    case form_data1: case form_flag: case form_ref1: return info.take<uint8_t>();
-    case form_data2: case form_ref2: return info.take<uint16_t>();
-    case form_data4: case form_ref4: case form_ref_addr: case form_sec_offset: return info.take<uint32_t>();
-    case form_data8: case form_ref8: case form_ref_sig8: return info.take<uint64_t>();
+    case form_data1:
+    case form_flag:
+    case form_ref1: return info.take<uint8_t>();
+    case form_data2:
+    case form_ref2: return info.take<uint16_t>();
+    case form_data4:
+    case form_ref4:
+    case form_ref_addr:
+    case form_sec_offset: return info.take<uint32_t>();
+    case form_data8:
+    case form_ref8:
+    case form_ref_sig8: return info.take<uint64_t>();
     case form_sdata: return static_cast<uint64_t>(info.signed_leb());
-    case form_udata: case form_ref_udata: return info.unsigned_leb();
+    case form_udata:
+    case form_ref_udata: return info.unsigned_leb();
     case form_string: *text = info.text(); return 0;
     case form_strp: {
       Bytes at = elf_.section(".debug_str").from(info.take<uint32_t>());
@@ -116,7 +129,8 @@ uint64_t Dwarf::value(Bytes &info, uint64_t form, const Unit &unit, const char *
     case form_block1: return block(info.take<uint8_t>());
     case form_block2: return block(info.take<uint16_t>());
     case form_block4: return block(info.take<uint32_t>());
-    case form_block: case form_exprloc: return block(info.unsigned_leb());
+    case form_block:
+    case form_exprloc: return block(info.unsigned_leb());
     case form_indirect: return value(info, info.unsigned_leb(), unit, text);
     case form_flag_present: return 1;
     default: return block(~uint64_t(0)); /* unknown: its length too, so the unit ends here */

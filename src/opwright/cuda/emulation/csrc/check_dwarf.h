@@ -23,7 +23,8 @@ struct Abbreviation {
 /* What a place needs of one debugging entry. */
 struct Entry {
   uint64_t tag = 0, low = 0, high = 0, ranges = 0, lines = 0, call_file = 0, call_line = 0;
-  bool children = false, has_low = false, has_high = false, high_is_length = false, has_ranges = false, has_lines = false;
+  bool children = false, has_low = false, has_high = false, high_is_length = false, has_ranges = false,
+       has_lines = false;
   const char *folder = "";
 };
 
@@ -42,9 +43,7 @@ class Dwarf {
   std::vector<Place> places(uint64_t offset) const;
 
  private:
-  struct Row {
-    uint64_t file = 0, line = 0;
-  };
+  struct Row { uint64_t file = 0, line = 0; };
   struct Lines {
     std::vector<std::string> folders, files;
     Row row;

@@ -79,7 +79,8 @@ class Elf {
   Bytes section(const char *name) const {
     Elf64_Ehdr header;
     Elf64_Shdr names, each;
-    if (!read(&header, 0) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return {};
+    if (!read(&header, 0) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
+      return {};
     if (!read(&names, header.e_shoff + uint64_t(header.e_shstrndx) * sizeof(each))) return {};
     for (unsigned index = 0; index < header.e_shnum; ++index) {
       if (!read(&each, header.e_shoff + uint64_t(index) * sizeof(each)) || (each.sh_flags & SHF_COMPRESSED)) continue;

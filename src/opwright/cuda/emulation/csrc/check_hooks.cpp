@@ -19,7 +19,8 @@ namespace {
 /* One launch at a time is checked; others wait. */
 std::mutex &launching() {
   static std::mutex *only = new std::mutex;
-  static const bool forks = pthread_atfork(nullptr, nullptr, [] { new (only) std::mutex; }) == 0; /* a child's is nobody's */
+  static const bool forks =
+      pthread_atfork(nullptr, nullptr, [] { new (only) std::mutex; }) == 0; /* a child's is nobody's */
   (void)forks;
   return *only;
 }
@@ -37,7 +38,8 @@ Running &running() {
 }
 
 constexpr uintptr_t stacks_offset = uintptr_t(1) << 20; /* of an arena */
-constexpr uintptr_t parameter_bytes = 8192; /* CUDA's own limit is 4 KiB; the closure that holds them is on the host's stack */
+constexpr uintptr_t parameter_bytes =
+    8192; /* CUDA's own limit is 4 KiB; the closure that holds them is on the host's stack */
 
 void set_sizes(unsigned (&into)[3], const dim3 &from) { into[0] = from.x, into[1] = from.y, into[2] = from.z; }
 
@@ -52,7 +54,8 @@ void launch_begin(const Launch &launch) {
   set_sizes(l.block_size, launch.configuration.block), set_sizes(l.grid_size, launch.configuration.grid);
   r.blocks.clear(), r.shared.clear();
   r.dynamic = launch.configuration.shared;
-  r.context = nullptr, r.parameters.low = reinterpret_cast<uintptr_t>(launch.body), r.parameters.high = r.parameters.low + parameter_bytes;
+  r.context = nullptr, r.parameters.low = reinterpret_cast<uintptr_t>(launch.body),
+  r.parameters.high = r.parameters.low + parameter_bytes;
 }
 
 void launch_end(const Launch &, bool) {
@@ -75,7 +78,8 @@ void shared_allocated(Context &, void *memory, size_t bytes, const char *names) 
   const auto same = [&](const std::unique_ptr<Region> &each) { return each->low == low && each->high == low + bytes; };
   if (std::any_of(all.begin(), all.end(), same)) return;
   const bool dynamic = !*names;
-  all.push_back(std::make_unique<Region>(low, low + bytes, dynamic ? "the dynamic shared memory" : names, dynamic ? Kind::dynamic_shared : Kind::shared));
+  all.push_back(std::make_unique<Region>(low, low + bytes, dynamic ? "the dynamic shared memory" : names,
+                                         dynamic ? Kind::dynamic_shared : Kind::shared));
 }
 
 void block_begin(Context &context) {
@@ -110,9 +114,11 @@ void block_barrier(Context &context, emulation::Place at, unsigned, unsigned ret
   settle_pending();
   enter(context);
   if (returned) {
-    const std::string found = std::to_string(returned) + (returned == 1 ? " thread has" : " threads have") + " returned while the others wait at this barrier";
+    const std::string found = std::to_string(returned) + (returned == 1 ? " thread has" : " threads have") +
+                              " returned while the others wait at this barrier";
     report({barrier, "divergent barrier", found,
-            "let every thread of the block come to each __syncthreads(): test the bounds around the work, not with an early return"},
+            "let every thread of the block come to each __syncthreads(): test the bounds around the work, not with an "
+            "early return"},
            Place{at.file, at.line});
   }
   meet_block();
@@ -121,8 +127,10 @@ void block_barrier(Context &context, emulation::Place at, unsigned, unsigned ret
 void divergent_barrier(Context &context, emulation::Place here, emulation::Place others) {
   settle_pending();
   enter(context);
-  const std::string found = "other threads of the block wait at " + Place{others.file, others.line}.text() + ", this one has come to another barrier";
-  report({barrier, "divergent barrier", found, "let every thread of the block come to the same __syncthreads(): move it out of the branch"},
+  const std::string found = "other threads of the block wait at " + Place{others.file, others.line}.text() +
+                            ", this one has come to another barrier";
+  report({barrier, "divergent barrier", found,
+          "let every thread of the block come to the same __syncthreads(): move it out of the branch"},
          Place{here.file, here.line});
 }
 
@@ -142,8 +150,10 @@ std::string hexadecimal(unsigned mask) {
 void absent_lanes(Context &context, unsigned mask, unsigned absent, const char *what, emulation::Place at) {
   settle_pending();
   enter(context);
-  const std::string found = std::string(what) + " with mask " + hexadecimal(mask) + ": lanes " + hexadecimal(absent) + " don't take part";
-  report({lanes, "absent lanes", found, "name the lanes that come, all of them and no others: __ballot_sync() before the branch tells"},
+  const std::string found =
+      std::string(what) + " with mask " + hexadecimal(mask) + ": lanes " + hexadecimal(absent) + " don't take part";
+  report({lanes, "absent lanes", found,
+          "name the lanes that come, all of them and no others: __ballot_sync() before the branch tells"},
          Place{at.file, at.line});
 }
 
@@ -176,8 +186,9 @@ void device_freed(void *memory) {
 
 void grid_barrier(unsigned) { meet_grid(); }
 
-const Hooks table = {launch_begin, launch_end, block_begin, block_end, thread_switch, nullptr, block_barrier, divergent_barrier, warp_barrier,
-                     absent_lanes, shared_allocated, atomic_begin, atomic_end, device_allocated, device_freed, grid_barrier};
+const Hooks table = {launch_begin,  launch_end,        block_begin,  block_end,    thread_switch,    nullptr,
+                     block_barrier, divergent_barrier, warp_barrier, absent_lanes, shared_allocated, atomic_begin,
+                     atomic_end,    device_allocated,  device_freed, grid_barrier};
 const bool installed = [] {
   live = &running().state;
   install_hooks(&table);

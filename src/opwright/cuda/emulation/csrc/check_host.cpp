@@ -19,9 +19,11 @@ void host_access(uintptr_t address, size_t size, How how, uintptr_t code) {
   if (!lent() || !touched.empty()) return;
   const std::string where = spot_of_tensor(address);
   if (where.empty()) return;
-  const std::string found = std::string("got: ") + (writes(how) ? "a write of " : "a read of ") + bytes(size) + ", " + where + ", outside of every kernel";
+  const std::string found = std::string("got: ") + (writes(how) ? "a write of " : "a read of ") + bytes(size) + ", " +
+                            where + ", outside of every kernel";
   touched = text_of({memory, "the host touches memory of the device", found,
-                     "do it in a kernel, or copy with cudaMemcpyAsync and wait for the stream"}, place(code));
+                     "do it in a kernel, or copy with cudaMemcpyAsync and wait for the stream"},
+                    place(code));
 }
 
 void forget_the_host() { touched.clear(); }

@@ -12,9 +12,7 @@ namespace opwright {
 namespace emulation {
 namespace {
 
-struct Lent {
-  uintptr_t low, high;
-};
+struct Lent { uintptr_t low, high; };
 thread_local std::vector<Lent> given;
 
 void take_back(std::vector<Lent>::iterator which) {

@@ -7,7 +7,14 @@ namespace check {
 namespace {
 
 enum LineOpcode : uint8_t {
-  extended = 0, copy = 1, advance_pc = 2, advance_line = 3, set_file = 4, set_column = 5, const_add_pc = 8, fixed_advance_pc = 9
+  extended = 0,
+  copy = 1,
+  advance_pc = 2,
+  advance_line = 3,
+  set_file = 4,
+  set_column = 5,
+  const_add_pc = 8,
+  fixed_advance_pc = 9
 };
 enum ExtendedOpcode : uint8_t { end_sequence = 1, set_address = 2 };
 
@@ -35,7 +42,8 @@ struct LineHeader {
   std::vector<uint8_t> lengths;
 };
 
-LineHeader read_header(Bytes &program, const char *folder, std::vector<std::string> &folders, std::vector<std::string> &files) {
+LineHeader read_header(Bytes &program, const char *folder, std::vector<std::string> &folders,
+                       std::vector<std::string> &files) {
   LineHeader header;
   header.minimum = program.take<uint8_t>();
   program.skip(2); /* operations an instruction, default_is_stmt */
@@ -79,7 +87,9 @@ bool step(Machine &machine, Bytes &program, const LineHeader &header, uint64_t o
     case advance_pc: machine.address += program.unsigned_leb() * header.minimum; return false;
     case advance_line: machine.line += static_cast<uint64_t>(program.signed_leb()); return false;
     case set_file: machine.file = program.unsigned_leb(); return false;
-    case const_add_pc: machine.address += uint64_t((255 - header.opcode_base) / header.range) * header.minimum; return false;
+    case const_add_pc:
+      machine.address += uint64_t((255 - header.opcode_base) / header.range) * header.minimum;
+      return false;
     case fixed_advance_pc: machine.address += program.take<uint16_t>(); return false;
     default:
       for (int i = 0; i < header.lengths[opcode - 1]; ++i) program.unsigned_leb();

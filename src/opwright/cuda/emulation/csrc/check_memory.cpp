@@ -10,7 +10,6 @@ namespace {
 
 const char *noun(How how) { return writes(how) ? "write" : "read"; }
 
-
 const char *owner(const Region &region) {
   switch (region.kind) {
     case Kind::tensor: return "tensor ";
@@ -32,19 +31,23 @@ void nowhere(uintptr_t address, unsigned size, How how, uintptr_t code) {
   if (was_freed(address, &low, &high)) {
     report({memory, std::string(noun(how)) + " of freed memory",
             "got: byte " + std::to_string(address - low) + " of " + bytes(high - low) + " that cudaFree has taken back",
-            "free it after the last kernel that uses it"}, code);
+            "free it after the last kernel that uses it"},
+           code);
     return;
   }
   constexpr uintptr_t reach = uintptr_t(1) << 16;
   if (address < 4096) {
     report({memory, std::string(noun(how)) + " through a null pointer", "got: address " + std::to_string(address),
-            "an optional argument that wasn't given has no memory: test it first"}, code);
+            "an optional argument that wasn't given has no memory: test it first"},
+           code);
   } else if (const Region *region = region_near(address, reach)) {
     outside(*region, address, size, how, code);
   } else {
     report({memory, std::string(noun(how)) + " of memory that isn't the device's",
-            "got: a pointer to the host's memory, or none at all; expected: a tensor of the call, memory of cudaMalloc, shared memory",
-            "copy what the kernel needs to the device, or pass it by value"}, code);
+            "got: a pointer to the host's memory, or none at all; expected: a tensor of the call, memory of "
+            "cudaMalloc, shared memory",
+            "copy what the kernel needs to the device, or pass it by value"},
+           code);
   }
 }
 
@@ -82,23 +85,31 @@ Region *find(uintptr_t address, unsigned size, How how, uintptr_t code) {
 void outside(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code) {
   const bool before = address < region.low;
   const uintptr_t away = before ? region.low - address : address - region.low;
-  std::string found = std::string("got: ") + bytes(size) + (before ? ", " + bytes(away) + " before " : " at byte " + std::to_string(away) + " of ");
+  std::string found = std::string("got: ") + bytes(size) +
+                      (before ? ", " + bytes(away) + " before " : " at byte " + std::to_string(away) + " of ");
   found += extent(region);
-  if (!before && region.element && away % region.element == 0) found += ": index " + std::to_string(away / region.element);
-  const char *fix = region.kind == Kind::dynamic_shared ? "give the launch as much shared memory as the kernel uses (its third value, in bytes)"
-                                                        : "compare the index with the size before the access";
+  if (!before && region.element && away % region.element == 0)
+    found += ": index " + std::to_string(away / region.element);
+  const char *fix = region.kind == Kind::dynamic_shared
+                        ? "give the launch as much shared memory as the kernel uses (its third value, in bytes)"
+                        : "compare the index with the size before the access";
   report({bounds, std::string("out of bounds ") + noun(how), found, fix}, code);
 }
 
 void unwritten(const Region &region, uintptr_t address, unsigned size, uintptr_t code) {
-  report({uninitialised, "read of uninitialised shared memory", "got: " + bytes(size) + ", " + spot(region, address) + ", which no thread of the block has written",
-          "write it first, with a __syncthreads() between; shared memory begins with whatever was there"}, code);
+  report({uninitialised, "read of uninitialised shared memory",
+          "got: " + bytes(size) + ", " + spot(region, address) + ", which no thread of the block has written",
+          "write it first, with a __syncthreads() between; shared memory begins with whatever was there"},
+         code);
 }
 
 void misaligned(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code) {
   report({alignment, std::string("misaligned ") + noun(how),
-          "got: " + bytes(size) + " at " + spot(region, address) + ", an address that is no multiple of " + std::to_string(size),
-          "vector accesses need addresses that are multiples of their size: check the offset, or access elements one by one"}, code);
+          "got: " + bytes(size) + " at " + spot(region, address) + ", an address that is no multiple of " +
+              std::to_string(size),
+          "vector accesses need addresses that are multiples of their size: check the offset, or access elements one "
+          "by one"},
+         code);
 }
 
 Region *look_up(Live &l, Site &site, uintptr_t address, unsigned size, How how, uintptr_t code) {

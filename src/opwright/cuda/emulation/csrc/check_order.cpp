@@ -18,7 +18,9 @@ bool Live::in_warp(const Access &access) const {
 
 namespace {
 
-bool sees(const Acquired &item, uint32_t thread) { return item.warp == thread >> 5 && (item.lanes >> (thread & 31) & 1); }
+bool sees(const Acquired &item, uint32_t thread) {
+  return item.warp == thread >> 5 && (item.lanes >> (thread & 31) & 1);
+}
 
 bool released(const Location &location, const Access &access, Scope scope) {
   const uint32_t block = access.who >> thread_bits, warp = (access.who & ((1u << thread_bits) - 1)) >> 5;
@@ -59,14 +61,17 @@ void release(const Live &l, Location &location, const Fenced &fenced) {
   if (!fenced.block) return;
   latest(location.threads[l.me], fenced);
   latest(location.groups[Location::group(block.number, Location::whole)], until(block.barrier, fenced));
-  latest(location.groups[Location::group(block.number, warp)], until(std::max(block.barrier, block.warps[warp].full), fenced));
+  latest(location.groups[Location::group(block.number, warp)],
+         until(std::max(block.barrier, block.warps[warp].full), fenced));
 }
 
 }  // namespace
 
 bool Live::acquired(const Access &access) const {
   const Scope reach = same_block(access.who) ? Scope::block : Scope::device;
-  const auto orders_it = [&](const Acquired &item) { return access.stamp <= item.time && released(*item.location, access, reach); };
+  const auto orders_it = [&](const Acquired &item) {
+    return access.stamp <= item.time && released(*item.location, access, reach);
+  };
   for (const Acquired &item : block->known)
     if (orders_it(item)) return true;
   for (const Acquired &item : block->fresh)

@@ -9,13 +9,12 @@ namespace emulation {
 namespace check {
 namespace {
 
-const char *verb(How how) {
-  return how == How::read ? "reads" : how == How::write ? "writes" : "atomically changes";
-}
+const char *verb(How how) { return how == How::read ? "reads" : how == How::write ? "writes" : "atomically changes"; }
 
 std::string other_text(const Conflict &conflict, uintptr_t base) {
   const bool same = live->same_block(conflict.other.who);
-  std::string text = thread_text(conflict.other.who) + (same ? " of the same block " : " of " + block_text(conflict.other.who) + " ");
+  std::string text =
+      thread_text(conflict.other.who) + (same ? " of the same block " : " of " + block_text(conflict.other.who) + " ");
   text += conflict.did;
   if (conflict.other.code) {
     const Place other = place(base + (conflict.other.code >> flag_bits));
@@ -29,18 +28,21 @@ std::string other_text(const Conflict &conflict, uintptr_t base) {
 }
 
 const char *race_fix(const Conflict &conflict, const Region &region) {
-  if (!live->same_block(conflict.other.who)) return "use an atomic operation, or let each block touch memory of its own";
+  if (!live->same_block(conflict.other.who))
+    return "use an atomic operation, or let each block touch memory of its own";
   return region.shared() ? "put a __syncthreads() (or __syncwarp() within a warp) between the two"
                          : "put a __syncthreads() between the two, or use an atomic operation";
 }
 
 /* Both accesses' places may silence it. */
-std::string race_text(const Region &region, uintptr_t address, unsigned size, How how, const Conflict &conflict, uintptr_t code) {
+std::string race_text(const Region &region, uintptr_t address, unsigned size, How how, const Conflict &conflict,
+                      uintptr_t code) {
   if (conflict.other.code && silenced(place(live->code_base + (conflict.other.code >> flag_bits)), race)) return "";
   const char *where = region.shared() ? "shared" : "global";
   const std::string found = std::string(verb(how)) + " " + bytes(size) + ", " + spot(region, address) + "; " +
                             other_text(conflict, live->code_base) + " with nothing between that orders the two";
-  return text_of({race, std::string("data race in ") + where + " memory", found, race_fix(conflict, region)}, place(code));
+  return text_of({race, std::string("data race in ") + where + " memory", found, race_fix(conflict, region)},
+                 place(code));
 }
 
 }  // namespace
@@ -64,7 +66,8 @@ void raced(const Region &region, uintptr_t address, unsigned size, How how, cons
 void settle() {
   Live &l = *live;
   l.pending.active = false;
-  if (memcmp(l.pending.before, reinterpret_cast<const void *>(l.pending.address), l.pending.size) != 0) stop(race, l.pending.text);
+  if (memcmp(l.pending.before, reinterpret_cast<const void *>(l.pending.address), l.pending.size) != 0)
+    stop(race, l.pending.text);
 }
 
 }  // namespace check

@@ -100,7 +100,8 @@ void add_region(uintptr_t low, uintptr_t high, const std::string &name, Kind kin
 bool remove_region(uintptr_t low, uintptr_t end) {
   Table &t = table();
   const std::lock_guard<std::mutex> lock(t.mutex);
-  const auto last = std::find_if(t.added.rbegin(), t.added.rend(), [&](const Addition &a) { return a.low == low && (!end || a.high == end); });
+  const auto last = std::find_if(t.added.rbegin(), t.added.rend(),
+                                 [&](const Addition &a) { return a.low == low && (!end || a.high == end); });
   if (last == t.added.rend()) return false;
   const uintptr_t high = last->high;
   t.added.erase(std::prev(last.base()));

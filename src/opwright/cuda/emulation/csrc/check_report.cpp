@@ -7,9 +7,10 @@ namespace opwright {
 namespace emulation {
 namespace check {
 
-const char *const race = "race", *const bounds = "bounds", *const uninitialised = "uninitialised", *const barrier = "barrier",
-                  *const lanes = "lanes", *const alignment = "alignment", *const overflow = "overflow", *const division = "division",
-                  *const shift = "shift", *const memory = "memory";
+const char *const race = "race", *const bounds = "bounds", *const uninitialised = "uninitialised",
+                  *const barrier = "barrier", *const lanes = "lanes", *const alignment = "alignment",
+                  *const overflow = "overflow", *const division = "division", *const shift = "shift",
+                  *const memory = "memory";
 
 namespace {
 
@@ -22,9 +23,7 @@ std::string triple(uint64_t index, const unsigned size[3]) {
 
 }  // namespace
 
-std::string thread_text(uint32_t who) {
-  return "thread " + triple(who & ((1u << thread_bits) - 1), live->block_size);
-}
+std::string thread_text(uint32_t who) { return "thread " + triple(who & ((1u << thread_bits) - 1), live->block_size); }
 
 std::string block_text(uint32_t who) {
   const uint32_t number = who >> thread_bits;

@@ -12,8 +12,10 @@ namespace emulation {
 namespace check {
 
 /* The kinds of faults; what a line silences: `// opwright: benign race`. */
-extern const char *const race, *const bounds, *const uninitialised, *const barrier, *const lanes, *const alignment, *const overflow,
-    *const division, *const shift, *const memory;
+extern const char *const race,
+    *const bounds, *const uninitialised,
+                       *const barrier, *const lanes, *const alignment, *const overflow, *const division,
+                                                                                            *const shift, *const memory;
 
 /* A fault, in parts. */
 struct Fault {

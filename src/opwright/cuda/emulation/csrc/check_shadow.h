@@ -44,7 +44,8 @@ struct Region {
   size_t cells_bytes = 0;
 
   Region() = default;
-  Region(uintptr_t low_, uintptr_t high_, std::string name_, Kind kind_) : low(low_), high(high_), name(std::move(name_)), kind(kind_) {}
+  Region(uintptr_t low_, uintptr_t high_, std::string name_, Kind kind_)
+      : low(low_), high(high_), name(std::move(name_)), kind(kind_) {}
   Region(const Region &) = delete;
   Region &operator=(const Region &) = delete;
   ~Region() { release(); }

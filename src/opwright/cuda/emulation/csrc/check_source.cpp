@@ -18,7 +18,8 @@ std::vector<Place> places(uintptr_t address) {
   if (!dladdr(reinterpret_cast<void *>(address), &info) || !info.dli_fname) return {};
   const Dwarf *dwarf = Dwarf::of(info.dli_fname);
   if (!dwarf) return {};
-  return dwarf->places(address - 1 - reinterpret_cast<uintptr_t>(info.dli_fbase)); /* a call's own, not the next line's */
+  return dwarf->places(address - 1 -
+                       reinterpret_cast<uintptr_t>(info.dli_fbase)); /* a call's own, not the next line's */
 }
 
 bool authors(const std::string &file) {

@@ -43,15 +43,16 @@ struct Acquired {
 
 struct Warp {
   uint32_t full = 0; /* when all its lanes last met */
-  std::unique_ptr<std::array<std::array<uint32_t, 32>, 32>> clocks; /* [lane][other]: until when `other` was seen by lane */
+  std::unique_ptr<std::array<std::array<uint32_t, 32>, 32>>
+      clocks; /* [lane][other]: until when `other` was seen by lane */
 };
 
 struct Block {
   uint32_t number = 0, begin = 0, barrier = 0;
   std::vector<Warp> warps;
-  std::vector<Fenced> fences;   /* by thread; empty where none had any */
-  std::vector<Acquired> fresh;  /* since the last barrier */
-  std::vector<Acquired> known;  /* to all its threads */
+  std::vector<Fenced> fences;  /* by thread; empty where none had any */
+  std::vector<Acquired> fresh; /* since the last barrier */
+  std::vector<Acquired> known; /* to all its threads */
 };
 
 /* A write that may have been harmless: it was, if the value is what it was before. */
@@ -71,12 +72,12 @@ struct Site {
 
 /* The launch that runs, and its running thread. One at a time: checked launches wait for each other. */
 struct Live {
-  uintptr_t arena = 0;                         /* of the running block: its shared memory and its threads' stacks */
+  uintptr_t arena = 0;                        /* of the running block: its shared memory and its threads' stacks */
   uintptr_t shared_begin = 0, shared_end = 0; /* offsets in it */
   uint32_t me = 0, now = 1;
   bool atomic = false, atomic_seen = false; /* within an atomic function of CUDA; and its memory was looked at */
   Scope scope = Scope::device;              /* of that function */
-  uint32_t launch = 0; /* when the launch, or its last grid-wide barrier, began */
+  uint32_t launch = 0;                      /* when the launch, or its last grid-wide barrier, began */
   Block *block = nullptr;
   uintptr_t code_base = 0;
   bool orders = false; /* whether anything was acquired in this launch */
@@ -135,11 +136,12 @@ Region *host_parameters(uintptr_t address);
 [[noreturn]] void stop(const char *kind, const std::string &text);
 
 /* Events; all of them of the running thread. */
-void meet_block();                                  /* a barrier of the block is complete */
-void meet_lanes(unsigned warp, uint32_t mask);      /* a __syncwarp is complete */
-void meet_grid();                                   /* a barrier of the grid is complete */
+void meet_block();                             /* a barrier of the block is complete */
+void meet_lanes(unsigned warp, uint32_t mask); /* a __syncwarp is complete */
+void meet_grid();                              /* a barrier of the grid is complete */
 void fence(Scope scope);
-void synchronise(uintptr_t address, Scope scope, bool acquires, bool releases, bool fenced_itself); /* an atomic operation */
+void synchronise(uintptr_t address, Scope scope, bool acquires, bool releases,
+                 bool fenced_itself); /* an atomic operation */
 
 }  // namespace check
 }  // namespace emulation

@@ -63,15 +63,19 @@ void undefined(const Fault &fault, const SourceLocation &location, uintptr_t cod
 
 void overflowed(const Arithmetic *data, const char *sign, uintptr_t left, uintptr_t right, uintptr_t code) {
   if (!in_kernel()) return;
-  const std::string found = "got: " + number(*data->type, left) + " " + sign + " " + number(*data->type, right) + ", which doesn't fit " + name(*data->type);
-  undefined({overflow, "signed integer overflow", found, "compute it as int64_t (or unsigned, where it is meant to wrap)"}, data->location, code);
+  const std::string found = "got: " + number(*data->type, left) + " " + sign + " " + number(*data->type, right) +
+                            ", which doesn't fit " + name(*data->type);
+  undefined(
+      {overflow, "signed integer overflow", found, "compute it as int64_t (or unsigned, where it is meant to wrap)"},
+      data->location, code);
 }
 
 /* The shared array of that many bytes whose name stands in the line, if there is one. */
 std::string indexed(const SourceLocation &location, const std::string &line) {
   std::string found;
   for (const std::string &each : shared_names())
-    if (line.find(each + "[") != std::string::npos || line.find(each + " [") != std::string::npos) found = found.empty() ? each : "";
+    if (line.find(each + "[") != std::string::npos || line.find(each + " [") != std::string::npos)
+      found = found.empty() ? each : "";
   (void)location;
   return found;
 }
@@ -81,31 +85,44 @@ std::string indexed(const SourceLocation &location, const std::string &line) {
 #define CALLBACK extern "C" __attribute__((visibility("default")))
 #define CODE reinterpret_cast<uintptr_t>(__builtin_return_address(0))
 
-CALLBACK void __ubsan_handle_add_overflow(Arithmetic *data, uintptr_t left, uintptr_t right) { overflowed(data, "+", left, right, CODE); }
-CALLBACK void __ubsan_handle_sub_overflow(Arithmetic *data, uintptr_t left, uintptr_t right) { overflowed(data, "-", left, right, CODE); }
-CALLBACK void __ubsan_handle_mul_overflow(Arithmetic *data, uintptr_t left, uintptr_t right) { overflowed(data, "*", left, right, CODE); }
-CALLBACK void __ubsan_handle_negate_overflow(Arithmetic *data, uintptr_t value) { overflowed(data, "-", 0, value, CODE); }
+CALLBACK void __ubsan_handle_add_overflow(Arithmetic *data, uintptr_t left, uintptr_t right) {
+  overflowed(data, "+", left, right, CODE);
+}
+CALLBACK void __ubsan_handle_sub_overflow(Arithmetic *data, uintptr_t left, uintptr_t right) {
+  overflowed(data, "-", left, right, CODE);
+}
+CALLBACK void __ubsan_handle_mul_overflow(Arithmetic *data, uintptr_t left, uintptr_t right) {
+  overflowed(data, "*", left, right, CODE);
+}
+CALLBACK void __ubsan_handle_negate_overflow(Arithmetic *data, uintptr_t value) {
+  overflowed(data, "-", 0, value, CODE);
+}
 
 CALLBACK void __ubsan_handle_divrem_overflow(Arithmetic *data, uintptr_t left, uintptr_t right) {
   if (!in_kernel()) return;
   const std::string by = number(*data->type, right);
   if (by != "0") return overflowed(data, "/", left, right, CODE);
-  undefined({division, "integer division by zero", "got: " + number(*data->type, left) + " divided by 0", "test the divisor first"}, data->location, CODE);
+  undefined({division, "integer division by zero", "got: " + number(*data->type, left) + " divided by 0",
+             "test the divisor first"},
+            data->location, CODE);
 }
 
 CALLBACK void __ubsan_handle_shift_out_of_bounds(Shift *data, uintptr_t left, uintptr_t right) {
   if (!in_kernel()) return;
-  const std::string found = "got: " + number(*data->left, left) + " shifted by " + number(*data->right, right) + ", in " + name(*data->left);
-  undefined({shift, "bad shift", found, "shift unsigned numbers, by less than their width in bits"}, data->location, CODE);
+  const std::string found =
+      "got: " + number(*data->left, left) + " shifted by " + number(*data->right, right) + ", in " + name(*data->left);
+  undefined({shift, "bad shift", found, "shift unsigned numbers, by less than their width in bits"}, data->location,
+            CODE);
 }
 
 CALLBACK void __ubsan_handle_out_of_bounds(Index *data, uintptr_t index) {
   if (!in_kernel()) return;
   const Place where = place(CODE);
   const std::string array = indexed(data->location, line_text(where));
-  const std::string found = "got: index " + number(*data->index, index) + " of " + (array.empty() ? "an array" : "shared array " + array) +
-                            ", type " + name(*data->array);
-  undefined({bounds, "index out of bounds", found, "compare the index with the array's size before the access"}, data->location, CODE);
+  const std::string found = "got: index " + number(*data->index, index) + " of " +
+                            (array.empty() ? "an array" : "shared array " + array) + ", type " + name(*data->array);
+  undefined({bounds, "index out of bounds", found, "compare the index with the array's size before the access"},
+            data->location, CODE);
 }
 
 CALLBACK void __ubsan_handle_type_mismatch_v1(Mismatch *data, uintptr_t address) {
@@ -117,5 +134,7 @@ CALLBACK void __ubsan_handle_type_mismatch_v1(Mismatch *data, uintptr_t address)
   const std::string found = "got: " + (region ? spot(*region, address) : "an address") + " as " + name(*data->type) +
                             ", which needs a multiple of " + std::to_string(alignment_wanted) + " bytes";
   undefined({alignment, "misaligned access", found,
-             "vector accesses need addresses that are multiples of their size: check the offset, or access elements one by one"}, data->location, CODE);
+             "vector accesses need addresses that are multiples of their size: check the offset, or access elements "
+             "one by one"},
+            data->location, CODE);
 }

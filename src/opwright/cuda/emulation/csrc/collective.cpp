@@ -72,8 +72,9 @@ void tell_sources(Block &b, const Warp &warp, uint32_t came, uint32_t mask, Plac
 [[noreturn]] void different_operations(const Block &b, unsigned w, unsigned one, unsigned other) {
   const Place p = b.places[w * warp_size + one], q = b.places[w * warp_size + other];
   Message message;
-  message << "lanes " << one << " and " << other << " of a warp wait for each other in different operations, at " << p.file << ":"
-          << p.line << " and " << q.file << ":" << q.line << "\n  likely fix: let every lane of the mask come to the same one";
+  message << "lanes " << one << " and " << other << " of a warp wait for each other in different operations, at "
+          << p.file << ":" << p.line << " and " << q.file << ":" << q.line
+          << "\n  likely fix: let every lane of the mask come to the same one";
   fault("collective", message.text());
 }
 

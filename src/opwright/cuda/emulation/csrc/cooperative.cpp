@@ -82,12 +82,13 @@ Place waiting_place(const Block &b) {
 }
 
 void never_complete(Work &work, const std::vector<Resident> &residents, uint64_t waiting, uint64_t finished) {
-  const auto first = std::find_if(residents.begin(), residents.end(), [](const Resident &r) { return waits_for_grid(*r.block); });
+  const auto first =
+      std::find_if(residents.begin(), residents.end(), [](const Resident &r) { return waits_for_grid(*r.block); });
   const Place place = waiting_place(*first->block);
   const Launch &launch = work.launch;
   record(work, "deadlock",
-         std::string(place.file) + ":" + std::to_string(place.line) + ": the grid can't go on: " + std::to_string(waiting) +
-             " blocks wait for it, and " + std::to_string(finished) +
+         std::string(place.file) + ":" + std::to_string(place.line) + ": the grid can't go on: " +
+             std::to_string(waiting) + " blocks wait for it, and " + std::to_string(finished) +
              " have returned\n  likely fix: let every block come to the same grid barrier\n  in " + launch.kernel +
              ", launched at " + launch.file + ":" + std::to_string(launch.line));
 }
@@ -106,13 +107,15 @@ void run_cooperative(Work &work) {
   const dim3 size = work.launch.configuration.block;
   if (work.blocks * size.x * size.y * size.z > most_resident)
     return record(work, "launch",
-                  std::string("a cooperative launch holds all its blocks at once, at most ") + std::to_string(most_resident) +
-                      " threads; " + work.launch.kernel + " asks for " + std::to_string(work.blocks) +
+                  std::string("a cooperative launch holds all its blocks at once, at most ") +
+                      std::to_string(most_resident) + " threads; " + work.launch.kernel + " asks for " +
+                      std::to_string(work.blocks) +
                       " blocks\n  likely fix: as many as cudaOccupancyMaxActiveBlocksPerMultiprocessor allows");
   const OwnStack own;
   const Runner runner(work);
   std::vector<Resident> residents(work.blocks);
-  if (!settle(work, residents)) return record(work, "memory", "there is no address space for all blocks of a cooperative launch");
+  if (!settle(work, residents))
+    return record(work, "memory", "there is no address space for all blocks of a cooperative launch");
   for (bool left = true; left && !work.failed;) {
     left = false;
     for (Resident &r : residents) {

@@ -55,23 +55,24 @@ std::string deadlocked(Block &b) {
     const Warp &warp = b.warp_of(i);
     const uint32_t bit = 1u << i % warp_size;
     if (!(warp.live & bit)) continue;
-    const char *what = warp.at_barrier & bit ? "at a barrier" : warp.at_grid & bit ? "for the grid" : "for lanes of their warp";
+    const char *what = warp.at_barrier & bit ? "at a barrier"
+                       : warp.at_grid & bit  ? "for the grid"
+                                             : "for lanes of their warp";
     const Place p = b.places[i];
     Group *found = nullptr;
     for (Group &g : groups)
       if (g.what == what && g.place.line == p.line && !__builtin_strcmp(g.place.file, p.file)) found = &g;
-    if (found)
-      ++found->threads;
-    else
-      groups.push_back({p, what, 1, i});
+    if (found) ++found->threads;
+    else groups.push_back({p, what, 1, i});
   }
-  std::string text = "the block can't go on: of " + std::to_string(b.count) + " threads " + std::to_string(b.count - b.alive) +
-                     " have returned";
+  std::string text = "the block can't go on: of " + std::to_string(b.count) + " threads " +
+                     std::to_string(b.count - b.alive) + " have returned";
   constexpr size_t shown = 6;
   for (size_t i = 0; i < groups.size() && i < shown; ++i) {
     const Group &g = groups[i];
-    text += "\n  " + std::to_string(g.threads) + (g.threads == 1 ? " waits " : " wait ") + g.what + ", " + g.place.file + ":" +
-            std::to_string(g.place.line) + " (thread " + triple(index_of(b, g.first)) + (g.threads == 1 ? ")" : " first)");
+    text += "\n  " + std::to_string(g.threads) + (g.threads == 1 ? " waits " : " wait ") + g.what + ", " +
+            g.place.file + ":" + std::to_string(g.place.line) + " (thread " + triple(index_of(b, g.first)) +
+            (g.threads == 1 ? ")" : " first)");
   }
   return text + "\n  likely fix: let all threads of the block, or all lanes of the mask, come to the same place";
 }

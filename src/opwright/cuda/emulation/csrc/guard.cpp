@@ -31,7 +31,7 @@ namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
 constexpr double grace = 1, again = 0.005;  // seconds: to end by itself after Ctrl-C; between two signals
-std::atomic<int> bell{-1};  // what wakes the guard
+std::atomic<int> bell{-1};                  // what wakes the guard
 std::atomic<bool> control_c{false};
 
 double now() {
@@ -217,13 +217,14 @@ void stop_if_late(const Work &work) {
   const char *reason = work.stop;
   if (!reason) return;
   constexpr const char *fix =
-      "\n  likely fix: a thread waits for what never happens; blocks that wait for each other need a cooperative launch";
+      "\n  likely fix: a thread waits for what never happens; blocks that wait for each other need a cooperative "
+      "launch";
   const char *limit = getenv(variable);
   Message message;
   if (*reason == 't')
-    message << "the launch has taken longer than " << variable << " allows, " << (limit ? limit : "?") << " seconds" << fix;
-  else
-    message << "the launch was interrupted" << fix;
+    message << "the launch has taken longer than " << variable << " allows, " << (limit ? limit : "?") << " seconds"
+            << fix;
+  else message << "the launch was interrupted" << fix;
   fault(reason, message.text());
 }
 

@@ -28,11 +28,12 @@ void check(const Launch &launch, Message &message) {
     message << "a block has at most " << most_dynamic << " bytes of dynamic shared memory, the launch asks for "
             << launch.configuration.shared;
   else if (launch.configuration.shared > allowed_shared())
-    message << "a block has at most " << allowed_shared() << " bytes of dynamic shared memory until its kernel is allowed more, "
-            << "the launch asks for " << launch.configuration.shared
-            << "\n  likely fix: cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before it";
-  else
-    return;
+    message
+        << "a block has at most " << allowed_shared()
+        << " bytes of dynamic shared memory until its kernel is allowed more, "
+        << "the launch asks for " << launch.configuration.shared
+        << "\n  likely fix: cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) before it";
+  else return;
   message << "\n  got <<<(" << g.x << ", " << g.y << ", " << g.z << "), (" << b.x << ", " << b.y << ", " << b.z << "), "
           << launch.configuration.shared << ">>> for " << launch.kernel << " at " << launch.file << ":" << launch.line;
 }
@@ -47,12 +48,11 @@ void perform(Work &work) {
   const uint64_t threads = work.blocks * work.launch.configuration.block.x * work.launch.configuration.block.y *
                            work.launch.configuration.block.z;
   constexpr uint64_t worth_sharing = 8192;
-  const unsigned workers = hooks() || threads < worth_sharing ? 1 : unsigned(std::min<uint64_t>(worker_count(), work.blocks));
+  const unsigned workers =
+      hooks() || threads < worth_sharing ? 1 : unsigned(std::min<uint64_t>(worker_count(), work.blocks));
   work.chunk = workers > 1 ? std::max<uint64_t>(1, work.blocks / (workers * 8)) : work.blocks;
-  if (work.launch.configuration.cooperative)
-    run_cooperative(work);
-  else if (workers < 2 || !work_together(work, workers))
-    run_blocks(work);
+  if (work.launch.configuration.cooperative) run_cooperative(work);
+  else if (workers < 2 || !work_together(work, workers)) run_blocks(work);
 }
 
 }  // namespace

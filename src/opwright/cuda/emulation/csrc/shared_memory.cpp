@@ -41,8 +41,9 @@ uint32_t place_shared(unsigned number) {
   const size_t offset = (b.fixed_used + red_zone + alignment - 1) / alignment * alignment;
   if (offset + found.bytes > most_fixed) {
     Message message;
-    message << "__shared__ " << found.names << " needs " << found.bytes << " bytes, and the block has used " << b.fixed_used
-            << " of " << most_fixed << "\n  likely fix: extern __shared__ memory, whose size the launch gives";
+    message << "__shared__ " << found.names << " needs " << found.bytes << " bytes, and the block has used "
+            << b.fixed_used << " of " << most_fixed
+            << "\n  likely fix: extern __shared__ memory, whose size the launch gives";
     fault("shared", message.text());
   }
   b.fixed_used = uint32_t(offset + found.bytes);

@@ -9,6 +9,6 @@ constexpr size_t shared_begin = size_t(512) << 10, most_fixed = size_t(64) << 10
 constexpr size_t red_zone = 64;  // between two variables, for the checker
 
 size_t allowed_shared();  // bytes of dynamic shared memory that a launch may ask for (api_device.cpp)
-size_t declarations();  // so far, in all libraries of this process
+size_t declarations();    // so far, in all libraries of this process
 
 }  // namespace opwright::emulation

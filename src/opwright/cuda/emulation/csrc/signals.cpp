@@ -66,7 +66,7 @@ void caught(int number, siginfo_t *info, void *) {
 Handlers::Handlers() {
   const std::lock_guard<std::mutex> lock(mutex);
   if (launches++) return;
-  struct sigaction ours {};
+  struct sigaction ours{};
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   for (unsigned i = 0; i < count; ++i) {
     ours.sa_sigaction = signals[i] == SIGINT ? &control_c : &caught;

@@ -19,28 +19,28 @@ struct Work {
   std::atomic<bool> failed{false};
   std::mutex mutex;
   std::string kind, text;  // of the first fault
-  std::atomic<const char *> stop{nullptr};  // the guard wants it to end (guard.h): why, and which instructions are the kernel's
+  std::atomic<const char *> stop{
+      nullptr};  // the guard wants it to end (guard.h): why, and which instructions are the kernel's
   std::atomic<uintptr_t> code_begin{0}, code_end{0};
 
   explicit Work(const Launch &l) : launch(l) {}
 };
 
-constexpr uint64_t most_resident = uint64_t(1) << 15;  // threads of a cooperative launch, as sixteen multiprocessors hold
+constexpr uint64_t most_resident = uint64_t(1)
+                                   << 15;  // threads of a cooperative launch, as sixteen multiprocessors hold
 
 // Blocks that one worker has taken and not begun.
-struct Taken {
-  uint64_t next = 0, end = 0;
-};
+struct Taken { uint64_t next = 0, end = 0; };
 
 void record(Work &work, const char *kind, const std::string &text);
 std::string where(const Block &b, unsigned linear);
-std::string deadlocked(Block &b);               // the text of the fault
+std::string deadlocked(Block &b);  // the text of the fault
 bool take_block(Work &work, Taken &taken, uint64_t &which);
 void place_block(Block &b, uint64_t which);
 void set_up(Block &b, Work &work, std::vector<uint32_t> &offsets);
 void run_block(Block &b);
-void run_cooperative(Work &work);               // all blocks at once, on this OS thread
-void run_blocks(Work &work);                    // this OS thread's share
+void run_cooperative(Work &work);  // all blocks at once, on this OS thread
+void run_blocks(Work &work);       // this OS thread's share
 bool work_together(Work &work, unsigned workers);
 unsigned worker_count();
 

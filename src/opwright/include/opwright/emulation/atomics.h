@@ -70,7 +70,8 @@ OPWRIGHT_EMULATION_INLINE T modify(T *address, Next next) {
 OPWRIGHT_EMULATION_API void tried_in_vain(const char *file, int line);
 
 template <class T> struct is_whole { static constexpr bool value = false; };
-#define OPWRIGHT_EMULATION_WHOLE(T) template <> struct is_whole<T> { static constexpr bool value = true; };
+#define OPWRIGHT_EMULATION_WHOLE(T) \
+  template <> struct is_whole<T> { static constexpr bool value = true; };
 OPWRIGHT_EMULATION_WHOLE(int)
 OPWRIGHT_EMULATION_WHOLE(unsigned)
 OPWRIGHT_EMULATION_WHOLE(long)
@@ -98,19 +99,19 @@ OPWRIGHT_EMULATION_INLINE T atomic_add(T *address, T value) {
 #define OPWRIGHT_EMULATION_VALUE typename ::opwright::emulation::Same<T>::type
 
 /* name, name_block and name_system: the same but for the checker. */
-#define OPWRIGHT_EMULATION_SCOPES(name)                                                                                    \
-  template <class T> OPWRIGHT_EMULATION_INLINE T name##_block(T *address, OPWRIGHT_EMULATION_VALUE value) {               \
-    const ::opwright::emulation::ReachesBlock reach;                                                                       \
-    return name(address, value);                                                                                           \
-  }                                                                                                                        \
-  template <class T> OPWRIGHT_EMULATION_INLINE T name##_system(T *address, OPWRIGHT_EMULATION_VALUE value) {              \
-    return name(address, value);                                                                                           \
+#define OPWRIGHT_EMULATION_SCOPES(name)                                                                      \
+  template <class T> OPWRIGHT_EMULATION_INLINE T name##_block(T *address, OPWRIGHT_EMULATION_VALUE value) {  \
+    const ::opwright::emulation::ReachesBlock reach;                                                         \
+    return name(address, value);                                                                             \
+  }                                                                                                          \
+  template <class T> OPWRIGHT_EMULATION_INLINE T name##_system(T *address, OPWRIGHT_EMULATION_VALUE value) { \
+    return name(address, value);                                                                             \
   }
 
-#define OPWRIGHT_EMULATION_ATOMIC(name, expression)                                                                        \
-  template <class T> OPWRIGHT_EMULATION_INLINE T name(T *address, OPWRIGHT_EMULATION_VALUE value) {                       \
-    return ::opwright::emulation::modify(address, [value](T old) -> T { return expression; });                             \
-  }                                                                                                                        \
+#define OPWRIGHT_EMULATION_ATOMIC(name, expression)                                                 \
+  template <class T> OPWRIGHT_EMULATION_INLINE T name(T *address, OPWRIGHT_EMULATION_VALUE value) { \
+    return ::opwright::emulation::modify(address, [value](T old) -> T { return expression; });      \
+  }                                                                                                 \
   OPWRIGHT_EMULATION_SCOPES(name)
 
 template <class T> OPWRIGHT_EMULATION_INLINE T atomicAdd(T *address, OPWRIGHT_EMULATION_VALUE value) {
@@ -123,7 +124,7 @@ template <class T> OPWRIGHT_EMULATION_INLINE T atomicSub(T *address, OPWRIGHT_EM
 OPWRIGHT_EMULATION_SCOPES(atomicSub)
 OPWRIGHT_EMULATION_ATOMIC(atomicMin, value < old ? value : old)
 OPWRIGHT_EMULATION_ATOMIC(atomicMax, old < value ? value : old)
-OPWRIGHT_EMULATION_ATOMIC(atomicAnd, old & value)
+OPWRIGHT_EMULATION_ATOMIC(atomicAnd, old &value)
 OPWRIGHT_EMULATION_ATOMIC(atomicOr, old | value)
 OPWRIGHT_EMULATION_ATOMIC(atomicXor, old ^ value)
 OPWRIGHT_EMULATION_ATOMIC(atomicInc, old >= value ? T(0) : T(old + 1))
@@ -146,20 +147,22 @@ OPWRIGHT_EMULATION_INLINE T atomicCAS(T *address, OPWRIGHT_EMULATION_VALUE compa
   return before;
 }
 template <class T>
-OPWRIGHT_EMULATION_INLINE T atomicCAS_block(T *address, OPWRIGHT_EMULATION_VALUE compare, OPWRIGHT_EMULATION_VALUE value,
-                                            OPWRIGHT_EMULATION_HERE) {
+OPWRIGHT_EMULATION_INLINE T atomicCAS_block(T *address, OPWRIGHT_EMULATION_VALUE compare,
+                                            OPWRIGHT_EMULATION_VALUE value, OPWRIGHT_EMULATION_HERE) {
   const ::opwright::emulation::ReachesBlock reach;
   return atomicCAS(address, compare, value, file, line);
 }
 template <class T>
-OPWRIGHT_EMULATION_INLINE T atomicCAS_system(T *address, OPWRIGHT_EMULATION_VALUE compare, OPWRIGHT_EMULATION_VALUE value,
-                                             OPWRIGHT_EMULATION_HERE) {
+OPWRIGHT_EMULATION_INLINE T atomicCAS_system(T *address, OPWRIGHT_EMULATION_VALUE compare,
+                                             OPWRIGHT_EMULATION_VALUE value, OPWRIGHT_EMULATION_HERE) {
   return atomicCAS(address, compare, value, file, line);
 }
 
 OPWRIGHT_EMULATION_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 OPWRIGHT_EMULATION_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-OPWRIGHT_EMULATION_INLINE void __threadfence_block() { __atomic_signal_fence(__ATOMIC_SEQ_CST); } /* one OS thread a block */
+OPWRIGHT_EMULATION_INLINE void __threadfence_block() {
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+} /* one OS thread a block */
 
 #undef OPWRIGHT_EMULATION_ATOMIC
 #endif

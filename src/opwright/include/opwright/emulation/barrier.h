@@ -45,6 +45,8 @@ OPWRIGHT_EMULATION_INLINE int __syncthreads_or(int predicate, OPWRIGHT_EMULATION
 OPWRIGHT_EMULATION_INLINE int __syncthreads_count(int predicate, OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::barrier(::opwright::emulation::Predicate::count, predicate, file, line);
 }
-OPWRIGHT_EMULATION_INLINE void __nanosleep(unsigned, OPWRIGHT_EMULATION_HERE) { ::opwright::emulation::yield(file, line); }
+OPWRIGHT_EMULATION_INLINE void __nanosleep(unsigned, OPWRIGHT_EMULATION_HERE) {
+  ::opwright::emulation::yield(file, line);
+}
 
 #endif

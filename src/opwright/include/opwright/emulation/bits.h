@@ -4,12 +4,12 @@
 
 #include "context.h"
 
-#define OPWRIGHT_EMULATION_AS(name, To, From)                        \
-  OPWRIGHT_EMULATION_INLINE To name(From from) {                     \
-    static_assert(sizeof(To) == sizeof(From), "same size");          \
-    To to;                                                           \
-    __builtin_memcpy(&to, &from, sizeof(to));                        \
-    return to;                                                       \
+#define OPWRIGHT_EMULATION_AS(name, To, From)               \
+  OPWRIGHT_EMULATION_INLINE To name(From from) {            \
+    static_assert(sizeof(To) == sizeof(From), "same size"); \
+    To to;                                                  \
+    __builtin_memcpy(&to, &from, sizeof(to));               \
+    return to;                                              \
   }
 OPWRIGHT_EMULATION_AS(__float_as_int, int, float)
 OPWRIGHT_EMULATION_AS(__float_as_uint, unsigned, float)
@@ -47,7 +47,9 @@ inline unsigned __fns(unsigned mask, unsigned base, int n) {
 }
 
 OPWRIGHT_EMULATION_INLINE int __mulhi(int a, int b) { return int((long long)a * b >> 32); }
-OPWRIGHT_EMULATION_INLINE unsigned __umulhi(unsigned a, unsigned b) { return unsigned((unsigned long long)a * b >> 32); }
+OPWRIGHT_EMULATION_INLINE unsigned __umulhi(unsigned a, unsigned b) {
+  return unsigned((unsigned long long)a * b >> 32);
+}
 OPWRIGHT_EMULATION_INLINE long long __mul64hi(long long a, long long b) { return (long long)((__int128)a * b >> 64); }
 OPWRIGHT_EMULATION_INLINE unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
   return (unsigned long long)((unsigned __int128)a * b >> 64);
@@ -63,7 +65,9 @@ OPWRIGHT_EMULATION_INLINE unsigned __sad(int a, int b, unsigned c) {
 OPWRIGHT_EMULATION_INLINE unsigned __usad(unsigned a, unsigned b, unsigned c) { return c + (a > b ? a - b : b - a); }
 OPWRIGHT_EMULATION_INLINE int __hadd(int a, int b) { return int(((long long)a + b) >> 1); }
 OPWRIGHT_EMULATION_INLINE int __rhadd(int a, int b) { return int(((long long)a + b + 1) >> 1); }
-OPWRIGHT_EMULATION_INLINE unsigned __uhadd(unsigned a, unsigned b) { return unsigned(((unsigned long long)a + b) >> 1); }
+OPWRIGHT_EMULATION_INLINE unsigned __uhadd(unsigned a, unsigned b) {
+  return unsigned(((unsigned long long)a + b) >> 1);
+}
 OPWRIGHT_EMULATION_INLINE unsigned __urhadd(unsigned a, unsigned b) {
   return unsigned(((unsigned long long)a + b + 1) >> 1);
 }
@@ -92,11 +96,11 @@ inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selectors) {
   return result;
 }
 
-#define OPWRIGHT_EMULATION_DOT(name, bytes, R, A, B, C)                      \
-  inline R name(A a, B b, C c) {                                             \
-    R sum = R(c);                                                            \
+#define OPWRIGHT_EMULATION_DOT(name, bytes, R, A, B, C)                             \
+  inline R name(A a, B b, C c) {                                                    \
+    R sum = R(c);                                                                   \
     for (int i = 0; i < 4; ++i) sum += R(bytes(a >> 8 * i)) * R(bytes(b >> 8 * i)); \
-    return sum;                                                              \
+    return sum;                                                                     \
   }
 OPWRIGHT_EMULATION_DOT(__dp4a, (signed char), int, int, int, int)
 OPWRIGHT_EMULATION_DOT(__dp4a, (unsigned char), unsigned, unsigned, unsigned, unsigned)

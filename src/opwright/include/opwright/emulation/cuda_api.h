@@ -19,8 +19,8 @@ OPWRIGHT_EMULATION_API const char *error_text(cudaError_t error);
 OPWRIGHT_EMULATION_API cudaError_t allocate(void **memory, size_t bytes, cudaMemoryType type, const char *what);
 OPWRIGHT_EMULATION_API cudaError_t release(void *memory, bool host);
 OPWRIGHT_EMULATION_API cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
-OPWRIGHT_EMULATION_API cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                                             size_t height, cudaMemcpyKind kind);
+OPWRIGHT_EMULATION_API cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                                             size_t width, size_t height, cudaMemcpyKind kind);
 OPWRIGHT_EMULATION_API cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t height);
 OPWRIGHT_EMULATION_API cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address);
 OPWRIGHT_EMULATION_API cudaError_t memory_left(size_t *left, size_t *total);
@@ -84,7 +84,9 @@ inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned) {
 inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *address) {
   return ::opwright::emulation::attributes_of(attributes, address);
 }
-inline cudaError_t cudaMemGetInfo(size_t *left, size_t *total) { return ::opwright::emulation::memory_left(left, total); }
+inline cudaError_t cudaMemGetInfo(size_t *left, size_t *total) {
+  return ::opwright::emulation::memory_left(left, total);
+}
 inline cudaError_t cudaMemAdvise(const void *, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
 inline cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t = 0) { return cudaSuccess; }
 
@@ -97,8 +99,8 @@ inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cud
 inline cudaError_t cudaMemcpyPeer(void *to, int, const void *from, int, size_t bytes) {
   return ::opwright::emulation::copy(to, from, bytes, cudaMemcpyDeviceToDevice);
 }
-inline cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                                cudaMemcpyKind kind) {
+inline cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                                size_t height, cudaMemcpyKind kind) {
   return ::opwright::emulation::copy_rows(to, to_pitch, from, from_pitch, width, height, kind);
 }
 inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
@@ -147,8 +149,8 @@ inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, si
   return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
 }
 template <class T>
-inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
-                                             cudaStream_t = 0) {
+inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset,
+                                             cudaMemcpyKind kind, cudaStream_t = 0) {
   return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
 }
 
@@ -178,7 +180,9 @@ inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void 
   function(data);
   return cudaSuccess;
 }
-inline cudaError_t cudaEventCreate(cudaEvent_t *event) { return ::opwright::emulation::create_event(event, cudaEventDefault); }
+inline cudaError_t cudaEventCreate(cudaEvent_t *event) {
+  return ::opwright::emulation::create_event(event, cudaEventDefault);
+}
 inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned flags) {
   return ::opwright::emulation::create_event(event, flags);
 }
@@ -186,7 +190,9 @@ inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) 
   return ::opwright::emulation::create_event(event, flags);
 }
 inline cudaError_t cudaEventDestroy(cudaEvent_t event) { return ::opwright::emulation::destroy_event(event); }
-inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t = 0) { return ::opwright::emulation::record_event(event); }
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t = 0) {
+  return ::opwright::emulation::record_event(event);
+}
 inline cudaError_t cudaEventSynchronize(cudaEvent_t event) { return ::opwright::emulation::query_event(event); }
 inline cudaError_t cudaEventQuery(cudaEvent_t event) { return ::opwright::emulation::query_event(event); }
 inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
@@ -235,7 +241,8 @@ inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
 /* Kernels. */
 template <class F>
 inline cudaError_t cudaFuncSetAttribute(F &&, cudaFuncAttribute attribute, int value) {
-  return attribute == cudaFuncAttributeMaxDynamicSharedMemorySize ? ::opwright::emulation::allow_shared(value) : cudaSuccess;
+  return attribute == cudaFuncAttributeMaxDynamicSharedMemorySize ? ::opwright::emulation::allow_shared(value)
+                                                                  : cudaSuccess;
 }
 template <class F>
 inline cudaError_t cudaFuncSetCacheConfig(F &&, cudaFuncCache) {
@@ -267,14 +274,16 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *b
 template <class F>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, F &&, size_t shared = 0, int limit = 0) {
   int multiprocessors = 0, each = 0;
-  *block = limit > 0 && limit < int(::opwright::emulation::most_threads) ? limit : int(::opwright::emulation::most_threads);
+  *block =
+      limit > 0 && limit < int(::opwright::emulation::most_threads) ? limit : int(::opwright::emulation::most_threads);
   ::opwright::emulation::device_attribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
   const cudaError_t error = ::opwright::emulation::active_blocks(&each, *block, shared);
   *grid = multiprocessors * each;
   return error;
 }
 template <class F, class S>
-inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int *block, F &&kernel, S shared, int limit = 0) {
+inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int *block, F &&kernel, S shared,
+                                                                  int limit = 0) {
   const int threads = limit > 0 ? limit : int(::opwright::emulation::most_threads);
   return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, size_t(shared(threads)), limit);
 }
@@ -293,11 +302,11 @@ struct Count<0, I...> {
 
 /* What `arguments` points to are the kernel's parameters, in order. */
 template <class... P, int... I>
-inline cudaError_t launch_by_pointer(const Configuration &configuration, void (*kernel)(P...), void **arguments, Indices<I...>,
-                                     const char *file, int line) {
-  launch(configuration, "the kernel of cudaLaunchKernel", file, line,
-         [kernel](auto &&...given) -> void { kernel(given...); },
-         *static_cast<typename same<P>::type *>(arguments[I])...);
+inline cudaError_t launch_by_pointer(const Configuration &configuration, void (*kernel)(P...), void **arguments,
+                                     Indices<I...>, const char *file, int line) {
+  launch(
+      configuration, "the kernel of cudaLaunchKernel", file, line,
+      [kernel](auto &&...given) -> void { kernel(given...); }, *static_cast<typename same<P>::type *>(arguments[I])...);
   return cudaSuccess;
 }
 

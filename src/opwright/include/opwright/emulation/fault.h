@@ -20,8 +20,8 @@ struct Current {
   bool inside;
   uint3 thread, block;
   unsigned linear, warp, lane;
-  unsigned epoch;      /* barriers that the block has passed */
-  unsigned warp_epoch; /* collectives that the warp has passed */
+  unsigned epoch;            /* barriers that the block has passed */
+  unsigned warp_epoch;       /* collectives that the warp has passed */
   const char *kernel, *file; /* and the launch */
   int line;
 };
@@ -34,8 +34,9 @@ OPWRIGHT_EMULATION_API bool inside_kernel();
  * else keeps the host away. */
 OPWRIGHT_EMULATION_INLINE void only_in_kernel(const char *what, const char *file, int line) {
   if (__builtin_expect(inside_kernel(), 1)) return;
-  ::opwright::detail::refuse(what, " outside of a kernel, in host code [", file, ":", line,
-                 "]\n  likely fix: launch the kernel, kernel<<<grid, block>>>(...), and call __device__ functions from kernels");
+  ::opwright::detail::refuse(
+      what, " outside of a kernel, in host code [", file, ":", line,
+      "]\n  likely fix: launch the kernel, kernel<<<grid, block>>>(...), and call __device__ functions from kernels");
 }
 
 }  // namespace emulation

@@ -23,7 +23,8 @@ struct Hooks {
   void (*launch_end)(const Launch &launch, bool failed);
   void (*block_begin)(Context &block); /* before its first thread */
   void (*block_end)(Context &block);   /* all its threads have returned */
-  void (*thread_switch)(Context &block, unsigned from, unsigned to); /* linear indices; also before a thread's first step */
+  void (*thread_switch)(Context &block, unsigned from,
+                        unsigned to); /* linear indices; also before a thread's first step */
   void (*thread_exit)(Context &block, unsigned linear);
   /* All threads that still run have come to a barrier; `epoch` is the new count. `returned`: how many didn't come because
    * they have returned. */

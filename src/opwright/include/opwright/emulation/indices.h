@@ -2,9 +2,7 @@
 #ifndef OPWRIGHT_EMULATION_INDICES_H
 #define OPWRIGHT_EMULATION_INDICES_H
 
-struct uint3 {
-  unsigned x, y, z;
-};
+struct uint3 { unsigned x, y, z; };
 
 struct dim3 {
   unsigned x, y, z;

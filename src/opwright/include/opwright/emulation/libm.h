@@ -12,9 +12,13 @@ namespace emulation {
 
 /* A number wins over a NaN. Two instructions, where fmaxf is a call. */
 template <class T>
-OPWRIGHT_EMULATION_INLINE T lesser(T a, T b) { return b < a || a != a ? b : a; }
+OPWRIGHT_EMULATION_INLINE T lesser(T a, T b) {
+  return b < a || a != a ? b : a;
+}
 template <class T>
-OPWRIGHT_EMULATION_INLINE T greater(T a, T b) { return a < b || a != a ? b : a; }
+OPWRIGHT_EMULATION_INLINE T greater(T a, T b) {
+  return a < b || a != a ? b : a;
+}
 
 /* Within 1.5 units in the last place, as a GPU's (glibc's: a quarter of the speed). Near 0 an odd polynomial, whose
  * coefficients minimise the greatest relative error. */

@@ -8,9 +8,11 @@
 
 #include "fault.h"
 
-#define OPWRIGHT_EMULATION_LOAD(name) \
-  template <class T>                  \
-  OPWRIGHT_EMULATION_INLINE T name(const T *from) { return *from; }
+#define OPWRIGHT_EMULATION_LOAD(name)               \
+  template <class T>                                \
+  OPWRIGHT_EMULATION_INLINE T name(const T *from) { \
+    return *from;                                   \
+  }
 OPWRIGHT_EMULATION_LOAD(__ldg)
 OPWRIGHT_EMULATION_LOAD(__ldca)
 OPWRIGHT_EMULATION_LOAD(__ldcg)
@@ -22,12 +24,15 @@ namespace opwright {
 namespace emulation {
 template <class T> struct same { using type = T; };
 OPWRIGHT_EMULATION_API long long clock_ticks();
-[[noreturn]] OPWRIGHT_EMULATION_API void failed_assertion(const char *text, const char *file, int line, const char *function);
+[[noreturn]] OPWRIGHT_EMULATION_API void failed_assertion(const char *text, const char *file, int line,
+                                                          const char *function);
 }  // namespace emulation
 }  // namespace opwright
-#define OPWRIGHT_EMULATION_STORE(name) \
-  template <class T>                   \
-  OPWRIGHT_EMULATION_INLINE void name(T *to, typename ::opwright::emulation::same<T>::type value) { *to = value; }
+#define OPWRIGHT_EMULATION_STORE(name)                                                              \
+  template <class T>                                                                                \
+  OPWRIGHT_EMULATION_INLINE void name(T *to, typename ::opwright::emulation::same<T>::type value) { \
+    *to = value;                                                                                    \
+  }
 OPWRIGHT_EMULATION_STORE(__stcg)
 OPWRIGHT_EMULATION_STORE(__stcs)
 OPWRIGHT_EMULATION_STORE(__stwb)

@@ -8,12 +8,12 @@ template <class...> constexpr bool never = false;
 }  // namespace emulation
 }  // namespace opwright
 
-#define OPWRIGHT_EMULATION_NO_TEXTURE(name)                                                                             \
-  template <class... T, class... A>                                                                                     \
-  auto name(A &&...)->decltype(auto) {                                                                                  \
-    static_assert(::opwright::emulation::never<A...>,                                                                   \
-                  "textures and surfaces can't be emulated (" #name "); read the array through a pointer, with __ldg"); \
-    return 0;                                                                                                           \
+#define OPWRIGHT_EMULATION_NO_TEXTURE(name)                                                               \
+  template <class... T, class... A>                                                                       \
+  auto name(A &&...) -> decltype(auto) {                                                                  \
+    static_assert(::opwright::emulation::never<A...>, "textures and surfaces can't be emulated (" #name   \
+                                                      "); read the array through a pointer, with __ldg"); \
+    return 0;                                                                                             \
   }
 OPWRIGHT_EMULATION_NO_TEXTURE(tex1D)
 OPWRIGHT_EMULATION_NO_TEXTURE(tex1Dfetch)
@@ -52,7 +52,8 @@ using cudaTextureObject_t = unsigned long long;
 using cudaSurfaceObject_t = unsigned long long;
 template <class T, int dimensions = 1, int mode = 0>
 struct texture {
-  static_assert(::opwright::emulation::never<T>, "textures can't be emulated; read the array through a pointer, with __ldg");
+  static_assert(::opwright::emulation::never<T>,
+                "textures can't be emulated; read the array through a pointer, with __ldg");
 };
 template <class T, int dimensions = 1>
 struct surface {

@@ -7,8 +7,8 @@
 #define OPWRIGHT_EMULATION_1(T, name) \
   struct name##1 { T x; };            \
   inline name##1 make_##name##1(T x) { return {x}; }
-#define OPWRIGHT_EMULATION_2(T, name, alignment)     \
-  struct alignas(alignment) name##2 { T x, y; };     \
+#define OPWRIGHT_EMULATION_2(T, name, alignment) \
+  struct alignas(alignment) name##2 { T x, y; }; \
   inline name##2 make_##name##2(T x, T y) { return {x, y}; }
 #define OPWRIGHT_EMULATION_3(T, name) \
   struct name##3 { T x, y, z; };      \

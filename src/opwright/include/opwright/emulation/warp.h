@@ -11,13 +11,14 @@ enum Collective { shuffle = 1, synchronise, ballot, match_any, match_all, add, l
 
 /* Waits until every lane of `mask` that still runs has come; then what the collective gives this lane. `source`: the lane
  * that a shuffle reads; whether a reduction compares signed numbers. Of a ballot: the lanes that came, and who said yes. */
-OPWRIGHT_EMULATION_API uint64_t collective(Collective kind, unsigned mask, uint64_t value, unsigned source, const char *file,
-                                           int line);
+OPWRIGHT_EMULATION_API uint64_t collective(Collective kind, unsigned mask, uint64_t value, unsigned source,
+                                           const char *file, int line);
 OPWRIGHT_EMULATION_API unsigned active_mask(const char *file, int line);
 
 OPWRIGHT_EMULATION_INLINE int warp_key(Collective kind, int line) { return line * 16 + kind; }
 
-OPWRIGHT_EMULATION_INLINE uint64_t exchange(unsigned mask, uint64_t value, unsigned source, const char *file, int line) {
+OPWRIGHT_EMULATION_INLINE uint64_t exchange(unsigned mask, uint64_t value, unsigned source, const char *file,
+                                            int line) {
 #if !defined(OPWRIGHT_EMULATION_CHECK)
   Context &c = context();
   Slot *me = c.current, *next = me + 1;
@@ -94,17 +95,20 @@ OPWRIGHT_EMULATION_INLINE T __shfl_sync(unsigned mask, T value, int from, int wi
   return exchange_value(mask, value, source_lane(lane_index(), from, width), file, line);
 }
 template <class T>
-OPWRIGHT_EMULATION_INLINE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, OPWRIGHT_EMULATION_HERE) {
+OPWRIGHT_EMULATION_INLINE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32,
+                                           OPWRIGHT_EMULATION_HERE) {
   using namespace ::opwright::emulation;
   return exchange_value(mask, value, source_up(lane_index(), delta, width), file, line);
 }
 template <class T>
-OPWRIGHT_EMULATION_INLINE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, OPWRIGHT_EMULATION_HERE) {
+OPWRIGHT_EMULATION_INLINE T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32,
+                                             OPWRIGHT_EMULATION_HERE) {
   using namespace ::opwright::emulation;
   return exchange_value(mask, value, source_down(lane_index(), delta, width), file, line);
 }
 template <class T>
-OPWRIGHT_EMULATION_INLINE T __shfl_xor_sync(unsigned mask, T value, int other, int width = 32, OPWRIGHT_EMULATION_HERE) {
+OPWRIGHT_EMULATION_INLINE T __shfl_xor_sync(unsigned mask, T value, int other, int width = 32,
+                                            OPWRIGHT_EMULATION_HERE) {
   using namespace ::opwright::emulation;
   return exchange_value(mask, value, source_xor(lane_index(), other, width), file, line);
 }
@@ -138,9 +142,9 @@ OPWRIGHT_EMULATION_INLINE unsigned __match_all_sync(unsigned mask, T value, int 
   return same;
 }
 
-#define OPWRIGHT_EMULATION_REDUCE(name, kind)                                                        \
-  template <class T>                                                                                 \
-  OPWRIGHT_EMULATION_INLINE T name(unsigned mask, T value, OPWRIGHT_EMULATION_HERE) {                \
+#define OPWRIGHT_EMULATION_REDUCE(name, kind)                                                         \
+  template <class T>                                                                                  \
+  OPWRIGHT_EMULATION_INLINE T name(unsigned mask, T value, OPWRIGHT_EMULATION_HERE) {                 \
     return ::opwright::emulation::reduce_lanes(::opwright::emulation::kind, mask, value, file, line); \
   }
 OPWRIGHT_EMULATION_REDUCE(__reduce_add_sync, add)

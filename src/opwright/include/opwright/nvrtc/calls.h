@@ -17,10 +17,10 @@ inline cudaError_t ready() { return context() ? cudaSuccess : errors().last; }
 }  // namespace nvrtc
 }  // namespace opwright
 
-#define OPWRIGHT_READY_CALL(...)                                          \
-  do {                                                                    \
-    if (cudaError_t error = ::opwright::nvrtc::ready()) return error;     \
-    return OPWRIGHT_CALL(__VA_ARGS__);                                    \
+#define OPWRIGHT_READY_CALL(...)                                      \
+  do {                                                                \
+    if (cudaError_t error = ::opwright::nvrtc::ready()) return error; \
+    return OPWRIGHT_CALL(__VA_ARGS__);                                \
   } while (0)
 
 extern "C" {
@@ -203,7 +203,8 @@ cudaError_t opwright_nvrtc_best_block(int *grid, int *block, const void *kernel,
   *grid = *block = 0;
   for (int threads = most - most % 32 ? most - most % 32 : most; threads > 0; threads -= 32) {
     int blocks = 0;
-    if (cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared)) return error;
+    if (cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared))
+      return error;
     if (blocks * threads > busiest) busiest = blocks * threads, *block = threads, *grid = blocks * processors;
   }
   return cudaSuccess;

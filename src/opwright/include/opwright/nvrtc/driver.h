@@ -18,17 +18,18 @@ namespace nvrtc {
 
 /* The functions. CUDA's header names the version of each that goes with its declaration (cuMemAlloc_v2), and this is the
  * name that is looked up, so a driver that is too old lacks it. */
-#define OPWRIGHT_DRIVER(call)                                                                              \
-  call(cuInit) call(cuGetErrorName) call(cuGetErrorString) call(cuCtxGetCurrent) call(cuCtxSetCurrent)     \
-  call(cuCtxGetDevice) call(cuDeviceGet) call(cuDeviceGetCount) call(cuDeviceGetAttribute)                 \
-  call(cuDevicePrimaryCtxRetain) call(cuModuleLoadData) call(cuModuleGetFunction) call(cuLaunchKernel)     \
-  call(cuLaunchCooperativeKernel) call(cuFuncSetAttribute) call(cuFuncGetAttribute)                        \
-  call(cuOccupancyMaxActiveBlocksPerMultiprocessor) call(cuThreadExchangeStreamCaptureMode) call(cuMemcpy) \
-  call(cuMemcpyAsync) call(cuMemsetD8) call(cuMemsetD8Async) call(cuMemAlloc) call(cuMemFree)              \
-  call(cuMemAllocAsync) call(cuMemFreeAsync) call(cuStreamCreate) call(cuStreamDestroy)                    \
-  call(cuStreamSynchronize) call(cuStreamQuery) call(cuStreamWaitEvent) call(cuStreamIsCapturing)          \
-  call(cuEventCreate) call(cuEventDestroy) call(cuEventRecord) call(cuEventSynchronize)                    \
-  call(cuEventElapsedTime) call(cuEventQuery) call(cuCtxSynchronize)
+#define OPWRIGHT_DRIVER(call)                                                                                    \
+  call(cuInit) call(cuGetErrorName) call(cuGetErrorString) call(cuCtxGetCurrent) call(cuCtxSetCurrent)           \
+      call(cuCtxGetDevice) call(cuDeviceGet) call(cuDeviceGetCount) call(cuDeviceGetAttribute)                   \
+          call(cuDevicePrimaryCtxRetain) call(cuModuleLoadData) call(cuModuleGetFunction) call(cuLaunchKernel)   \
+              call(cuLaunchCooperativeKernel) call(cuFuncSetAttribute) call(cuFuncGetAttribute)                  \
+                  call(cuOccupancyMaxActiveBlocksPerMultiprocessor) call(cuThreadExchangeStreamCaptureMode)      \
+                      call(cuMemcpy) call(cuMemcpyAsync) call(cuMemsetD8) call(cuMemsetD8Async) call(cuMemAlloc) \
+                          call(cuMemFree) call(cuMemAllocAsync) call(cuMemFreeAsync) call(cuStreamCreate)        \
+                              call(cuStreamDestroy) call(cuStreamSynchronize) call(cuStreamQuery)                \
+                                  call(cuStreamWaitEvent) call(cuStreamIsCapturing) call(cuEventCreate)          \
+                                      call(cuEventDestroy) call(cuEventRecord) call(cuEventSynchronize)          \
+                                          call(cuEventElapsedTime) call(cuEventQuery) call(cuCtxSynchronize)
 
 struct Driver {
 #define OPWRIGHT_MEMBER(function) OPWRIGHT_MEMBER_AS_NAMED(function)
@@ -96,14 +97,14 @@ inline const Driver *driver() {
 
 /* Calls a function of the driver's. Twice a macro, so that the function's name is the one that it has in the driver. */
 #define OPWRIGHT_CALL(...) OPWRIGHT_CALL_AS_NAMED(__VA_ARGS__)
-#define OPWRIGHT_CALL_AS_NAMED(function, ...)                                                                           \
-  ([&]() -> cudaError_t {                                                                                        \
-    const ::opwright::nvrtc::Driver *d = ::opwright::nvrtc::driver();                                            \
-    if (!d) return ::opwright::nvrtc::errors().last;                                                             \
-    if (!d->function##_)                                                                                         \
+#define OPWRIGHT_CALL_AS_NAMED(function, ...)                                                                     \
+  ([&]() -> cudaError_t {                                                                                         \
+    const ::opwright::nvrtc::Driver *d = ::opwright::nvrtc::driver();                                             \
+    if (!d) return ::opwright::nvrtc::errors().last;                                                              \
+    if (!d->function##_)                                                                                          \
       return ::opwright::nvrtc::failed(cudaErrorInsufficientDriver, "the NVIDIA driver is too old: it has no %s", \
-                                       #function);                                                               \
-    return ::opwright::nvrtc::noted(d->function##_(__VA_ARGS__));                                                \
+                                       #function);                                                                \
+    return ::opwright::nvrtc::noted(d->function##_(__VA_ARGS__));                                                 \
   }())
 
 inline int &chosen_device() {

@@ -8,9 +8,7 @@ namespace opwright {
 namespace nvrtc {
 
 /* What the host half calls a kernel, and what it is called in the image. */
-struct Name {
-  const char *key, *lowered;
-};
+struct Name { const char *key, *lowered; };
 
 struct Image {
   const char *architecture; /* "sm_90", "sm_90a", "compute_120" */

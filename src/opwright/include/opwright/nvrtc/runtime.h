@@ -8,7 +8,7 @@
 #define OPWRIGHT_NVRTC_RUNTIME_H
 
 #ifdef __CUDACC_RTC__
-namespace std {} /* `using namespace std;` has nothing to find here, and need not fail */
+namespace std {}  // namespace std
 #else
 #undef __CUDACC__ /* what CUDA's headers have for other compilers is what is wanted of them */
 #include <cuda_runtime_api.h>
@@ -41,7 +41,7 @@ namespace std {} /* `using namespace std;` has nothing to find here, and need no
 #define __forceinline__ inline __attribute__((always_inline))
 #define __CUDACC__ 1
 
-namespace cooperative_groups {} /* so that it can be given another name */
+namespace cooperative_groups {}  // namespace cooperative_groups
 namespace cub {}
 namespace thrust {}
 

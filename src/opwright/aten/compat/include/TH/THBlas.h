@@ -1,4 +1,7 @@
 // What <TH/THBlas.h> had.
-#pragma once
+#ifndef TH_BLAS_INC
+#define TH_BLAS_INC
 
 #include "../../shims/th_blas.h"
+
+#endif

@@ -1,4 +1,7 @@
 // What <TH/THGeneral.h> had.
-#pragma once
+#ifndef TH_GENERAL_INC
+#define TH_GENERAL_INC
 
 #include "../../shims/th_general.h"
+
+#endif

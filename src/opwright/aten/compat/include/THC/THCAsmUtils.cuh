@@ -1,4 +1,7 @@
 // What <THC/THCAsmUtils.cuh> had.
-#pragma once
+#ifndef THC_ASM_UTILS_INC
+#define THC_ASM_UTILS_INC
 
 #include <ATen/cuda/AsmUtils.cuh>
+
+#endif

@@ -1,4 +1,4 @@
 // What <THC/THCAtomics.cuh> had.
 #pragma once
 
-#include <ATen/cuda/Atomic.cuh>
+#include "../../shims/thc_atomics.h"

@@ -1,5 +1,8 @@
 // What <THC/THCBlas.h> had.
-#pragma once
+#ifndef THC_BLAS_INC
+#define THC_BLAS_INC
 
 #include "../../shims/thc_state.h"
 #include "../../shims/thc_blas.h"
+
+#endif

@@ -1,5 +1,8 @@
 // What <THC/THCDeviceUtils.cuh> had.
-#pragma once
+#ifndef THC_DEVICE_UTILS_INC
+#define THC_DEVICE_UTILS_INC
 
 #include <ATen/cuda/DeviceUtils.cuh>
 #include "../../shims/thc_arithmetic.h"
+
+#endif

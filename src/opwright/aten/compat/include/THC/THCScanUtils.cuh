@@ -1,4 +1,7 @@
 // What <THC/THCScanUtils.cuh> had.
-#pragma once
+#ifndef THC_SCAN_UTILS_INC
+#define THC_SCAN_UTILS_INC
 
 #include <ATen/cuda/ScanUtils.cuh>
+
+#endif

@@ -1,4 +1,7 @@
 // What <THC/THCThrustAllocator.cuh> had.
-#pragma once
+#ifndef THC_THRUST_ALLOCATOR_INC
+#define THC_THRUST_ALLOCATOR_INC
 
 #include "../../shims/thc_thrust.h"
+
+#endif

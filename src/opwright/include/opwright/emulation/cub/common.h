@@ -6,12 +6,24 @@
 
 namespace cub {
 
-struct Sum { template <class T> T operator()(const T &a, const T &b) const { return T(a + b); } };
-struct Difference { template <class T> T operator()(const T &a, const T &b) const { return T(a - b); } };
-struct Max { template <class T> T operator()(const T &a, const T &b) const { return a < b ? b : a; } };
-struct Min { template <class T> T operator()(const T &a, const T &b) const { return b < a ? b : a; } };
-struct Equality { template <class T> bool operator()(const T &a, const T &b) const { return a == b; } };
-struct Inequality { template <class T> bool operator()(const T &a, const T &b) const { return !(a == b); } };
+struct Sum {
+  template <class T> T operator()(const T &a, const T &b) const { return T(a + b); }
+};
+struct Difference {
+  template <class T> T operator()(const T &a, const T &b) const { return T(a - b); }
+};
+struct Max {
+  template <class T> T operator()(const T &a, const T &b) const { return a < b ? b : a; }
+};
+struct Min {
+  template <class T> T operator()(const T &a, const T &b) const { return b < a ? b : a; }
+};
+struct Equality {
+  template <class T> bool operator()(const T &a, const T &b) const { return a == b; }
+};
+struct Inequality {
+  template <class T> bool operator()(const T &a, const T &b) const { return !(a == b); }
+};
 
 template <class Key_, class Value_>
 struct KeyValuePair {
@@ -34,11 +46,19 @@ struct ArgMin {
 enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_RAKING, BLOCK_REDUCE_WARP_REDUCTIONS };
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
 enum BlockLoadAlgorithm {
-  BLOCK_LOAD_DIRECT, BLOCK_LOAD_STRIPED, BLOCK_LOAD_VECTORIZE, BLOCK_LOAD_TRANSPOSE, BLOCK_LOAD_WARP_TRANSPOSE,
+  BLOCK_LOAD_DIRECT,
+  BLOCK_LOAD_STRIPED,
+  BLOCK_LOAD_VECTORIZE,
+  BLOCK_LOAD_TRANSPOSE,
+  BLOCK_LOAD_WARP_TRANSPOSE,
   BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED
 };
 enum BlockStoreAlgorithm {
-  BLOCK_STORE_DIRECT, BLOCK_STORE_STRIPED, BLOCK_STORE_VECTORIZE, BLOCK_STORE_TRANSPOSE, BLOCK_STORE_WARP_TRANSPOSE,
+  BLOCK_STORE_DIRECT,
+  BLOCK_STORE_STRIPED,
+  BLOCK_STORE_VECTORIZE,
+  BLOCK_STORE_TRANSPOSE,
+  BLOCK_STORE_WARP_TRANSPOSE,
   BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED
 };
 
@@ -77,7 +97,9 @@ struct Private {
   static constexpr const char *names() { return "cub's own storage"; }
 };
 template <class Layout>
-inline Layout &own_storage() { return opwright::emulation::shared<Private<Layout>>().layout; }
+inline Layout &own_storage() {
+  return opwright::emulation::shared<Private<Layout>>().layout;
+}
 
 template <int items, class T, class Operation>
 inline T fold(const T (&input)[items], Operation operation) {
@@ -95,10 +117,8 @@ template <class T> struct Key {
     Word w;
     __builtin_memcpy(&w, &key, sizeof(T));
     const Word top = Word(Word(1) << (bits - 1));
-    if constexpr (!whole)
-      return short_whole() ? whole_word(w, top) : w & top ? Word(~w) : Word(w | top);
-    else
-      return whole_word(w, top);
+    if constexpr (!whole) return short_whole() ? whole_word(w, top) : w & top ? Word(~w) : Word(w | top);
+    else return whole_word(w, top);
   }
 
  private:

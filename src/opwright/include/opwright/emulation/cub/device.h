@@ -37,26 +37,26 @@ inline void scan(Input input, Output output, size_t count, Operation operation, 
 
 struct DeviceReduce {
   template <class Input, class Output, class Operation, class T>
-  static cudaError_t Reduce(void *storage, size_t &bytes, Input input, Output output, long long count, Operation operation,
-                            T initial, cudaStream_t = nullptr, bool = false) {
+  static cudaError_t Reduce(void *storage, size_t &bytes, Input input, Output output, long long count,
+                            Operation operation, T initial, cudaStream_t = nullptr, bool = false) {
     if (detail::asks(storage, bytes)) return cudaSuccess;
     for (long long i = 0; i < count; ++i) initial = T(operation(initial, T(input[i])));
     *output = initial;
     return cudaSuccess;
   }
   template <class Input, class Output>
-  static cudaError_t Sum(void *storage, size_t &bytes, Input input, Output output, long long count, cudaStream_t = nullptr,
-                         bool = false) {
+  static cudaError_t Sum(void *storage, size_t &bytes, Input input, Output output, long long count,
+                         cudaStream_t = nullptr, bool = false) {
     return Reduce(storage, bytes, input, output, count, cub::Sum(), detail::Item<Input>());
   }
   template <class Input, class Output>
-  static cudaError_t Max(void *storage, size_t &bytes, Input input, Output output, long long count, cudaStream_t = nullptr,
-                         bool = false) {
+  static cudaError_t Max(void *storage, size_t &bytes, Input input, Output output, long long count,
+                         cudaStream_t = nullptr, bool = false) {
     return extreme(storage, bytes, input, output, count, cub::Max());
   }
   template <class Input, class Output>
-  static cudaError_t Min(void *storage, size_t &bytes, Input input, Output output, long long count, cudaStream_t = nullptr,
-                         bool = false) {
+  static cudaError_t Min(void *storage, size_t &bytes, Input input, Output output, long long count,
+                         cudaStream_t = nullptr, bool = false) {
     return extreme(storage, bytes, input, output, count, cub::Min());
   }
   template <class Input, class Output>
@@ -72,7 +72,8 @@ struct DeviceReduce {
 
  private:
   template <class Input, class Output, class Operation>
-  static cudaError_t extreme(void *storage, size_t &bytes, Input input, Output output, long long count, Operation operation) {
+  static cudaError_t extreme(void *storage, size_t &bytes, Input input, Output output, long long count,
+                             Operation operation) {
     if (!storage || count < 1) return detail::asks(storage, bytes), cudaSuccess;
     return Reduce(storage, bytes, input + 1, output, count - 1, operation, detail::Item<Input>(input[0]));
   }
@@ -88,8 +89,8 @@ struct DeviceReduce {
 
 struct DeviceScan {
   template <class Input, class Output, class Operation, class T>
-  static cudaError_t ExclusiveScan(void *storage, size_t &bytes, Input input, Output output, Operation operation, T initial,
-                                   long long count, cudaStream_t = nullptr, bool = false) {
+  static cudaError_t ExclusiveScan(void *storage, size_t &bytes, Input input, Output output, Operation operation,
+                                   T initial, long long count, cudaStream_t = nullptr, bool = false) {
     if (!detail::asks(storage, bytes)) detail::scan(input, output, size_t(count), operation, initial, true, false);
     return cudaSuccess;
   }
@@ -126,7 +127,8 @@ struct DeviceSelect {
   template <class Input, class Output, class Count>
   static cudaError_t Unique(void *storage, size_t &bytes, Input input, Output output, Count selected, long long count,
                             cudaStream_t = nullptr, bool = false) {
-    return pick(storage, bytes, input, output, selected, count, [=](long long i) { return !i || !(input[i] == input[i - 1]); });
+    return pick(storage, bytes, input, output, selected, count,
+                [=](long long i) { return !i || !(input[i] == input[i - 1]); });
   }
 
  private:

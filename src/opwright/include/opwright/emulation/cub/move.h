@@ -33,7 +33,8 @@ struct BlockLoad {
 
  private:
   static int place(int i) {
-    return algorithm == BLOCK_LOAD_STRIPED ? detail::striped(i, items, X * Y * Z) : detail::blocked(i, items, X * Y * Z);
+    return algorithm == BLOCK_LOAD_STRIPED ? detail::striped(i, items, X * Y * Z)
+                                           : detail::blocked(i, items, X * Y * Z);
   }
 };
 
@@ -52,7 +53,8 @@ struct BlockStore {
 
  private:
   static int place(int i) {
-    return algorithm == BLOCK_STORE_STRIPED ? detail::striped(i, items, X * Y * Z) : detail::blocked(i, items, X * Y * Z);
+    return algorithm == BLOCK_STORE_STRIPED ? detail::striped(i, items, X * Y * Z)
+                                            : detail::blocked(i, items, X * Y * Z);
   }
 };
 

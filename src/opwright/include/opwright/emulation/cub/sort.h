@@ -6,8 +6,8 @@
 
 namespace cub {
 
-template <class K, int X, int items, class V = NullType, int = 4, bool = true, BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS,
-          int = 0, int Y = 1, int Z = 1, int = 0>
+template <class K, int X, int items, class V = NullType, int = 4, bool = true,
+          BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int Y = 1, int Z = 1, int = 0>
 class BlockRadixSort {
   static constexpr int threads = X * Y * Z, count = threads * items;
   static constexpr bool pairs = !__is_same(V, NullType);
@@ -22,13 +22,13 @@ class BlockRadixSort {
   BlockRadixSort() : layout_(detail::own_storage<Layout>()) {}
   BlockRadixSort(TempStorage &storage) : layout_(storage.Alias()) {}
 
-#define OPWRIGHT_EMULATION_SORT(name, descending, place)                                                                \
-  void name(K (&keys)[items], int begin = 0, int end = detail::Key<K>::bits, OPWRIGHT_EMULATION_HERE) {                 \
-    sort(keys, static_cast<V(*)[items]>(nullptr), begin, end, descending, place, file, line);                           \
-  }                                                                                                                     \
-  void name(K (&keys)[items], V (&values)[items], int begin = 0, int end = detail::Key<K>::bits,                        \
-            OPWRIGHT_EMULATION_HERE) {                                                                                  \
-    sort(keys, &values, begin, end, descending, place, file, line);                                                     \
+#define OPWRIGHT_EMULATION_SORT(name, descending, place)                                               \
+  void name(K(&keys)[items], int begin = 0, int end = detail::Key<K>::bits, OPWRIGHT_EMULATION_HERE) { \
+    sort(keys, static_cast<V(*)[items]>(nullptr), begin, end, descending, place, file, line);          \
+  }                                                                                                    \
+  void name(K(&keys)[items], V(&values)[items], int begin = 0, int end = detail::Key<K>::bits,         \
+            OPWRIGHT_EMULATION_HERE) {                                                                 \
+    sort(keys, &values, begin, end, descending, place, file, line);                                    \
   }
   OPWRIGHT_EMULATION_SORT(Sort, false, detail::blocked)
   OPWRIGHT_EMULATION_SORT(SortDescending, true, detail::blocked)
@@ -46,7 +46,8 @@ class BlockRadixSort {
     }
     detail::wait(file, line);
     if (detail::linear_index() == 0)
-      detail::sort_indices(reinterpret_cast<const K *>(layout_.keys), layout_.from, layout_.other, count, begin, end, descending);
+      detail::sort_indices(reinterpret_cast<const K *>(layout_.keys), layout_.from, layout_.other, count, begin, end,
+                           descending);
     detail::wait(file, line);
     for (int i = 0; i < items; ++i) {
       const int from = layout_.from[place(i, items, threads)];

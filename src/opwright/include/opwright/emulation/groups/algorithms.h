@@ -6,17 +6,17 @@
 
 namespace cooperative_groups {
 
-#define OPWRIGHT_EMULATION_OPERATION(name, expression)                   \
-  template <class T = void> struct name {                                \
-    T operator()(T a, T b) const { return T(expression); }               \
-  };                                                                     \
-  template <> struct name<void> {                                        \
+#define OPWRIGHT_EMULATION_OPERATION(name, expression)                        \
+  template <class T = void> struct name {                                     \
+    T operator()(T a, T b) const { return T(expression); }                    \
+  };                                                                          \
+  template <> struct name<void> {                                             \
     template <class T> T operator()(T a, T b) const { return T(expression); } \
   };
 OPWRIGHT_EMULATION_OPERATION(plus, a + b)
 OPWRIGHT_EMULATION_OPERATION(less, b < a ? b : a)
 OPWRIGHT_EMULATION_OPERATION(greater, a < b ? b : a)
-OPWRIGHT_EMULATION_OPERATION(bit_and, a & b)
+OPWRIGHT_EMULATION_OPERATION(bit_and, a &b)
 OPWRIGHT_EMULATION_OPERATION(bit_or, a | b)
 OPWRIGHT_EMULATION_OPERATION(bit_xor, a ^ b)
 #undef OPWRIGHT_EMULATION_OPERATION

@@ -14,8 +14,9 @@ class thread_group {
   unsigned long long size() const {
     const dim3 &b = blockDim, &g = gridDim;
     const unsigned long long threads = b.x * b.y * b.z;
-    return kind_ == lanes ? opwright::emulation::count_lanes(mask_)
-           : kind_ == block ? threads : threads * g.x * g.y * g.z;
+    return kind_ == lanes   ? opwright::emulation::count_lanes(mask_)
+           : kind_ == block ? threads
+                            : threads * g.x * g.y * g.z;
   }
   unsigned long long num_threads() const { return size(); }
   unsigned long long thread_rank() const {
@@ -24,8 +25,10 @@ class thread_group {
     if (kind_ == lanes) return count_lanes(mask_ & lanes_below(linear % warp_size));
     const dim3 &b = blockDim, &g = gridDim;
     const uint3 &at = blockIdx;
-    return kind_ == block ? linear : (at.x + (unsigned long long)g.x * (at.y + (unsigned long long)g.y * at.z)) *
-                                             (b.x * b.y * b.z) + linear;
+    return kind_ == block
+               ? linear
+               : (at.x + (unsigned long long)g.x * (at.y + (unsigned long long)g.y * at.z)) * (b.x * b.y * b.z) +
+                     linear;
   }
   bool is_valid() const { return true; }
   void sync(OPWRIGHT_EMULATION_HERE) const {

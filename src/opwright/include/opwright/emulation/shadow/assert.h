@@ -7,8 +7,8 @@
 #ifdef NDEBUG
 #define assert(condition) (static_cast<void>(0))
 #else
-#define assert(...)                                                                                       \
-  (static_cast<bool>(__VA_ARGS__)                                                                         \
-       ? static_cast<void>(0)                                                                             \
+#define assert(...)               \
+  (static_cast<bool>(__VA_ARGS__) \
+       ? static_cast<void>(0)     \
        : ::opwright::emulation::failed_assertion(#__VA_ARGS__, __FILE__, __LINE__, __extension__ __PRETTY_FUNCTION__))
 #endif

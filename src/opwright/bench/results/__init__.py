@@ -1,0 +1,1 @@
+"""Results of a benchmark: measurements, reports, tables and pictures."""

@@ -1,0 +1,1 @@
+"""Comparison of gradients with numerical derivatives, and diagnosis of wrong ones."""

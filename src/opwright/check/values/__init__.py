@@ -1,0 +1,1 @@
+"""Comparison of values: distances in ulp, tolerances, and the conditions under which a result is wrong."""

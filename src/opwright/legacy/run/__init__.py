@@ -1,0 +1,1 @@
+"""``opwright run``: the environment in which old build scripts and training scripts work unmodified."""

@@ -1,0 +1,1 @@
+"""``opwright.bundle``: operators as one shared library for C++ programs."""

@@ -1,0 +1,108 @@
+// A plan from the integers that runtime/native/plan.py writes.
+#include <c10/util/Exception.h>
+
+#include <cstring>
+
+#include "plan.h"
+
+namespace opw {
+namespace {
+
+struct Reader {
+  const int64_t *at;
+  const int64_t *end;
+  int64_t next() {
+    TORCH_CHECK(at < end, "opwright: a plan ended early");
+    return *at++;
+  }
+};
+
+Expression read_expression(Reader &in) {
+  Expression e;
+  for (int64_t n = in.next(); n > 0; --n) e.code.push_back(in.next());
+  for (int64_t n = in.next(); n > 0; --n) e.linear.push_back(in.next());
+  if (e.code.size() == 2 && e.code[0] == int64_t(Code::Axis)) e.axis = e.code[1];
+  return e;
+}
+
+End read_end(Reader &in) {
+  End end{};
+  end.closed = in.next();
+  end.is_number = in.next();
+  if (!end.is_number) end.expression = read_expression(in);
+  else {
+    const int64_t bits = in.next();
+    std::memcpy(&end.number, &bits, sizeof(bits));
+  }
+  return end;
+}
+
+Domain read_domain(Reader &in) {
+  Domain domain{};
+  domain.low = read_end(in), domain.high = read_end(in);
+  return domain;
+}
+
+TensorPlan read_tensor(Reader &in) {
+  TensorPlan t{};
+  t.type_kind = static_cast<TypeKind>(in.next());
+  t.type = in.next();
+  t.optional = in.next();
+  t.mutated = in.next();
+  t.ellipsis = in.next();
+  t.has_domain = in.next();
+  if (t.has_domain) t.domain = read_domain(in);
+  for (int64_t n = in.next(); n > 0; --n) {
+    Dim dim;
+    dim.decided = in.next();
+    static_cast<Expression &>(dim) = read_expression(in);
+    t.dims.push_back(dim);
+  }
+  return t;
+}
+
+std::vector<TensorPlan> read_tensors(Reader &in) {
+  std::vector<TensorPlan> tensors;
+  for (int64_t n = in.next(); n > 0; --n) tensors.push_back(read_tensor(in));
+  return tensors;
+}
+
+}  // namespace
+
+Plan Plan::decode(const int64_t *words, int64_t count) {
+  Reader in{words, words + count};
+  TORCH_CHECK(in.next() == kPlanVersion, "opwright: a plan of another version");
+  Plan plan;
+  plan.axes = in.next();
+  plan.ints = in.next();
+  for (int64_t n = in.next(); n > 0; --n) plan.variables.push_back(static_cast<uint64_t>(in.next()));
+  for (int64_t n = in.next(); n > 0; --n) {
+    const auto kind = static_cast<Kind>(in.next());
+    plan.arguments.push_back({kind, in.next()});
+    plan.masked |= kind == Kind::Mask;
+    plan.random |= kind == Kind::Generator;
+  }
+  for (int64_t n = in.next(); n > 0; --n) {
+    ScalarDomain scalar{};
+    scalar.slot = in.next();
+    scalar.whole = in.next();
+    scalar.domain = read_domain(in);
+    plan.domains.push_back(scalar);
+  }
+  plan.inputs = read_tensors(in);
+  plan.outputs = read_tensors(in);
+  plan.residuals = in.next();
+  plan.decided = in.next();
+  plan.autocast = in.next();
+  plan.broadcast = static_cast<Broadcast>(in.next());
+  plan.derived = in.next();
+  plan.factory = plan.inputs.empty();
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    plan.has_domain |= plan.inputs[i].has_domain;
+    if (plan.inputs[i].mutated) plan.mutated.push_back(static_cast<int64_t>(i));
+  }
+  TORCH_CHECK(in.at == in.end, "opwright: a plan with words left over");
+  return plan;
+}
+
+}  // namespace opw

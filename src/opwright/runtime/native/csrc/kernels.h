@@ -1,0 +1,64 @@
+// What is registered with the dispatcher for each operator: boxed kernels, one for each key.
+#pragma once
+#include <c10/core/DispatchKeySet.h>
+#include <c10/core/TensorOptions.h>
+#include <torch/library.h>
+
+#include "operator.h"
+
+namespace opw {
+
+struct BoxedKernel : c10::OperatorKernel {
+  explicit BoxedKernel(const Operator *op) : op(op) {}
+  const Operator *op;
+};
+
+// Whether a gradient will be needed; if so, makes the node that knows the way back.
+struct AutogradKernel final : BoxedKernel {
+  using BoxedKernel::BoxedKernel;
+  void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys, torch::jit::Stack *stack);
+};
+
+// Under autocast: every type variable takes its widest floating input.
+struct AutocastKernel final : BoxedKernel {
+  using BoxedKernel::BoxedKernel;
+  void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys, torch::jit::Stack *stack);
+};
+
+// For operators that mutate: bumps the versions of what they mutate, where autograd isn't asked.
+struct InplaceKernel final : BoxedKernel {
+  using BoxedKernel::BoxedKernel;
+  void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys, torch::jit::Stack *stack);
+};
+
+// For operators that mutate, where an argument is lazily negated or conjugated: PyTorch's own fallback takes what is
+// mutated to be returned, and corrupts memory where it isn't.
+struct LazyKernel final : BoxedKernel {
+  using BoxedKernel::BoxedKernel;
+  void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys, torch::jit::Stack *stack);
+};
+
+// For operators without input tensors: goes to the device that was asked for.
+struct FactoryKernel final : BoxedKernel {
+  using BoxedKernel::BoxedKernel;
+  void operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet, torch::jit::Stack *stack) {
+    const auto &device = torch::jit::peek(*stack, 0, 1);
+    const auto on = device.isNone() ? c10::Device(c10::kCPU) : device.toDevice();
+    handle.redispatchBoxed(c10::DispatchKeySet(c10::computeDispatchKey(std::nullopt, std::nullopt, on)), stack);
+  }
+};
+
+// On devices that there is no kernel for.
+struct RefuseKernel final : BoxedKernel {
+  using BoxedKernel::BoxedKernel;
+  void operator()(const c10::OperatorHandle &, c10::DispatchKeySet, torch::jit::Stack *stack) {
+    refuse_device(*op, torch::jit::last(*stack, op->plan.arguments.size()));
+  }
+};
+
+struct DeviceKernel final : BoxedKernel {
+  using BoxedKernel::BoxedKernel;
+  void operator()(const c10::OperatorHandle &, c10::DispatchKeySet, torch::jit::Stack *stack) { run(*op, *stack); }
+};
+
+}  // namespace opw

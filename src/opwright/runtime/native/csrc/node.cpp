@@ -1,0 +1,193 @@
+#include "node.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/alias.h>
+#include <ATen/record_function.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+
+#include "errors.h"
+#include "messages.h"
+#include "torch_compat.h"
+
+namespace opw {
+namespace {
+
+// The keys that the dispatcher would see, below autograd.
+class Keys {
+ public:
+  void add(const at::Tensor &t) {
+    if (!t.defined()) return;
+    keys_ = keys_ | t.key_set();
+    tangents_ |= compat::has_tangent(t);
+  }
+  // May these tensors go straight to our kernel? Only if nobody else listens to the dispatcher.
+  bool may_skip_dispatcher() const {
+    if (tangents_ || c10::GradMode::is_enabled() || at::hasThreadLocalCallbacks() || at::hasGlobalCallbacks())
+      return false;
+    const auto local = compat::local_keys();
+    return is_plain(((keys_ | local.included_) - local.excluded_) - c10::autograd_dispatch_keyset -
+                    c10::DispatchKeySet(c10::DispatchKey::BackendSelect));
+  }
+
+ private:
+  c10::DispatchKeySet keys_;
+  bool tangents_ = false;  // the backward's own Autograd kernel refuses them
+};
+
+c10::SymInt symbolic(const c10::IValue &value) { return value.isInt() ? c10::SymInt(value.toInt()) : value.toSymInt(); }
+
+}  // namespace
+
+void bind_arguments(const Plan &plan, c10::ArrayRef<c10::IValue> arguments, Bound<c10::SymInt> &bound) {
+  c10::SmallVector<const at::Tensor *, 8> inputs;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto &argument = plan.arguments[i];
+    if (argument.kind == Kind::Tensor) inputs.push_back(&tensor_of(arguments[i]));
+    if (argument.kind == Kind::Axis || argument.kind == Kind::Size) {
+      bound.axes[argument.index] = symbolic(arguments[i]);
+      bound.known[argument.index] = true;
+    }
+    if (argument.kind == Kind::Ellipsis) {
+      for (const auto &size : arguments[i].toListRef()) bound.ellipsis.push_back(symbolic(size));
+      bound.has_ellipsis = true;
+    }
+  }
+  bind(plan, inputs.data(), bound);
+}
+
+at::Tensor dependent(const Derivative &d, const at::Tensor &residual, compat::edge_list edges) {
+  const Derivative *second = d.backward->derivative;
+  if (!second || second->backward || !differentiable(residual) || residual.requires_grad()) return residual;
+  const NodePtr refusal = compat::make_node<OperatorNode>(*second);
+  refusal->set_next_edges(std::move(edges));
+  at::Tensor alias;
+  {
+    at::AutoDispatchBelowADInplaceOrView guard;
+    alias = at::alias(residual);  // detach() would take the history of torch.func's levels below, too
+  }
+  compat::set_history(alias, refusal);
+  return alias;
+}
+
+void OperatorNode::release_variables() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto &s : saved_) s.reset_data();
+}
+
+void OperatorNode::compiled_args(compat::CompiledNodeArgs &) const {
+  raise(Class::Unsupported, messages::compiled_autograd(name()));
+}
+
+void OperatorNode::save_inputs(c10::ArrayRef<c10::IValue> arguments) {
+  if (!derivative_.backward) return;
+  Bound<c10::SymInt> bound(derivative_.forward->plan);
+  if (derivative_.needs_axes) bind_arguments(derivative_.forward->plan, arguments, bound);
+  for (const auto &wire : derivative_.wires) {
+    if (wire.source == Source::Input) saved_.emplace_back(tensor_of(arguments[wire.index]), false);
+    if (wire.source == Source::Scalar) scalars_.push_back(arguments[wire.index]);
+    if (wire.source == Source::Axis) scalars_.emplace_back(bound.axes[wire.index]);
+    if (wire.source == Source::Ellipsis) scalars_.emplace_back(c10::SymIntArrayRef(bound.ellipsis));
+    if (wire.source == Source::Output) saved_.emplace_back();
+  }
+}
+
+void OperatorNode::save_outputs(c10::ArrayRef<c10::IValue> outputs) {
+  size_t next = 0;
+  for (const auto &wire : derivative_.wires) {
+    if (wire.source == Source::Output) saved_[next] = compat::SavedVariable(tensor_of(outputs[wire.index]), true);
+    next += wire.source == Source::Input || wire.source == Source::Output;
+  }
+}
+
+// The backward's tensors, in the order of its schema.
+void OperatorNode::unpack(const variable_list &gradients, c10::SmallVectorImpl<at::Tensor> &tensors) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  size_t next = 0;
+  for (const auto &wire : derivative_.wires) {
+    if (wire.source == Source::Gradient || wire.source == Source::ZeroGradient) {
+      const auto slot = static_cast<size_t>(derivative_.written[wire.index].slot);
+      const auto &gradient = gradients[slot];
+      const bool zeros = wire.source == Source::ZeroGradient && !gradient.defined();
+      tensors.push_back(zeros ? input_metadata(slot).zeros_like() : gradient);
+    }
+    if (wire.source != Source::Input && wire.source != Source::Output) continue;
+    tensors.push_back(saved_[next++].unpack(compat::pointer_to(this)));
+    const bool constant = wire.source == Source::Output && derivative_.written[wire.index].slot < 0;
+    if (constant && c10::GradMode::is_enabled()) tensors.back() = dependent(derivative_, tensors.back(), next_edges());
+  }
+}
+
+// Calls body(i) for each output i of the backward that somebody waits for.
+template <class F>
+void OperatorNode::each_wanted(F body) const {
+  for (size_t e = 0; e < derivative_.edges.size(); ++e)
+    if (const int64_t i = derivative_.edges[e].gradient; i >= 0 && task_should_compute_output(e)) body(i);
+}
+
+variable_list OperatorNode::run_directly(const c10::SmallVectorImpl<at::Tensor> &tensors) {
+  const Operator &backward = *derivative_.backward;
+  Call call;
+  size_t next_scalar = 0;
+  for (const auto &t : tensors) call.inputs.push_back(&t);
+  for (const auto &argument : backward.plan.arguments)
+    if (argument.kind != Kind::Tensor && argument.kind != Kind::Mask) call.read(argument.kind, scalars_[next_scalar++]);
+  call.wanted = 0;
+  each_wanted([&](int64_t i) { call.wanted |= uint64_t(1) << i; });
+  variable_list result(backward.returns());
+  run(backward, call, result.data());
+  return result;
+}
+
+variable_list OperatorNode::dispatch(const c10::SmallVectorImpl<at::Tensor> &tensors) {
+  const Plan &plan = derivative_.backward->plan;
+  torch::jit::Stack stack;
+  size_t next_tensor = 0, next_scalar = 0;
+  for (const auto &argument : plan.arguments) {
+    if (argument.kind == Kind::Tensor) {
+      const auto &t = tensors[next_tensor++];
+      stack.emplace_back(t.defined() ? c10::IValue(t) : c10::IValue());
+    } else if (argument.kind == Kind::Mask) {
+      c10::List<bool> mask;
+      mask.resize(plan.outputs.size(), false);
+      each_wanted([&](int64_t i) { mask[i] = true; });
+      stack.emplace_back(mask);
+    } else {
+      stack.emplace_back(scalars_[next_scalar++]);
+    }
+  }
+  derivative_.backward->handle.callBoxed(stack);
+  variable_list result;
+  for (auto &value : stack) result.emplace_back(tensor_of(value));
+  return result;
+}
+
+variable_list OperatorNode::apply(variable_list &&gradients) {
+  if (!derivative_.backward) raise(Class::Unsupported, derivative_.missing);
+  if (std::none_of(gradients.begin(), gradients.end(), [](const at::Tensor &g) { return g.defined(); }))
+    return variable_list(derivative_.edges.size());
+  c10::SmallVector<at::Tensor, 8> tensors;
+  unpack(gradients, tensors);
+  Keys keys;
+  for (const auto &t : tensors) keys.add(t);
+  const bool directly = !derivative_.backward->bound && keys.may_skip_dispatcher();
+  return in_edge_order(directly ? run_directly(tensors) : dispatch(tensors));
+}
+
+// The gradient of what was overwritten without being read is zero; CopySlices, which stands in for the node of a
+// mutated view, wants to be given that zero.
+variable_list OperatorNode::in_edge_order(variable_list &&results) const {
+  const Plan &plan = derivative_.forward->plan;
+  if (plan.mutated.empty()) return std::move(results);
+  variable_list gradients(derivative_.edges.size());
+  for (size_t e = 0; e < gradients.size(); ++e) {
+    const int64_t output = derivative_.edges[e].gradient;
+    if (output >= 0) gradients[e] = std::move(results[output]);
+    else if (task_should_compute_output(e))
+      gradients[e] = input_metadata(derivative_.written[plan.outputs.size() + e].slot).zeros_like();
+  }
+  return gradients;
+}
+
+}  // namespace opw

@@ -1,0 +1,46 @@
+// The C++ Node that autograd keeps of one call of an operator.
+#pragma once
+#include <string>
+
+#include "derivative.h"
+#include "torch_compat_autograd.h"
+
+namespace opw {
+
+using compat::NodePtr;
+using compat::variable_list;
+
+inline bool differentiable(const at::Tensor &t) { return t.defined() && compat::is_differentiable(t.scalar_type()); }
+
+class OperatorNode final : public compat::Node {
+ public:
+  explicit OperatorNode(const Derivative &derivative) : derivative_(derivative) {}
+  std::string name() const override { return derivative_.node_name; }
+  void release_variables() override;
+  void compiled_args(compat::CompiledNodeArgs &) const override;
+  variable_list apply(variable_list &&gradients) override;
+
+  void save_inputs(c10::ArrayRef<c10::IValue> arguments);
+  void save_outputs(c10::ArrayRef<c10::IValue> outputs);
+
+ private:
+  void unpack(const variable_list &gradients, c10::SmallVectorImpl<at::Tensor> &tensors);
+  variable_list in_edge_order(variable_list &&results) const;
+  variable_list run_directly(const c10::SmallVectorImpl<at::Tensor> &tensors);
+  variable_list dispatch(const c10::SmallVectorImpl<at::Tensor> &tensors);
+  template <class F>
+  void each_wanted(F body) const;
+
+  const Derivative &derivative_;
+  c10::SmallVector<compat::SavedVariable, 6> saved_;  // in the order of the wires that need them
+  c10::SmallVector<c10::IValue, 4> scalars_;          // likewise
+};
+
+// A residual that has no gradient depends on the inputs all the same. Where a second derivative may be asked for, and
+// there is none, it gets a history that ends in the error that says so: a constant would make it a zero.
+at::Tensor dependent(const Derivative &d, const at::Tensor &residual, compat::edge_list edges);
+
+// What the arguments of a call determine, sizes perhaps symbolic.
+void bind_arguments(const Plan &plan, c10::ArrayRef<c10::IValue> arguments, Bound<c10::SymInt> &bound);
+
+}  // namespace opw

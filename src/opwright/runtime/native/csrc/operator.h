@@ -1,0 +1,148 @@
+// An operator of the dispatcher, and the kernels that it calls.
+#pragma once
+#include <ATen/core/Generator.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device.h"
+#include "opwright/abi.h"
+#include "plan.h"
+
+namespace opw {
+
+// The instances of one kernel, by their keys: Bound::types and, for derived ones, the outputs that they compute above
+// them, from bit 32 on. Replaced as a whole by one atomic store, never freed: a call
+// in flight may still read the old one. One that was there before is used again, so that going back and forth between
+// the same libraries costs no memory.
+constexpr uint64_t on_accelerator = 0x80;  // in a key: of the first variable's byte, which doesn't need it
+struct Instance {
+  uint64_t key;
+  const opw_kernel *kernel;
+  bool operator==(const Instance &) const = default;
+};
+struct Instances {
+  std::vector<Instance> list;
+  bool operator==(const Instances &) const = default;
+};
+
+struct Kernel {
+  int64_t id;  // Python's name for it, in the callbacks
+  std::string name;
+  std::atomic<const Instances *> instances{new Instances};
+  std::atomic<bool> cpu{true}, cuda{false};  // for which devices there are instances, or may be
+
+  const opw_kernel *find(uint64_t key) const {
+    for (const auto &i : instances.load(std::memory_order_acquire)->list)
+      if (i.key == key) return i.kernel;
+    return nullptr;
+  }
+  // Has Python build the instance where it isn't there yet; raises what the build raises.
+  const opw_kernel *get(uint64_t key);
+  void publish(uint64_t key, const opw_kernel *kernel);  // in place of an older one
+
+ private:
+  std::mutex publishing_;
+  std::vector<std::unique_ptr<const Instances>> published_;
+};
+
+// How autograd gets from an operator to its backward. Lives for ever, like the operator.
+struct Derivative;
+
+struct Operator {
+  Plan plan;
+  Kernel *kernel;          // shared by `foo` and its form with residuals
+  bool returns_residuals;  // whether results and residuals, or results alone
+  c10::OperatorHandle handle;
+  const Derivative *derivative = nullptr;
+  bool bound =
+      false;  // whether its kernel is a function that the dispatcher alone knows, below autograd, for any device
+
+  size_t returns() const { return plan.outputs.size() - (returns_residuals ? 0 : plan.residuals); }
+};
+
+// The arguments of one call. Every tensor is a plain one, or undefined.
+struct Call {
+  c10::SmallVector<const at::Tensor *, 8> inputs;
+  c10::SmallVector<opw_scalar, 4> scalars;
+  c10::SmallVector<int64_t, 4> axes;  // those that the schema gives sizes for (Size, Axis), in its order
+  c10::SmallVector<int64_t, 6> ellipsis;
+  bool has_ellipsis = false;
+  uint64_t wanted = ~uint64_t(0);  // bit i: output i
+  at::Generator generator;         // undefined: the default one
+  std::optional<at::ScalarType> dtype;
+  c10::Device device = c10::kCPU;  // where it runs: what a factory was asked for; `run` finds it for the others
+
+  void read(Kind kind, const c10::IValue &value);  // anything but a tensor and the mask
+};
+
+// Raises unless all tensors are on one device that there are kernels for; says which (pointwise operators take numbers from
+// the CPU beside tensors elsewhere).
+c10::Device place(const Operator &op, const Call &call);
+
+// Raises for tensors that no kernel is for: sparse, nested, quantized, or elsewhere. PyTorch's own errors for those name no
+// argument.
+void check_dense(const Operator &op, c10::ArrayRef<c10::IValue> arguments);
+[[noreturn]] void refuse_device(const Operator &op, c10::ArrayRef<c10::IValue> arguments);
+
+// An element that isn't in its tensor's domain: the input's number, where it stands in it, and its value (a double's bits).
+struct WrongElement { int64_t input, position, value; };
+// Raises Python's error for a call that doesn't fit.
+[[noreturn]] void explain(const Operator &op, const Call &call, const WrongElement *element = nullptr);
+
+// Where arguments are plain tensors: raises if something mutated overlaps another argument, as check_values does.
+void check_overlap(const Operator &op, c10::ArrayRef<c10::IValue> arguments);
+void check_overlap(const Operator &op, const Call &call);
+
+// What the values of tensors have to obey: elements in their domains, nothing mutated that overlaps something.
+void check_values(const Operator &op, const Call &call, const Bound<int64_t> &bound);
+
+// The name of the input tensor of that number.
+const std::string &argument_name(const Operator &op, size_t input);
+// "op(): name", for the input tensor of that number.
+std::string named(const Operator &op, size_t input);
+
+// Raises what a tensor of a call's is too large for: `what` names it, `error` is PyTorch's own.
+[[noreturn]] void refuse_memory(const Operator &op, const std::string &what, const c10::IntArrayRef &sizes,
+                                at::ScalarType type, const c10::Error &error);
+
+// Checks the arguments, allocates op.returns() outputs (undefined where not wanted), and runs the kernel for their device.
+void run(const Operator &op, Call &call, at::Tensor *outputs);
+// The same for arguments on a stack, which it pops; pushes the outputs.
+void run(const Operator &op, torch::jit::Stack &stack);
+
+// True if dispatching these keys below autograd ends in a kernel of ours, so that it may be called directly.
+inline bool is_plain(c10::DispatchKeySet below_autograd) {
+  const auto key = (below_autograd - c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView)).highestPriorityTypeId();
+  return key == c10::DispatchKey::CPU || key == accelerator_key();
+}
+
+// The tensor of a stack slot: undefined for None.
+inline const at::Tensor &tensor_of(const c10::IValue &value) {
+  static const at::Tensor undefined;
+  return value.isTensor() ? value.toTensor() : undefined;
+}
+inline int64_t int_of(const c10::IValue &value) {
+  return value.isInt() ? value.toInt() : value.toSymInt().guard_int(__FILE__, __LINE__);
+}
+
+// Python's part, called through function pointers that it hands over once (see runtime/native/runtime.py).
+struct Callbacks {
+  // Sets `done` to 1 after publishing the instance. Not by returning it: what ctypes returns for a function that an
+  // exception ended is whatever was there before.
+  void (*build)(int64_t kernel, uint64_t key, int32_t *done);
+  void (*explain)(int64_t kernel, int64_t count, const int64_t *words);  // sets the error of a call that doesn't fit
+};
+extern Callbacks callbacks;
+// Raises what a callback left with opw_set_error, or `otherwise` if it left nothing.
+[[noreturn]] void raise_pending(const std::string &otherwise);
+
+const opw_host *host();
+
+}  // namespace opw

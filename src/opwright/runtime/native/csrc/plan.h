@@ -1,0 +1,124 @@
+// A signature as the runtime uses it: decoded once from the integers that runtime/native/plan.py writes, read on every call.
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
+#include <c10/util/SmallVector.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "opwright/abi.h"
+#include "tables.h"
+
+namespace opw {
+
+struct Expression {
+  std::vector<int64_t> code;
+  int64_t axis = -1;            // the expression is just this axis
+  std::vector<int64_t> linear;  // the axes that it can be solved for
+};
+
+// An end of a domain: a number, or an expression of integers.
+struct End {
+  bool closed;     // whether it belongs to the domain
+  bool is_number;  // of an integer's domain: it is infinite
+  double number;
+  Expression expression;
+};
+
+struct Domain { End low, high; };
+
+// The domain of a scalar.
+struct ScalarDomain {
+  int64_t slot;  // among a call's scalars
+  bool whole;    // it is an int; otherwise a float
+  Domain domain;
+};
+
+// An axis of a tensor. Where the kernel decides its length, the expression is its bound, empty without one.
+struct Dim : Expression {
+  int64_t decided = -1;  // which kernel-decided axis it is
+  bool is_decided() const { return decided >= 0; }
+};
+
+struct TensorPlan {
+  TypeKind type_kind;
+  int64_t type;  // a c10::ScalarType, or the index of a type variable
+  bool optional;
+  bool mutated;
+  bool ellipsis;
+  bool has_domain;  // its elements are in the domain
+  Domain domain;
+  std::vector<Dim> dims;
+
+  bool is_of(int64_t variable) const { return type_kind == TypeKind::Variable && type == variable; }
+  bool is_decided() const;  // whether the kernel decides the length of one of its axes
+};
+
+struct Argument {
+  Kind kind;
+  int64_t index;  // into the tensors, the scalars, or (Axis, Size) the axes
+};
+
+struct Plan {
+  int64_t axes = 0;
+  int64_t ints = 0;                 // the ints in domains that aren't axes: numbered after them
+  std::vector<uint64_t> variables;  // per type variable: the set of its element types, bit by c10::ScalarType
+  std::vector<Argument> arguments;  // in schema order
+  std::vector<ScalarDomain> domains;
+  std::vector<TensorPlan> inputs, outputs;  // outputs: results, then residuals
+  int64_t residuals = 0;                    // how many of the outputs are residuals
+  int64_t decided = 0;                      // how many axes the kernel decides
+  int64_t autocast = -1;                    // the c10::ScalarType under autocast, where the signature says one
+  Broadcast broadcast = Broadcast::None;
+  bool derived = false;  // whether there is an instance of the kernel for each choice of outputs
+  bool masked = false;
+  bool random = false;           // whether it takes a generator
+  bool has_domain = false;       // whether an input tensor has a domain
+  bool factory = false;          // no input is a tensor
+  std::vector<int64_t> mutated;  // the inputs that the kernel overwrites
+
+  static Plan decode(const int64_t *words, int64_t count);
+};
+
+// Axes, the shape of `...` and the element types that one call's inputs determine. I: int64_t or c10::SymInt.
+template <class I>
+struct Bound {
+  c10::SmallVector<I, 8> axes;
+  c10::SmallVector<bool, 8> known;
+  c10::SmallVector<I, 6> ellipsis;
+  bool has_ellipsis = false;
+  uint64_t types = 0;  // byte v: 1 + the c10::ScalarType of variable v
+
+  explicit Bound(const Plan &plan) : axes(plan.axes + plan.ints, I(0)), known(plan.axes + plan.ints, false) {}
+  at::ScalarType type(int64_t variable) const {
+    return static_cast<at::ScalarType>(((types >> (8 * variable)) & 0xff) - 1);
+  }
+};
+
+// Undefined where optional and absent. Returns false at the first mismatch: what it was is for Python to say.
+bool bind(const Plan &plan, const at::Tensor *const *inputs, Bound<int64_t> &bound);
+// Trusts the arguments (the fake kernel checks them) and only finds what they determine.
+void bind(const Plan &plan, const at::Tensor *const *inputs, Bound<c10::SymInt> &bound);
+
+// The ends of an integer's domain, both of which belong to it; false where one isn't an int64.
+bool ends_of(const Domain &domain, const Bound<int64_t> &bound, int64_t &first, int64_t &last);
+// The same for floats, and whether the value is in the domain.
+bool ends_of(const Domain &domain, const Bound<int64_t> &bound, double &low, double &high);
+bool holds(const Domain &domain, double low, double high, double value);
+// Whether all scalars are in their domains.
+bool in_domains(const Plan &plan, const opw_scalar *scalars, const Bound<int64_t> &bound);
+
+// The value of an expression of known axes; false where it isn't an int64.
+bool value_of(const Expression &e, const Bound<int64_t> &bound, int64_t &value);
+// Whether T may be that type.
+bool allows(const Plan &plan, int64_t variable, at::ScalarType type);
+
+// False where a size would be negative or isn't determined; -1 stands for a length that the kernel decides without a bound.
+// I: int64_t, c10::SymInt.
+template <class I>
+bool output_sizes(const TensorPlan &output, const Bound<I> &bound, c10::SmallVectorImpl<I> &sizes);
+template <class I>
+at::ScalarType output_type(const TensorPlan &output, const Bound<I> &bound);
+
+}  // namespace opw

@@ -1,0 +1,167 @@
+"""Encoding of signatures and autograd nodes as integers for the native runtime (csrc/plan.h, csrc/derivative.h)."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+
+from opwright.errors import UnsupportedError
+from opwright.signature import (
+    Axis,
+    Binary,
+    Constant,
+    DataAxis,
+    Expr,
+    GeneratorParam,
+    Param,
+    Signature,
+    TensorParam,
+    TypeRef,
+    scalars,
+)
+from opwright.signature.derivatives import old_values, tangents
+from opwright.signature.domains import Domain
+from opwright.signature.wiring import NodePlan
+
+VERSION = 6
+KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
+KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
+NONE = -1
+CODES = {"axis": 0, "constant": 1, "+": 2, "-": 3, "*": 4, "//": 5}
+BROADCAST = {"none": 0, "pointwise": 1, "batched": 2}
+TYPE_KINDS = {"dtype": 0, "var": 1, "acc": 2}
+SOURCES = {"gradient": 0, "zero_gradient": 1, "input": 2, "output": 3, "scalar": 4, "axis": 5, "ellipsis": 6, "mask": 7}
+
+
+def encode(
+    signature: Signature,
+    axes: Sequence[str] = (),
+    *,
+    ellipsis: bool = False,
+    mask: bool = False,
+    derived: bool = False,
+) -> array[int]:
+    """Return the plan of an operator.
+
+    Args:
+        signature: the operator's signature.
+        axes: axes that are extra arguments of its schema.
+        ellipsis: whether its schema also takes the shape of ``...``.
+        mask: whether its schema also takes an output mask.
+        derived: whether its kernel has a separate instance for each subset of results.
+    """
+    arguments = [_argument(signature, param) for param in signature.inputs]
+    arguments += [(KINDS["dtype"], 0)] * (signature.chosen_type is not None)
+    arguments += [(KINDS["device"], 0)] * signature.is_factory
+    arguments += [(KINDS["axis"], signature.axes.index(axis)) for axis in axes]
+    arguments += [(KINDS["ellipsis"], 0)] * ellipsis + [(KINDS["mask"], 0)] * mask
+    # The ints in domains are numbered like axes, after them.
+    words = [VERSION, len(signature.axes), len(signature.ints_in_domains), len(signature.type_variables)]
+    words += [sum(1 << dtype.code for dtype in signature.allowed(variable)) for variable in signature.type_variables]
+    words += [len(arguments), *(word for argument in arguments for word in argument)]
+    words += _domains_of_scalars(signature)
+    words += _tensors(signature, signature.tensors) + _tensors(signature, signature.results)
+    autocast = signature.autocast.code if signature.autocast else NONE
+    broadcast = BROADCAST["pointwise" if signature.pointwise else "batched" if signature.batched else "none"]
+    return array("q", [*words, len(signature.residuals), len(signature.data_axes), autocast, broadcast, derived])
+
+
+def encode_node(node: NodePlan) -> array[int]:
+    """Encode an operator's autograd node, without its forward mode."""
+    words = [len(node.wires)]
+    for wire in node.wires:
+        words += [SOURCES[wire.source], wire.index]
+    words.append(len(node.edges))
+    for edge, gradient in zip(node.edges, node.gradients, strict=True):
+        words += [edge, gradient]
+    words.append(len(node.slots))
+    for differentiable, slot in zip(node.differentiable, node.slots, strict=True):
+        words += [differentiable, slot]
+    return array("q", words)
+
+
+def encode_tangents(signature: Signature | None) -> array[int]:
+    """Encode, to follow `encode_node`, which inputs and which of the written tensors have tangents.
+
+    `signature`: None if the operator has no forward mode.
+    """
+    if signature is None:
+        return array("q", [0, 0, 0])
+    inputs, results = tangents(signature)
+    old = old_values(signature)
+    pairs = (word for pair in old for word in pair)
+    return array("q", [len(inputs), *inputs, len(results), *results, len(old), *pairs])
+
+
+def _argument(signature: Signature, param: Param) -> tuple[int, int]:
+    if isinstance(param, TensorParam):
+        return KINDS["tensor"], signature.tensors.index(param)
+    if isinstance(param, GeneratorParam):
+        return KINDS["generator"], 0
+    if param.name in known(signature):
+        return KINDS["size"], known(signature).index(param.name)
+    return KINDS[param.kind.name], signature.scalars.index(param)
+
+
+def _tensors(signature: Signature, params: Sequence[TensorParam]) -> list[int]:
+    words = [len(params)]
+    for param in params:
+        words += [*_type(signature, param.type), param.optional, param.mutated, signature.has_leading(param)]
+        words += [param.domain is not None, *(_domain(signature, param.domain) if param.domain else ())]
+        words.append(len(param.dims))
+        for dim in param.dims:
+            words += _dim(signature, dim)
+    return words
+
+
+def known(signature: Signature) -> tuple[str, ...]:
+    """Return the names that expressions refer to by number: the axes, then the other ints in domains."""
+    return signature.axes + signature.ints_in_domains
+
+
+def _domains_of_scalars(signature: Signature) -> list[int]:
+    domains = [(s.kind, signature.slot(s.name), s.domain) for s in signature.scalars if s.domain is not None]
+    return [
+        len(domains),
+        *(word for kind, slot, domain in domains for word in (slot, kind.is_size, *_domain(signature, domain))),
+    ]
+
+
+def _domain(signature: Signature, domain: Domain) -> list[int]:
+    """Encode a domain: of each end whether it belongs to it, whether it is a number, then the number or expression."""
+    words: list[int] = []
+    for end, is_closed in ((domain.low, domain.low_closed), (domain.high, domain.high_closed)):
+        if isinstance(end, Expr):
+            words += [is_closed, False, *_expression(signature, end)]
+        else:
+            words += [is_closed, True, *array("q", array("d", [end]).tobytes())]
+    return words
+
+
+def _dim(signature: Signature, dim: Expr | DataAxis) -> list[int]:
+    """Encode a dimension: the index of its data-dependent axis, or -1; then its length, its bound, or nothing."""
+    if not isinstance(dim, DataAxis):
+        return [NONE, *_expression(signature, dim)]
+    return [signature.data_axes.index(dim.name), *(_expression(signature, dim.limit) if dim.limit else [0, 0])]
+
+
+def _expression(signature: Signature, expr: Expr) -> list[int]:
+    """Encode an expression: its code, and the axes in which it is linear, for which it can be solved."""
+    code = list(_code(signature, expr))
+    linear = [i for i, axis in enumerate(signature.axes) if axis in expr.axes and expr.is_linear_in(axis)]
+    return [len(code), *code, len(linear), *linear]
+
+
+def _type(signature: Signature, type_ref: TypeRef) -> tuple[int, int]:
+    index = type_ref.resolve({}).code if type_ref.kind == "dtype" else signature.type_variables.index(type_ref.name)
+    return TYPE_KINDS[type_ref.kind], index
+
+
+def _code(signature: Signature, expr: Expr) -> Iterable[int]:
+    if isinstance(expr, Axis):
+        return (CODES["axis"], known(signature).index(expr.name))
+    if isinstance(expr, Constant):
+        return (CODES["constant"], expr.value)
+    if not isinstance(expr, Binary):
+        raise UnsupportedError(f"{signature.name}: the axis {expr} has no plan")
+    return (*_code(signature, expr.left), *_code(signature, expr.right), CODES[expr.operator])

@@ -1,0 +1,1 @@
+"""Registration with PyTorch's dispatcher: operators, fake kernels, batching rules, overloads, docstrings."""

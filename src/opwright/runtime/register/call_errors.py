@@ -1,0 +1,160 @@
+"""Errors of calls that PyTorch's own parser refuses: the signature as it was written, the argument, what to write.
+
+PyTorch reads a call's arguments before Opwright sees them. Its errors quote a schema that the author never wrote, and
+the name of an overload that holds a hash.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from opwright.errors import ArgumentError, OpwrightError, UnsupportedError
+from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, explain_errors, schema_of
+from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
+from opwright.signature.closest import closest_name
+from opwright.tracebacks import keeps_all, trimmed
+
+__all__ = ["explain_calls"]
+
+_OVERLOAD = re.compile(r"\.sig_[0-9a-f]+")
+_SIGNATURES: dict[str, Signature] = {}
+"""The signature of each operator, by its qualified name with its overload."""
+
+
+def explain_calls(op: OpOverload, signature: Signature) -> None:
+    """Make calls of an operator, and of its packet, explain arguments that PyTorch's parser refuses."""
+    _SIGNATURES[op.name()] = signature
+    explain_errors(op, _explained)
+    explain_errors(op.overloadpacket, _explained_of_packet)
+
+
+def _explained_of_packet(
+    error: RuntimeError, packet: OpOverloadPacket, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> RuntimeError:
+    return _explained(error, packet.default, args, kwargs)
+
+
+def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RuntimeError:
+    """Return the error to raise for `error`: the same one, unless PyTorch's parser or dispatcher raised it."""
+    if isinstance(error, OpwrightError):
+        return error if keeps_all() else trimmed(error)
+    text = str(error)
+    signature = _SIGNATURES.get(op.name())
+    if signature is None or not _OVERLOAD.search(text):
+        return error
+    if isinstance(error, NotImplementedError):
+        return UnsupportedError(f"{_OVERLOAD.sub('', text)}\n  signature:    {signature.as_written}")
+    problems = _problems(signature, op, args, kwargs)
+    problem, fix = next(problems, ("", ""))
+    if not problem:
+        problem = f"{signature.name}(): {_OVERLOAD.sub('', text).splitlines()[0]}"
+    advice = f"\n  likely fix:   {fix}" if fix else ""
+    return ArgumentError(f"{problem}\n  signature:    {signature.as_written}{advice}")
+
+
+def _problems(
+    signature: Signature, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a call's arguments, each with a fix ("" if none is known)."""
+    arguments = schema_of(op).arguments
+    names = [argument.name for argument in arguments]
+    positional = [argument.name for argument in arguments if not argument.kwarg_only]
+    function = f"{signature.name}()"
+    free = [name for name in names[len(args) :] if name not in kwargs]
+    for name in kwargs:
+        if name not in names:
+            similar = closest_name(name, free)
+            known = ", ".join(names) or "none"
+            yield (
+                f"{function}: there is no argument {name}; the arguments are {known}",
+                f"did you mean {similar}={_short(kwargs[name])}?" if similar else f"leave out {name}=",
+            )
+    if len(args) > len(positional):
+        listed = ", ".join(positional)
+        yield f"{function}: {len(args)} arguments are given, expected at most {len(positional)} ({listed})", ""
+    twice = [name for name in positional[: len(args)] if name in kwargs]
+    if twice:
+        yield f"{function}: {twice[0]} is given twice, by its place and by its name", f"leave out {twice[0]}="
+    given = dict(zip(positional, args, strict=False)) | dict(kwargs)
+    params = {param.name: param for param in signature.inputs}
+    for argument in arguments:
+        if argument.name not in given and not argument.has_default_value():
+            yield _missing(function, argument.name, params.get(argument.name))
+    for name, param in params.items():
+        if name in given and (problem := _unfit(param, given[name])):
+            yield f"{function}: {name} is {problem[0]}", problem[1]
+
+
+def _missing(function: str, name: str, param: object) -> tuple[str, str]:
+    if isinstance(param, ScalarParam):
+        example = f"{name}={param.kind.example}"
+        return (
+            f"{function}: {name} is missing, expected {param.kind.article}",
+            f"give it, as {example}, or a default in the signature: `{name}: {param.kind} = {param.kind.example}`",
+        )
+    expected = f", expected a tensor {param.type}{param.shape or ''}" if isinstance(param, TensorParam) else ""
+    return f"{function}: {name} is missing{expected}", f"give it: {name}=..."
+
+
+def _unfit(param: TensorParam | ScalarParam | GeneratorParam, value: Any) -> tuple[str, str] | None:
+    """Return what an argument is and what was expected, and a fix; None if it can be what is expected."""
+    if isinstance(param, TensorParam):
+        if isinstance(value, torch.Tensor) or value is None:
+            return None
+        return f"{_described(value)}, expected a tensor {param.type}{param.shape or ''}", _as_tensor(param, value)
+    if isinstance(param, GeneratorParam):
+        if isinstance(value, torch.Generator) or value is None:
+            return None
+        return f"{_described(value)}, expected a torch.Generator", f"{param.name}=torch.Generator()"
+    if _accepts(param, value):
+        return None
+    return f"{_described(value)}, expected {param.kind.article}", _as_scalar(param, value)
+
+
+def _accepts(param: ScalarParam, value: Any) -> bool:
+    """Return whether a scalar argument can have the value, as PyTorch's parser judges; symbolic numbers can."""
+    accepted = (int, float) if param.kind.python_type is float else param.kind.python_type
+    return isinstance(value, accepted) or type(value).__name__.startswith("Sym")
+
+
+def _described(value: Any) -> str:
+    """Return what a value is: a list of 3, a numpy.ndarray of shape (3,), the str 'a'."""
+    kind = type(value)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+    if isinstance(value, (int, float, str)) and len(repr(value)) <= _MOST:
+        return f"the {name} {value!r}"
+    if hasattr(value, "shape"):
+        what = "a tensor" if isinstance(value, torch.Tensor) else f"a {name}"
+        return f"{what} of shape {tuple(value.shape)}"
+    return "None" if value is None else f"a {name}"
+
+
+_MOST = 60
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _MOST and "\n" not in text else "..."
+
+
+def _as_tensor(param: TensorParam, value: Any) -> str:
+    if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "shape") and value.shape:
+        return f"torch.from_numpy({param.name})"
+    if isinstance(value, (bool, int, float)):
+        kind = type(value).__name__
+        return f"torch.tensor({value!r}); or, if it is meant to be a number, in the signature: `{param.name}: {kind}`"
+    return f"torch.tensor({param.name})" if isinstance(value, (list, tuple)) else ""
+
+
+def _as_scalar(param: ScalarParam, value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        if value.numel() == 1:
+            return f"{param.name}.item()"
+        return f"if it is meant to be a tensor, write so in the signature: `{param.name}: T[...]`"
+    if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
+        return f"{param.kind}({param.name})"
+    return ""

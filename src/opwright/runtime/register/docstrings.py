@@ -1,0 +1,99 @@
+"""Documentation of operators for Python: ``__doc__``, ``help()``, and ``inspect.signature``.
+
+PyTorch's operators have none. The attributes are set on the instances, so that PyTorch's classes stay unchanged.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from opwright.runtime.torch_internals import OpOverload, schema_of
+from opwright.signature.scalars import KINDS
+from opwright.signature.schema import documentation
+from opwright.signature.wiring import BACKWARD
+from opwright.sources.scan import comment
+
+if TYPE_CHECKING:
+    from opwright.codegen import KernelSource
+    from opwright.runtime.register.operators import Registered
+
+_TYPES: dict[str, Any] = {
+    "Tensor": torch.Tensor,
+    **{kind.name: kind.python_type for kind in KINDS.values()},
+    "Generator": torch.Generator,
+    "ScalarType": torch.dtype,
+    "Device": torch.device,
+}
+_GENERIC = re.compile(r"(Optional|List)\[(\w+)\]")
+
+
+def written(sources: Iterable[KernelSource]) -> dict[str, tuple[str, str]]:
+    """Return, by operator, its author's comment and its location in the source."""
+    return {
+        kernel.signature.name: (comment(kernel, source.path, source.text), f"{kernel.path}:{kernel.line}")
+        for source in sources
+        for kernel in source.source.kernels
+    }
+
+
+def document(registered: Mapping[str, Registered], words: Mapping[str, tuple[str, str]]) -> str:
+    """Set the documentation of a namespace's operators; return their signatures, one per line.
+
+    `words`: the result of `written`.
+    """
+    shown = {name: operator for name, operator in registered.items() if not name.startswith("_")}
+    for name, operator in shown.items():
+        _describe(operator, registered.get(name + BACKWARD), *words.get(name, ("", "")))
+    return "\n".join((operator.op.__doc__ or "").partition("\n")[0] for operator in shown.values())
+
+
+def document_functions(registered: Mapping[str, Registered]) -> None:
+    """Set the documentation of operators that are Python functions."""
+    for name, operator in registered.items():
+        provider: Any = operator.kernel.provider
+        _describe(operator, registered.get(name + BACKWARD), _own_words(provider.function), provider.label)
+
+
+def _own_words(function: Any) -> str:
+    """Return the function's docstring; empty if it only inherits its class's."""
+    words = inspect.getdoc(function) or ""
+    return "" if words == inspect.getdoc(type(function)) else words
+
+
+def _describe(each: Registered, backward: Registered | None, words: str, place: str) -> None:
+    of = backward.kernel.signature if backward else None
+    devices = () if each.kernel.is_python else each.kernel.devices
+    text = documentation(each.kernel.signature, of, comment=words, devices=devices, place=place)
+    op: Any = each.op
+    if "__signature__" not in vars(op):  # a schema never changes
+        op.__signature__ = signature_of(op)  # the attribute that inspect.signature looks up first
+    op.__doc__ = op.overloadpacket.__doc__ = text
+    op.overloadpacket.__signature__ = op.__signature__
+
+
+def signature_of(op: OpOverload) -> inspect.Signature:
+    """Return the Python signature of an operator, from its schema."""
+    schema = schema_of(op)
+    returned = [_type(str(result.real_type)) for result in schema.returns]
+    answer: Any = returned[0] if len(returned) == 1 else GenericAlias(tuple, tuple(returned)) if returned else None
+    return inspect.Signature([_parameter(argument) for argument in schema.arguments], return_annotation=answer)
+
+
+def _parameter(argument: torch.Argument) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY if argument.kwarg_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    default = argument.default_value if argument.has_default_value() else inspect.Parameter.empty
+    return inspect.Parameter(argument.name, kind, default=default, annotation=_type(str(argument.real_type)))
+
+
+def _type(text: str) -> Any:
+    """Return the Python type for a type of a schema."""
+    if found := _GENERIC.fullmatch(text):
+        inner = _TYPES[found[2]]
+        return GenericAlias(list, inner) if found[1] == "List" else inner | None
+    return _TYPES[text]

@@ -1,0 +1,121 @@
+"""Fake (meta) kernels: the shapes and element types of the results, for FakeTensors and symbolic sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import torch
+
+from opwright.runtime import torch_internals
+from opwright.runtime.arguments import check_mask
+from opwright.runtime.binding import DTYPES, TORCH_TYPES, bind_call, check_sizes, tensor_info, two_devices
+from opwright.runtime.layouts import Layout, result_strides
+from opwright.signature import (
+    Binding,
+    DataAxis,
+    DType,
+    Signature,
+    TensorInfo,
+    TensorParam,
+    chosen_type,
+    output_shapes,
+    output_types,
+)
+
+
+def fake(
+    signature: Signature, axes: Sequence[str], *, ellipsis: bool, residuals: bool, mask: bool
+) -> Callable[..., Any]:
+    """Return the fake kernel of an operator; the options are those of `opwright.signature.schema`."""
+    names = [param.name for param in signature.inputs]
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(names, args, strict=False)) | kwargs
+        extra = list(args[len(names) :])
+        device = _device(signature, given)
+        tensors = {t.name: _present(signature, t.name, given.get(t.name)) for t in signature.tensors}
+        binding = bind_call(
+            signature,
+            tensors,
+            axes={axis: extra.pop(0) for axis in axes},
+            ellipsis=tuple(extra.pop(0)) if ellipsis else None,
+            types=_chosen(signature, given),
+            scalars=_with_defaults(signature, given),
+            check=check_sizes,
+        )
+        shapes = _decided(output_shapes(signature, binding, with_residuals=residuals, check=check_sizes), binding)
+        types = output_types(signature, binding, with_residuals=residuals)
+        wanted = extra.pop(0) if mask and extra else kwargs.get("output_mask", [True] * len(shapes))
+        if mask:
+            check_mask(signature, wanted)
+        empty = _empty(signature, binding, given, device)
+        results = [
+            empty(shape, TORCH_TYPES[dtype]) if want else None
+            for shape, dtype, want in zip(shapes, types, wanted, strict=True)
+        ]
+        return results[0] if len(results) == 1 else tuple(results) or None
+
+    return kernel
+
+
+def _chosen(signature: Signature, given: Mapping[str, Any]) -> Mapping[str, DType]:
+    if not signature.chosen_type:
+        return {}
+    dtype = given.get("dtype") or torch.get_default_dtype()
+    return chosen_type(signature, DTYPES.get(dtype))
+
+
+def _with_defaults(signature: Signature, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {scalar.name: given.get(scalar.name, scalar.default) for scalar in signature.scalars}
+
+
+def _empty(
+    signature: Signature, binding: Binding, given: Mapping[str, Any], device: torch.device
+) -> Callable[[tuple[Any, ...], torch.dtype], torch.Tensor]:
+    """Return a function that allocates results: row-major, or with the strides of PyTorch's pointwise operators."""
+    if not signature.pointwise or binding.ellipsis is None:
+        return lambda shape, dtype: torch.empty(shape, dtype=dtype, device=device)
+    tensors = [given[t.name] for t in signature.tensors if given.get(t.name) is not None]
+    strides = result_strides(binding.ellipsis, [Layout(tuple(t.shape), tuple(t.stride())) for t in tensors])
+    return lambda shape, dtype: torch.empty_strided(shape, strides, dtype=dtype, device=device)
+
+
+def _decided(shapes: Sequence[Sequence[Any]], binding: Binding) -> list[tuple[Any, ...]]:
+    """Return the shapes, with an unbacked size for each data-dependent axis."""
+    sizes: dict[str, Any] = {}
+
+    def size(dim: Any) -> Any:
+        if not isinstance(dim, DataAxis):
+            return dim
+        if dim.name not in sizes:
+            sizes[dim.name] = torch.library.get_ctx().new_dynamic_size(min=0)
+            if dim.limit is not None:
+                torch_internals.check(sizes[dim.name] <= dim.limit.evaluate(binding.axes))
+        return sizes[dim.name]
+
+    return [tuple(size(dim) for dim in shape) for shape in shapes]
+
+
+def _device(signature: Signature, given: Mapping[str, Any]) -> torch.device:
+    present = [(t.name, given[t.name].device) for t in signature.tensors if given.get(t.name) is not None]
+    if not present:
+        return torch.device(given.get("device") or "cpu")
+    fixed = [(t.name, given[t.name].device) for t in signature.tensors if not _goes_anywhere(signature, t, given)]
+    first, device = (fixed or present)[0]
+    for name, other in fixed:
+        if other != device:
+            raise two_devices(signature, name, other, first, device)
+    return cast("torch.device", device)
+
+
+def _goes_anywhere(signature: Signature, param: TensorParam, given: Mapping[str, Any]) -> bool:
+    """Return whether the argument is absent, or a 0-dim CPU tensor, which a pointwise operator on any device takes."""
+    tensor = given.get(param.name)
+    if tensor is None:
+        return True
+    return signature.pointwise and not param.mutated and tensor.dim() == 0 and tensor.device.type == "cpu"
+
+
+def _present(signature: Signature, name: str, tensor: torch.Tensor | None) -> TensorInfo | None:
+    return None if tensor is None else tensor_info(signature, name, tensor, tuple(tensor.shape))

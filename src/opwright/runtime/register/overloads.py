@@ -1,0 +1,245 @@
+"""Reloading of a namespace's operators: which ones are kept, added and retired.
+
+PyTorch keeps a schema for the life of the process, so an operator whose signature changes gets another overload. This
+module updates the Python side: ``torch.ops.ns.foo``, its ``default``, and callables that the user obtained earlier. The
+dispatcher keeps every overload, so a graph that autograd recorded earlier finds its backward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+
+from opwright.errors import OpwrightError
+from opwright.runtime.interface import KernelState, Provider
+from opwright.runtime.register.kernels import switch
+from opwright.runtime.register.operators import Registered, check_chain, register
+from opwright.runtime.torch_internals import OpOverload, call_of, overloads_of, set_call, set_overloads
+from opwright.signature import DType, Signature
+from opwright.signature.derivatives import jvp_name, overload_name
+
+
+class _StandIn:
+    """A replacement for PyTorch's own function; it keeps the hash, from which packets and overloads take theirs."""
+
+    def __init__(self, call: Callable[..., Any], instead_of: Callable[..., Any]) -> None:
+        self.call, self.original = call, instead_of
+        self.__module__ = instead_of.__module__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(*args, **kwargs)
+
+    def __hash__(self) -> int:
+        return hash(self.original)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def _original(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function.original if isinstance(function, _StandIn) else function
+
+
+def _restore(op: OpOverload) -> None:
+    if isinstance(call := call_of(op), _StandIn):
+        set_call(op, call.original)
+
+
+def _make_current(op: OpOverload) -> None:
+    """Make ``torch.ops.ns.foo`` and ``torch.ops.ns.foo.default`` call `op`; make a retired `op` callable again."""
+    packet: Any = op.overloadpacket
+    _restore(op)
+    packet.default = op  # the usual name of an operator's only overload
+    # torch.compile's caches identify a call of the packet by this name alone, so it has to be unique to the signature;
+    # a pickled graph finds the packet by it.
+    packet.__name__ = op.__name__.replace(".", "_")
+    setattr(getattr(torch.ops, op.namespace), packet.__name__, packet)
+    overloads = [op.name().partition(".")[2]]
+    if overloads_of(packet) != overloads or isinstance(call_of(packet), _StandIn):
+        # The packet's own function would try every overload that was ever defined.
+        set_call(packet, _StandIn(call_of(op), _original(call_of(packet))))
+        set_overloads(packet, overloads)
+
+
+def _refuse_calls(op: OpOverload, text: str) -> None:
+    """Make every call of `op` from Python raise OpwrightError(`text`); also calls by name, if `op` is current."""
+
+    def refuse(*_args: Any, **_kwargs: Any) -> None:
+        raise OpwrightError(text)
+
+    packet: Any = op.overloadpacket
+    for target in (op, packet) if packet.default is op else (op,):
+        set_call(target, _StandIn(refuse, _original(call_of(target))))
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """An operator with its backward, the backward's backward, and so on, as they were registered."""
+
+    signatures: tuple[Signature, ...]
+    registered: tuple[Registered, ...]
+
+
+# By namespace, first operator, and overload. PyTorch keeps them for ever; an edit that is undone reuses the old ones.
+_CHAINS: dict[tuple[str, str, str], _Chain] = {}
+
+
+def is_ours(namespace: str, name: str) -> bool:
+    """Return whether Opwright ever registered an operator of that name in the namespace."""
+    return any(
+        space == namespace and name in {signature.name for signature in chain.signatures}
+        for (space, _, _), chain in _CHAINS.items()
+    )
+
+
+def renew(
+    namespace: str,
+    current: Mapping[str, Registered],
+    found: Sequence[Sequence[Signature]],
+    providers: Mapping[str, Provider],
+    then: Callable[[dict[str, Registered]], None],
+) -> None:
+    """Replace the `current` operators of the namespace by the chains `found`.
+
+    A chain that was registered at any time before is used again; each of its kernels is replaced by one store. All
+    instances in use are compiled before anything changes.
+
+    Args:
+        namespace: the namespace below ``torch.ops``.
+        current: the operators that it has now, by name.
+        found: for each operator, its signature, its backward's, and so on.
+        providers: the provider of each operator's machine code.
+        then: called with the new operators, by name, while the lock is held.
+
+    Raises:
+        SignatureError: a backward doesn't fit its forward; nothing is changed.
+        CompileError: a source doesn't compile; nothing is changed.
+    """
+    for chain in found:  # check all before registering any: a registration can't be undone
+        check_chain(chain)
+    for chain in found:
+        if _key(namespace, chain, _forward_modes(chain, providers)) not in _CHAINS:
+            _build_ahead(chain, current, providers)
+    new: dict[str, Registered] = {}
+    for chain in sorted(found, key=_forward_modes_first):
+        known = _registered(namespace, chain, providers, _forward_modes(chain, new))
+        new |= {each.kernel.signature.name: each for each in known.registered}
+
+    def change_names() -> None:
+        for op in (op for each in new.values() for op in each.forms):
+            _make_current(op)
+        then(new)
+        for name, each in current.items():
+            if new.get(name) is not each:
+                _retire(each, _farewell(namespace, each, current, new))
+
+    switch({name: each.kernel for name, each in new.items()}, providers, change_names)
+
+
+def _retire(registered: Registered, text: str) -> None:
+    for op in registered.forms:
+        _refuse_calls(op, text)
+
+
+def changes(before: Mapping[str, Registered], after: Mapping[str, Registered]) -> str:
+    """Return the changes of a reload, other than code: "; another signature: f; new: g; removed: h"; often empty."""
+    kinds = (
+        ("another signature", [name for name in after if name in before and before[name] is not after[name]]),
+        ("new", [name for name in after if name not in before]),
+        ("removed", [name for name in before if name not in after]),
+    )
+    shown = [(what, list(filter(_is_public, names))) for what, names in kinds]
+    return "".join(f"; {what}: {', '.join(names)}" for what, names in shown if names)
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_")
+
+
+_Any = TypeVar("_Any")
+
+
+def _forward_modes_first(chain: Sequence[Signature]) -> bool:
+    """Return a sorting key that puts forward modes before the operators that they belong to."""
+    return not chain[0].name.startswith("_")
+
+
+def _forward_modes(chain: Sequence[Signature], known: Mapping[str, _Any]) -> dict[str, _Any]:
+    """Return the chain's forward modes among `known`, by the name of the operator that each belongs to."""
+    names = [signature.name for signature in chain]
+    return {name: known[jvp_name(name)] for name in names if jvp_name(name) in known}
+
+
+def _key(namespace: str, chain: Sequence[Signature], forward_modes: Container[str]) -> tuple[str, str, str]:
+    return namespace, chain[0].name, overload_name(chain, forward_modes)
+
+
+def _registered(
+    namespace: str,
+    chain: Sequence[Signature],
+    providers: Mapping[str, Provider],
+    forward_modes: Mapping[str, Registered],
+) -> _Chain:
+    key = _key(namespace, chain, forward_modes)
+    if key not in _CHAINS:
+        registered = register(namespace, chain, providers, forward_modes)
+        _CHAINS[key] = _Chain(tuple(chain), tuple(registered))
+    return _CHAINS[key]
+
+
+def _build_ahead(
+    chain: Sequence[Signature], current: Mapping[str, Registered], providers: Mapping[str, Provider]
+) -> None:
+    """Compile operators whose signature changed for the element types that they were used with."""
+    for signature in chain:
+        before = current.get(signature.name)
+        for types, wanted, device in _in_use(before.kernel) if before else ():
+            mine = {variable: types[variable] for variable in signature.type_variables if variable in types}
+            allowed = all(dtype in signature.allowed(variable) for variable, dtype in mine.items())
+            provider = providers[signature.name]
+            if allowed and len(mine) == len(signature.type_variables) and device in provider.devices:
+                provider.library(mine, wanted, device=device)
+
+
+def _in_use(kernel: KernelState) -> list[tuple[dict[str, DType], int, str]]:
+    return [(kernel.types(key), kernel.wanted(key), kernel.device(key)) for key in tuple(kernel.paths)]
+
+
+def _farewell(namespace: str, old: Registered, current: Mapping[str, Registered], new: Mapping[str, Registered]) -> str:
+    """Return the error of calling an operator that the user obtained before a reload."""
+    name = old.kernel.signature.name
+    if name not in new:
+        return (
+            f"{name}() was removed from its source, which was loaded again since this callable was taken\n"
+            f"  it was:      {old.kernel.signature}\n"
+            f"  now there:   {', '.join(filter(_is_public, new)) or 'nothing'}"
+        )
+    each, then, now = _difference(name, current, new)
+    return (
+        f"{name}(): {_change(name, each, current, new)} since this callable was taken; its source was loaded again\n"
+        f"  then:        {then}\n"
+        f"  now:         {now}\n"
+        f"  likely fix:  take it again, from what load() returned or as torch.ops.{namespace}.{name}.default"
+    )
+
+
+def _change(name: str, each: str, current: Mapping[str, Registered], new: Mapping[str, Registered]) -> str:
+    """Return a description of the change of `each`, which is `name` itself or an operator of its chain."""
+    if each not in current or each not in new:
+        return f"{each} was {'removed' if each in current else 'added'}"
+    return "the signature has changed" if each == name else f"{each}'s signature has changed"
+
+
+def _difference(name: str, current: Mapping[str, Registered], new: Mapping[str, Registered]) -> tuple[str, str, str]:
+    """Return the first operator of the chain whose signature has changed, its old signature, and its new one."""
+    root = name.split("_backward", maxsplit=1)[0]
+    related = [name, *sorted(n for n in {*current, *new} if n == root or n.startswith(f"{root}_backward"))]
+    for each in related:
+        then = str(current[each].kernel.signature) if each in current else f"no {each}"
+        now = str(new[each].kernel.signature) if each in new else f"no {each}"
+        if then != now:
+            return each, then, now
+    return name, str(current[name].kernel.signature), str(new[name].kernel.signature)

@@ -1,0 +1,216 @@
+"""The batching rules of operators, for ``torch.vmap``.
+
+Pointwise and batched operators need one call, with the batch axis before the leading axes. This is exact: the result of
+such an operator for one index of the leading axes depends on nothing else. The signature of other operators
+doesn't guarantee this independence: they need one call for each element of the batch, as in torch's own fallback, but
+without its warning. No faster rule would be sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+
+from opwright.errors import UnsupportedError
+from opwright.runtime.binding import TORCH_TYPES, bind_call, check_sizes, leading, tensor_info
+from opwright.runtime.torch_internals import OpOverload, VmapLevel
+from opwright.signature import Signature, TensorInfo, TensorParam
+
+Call = Callable[..., Any]
+
+
+class _Vmap(NamedTuple):
+    """The settings of a ``torch.vmap`` around a call."""
+
+    randomness: str
+    batch_size: int
+    in_dims: Sequence[int | None]
+
+
+def looped(op: OpOverload, signature: Signature, fake: Call) -> Call:
+    """Return the batching rule of `op`, for ``torch.library.register_vmap``."""
+
+    def rule(info: Any, in_dims: Sequence[int | None], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return _loop(op, fake, signature, _Vmap(info.randomness, info.batch_size, in_dims), args, kwargs)
+
+    return rule
+
+
+def drawing(op: OpOverload, signature: Signature, fake: Call) -> Call:
+    """Return the kernel of a random operator for the dispatch key that vmap makes active for any arguments.
+
+    A batching rule is called only if an argument has the batch axis. But even without one, ``randomness=`` specifies
+    whether each element of the batch draws separately. PyTorch's own random operators have a kernel at this key, too.
+    """
+
+    def kernel(_keys: Any, *args: Any, **kwargs: Any) -> Any:
+        level = VmapLevel()
+        plain, in_dims = zip(*map(level.without_axis, args), strict=True) if args else ((), ())
+        vmap = _Vmap(level.randomness, level.batch_size, in_dims)
+        results, dims = _loop(partial(op.redispatch, _outside_vmap()), fake, signature, vmap, plain, kwargs)
+        if not isinstance(results, tuple):
+            return level.with_axis(results, dims)
+        return tuple(map(level.with_axis, results, dims))
+
+    return kernel
+
+
+def _outside_vmap() -> torch.DispatchKeySet:
+    """Return the key through which a kernel leaves vmap: to the transform around it or to the device."""
+    return torch.DispatchKeySet(torch.DispatchKey.FuncTorchDynamicLayerBackMode)
+
+
+def _loop(
+    call: Call, fake: Call, signature: Signature, vmap: _Vmap, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """Return the results of one call for each element of the batch, and their batch axes."""
+    in_dims = vmap.in_dims
+
+    # An argument without a batch axis has None for it; the output mask, a list, has a list of Nones.
+    def at(index: int) -> Any:
+        return call(
+            *(a.select(d, index) if isinstance(d, int) else a for a, d in zip(args, in_dims, strict=True)), **kwargs
+        )
+
+    if vmap.randomness == "same" and not any(isinstance(dim, int) for dim in in_dims):  # all elements share one draw
+        results = call(*args, **kwargs)
+        return results, [None] * len(results) if isinstance(results, tuple) else None
+    _check(signature, vmap, args)
+    if vmap.batch_size == 0:
+        one = [_one_of_none(a, d) if isinstance(d, int) else a for a, d in zip(args, in_dims, strict=True)]
+        return _stacked([fake(*one, **kwargs)], 0, signature)
+    again = _again(signature, vmap.randomness, [*args, *kwargs.values()])
+    return _stacked([again(at, index) for index in range(vmap.batch_size)], vmap.batch_size, signature)
+
+
+def _check(signature: Signature, vmap: _Vmap, args: Sequence[Any]) -> None:
+    """Refuse the calls that torch.vmap also refuses for PyTorch's own operators."""
+    if signature.generator and vmap.randomness == "error":
+        raise UnsupportedError(
+            f"{signature.name}(): vmap over a random operator has to be told what to draw\n"
+            "  likely fix: vmap(..., randomness='different'), or 'same'"
+        )
+    check_overwritten(signature, vmap.in_dims, args)
+
+
+def check_overwritten(signature: Signature, in_dims: Sequence[int | None], args: Sequence[Any]) -> None:
+    """Refuse to overwrite an argument that has no batch axis."""
+    for param, arg, dim in zip(signature.inputs, args, in_dims, strict=False):
+        if param in signature.mutated and arg is not None and dim is None:
+            raise UnsupportedError(
+                f"{signature.name}(): {param.name} is overwritten, but it isn't one of what vmap goes over: each call "
+                f"would overwrite the one before\n  likely fix: give vmap a {param.name} with the batch axis, too"
+            )
+
+
+def _again(signature: Signature, randomness: str, args: Sequence[Any]) -> Callable[[Callable[[int], Any], int], Any]:
+    """Return a function that makes one call of the loop.
+
+    With ``randomness='same'``, it first restores the generator's state, so that all calls draw the same numbers.
+    """
+    if not signature.generator or randomness != "same":
+        return lambda call, index: call(index)
+    generator = next((arg for arg in args if isinstance(arg, torch.Generator)), torch.default_generator)
+    state = generator.get_state()
+
+    def call_again(call: Callable[[int], Any], index: int) -> Any:
+        generator.set_state(state)
+        return call(index)
+
+    return call_again
+
+
+def _one_of_none(tensor: torch.Tensor, dim: int) -> torch.Tensor:
+    """Return an uninitialized tensor with the shape of one element of an empty batch."""
+    return tensor.new_empty([size for d, size in enumerate(tensor.shape) if d != dim])
+
+
+def _stacked(results: list[Any], size: int, signature: Signature) -> tuple[Any, Any]:
+    if results[0] is None or results[0] == ():  # an operator that only overwrites
+        return None, None
+    single = not isinstance(results[0], tuple | list)
+    rows = [[r] for r in results] if single else [list(r) for r in results]
+    columns = list(zip(*rows, strict=True))
+    lengths = {tuple(r.shape) for r in columns[0] if r is not None}
+    if signature.data_axes and len(lengths) > 1:
+        listed = ", ".join(map(str, sorted(lengths)))
+        raise UnsupportedError(
+            f"{signature.name}(): vmap can't stack results of different lengths, {listed}\n"
+            "  likely fix: a loop in Python over the batch"
+        )
+    stacked = [None if column[0] is None else torch.stack(column)[:size] for column in columns]
+    dims = [None if column is None else 0 for column in stacked]
+    return (stacked[0], dims[0]) if single else (tuple(stacked), tuple(dims))
+
+
+class _Operand(NamedTuple):
+    """A tensor argument of one call, and its axis that vmap maps over, if any."""
+
+    place: int
+    param: TensorParam
+    tensor: torch.Tensor
+    dim: int | None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes without the batch axis."""
+        return tuple(size for axis, size in enumerate(self.tensor.shape) if axis != self.dim)
+
+
+def batched(op: OpOverload, signature: Signature, axes: Sequence[str]) -> Callable[..., Any]:
+    """Return the batching rule of `op`, for ``torch.library.register_vmap``; `axes`: axes that its schema takes."""
+
+    def rule(_info: Any, in_dims: Sequence[int | None], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        check_overwritten(signature, in_dims, args)
+        parameters = zip(range(len(args)), signature.inputs, args, in_dims, strict=False)
+        operands = [
+            _Operand(i, p, t, dim) for i, p, t, dim in parameters if isinstance(p, TensorParam) and t is not None
+        ]
+        known_axes = dict(zip(axes, args[len(signature.inputs) :], strict=False))
+        casts = _casts(signature, operands, known_axes)
+        rank = max(len(leading(operand.param, operand.shape)) for operand in operands)
+        values = list(args)
+        for operand in operands:
+            tensor = operand.tensor.to(casts.get(operand.param.name, operand.tensor.dtype))
+            values[operand.place] = _batch_first(tensor, operand, rank)
+        results = op(*values, **kwargs)
+        if isinstance(results, tuple):
+            return results, tuple(None if result is None else 0 for result in results)
+        return results, None if results is None else 0
+
+    return rule
+
+
+def _casts(signature: Signature, operands: Sequence[_Operand], axes: dict[str, int]) -> dict[str, torch.dtype]:
+    """Return the element types to cast arguments to, by name.
+
+    Without a cast, type promotion would change: a 0-dim tensor has one axis more with the batch axis.
+
+    Raises:
+        ArgumentError: the call doesn't fit the signature; the message shows the shapes without the batch axis.
+    """
+    infos: dict[str, TensorInfo | None] = {
+        o.param.name: tensor_info(signature, o.param.name, o.tensor, o.shape) for o in operands
+    }
+    types = bind_call(signature, infos, axes=axes, check=check_sizes).types
+    if not signature.pointwise:
+        return {}
+    free = [o.param for o in operands if o.param.type.kind == "var" and not o.param.mutated]
+    mixed = {
+        variable
+        for variable in types
+        if len({o.tensor.dtype for o in operands if (o.param.type.kind, o.param.type.name) == ("var", variable)}) > 1
+    }
+    return {param.name: TORCH_TYPES[types[param.type.name]] for param in free if param.type.name in mixed}
+
+
+def _batch_first(tensor: torch.Tensor, operand: _Operand, rank: int) -> torch.Tensor:
+    """Move the batch axis to the front, and pad the leading axes to `rank` axes."""
+    if operand.dim is None:
+        return tensor
+    moved = tensor.movedim(operand.dim, 0)
+    missing = rank - len(leading(operand.param, operand.shape))
+    return moved[(slice(None),) + (None,) * missing] if missing else moved

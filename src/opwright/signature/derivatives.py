@@ -1,0 +1,315 @@
+"""Families of operators: a forward, its backward, the backward's backward; and the derivatives of pointwise operators.
+
+Reverse mode: ``f(x: T, y: T) -> (z: T)`` yields ``f_backward(grad_z: T?, x: T, y: T) -> (grad_x: T, grad_y: T)``, whose
+backward is derived, too. Forward mode: ``_f_jvp(tangent_x: T?, tangent_y: T?, x: T, y: T) -> (tangent_z: T)``.
+Derived operators are ordinary pointwise operators: they compute in the shape and type to which the arguments broadcast
+and promote, and autograd reduces and casts their results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Literal
+
+from opwright.errors import SignatureError
+from opwright.record import record
+from opwright.signature.dtypes import DType
+from opwright.signature.model import OLD, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.wiring import (
+    BACKWARD,
+    GRAD,
+    TENSOR_SOURCES,
+    derivative,
+    find_tensor,
+    inherit,
+    may_be_differentiable,
+    type_of,
+)
+
+# Version of signatures' semantics: incremented when a signature's shapes, gradients or graph change.
+FORMAT = 2
+
+
+def chains(signatures: Iterable[Signature]) -> tuple[tuple[Signature, ...], ...]:
+    """Group signatures: each operator with its backward, the backward's backward, and so on.
+
+    Raise SignatureError if a backward has no forward, or if a gradient would be lost between two operators of a group.
+    """
+    by_name = {signature.name: signature for signature in signatures}
+    for name in by_name:
+        if name.endswith(BACKWARD) and name.removesuffix(BACKWARD) not in by_name:
+            raise SignatureError(
+                f"{name} is the backward of {name.removesuffix(BACKWARD)}, which isn't there\n"
+                f"  there are: {', '.join(by_name)}\n"
+                f"  likely fix: add {name.removesuffix(BACKWARD)}, or give {name} a name without {BACKWARD}"
+            )
+    return tuple(_family(signature, by_name) for name, signature in by_name.items() if not name.endswith(BACKWARD))
+
+
+def _family(first: Signature, by_name: Mapping[str, Signature]) -> tuple[Signature, ...]:
+    chain = [first]
+    while chain[-1].name + BACKWARD in by_name:
+        chain.append(inherit(chain[-1], by_name[chain[-1].name + BACKWARD]))
+    for forward, backward, second in zip(chain, chain[1:], chain[2:], strict=False):
+        _check_nothing_lost(forward, backward, second)
+        _check_saved_results(forward, backward)
+        _check_complete(forward, backward, second)
+    return tuple(chain)
+
+
+def _check_complete(forward: Signature, backward: Signature, second: Signature) -> None:
+    """Check that the double backward returns a gradient for each differentiable tensor that the backward takes.
+
+    A missing gradient would silently be zero.
+    """
+    first = derivative(forward, backward)
+    inputs = {forward.inputs[i].name for i in first.inputs}
+    results = {result.name for result, has in zip(forward.results, first.differentiable, strict=False) if has}
+    returned = {output.name for output in second.outputs}
+    for param, wire in zip(backward.tensors, [w for w in first.wires if w.source in TENSOR_SOURCES], strict=True):
+        known = {"input": inputs, "output": results}.get(wire.source, {param.name})
+        if param.name in known and GRAD + param.name not in returned:
+            raise SignatureError(
+                f"{second.name} doesn't return {GRAD}{param.name}, but {backward.name} depends on {param.name}: second "
+                f"derivatives would lack that term in silence\n"
+                f"  signature:  {second}\n"
+                f"  likely fix: return {GRAD}{param.name}: {type_of(param)} as well, zeros if the derivative is zero"
+            )
+
+
+def _check_saved_results(forward: Signature, backward: Signature) -> None:
+    """Check that a backward that takes a result but not its gradient also takes the differentiated inputs."""
+    taken = {param.name for param in backward.tensors}
+    missing = {forward.inputs[i].name for i in derivative(forward, backward).inputs} - taken
+    inputs = {param.name for param in forward.tensors}
+    for result in forward.results:
+        name = result.name
+        constant = name not in taken or name in inputs or not may_be_differentiable(result, forward)
+        if missing and not constant and GRAD + name not in taken:
+            raise SignatureError(
+                f"{backward.name} depends on {forward.name}'s result {name} and takes no gradient for it: second "
+                f"derivatives through {name} would be lost\n"
+                f"  signature:  {backward}\n"
+                f"  likely fix: add {GRAD}{name}: {type_of(result)}? to its inputs, to be added to the gradients; or "
+                f"take {', '.join(sorted(missing))} as well, and account for {name} in {backward.name}{BACKWARD}"
+            )
+
+
+def _check_nothing_lost(forward: Signature, backward: Signature, second: Signature) -> None:
+    results = {result.name for result in forward.results}
+    taken = {param.name for param in backward.tensors}
+    for output in second.outputs:
+        name = output.name.removeprefix(GRAD)
+        if name in results and name not in {p.name for p in forward.tensors} and GRAD + name not in taken:
+            of = find_tensor(forward.results, name)
+            raise SignatureError(
+                f"{second.name} returns {output.name}, the gradient of {forward.name}'s result {name}, but "
+                f"{backward.name} doesn't take {output.name}: it would be lost\n"
+                f"  signature:  {backward}\n"
+                f"  likely fix: add {GRAD}{name}: {type_of(of)}? to {backward.name}'s inputs"
+            )
+
+
+def overload_name(chain: Sequence[Signature], forward_modes: Container[str] = ()) -> str:
+    """Return the operators' overload name, which contains a hash of the chain's signatures.
+
+    `forward_modes`: the names of the operators that have a forward-mode derivative.
+
+    torch.compile's caches identify operators by name alone. As a changed signature changes the overload name, they
+    never return a graph that was traced with another signature.
+    """
+    modes = [f"jvp of {signature.name}" for signature in chain if signature.name in forward_modes]
+    text = "\n".join([str(FORMAT), *map(str, chain), *modes])
+    return "sig_" + sha256(text.encode()).hexdigest()[:12]
+
+
+TANGENT = "tangent_"
+JVP = "_jvp"
+MAX_TENSORS = 64
+"""Maximum number of a kernel's tensors, including results: the number of bits of ``strided`` in ``abi.h``."""
+MAX_RESULTS, MAX_VARIABLES = 32, 4
+"""Maximum numbers of a derived kernel's results and type variables: the capacity of an instance's key."""
+
+Rule = Literal["vjp", "jvp"]
+
+
+@record
+class Derived:
+    """An operator whose kernel is derived from another operator's function.
+
+    Attributes:
+        signature: the derived operator's signature.
+        body: the signature of the operator whose function is differentiated.
+        rules: the differentiation rules, innermost first: ``("vjp", "jvp")`` is the forward mode of the backward.
+    """
+
+    signature: Signature
+    body: Signature
+    rules: tuple[Rule, ...]
+
+
+def active(signature: Signature, params: Iterable[Param]) -> tuple[TensorParam, ...]:
+    """Return the parameters with derivatives: tensors whose type is a type variable that may be floating."""
+    tensors = (param for param in params if isinstance(param, TensorParam))
+    return tuple(t for t in tensors if t.type.kind != "dtype" and may_be_differentiable(t, signature))
+
+
+def obstacle(signature: Signature) -> str:
+    """Return why no derivative can be derived from the operator's function; empty if one can."""
+    if not signature.pointwise:
+        return "derivatives are derived for pointwise operators only (bare element types, as x: T)"
+    tensors = signature.tensors + signature.results
+    fixed = [t for t in tensors if t.type.kind == "dtype" and may_be_differentiable(t, signature)]
+    if fixed:
+        return f"{fixed[0]} has a fixed type, which can't carry a derivative; write {fixed[0].name}: T"
+    if signature.generator:
+        return f"it draws from the generator {signature.generator.name}"
+    inputs, written = active(signature, signature.tensors), active(signature, signature.written)
+    if not inputs or not written:
+        return "none of its arguments, or none of its results, has a derivative"
+    names = {param.name for param in signature.inputs + signature.results}
+    taken = [t.name for t in signature.mutated if OLD + t.name in names]
+    if taken:
+        return f"{OLD}{taken[0]} is what the overwritten value of {taken[0]} would be called; rename that parameter"
+    return _limit_exceeded(vjp(with_old_values(signature)))
+
+
+def with_old_values(signature: Signature) -> Signature:
+    """Add a residual for the old value of each overwritten tensor, which the backward needs."""
+    residuals = tuple(TensorParam(OLD + t.name, t.type, None) for t in signature.mutated)
+    return signature.replaced(residuals=signature.residuals + residuals)
+
+
+def vjp(signature: Signature) -> Signature:
+    """Derive the reverse-mode signature: gradients of written tensors to gradients of all active inputs."""
+    gradients = [_optional_tensor(GRAD, t) for t in active(signature, signature.written)]
+    results = tuple(TensorParam(GRAD + t.name, t.type, None) for t in active(signature, signature.tensors))
+    inputs = (*gradients, *(_saved_input(param) for param in signature.inputs))
+    return Signature(signature.name + BACKWARD, inputs, results, where=_type_lists(signature, (*inputs, *results)))
+
+
+def jvp(signature: Signature) -> Signature:
+    """Derive the forward-mode signature: tangents of active inputs to tangents of outputs and overwritten tensors."""
+    tangents = [_optional_tensor(TANGENT, t) for t in active(signature, signature.tensors)]
+    results = tuple(
+        TensorParam(TANGENT + t.name, t.type, None) for t in active(signature, signature.outputs + signature.mutated)
+    )
+    inputs = (*tangents, *(_plain_input(param) for param in signature.inputs))
+    return Signature(jvp_name(signature.name), inputs, results, where=_type_lists(signature, (*inputs, *results)))
+
+
+def tangents(signature: Signature) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the indices of the inputs with tangents, and in :attr:`Signature.written` of the tensors with tangents."""
+    inputs, results = active(signature, signature.tensors), active(signature, signature.outputs + signature.mutated)
+    return (
+        tuple(signature.inputs.index(tensor) for tensor in inputs),
+        tuple(i for i, tensor in enumerate(signature.written) if any(tensor is result for result in results)),
+    )
+
+
+def old_values(signature: Signature) -> tuple[tuple[int, int], ...]:
+    """Return pairs for the residuals of :func:`with_old_values`: index of the residual in results, index of the input.
+
+    Pairs of tensors without tangents are left out.
+    """
+    names = {residual.name: i for i, residual in enumerate(signature.results) if residual in signature.residuals}
+    changed = active(signature, signature.mutated)  # other kept tensors have no tangent
+    return tuple((names[OLD + t.name], signature.inputs.index(t)) for t in changed if OLD + t.name in names)
+
+
+def jvp_name(name: str) -> str:
+    """Return the name of an operator's forward mode; an author's operators can't have such a name."""
+    return f"_{name.removeprefix('_')}{JVP}"
+
+
+def with_derived(written: Iterable[Signature]) -> tuple[list[Signature], dict[str, Derived]]:
+    """Return all signatures, handwritten and derived, and the derived operators by name.
+
+    If an operator has a handwritten backward, nothing is derived from the forward, not even its forward mode. A forward
+    that overwrites tensors gets their old values as residuals. Operators that would exceed a limit are left out.
+    """
+    handwritten = {signature.name: signature for signature in written}
+    signatures, derived = dict(handwritten), dict[str, Derived]()
+    for signature in handwritten.values():
+        if obstacle(signature) or signature.name + BACKWARD in handwritten:
+            continue
+        if signature.is_backward:
+            _derive_second_order(signature, signatures, derived)
+        else:
+            forward = signatures[signature.name] = with_old_values(signature)
+            _derive_all_orders(forward, signatures, derived)
+    return list(signatures.values()), derived
+
+
+def _derive_all_orders(forward: Signature, signatures: dict[str, Signature], derived: dict[str, Derived]) -> None:
+    backward = vjp(forward)
+    candidates: list[tuple[Signature, tuple[Rule, ...]]] = [
+        (backward, ("vjp",)),
+        (vjp(backward), ("vjp", "vjp")),
+        (jvp(forward), ("jvp",)),
+        (vjp(jvp(forward)), ("jvp", "vjp")),
+        (jvp(backward), ("vjp", "jvp")),
+    ]
+    for signature, rules in candidates:
+        if _limit_exceeded(signature):
+            continue
+        signatures[signature.name] = signature
+        derived[signature.name] = Derived(signature, forward, rules)
+
+
+def _derive_second_order(backward: Signature, signatures: dict[str, Signature], derived: dict[str, Derived]) -> None:
+    """Derive the backward of a handwritten backward, unless the two don't form a valid chain with the forward."""
+    second = vjp(backward)
+    if _limit_exceeded(second):
+        return
+    family = [s for s in signatures.values() if second.name.startswith(s.name)]
+    try:
+        chains([*family, second])
+    except SignatureError:
+        return
+    signatures[second.name] = second
+    derived[second.name] = Derived(second, backward, ("vjp",))
+
+
+def _limit_exceeded(signature: Signature) -> str:
+    """Return why the derived operator isn't possible; empty if it is.
+
+    It may exceed a limit, or have two arguments of one name (if an author's operator has both `tangent_x` and `x`).
+    """
+    names = [param.name for param in signature.inputs]
+    if twice := [name for name in names if names.count(name) > 1]:
+        return f"{signature.name} would have two arguments with the name {twice[0]}"
+    counts = [
+        (len(signature.tensors + signature.results), MAX_TENSORS, "tensors"),
+        (len(signature.results), MAX_RESULTS, "results"),
+        (len(signature.type_variables), MAX_VARIABLES, "type variables"),
+    ]
+    over = (
+        f"{signature.name} would have {n} {what}; at most {most} are supported" for n, most, what in counts if n > most
+    )
+    return next(over, "")
+
+
+def _optional_tensor(prefix: str, tensor: TensorParam) -> TensorParam:
+    return TensorParam(prefix + tensor.name, tensor.type, None, optional=True)
+
+
+def _saved_input(param: Param) -> Param:
+    """Return an input as an argument of the derivative; an overwritten one is replaced by its saved old value."""
+    if isinstance(param, TensorParam) and param.mutated:
+        return TensorParam(OLD + param.name, param.type, None, param.optional, domain=param.domain)
+    return _plain_input(param)
+
+
+def _plain_input(param: Param) -> Param:
+    if isinstance(param, ScalarParam):
+        return ScalarParam(param.name, param.kind)
+    if isinstance(param, TensorParam):
+        return TensorParam(param.name, param.type, None, param.optional, domain=param.domain)
+    return param
+
+
+def _type_lists(signature: Signature, params: Iterable[Param]) -> tuple[tuple[str, tuple[DType, ...]], ...]:
+    used = {param.type.name for param in params if isinstance(param, TensorParam)}
+    return tuple((name, types) for name, types in signature.where if name in used)

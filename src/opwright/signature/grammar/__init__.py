@@ -1,0 +1,1 @@
+"""The notation's parser: tokens, parameters, whole signatures, and the rules beyond the grammar."""

@@ -1,0 +1,103 @@
+"""Rules for the domains in a signature; each error points at the position that breaks the rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from opwright.signature.domains import Domain
+from opwright.signature.dtypes import FLOATING, INTEGER
+from opwright.signature.grammar.tokens import Tokens
+from opwright.signature.model import Param, ScalarParam, Signature, TensorParam
+
+if TYPE_CHECKING:
+    from opwright.signature.grammar.validation import SourcePositions
+
+
+def refuse_fractions(tokens: Tokens, name: str, domain: Domain, place: int, *, whole: bool) -> None:
+    """Fail if the domain of integers has an end that isn't one: a decimal number, or infinity that belongs to it."""
+    if not whole:
+        return
+    for end, is_closed in ((domain.low, domain.low_closed), (domain.high, domain.high_closed)):
+        if isinstance(end, float) and abs(end) != math.inf:
+            tokens.fail(f"{name!r} has integers for values, and {end} is none", "an integer, as in [0, 10]", place)
+        if isinstance(end, float) and is_closed:
+            fix = "(-inf, " if end < 0 else ", inf)"
+            tokens.fail(f"{name!r} has integers for values, and infinity is none of them", fix, place)
+    if (interval := domain.constant) is not None and interval.first > interval.last:
+        tokens.fail(f"no integer lies in {domain}", None, place)
+
+
+def check_domains(
+    signature: Signature, placed: Sequence[tuple[Param, int]], positions: SourcePositions, tokens: Tokens
+) -> None:
+    """Fail if a domain uses what isn't known when it is checked, or doesn't fit the values of its argument.
+
+    Args:
+        signature: the signature.
+        placed: its parameters with their positions.
+        positions: the positions of its parts.
+        tokens: its tokens, for the error.
+    """
+    ints: list[str] = []
+    for param, place in placed:
+        if isinstance(param, ScalarParam):
+            if param.domain is not None:
+                _check_names(signature, param, param.domain, ints, tokens, place)
+                _check_size(signature, param, param.domain, tokens, place)
+            ints += [param.name] * param.kind.is_size
+        elif isinstance(param, TensorParam) and param.domain is not None:
+            _check_elements(signature, param, param.domain, positions, tokens, place)
+
+
+def _check_names(
+    signature: Signature, param: ScalarParam, domain: Domain, ints: list[str], tokens: Tokens, place: int
+) -> None:
+    scalars = {scalar.name: scalar for scalar in signature.scalars}
+    axes = signature.axes if signature.is_backward else signature.bound_by_required
+    for name in domain.names:
+        if name in scalars and name not in ints:
+            tokens.fail(*_unusable(scalars[name], param), place)
+        if name not in scalars and name not in axes:
+            tokens.fail(
+                f"the domain of {param.name!r} has {name!r}, which no input that is always given binds",
+                f"an input with the axis {name}: T[{name}]",
+                place,
+            )
+
+
+def _check_size(signature: Signature, param: ScalarParam, domain: Domain, tokens: Tokens, place: int) -> None:
+    """Check that the domain of an int that is a size has no negative number."""
+    interval = domain.constant
+    if interval is not None and param.name in signature.sizes and interval.first < 0:
+        tokens.fail(
+            f"{param.name!r} is the size of an axis, so it is at least 0", f"{param.name}: int in [0, N]", place
+        )
+
+
+def _check_elements(
+    signature: Signature, tensor: TensorParam, domain: Domain, positions: SourcePositions, tokens: Tokens, place: int
+) -> None:
+    unlisted = tensor.type.kind != "dtype" and tensor.type.name not in dict(signature.where)
+    if signature.is_backward and unlisted:
+        return  # the forward lists the allowed types; wiring.inherit checks them
+    kinds = {dtype.category for dtype in signature.element_types(tensor)}
+    if kinds not in ({INTEGER}, {FLOATING}):
+        what = "of several kinds" if len(kinds) > 1 else "neither integers nor floats"
+        fix = "integers, as i64, for indices; floats, as f32, for values"
+        tokens.fail(f"{tensor.name!r} has a domain, but its elements are {what}", fix, positions.types[place])
+    refuse_fractions(tokens, tensor.name, domain, positions.domains[place], whole=kinds == {INTEGER})
+
+
+def _unusable(named: ScalarParam, param: ScalarParam) -> tuple[str, str]:
+    """Return why a domain can't have a scalar in it, and the likely fix."""
+    if not named.kind.is_size:
+        return (
+            f"the domain of {param.name!r} has {named.name!r}, which is {named.kind.article}",
+            "an int, an axis or a number",
+        )
+    own = f"the domain of {param.name!r} has {named.name!r} itself in it"
+    if named is param:
+        return own, "an int before it, an axis or a number"
+    return f"the domain of {param.name!r} has {named.name!r}, which stands after it", f"write {named.name!r} first"

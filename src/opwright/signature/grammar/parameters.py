@@ -1,0 +1,296 @@
+"""Parsers of a parameter's parts: element type, scalar kind and default, shape, axis expression."""
+
+from __future__ import annotations
+
+from opwright.signature.domains import Domain, End
+from opwright.signature.dtypes import BY_NAME, DType
+from opwright.signature.expr import Axis, Binary, Constant, Expr
+from opwright.signature.grammar.domains import refuse_fractions
+from opwright.signature.grammar.tokens import Tokens, take_name
+from opwright.signature.grammar.validation import SourcePositions
+from opwright.signature.model import ELLIPSIS, DataAxis, ScalarParam, Shape, TypeRef
+from opwright.signature.scalars import KINDS, ScalarKind, Value
+
+_MAX_OPERATORS, _MAX_NESTING = 64, 16  # far above any use; bounded because expressions are evaluated recursively
+_MAX_INTEGER = 2**63 - 1
+_FOREIGN = {
+    **{dtype.torch_name: str(dtype) for dtype in DType if dtype is not DType.BOOL},
+    **{dtype.ctype: str(dtype) for dtype in DType if "::" not in dtype.ctype and dtype is not DType.BOOL},
+    "half": "f16",
+    "bfloat": "bf16",
+    "long": "i64",
+    "short": "i16",
+    "char": "i8",
+    "byte": "u8",
+    "size_t": "i64",
+    "cfloat": "c64",
+    "cdouble": "c128",
+    "boolean": "bool",
+}
+_LISTS = frozenset(
+    {"list", "List", "tuple", "Tuple", "Sequence", "vector", "array", "ArrayRef", "IntArrayRef", "TensorList"}
+)
+_STRINGS = frozenset({"str", "string", "String"})
+_DTYPES = frozenset({"dtype", "ScalarType", "Device", "device", "Layout", "layout", "MemoryFormat"})
+
+
+def parse_type(tokens: Tokens, name: str) -> TypeRef:
+    """Parse the element type of the tensor ``name``."""
+    if tokens.kind != "name":
+        tokens.fail(f"expected the type of {name!r}, found {tokens.describe()}", f"{name}: T[N]")
+    if tokens.word == "acc" and tokens.peek() == "(":
+        tokens.take()
+        tokens.take()
+        variable = parse_variable(tokens)
+        tokens.expect(")", f"after {variable}", f"acc({variable})")
+        return TypeRef("acc", variable)
+    if tokens.word in BY_NAME:
+        return TypeRef("dtype", tokens.take())
+    _refuse_type(tokens, name)
+    return TypeRef("var", parse_variable(tokens))
+
+
+def parse_variable(tokens: Tokens) -> str:
+    """Parse a type variable: a name that begins with a capital letter."""
+    if tokens.kind != "name" or not tokens.word[0].isupper():
+        tokens.fail(f"expected a type variable, found {tokens.describe()}", "a capital letter: T")
+    return tokens.take()
+
+
+def parse_dtype(tokens: Tokens, what: str) -> DType:
+    """Parse a concrete element type; ``what`` names its purpose in the error message."""
+    dtype = BY_NAME.get(tokens.word)
+    if dtype is None:
+        tokens.fail(f"expected {what}, found {tokens.describe()}", _FOREIGN.get(tokens.word) or _known_types())
+    tokens.take()
+    return dtype
+
+
+def _refuse_type(tokens: Tokens, name: str) -> None:
+    """Fail if the current token is neither an element type nor a type variable."""
+    word, listed = tokens.word, tokens.peek() == "["
+    if word in _LISTS or (word == "int" and listed):
+        tokens.fail(f"{name!r}: lists can't be arguments yet", f"one int each, or a tensor: {name}: i64[N]")
+    if word == "float" and listed:
+        tokens.fail(f"{name!r}: 'float' is a scalar, and lists can't be arguments yet", f"a tensor: {name}: f32[N]")
+    if word in KINDS:
+        fix = f"a 0-dim tensor: {name}: {KINDS[word].element_type}[]"
+        tokens.fail(f"{name!r} is an output, and outputs are tensors", fix)
+    if word in _STRINGS:
+        tokens.fail(f"{name!r}: strings can't be arguments yet", f"an int or bool that says the same: {name}: int")
+    if word in _DTYPES:
+        tokens.fail(f"{name!r}: {word} can't be an argument", "name the element type of each tensor: f32[N], or T[N]")
+    if word == "Tensor":
+        tokens.fail(f"{name!r}: a tensor is written by its element type and axes", f"{name}: T[...]")
+    if word in ("complex", "Scalar", "Optional"):
+        tokens.fail(f"{name!r}: {word} can't be an argument", f"{name}: float, or a tensor: {name}: T[]")
+    if word in _FOREIGN:
+        tokens.fail(f"unknown element type {word!r}", _FOREIGN[word])
+    if not word[0].isupper():
+        tokens.fail(f"unknown element type {word!r}", f"a type variable is a capital letter, T; {_known_types()}")
+
+
+def _known_types() -> str:
+    return "the element types are " + ", ".join(BY_NAME)
+
+
+def parse_scalar(tokens: Tokens, name: str) -> ScalarParam:
+    """Parse a scalar's type and default; the type is the current token."""
+    kind = KINDS[tokens.take()]
+    if tokens.word == "?":
+        fix = f"give it a default: {name}: {kind} = {kind.example}"
+        tokens.fail(f"{name!r} is a scalar and can't be optional", fix)
+    if tokens.word == "!":
+        tokens.fail(f"{name!r} is a scalar and can't be mutated", f"a 0-dim tensor: {name}: T[]!")
+    domain = _parse_scalar_domain(tokens, name, kind) if tokens.word == "in" else None
+    default, place = None, tokens.place
+    if tokens.accept("="):
+        place = tokens.place
+        default = _parse_default(tokens, name, kind)
+    if tokens.word == "in":
+        tokens.fail(f"the domain of {name!r} stands before its default", f"{name}: {kind} in [0, 1] = {kind.example}")
+    interval = domain.constant if domain else None
+    if default is not None and interval is not None and default not in interval:
+        fix = f"another default, or another domain for {name!r}"
+        tokens.fail(f"the default of {name!r}, {kind.format(default)}, is outside its domain {domain}", fix, place)
+    return ScalarParam(name, kind, default, domain)
+
+
+def _parse_scalar_domain(tokens: Tokens, name: str, kind: ScalarKind) -> Domain:
+    place = tokens.place
+    if not kind.is_ordered:
+        tokens.fail(f"{name!r} is {kind.article}, which has no domain", "leave it out")
+    domain = parse_domain(tokens, name)
+    refuse_fractions(tokens, name, domain, place, whole=kind.is_size)
+    return domain
+
+
+def parse_domain(tokens: Tokens, name: str) -> Domain:
+    """Parse ``in`` and an interval."""
+    place, fix = tokens.place, f"{name}: ... in [0, N)"
+    tokens.take()
+    if tokens.word not in ("[", "("):
+        tokens.fail(f"expected '[' or '(' after 'in', found {tokens.describe()}", fix)
+    low_closed = tokens.take() == "["
+    low = _parse_end(tokens)
+    tokens.expect(",", "after the lower end of a domain", fix)
+    high = _parse_end(tokens)
+    if tokens.word not in (")", "]"):
+        tokens.fail(f"expected ')' or ']' after the upper end of a domain, found {tokens.describe()}", fix)
+    domain = Domain(low, high, low_closed, tokens.take() == "]")
+    if (interval := domain.constant) is not None and interval.is_empty:
+        tokens.fail(f"no number lies in {domain}", None, place)
+    return domain
+
+
+def _parse_end(tokens: Tokens) -> End:
+    """Parse an end of a domain: a decimal number, infinity, or an expression."""
+    if tokens.word == "-" and _is_number(tokens.peek()):
+        tokens.take()
+        return -float(tokens.take())
+    return float(tokens.take()) if _is_number(tokens.word) else parse_expr(tokens)
+
+
+def _is_number(word: str) -> bool:
+    return word == "inf" or (word[:1] in ".0123456789" and not word.isdigit() and word not in ("", "..."))
+
+
+def _parse_default(tokens: Tokens, name: str, kind: ScalarKind) -> Value:
+    place, negative = tokens.place, kind.has_sign and tokens.accept("-")
+    value: Value | None = kind.parse(tokens.word)
+    if value is None:
+        tokens.fail(
+            f"{tokens.word or 'the end'} isn't a default for {name!r}, which is {kind.article}",
+            f"{name}: {kind} = {kind.example}",
+            place,
+        )
+    tokens.take()
+    value = -value if negative else value
+    if problem := kind.range_error(value):
+        tokens.fail(f"the default of {name!r} {problem}", None, place)
+    return value
+
+
+def parse_shape(tokens: Tokens, positions: SourcePositions, *, result: bool) -> Shape:
+    """Parse a shape, beginning at its opening bracket; ``?K`` is legal in a result only."""
+    tokens.take()
+    ellipsis = tokens.accept("...")
+    dims: list[Expr | DataAxis] = []
+    if ellipsis and tokens.word != "]":
+        tokens.expect(",", "or ']' after '...'")
+        if tokens.word == "]":
+            tokens.fail("nothing follows the comma", "leave it out")
+    while not tokens.accept("]"):
+        if dims:
+            tokens.expect(",", "or ']' after an axis", _juxtaposition_fix(tokens, dims[-1]))
+        positions.axis(tokens.place)
+        dims.append(_parse_dim(tokens, result=result))
+    return Shape(ellipsis, tuple(dims))
+
+
+def parse_expr(tokens: Tokens, *, counting: bool = False) -> Expr:
+    """Parse an axis expression. If `counting`, ``...`` may occur and is the number of elements of the leading axes."""
+    return _Expressions(tokens, counting=counting).sum()
+
+
+def _juxtaposition_fix(tokens: Tokens, previous: Expr | DataAxis) -> str | None:
+    if tokens.kind != "name":
+        return None
+    return f"{previous}*{tokens.word}" if isinstance(previous, Constant) else f"{previous}, {tokens.word}"
+
+
+def _parse_dim(tokens: Tokens, *, result: bool) -> Expr | DataAxis:
+    if tokens.word == "...":
+        tokens.fail("'...' stands for leading axes", "write it first, and once: [..., N]")
+    if tokens.word == "?":
+        return _parse_data_axis(tokens, result=result)
+    place = tokens.place
+    dim = parse_expr(tokens)
+    if isinstance(dim, Constant) and dim.value < 0:
+        tokens.fail(f"an axis can't have the size {dim}", str(-dim.value), place)
+    return dim
+
+
+def _parse_data_axis(tokens: Tokens, *, result: bool) -> DataAxis:
+    place = tokens.place
+    tokens.take()
+    name = take_name(tokens, "an axis", "?K")
+    if not result:
+        tokens.fail(f"?{name} is a length that the kernel decides; an input has its length already", name, place)
+    return DataAxis(name, parse_expr(tokens) if tokens.accept("<=") else None)
+
+
+class _Expressions:
+    """Precedence-climbing parser with limits on depth and length, so that no input exhausts the stack."""
+
+    def __init__(self, tokens: Tokens, *, counting: bool) -> None:
+        self.tokens, self.counting = tokens, counting
+        self.operators = 0
+        self.nesting = 0
+
+    def sum(self) -> Expr:
+        expr = self.product()
+        while self.tokens.word in ("+", "-"):
+            expr = Binary(self.operator(), expr, self.product())
+        return expr
+
+    def product(self) -> Expr:
+        """Parse factors."""
+        expr = self.atom()
+        while self.tokens.word in ("*", "//", "/", "%"):
+            operator = self.operator()
+            place = self.tokens.place
+            right = self.atom()
+            if operator == "//" and not right.axes and right.evaluate({}) == 0:
+                self.tokens.fail("division by zero", None, place)
+            expr = Binary(operator, expr, right)
+        return expr
+
+    def operator(self) -> str:
+        """Take an operator; refuse those that axes do not have, and too many."""
+        tokens = self.tokens
+        if tokens.word in ("/", "%"):
+            tokens.fail(
+                f"axes have no operator '{tokens.word}'", "//" if tokens.word == "/" else "the operators are + - * //"
+            )
+        self.operators += 1
+        if self.operators > _MAX_OPERATORS:
+            tokens.fail(f"an axis expression has at most {_MAX_OPERATORS} operators")
+        return tokens.take()
+
+    def atom(self) -> Expr:
+        """Parse a number, an axis, a negated atom or an expression in parentheses."""
+        tokens = self.tokens
+        if tokens.word == "-":
+            self.operator()
+            operand = self.atom()
+            return Constant(-operand.value) if isinstance(operand, Constant) else Binary("*", Constant(-1), operand)
+        if tokens.word == "(":
+            return self.parenthesised()
+        if tokens.kind == "number":
+            return self.integer()
+        if self.counting and tokens.accept(ELLIPSIS):
+            return Axis(ELLIPSIS)
+        if tokens.kind != "name":
+            tokens.fail(f"expected an axis, found {tokens.describe()}", "as in T[B, 3*S], or T[...] for any shape")
+        return Axis(take_name(tokens, "an axis"))
+
+    def parenthesised(self) -> Expr:
+        """Parse an expression in parentheses; refuse deep nesting, which is parsed by recursion."""
+        tokens = self.tokens
+        self.nesting += 1
+        if self.nesting > _MAX_NESTING:
+            tokens.fail(f"parentheses are nested more than {_MAX_NESTING} deep")
+        tokens.take()
+        expr = self.sum()
+        tokens.expect(")", "after an expression")
+        self.nesting -= 1
+        return expr
+
+    def integer(self) -> Constant:
+        tokens = self.tokens
+        if not tokens.word.isdigit():
+            tokens.fail(f"a size is an integer, not {tokens.word}")
+        if len(tokens.word) > 20 or int(tokens.word) > _MAX_INTEGER:
+            tokens.fail("this integer is above 2**63 - 1")
+        return Constant(int(tokens.take()))

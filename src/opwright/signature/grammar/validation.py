@@ -1,0 +1,269 @@
+"""Rules for signatures beyond the grammar; each error points at the position that breaks the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opwright.signature.closest import closest_name
+from opwright.signature.expr import Expr, determined
+from opwright.signature.grammar.domains import check_domains
+from opwright.signature.grammar.tokens import Tokens, check_parameter_name
+from opwright.signature.model import ELLIPSIS, DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam
+
+
+class SourcePositions:
+    """Positions of a signature's parts in its text, collected by the parser in written order."""
+
+    def __init__(self) -> None:
+        """Start without positions."""
+        self.parameters: list[int] = []
+        self.types: dict[int, int] = {}
+        self.domains: dict[int, int] = {}
+        self.axes: dict[int, list[int]] = {}
+        self.modifiers: dict[str, int] = {}
+        self.variables: dict[str, int] = {}
+        self.launched: list[int] = []
+
+    def parameter(self, place: int) -> None:
+        """Record the position of a parameter's name; types and axes recorded next belong to this parameter."""
+        self.parameters.append(place)
+        self.axes[place] = []
+
+    def type(self, place: int) -> None:
+        """Record the position of the current parameter's element type."""
+        self.types[self.parameters[-1]] = place
+
+    def domain(self, place: int) -> None:
+        """Record the position of the current parameter's domain, or of what follows it."""
+        self.domains[self.parameters[-1]] = place
+
+    def axis(self, place: int) -> None:
+        """Record the position of the current parameter's next axis."""
+        self.axes[self.parameters[-1]].append(place)
+
+
+def check(signature: Signature, positions: SourcePositions, tokens: Tokens) -> None:
+    """Raise :class:`NotationError` if the signature contradicts itself."""
+    rules = _Rules(signature, positions, tokens)
+    rules.names()
+    rules.inputs()
+    rules.forms()
+    rules.axis_names()
+    rules.type_variables()
+    check_domains(signature, rules.placed, positions, tokens)
+    rules.launch()
+    if not signature.is_backward:  # a backward also sees its forward's axes, types and leading shape
+        rules.bound_in_inputs()
+        rules.bound_in_results()
+
+
+class _Rules:
+    def __init__(self, signature: Signature, positions: SourcePositions, tokens: Tokens) -> None:
+        self.signature, self.positions, self.tokens = signature, positions, tokens
+        self.fail = tokens.fail
+        params: tuple[Param, ...] = signature.inputs + signature.results
+        self.placed: list[tuple[Param, int]] = list(zip(params, positions.parameters, strict=True))
+
+    def tensors(self) -> Iterator[tuple[TensorParam, int]]:
+        return ((param, place) for param, place in self.placed if isinstance(param, TensorParam))
+
+    def results(self) -> Iterator[tuple[TensorParam, int]]:
+        return ((t, place) for t, place in list(self.tensors())[len(self.signature.tensors) :])
+
+    def names(self) -> None:
+        backward, inputs = self.signature.is_backward, len(self.signature.inputs)
+        seen: dict[str, int] = {}
+        for index, (param, place) in enumerate(self.placed):
+            name = param.name
+            check_parameter_name(self.tokens, name, place, backward=backward)
+            # of a double backward, an input and an output may both have the name grad_y
+            shared = backward and name.startswith("grad_") and seen.get(name, inputs) < inputs <= index
+            if name in seen and not shared:
+                self.fail(f"two parameters have the name {name!r}", "rename one", place)
+            seen[name] = index
+        if backward:
+            self.gradients()
+
+    def gradients(self) -> None:
+        scalars = {scalar.name for scalar in self.signature.scalars}
+        for param, place in self.placed:
+            if not param.name.startswith("grad_"):
+                continue
+            if not isinstance(param, TensorParam):
+                self.fail(f"{param.name!r}: a gradient is a tensor", f"{param.name}: T[...]", place)
+            source = param.name.removeprefix("grad_")
+            if source in scalars:
+                self.fail(f"{param.name!r}: a scalar has no gradient", f"make {source!r} a 0-dim tensor: T[]", place)
+
+    def inputs(self) -> None:
+        earlier = ""
+        for param, place in self.placed[: len(self.signature.inputs)]:
+            if isinstance(param, ScalarParam) and param.default is not None:
+                earlier = param.name
+            elif earlier and not (isinstance(param, GeneratorParam) or _has_default(param)):
+                self.fail(
+                    f"{param.name!r} has no default but follows {earlier!r}, which has one",
+                    f"write {earlier!r} after {param.name!r}",
+                    place,
+                )
+        generators = [place for param, place in self.placed if isinstance(param, GeneratorParam)]
+        if len(generators) > 1:
+            self.fail("an operator takes one generator", "raise the number of draws of the first", generators[1])
+        if self.signature.is_factory:
+            self.factory()
+
+    def factory(self) -> None:
+        """Check an operator without input tensors, which takes ``device=`` and ``dtype=`` instead."""
+        signature = self.signature
+        if signature.is_backward or not signature.results:
+            self.fail("no input is a tensor, so there is nothing to work on", "x: T[N]", 0)
+        if len(signature.type_variables) > 1:
+            variables = " and ".join(signature.type_variables)
+            self.fail(f"no input is a tensor, and dtype= can't choose {variables} at once", "a concrete type: f32", 0)
+        if signature.pointwise or signature.batched:
+            self.fail("no input is a tensor, so nothing has a shape to broadcast", "y: T[n], after n: int", 0)
+        for param, place in self.placed:
+            if param.name in ("dtype", "device"):
+                self.fail(f"an operator without input tensors has a {param.name!r} of its own", "rename it", place)
+
+    def forms(self) -> None:
+        """Check that bare types, brackets, ``...`` and ``batched`` are combined correctly."""
+        signature = self.signature
+        bare = [tensor.shape is None for tensor, _ in self.tensors()]
+        for (_, place), other in zip(self.tensors(), bare, strict=True):
+            if other != bare[0]:
+                self.fail(
+                    "bare element types (a pointwise operator) and brackets don't mix",
+                    "brackets everywhere (T[] is a 0-dim tensor), or nowhere",
+                    place,
+                )
+        if not signature.batched:
+            return
+        place = self.positions.modifiers["batched"]
+        if signature.pointwise:
+            self.fail("a pointwise operator broadcasts already", "leave out 'batched'", place)
+        if signature.has_ellipsis:
+            self.fail("'batched' brings the leading axes itself", "leave out the '...'", place)
+        if signature.data_axes:
+            self.fail(f"?{signature.data_axes[0]} could differ along the leading axes", "leave out 'batched'", place)
+
+    def axis_names(self) -> None:
+        sizes = {scalar.name for scalar in self.signature.scalars if scalar.kind.is_size}
+        params = {param.name for param, _ in self.placed} - sizes
+        bounds: dict[str, str] = {}
+        for tensor, start in self.tensors():
+            for dim, place in zip(tensor.dims, self.positions.axes[start], strict=True):
+                for name in [dim.name] if isinstance(dim, DataAxis) else dim.names():
+                    self.axis_name(name, params, place)
+                if isinstance(dim, DataAxis):
+                    self.data_axis(dim, bounds, place)
+
+    def axis_name(self, name: str, params: set[str], place: int) -> None:
+        if name in params:
+            self.fail(
+                f"the axis {name!r} has the name of a parameter that is no int; sizes come from the axes of inputs",
+                f"rename the axis, as {name.upper()}" if name != name.upper() else "rename one",
+                place,
+            )
+        if name == "ellipsis":
+            self.fail("no axis can have the name 'ellipsis': Opwright's own schemas use it", "rename it", place)
+        if name in self.signature.type_variables:
+            self.fail(f"the axis {name!r} has the name of a type variable", "rename one", place)
+
+    def data_axis(self, axis: DataAxis, bounds: dict[str, str], place: int) -> None:
+        if axis.name in self.signature.axes:
+            self.fail(
+                f"?{axis.name} is decided by the kernel, but {axis.name!r} also stands without '?'",
+                f"?{axis.name} in every output, or another name",
+                place,
+            )
+        if bounds.setdefault(axis.name, str(axis.limit)) != str(axis.limit):
+            self.fail(f"?{axis.name} has two different bounds", "write the same one", place)
+
+    def type_variables(self) -> None:
+        signature = self.signature
+        for variable, place in self.positions.variables.items():
+            if variable not in signature.type_variables:
+                used = ", ".join(signature.type_variables) or "none"
+                self.fail(f"no tensor has the element type {variable}; the type variables are: {used}", None, place)
+        for tensor, place in self.tensors():
+            known = tensor.type.kind == "dtype" or signature.is_backward or signature.is_factory
+            known = known or tensor.type.name in signature.bound_types
+            own = tensor.optional and tensor.type.kind == "var"
+            if not (known or own):
+                variable = tensor.type.name
+                self.fail(
+                    f"{tensor.name!r}: no input that is always given has the element type {variable}",
+                    f"x: {variable}[...] among the inputs, or a concrete type",
+                    self.positions.types[place],
+                )
+
+    def launch(self) -> None:
+        """Check that a launch uses only values known before the kernel runs: axes, ints, the elements of ``...``."""
+        signature = self.signature
+        if signature.launch is None:
+            return
+        place = self.positions.modifiers["launch"]
+        if signature.pointwise:
+            self.fail("a pointwise operator is launched by Opwright", "leave out the launch", place)
+        if signature.data_axes:
+            self.fail(
+                f"a kernel on the device can't decide ?{signature.data_axes[0]}: it asks the host for memory",
+                "write the function that launches the kernel, and put the signature before that",
+                place,
+            )
+        known = {*signature.axes, *(s.name for s in signature.scalars if s.kind.is_size)}
+        known |= {ELLIPSIS} if any(t.has_ellipsis and not t.optional for t in signature.tensors) else set()
+        for expr, at in zip(signature.launch.exprs, self.positions.launched, strict=True):
+            if unknown := [name for name in expr.names() if name not in known]:
+                listed = ", ".join(sorted(known)) or "none"
+                self.fail(f"a launch can't be over {unknown[0]}: the axes and ints are: {listed}", None, at)
+
+    def bound_in_inputs(self) -> None:
+        """Check that each input's axes are determined by the required inputs and the input itself."""
+        required = self.signature.bound_by_required
+        for tensor, place in list(self.tensors())[: len(self.signature.tensors)]:
+            exprs = tensor.shape.exprs if tensor.shape else ()
+            known = determined(exprs, required)
+            for expr, at in zip(exprs, self.positions.axes[place], strict=True):
+                self.solvable(expr, known, at)
+            for expr in tensor.domain.exprs if tensor.domain else ():
+                self.known(expr, known, place)
+        for param, place in self.placed:
+            if isinstance(param, GeneratorParam):
+                self.known(param.draws, frozenset(required), place)
+
+    def solvable(self, expr: Expr, known: frozenset[str], place: int) -> None:
+        unknown = [axis for axis in dict.fromkeys(expr.names()) if axis not in known]
+        if unknown:
+            how = "; '//' is never inverted" if "//" in str(expr) else ""
+            self.fail(
+                f"the inputs that are always given can't tell {' and '.join(unknown)} in {expr}{how}",
+                f"an input with the axis {unknown[0]}: T[{unknown[0]}]",
+                place,
+            )
+
+    def bound_in_results(self) -> None:
+        known = frozenset(self.signature.bound_by_required)
+        for tensor, place in self.results():
+            if tensor.has_ellipsis and not self.signature.bound_ellipsis:
+                self.fail(f"{tensor.name!r} has '...', but no input that is always given has", "x: T[...]", place)
+            for dim, at in zip(tensor.dims, self.positions.axes[place], strict=True):
+                expr = dim if isinstance(dim, Expr) else dim.limit
+                if expr is not None:
+                    self.known(expr, known, at, "give an input the axis {axis}; or ?{axis}, if the kernel decides it")
+
+    def known(self, expr: Expr, known: frozenset[str], place: int, fix: str = "give an input the axis {axis}") -> None:
+        for axis in expr.names():
+            if axis not in known:
+                optional = any(axis in e.axes for t in self.signature.tensors if t.shape for e in t.shape.exprs)
+                why = "is bound by an optional input only" if optional else "isn't bound by any input"
+                similar = None if optional else closest_name(axis, known)
+                guess = f"did you mean {similar}? If not, " if similar else ""
+                self.fail(f"the axis {axis!r} {why}", guess + fix.format(axis=axis), place)
+
+
+def _has_default(param: Param) -> bool:
+    if isinstance(param, TensorParam):
+        return param.optional
+    return isinstance(param, ScalarParam) and param.default is not None

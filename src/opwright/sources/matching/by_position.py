@@ -1,0 +1,282 @@
+"""Matching of C++ kernels and pointwise functions, by position (rules 1 and 2 of the design)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opwright.languages import Language
+from opwright.signature import DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
+from opwright.signature.dtypes import BY_NAME
+from opwright.sources.matching.mismatch import mismatch
+from opwright.sources.model import Argument, Kernel, Parameter, Role
+from opwright.sources.types import spellings
+
+__all__ = [
+    "element_fits",
+    "expected_arguments",
+    "match_by_position",
+    "match_pointwise",
+    "returns_result",
+    "template_variables",
+]
+
+_STREAMS = {"Stream", "cudaStream_t"}
+_Expected = tuple[Role, Param]
+
+
+def match_by_position(kernel: Kernel) -> tuple[Argument, ...]:
+    """Match a kernel by position; see :func:`opwright.sources.matching.match`."""
+    variables = dict(zip(kernel.function.template, template_variables(kernel), strict=True))
+    expected, parameters = list(expected_arguments(kernel.signature)), kernel.function.parameters
+    stream = len(parameters) == len(expected) + 1 and parameters[-1].element in _STREAMS
+    positional = parameters[: len(parameters) - stream]
+    if len(positional) != len(expected):
+        raise _miscounted(kernel, expected)
+    for position, (parameter, (role, param)) in enumerate(zip(positional, expected, strict=True), 1):
+        check_name(kernel, position, parameter, param.name, [other.name for _, other in expected])
+        _check(kernel, position, parameter, role, param, variables)
+    arguments = [
+        Argument(parameter, role, param.name) for parameter, (role, param) in zip(positional, expected, strict=True)
+    ]
+    return (*arguments, *(Argument(parameter, "stream", "") for parameter in parameters[len(positional) :]))
+
+
+def template_variables(kernel: Kernel) -> tuple[str, ...]:
+    """Return the signature's type variable for each template parameter of the function, in the function's order.
+
+    They are matched by name if all names agree, else by position.
+
+    Raises:
+        SourceError: the numbers of template parameters and type variables differ.
+    """
+    variables, template = kernel.signature.type_variables, kernel.function.template
+    if sorted(variables) == sorted(template):
+        return template
+    if len(variables) == len(template) and all(name.isidentifier() for name in template):
+        return variables
+    wanted = f"template <{', '.join('class ' + name for name in variables)}>"
+    if not template:
+        named = ", ".join(variables)
+        raise mismatch(
+            kernel,
+            f"the function is no template, but the signature has the type variables {named}; expected `{wanted}`",
+            f"write `{wanted}` before the function, or concrete types (f32) for {named} in the signature",
+        )
+    arrived = f"the function's template parameters are <{', '.join(template)}>, the signature's type variables"
+    if not variables:
+        raise mismatch(kernel, f"{arrived}: none", "write `T[...]` in the signature, or make the function no template")
+    raise mismatch(kernel, f"{arrived}: {', '.join(variables)}", f"write `{wanted}`")
+
+
+def expected_arguments(signature: Signature) -> Iterator[_Expected]:
+    """Yield the arguments of a C++ kernel, in order: inputs, outputs, residuals, the generator."""
+    for param in signature.inputs:
+        if isinstance(param, TensorParam):
+            yield "input", param
+        elif isinstance(param, ScalarParam):
+            yield "scalar", param
+    yield from (("output", output) for output in signature.outputs)
+    yield from (("residual", residual) for residual in signature.residuals)
+    if signature.generator:
+        yield "rng", signature.generator
+
+
+def _miscounted(kernel: Kernel, expected: list[_Expected]) -> Exception:
+    listed = ", ".join(f"{param.name} ({role})" for role, param in expected) or "none"
+    wanted = ", ".join(_declaration(role, param, {}) for role, param in expected)
+    return mismatch(
+        kernel,
+        f"the function takes {len(kernel.function.parameters)} parameters, expected {len(expected)}: {listed}",
+        f"void {kernel.function.name.rpartition('::')[2]}({wanted})",
+    )
+
+
+def check_name(kernel: Kernel, position: int, parameter: Parameter, name: str, names: list[str]) -> None:
+    """Refuse a parameter with the name of another argument: swapped parameters would compile."""
+    if parameter.name != name and parameter.name in names:
+        raise mismatch(
+            kernel,
+            f"parameter {position} is called {parameter.name}, expected {name} there: "
+            "arguments go by position, inputs first, then outputs and residuals",
+            f"put the parameters in the order {', '.join(names)}, or rename parameter {position}",
+        )
+
+
+def _check(
+    kernel: Kernel,
+    position: int,
+    parameter: Parameter,
+    role: Role,
+    param: Param,
+    variables: dict[str, str],
+) -> None:
+    if isinstance(param, TensorParam):
+        problem = _tensor_problem(parameter, role, param, variables, kernel.language)
+    elif isinstance(param, ScalarParam):
+        fits = parameter.view == "scalar" and param.kind.cpp_type(parameter.element)
+        problem = "" if fits else f"a scalar `{param}` is one of {', '.join(sorted(param.kind.cpp_types))}"
+    else:
+        problem = "" if parameter.element == "Generator" else "the generator has a type of its own"
+    if problem:
+        wanted = _declaration(role, param, {v: k for k, v in variables.items()})
+        arrived = f"parameter {position} is `{parameter.text}`, expected `{wanted}` for the {role} `{param}`: {problem}"
+        raise mismatch(kernel, arrived, f"declare parameter {position} as `{wanted}`")
+
+
+def _tensor_problem(
+    parameter: Parameter, role: Role, param: TensorParam, variables: dict[str, str], language: Language
+) -> str:
+    decided = any(isinstance(dim, DataAxis) for dim in param.dims)
+    if decided and parameter.view != "Resizable":
+        return "the kernel decides a length, so it is a Resizable<...>"
+    if not decided and parameter.view not in ("Tensor", "Strided"):
+        return "a tensor is a Tensor<...> or a Strided<...>"
+    if not element_fits(parameter.element, param.type, variables, language):
+        return f"its elements are {param.type}"
+    if parameter.const and (role != "input" or param.mutated):
+        return "the kernel writes to it, so its elements can't be const"
+    if not parameter.const and role == "input" and not param.mutated:
+        return "an input's elements are const (an input that the kernel overwrites is marked `!` in the signature)"
+    return _rank_problem(parameter, param)
+
+
+def _rank_problem(parameter: Parameter, param: TensorParam) -> str:
+    if param.has_ellipsis:
+        if parameter.view != "Tensor":
+            return f"{parameter.view} needs a rank, and `...` stands for any number of axes"
+        return "`...` stands for any number of axes, so no rank can be given" if parameter.rank is not None else ""
+    rank = len(param.dims)
+    if parameter.rank is not None and parameter.rank != rank:
+        return f"its rank is {rank}"
+    if parameter.view != "Tensor" and parameter.rank is None and "," not in parameter.text:
+        return f"{parameter.view} needs its rank"
+    return ""
+
+
+def element_fits(element: str, type_ref: TypeRef, variables: dict[str, str], language: Language = "c++") -> bool:
+    """Return whether a C++ type fits an element type; `variables`: the type variable of each template parameter."""
+    if type_ref.kind == "dtype":
+        return element in spellings(BY_NAME[type_ref.name], language)
+    inner = re.fullmatch(r"acc<(.*)>", element) if type_ref.kind == "acc" else None
+    written = inner.group(1) if inner else element
+    return (inner is not None) == (type_ref.kind == "acc") and variables.get(written) == type_ref.name
+
+
+def _declaration(role: Role, param: Param, names: dict[str, str]) -> str:
+    """Return the expected declaration of a parameter; `names` are the template's names for the type variables."""
+    if isinstance(param, ScalarParam):
+        return f"{param.kind.cpp_types[0]} {param.name}"
+    if isinstance(param, GeneratorParam):
+        return f"Generator {param.name}"
+    name = names.get(param.type.name, param.type.name)
+    spelled = {"acc": f"acc<{name}>", "var": name}
+    element = spelled.get(param.type.kind) or BY_NAME[name].ctype.removeprefix("opwright::")
+    const = "const " if role == "input" and not param.mutated else ""
+    rank = "" if param.has_ellipsis else f", {len(param.dims)}"
+    view = "Resizable" if any(isinstance(dim, DataAxis) for dim in param.dims) else "Tensor"
+    return f"{view}<{const}{element}{rank}> {param.name}"
+
+
+_OPTIONAL = re.compile(r"Optional<(.*)>")
+
+
+def match_pointwise(kernel: Kernel) -> tuple[Argument, ...]:
+    """Match a pointwise function by position; see :func:`opwright.sources.matching.match`."""
+    variables = dict(zip(kernel.function.template, template_variables(kernel), strict=True))
+    expected = _expected(kernel)
+    parameters = kernel.function.parameters
+    _check_return(kernel, variables)
+    if len(parameters) != len(expected):
+        listed = ", ".join(f"{param.name} ({role})" for role, param in expected) or "none"
+        raise mismatch(
+            kernel,
+            f"the function takes {len(parameters)} parameters, expected {len(expected)}: {listed}",
+            _head(kernel, variables),
+        )
+    for position, (parameter, (role, param)) in enumerate(zip(parameters, expected, strict=True), 1):
+        check_name(kernel, position, parameter, param.name, [other.name for _, other in expected])
+        problem = _problem(parameter, role, param, variables)
+        if problem:
+            wanted = _element_declaration(role, param, variables)
+            raise mismatch(
+                kernel,
+                f"parameter {position} is `{parameter.text}`, expected `{wanted}` for the {role} `{param}`: {problem}",
+                f"declare parameter {position} as `{wanted}`",
+            )
+    return tuple(Argument(p, role, param.name) for p, (role, param) in zip(parameters, expected, strict=True))
+
+
+def returns_result(kernel: Kernel) -> bool:
+    """Return whether the function returns its result instead of writing it to a parameter."""
+    return kernel.function.returns != "void" and len(kernel.signature.results) == 1
+
+
+def _expected(kernel: Kernel) -> list[tuple[Role, Param]]:
+    expected = list(expected_arguments(kernel.signature))
+    return expected[:-1] if returns_result(kernel) else expected
+
+
+def _check_return(kernel: Kernel, variables: dict[str, str]) -> None:
+    returns = kernel.function.returns
+    if returns == "void":
+        return
+    results = kernel.signature.results
+    plain = returns.removeprefix("inline ").removeprefix("static ").removeprefix("inline ").strip()
+    if len(results) != 1:
+        fix = "return void, and take each result as a reference"
+        raise mismatch(kernel, f"the function returns `{returns}`, but there are {len(results)} results", fix)
+    if not element_fits(plain, results[0].type, variables):
+        wanted = _element(results[0], variables)
+        reference = _element_declaration("output", results[0], variables)
+        raise mismatch(
+            kernel,
+            f"the function returns `{returns}`, expected `{wanted}` for the output `{results[0]}`",
+            f"return `{wanted}`, or void with a last parameter `{reference}`",
+        )
+
+
+def _problem(parameter: Parameter, role: Role, param: Param, variables: dict[str, str]) -> str:
+    if isinstance(param, ScalarParam):
+        fits = parameter.view == "scalar" and param.kind.cpp_type(parameter.element) and not parameter.reference
+        return "" if fits else f"a scalar `{param}` is one of {', '.join(sorted(param.kind.cpp_types))}"
+    if not isinstance(param, TensorParam):
+        return "a pointwise function has no such parameter"
+    if parameter.view not in ("scalar", "other"):
+        return "the function is written for one element, not for a tensor"
+    optional = _OPTIONAL.fullmatch(parameter.element)
+    if param.optional != bool(optional):
+        return "an optional argument is an Optional<...>" if param.optional else "it is always given"
+    if not element_fits(optional.group(1) if optional else parameter.element, param.type, variables):
+        return f"it is {param.type}"
+    written = role != "input" or param.mutated
+    if written and (parameter.const or not parameter.reference):
+        return "the function writes to it, so it is a reference, not const"
+    if not written and parameter.reference and not parameter.const:
+        return "an input isn't written to (one that is overwritten is marked `!` in the signature)"
+    return ""
+
+
+def _head(kernel: Kernel, variables: dict[str, str]) -> str:
+    listed = ", ".join(
+        _element_declaration(role, param, variables) for role, param in expected_arguments(kernel.signature)
+    )
+    return f"void {kernel.function.name.rpartition('::')[2]}({listed})"
+
+
+def _element_declaration(role: Role, param: Param, variables: dict[str, str]) -> str:
+    if isinstance(param, ScalarParam):
+        return f"{param.kind.cpp_types[0]} {param.name}"
+    if not isinstance(param, TensorParam):
+        return param.name
+    element = _element(param, variables)
+    mark = " &" if role != "input" or param.mutated else " "
+    return f"{f'Optional<{element}>' if param.optional else element}{mark}{param.name}"
+
+
+def _element(param: TensorParam, variables: dict[str, str]) -> str:
+    names = {variable: name for name, variable in variables.items()}
+    name = names.get(param.type.name, param.type.name)
+    if param.type.kind == "dtype":
+        return BY_NAME[param.type.name].ctype.removeprefix("opwright::")
+    return f"acc<{name}>" if param.type.kind == "acc" else name

@@ -1,0 +1,1 @@
+"""Reading object files and shared libraries."""

@@ -1,0 +1,1 @@
+"""Building shared libraries from generated code."""

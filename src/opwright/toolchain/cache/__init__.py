@@ -1,0 +1,1 @@
+"""The build cache: its folder, its entries, its locks and its size."""

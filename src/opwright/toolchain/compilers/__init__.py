@@ -1,0 +1,1 @@
+"""Compilers: finding them, and their command-line flags."""

@@ -1,0 +1,1 @@
+"""Parsing and explaining the messages of compilers, linkers and loaders."""

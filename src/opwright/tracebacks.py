@@ -1,0 +1,68 @@
+"""Tracebacks without Opwright's own frames: an error of a user's source or call begins at the user's line.
+
+``OPWRIGHT_LOG=debug`` keeps every frame, and the errors that led to this one.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import sysconfig
+import types
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from opwright.errors import OpwrightError
+from opwright.log import logger
+
+__all__ = ["entry", "keeps_all", "trimmed"]
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+_Error = TypeVar("_Error", bound=BaseException)
+
+_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_PYTHONS = os.path.join(sysconfig.get_paths()["stdlib"], "")
+
+
+def entry(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Return a public function that raises Opwright's errors, and Ctrl-C's, without frames of Opwright below its own.
+
+    Frames of other code that Opwright called, such as a reference that `opwright.check` compares with, stay.
+    """
+
+    @functools.wraps(function)
+    def called(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        try:
+            return function(*args, **kwargs)
+        except (OpwrightError, KeyboardInterrupt) as error:
+            if keeps_all():
+                raise
+            raise trimmed(error) from None
+
+    return called
+
+
+def keeps_all() -> bool:
+    """Return whether tracebacks keep all frames, for the development of Opwright."""
+    return logger.isEnabledFor(logging.DEBUG)
+
+
+def trimmed(error: _Error) -> _Error:
+    """Return the error with a traceback without frames of Opwright and of the standard library that it used."""
+    frames = []
+    at = error.__traceback__
+    while at is not None:
+        if not _is_ours(at.tb_frame.f_code.co_filename):
+            frames.append(at)
+        at = at.tb_next
+    kept: types.TracebackType | None = None
+    for frame in reversed(frames):
+        kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return error.with_traceback(kept)
+
+
+def _is_ours(file: str) -> bool:
+    of_python = file.startswith(_PYTHONS) and "-packages" + os.sep not in file
+    return file.startswith((_OURS, "<")) or of_python  # <string>: methods that dataclasses generates
