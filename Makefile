@@ -39,10 +39,13 @@ help:
 demo: compiler $(DEMO)
 	@$(BIN)/opwright demo
 
+# In continuous integration a test that fails is run once more, and listed: many of them stop, kill or time processes.
+RERUNS := $(if $(CI),--reruns 1 -rR)
+
 # On the native runtime, then those of the runtime once more on the one in Python.
 define pytest
-@$(BIN)/python -m pytest -n $(JOBS) -m "$(1)" $(2) $(PYTEST_ARGS)
-@OPWRIGHT_RUNTIME=python $(BIN)/python -m pytest -n $(JOBS) -m "$(1)" $(2) $(or $(PYTEST_ARGS),$(PYTHON_RUNTIME_TESTS))
+@$(BIN)/python -m pytest -n $(JOBS) -m "$(1)" $(RERUNS) $(2) $(PYTEST_ARGS)
+@OPWRIGHT_RUNTIME=python $(BIN)/python -m pytest -n $(JOBS) -m "$(1)" $(RERUNS) $(2) $(or $(PYTEST_ARGS),$(PYTHON_RUNTIME_TESTS))
 endef
 
 test: compiler $(STAMP)
