@@ -164,6 +164,42 @@ def test_what_does_not_fit(signature: str, function: str, problem: str) -> None:
     assert [line.split(":")[0] for line in text.split("\n")[1:]] == ["  signature", "  function", "  likely fix"]
 
 
+def test_parameters_with_an_axis_name_get_the_axis_wherever_they_stand() -> None:
+    found = roles(
+        "f(x: T[M, N], n: int, k: int) -> (y: T[n, M//2])",
+        "template <class T> void f(int64_t M, Tensor<const T, 2> x, long n, int64_t a, int N, Tensor<T> y, Stream s)",
+    )
+    assert [(role, name) for _, role, name in found] == [
+        ("axis", "M"), ("input", "x"), ("scalar", "n"), ("scalar", "k"), ("axis", "N"), ("output", "y"), ("stream", ""),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("function", "problem", "fix"),
+    [
+        ("Tensor<const float, 2> x, double N, Tensor<float, 1> y",
+         "parameter 2 is `double N`, expected `int64_t N` for the axis N",
+         "declare parameter 2 as `int64_t N`, or rename it if it isn't the axis N"),
+        ("Tensor<const float, 2> x, int64_t &N, Tensor<float, 1> y",
+         "parameter 2 is `int64_t &N`, expected `int64_t N`", "declare parameter 2"),
+        ("Tensor<const float, 2> N, Tensor<float, 1> y",
+         "parameter 1 is `Tensor<const float, 2> N`, expected `int64_t N`", "declare parameter 1"),
+        ("Tensor<const float, 2> x, int64_t n, Tensor<float, 1> y",
+         "the function takes 3 parameters, expected 2: x (input), y (output); and any of the axes M, N, by name",
+         "did you mean the axis N? If so, declare `int64_t N`"),
+        ("Tensor<const float, 2> x, int64_t K, Resizable<int64_t, 1> y", "the function takes 3 parameters",
+         "leave out `int64_t K`: the kernel decides ?K"),
+        ("Tensor<const float, 2> x, int64_t whole, Resizable<int64_t, 1> y", "the function takes 3 parameters",
+         "void f(Tensor<const float, 2> x, Resizable<int64_t, 1> y)"),
+    ],
+)  # fmt: skip
+def test_parameters_that_are_no_axis(function: str, problem: str, fix: str) -> None:
+    result = "i64[?K]" if "Resizable" in function else "f32[M]"
+    text = refusal(f"f(x: f32[M, N]) -> (y: {result})", f"void f({function})")
+    assert f"f: {problem}" in text.split("\n")[0]
+    assert text.split("\n")[-1].startswith(f"  likely fix: {fix}")
+
+
 def test_a_backward_may_take_and_return_the_same_name() -> None:
     found = roles(
         "f_backward_backward(grad_grad_x: T[N], grad_y: T[N]) -> (grad_grad_y: T[N], grad_y: T[N])",

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from opwright.languages import Language
 from opwright.signature import DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
+from opwright.signature.closest import closest_name
 from opwright.signature.dtypes import BY_NAME
+from opwright.signature.scalars import INT
 from opwright.sources.matching.mismatch import mismatch
 from opwright.sources.model import Argument, Kernel, Parameter, Role
 from opwright.sources.types import spellings
@@ -26,20 +28,47 @@ _Expected = tuple[Role, Param]
 
 
 def match_by_position(kernel: Kernel) -> tuple[Argument, ...]:
-    """Match a kernel by position; see :func:`opwright.sources.matching.match`."""
+    """Match a kernel by position; see :func:`opwright.sources.matching.match`.
+
+    Parameters that have an axis's name get its size, wherever they stand; they don't count as positions.
+    """
     variables = dict(zip(kernel.function.template, template_variables(kernel), strict=True))
-    expected, parameters = list(expected_arguments(kernel.signature)), kernel.function.parameters
-    stream = len(parameters) == len(expected) + 1 and parameters[-1].element in _STREAMS
-    positional = parameters[: len(parameters) - stream]
-    if len(positional) != len(expected):
-        raise _miscounted(kernel, expected)
-    for position, (parameter, (role, param)) in enumerate(zip(positional, expected, strict=True), 1):
-        check_name(kernel, position, parameter, param.name, [other.name for _, other in expected])
-        _check(kernel, position, parameter, role, param, variables)
-    arguments = [
-        Argument(parameter, role, param.name) for parameter, (role, param) in zip(positional, expected, strict=True)
-    ]
-    return (*arguments, *(Argument(parameter, "stream", "") for parameter in parameters[len(positional) :]))
+    expected, axes = list(expected_arguments(kernel.signature)), _axis_names(kernel.signature)
+    counted = [parameter for parameter in kernel.function.parameters if parameter.name not in axes]
+    for position, parameter in enumerate(kernel.function.parameters, 1):
+        if parameter.name in axes:
+            _check_axis(kernel, position, parameter)
+    stream = len(counted) == len(expected) + 1 and counted[-1].element in _STREAMS
+    if len(counted) - stream != len(expected):
+        raise _miscounted(kernel, expected, axes)
+    remaining, arguments = iter(expected), list[Argument]()
+    for position, parameter in enumerate(kernel.function.parameters, 1):
+        if parameter.name in axes:
+            arguments.append(Argument(parameter, "axis", parameter.name))
+        elif (following := next(remaining, None)) is None:
+            arguments.append(Argument(parameter, "stream", ""))
+        else:
+            role, param = following
+            check_name(kernel, position, parameter, param.name, [other.name for _, other in expected])
+            _check(kernel, position, parameter, role, param, variables)
+            arguments.append(Argument(parameter, role, param.name))
+    return tuple(arguments)
+
+
+def _axis_names(signature: Signature) -> list[str]:
+    """Return the axes that a parameter can have the name of; an int that is an axis is an argument already."""
+    ints = {scalar.name for scalar in signature.scalars}
+    return [axis for axis in signature.axes if axis not in ints]
+
+
+def _check_axis(kernel: Kernel, position: int, parameter: Parameter) -> None:
+    name = parameter.name
+    if parameter.view != "scalar" or not INT.cpp_type(parameter.element) or parameter.reference:
+        raise mismatch(
+            kernel,
+            f"parameter {position} is `{parameter.text}`, expected `{INT.cpp_types[0]} {name}` for the axis {name}",
+            f"declare parameter {position} as `{INT.cpp_types[0]} {name}`, or rename it if it isn't the axis {name}",
+        )
 
 
 def template_variables(kernel: Kernel) -> tuple[str, ...]:
@@ -82,14 +111,30 @@ def expected_arguments(signature: Signature) -> Iterator[_Expected]:
         yield "rng", signature.generator
 
 
-def _miscounted(kernel: Kernel, expected: list[_Expected]) -> Exception:
+def _miscounted(kernel: Kernel, expected: list[_Expected], axes: list[str]) -> Exception:
     listed = ", ".join(f"{param.name} ({role})" for role, param in expected) or "none"
+    sizes = f"; and any of the axes {', '.join(axes)}, by name" if axes else ""
     wanted = ", ".join(_declaration(role, param, {}) for role, param in expected)
+    head = f"void {kernel.function.name.rpartition('::')[2]}({wanted})"
     return mismatch(
         kernel,
-        f"the function takes {len(kernel.function.parameters)} parameters, expected {len(expected)}: {listed}",
-        f"void {kernel.function.name.rpartition('::')[2]}({wanted})",
+        f"the function takes {len(kernel.function.parameters)} parameters, expected {len(expected)}: {listed}{sizes}",
+        _meant_axis(kernel, expected, axes) or head,
     )
+
+
+def _meant_axis(kernel: Kernel, expected: list[_Expected], axes: list[str]) -> str:
+    """Return a hint if a parameter that nothing has the name of was meant for an axis; else an empty string."""
+    known = {*axes, *(param.name for _, param in expected)}
+    decided = kernel.signature.data_axes
+    for parameter in kernel.function.parameters:
+        if parameter.view != "scalar" or parameter.name in known or not INT.cpp_type(parameter.element):
+            continue
+        if parameter.name in decided:
+            return f"leave out `{parameter.text}`: the kernel decides ?{parameter.name}"
+        if similar := closest_name(parameter.name, axes, cutoff=0.5):
+            return f"did you mean the axis {similar}? If so, declare `{INT.cpp_types[0]} {similar}`"
+    return ""
 
 
 def check_name(kernel: Kernel, position: int, parameter: Parameter, name: str, names: list[str]) -> None:

@@ -166,15 +166,13 @@ def _undeclared(match: re.Match[str], _error: Diagnostic, spot: Spot) -> Mistake
 
 
 def _axis(name: str, spot: Spot) -> Mistake:
-    problem = f"{name} is an axis in the signature, which C++ doesn't see as a variable"
+    problem = f"{name} is an axis in the signature; C++ has it as a variable only where the function takes it"
+    parameter = f"give the function a parameter `int64_t {name}`, which gets the axis"
     sizes = spot.sizes()
-    if name in sizes:
-        how, tensor = sizes[name]
-        return Mistake(problem, f"write {how}, which is {name} of `{tensor}`", signature=True)
-    for expression, (how, tensor) in sizes.items():
-        if re.search(rf"\b{name}\b", expression):
-            return Mistake(problem, f"{how} is {expression} of `{tensor}`: compute {name} from it", signature=True)
-    return Mistake(problem, f"give the function a parameter `int64_t {name}`, which gets the axis", signature=True)
+    if name not in sizes:
+        return Mistake(problem, parameter, signature=True)
+    how, tensor = sizes[name]
+    return Mistake(problem, f"write {how}, which is {name} of `{tensor}`; or {parameter}", signature=True)
 
 
 def _returns(_match: re.Match[str], _error: Diagnostic, spot: Spot) -> Mistake | None:
