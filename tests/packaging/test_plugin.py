@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -15,8 +16,10 @@ import torch
 from setuptools.errors import SetupError
 
 import opwright
+from opwright.packaging import config, library_builder
 from opwright.toolchain import find_compiler
-from tests.packaging.conftest import LIBRARIES, Project, distribution, run
+from tests.broken import script
+from tests.packaging.conftest import LIBRARIES, SCALE, Project, distribution, run
 
 X86 = find_compiler("c++").target.startswith("x86_64-linux")
 BUILT = ["scale.cpu.so", *(["scale.cpu.avx2.so", "scale.cpu.avx512.so"] if X86 else [])]
@@ -232,6 +235,25 @@ def test_torch_is_not_needed_to_build(project: Project) -> None:
     )
     subprocess.run([sys.executable, "-c", program], check=True)
     assert {path.name for path in Path("out").iterdir()} >= {"__init__.py", *BUILT}
+
+
+@pytest.mark.slow
+def test_a_library_is_compiled_with_no_more_compilers_than_max_jobs(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project()
+    (folder / "csrc/other.cpp").write_text(SCALE.replace("scale", "other"))
+    compiler = script(
+        folder / "c++",
+        f'case "$*" in *-o*) mkdir "{folder}/running" || touch "{folder}/two"; sleep 0.2;; esac\n'
+        f'{shutil.which("c++")} "$@"; status=$?; rmdir "{folder}/running" 2>/dev/null; exit $status',
+    )
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("MAX_JOBS", "1")
+    (library,) = config.from_pyproject(folder)
+    compiled = library_builder.compiled(library, folder)
+    assert len(compiled.libraries) == 2
+    assert not (folder / "two").exists()
 
 
 def test_packaging_error_is_public() -> None:

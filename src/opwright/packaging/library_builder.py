@@ -78,12 +78,12 @@ def compiled(library: Library, project: Path, say: Callable[[str], None] = lambd
     """
     kernel_sources = read(library, project)
     chosen = _chosen(library, kernel_sources)
-    tasks = [*_tasks(library, chosen)]
-    say(f"{library.name}: {len(tasks)} libraries to compile")
+    builds, processes = _builds(library, chosen), Processes()
+    say(f"{library.name}: {len(builds)} libraries to compile")
     with architectures(library):
-        paths = in_parallel([task for _, _, task in tasks], Processes())
+        paths = in_parallel([partial(_build, part, variant, processes) for part, variant in builds], processes)
     libraries: dict[Part, dict[str, Path]] = {}
-    for (part, variant, _), path in zip(tasks, paths, strict=True):
+    for (part, variant), path in zip(builds, paths, strict=True):
         libraries.setdefault(part, {})[variant] = path
     return Compiled(signatures(kernel_sources), comments(kernel_sources), chosen, libraries)
 
@@ -126,23 +126,19 @@ def planned(library: Library, project: Path) -> list[tuple[Part, str]]:
     Raises:
         PackagingError: as for `compiled`.
     """
-    return [(part, variant) for part, variant, _ in _tasks(library, _chosen(library, read(library, project)))]
+    return _builds(library, _chosen(library, read(library, project)))
 
 
-def _tasks(library: Library, chosen: Chosen) -> Iterator[tuple[Part, str, Callable[[], Path]]]:
-    for part in chosen.parts:
-        if part.device == "cuda":
-            yield part, DEFAULT, part.cuda_library
-            continue
-        unit = part.unit()
-        for variant in (DEFAULT, *variants(library)):
-            cflags = (*VARIANTS[variant].cflags, *part.source.options.extra_cflags)  # the author's take precedence
-            chosen_options = replace(part.source.options, extra_cflags=cflags)
-            yield part, variant, partial(_path, partial(build, unit, chosen_options))
+def _builds(library: Library, chosen: Chosen) -> list[tuple[Part, str]]:
+    of_device = {"cpu": (DEFAULT, *variants(library)), "cuda": (DEFAULT,)}
+    return [(part, variant) for part in chosen.parts for variant in of_device[part.device]]
 
 
-def _path(task: Callable[[], object]) -> Path:
-    return task().path  # type: ignore[attr-defined,no-any-return]
+def _build(part: Part, variant: str, processes: Processes) -> Path:
+    if part.device == "cuda":
+        return part.cuda_library()
+    cflags = (*VARIANTS[variant].cflags, *part.source.options.extra_cflags)  # the author's take precedence
+    return build(part.unit(), replace(part.source.options, extra_cflags=cflags), processes=processes).path
 
 
 def variants(library: Library) -> list[str]:
@@ -194,14 +190,9 @@ def architectures(library: Library) -> Iterator[None]:
     with PTX of the newest for future ones. The building machine's GPU doesn't matter.
     """
     before = os.environ.get(VARIABLE)
-    if before:
-        yield
-        return
-    os.environ[VARIABLE] = ";".join(library.cuda_architectures) or ALL_MAJOR
+    os.environ[VARIABLE] = before or ";".join(library.cuda_architectures) or ALL_MAJOR
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[VARIABLE]
-        else:
-            os.environ[VARIABLE] = before
+        os.environ.pop(VARIABLE)
+        os.environ.update({} if before is None else {VARIABLE: before})
