@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -45,6 +44,7 @@ def waits_when_empty(x):
     return 2 * x
 
 def waits_always(x):
+    print("waits", file=sys.stderr)
     time.sleep(1000)
 """
 SIGNATURE = "f(x: T[N]) -> (y: T[N]) where T in (f32, f64)"
@@ -78,6 +78,7 @@ def test_the_checks_after_a_crash_go_on(functions: str) -> None:
     assert done.returncode == -signal.SIGSEGV
 
 
+@pytest.mark.slow
 def test_an_int_that_is_0_is_told_its_domain(write: Write) -> None:
     text = """
 OPWRIGHT("grouped(x: f32[N], groups: int) -> (y: f32[N])")
@@ -92,6 +93,7 @@ void grouped(Tensor<const float, 1> x, int64_t groups, Tensor<float, 1> y) {
     assert "groups: 0\n  likely fix: if groups can't be 0, the signature says so: groups: int in [1, inf)" in message
 
 
+@pytest.mark.slow
 def test_what_calls_exit(functions: str) -> None:
     (finding,) = checked(functions, "exits_when_empty", "sizes").findings
     assert finding.message.startswith("a call ended its process by exit(7)\n")
@@ -114,6 +116,7 @@ def test_an_operator_that_always_crashes_isnt_called_for_ever(functions: str, mo
     assert report.outcomes[-1].detail == "it isn't called any more: a call ended its process by SIGSEGV"
 
 
+@pytest.mark.slow
 def test_the_command_reports_in_every_form(functions: str, tmp_path: Path) -> None:
     told, junit = tmp_path / "report.json", tmp_path / "report.xml"
     words = [f"{functions}:crashes_when_empty", "--signature", SIGNATURE, "--quick", "--only", "sizes"]
@@ -151,28 +154,33 @@ def test_ctrl_c_keeps_what_was_found(functions: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_no_worker_stays_behind(functions: str, number: signal.Signals) -> None:
+@pytest.mark.parametrize("calls", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["imports", "calls"])
+def test_no_worker_stays_behind(functions: str, number: signal.Signals, calls: bool) -> None:
     code = f"import opwright; opwright.check('{functions}:waits_always', signature='{SIGNATURE}')"
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
-    ends = time.monotonic() + 60
-    while not (workers := _children(process.pid)) and time.monotonic() < ends:
-        time.sleep(0.1)
-    process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        ends = time.monotonic() + 120
+        while not (workers := _descendants(process.pid)) and time.monotonic() < ends:
+            time.sleep(0.01)
+        if calls:
+            assert "waits" in process.stderr.readline()
+            workers = _descendants(process.pid)
+        assert len(workers) == 1 + calls  # the server that imports PyTorch, and its fork
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
     assert ("Interrupted" in said) is (number is signal.SIGINT)
     while any(map(_is_alive, workers)) and time.monotonic() < ends:
-        time.sleep(0.1)
-    assert workers
+        time.sleep(0.01)
     assert not any(map(_is_alive, workers))
 
 
-def _children(process: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+def _descendants(process: int) -> list[int]:
+    children = [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    return [*children, *(each for child in children for each in _descendants(child))]
 
 
 def _is_alive(process: int) -> bool:
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
         return False
-    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

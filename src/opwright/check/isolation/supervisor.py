@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
 import os
 import pickle
-import selectors
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from typing import Any
 
 from opwright.check.calls.last_call import IDLE, CallMemory, State
 from opwright.check.isolation.worker import Death, Job, outcome_from_json
+from opwright.check.isolation.worker_process import WorkerProcess
 from opwright.check.listener import Collector, Interrupted, Progress, Start
 from opwright.check.report import Finding, Level, Outcome, Report
 from opwright.check.request import Request
@@ -41,10 +38,6 @@ _TICK = 0.1
 MEMORY_SHARE = 0.6
 """The share of the free memory that a worker may take, of which it may always take `_LEAST_MEMORY` bytes."""
 _LEAST_MEMORY = 2 << 30
-_MAX_PARTS = 64
-"""Reads in a row: a kernel may print faster than this process reads."""
-_MAX_WORDS, _MAX_LINES = 2000, 5
-_MAIN = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from opwright.check.isolation.worker import main; "
 _CAUSES = {
     "SIGSEGV": "memory that isn't there, or not aligned as a vector, was read or written, or the stack overflowed",
     "SIGBUS": "memory that isn't there was read or written",
@@ -92,7 +85,7 @@ class _Supervisor:
         """Start workers until one has done the rest."""
         while self.job:
             self.place = None
-            with contextlib.closing(_Worker(self.job, self.memory)) as worker:
+            with contextlib.closing(WorkerProcess(self.job, self.memory)) as worker:
                 why = self._follow(worker)
             if why is None:
                 break
@@ -105,7 +98,7 @@ class _Supervisor:
             self.collector.ended(self.running)
         return self.collector.report
 
-    def _follow(self, worker: _Worker) -> tuple[str, str] | None:
+    def _follow(self, worker: WorkerProcess) -> tuple[str, str] | None:
         """Hear a worker until its end; return the kind of the finding and what happened, None if it was done."""
         watch = _Watch(self.request.level)
         while True:
@@ -197,85 +190,6 @@ def describe_end(status: int) -> str:
     return f"ended its process by {name}" + (f": {_CAUSES[name]}" if name in _CAUSES else "")
 
 
-class _Worker:
-    """A worker process, its events and what it writes on stdout and stderr."""
-
-    def __init__(self, job: Job, memory: CallMemory) -> None:
-        events, sending = os.pipe()
-        said, saying = os.pipe()
-        command = f"{_MAIN}main({os.getpid()}, {sending}, {memory.descriptor})"
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", command, json.dumps(sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=saying,
-            stderr=saying,
-            pass_fds=(sending, memory.descriptor),
-            start_new_session=True,  # Ctrl-C is for this process, which ends that one
-        )
-        os.close(sending)
-        os.close(saying)
-        self._events, self._said = events, said
-        self._rest, self._words = b"", b""
-        self._open = selectors.DefaultSelector()
-        for descriptor in (events, said):
-            os.set_blocking(descriptor, False)
-            self._open.register(descriptor, selectors.EVENT_READ)
-        with contextlib.suppress(BrokenPipeError):
-            assert self.process.stdin is not None  # noqa: S101 - it was asked for
-            self.process.stdin.write(pickle.dumps(job))
-            self.process.stdin.close()
-
-    @property
-    def ended(self) -> bool:
-        """Whether the process has ended; events may still be in the pipe."""
-        return self.process.poll() is not None
-
-    @property
-    def status(self) -> int:
-        """How it ended, as in `subprocess`."""
-        return self.process.wait()
-
-    def hear(self, seconds: float) -> list[dict[str, Any]]:
-        """Return the events that arrive within some seconds; pass on what is written on stderr meanwhile."""
-        ready = {key.fd for key, _ in self._open.select(seconds)}
-        *lines, self._rest = (self._rest + self._read(self._events, ready)).split(b"\n")
-        said = self._read(self._said, ready)
-        self._words = ((b"" if lines else self._words) + said)[-_MAX_WORDS:]
-        if said:
-            sys.stderr.write(said.decode(errors="replace"))
-            sys.stderr.flush()
-        return [json.loads(line) for line in lines]
-
-    def _read(self, descriptor: int, ready: set[int]) -> bytes:
-        """Return what is in a pipe, and forget a pipe that is at its end."""
-        content = _read(descriptor) if descriptor in ready else b""
-        if descriptor in ready and not content:
-            self._open.unregister(descriptor)
-        return content
-
-    def words(self) -> str:
-        """Return the last lines that were written on stderr."""
-        return "\n".join(self._words.decode(errors="replace").strip().splitlines()[-_MAX_LINES:])
-
-    def close(self) -> None:
-        """End the process and everything that it started."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self._open.close()
-        os.close(self._events)
-        os.close(self._said)
-
-
-def _read(descriptor: int) -> bytes:
-    """Return what is in a pipe; empty at its end."""
-    parts: list[bytes] = []
-    with contextlib.suppress(BlockingIOError):
-        while len(parts) < _MAX_PARTS and (part := os.read(descriptor, 1 << 16)):
-            parts.append(part)
-    return b"".join(parts)
-
-
 class _Watch:
     """The limits of a worker's time and memory."""
 
@@ -285,10 +199,10 @@ class _Watch:
         self._last: State | None = None
         self._since, self._used = 0.0, 0.0
 
-    def look(self, worker: _Worker, state: State, heard: bool) -> tuple[str, str] | None:
+    def look(self, worker: WorkerProcess, state: State, heard: bool) -> tuple[str, str] | None:
         """Return the kind of finding and what happened if the worker is over a limit."""
         now = time.monotonic()
-        used, memory = _usage(worker.process.pid)
+        used, memory = _usage(worker.process)
         if memory > self._memory:
             return "out-of-memory", f"had taken {memory / (1 << 30):.1f} GiB, most of what was free, when it was ended"
         if heard or state != self._last:

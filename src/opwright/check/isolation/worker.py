@@ -116,7 +116,7 @@ def main(parent: int, events: int, memory: int) -> None:
         events: descriptor of the pipe for events.
         memory: descriptor of the memory for the last call.
     """
-    _end_with_parent(parent)
+    end_with_parent(parent)
     inside[0] = True
     sender = _Sender(events)
     try:
@@ -149,7 +149,7 @@ def _do(job: Job, sender: _Sender, memory: int) -> None:
     run(operators, request, sender, also=also, start=job.start)
 
 
-def _end_with_parent(parent: int) -> None:
+def end_with_parent(parent: int) -> None:
     """Have the kernel end this process when `parent` ends (Linux only), and write no core files."""
     import resource
 
