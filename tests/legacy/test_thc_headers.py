@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from opwright.legacy.cuda import cuda_home
 from opwright.legacy.th_library import exported, header_dirs
 from opwright.toolchain import find_compiler
 from opwright.toolchain.binary.elf import symbols
+from opwright.toolchain.compilers.nvcc import cuda_home
 from tests.legacy.conftest import CSRC
 from tests.legacy.headers import TYPES, declared
 

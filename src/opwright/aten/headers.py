@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from opwright.aten.pytorch import Torch
-from opwright.sources.cpp.directives import includes
+from opwright.sources.cpp.directives import find_header, includes
 from opwright.sources.cpp.tokens import without_comments
 from opwright.toolchain import cache_root
 from opwright.toolchain.cache.folder import write_atomically
@@ -100,8 +100,7 @@ def read(source: Path, include_dirs: Sequence[str]) -> Text:
 def _gather(path: Path, folders: Sequence[Path], seen: dict[Path, str], depth: int) -> None:
     seen[path] = text = path.read_text("utf-8", "surrogateescape")
     for include in includes(text) if depth else ():
-        candidates = (folder / include.name for folder in (path.parent, *folders))
-        header = next((path for path in candidates if path.is_file()), None)
+        header = find_header(include, path, folders)
         if header is not None and header not in seen:
             with contextlib.suppress(OSError):
                 _gather(header, folders, seen, depth - 1)

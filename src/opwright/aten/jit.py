@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -18,7 +17,7 @@ from opwright.errors import SourceError, ToolchainError, UnsupportedError
 from opwright.log import notice, progress
 from opwright.toolchain import cache_root
 from opwright.toolchain.build.plan import file_name
-from opwright.toolchain.cache.folder import private_folder, unwritable, write_atomically
+from opwright.toolchain.cache.folder import copy_atomically, private_folder, unwritable, write_atomically
 
 Path_ = str | os.PathLike[str]
 _FORMER = 3
@@ -290,13 +289,11 @@ def _placed(library: Path, folder: Path, name: str) -> Path:
     """
     _create_folder(folder)
     own = folder / (name if not name.endswith(".so") else library.name)
-    for path in dict.fromkeys((own, folder / name)):
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            shutil.copy2(library, temporary)
-            os.replace(temporary, path)
-        except OSError as error:
-            raise unwritable(folder, error) from error
+    try:
+        for path in dict.fromkeys((own, folder / name)):
+            copy_atomically(library, path)
+    except OSError as error:
+        raise unwritable(folder, error) from error
     if own.name != name:
         _parted_with(folder, re.compile(rf"{re.escape(library.name.rpartition('-')[0])}-[0-9a-f]{{16}}\.so"), own)
     return own

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from opwright.aten.build import Extension, build_extension, is_cuda
 from opwright.aten.pytorch import find_torch, include_paths, libraries, library_paths
 from opwright.errors import OpwrightError, UnsupportedError
 from opwright.languages import SUFFIXES
+from opwright.toolchain.cache.folder import copy_atomically
 
 _OLDEST_PYTHON = "0x030A0000"
 _IMPORT_TORCH = Path(__file__).parent / "include" / "import_torch.cpp"
@@ -101,9 +101,7 @@ class BuildExtension(build_ext):
             raise errors.CompileError(str(error)) from error
         path = Path(self.get_ext_fullpath(ext.name))
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        shutil.copy2(built.path, temporary)
-        os.replace(temporary, path)
+        copy_atomically(built.path, path)
 
     def get_ext_filename(self, fullname: str) -> str:
         """Return the file's name, without Python's ABI tag if requested."""

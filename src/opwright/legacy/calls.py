@@ -155,28 +155,12 @@ def _storage_facts(storage: Any) -> tuple[int, int]:
     """Return the address of a storage's StorageImpl, and c10's number of its element type (bytes if it is untyped)."""
     import torch
 
+    from opwright.runtime.binding import DTYPES
     from opwright.runtime.torch_internals import storage_address
 
     typed = isinstance(storage, torch.storage.TypedStorage)
-    return storage_address(storage), _scalar_types().get(storage.dtype if typed else torch.uint8, -1)
-
-
-@functools.cache
-def _scalar_types() -> dict[Any, int]:
-    """Return the numbers of c10::ScalarType, which are part of its ABI and never change."""
-    import torch
-
-    order = (
-        torch.uint8,
-        torch.int8,
-        torch.int16,
-        torch.int32,
-        torch.int64,
-        torch.float16,
-        torch.float32,
-        torch.float64,
-    )
-    return {**{dtype: number for number, dtype in enumerate(order)}, torch.bool: 11}
+    dtype = DTYPES.get(storage.dtype if typed else torch.uint8)
+    return storage_address(storage), -1 if dtype is None else dtype.code
 
 
 @functools.cache

@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from opwright.languages import LANGUAGES
+from opwright.toolchain.cache.folder import write_atomically
 
 __all__ = ["KINDS", "TH_GENERIC", "TH_TYPE", "first_generation", "source_files", "write_file"]
 
@@ -61,15 +62,7 @@ def write_file(path: Path, before: bytes, after: bytes) -> None:
     target = Path(os.path.realpath(path))
     if target.read_bytes() != before:
         raise OSError(0, "it was changed by somebody else meanwhile")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    try:
-        temporary.write_bytes(after)
-        shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+    write_atomically(target, after, mode=stat.S_IMODE(os.stat(target).st_mode))
 
 
 def _is_passed_over(name: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opwright.errors import PackagingError
 from opwright.packaging.config import Library
-from opwright.sources.cpp.directives import includes
+from opwright.sources.cpp.directives import find_header, includes
 
 _SUFFIXES = (".c", ".cpp", ".cc", ".cxx", ".cu")
 
@@ -88,9 +88,8 @@ def _included(files: Sequence[Path], folders: Sequence[Path], project: Path) -> 
     while waiting:
         path = waiting.pop()
         for include in includes(path.read_bytes().decode("utf-8", "surrogateescape")):
-            beside = [path.parent] if include.quoted else []
-            candidates = (Path(os.path.normpath(folder / include.name)) for folder in (*beside, *folders))
-            header = next((candidate for candidate in candidates if candidate.is_file()), None)
+            found = find_header(include, path, folders)
+            header = found and Path(os.path.normpath(found))
             if header is not None and header not in seen and header.is_relative_to(project):
                 seen.add(header)
                 waiting.append(header)

@@ -140,8 +140,7 @@ def test_an_object_that_nothing_needs_is_left_out(project: Project, text: str | 
 def test_its_functions_say_why_it_was_left_out(
     without_objects: Project, text: str, with_cuda: bool, why: str, remedy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opwright.legacy.cuda.cuda_home", lambda: None if with_cuda else "/a/toolkit")
-    monkeypatch.setattr("opwright.legacy.cuda.include_dirs", lambda _: [])
+    monkeypatch.setattr("opwright.toolchain.compilers.nvcc.cuda_home", lambda: None if with_cuda else "/a/toolkit")
     project = without_objects
     compile_object(project, text)
     project.create(extra_objects=["src/kernel.cu.o", "src/second.o"], with_cuda=with_cuda).build()

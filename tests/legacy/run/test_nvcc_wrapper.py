@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import opwright
-from opwright.legacy.cuda import cuda_home
 from opwright.legacy.run import nvcc_wrapper
+from opwright.toolchain.compilers.nvcc import cuda_home
 
 KNOWN = [75, 80, 90, 100]
 PTX = "-gencode arch=compute_75,code=compute_75"

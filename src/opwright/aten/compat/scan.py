@@ -10,7 +10,7 @@ from pathlib import Path
 
 from opwright.aten.compat.api_changes import NAMES, Header, Name, removed_header
 from opwright.record import record
-from opwright.sources.cpp.directives import Include, without_dead_lines
+from opwright.sources.cpp.directives import find_header, without_dead_lines
 from opwright.sources.cpp.normalized import NormalizedText, normalized
 
 __all__ = ["File", "Use", "missing_headers", "read", "used_names"]
@@ -50,7 +50,8 @@ def read(path: Path, flags: Sequence[str] = ()) -> list[File]:
         text = None if key in files else _text(place)
         if text is not None:
             files[key] = File(place, normalized(text))
-            waiting.extend(_local(files[key], folders))
+            headers = (find_header(include, place, folders) for _, include in files[key].stream.includes)
+            waiting.extend(filter(None, headers))
     return list(files.values())
 
 
@@ -71,7 +72,7 @@ def missing_headers(files: Sequence[File], flags: Sequence[str] = ()) -> Iterato
     for file in files:
         for index, include in file.stream.includes:
             header = removed_header(include.name)
-            if header and _resolved(file, include, folders) is None:
+            if header and find_header(include, file.path, folders) is None:
                 yield header, file.path, file.stream.line(index)
 
 
@@ -100,20 +101,6 @@ def _folders(flags: Sequence[str]) -> list[Path]:
     words = iter(flags)
     named = [(flag[2:] or next(words, "")) for flag in words if flag.startswith("-I")]
     return [Path(folder) for folder in named if folder and not os.path.exists(os.path.join(folder, "ATen", "ATen.h"))]
-
-
-def _local(file: File, folders: Sequence[Path]) -> Iterator[Path]:
-    """Yield the project headers that a file includes."""
-    for _, include in file.stream.includes:
-        place = _resolved(file, include, folders)
-        if place is not None:
-            yield place
-
-
-def _resolved(file: File, include: Include, folders: Sequence[Path]) -> Path | None:
-    beside = [file.path.parent] if include.quoted else []
-    paths = (folder / include.name for folder in (*beside, *folders))
-    return next((path for path in paths if os.path.isfile(path)), None)
 
 
 def _defines(text: NormalizedText, word: str) -> bool:

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from opwright.legacy.calls import ELEMENTS
 from opwright.legacy.ffi.request import Request
 
 if TYPE_CHECKING:
     import cffi
 
-ELEMENTS = ("Double", "Float", "Long", "Int", "Short", "Char", "Byte")
-_PREFIXES = ("TH", "THCuda")
-_KINDS = ("Tensor", "Storage")
-
-
-def struct_names() -> Iterator[str]:
-    """Yield every struct's name, including THC's; the names of CUDA's float structs contain no element type."""
-    for kind in _KINDS:
-        for prefix in _PREFIXES:
-            for element in ELEMENTS:
-                yield f"{prefix}{'' if (prefix, element) == ('THCuda', 'Float') else element}{kind}"
-
 
 def typedefs() -> str:
-    """Return the typedefs that precede the user's headers in cffi's declarations."""
-    return "".join(f"typedef struct {name} {name};\n" for name in struct_names())
+    """Return the typedefs of TH's and THC's structs, which precede the user's headers in cffi's declarations."""
+    names = (f"{element.name}{kind}" for kind in ("Tensor", "Storage") for element in ELEMENTS)
+    return "".join(f"typedef struct {name} {name};\n" for name in names)
 
 
 def header_text(request: Request) -> str:

@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from opwright.languages import Language
-from opwright.legacy import cuda, th_library
+from opwright.legacy import th_library
 from opwright.legacy.ffi.request import Request, is_cpp
 from opwright.toolchain import Compiler, Options, linked
+from opwright.toolchain.compilers import nvcc
 
 _BECAME_ERRORS = ("implicit-function-declaration", "incompatible-pointer-types", "int-conversion", "implicit-int")
 _SINCE_GCC_14 = ("return-mismatch", "declaration-missing-parameter-type")
@@ -96,9 +97,16 @@ def libraries(request: Request) -> tuple[list[str], list[str]]:
     """
     names = list(request.keywords.get("libraries", ()))
     folders = [request.find(folder) for folder in request.keywords.get("library_dirs", ())]
-    if request.with_cuda and (toolkit := cuda.library_dirs(cuda.cuda_home())):
-        names, folders = [*names, "cudart"], [*folders, *toolkit]
+    home = nvcc.cuda_home() if request.with_cuda else None
+    if home and os.path.isdir(nvcc.library_dir(home)):
+        names, folders = [*names, "cudart"], [*folders, nvcc.library_dir(home)]
     return names, folders
+
+
+def _cuda_headers(request: Request) -> list[str]:
+    """Return the folders of CUDA's headers, if the extension wants them and there is a toolkit."""
+    home = nvcc.cuda_home() if request.with_cuda else None
+    return nvcc.include_dirs(home) if home else []
 
 
 def build_options(request: Request, objects: tuple[str, ...]) -> Options:
@@ -109,10 +117,7 @@ def build_options(request: Request, objects: tuple[str, ...]) -> Options:
         native=False,
         define=tuple(_macros(request)),
         include_dirs=tuple(header_dirs(request)),
-        system_include_dirs=(
-            *dict.fromkeys((paths["include"], paths["platinclude"])),
-            *(cuda.include_dirs(cuda.cuda_home()) if request.with_cuda else ()),
-        ),
+        system_include_dirs=(*dict.fromkeys((paths["include"], paths["platinclude"])), *_cuda_headers(request)),
         extra_cflags=(*(f"-U{name}" for name in request.keywords.get("undef_macros", ())), *_warnings(request)),
         extra_ldflags=("-Wl,-z,undefs", *objects),  # TH's and Python's symbols are resolved at load time
         identity="|".join([sys.version, *map(_state, objects)]),
@@ -150,7 +155,7 @@ def extension_arguments(request: Request, compiler: Compiler | None) -> dict[str
     others = {key: value for key, value in request.keywords.items() if key not in ("extra_objects", "source_extension")}
     return {
         **others,
-        "include_dirs": [*header_dirs(request), *(cuda.include_dirs(cuda.cuda_home()) if request.with_cuda else ())],
+        "include_dirs": [*header_dirs(request), *_cuda_headers(request)],
         "libraries": names,
         "library_dirs": folders,
         "runtime_library_dirs": searched,

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from opwright.errors import ToolchainError
-from opwright.legacy import cuda
 from opwright.legacy.ffi.request import Request
 from opwright.toolchain.binary.elf import Symbols, symbols
+from opwright.toolchain.compilers import nvcc
 
 _OF_CUDA = re.compile(r"(?:__)?cu(?:da|blas|rand|sparse|dnn|fft|solver)[A-Z]\w*")
 _REMOVED = frozenset(("cudaConfigureCall", "cudaLaunch", "cudaSetupArgument", "__cudaInitManagedRuntime"))
@@ -77,7 +77,7 @@ def _explain(request: Request, needs: list[str], own: Symbols) -> tuple[str, fro
     if old:
         return f"which was made by an older nvcc: it calls {old}(), which CUDA no longer has", own.defined, ""
     why = f"which calls {needs[0]}() of CUDA, and nothing that is linked defines it"
-    if cuda.cuda_home() is None:
+    if nvcc.cuda_home() is None:
         remedy = "install the CUDA toolkit or set CUDA_HOME"
     elif not request.with_cuda:
         remedy = "pass with_cuda=True"

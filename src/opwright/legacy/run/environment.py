@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from opwright.legacy.cuda import cuda_home
 from opwright.legacy.run import nvcc_wrapper
 from opwright.legacy.th_library import header_dirs
 from opwright.toolchain.cache.folder import cache_root, private_folder, unwritable
+from opwright.toolchain.compilers.nvcc import cuda_home
 
 _SITE = Path(__file__).parent / "site"
 _USUAL = "/usr/local/cuda/bin/nvcc"
@@ -33,7 +33,9 @@ def environment() -> dict[str, str]:
     if nvcc_wrapper.REAL in os.environ:  # started by `opwright run` already: all is set
         return {}
     added = {"OPWRIGHT_LEGACY": "1", "PYTHONPATH": _before("PYTHONPATH", str(_SITE))}
-    home, real_nvcc = cuda_home(), _real_nvcc()
+    home = cuda_home()
+    home = home if home and os.path.isdir(home) else None
+    real_nvcc = shutil.which("nvcc") or (shutil.which("nvcc", path=os.path.join(home, "bin")) if home else None)
     folder = _folder(home, real_nvcc)
     added["PATH"] = _before("PATH", str(folder / "bin"))
     # The build scripts of these projects import torch, so build isolation is turned off.
@@ -53,11 +55,6 @@ def _before(variable: str, first: str) -> str:
 
 def _behind(variable: str, *last: str) -> str:
     return os.pathsep.join([*([os.environ[variable]] if variable in os.environ else []), *last])
-
-
-def _real_nvcc() -> str | None:
-    home = cuda_home()
-    return shutil.which("nvcc") or (shutil.which("nvcc", path=os.path.join(home, "bin")) if home else None)
 
 
 def _folder(home: str | None, real: str | None) -> Path:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from opwright.sources.cpp.tokens import Token, blank, segments
 
-__all__ = ["Conditional", "Include", "conditionals", "included", "includes", "without_dead_lines"]
+__all__ = ["Conditional", "Include", "conditionals", "find_header", "included", "includes", "without_dead_lines"]
 
 _INCLUDE = re.compile(r'#\s*include\s*(?:<([^>\n]*)>|"([^"\n]*)")')
 _CONDITION = re.compile(r"#\s*(if(?:n?def)?|el(?:se|if\w*)|endif)\b\s*(.*)", re.DOTALL)
@@ -66,6 +68,12 @@ def included(directive: Token) -> Include | None:
 def includes(text: str) -> list[Include]:
     """Return all ``#include`` directives, in order."""
     return [include for token in segments(text) if token.kind == "directive" and (include := included(token))]
+
+
+def find_header(include: Include, path: Path, folders: Iterable[Path]) -> Path | None:
+    """Return the header that an include in the file `path` names, beside that file or in `folders`; None elsewhere."""
+    searched = (*([path.parent] if include.quoted else ()), *folders)
+    return next((header for folder in searched if os.path.isfile(header := folder / include.name)), None)
 
 
 def without_dead_lines(text: str) -> str:

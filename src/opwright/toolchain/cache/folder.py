@@ -183,13 +183,14 @@ def unwritable(path: Path, error: OSError) -> ToolchainError:
     return ToolchainError(f"can't write to the build cache {path}: {what}{place}\n  likely fix: {fix}")
 
 
-def write_atomically(path: Path, data: str | bytes, work: Path | None = None) -> None:
+def write_atomically(path: Path, data: str | bytes, work: Path | None = None, *, mode: int | None = None) -> None:
     """Write ``data`` to ``path`` atomically: readers see the old file or the complete new one.
 
     Args:
         path: the file.
         data: its content.
         work: the folder for the unfinished file (on the same file system); by default that of ``path``.
+        mode: the file's permissions; by default as for any new file.
 
     Raises:
         OSError: the folder can't be written to.
@@ -198,8 +199,15 @@ def write_atomically(path: Path, data: str | bytes, work: Path | None = None) ->
     temporary = (work or path.parent) / f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}"
     try:
         temporary.write_bytes(blob)
+        if mode is not None:
+            temporary.chmod(mode)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
+
+
+def copy_atomically(source: Path, target: Path) -> None:
+    """Copy a file with its permissions, as `write_atomically` writes one."""
+    write_atomically(target, source.read_bytes(), mode=stat.S_IMODE(source.stat().st_mode))
