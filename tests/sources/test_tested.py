@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from opwright.sources import scan
-from opwright.sources.tested import find_tested
+from opwright.sources.scan import find_tested
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from opwright.aten.compat.scan import read
 from opwright.aten.pytorch import Torch
 from opwright.errors import ToolchainError
 from opwright.sources.cpp.directives import conditionals, includes
-from opwright.toolchain.build.environment import SEARCHED_BY_COMPILERS
+from opwright.toolchain.compilers.compiler import SEARCHED_BY_COMPILERS
 
 _CONFIGURED = "c10/cuda/impl/cuda_cmake_macros.h"
 _OF_TOOLKIT = re.compile(r"(?:cu|nv)\w+\.h")

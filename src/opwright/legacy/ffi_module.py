@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
         return create_extension
     if name == "_wrap_function":  # every generated package imports this before its module, which needs TH
         from opwright.legacy.calls import wrap_function
-        from opwright.legacy.ffi.committed import check_module
+        from opwright.legacy.ffi.package import check_module
         from opwright.legacy.th_library import load_library
 
         check_module(sys._getframe(1).f_globals)  # noqa: SLF001 - the package's

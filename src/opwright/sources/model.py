@@ -6,6 +6,7 @@ import pathlib
 import re
 from typing import Literal
 
+from opwright.errors import SourceError
 from opwright.languages import Language
 from opwright.record import record
 from opwright.signature import Signature
@@ -134,6 +135,23 @@ class Kernel:
             return self.language == "c"
         views = {parameter.view for parameter in self.function.parameters}
         return self.given is not None and not self.function.template and not views & {"Tensor", "Strided", "Resizable"}
+
+    def mismatch(self, problem: str, fix: str) -> SourceError:
+        """Return the error for a function that doesn't fit its signature, with both of them.
+
+        Args:
+            problem: the actual and the expected declaration.
+            fix: the likely fix.
+        """
+        function, signature = self.function, self.signature
+        place = f"{function.path or self.path}:{function.line}"
+        origin = "given in ops" if self.given else f"{self.path}:{self.line}"
+        return SourceError(
+            f"{place}: {signature.name}: {problem}\n"
+            f"  signature:  {signature}  ({origin})\n"
+            f"  function:   {function.text}  ({place})\n"
+            f"  likely fix: {fix}"
+        )
 
 
 @record

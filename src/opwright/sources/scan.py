@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from opwright.errors import SignatureError, SourceError
@@ -13,12 +13,11 @@ from opwright.signature import NotationError, parse
 from opwright.sources.annotations import Annotation, find_annotations
 from opwright.sources.cpp.directives import included, without_dead_lines
 from opwright.sources.cpp.line_markers import line_of
-from opwright.sources.cpp.tokens import MalformedError, Token, segments
+from opwright.sources.cpp.tokens import MalformedError, Token, Tokens, segments
 from opwright.sources.function_heads import Alias, UnreadableError, aliases, read_function, resolve_aliases
 from opwright.sources.model import Function, Kernel, Source
-from opwright.sources.tested import find_tested
 
-__all__ = ["language_of", "scan"]
+__all__ = ["find_tested", "language_of", "scan"]
 
 
 _EMULATED = 'backend="emulate" runs its kernels on a machine without a GPU'
@@ -153,3 +152,52 @@ def comment(kernel: Kernel, path: Path, text: str) -> str:
     while above and (match := _COMMENT.fullmatch(above.pop())):
         lines.append(match[1])
     return "\n".join(reversed(lines))
+
+
+_NULL = {"nullptr", "NULL", "0"}
+_MEMBERS = ("needed", "data")
+_JUNCTIONS = ("&&", "||", "?")
+
+
+def find_tested(body: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the names that a function's body tests for being there, in their order.
+
+    A gradient or residual that nobody wants isn't there, and a kernel that writes it without a test would write through
+    a null pointer. So the runtime gives memory to those that the kernel never tests.
+
+    A test is ``if (g)``, ``!g``, ``g && ...``, ``g ? ... : ...``, ``bool(g)``, ``g.needed()``, ``g.data()``, or a
+    comparison with null. Whether each use stands behind the test isn't examined.
+    """
+    tokens = Tokens(body)
+    tested = {
+        token.text for at, token in enumerate(tokens.all) if token.kind == "word" and _is_test(tokens, at)
+    }  # of any word
+    return tuple(name for name in names if name in tested)
+
+
+def _is_test(tokens: Tokens, at: int) -> bool:
+    if tokens.is_sign(at - 1, ".", "->", "::"):
+        return False  # another thing's member
+    if tokens.is_sign(at + 1, "."):
+        return tokens.is_word(at + 2, *_MEMBERS)
+    first, last = at, at
+    while tokens.is_sign(first - 1, "(") and tokens.is_sign(last + 1, ")"):
+        first, last = first - 1, last + 1
+        if tokens.is_word(first - 1, "if", "while", "bool", "constexpr"):
+            return True
+        if tokens.is_word(first - 1) or tokens.is_sign(first - 1, ">", ")", "]"):
+            return False  # the argument of a call
+    before, after = tokens.is_sign(first - 1, *_JUNCTIONS, "!"), tokens.is_sign(last + 1, *_JUNCTIONS)
+    if tokens.is_sign(first - 1, "!"):
+        return not tokens.is_sign(last + 1, "[", "(")
+    if tokens.is_sign(last + 1, "==", "!=") and _is_null(tokens, last + 2):
+        return True
+    if tokens.is_sign(first - 1, "==", "!=") and _is_null(tokens, first - 2):
+        return True
+    starts = before or tokens.is_sign(first - 1, "(", "=", ",", ";", "{", "}") or tokens.is_word(first - 1, "return")
+    ends = after or tokens.is_sign(last + 1, ")", ";", ",", "}")
+    return starts and ends and (before or after)
+
+
+def _is_null(tokens: Tokens, at: int) -> bool:
+    return 0 <= at < len(tokens.all) and tokens.all[at].text in _NULL

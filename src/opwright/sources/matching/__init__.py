@@ -6,7 +6,6 @@ from opwright.errors import UnsupportedError
 from opwright.sources.matching.by_name import match_by_name
 from opwright.sources.matching.by_position import match_by_position, match_pointwise
 from opwright.sources.matching.launched import match_launched
-from opwright.sources.matching.mismatch import mismatch
 from opwright.sources.model import Argument, Kernel
 
 __all__ = ["match"]
@@ -36,5 +35,5 @@ def match(kernel: Kernel) -> tuple[Argument, ...]:
     if kernel.by_name:
         return match_by_name(kernel)
     if kernel.function.returns != "void":
-        raise mismatch(kernel, f"the function returns `{kernel.function.returns}`, expected `void`", "return void")
+        raise kernel.mismatch(f"the function returns `{kernel.function.returns}`, expected `void`", "return void")
     return match_by_position(kernel)

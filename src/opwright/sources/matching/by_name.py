@@ -8,7 +8,6 @@ from opwright.signature import DataAxis, ScalarParam, Signature, TensorParam
 from opwright.signature.closest import closest_name
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.scalars import FLOAT, INT
-from opwright.sources.matching.mismatch import mismatch
 from opwright.sources.model import Argument, Kernel, Parameter, Role, is_number
 from opwright.sources.types import spellings
 
@@ -29,7 +28,7 @@ def match_by_name(kernel: Kernel) -> tuple[Argument, ...]:
     if missing:
         declared = ", ".join(_declaration(wanted[name], name) for name in missing)
         fix = _named_otherwise(kernel, missing[0], names) if kernel.given else f"add `{declared}`"
-        raise mismatch(kernel, f"the function has no parameter named {', '.join(missing)}", fix)
+        raise kernel.mismatch(f"the function has no parameter named {', '.join(missing)}", fix)
     pairs = zip(names, kernel.function.parameters, strict=True)
     return tuple(_argument(kernel, wanted, position, *pair) for position, pair in enumerate(pairs, 1))
 
@@ -94,20 +93,20 @@ def _check_expressible(kernel: Kernel) -> None:
     signature = kernel.signature
     if any(parameter.text == "..." for parameter in kernel.function.parameters):
         wrapper = "write a function with a fixed list of parameters that calls it"
-        raise mismatch(kernel, "a function with a variable number of arguments (`...`) can't be an operator", wrapper)
+        raise kernel.mismatch("a function with a variable number of arguments (`...`) can't be an operator", wrapper)
     if signature.type_variables:
         named = ", ".join(signature.type_variables)
-        raise mismatch(kernel, f"C has no templates for the type variables {named}", "write a concrete type, as f32")
+        raise kernel.mismatch(f"C has no templates for the type variables {named}", "write a concrete type, as f32")
     if signature.has_ellipsis:
-        raise mismatch(kernel, "`...` has no name that a C function could take it by", "name the axes: `x: f32[N]`")
+        raise kernel.mismatch("`...` has no name that a C function could take it by", "name the axes: `x: f32[N]`")
     decided = [str(dim) for t in signature.outputs + signature.residuals for dim in t.dims if isinstance(dim, DataAxis)]
     if decided or signature.generator:
         what = "a generator" if signature.generator else f"the axis {decided[0]}"
-        raise mismatch(kernel, f"a C function can't be given {what}", "write the kernel in C++ (.cpp)")
+        raise kernel.mismatch(f"a C function can't be given {what}", "write the kernel in C++ (.cpp)")
     both = _ambiguous(signature)
     if both and not (kernel.given and kernel.given.call):
         fix = f'name the parameters in order: ops={{"{kernel.function.name}(...)": ...}}; or write it in C++ (.cpp)'
-        raise mismatch(kernel, f"{min(both)} is an input and an output: a C function goes by name", fix)
+        raise kernel.mismatch(f"{min(both)} is an input and an output: a C function goes by name", fix)
     _check_call(kernel)
 
 
@@ -116,8 +115,7 @@ def _check_call(kernel: Kernel) -> None:
     call = kernel.given.call if kernel.given else None
     parameters = kernel.function.parameters
     if call is not None and len(call) != len(parameters):
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             f"ops calls it as {kernel.function.name}({', '.join(call)}), with {len(call)} arguments; it has "
             f"{len(parameters)} parameters",
             f'name them all, in order: "{_by_order(kernel)}"',
@@ -125,7 +123,7 @@ def _check_call(kernel: Kernel) -> None:
     unnamed = [position for position, parameter in enumerate(parameters, 1) if not parameter.name]
     if unnamed and call is None:
         fix = f'name all of them in order: ops={{"{_by_order(kernel)}": "..."}}' if kernel.given else "name it"
-        raise mismatch(kernel, f"parameter {unnamed[0]} is `{parameters[unnamed[0] - 1].text}` and has no name", fix)
+        raise kernel.mismatch(f"parameter {unnamed[0]} is `{parameters[unnamed[0] - 1].text}` and has no name", fix)
 
 
 def _check_returns(kernel: Kernel) -> None:
@@ -133,8 +131,7 @@ def _check_returns(kernel: Kernel) -> None:
     if taken:
         allowed = spellings(_dtype(taken), "c")
         if returns not in allowed:
-            raise mismatch(
-                kernel,
+            raise kernel.mismatch(
                 f"the function returns `{returns}`, expected {' or '.join(sorted(allowed))} for the output `{taken}`, "
                 "which has no parameter and so takes what it returns",
                 _as_output(kernel, taken.name) or f"add a parameter for {taken.name}",
@@ -142,8 +139,7 @@ def _check_returns(kernel: Kernel) -> None:
     elif returns not in ("void", *_STATUS):
         _check_outputs(kernel)
         value = _as_output(kernel, "result")
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             f"the function returns `{returns}`, which no output takes",
             value or "write a function around it that returns nothing, or an `int` that is 0 for success",
         )
@@ -156,8 +152,7 @@ def _check_outputs(kernel: Kernel) -> None:
     if not missing:
         return
     declared = ", ".join(f"`{_declaration(('output', output), output.name)}`" for output in missing)
-    raise mismatch(
-        kernel,
+    raise kernel.mismatch(
         f"the function has no parameter named {', '.join(output.name for output in missing)}; it returns `{returns}`, "
         f"which {taking.name if taking else 'no output'} takes",
         f'name its parameters in order: "{_by_order(kernel)}"' if kernel.given else f"add {declared}",
@@ -216,8 +211,7 @@ def _argument(
         fix = f"{guess}give it the name of an argument or an axis, or remove it"
         if kernel.given:
             fix = f'{guess}name the parameters in order, or give a number: "{_by_order(kernel)}"'
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             f"parameter {position} is `{parameter.text}`{f', called with {name}' if by_order else ''}, but the "
             f"signature has no argument or axis of that name; it has {', '.join(wanted) or 'none'}",
             fix,
@@ -231,7 +225,7 @@ def _argument(
         fix = f"declare parameter {position} as `{declared}`"
         if kernel.given:
             fix = f"write what the function has into the signature, or call it from a function with `{declared}`"
-        raise mismatch(kernel, arrived, fix)
+        raise kernel.mismatch(arrived, fix)
     return Argument(parameter, role, name.removesuffix(_OUTPUT))
 
 
@@ -241,8 +235,8 @@ def _number(kernel: Kernel, position: int, number: str, parameter: Parameter) ->
         whole and parameter.element in FLOAT.c_types
     )
     if not (parameter.view == "pointer" if number == "NULL" else parameter.view == "scalar" and fits):
-        raise mismatch(
-            kernel, f"parameter {position} is `{parameter.text}`, called with {number}", "give it what it can hold"
+        raise kernel.mismatch(
+            f"parameter {position} is `{parameter.text}`, called with {number}", "give it what it can hold"
         )
     return Argument(parameter, "number", number)
 

@@ -10,7 +10,6 @@ from opwright.signature import DataAxis, GeneratorParam, Param, ScalarParam, Sig
 from opwright.signature.closest import closest_name
 from opwright.signature.dtypes import BY_NAME
 from opwright.signature.scalars import INT
-from opwright.sources.matching.mismatch import mismatch
 from opwright.sources.model import Argument, Kernel, Parameter, Role
 from opwright.sources.types import spellings
 
@@ -64,8 +63,7 @@ def _axis_names(signature: Signature) -> list[str]:
 def _check_axis(kernel: Kernel, position: int, parameter: Parameter) -> None:
     name = parameter.name
     if parameter.view != "scalar" or not INT.cpp_type(parameter.element) or parameter.reference:
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             f"parameter {position} is `{parameter.text}`, expected `{INT.cpp_types[0]} {name}` for the axis {name}",
             f"declare parameter {position} as `{INT.cpp_types[0]} {name}`, or rename it if it isn't the axis {name}",
         )
@@ -87,15 +85,14 @@ def template_variables(kernel: Kernel) -> tuple[str, ...]:
     wanted = f"template <{', '.join('class ' + name for name in variables)}>"
     if not template:
         named = ", ".join(variables)
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             f"the function is no template, but the signature has the type variables {named}; expected `{wanted}`",
             f"write `{wanted}` before the function, or concrete types (f32) for {named} in the signature",
         )
     arrived = f"the function's template parameters are <{', '.join(template)}>, the signature's type variables"
     if not variables:
-        raise mismatch(kernel, f"{arrived}: none", "write `T[...]` in the signature, or make the function no template")
-    raise mismatch(kernel, f"{arrived}: {', '.join(variables)}", f"write `{wanted}`")
+        raise kernel.mismatch(f"{arrived}: none", "write `T[...]` in the signature, or make the function no template")
+    raise kernel.mismatch(f"{arrived}: {', '.join(variables)}", f"write `{wanted}`")
 
 
 def expected_arguments(signature: Signature) -> Iterator[_Expected]:
@@ -116,8 +113,7 @@ def _miscounted(kernel: Kernel, expected: list[_Expected], axes: list[str]) -> E
     sizes = f"; and any of the axes {', '.join(axes)}, by name" if axes else ""
     wanted = ", ".join(_declaration(role, param, {}) for role, param in expected)
     head = f"void {kernel.function.name.rpartition('::')[2]}({wanted})"
-    return mismatch(
-        kernel,
+    return kernel.mismatch(
         f"the function takes {len(kernel.function.parameters)} parameters, expected {len(expected)}: {listed}{sizes}",
         _meant_axis(kernel, expected, axes) or head,
     )
@@ -140,8 +136,7 @@ def _meant_axis(kernel: Kernel, expected: list[_Expected], axes: list[str]) -> s
 def check_name(kernel: Kernel, position: int, parameter: Parameter, name: str, names: list[str]) -> None:
     """Refuse a parameter with the name of another argument: swapped parameters would compile."""
     if parameter.name != name and parameter.name in names:
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             f"parameter {position} is called {parameter.name}, expected {name} there: "
             "arguments go by position, inputs first, then outputs and residuals",
             f"put the parameters in the order {', '.join(names)}, or rename parameter {position}",
@@ -166,7 +161,7 @@ def _check(
     if problem:
         wanted = _declaration(role, param, {v: k for k, v in variables.items()})
         arrived = f"parameter {position} is `{parameter.text}`, expected `{wanted}` for the {role} `{param}`: {problem}"
-        raise mismatch(kernel, arrived, f"declare parameter {position} as `{wanted}`")
+        raise kernel.mismatch(arrived, f"declare parameter {position} as `{wanted}`")
 
 
 def _tensor_problem(
@@ -234,8 +229,7 @@ def match_pointwise(kernel: Kernel) -> tuple[Argument, ...]:
     _check_return(kernel, variables)
     if len(parameters) != len(expected):
         listed = ", ".join(f"{param.name} ({role})" for role, param in expected) or "none"
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             f"the function takes {len(parameters)} parameters, expected {len(expected)}: {listed}",
             _head(kernel, variables),
         )
@@ -244,8 +238,7 @@ def match_pointwise(kernel: Kernel) -> tuple[Argument, ...]:
         problem = _problem(parameter, role, param, variables)
         if problem:
             wanted = _element_declaration(role, param, variables)
-            raise mismatch(
-                kernel,
+            raise kernel.mismatch(
                 f"parameter {position} is `{parameter.text}`, expected `{wanted}` for the {role} `{param}`: {problem}",
                 f"declare parameter {position} as `{wanted}`",
             )
@@ -270,12 +263,11 @@ def _check_return(kernel: Kernel, variables: dict[str, str]) -> None:
     plain = returns.removeprefix("inline ").removeprefix("static ").removeprefix("inline ").strip()
     if len(results) != 1:
         fix = "return void, and take each result as a reference"
-        raise mismatch(kernel, f"the function returns `{returns}`, but there are {len(results)} results", fix)
+        raise kernel.mismatch(f"the function returns `{returns}`, but there are {len(results)} results", fix)
     if not element_fits(plain, results[0].type, variables):
         wanted = _element(results[0], variables)
         reference = _element_declaration("output", results[0], variables)
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             f"the function returns `{returns}`, expected `{wanted}` for the output `{results[0]}`",
             f"return `{wanted}`, or void with a last parameter `{reference}`",
         )

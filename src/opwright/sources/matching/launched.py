@@ -13,7 +13,6 @@ from opwright.sources.matching.by_position import (
     match_by_position,
     template_variables,
 )
-from opwright.sources.matching.mismatch import mismatch
 from opwright.sources.model import Argument, Kernel, Parameter, Role
 from opwright.sources.types import standard_spelling
 
@@ -38,8 +37,7 @@ def match_launched(kernel: Kernel) -> tuple[Argument, ...]:
     ]
     if missing:
         declared = ", ".join(_declaration(kernel, *wanted[name], name) for name in missing)
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             f"the kernel takes pointers, which go by name, and has no parameter named {', '.join(missing)}",
             f"add `{declared}`; or take views (Tensor<...>), which go by position",
         )
@@ -50,32 +48,29 @@ def _check_launched(kernel: Kernel) -> None:
     """Check that the signature's launch and the function's declaration fit."""
     function, launch = kernel.function, kernel.signature.launch
     if kernel.language != "cuda":
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             f"the signature says `{launch}`, and {kernel.path.name} is no CUDA source",
             f"write the kernel into {kernel.path.stem}.cu, or leave out the launch",
         )
     if launch is None:
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             "the function is a `__global__` kernel, and the signature doesn't say how it is launched",
             f"end the signature with `{_EXAMPLE}`; or put OPWRIGHT before the host function that launches it",
         )
     if not function.kernel:
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             f"the signature says `{launch}`, and the function is no `__global__` kernel",
             "write `__global__` before it, or leave out the launch: the function launches its kernels itself",
         )
     if function.returns != "void":
-        raise mismatch(kernel, f"the kernel returns `{function.returns}`, expected `void`", "return void")
+        raise kernel.mismatch(f"the kernel returns `{function.returns}`, expected `void`", "return void")
     for position, parameter in enumerate(function.parameters, 1):
         if not parameter.name or parameter.reference:
             problem = "has no name" if not parameter.name else "is a reference, and a kernel takes values"
-            raise mismatch(kernel, f"parameter {position} is `{parameter.text}` and {problem}", "name it, by value")
+            raise kernel.mismatch(f"parameter {position} is `{parameter.text}` and {problem}", "name it, by value")
         if parameter.element == "cudaStream_t":
-            raise mismatch(
-                kernel, f"parameter {position} is a stream, and the kernel runs on one already", "leave it out"
+            raise kernel.mismatch(
+                f"parameter {position} is a stream, and the kernel runs on one already", "leave it out"
             )
 
 
@@ -88,7 +83,7 @@ def _wanted(kernel: Kernel) -> _Wanted:
     for role, param in expected_arguments(signature):
         if wanted.get(param.name, ("axis",))[0] == "input":
             fix = "take views (Tensor<...>), which go by position"
-            raise mismatch(kernel, f"{param.name} is an input and an output: pointers go by name", fix)
+            raise kernel.mismatch(f"{param.name} is an input and an output: pointers go by name", fix)
         wanted[param.name] = role, param
     return wanted
 
@@ -98,8 +93,7 @@ def _argument(
 ) -> Argument:
     if parameter.name not in wanted:
         similar = closest_name(parameter.name, wanted)
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             f"parameter {position} is `{parameter.text}`, but the signature has no argument or axis of that name; it "
             f"has {', '.join(wanted)}",
             f"{f'did you mean {similar}? ' if similar else ''}give it the name of an argument or an axis, or remove it",
@@ -107,8 +101,7 @@ def _argument(
     role, param = wanted[parameter.name]
     if problem := _problem(kernel, parameter, role, param, variables):
         declared = _declaration(kernel, role, param, parameter.name)
-        raise mismatch(
-            kernel,
+        raise kernel.mismatch(
             f"parameter {position} is `{parameter.text}`, expected `{declared}`: {problem}",
             f"declare parameter {position} as `{declared}`",
         )

@@ -10,9 +10,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from opwright.languages import Language
-from opwright.toolchain.build.environment import SEARCHED_BY_COMPILERS, compiler_environment
 from opwright.toolchain.cache.folder import FORMAT
-from opwright.toolchain.compilers.compiler import Compiler, find_or_recall
+from opwright.toolchain.compilers.compiler import SEARCHED_BY_COMPILERS, Compiler, compiler_environment, find_or_recall
 from opwright.toolchain.compilers.cpu import cpu_features
 from opwright.toolchain.compilers.flags import Options, compile_flags, link_flags
 

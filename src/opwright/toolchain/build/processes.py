@@ -10,9 +10,9 @@ import weakref
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from opwright.errors import ToolchainError
-from opwright.toolchain.build.environment import compiler_environment
 from opwright.toolchain.build.limits import jobs, time_limit
 from opwright.toolchain.cache.scratch import MARK
+from opwright.toolchain.compilers.compiler import compiler_environment
 
 if TYPE_CHECKING:
     import subprocess

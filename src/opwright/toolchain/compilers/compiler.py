@@ -34,6 +34,8 @@ _PACKAGES = {
     "c++": "apt install g++ (Debian, Ubuntu), dnf install gcc-c++ (Fedora, RHEL)",
 }
 _PROBE_SECONDS = 60
+SEARCHED_BY_COMPILERS = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
+_OURS = f"{Path(__file__).parents[2]}{os.sep}"
 
 
 class Compiler(NamedTuple):
@@ -357,3 +359,18 @@ def _system_dirs(text: str) -> tuple[str, ...]:
     lines = match["dirs"].splitlines() if match else []
     dirs = [os.path.realpath(line.strip().removesuffix(" (framework directory)")) for line in lines]
     return tuple(str(Path(folder)) for folder in dirs if folder != "/usr/local/include")
+
+
+def compiler_environment() -> dict[str, str]:
+    """Return the process's environment for compilers, without Opwright's own folders in their search paths.
+
+    ``opwright run`` adds such folders for the compilers that old build scripts call themselves. A build of ours names
+    the headers that it needs, and has the same cache key with and without ``opwright run``.
+    """
+    environment = dict(os.environ)
+    for variable in SEARCHED_BY_COMPILERS:
+        if _OURS in environment.get(variable, ""):
+            folders = environment.pop(variable).split(os.pathsep)
+            if others := [folder for folder in folders if not folder.startswith(_OURS)]:
+                environment[variable] = os.pathsep.join(others)
+    return environment
