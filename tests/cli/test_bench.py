@@ -107,16 +107,20 @@ def test_files_that_cant_be_read_or_written(tmp_path: Path) -> None:
     wrong.write_text("{")
     other.write_text('{"ok": true}')
     earlier = report(tmp_path / "a.json")
-    for words, text in (
-        ((missing,), "No such file or directory"),
-        (("--compare", earlier, missing), "No such file or directory"),
-        (("--compare", wrong, earlier), "this is no report of opwright bench: JSONDecodeError"),
-        ((other,), "this is no report of opwright bench: KeyError: 'measurements' likely fix: name a file that --json"),
-        ((earlier, "--json", tmp_path / "none" / "a.json"), "its folder doesn't exist"),
-        (("x.cpp", "--profile", tmp_path / "none" / "a.json"), "its folder doesn't exist"),
+    for words, status, text in (
+        ((missing,), 1, "No such file or directory"),
+        (("--compare", earlier, missing), 1, "No such file or directory"),
+        (("--compare", wrong, earlier), 1, "this is no report of opwright bench: JSONDecodeError"),
+        (
+            (other,),
+            1,
+            "this is no report of opwright bench: KeyError: 'measurements' likely fix: name a file that --json",
+        ),
+        ((earlier, "--json", tmp_path / "none" / "a.json"), 2, "its folder doesn't exist"),
+        (("x.cpp", "--profile", tmp_path / "none" / "a.json"), 2, "its folder doesn't exist"),
     ):
         done = run(*words)
-        assert done.exit_code == 1
+        assert done.exit_code == status
         assert text in " ".join(done.output.split())
 
 

@@ -136,7 +136,7 @@ def _copy_bandwidth(total: int, took: float, machine: Machine) -> float:
 
 
 def _contradiction(total: int, copy: float, overhead: float, took: float) -> str:
-    """Return a sentence that the measurements contradict each other."""
+    """Return a sentence saying that the measurements contradict each other, and how."""
     return (
         f"a copy of its bytes took {format_seconds(total / copy)}, a call that has next to nothing to do "
         f"{format_seconds(overhead)}, and this one {format_seconds(took)}: other programs run, so that what binds it "

@@ -118,7 +118,7 @@ class Context:
             raise Skipped(f"{why}: it is for the CPU alone")
 
     def type_choices(self, *, floating: bool = False) -> list[dict[str, DType]]:
-        """Return every choice of element types; `floating`: only the widest, preferably a real one."""
+        """Return the combinations of element types that the signature allows; if `floating`, only the widest (and real)."""
         choices = self.operator.signature.instances()
         if not floating:
             return choices

@@ -30,7 +30,7 @@ def ranked(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, Finding]]:
 
 
 def show(report: Report, console: Console, *, verbose: bool = False) -> None:
-    """Print the report; `verbose`: with the table of all checks, and with findings that are likely to follow."""
+    """Print the report; if `verbose`, with the table of all checks and with consequences of other findings."""
     if verbose:
         _show_table(report, console)
     for operator in report.operators:

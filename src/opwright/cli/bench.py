@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from opwright.cli import STOPPED
 from opwright.cli.completion import files_and_operators
-from opwright.cli.console import TERMINAL, console_beside, progress, usage
+from opwright.cli.console import console_beside, progress, require_folders, usage, write_text
 
 if TYPE_CHECKING:
     from opwright.bench.results.report import Report
@@ -133,8 +133,7 @@ def check_options(check: Callable[[], None], profile: Path | None, limit: str | 
     from opwright.bench.regression import parse_percentage
 
     check()
-    if profile and not profile.absolute().parent.is_dir():
-        raise click.FileError(str(profile), "its folder doesn't exist")
+    require_folders(profile)
     try:
         return None if limit is None else parse_percentage(limit)
     except ValueError as error:
@@ -222,9 +221,7 @@ class Output:
         """Check before the measurement that the files can be written."""
         from opwright.bench.results.picture import SUFFIXES, require_matplotlib
 
-        for path in filter(None, (self.json, self.markdown, *self.pictures)):
-            if not path.absolute().parent.is_dir():
-                raise click.FileError(str(path), "its folder doesn't exist")
+        require_folders(self.json, self.markdown, *self.pictures)
         for path in self.pictures:
             if path.suffix not in SUFFIXES:
                 raise click.BadParameter(f"{path}: expected a name that ends in {' or '.join(SUFFIXES)}")
@@ -238,8 +235,8 @@ class Output:
         from opwright.bench.results.picture import draw
 
         if report.measurements or not report.stopped:
-            self._write(self.json, report.to_json())
-            self._write(self.markdown, tables.report_markdown(report))
+            write_text(self.json, report.to_json())
+            write_text(self.markdown, tables.report_markdown(report))
         tables.show_report(report, self.console)
         if self.pictures and report.measurements and not report.stopped:
             draw(report, *self.pictures)
@@ -262,8 +259,8 @@ class Output:
         from opwright.bench.results import tables
 
         comparison = regression.compare_reports(before, after)
-        self._write(self.json, comparison.to_json())
-        self._write(self.markdown, tables.changes_markdown(comparison))
+        write_text(self.json, comparison.to_json())
+        write_text(self.markdown, tables.changes_markdown(comparison))
         tables.show_changes(comparison, self.console)
         if limit is None:
             return 0
@@ -281,15 +278,3 @@ class Output:
         for line in failures:
             self.console.print(line, style="bold red", markup=False, highlight=False, soft_wrap=True)
         return 1 if failures else 0
-
-    @staticmethod
-    def _write(path: Path | None, text: str) -> None:
-        if path is None:
-            return
-        if path == TERMINAL:
-            click.echo(text, nl=False)
-            return
-        try:
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise click.FileError(str(path), error.strerror) from error

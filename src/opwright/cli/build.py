@@ -100,7 +100,7 @@ def command(
 
 
 def jobs_of(source: KernelSource, all_devices: bool) -> Iterator[Job]:
-    """Yield the libraries of a file; `all_devices`: including C++ files' CUDA kernels, which few machines compile."""
+    """Yield the libraries of a file; CUDA kernels of a C++ file, which few machines compile, only for `all_devices`."""
     devices = source.devices if all_devices or source.source.language == "cuda" else ("cpu",)
     for device in devices:
         served = {kernel.signature.name for kernel in source.kernels(device)}

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from opwright.cli import STOPPED
 from opwright.cli.completion import checks, files_and_operators
-from opwright.cli.console import TERMINAL, WIDTH, Progress, console_beside, progress, require_folders, usage
+from opwright.cli.console import WIDTH, Progress, console_beside, progress, require_folders, usage, write_text
 
 if TYPE_CHECKING:
     from opwright.check.listener import Progress as CheckProgress
@@ -118,24 +118,14 @@ def _show(report: Report, console: Console, json: Path | None, junit: Path | Non
 
     show(report, console, verbose=verbose)
     if json:
-        _write(json, report.to_json())
+        write_text(json, report.to_json())
     if junit:
-        _write(junit, report.to_junit())
+        write_text(junit, report.to_junit())
 
 
 def _one_text(progress: Progress) -> CheckProgress:
     """Return a callback that reports an operator and its check as one string."""
     return lambda operator, check, done, total: progress(f"{operator}: {check}", done, total)
-
-
-def _write(path: Path, text: str) -> None:
-    if path == TERMINAL:
-        click.echo(text)
-        return
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise click.FileError(str(path), error.strerror) from error
 
 
 def _list() -> None:

@@ -92,6 +92,21 @@ def require_folders(*paths: Path | None) -> None:
             raise click.BadParameter(f"{path}: its folder doesn't exist")
 
 
+def write_text(path: Path | None, text: str) -> None:
+    """Write text to a file, or to stdout for ``-``; nowhere without a path.
+
+    Raises:
+        click.FileError: the file can't be written.
+    """
+    if path == TERMINAL:
+        click.echo(text.removesuffix("\n"))
+    elif path is not None:
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise click.FileError(str(path), error.strerror) from error
+
+
 _MARK: dict[State, str] = {"ok": "ok", "note": "note", "wrong": "WRONG"}
 _STYLE: dict[State, str] = {"ok": "green", "note": "yellow", "wrong": "bold red"}
 

@@ -15,10 +15,10 @@ from opwright.doctor import SECTIONS, examine
 @click.argument("sections", nargs=-1, type=click.Choice(SECTIONS), metavar="[SECTION]...")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def command(sections: tuple[str, ...], as_json: bool) -> None:
-    """Look at what builds and runs operators here: what was found where, what is wrong, what to type.
+    """Examine what builds and runs operators on this machine: what there is and where, what is wrong, how to fix it.
 
-    Compilers, the cache, PyTorch, the runtime, CUDA, GPUs, environment variables, ninja, packages; or only the SECTIONs
-    that are named. Builds nothing. The status is 0 if all is well and 1 if something is wrong; what isn't needed on
+    Examines compilers, the cache, PyTorch, the runtime, CUDA, GPUs, environment variables, ninja and packages, or only
+    the named SECTIONs. Builds nothing. The status is 0 if all is well and 1 if something is wrong; what isn't needed on
     the CPU is a note.
     """
     report = examine(sections)

@@ -94,7 +94,7 @@ def command(files: tuple[Path, ...], ops: tuple[str, ...]) -> None:
 
 
 def _show_all(console: Console, source: KernelSource, others: Sequence[Kernel], devices: Mapping[str, str]) -> None:
-    """Show the operators whose forward is in `source`; `others`: kernels of all files; `devices`: by operator."""
+    """Show the operators whose forward is in `source`, beside the kernels of other files, with their devices."""
     own, loops = source.source.kernels, vectorized(source)
     names = [kernel.signature.name for kernel in own if kernel.signature.name in devices]
     for chain in chains(source.signatures.values()):

@@ -13,6 +13,8 @@ from opwright.errors import SourceError
 from opwright.migrate import Examined, Finding, examine, first_generation, source_files, write_file
 
 _LEFT, _FAILED = 1, 2
+_REPORTED = ("line", "name", "status", "today", "by_hand", "note")
+"""What ``--json`` prints of a finding."""
 
 
 @click.command("migrate")
@@ -122,17 +124,7 @@ def _to_json(examined: Sequence[Examined], errors: Sequence[str], *, rewritten: 
             {
                 "path": str(file.path),
                 "rewritten": rewritten and file.after != file.before,
-                "findings": [
-                    {
-                        "line": finding.line,
-                        "name": finding.name,
-                        "status": finding.status,
-                        "today": finding.today,
-                        "by_hand": finding.by_hand,
-                        "note": finding.note,
-                    }
-                    for finding in file.findings
-                ],
+                "findings": [{key: getattr(finding, key) for key in _REPORTED} for finding in file.findings],
             }
             for file in examined
             if file.findings

@@ -47,7 +47,7 @@ class Element:
     """
 
     def __init__(self, instance: Instance, index: int) -> None:
-        """Prepare the code of an instance; `index`: a number that is unique in the library."""
+        """Prepare the code of an instance, whose names end with `index`, a number that is unique in the library."""
         self.kernel, self.signature, self.types = instance.kernel, instance.signature, instance.types
         self.derived, self.wanted, self.dual, self.index = instance.derived, instance.wanted, instance.dual, index
 

@@ -149,7 +149,7 @@ class KernelSource:
         return str(backend.build(self._cuda_text(instances, backend.device), self.options, rebuild=rebuild))
 
     def cuda_text(self, types: Mapping[str, DType], device: str = "cuda") -> CudaText:
-        """Return the CUDA source of the library for these types; `device`: the device in its table."""
+        """Return the CUDA source of the library for these types, whose table names the `device`."""
         return self._cuda_text([*self._instances(types, device="cuda")], device)
 
     def _cuda_text(self, instances: Sequence[Instance], device: str) -> CudaText:
@@ -210,7 +210,7 @@ class KernelSource:
         return Unit(path.stem, text, path, embeds=True, kernels=self.source.kernels)
 
     def user_text(self, *, cuda: bool = False) -> str:
-        """Return the user's source for a unit, after a line directive; `cuda`: with device code for CUDA."""
+        """Return the user's source for a unit, after a line directive; for CUDA with device code, if `cuda` is set."""
         marks = "#define OPWRIGHT(signature)\n" if self.source.language == "c" else ""
         text = self._device_text if cuda else self.text
         return f"{marks}{line_directive(self.path.resolve())}\n{text}\n"

@@ -22,7 +22,6 @@ from opwright.toolchain.cache.folder import cache_root, unwritable
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-_OLDEST_PYTHON = (3, 10)
 _MACHINES = {"x86_64", "aarch64"}
 _FULL = 64 << 20
 _NEARLY_FULL = 1 << 30
@@ -37,11 +36,7 @@ _ELSEWHERE = "set TORCH_EXTENSIONS_DIR to a folder of your own on a local disk"
 
 def examine_system() -> Iterator[Finding]:
     """Report the Python, the machine, and the number of compilers that run at once."""
-    version = platform.python_version()
-    if sys.version_info[:2] < _OLDEST_PYTHON:  # pragma: no cover - it can't have been installed
-        yield wrong("Python", f"{version} is too old, expected 3.10 or newer", "install a newer Python")
-    else:
-        yield ok("Python", f"{version} at {sys.executable}")
+    yield ok("Python", f"{platform.python_version()} at {sys.executable}")
     machine, kind = platform.machine(), platform.system()
     if machine in _MACHINES and kind == "Linux":
         yield ok("machine", f"{kind} on {machine}")

@@ -38,7 +38,7 @@ class Arguments:
     """The arguments of one call by their roles. Sizes can be symbolic."""
 
     def __init__(self, kernel: KernelState, given: Sequence[Any], *, mask: bool) -> None:
-        """Sort the arguments by role; `given`: all arguments, in the schema's order."""
+        """Sort the arguments, which are given in the schema's order, by role."""
         signature = kernel.signature
         self._signature, extra = signature, iter(given[len(signature.inputs) :])
         pairs = list(zip(signature.inputs, given, strict=False))
@@ -108,7 +108,7 @@ class CallingConvention:
     """The order and defaults of an operator's arguments and results in its schema."""
 
     def __init__(self, kernel: KernelState, op: OpOverload, *, residuals: bool, mask: bool) -> None:
-        """Read the schema of `op`; `residuals`: it also returns the residuals; `mask`: it takes an output mask."""
+        """Read the schema of `op`, which may also return the residuals, and take an output mask."""
         self.kernel, self.op, self.mask = kernel, op, mask
         self.signature = kernel.signature
         self.returned = self.signature.results if residuals else self.signature.outputs
@@ -163,8 +163,9 @@ def checks_all_domains() -> bool:
 def check_values(signature: Signature, call: Arguments, binding: Binding, *, on_cpu: bool = True) -> None:
     """Refuse a call if an overwritten tensor overlaps another argument or itself, or an element isn't in its domain.
 
-    Unless OPWRIGHT_CHECK_DOMAINS=1, only indices on the CPU are checked: a kernel trusts them with its memory.
-    Elsewhere the check would wait for the device, and values of floats would be read once more.
+    Of values, only indices on the CPU are checked, unless OPWRIGHT_CHECK_DOMAINS=1: a kernel with a wrong index reads
+    or writes foreign memory. On a GPU the check would have to wait for the device, and floats in a wrong domain do no
+    such harm.
     """
     check_overlaps(signature, call.tensors)
     for param, tensor in zip(signature.tensors, call.tensors, strict=True):

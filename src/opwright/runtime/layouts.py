@@ -124,7 +124,7 @@ def _compare(first: int, second: int, shape: Sequence[int], tensors: Sequence[La
 
 
 def _packed(shape: Sequence[int], order: Sequence[int], least: int = 1) -> tuple[int, ...]:
-    """Return strides without gaps; `order`: axes, the fastest first; `least`: the size to use for an axis of size 0."""
+    """Return strides without gaps, for axes in the given order, the fastest first; sizes count as `least` or more."""
     strides, step = [0] * len(shape), 1
     for axis in order:
         strides[axis] = step

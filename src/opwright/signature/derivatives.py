@@ -182,7 +182,7 @@ def with_old_values(signature: Signature) -> Signature:
 
 
 def vjp(signature: Signature) -> Signature:
-    """Derive the reverse-mode signature: gradients of written tensors to gradients of all active inputs."""
+    """Derive the reverse-mode signature: from the gradients of written tensors to those of all active inputs."""
     gradients = [_optional_tensor(GRAD, t) for t in active(signature, signature.written)]
     results = tuple(TensorParam(GRAD + t.name, t.type, None) for t in active(signature, signature.tensors))
     inputs = (*gradients, *(_saved_input(param) for param in signature.inputs))
@@ -190,7 +190,7 @@ def vjp(signature: Signature) -> Signature:
 
 
 def jvp(signature: Signature) -> Signature:
-    """Derive the forward-mode signature: tangents of active inputs to tangents of outputs and overwritten tensors."""
+    """Derive the forward-mode signature: from the tangents of active inputs to those of outputs and mutated tensors."""
     tangents = [_optional_tensor(TANGENT, t) for t in active(signature, signature.tensors)]
     results = tuple(
         TensorParam(TANGENT + t.name, t.type, None) for t in active(signature, signature.outputs + signature.mutated)

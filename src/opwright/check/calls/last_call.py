@@ -126,7 +126,7 @@ class LastCall:
 
 
 class _TensorRecord(NamedTuple):
-    """A tensor without its elements, which follow; `kept`: the bytes of its storage that were kept, all or none."""
+    """A tensor without its elements; the `kept` bytes of its storage, all or none, follow in the file."""
 
     dtype: Any
     shape: tuple[int, ...]

@@ -54,7 +54,7 @@ def operator_results(value: Any, signature: Signature, overwritten: Sequence[Any
 
 
 def dtype_mismatch(signature: Signature, results: Sequence[torch.Tensor], types: Mapping[str, DType]) -> Finding | None:
-    """Find a result with another element type than the signature's; `types`: those of the type variables."""
+    """Find a result with another element type than the signature's, in which type variables have these `types`."""
     for output, result in zip(signature.outputs, results, strict=False):  # overwritten arguments follow them
         if result.dtype != (expected := torch_dtype(output.type.resolve(types))):
             text = f"{output.name} is {dtype_name(result.dtype)}, expected {dtype_name(expected)}"

@@ -249,7 +249,7 @@ class DirectionalCheck:
         self._forward = Forward(self.point)
 
     def gradients(self, smooth: Mapping[str, torch.Tensor] | None = None) -> tuple[Tensors, Tensors]:
-        """Compute the gradients for incoming ones, which are zero at elements that aren't smooth; return both."""
+        """Return the inputs' gradients, for drawn gradients of the results (zero where these aren't smooth), and those."""
         vectors = self._forward.draw(self.seed)
         for name, usable in (smooth or {}).items():
             if name in vectors:

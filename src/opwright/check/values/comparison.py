@@ -56,7 +56,7 @@ def compare_results(
     allowed: float | None = None,
     arguments: Arguments | None = None,
 ) -> Finding | None:
-    """Return the first finding of a comparison of results, `got`; `against`: a description of the expected ones.
+    """Compare the results `got` with those that `against` describes, and return the first finding.
 
     `arguments`: the call's arguments, for the tolerance of sums, which may be taken in any order or term by term.
     """

@@ -50,12 +50,12 @@ class Item:
 
     @functools.cached_property
     def words(self) -> list[str]:
-        """Its tokens without ``__host__`` and ``__device__``, to compare declarations."""
+        """The declaration's tokens without ``__host__`` and ``__device__``, for comparisons with others."""
         return _words(self.text(self.decl.start, self.decl.end))
 
     @property
     def head(self) -> list[str]:
-        """The same tokens before its body."""
+        """The same tokens, up to the body of the function."""
         return _words(self.text(self.decl.start, self.body[0])) if self.decl.body else self.words
 
     @property

@@ -60,9 +60,9 @@ def declares_array(tokens: Tokens, index: int) -> bool:
 
 
 def declares_object(tokens: Tokens, index: int) -> bool:
-    """Return whether the word at `index` is declared there, if it may also be an object with numeric members.
+    """Return whether the word at `index` is declared there, as in ``T name`` and ``T *name``.
 
-    ``a * name.x`` is a product, not a declaration.
+    An object may have numeric members: ``a * name.x`` is a product, not a declaration.
     """
     if tokens.is_sign(index - 1, "*", "&"):
         return _is_type(tokens, index - 2) and not tokens.is_sign(index + 1, ".")

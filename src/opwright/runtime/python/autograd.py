@@ -30,7 +30,7 @@ class Tangents:
     """The tangents of the tensors that an operator writes, in forward mode."""
 
     def __init__(self, op: Operator, mode: ForwardMode | None) -> None:
-        """Prepare for `op`; `mode`: None if it has no forward-mode derivative."""
+        """Prepare the call of `op`, whose forward-mode derivative is `mode` (None: it has none)."""
         self.op, self.mode = op, mode
         self.old = dict(old_values(op.signature)) if mode else {}
 
@@ -143,7 +143,7 @@ class Differentiable:
         torch_internals.refuse_compiled_autograd(self.function, _refuse_compiled_autograd)
 
     def __call__(self, keys: Any, *given: Any, **named: Any) -> Any:
-        """Run the Autograd kernel; `keys`: the dispatch keys of the call."""
+        """Run the Autograd kernel, with the dispatch keys of the call."""
         values = self.op.with_defaults(given, named)
         recorded = self._requires_grad(values)
         if recorded and self._has_view_beside(values):
@@ -224,7 +224,7 @@ class Differentiable:
         return tuple(outputs)
 
     def _jvp(self, ctx: Any, _call: None, *edges: torch.Tensor | None) -> Any:
-        """Return the tangents of the node's outputs; `edges`: the tangents of the arguments at its edges."""
+        """Return the tangents of the node's outputs for the tangents of the arguments at its `edges`."""
         call, known = ctx.call, dict(zip(self.edges, edges, strict=True))
         tangents = [call.tangents.get(i) for i in call.outputs]
         first = len(self.differentiable) - len(self.mutated)

@@ -48,7 +48,7 @@ class Frame:
     def __init__(
         self, signature: Signature, call: Arguments, binding: Binding, returned: int, device: torch.device
     ) -> None:
-        """Prepare a call; `returned`: the number of results to return; `device`: the device of the tensors."""
+        """Prepare a call on tensors of `device`, which returns the first `returned` results."""
         self._signature, self._call, self._binding = signature, call, binding
         self._inputs: list[torch.Tensor | None] = []
         self._back: list[

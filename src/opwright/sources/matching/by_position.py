@@ -195,7 +195,7 @@ def _rank_problem(parameter: Parameter, param: TensorParam) -> str:
 
 
 def element_fits(element: str, type_ref: TypeRef, variables: dict[str, str], language: Language = "c++") -> bool:
-    """Return whether a C++ type fits an element type; `variables`: the type variable of each template parameter."""
+    """Return whether a C++ type, in which template parameters stand for type `variables`, fits an element type."""
     if type_ref.kind == "dtype":
         return element in spellings(BY_NAME[type_ref.name], language)
     inner = re.fullmatch(r"acc<(.*)>", element) if type_ref.kind == "acc" else None
