@@ -118,7 +118,7 @@ class Context:
             raise Skipped(f"{why}: it is for the CPU alone")
 
     def type_choices(self, *, floating: bool = False) -> list[dict[str, DType]]:
-        """Return the combinations of element types that the signature allows; if `floating`, only the widest (and real)."""
+        """Return the combinations of element types that are allowed; if `floating`, the widest real one."""
         choices = self.operator.signature.instances()
         if not floating:
             return choices

@@ -249,7 +249,7 @@ class DirectionalCheck:
         self._forward = Forward(self.point)
 
     def gradients(self, smooth: Mapping[str, torch.Tensor] | None = None) -> tuple[Tensors, Tensors]:
-        """Return the inputs' gradients, for drawn gradients of the results (zero where these aren't smooth), and those."""
+        """Return the inputs' gradients for random gradients of the results (zero where these have kinks), and these."""
         vectors = self._forward.draw(self.seed)
         for name, usable in (smooth or {}).items():
             if name in vectors:
