@@ -54,10 +54,11 @@ def test_info_shows_the_schemas_that_are_registered(write: Callable[..., Path]) 
     (chain,) = chains([kernel.signature for kernel in kernels])
     forward, backward = info.describe(chain)
     assert forward["saved"] == "kept, k (value)"
-    assert "internal form" not in backward
-    shown = [forward["schema"], forward["internal form"], backward["schema"]]
-    names = ["half_of", "_half_of_with_residuals", "half_of_backward"]
-    registered = [getattr(torch.ops.schemas_of_info, name).default._schema for name in names]
+    assert "recorded form" not in backward
+    shown = [forward["schema"], forward["recorded form"], backward["schema"]]
+    space = torch.ops.schemas_of_info
+    forms = [space.half_of.default, space.half_of.recorded, space.half_of_backward.default]
+    registered = [form._schema for form in forms]
     assert [torch._C.parse_schema(f"schemas_of_info::{text}") for text in shown] == registered
 
 

@@ -31,11 +31,10 @@ def test_the_residual_is_computed_exactly_when_it_will_be_needed(grads: Operator
     assert grads.probe(x)[1] == 0
 
 
-def test_three_operators(grads: Operators) -> None:
+def test_two_operators(grads: Operators) -> None:
     names = {name for name in dir(torch.ops.autograd_ops) if "probe" in name and "_sig_" not in name}
-    assert names == {"probe", "_probe_with_residuals", "probe_backward"}
+    assert names == {"probe", "probe_backward"}
     assert list(grads)[:3] == ["mul", "mul_backward", "mul_backward_backward"]
-    assert "_probe_with_residuals" not in dir(grads)
 
 
 def test_the_graph_is_gone_with_its_output(grads: Operators, leaf: Leaf) -> None:

@@ -141,19 +141,19 @@ def test_a_second_derivative_through_what_was_overwritten(ops: Operators, leaf: 
         first.sum().backward()
 
 
-def test_the_internal_form_returns_them_all(ops: Operators, leaf: Leaf) -> None:
+def test_the_recorded_form_returns_them_all(ops: Operators, leaf: Leaf) -> None:
     x = leaf(3)
-    y, h = torch.ops.residuals._triple_with_residuals(x)
+    y, h = ops.triple.overloadpacket.recorded(x)
     assert (y.tolist(), h.tolist()) == ((3 * x).tolist(), [3.0] * 3)
     assert (y.requires_grad, h.requires_grad) == (True, False)
-    old = torch.ops.residuals._square__with_residuals(base := x * 1)
+    old = ops.square_.overloadpacket.recorded(base := x * 1)
     assert (old.tolist(), base.tolist()) == (x.tolist(), (x * x).tolist())
 
 
-def test_the_internal_form_may_overwrite_a_view_as_the_public_one_may(ops: Operators, leaf: Leaf) -> None:
+def test_the_recorded_form_may_overwrite_a_view_as_the_public_one_may(ops: Operators, leaf: Leaf) -> None:
     x = leaf(6)
     base = x * 1
-    old = torch.ops.residuals._square__with_residuals(base[::2])
+    old = ops.square_.overloadpacket.recorded(base[::2])
     assert (old.tolist(), base[::2].tolist()) == (x[::2].tolist(), (x[::2] * x[::2]).tolist())
     (slope,) = torch.autograd.grad(base.sum(), x)
     expected = torch.ones_like(x)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 from torch.autograd import Function
+from torch.utils.checkpoint import create_selective_checkpoint_contexts
 
 from opwright.errors import UnsupportedError
 from opwright.runtime import torch_internals
@@ -32,6 +33,7 @@ OWNERS: dict[str, Any] = {
     "UntypedStorage": STORAGE,
     "TypedStorage": torch_internals.typed_storage(STORAGE, torch.float32),
     "Function": Function,
+    "_CachingTorchDispatchMode": create_selective_checkpoint_contexts([])[0],
 }
 
 

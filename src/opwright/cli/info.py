@@ -21,7 +21,7 @@ from opwright.codegen.source import compiled_ahead, providers
 from opwright.errors import OpwrightError
 from opwright.languages import Language
 from opwright.signature import DType, Signature, schema
-from opwright.signature.derivatives import Derived, chains, jvp_name, obstacle, overload_name
+from opwright.signature.derivatives import Derived, chains, jvp_name, obstacle, overload_name, recorded_name
 from opwright.signature.wiring import BACKWARD, Derivative, derivative, suggestion
 from opwright.sources import Kernel
 from opwright.sources.matching import match
@@ -167,14 +167,14 @@ def _schemas(signature: Signature, overload: str, of: Derivative | None) -> dict
     form = partial(
         schema,
         signature,
-        overload=overload,
         axes=of.axes if of else (),
         ellipsis=of.ellipsis if of else False,
         output_mask=len(signature.outputs) if of else 0,
     )
     if not signature.residuals:
-        return {"schema": form()}
-    return {"schema": form(), "internal form": form(name=f"_{signature.name}_with_residuals", with_residuals=True)}
+        return {"schema": form(overload=overload)}
+    recorded = form(overload=recorded_name(overload), with_residuals=True)
+    return {"schema": form(overload=overload), "recorded form": recorded}
 
 
 def _differentiable(own: Derivative) -> str:

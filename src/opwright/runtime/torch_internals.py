@@ -69,6 +69,34 @@ _REGISTERED = PrivateName(
 )
 
 
+_POLICY = PrivateName(
+    "_CachingTorchDispatchMode.policy_fn",
+    "selective checkpointing asks it about an operator with residuals by the operator's public overload",
+    "a policy has to name torch.ops.ns.name.recorded, too",
+)
+
+
+def wrap_policy(mode: Any, wrapper: type) -> None:
+    """Replace the policy of a mode of selective checkpointing, if it has one, by a `wrapper` of it."""
+    policy = _POLICY.of(mode)
+    if policy is not None and not isinstance(policy, wrapper):
+        setattr(mode, _POLICY.attribute, wrapper(policy))
+
+
+_SHARDING = PrivateName(
+    "torch.distributed.tensor.DTensor._op_dispatcher",
+    "a sharding strategy of an operator with residuals holds while a gradient is recorded",
+    "torch.ops.ns.name.recorded needs a strategy of its own",
+)
+
+
+def sharding_strategies() -> dict[OpOverload, Callable[[Any], Any]]:
+    """Return DTensor's sharding strategies, by overload, for reading and adding; imports torch.distributed.tensor."""
+    if (propagator := getattr(_SHARDING.find(), "sharding_propagator", None)) is None:
+        _SHARDING.warn()
+    return getattr(propagator, "op_strategy_funcs", {})
+
+
 def register_fake(library: torch.library.Library, op: OpOverload, rule: Callable[..., Any]) -> None:
     """Register the fake kernel of an operator."""
     if (registry := _FAKES.find()) is None:

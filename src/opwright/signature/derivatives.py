@@ -28,7 +28,7 @@ from opwright.signature.wiring import (
 )
 
 # Version of signatures' semantics: incremented when a signature's shapes, gradients or graph change.
-FORMAT = 2
+FORMAT = 3
 
 
 def chains(signatures: Iterable[Signature]) -> tuple[tuple[Signature, ...], ...]:
@@ -122,6 +122,11 @@ def overload_name(chain: Sequence[Signature], forward_modes: Container[str] = ()
     modes = [f"jvp of {signature.name}" for signature in chain if signature.name in forward_modes]
     text = "\n".join([str(FORMAT), *map(str, chain), *modes])
     return "sig_" + sha256(text.encode()).hexdigest()[:12]
+
+
+def recorded_name(overload: str) -> str:
+    """Return the name of the overload that runs while a gradient is recorded: it returns the residuals, too."""
+    return f"{overload}_recorded"
 
 
 TANGENT = "tangent_"

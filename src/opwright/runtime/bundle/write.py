@@ -120,13 +120,11 @@ def _places(found: Iterable[Sequence[Signature]]) -> dict[str, int]:
 
 
 def _forms(ops: Operators, state: KernelState, kernel: int, *, mask: bool) -> list[OperatorEntry]:
-    """Return the public operator of a signature and, if there are residuals, the internal one."""
+    """Return the public operator of a signature and, if there are residuals, the recorded one."""
     signature = state.signature
     plan = encode(signature, state.axes, ellipsis=state.ellipsis, mask=mask, derived=state.derived)
-    forms = [(getattr(ops, signature.name), False)]
-    if signature.residuals:
-        space = getattr(torch.ops, ops.__loaded__.namespace)
-        forms.append((getattr(space, f"_{signature.name}_with_residuals").default, True))
+    registered = ops.__loaded__.registered[signature.name]
+    forms = [(registered.op, False), (registered.recorded, True)][: 1 + bool(signature.residuals)]
     return [
         OperatorEntry(op, kernel, plan, residuals=residuals, node=node_name(signature), missing=missing(signature))
         for op, residuals in forms

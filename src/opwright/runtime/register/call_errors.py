@@ -20,7 +20,7 @@ from opwright.tracebacks import keeps_all, trimmed
 
 __all__ = ["explain_calls"]
 
-_OVERLOAD = re.compile(r"\.sig_[0-9a-f]+")
+_OVERLOAD = re.compile(r"\.sig_[0-9a-f]+(_recorded)?")
 _SIGNATURES: dict[str, Signature] = {}
 """The signature of each operator, by its qualified name with its overload."""
 

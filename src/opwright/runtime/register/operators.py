@@ -17,6 +17,8 @@ from opwright.runtime.register.call_errors import explain_calls
 from opwright.runtime.register.fake import fake
 from opwright.runtime.register.kernels import add, started_runtime
 from opwright.runtime.register.python_kernels import PythonFunction, PythonKernel
+from opwright.runtime.register.recorded import share_policies
+from opwright.runtime.register.sharding import with_sharding
 from opwright.runtime.register.vmap import batched, drawing, looped
 from opwright.runtime.torch_internals import (
     OpOverload,
@@ -30,7 +32,7 @@ from opwright.runtime.torch_internals import (
     set_overloads,
 )
 from opwright.signature import Signature, schema
-from opwright.signature.derivatives import MAX_TENSORS, obstacle, overload_name, tangents
+from opwright.signature.derivatives import MAX_TENSORS, obstacle, overload_name, recorded_name, tangents
 from opwright.signature.wiring import BACKWARD, Derivative, derivative, suggestion
 
 MAX_VARIABLES = 8  # an instance key has one byte for each
@@ -44,8 +46,8 @@ class Registered:
 
     kernel: KernelState
     op: OpOverload
-    forms: tuple[OpOverload, ...]
-    """`op` and, if it has residuals, the internal form that returns them."""
+    recorded: OpOverload
+    """What runs in its place while a gradient is recorded: the overload that returns the residuals, too, or `op`."""
     run: Operator
     """`op` in the form that the runtime uses."""
 
@@ -72,7 +74,7 @@ def register(
     forms = [_Form(namespace, overload, signature, of, providers[signature.name]) for signature, of in pairs]
     for form, wiring, backward in zip(forms, [*derivatives, None], [*forms[1:], None], strict=True):
         form.connect(wiring, backward, forward_modes.get(form.signature.name))
-    return [Registered(f.kernel, f.public, tuple(dict.fromkeys((f.public, f.internal))), f.run_public) for f in forms]
+    return [Registered(f.kernel, f.public, f.recorded, f.run_public) for f in forms]
 
 
 def check_chain(chain: Sequence[Signature]) -> list[Derivative]:
@@ -104,30 +106,30 @@ def _check_limits(signature: Signature) -> None:
 
 
 class _Form:
-    """The dispatcher's operators of one signature: the public one and, if it has residuals, one that returns them."""
+    """The dispatcher's operators of one signature: the public one and, if it has residuals, the recorded one."""
 
     def __init__(
         self, namespace: str, overload: str, signature: Signature, of: Derivative | None, provider: Provider
     ) -> None:
         """Define the operators; `of`: the wiring of the backward, if this signature is one."""
-        self.namespace, self.overload, self.signature = namespace, overload, signature
+        self.namespace, self.signature = namespace, signature
         self.axes, self.ellipsis = (of.axes, of.ellipsis) if of else ((), False)
         self.mask = of is not None
         self.function = provider if isinstance(provider, PythonFunction) else None
         state = KernelState(signature, self.axes, self.ellipsis, provider, derived=provider.masked)
         state.is_python = self.function is not None
         self.kernel = add(state)
-        self.public, self.run_public = self._define(signature.name, residuals=False)
-        self.internal, self.run_internal = self.public, self.run_public
+        self.public, self.run_public = self._define(overload, residuals=False)
+        self.recorded, self.run_recorded = self.public, self.run_public
         if signature.residuals:
-            self.internal, self.run_internal = self._define(f"_{signature.name}_with_residuals", residuals=True)
+            self.recorded, self.run_recorded = self._define(recorded_name(overload), residuals=True)
+            share_policies(self.recorded, self.public, _library(namespace))
 
-    def _define(self, name: str, *, residuals: bool) -> tuple[OpOverload, Operator]:
-        signature, library = self.signature, _library(self.namespace)
+    def _define(self, overload: str, *, residuals: bool) -> tuple[OpOverload, Operator]:
+        signature, library, name = self.signature, _library(self.namespace), self.signature.name
         text = schema(
             signature,
-            name=name,
-            overload=self.overload,
+            overload=overload,
             with_residuals=residuals,
             axes=self.axes,
             ellipsis=self.ellipsis,
@@ -136,9 +138,11 @@ class _Form:
         with _packet_unchanged(vars(getattr(torch.ops, self.namespace)).get(name)):
             library.define(text, tags=_tags(signature))
         packet = getattr(getattr(torch.ops, self.namespace), name)
-        op = getattr(packet, self.overload)
+        op = getattr(packet, overload)
         explain_calls(op, signature)
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
+        if residuals:
+            rule = with_sharding(rule, op, self.public, signature)
         register_fake(library, op, _guarded(op, _drawing(rule, packet) if signature.generator else rule))
         if signature.generator:
             library.impl(op, drawing(op, signature, rule), "FuncTorchVmapMode", with_keyset=True)
@@ -153,11 +157,11 @@ class _Form:
     def connect(self, wiring: Derivative | None, backward: _Form | None, jvp: Registered | None) -> None:
         """Register the kernels; `wiring` describes how `backward` gets its arguments."""
         forward_mode = ForwardMode(jvp.run, *tangents(self.signature)) if jvp else None
-        for operator in dict.fromkeys((self.run_public, self.run_internal)):
+        for operator in dict.fromkeys((self.run_public, self.run_recorded)):
             started_runtime().connect(
                 self.kernel,
                 operator,
-                self.run_internal,
+                self.run_recorded,
                 backward.run_public if backward else None,
                 wiring,
                 jvp=forward_mode,

@@ -48,11 +48,14 @@ def _restore(op: OpOverload) -> None:
         set_call(op, call.original)
 
 
-def _make_current(op: OpOverload) -> None:
-    """Make ``torch.ops.ns.foo`` and ``torch.ops.ns.foo.default`` call `op`; make a retired `op` callable again."""
+def _make_current(registered: Registered) -> None:
+    """Make ``torch.ops.ns.foo`` and ``torch.ops.ns.foo.default`` call an operator, also one that was retired."""
+    op = registered.op
     packet: Any = op.overloadpacket
-    _restore(op)
+    for form in (op, registered.recorded):
+        _restore(form)
     packet.default = op  # the usual name of an operator's only overload
+    packet.recorded = registered.recorded
     # torch.compile's caches identify a call of the packet by this name alone, so it has to be unique to the signature;
     # a pickled graph finds the packet by it.
     packet.__name__ = op.__name__.replace(".", "_")
@@ -129,8 +132,8 @@ def renew(
         new |= {each.kernel.signature.name: each for each in known.registered}
 
     def change_names() -> None:
-        for op in (op for each in new.values() for op in each.forms):
-            _make_current(op)
+        for each in new.values():
+            _make_current(each)
         then(new)
         for name, each in current.items():
             if new.get(name) is not each:
@@ -140,7 +143,7 @@ def renew(
 
 
 def _retire(registered: Registered, text: str) -> None:
-    for op in registered.forms:
+    for op in dict.fromkeys((registered.op, registered.recorded)):
         _refuse_calls(op, text)
 
 
