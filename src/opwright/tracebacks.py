@@ -16,8 +16,6 @@ from typing import ParamSpec, TypeVar
 from opwright.errors import OpwrightError
 from opwright.log import logger
 
-__all__ = ["entry", "keeps_all", "trimmed"]
-
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 _Error = TypeVar("_Error", bound=BaseException)

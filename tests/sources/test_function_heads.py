@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from opwright.languages import Language
 from opwright.sources.function_heads import UnreadableError, read_function
-from opwright.sources.model import Function, Language, Parameter
+from opwright.sources.model import Function, Parameter
 
 
 def read(head: str, language: Language = "c++") -> Function:

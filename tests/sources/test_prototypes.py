@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opwright.errors import SourceError
-from opwright.sources import ExternalSignature, Function, Kernel, Language
+from opwright.languages import Language
+from opwright.sources import ExternalSignature, Function, Kernel
 from opwright.sources.matching import match
 from opwright.sources.ops import read_ops
 from opwright.sources.prototypes import Declarations, are_same, has_known_types, statements

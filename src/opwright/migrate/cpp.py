@@ -18,8 +18,6 @@ from opwright.migrate.thc_state import state_findings
 from opwright.sources.cpp.directives import without_dead_lines
 from opwright.sources.cpp.normalized import normalized
 
-__all__ = ["find"]
-
 _FIRST_GENERATION = "`opwright run build.py` builds it as it is; docs/legacy_to_opwright.md moves it to Opwright"
 _LEFT = "inside a condition about versions: left as it is"
 _TOGETHER = "part of an extension with TH's tensors, which runs as it is: left so"

@@ -16,8 +16,6 @@ from opwright.migrate.thc_state import whole_line
 from opwright.sources.cpp.edits import Edit
 from opwright.sources.cpp.normalized import NormalizedText, normalized
 
-__all__ = ["header_findings", "module_findings", "with_includes", "without_place"]
-
 # Headers that the replacements of these names need and that torch/extension.h doesn't include.
 _NEEDS = {
     "THCState_getCurrentStream": "ATen/cuda/CUDAContext.h",

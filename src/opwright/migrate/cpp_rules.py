@@ -14,8 +14,6 @@ from opwright.aten.compat.api_changes import Name
 from opwright.migrate.cpp_text import CppText
 from opwright.sources.cpp.edits import Edit
 
-__all__ = ["RULES", "Rule", "renamed"]
-
 Rule = Callable[[CppText, Name, int, int], Iterator[Edit]]
 _BLAS = re.compile(r"THCudaBlas_([SD])(gemm|gemv)")
 _NUMBER = {"S": "float", "D": "double"}

@@ -12,8 +12,6 @@ from opwright.sources.cpp.edits import Edit
 from opwright.sources.cpp.normalized import NormalizedText
 from opwright.sources.cpp.tokens import Token
 
-__all__ = ["CppText", "is_inside", "outer_conditionals", "version_conditionals"]
-
 _HEADERS = {".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl"}
 
 

@@ -12,8 +12,6 @@ from opwright.migrate.finding import Examined, Finding
 from opwright.migrate.project import KINDS, file_kind
 from opwright.sources.cpp.edits import apply_edits
 
-__all__ = ["examine"]
-
 _ENTANGLED = "within something else that is rewritten"
 
 

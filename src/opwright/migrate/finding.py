@@ -8,8 +8,6 @@ from typing import Literal, NamedTuple
 from opwright.record import record
 from opwright.sources.cpp.edits import Edit
 
-__all__ = ["Examined", "Finding", "Status"]
-
 Status = Literal["removed", "deprecated"]
 
 

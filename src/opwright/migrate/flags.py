@@ -9,8 +9,6 @@ from opwright.aten.flags import updated_standard
 from opwright.migrate.finding import Finding
 from opwright.sources.cpp.edits import Edit
 
-__all__ = ["find", "flag_findings"]
-
 _STANDARD = re.compile(r"(?<![\w-])--?std=(?:c|gnu)\+\+(?:98|0x|03|11|1y|14|1z|17)(?!\w)")
 _ARCHITECTURE = re.compile(r"(?<![a-zA-Z0-9])(?:sm|compute)_(\d{2})(?!\d)")
 _ABI = re.compile(r"-D_GLIBCXX_USE_CXX11_ABI=0(?!\d)")

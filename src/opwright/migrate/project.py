@@ -17,8 +17,6 @@ from pathlib import Path
 from opwright.languages import LANGUAGES
 from opwright.toolchain.cache.folder import write_atomically
 
-__all__ = ["KINDS", "TH_GENERIC", "TH_TYPE", "first_generation", "source_files", "write_file"]
-
 _CPP = {*LANGUAGES, ".h", ".hh", ".hpp", ".hxx", ".inl"}
 KINDS = dict.fromkeys(_CPP, "c++") | {".py": "python", ".sh": "flags", ".mk": "flags", ".cmake": "flags"}
 """The kind of a file, by its suffix."""

@@ -16,8 +16,6 @@ from opwright.sources.cpp.edits import Edit
 from opwright.sources.cpp.normalized import NormalizedText
 from opwright.sources.cpp.tokens import Token
 
-__all__ = ["find"]
-
 _TOKEN = re.compile(
     r"""
     (?P<space> (?:\s|\\\r?\n)+ )

@@ -10,8 +10,6 @@ from opwright.migrate.cpp_text import CppText
 from opwright.migrate.finding import Finding
 from opwright.sources.cpp.edits import Edit
 
-__all__ = ["state_findings"]
-
 _EXTERN = re.compile(r"\bextern THCState \* (\w+) ;")
 _LOCAL = re.compile(r"\bTHCState \* (?:const )?(\w+) = (?:at|torch) :: globalContext \( \) \. lazyInitCUDA \( \) ;")
 _BARE = re.compile(r"(?<=[;{}] )(?:at|torch) :: globalContext \( \) \. lazyInitCUDA \( \) ;")

@@ -13,9 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from opwright.errors import OpwrightError
-from opwright.scaffold.compilation_database import FILE, compile_commands
+from opwright.scaffold.compilation_database import compile_commands
 from opwright.scaffold.kinds import KINDS, Kind, files
 from opwright.scaffold.names import Name, parse_name
+from opwright.toolchain.build.compile_commands import FILE
 
 __all__ = ["KINDS", "Kind", "Name", "new"]
 

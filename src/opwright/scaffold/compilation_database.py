@@ -10,11 +10,9 @@ from pathlib import Path
 from opwright.errors import OpwrightError
 from opwright.sources.scan import language_of
 from opwright.toolchain import Options, Unit
-from opwright.toolchain.build.compile_commands import FILE, Entry, entries
+from opwright.toolchain.build.compile_commands import Entry, entries
 from opwright.toolchain.build.plan import make_plan
 from opwright.toolchain.cache.manifest import Reader
-
-__all__ = ["FILE", "compile_commands"]
 
 
 def compile_commands(sources: Sequence[Path], *, aten: bool = False) -> str:

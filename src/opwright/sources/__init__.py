@@ -15,11 +15,8 @@ from opwright.sources.model import (
     ExternalSignature,
     Function,
     Kernel,
-    Language,
     Parameter,
-    Role,
     Source,
-    View,
     is_number,
 )
 from opwright.sources.scan import scan
@@ -29,11 +26,8 @@ __all__ = [
     "ExternalSignature",
     "Function",
     "Kernel",
-    "Language",
     "Parameter",
-    "Role",
     "Source",
-    "View",
     "is_number",
     "is_status",
     "match",

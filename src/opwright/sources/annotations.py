@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from opwright.record import record
 from opwright.sources.cpp.tokens import MalformedError, Token, readable
 
-__all__ = ["Annotation", "Scopes", "find_annotations"]
-
 _MARK = re.compile(r"\bOPWRIGHT\b")
 _RAW = re.compile(r'(?:u8|[uUL])?R"([^(]*)\((.*)\)\1"\w*', re.DOTALL)
 _ESCAPE = re.compile(r"\\(\r?\n|.)", re.DOTALL)

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from opwright.sources.cpp.tokens import Tokens
 
-__all__ = ["Declaration", "declarations"]
-
 _MARKS = {
     "__host__": "host", "__device__": "device", "__global__": "global", "__constant__": "variable",
     "__managed__": "variable", "__shared__": "variable",

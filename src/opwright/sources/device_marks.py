@@ -16,8 +16,6 @@ import tree_sitter
 
 from opwright.sources.cpp.directives import includes
 
-__all__ = ["MATHEMATICS", "mark_for_device"]
-
 FUNCTION = b"OPWRIGHT_HOST_DEVICE "
 TABLE = b"OPWRIGHT_TABLE "
 _NAMES = {"identifier", "type_identifier", "field_identifier", "namespace_identifier"}

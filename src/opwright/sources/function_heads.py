@@ -17,8 +17,6 @@ from opwright.sources.cpp.tokens import without_comments
 from opwright.sources.model import Function, Parameter
 from opwright.sources.types import classified
 
-__all__ = ["Alias", "UnreadableError", "aliases", "read_function", "resolve_aliases"]
-
 _PARAMETERS = {"parameter_declaration", "optional_parameter_declaration", "variadic_parameter_declaration"}
 _VARIADIC = {"...", "variadic_parameter"}  # in the C++ grammar, in the C grammar
 _LAYERS = {f"{kind}_declarator" for kind in ("pointer", "reference", "array", "function", "variadic")}

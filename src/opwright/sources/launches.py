@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from opwright.sources.cpp.tokens import MalformedError, Tokens
 
-__all__ = ["Launch", "Piece", "find_launches", "split_arguments"]
-
 _NO_CALLEE = {"return", "else", "do", "throw", "case", "co_return", "co_yield", "operator", "and", "or", "not"}
 _HEADS = {"if", "while", "for", "switch", "catch"}
 

@@ -11,19 +11,6 @@ from opwright.languages import Language
 from opwright.record import record
 from opwright.signature import Signature
 
-__all__ = [
-    "Argument",
-    "ExternalSignature",
-    "Function",
-    "Kernel",
-    "Language",
-    "Parameter",
-    "Role",
-    "Source",
-    "View",
-    "is_number",
-]
-
 View = Literal["Tensor", "Strided", "Resizable", "pointer", "scalar", "other"]
 Role = Literal["input", "scalar", "output", "residual", "rng", "stream", "axis", "number"]
 

@@ -9,8 +9,6 @@ from opwright.errors import SignatureError
 from opwright.signature import NotationError, parse
 from opwright.sources.model import ExternalSignature, is_number
 
-__all__ = ["EXAMPLE", "LOAD_ARGUMENT", "Ops", "read_ops"]
-
 Ops = str | Sequence[str] | Mapping[str, str]
 
 _FUNCTION = re.compile(r"\s*([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)\s*(?:\((.*)\))?\s*", re.DOTALL | re.ASCII)

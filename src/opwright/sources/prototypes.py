@@ -20,8 +20,6 @@ from opwright.sources.function_heads import UnreadableError, read_function
 from opwright.sources.model import Function, Parameter
 from opwright.sources.types import SPECIFIERS, standard_spelling
 
-__all__ = ["Declarations", "are_same", "has_known_types", "statements", "with_standard_types"]
-
 _DEFINED = re.compile(r"\(\s*\*\s*(\w+)\s*\)|(\w+)\s*(?:\[[^\]]*\]\s*)*\Z")
 _DEEPEST = 20
 _BITS = {"char": 8, "short": 16, "int": 32, "long": 64, "long long": 64}

@@ -17,9 +17,6 @@ from opwright.sources.cpp.tokens import MalformedError, Token, Tokens, segments
 from opwright.sources.function_heads import Alias, UnreadableError, aliases, read_function, resolve_aliases
 from opwright.sources.model import Function, Kernel, Source
 
-__all__ = ["find_tested", "language_of", "scan"]
-
-
 _EMULATED = 'backend="emulate" runs its kernels on a machine without a GPU'
 
 

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from opwright.sources.cpp.tokens import MalformedError, Token, Tokens
 from opwright.sources.launches import Piece
 
-__all__ = ["Declarator", "SharedDeclaration", "find_shared"]
-
 _DROPPED = {"__shared__", "extern", "static"}
 _CALLED = {"__attribute__", "__attribute", "alignas", "_Alignas", "decltype", "__declspec", "__typeof__", "typeof"}
 _AGGREGATES = {"struct", "class", "union", "enum"}

@@ -12,8 +12,6 @@ from typing import Literal
 
 from opwright.record import record
 
-__all__ = ["HEADERS", "NAMES", "Header", "Name", "removed_header"]
-
 
 @record
 class Name:

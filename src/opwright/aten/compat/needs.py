@@ -10,8 +10,6 @@ from opwright.aten.compat.api_changes import Header
 from opwright.aten.flags import raise_standards
 from opwright.record import record
 
-__all__ = ["Compat", "needed"]
-
 _HERE = Path(__file__).parent
 _SHIMS = _HERE / "shims"
 _INCLUDE = _HERE / "include"

@@ -13,8 +13,6 @@ from opwright.record import record
 from opwright.sources.cpp.directives import find_header, without_dead_lines
 from opwright.sources.cpp.normalized import NormalizedText, normalized
 
-__all__ = ["File", "Use", "missing_headers", "read", "used_names"]
-
 _NOT_BEFORE_A_DEFINITION = {"return", "else", "do", "throw", "co_return", "goto", "case", "new", "delete"}
 
 

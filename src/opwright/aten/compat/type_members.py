@@ -15,8 +15,6 @@ from opwright.sources.cpp.directives import without_dead_lines
 from opwright.sources.cpp.edits import Edit, apply_edits
 from opwright.sources.cpp.normalized import NormalizedText, normalized
 
-__all__ = ["Call", "calls", "rewritten"]
-
 _SAME = (
     "zeros",
     "ones",

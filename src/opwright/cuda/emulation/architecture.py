@@ -21,8 +21,6 @@ from opwright.sources.cpp.line_markers import Place
 from opwright.sources.cpp.tokens import Tokens
 from opwright.sources.cuda_declarations import Declaration, declarations
 
-__all__ = ["MARKS", "Item", "items"]
-
 MARKS = {"__host__", "__device__"}
 
 

@@ -18,8 +18,6 @@ from opwright.cuda.nvrtc.shadow_headers import ShadowFolders, shadow_folders
 from opwright.errors import CompileError
 from opwright.toolchain import Built, Options, Unit, build, header_dir
 
-__all__ = ["Nvrtc"]
-
 _CALLS = "#include <opwright/nvrtc/calls.h>\n"
 _FIRST = "#include <opwright/nvrtc/runtime.h>\n"
 

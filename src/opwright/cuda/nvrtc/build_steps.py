@@ -23,8 +23,6 @@ from opwright.toolchain.build.compilation import Compilation
 from opwright.toolchain.build.processes import in_parallel
 from opwright.toolchain.cache.manifest import extend_depfile
 
-__all__ = ["DeviceHalf", "HostHalf"]
-
 _IMAGES = Template("""\
 #include <opwright/nvrtc/images.h>
 $data

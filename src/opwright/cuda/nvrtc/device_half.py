@@ -16,8 +16,6 @@ from opwright.sources.cpp.line_markers import line_markers
 from opwright.sources.cpp.tokens import Tokens, identifiers
 from opwright.sources.cuda_declarations import Declaration, declarations
 
-__all__ = ["INCLUDE_MARK", "device_half", "kernel_names"]
-
 INCLUDE_MARK = "opwright_include"
 """A pragma in place of an ``#include`` of one of CUDA's own headers, which NVRTC reads itself."""
 

@@ -17,8 +17,6 @@ from opwright.toolchain.cache.folder import cache_root, write_atomically
 from opwright.toolchain.compilers.cuda_architectures import VARIABLE, architecture_flags
 from opwright.toolchain.compilers.nvcc import CUDA_HOME_VARIABLES, cuda_home, pip_folders
 
-__all__ = ["Nvrtc", "Target", "find_nvrtc", "missing", "supported_architectures", "targets"]
-
 _WHEELS = ("cu[0-9]*", "cuda_nvrtc", "cuda_runtime", "cuda_cccl", "cuda_nvcc")
 """NVIDIA's pip folders: CUDA 13 has one for all packages, earlier versions have one for each package."""
 _LIBRARY = re.compile(r"libnvrtc\.so\.(\d+)(?:\.(\d+))?$")

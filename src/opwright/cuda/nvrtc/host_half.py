@@ -17,8 +17,6 @@ from opwright.sources.cpp.tokens import MalformedError, Tokens, identifiers
 from opwright.sources.cuda_declarations import Declaration, declarations
 from opwright.sources.launches import Piece, find_launches
 
-__all__ = ["HERE", "host_half"]
-
 HERE = "opwright_here"
 """A type in every kernel's host function; its mangled name identifies the kernel instance."""
 

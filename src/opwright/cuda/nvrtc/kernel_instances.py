@@ -15,8 +15,6 @@ from opwright.cuda.nvrtc.refusals import local_type_error
 from opwright.errors import ToolchainError
 from opwright.toolchain.binary.elf import symbols
 
-__all__ = ["Instance", "launched_instances"]
-
 _MARK = re.compile(rf"_ZTS(?P<key>Z(?P<kernel>.+)E{len(HERE)}{HERE}(?:_\d*)?)$")
 _CPP_RUNTIMES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.1.dylib")
 

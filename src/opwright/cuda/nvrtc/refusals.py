@@ -9,8 +9,6 @@ from opwright.errors import CompileError, UnsupportedError
 from opwright.sources.cpp.line_markers import place_of
 from opwright.sources.cpp.tokens import Tokens
 
-__all__ = ["WAY_OUT", "explain_error", "local_type_error", "refuse_extended_lambdas"]
-
 WAY_OUT = 'build it with nvcc: backend="nvcc" (the CUDA toolkit, or pip install nvidia-cuda-nvcc)'
 
 _UNDECLARED = re.compile(r"'(\w+)' was not declared|undeclared identifier '(\w+)'")

@@ -18,8 +18,6 @@ from opwright.cuda.nvrtc.device_half import INCLUDE_MARK
 from opwright.toolchain import header_dir
 from opwright.toolchain.cache.folder import cache_root, write_atomically
 
-__all__ = ["ShadowFolders", "shadow_folders"]
-
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>\n]+)>|"([^"\n]+)")', re.MULTILINE)
 _DEVICE_ONLY = re.compile(r"(?:cub|thrust|cuda|cooperative_groups)/|cooperative_groups\.h|(?:mma|curand_\w+)\.h")
 _FOR_OTHERS = """\

@@ -16,8 +16,6 @@ from opwright.legacy.autograd.node import finish, is_instance_style, link_to, pr
 from opwright.legacy.patching import replace
 from opwright.runtime.torch_internals import not_compiled, set_node_factory, transforms_active
 
-__all__ = ["change_function"]
-
 _original_call: Any = Function.__call__
 _original_init: Any = Function.__init__
 

@@ -16,8 +16,6 @@ from typing import Any
 
 from opwright.legacy.patching import replace
 
-__all__ = ["compile_source", "modern_source", "patch_imports"]
-
 _MODERN_AFTER = frozenset({"def", "for", "with"})
 # The names of attributes and modules are defined elsewhere, so they are kept.
 _NO_NAME_AFTER = frozenset({".", "from", "import"})

@@ -12,8 +12,6 @@ import types
 
 from opwright.legacy.idioms.async_keyword import compile_source, modern_source
 
-__all__ = ["main", "needs_async_name"]
-
 
 def needs_async_name(path: str) -> bool:
     """Return whether Python can parse the script only if ``async`` is treated as a name.

@@ -9,8 +9,6 @@ from opwright.sources.cpp.directives import without_dead_lines
 from opwright.sources.cpp.line_markers import line_of
 from opwright.sources.cpp.tokens import segments
 
-__all__ = ["Unbalanced", "unbalanced"]
-
 _CONDITION = re.compile(r"\s*#\s*(if|el|endif)")
 _SCOPE = re.compile(r"\b(?:namespace(?:\s+[\w:]+)?|extern\s*\"[^\"]*\")\s*\Z")
 

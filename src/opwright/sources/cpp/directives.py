@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from opwright.sources.cpp.tokens import Token, blank, segments
 
-__all__ = ["Conditional", "Include", "conditionals", "find_header", "included", "includes", "without_dead_lines"]
-
 _INCLUDE = re.compile(r'#\s*include\s*(?:<([^>\n]*)>|"([^"\n]*)")')
 _CONDITION = re.compile(r"#\s*(if(?:n?def)?|el(?:se|if\w*)|endif)\b\s*(.*)", re.DOTALL)
 _DEFINE = re.compile(r"#\s*define\s+(\w+)\s*$")

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["Edit", "apply_edits"]
-
 _LINES = re.compile(r"^#[^\n]*$|\n", re.MULTILINE)
 
 

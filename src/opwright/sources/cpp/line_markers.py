@@ -8,17 +8,6 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-__all__ = [
-    "LineMarker",
-    "LineMarkers",
-    "Place",
-    "has_line_marker",
-    "line_markers",
-    "line_of",
-    "on_one_line",
-    "place_of",
-]
-
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\\n]|\\.)*)"([ \d]*)$\n?', re.MULTILINE)
 _DIRECTIVE_LINE = re.compile(r"^#[^\n]*$", re.MULTILINE)
 _SYSTEM_HEADER = "3"

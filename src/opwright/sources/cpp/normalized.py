@@ -14,8 +14,6 @@ from itertools import accumulate
 from opwright.sources.cpp.directives import Include, included
 from opwright.sources.cpp.tokens import Token, directive_tokens, tokenize
 
-__all__ = ["NormalizedText", "normalized"]
-
 _FREE_TEXT = re.compile(r"#[ \t]*(?:error|warning|pragma)\b")
 
 

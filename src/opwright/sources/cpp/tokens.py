@@ -14,19 +14,6 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-__all__ = [
-    "MalformedError",
-    "Token",
-    "Tokens",
-    "blank",
-    "directive_tokens",
-    "identifiers",
-    "readable",
-    "segments",
-    "tokenize",
-    "without_comments",
-]
-
 _CONTINUATION = r"\\[ \t\f\v]*\r?\n"
 _ESCAPE = rf"(?:{_CONTINUATION}|\\.)"
 _LINE_COMMENT = rf"//(?:[^\\\r\n]+|{_CONTINUATION}|\\|\r(?!\n))*"

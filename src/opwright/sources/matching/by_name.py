@@ -11,8 +11,6 @@ from opwright.signature.scalars import FLOAT, INT
 from opwright.sources.model import Argument, Kernel, Parameter, Role, is_number
 from opwright.sources.types import spellings
 
-__all__ = ["is_status", "match_by_name", "returned_output"]
-
 _STATUS = ("int", "enum")
 _OUTPUT = "'"  # appended to the name of an output that is also an input's name
 _Wanted = TensorParam | ScalarParam | None

@@ -13,15 +13,6 @@ from opwright.signature.scalars import INT
 from opwright.sources.model import Argument, Kernel, Parameter, Role
 from opwright.sources.types import spellings
 
-__all__ = [
-    "element_fits",
-    "expected_arguments",
-    "match_by_position",
-    "match_pointwise",
-    "returns_result",
-    "template_variables",
-]
-
 _STREAMS = {"Stream", "cudaStream_t"}
 _Expected = tuple[Role, Param]
 

@@ -16,8 +16,6 @@ from opwright.sources.matching.by_position import (
 from opwright.sources.model import Argument, Kernel, Parameter, Role
 from opwright.sources.types import standard_spelling
 
-__all__ = ["NUMEL", "match_launched"]
-
 NUMEL = "numel"
 """Name of the parameter of a pointer kernel that gets the number of elements of the axes ``...``."""
 

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from opwright.languages import Language
 from opwright.signature import DataAxis, Expr, TensorParam
 from opwright.sources.cpp.line_markers import line_of
 from opwright.sources.cpp.tokens import Tokens, blank, without_comments
 from opwright.sources.function_heads import UnreadableError, aliases, read_function, resolve_aliases
 from opwright.sources.matching import match
-from opwright.sources.model import Function, Kernel, Language, Parameter
+from opwright.sources.model import Function, Kernel, Parameter
 from opwright.sources.prototypes import statements
 
 __all__ = ["Access", "Author", "Spot"]

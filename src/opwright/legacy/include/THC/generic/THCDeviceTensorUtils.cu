@@ -2,7 +2,7 @@
 #define THC_GENERIC_FILE "generic/THCDeviceTensorUtils.cu"
 #else
 
-template <typename T, int Dim, typename IndexT, template <typename U> class PtrTraits>
+template <typename T, int Dim, typename IndexT = int, template <typename U> class PtrTraits = DefaultPtrTraits>
 THCDeviceTensor<T, Dim, IndexT, PtrTraits> toDeviceTensor(THCState *state, THCTensor *t) {
   static_assert(sizeof(T) == sizeof(real), "toDeviceTensor<T, Dim>(): T isn't the tensor's element type");
   const int dims = THCTensor_(nDimension)(state, t);
@@ -17,17 +17,7 @@ THCDeviceTensor<T, Dim, IndexT, PtrTraits> toDeviceTensor(THCState *state, THCTe
   return THCDeviceTensor<T, Dim, IndexT, PtrTraits>(reinterpret_cast<T *>(THCTensor_(data)(state, t)), sizes, strides);
 }
 
-template <typename T, int Dim, typename IndexT>
-THCDeviceTensor<T, Dim, IndexT, DefaultPtrTraits> toDeviceTensor(THCState *state, THCTensor *t) {
-  return toDeviceTensor<T, Dim, IndexT, DefaultPtrTraits>(state, t);
-}
-
-template <typename T, int Dim>
-THCDeviceTensor<T, Dim, int, DefaultPtrTraits> toDeviceTensor(THCState *state, THCTensor *t) {
-  return toDeviceTensor<T, Dim, int, DefaultPtrTraits>(state, t);
-}
-
-template <typename T, int Dim, typename IndexT, template <typename U> class PtrTraits>
+template <typename T, int Dim, typename IndexT = int, template <typename U> class PtrTraits = DefaultPtrTraits>
 THCDeviceTensor<T, Dim, IndexT, PtrTraits> toDeviceTensorCast(THCState *state, THCTensor *t) {
   static_assert(sizeof(T) == sizeof(real), "toDeviceTensorCast<T, Dim>(): T isn't the tensor's element type");
   const int dims = THCTensor_(nDimension)(state, t), extra = dims > Dim ? dims - Dim : 0;
@@ -45,16 +35,6 @@ THCDeviceTensor<T, Dim, IndexT, PtrTraits> toDeviceTensorCast(THCState *state, T
     sizes[0] *= static_cast<IndexT>(THCTensor_(size)(state, t, d));
   }
   return THCDeviceTensor<T, Dim, IndexT, PtrTraits>(reinterpret_cast<T *>(THCTensor_(data)(state, t)), sizes, strides);
-}
-
-template <typename T, int Dim, typename IndexT>
-THCDeviceTensor<T, Dim, IndexT, DefaultPtrTraits> toDeviceTensorCast(THCState *state, THCTensor *t) {
-  return toDeviceTensorCast<T, Dim, IndexT, DefaultPtrTraits>(state, t);
-}
-
-template <typename T, int Dim>
-THCDeviceTensor<T, Dim, int, DefaultPtrTraits> toDeviceTensorCast(THCState *state, THCTensor *t) {
-  return toDeviceTensorCast<T, Dim, int, DefaultPtrTraits>(state, t);
 }
 
 #endif
