@@ -1,4 +1,4 @@
-"""Writes the figures from benchmarks/results in README.md, docs/measured.md, comparison.md, edit_to_result.svg.
+"""Writes the figures and tables from benchmarks/results in README.md, measured.md, comparison.md, edit_to_result.svg.
 
 ``--check``: exit with status 1 if one of them isn't up to date.
 """
@@ -109,6 +109,18 @@ def zoo() -> str:
     )
 
 
+def features() -> str:
+    """Return the table of tools/feature_matrix."""
+    document = json.loads((ROOT / "benchmarks/results/feature_matrix.json").read_text())
+    results = document["results"]
+    names = list(next(iter(results.values())))
+    rows = [f"| {name} | {' | '.join(results[kind][name] for kind in results)} |" for name in names]
+    counts = [str(sum(value == "yes" for value in rows.values())) for rows in results.values()]
+    head = [f"| | {' | '.join(results)} |", f"|---|{'---|' * len(results)}"]
+    total = f"| **yes, of {len(names)}** | {' | '.join(f'**{count}**' for count in counts)} |"
+    return "\n".join([*head, *rows, total, "", f"PyTorch {document['torch']}, Python {document['python']}."])
+
+
 def picture() -> str:
     """Return an SVG chart of the time from an edit to the first correct result, on a linear scale."""
     result = _result("edit_to_call")
@@ -169,7 +181,7 @@ def between(mark: str, make: Callable[[], str], text: str) -> str:
 PAGES: dict[str, Callable[[str], str]] = {
     "README.md": lambda text: between("figures", figures, text),
     "docs/measured.md": lambda text: between("zoo", zoo, between("measured", measured, text)),
-    "docs/comparison.md": lambda text: between("compared", compared, text),
+    "docs/comparison.md": lambda text: between("features", features, between("compared", compared, text)),
     "docs/edit_to_result.svg": lambda _: picture(),
 }
 
