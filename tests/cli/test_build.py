@@ -54,7 +54,7 @@ def test_build_compiles_every_element_type_and_load_finds_them(write: Callable[.
         "T=bf16",
     ]
     assert all(" ms " in row for row in rows)
-    assert opwright("build", source, "--dtype", "f32").stdout.count("cached") == 1
+    assert opwright("build", source, "--dtype", "float32").stdout.count("cached") == 1
     script = f"""
 import torch, opwright
 from opwright.toolchain.build import processes

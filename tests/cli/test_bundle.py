@@ -23,7 +23,7 @@ template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> y) { y[0] = x[0]; }
 @pytest.mark.native
 def test_bundle_writes_what_load_library_opens(write: Callable[..., Path], tmp_path: Path) -> None:
     source = write(TWO_TYPES, "bundled_by_cli.cpp")
-    done = opwright("bundle", source, "-o", tmp_path / "here.so", "--dtype", "f32")
+    done = opwright("bundle", source, "-o", tmp_path / "here.so", "--dtype", "float32")
     assert done.returncode == 0, done.stderr
     version = ".".join(torch.__version__.split(".")[:2])
     assert done.stdout == f"{tmp_path / 'here.so'}: torch.ops.bundled_by_cli (f), for PyTorch {version}\n"

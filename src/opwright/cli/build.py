@@ -19,6 +19,7 @@ from opwright.codegen.source import compiled_ahead
 from opwright.cuda import find_backend
 from opwright.errors import CompileError
 from opwright.signature import DType
+from opwright.signature.dtypes import BY_ANY_NAME
 from opwright.toolchain import Built, Options, build, linked
 from opwright.toolchain.build.limits import jobs as most_at_once
 from opwright.toolchain.build.processes import settled, stop_all, unwound_by_signals
@@ -53,7 +54,12 @@ class Job:
 @click.command("build")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, readable=False))
 @click.option(
-    "--dtype", "dtypes", multiple=True, type=click.Choice([d.value for d in DType]), help="Only these element types."
+    "--dtype",
+    "dtypes",
+    multiple=True,
+    type=click.Choice([*BY_ANY_NAME]),
+    metavar="TYPE",
+    help="Only these element types: float32, f64.",
 )
 @click.option("--debug", is_flag=True, help="Compile with -g -O0.")
 @click.option("--baseline", is_flag=True, help="For any processor of this architecture, not just this one.")
@@ -87,7 +93,7 @@ def command(
     options = Options(debug=debug, native=not baseline, extra_cflags=cflags, include_dirs=includes)
     if folders or libraries:
         options = linked(options, libraries, folders)
-    wanted = [d for d in DType if d.value in dtypes]
+    wanted = [BY_ANY_NAME[name] for name in dtypes]
     sources = collect(files, options, ops or None, None, find_backend(backend) if backend else None, find_backend)
     jobs = [job for source in sources for job in jobs_of(source, backend is not None) if _wanted(job.types, wanted)]
     console = console_beside(WIDTH)

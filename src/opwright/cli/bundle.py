@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from opwright.cli.completion import backends
-from opwright.signature import DType
+from opwright.signature.dtypes import BY_ANY_NAME
 
 
 @click.command("bundle")
@@ -17,7 +17,12 @@ from opwright.signature import DType
 )
 @click.option("--namespace", help="The operators' namespace below torch.ops; by default the first file's stem.")
 @click.option(
-    "--dtype", "dtypes", multiple=True, type=click.Choice([d.value for d in DType]), help="Only these element types."
+    "--dtype",
+    "dtypes",
+    multiple=True,
+    type=click.Choice([*BY_ANY_NAME]),
+    metavar="TYPE",
+    help="Only these element types: float32, f64.",
 )
 @click.option("--native", is_flag=True, help="For this machine's processor, instead of any of its architecture.")
 @click.option("--ops", multiple=True, help="The signature of a function without a mark; may be repeated.")
@@ -37,10 +42,10 @@ def command(
     included. It serves the minor version of PyTorch that is installed here.
     """
     import opwright
-    from opwright.runtime.binding import DTYPES
+    from opwright.runtime.binding import TORCH_TYPES
     from opwright.runtime.bundle.write import torch_minor
 
-    chosen = [theirs for theirs, ours in DTYPES.items() if ours.value in dtypes] or None
+    chosen = [TORCH_TYPES[BY_ANY_NAME[name]] for name in dtypes] or None
     loaded = opwright.load(*files, ops=ops or None, namespace=namespace, backend=backend)
     if not isinstance(loaded, opwright.Operators):
         raise opwright.UnsupportedError(

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import click
 
 from opwright.signature import DType
+from opwright.signature.dtypes import BY_ANY_NAME
 
 LANGUAGES = {"cpp": ".cpp", "c": ".c", "cuda": ".cu"}
-_TYPES = {name: dtype for dtype in DType for name in (dtype.value, dtype.torch_name)}
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ def _variable(_ctx: click.Context, _param: click.Parameter, value: str | None) -
 
 def _dtypes(_ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> tuple[DType, ...]:
     for value in values:
-        if value.removeprefix("torch.") not in _TYPES:
+        if value.removeprefix("torch.") not in BY_ANY_NAME:
             known = ", ".join(dtype.torch_name for dtype in DType)
             raise click.BadParameter(f"{value!r} is no element type, expected one of {known}")
-    return tuple(_TYPES[value.removeprefix("torch.")] for value in values)
+    return tuple(BY_ANY_NAME[value.removeprefix("torch.")] for value in values)
 
 
 _PARAMETERS: list[click.Parameter] = [

@@ -13,7 +13,7 @@ from typing import Any
 from opwright._version import OLDEST_PYTORCH, TESTED_PYTORCH
 from opwright.aten.pytorch import is_too_old
 from opwright.errors import PackagingError
-from opwright.signature.dtypes import DType
+from opwright.signature.dtypes import BY_ANY_NAME, DType
 from opwright.sources.ops import Ops
 from opwright.toolchain.compilers.cpu import DEFAULT, VARIANTS
 
@@ -231,14 +231,13 @@ def _one_of(known: Sequence[str]) -> Callable[[object, str], str]:
 
 
 def _dtypes(value: object, place: str) -> tuple[DType, ...]:
-    names = {name: dtype for dtype in DType for name in (dtype.value, dtype.torch_name)}
     texts = _words(value, place)
     for text in texts:
-        if text not in names:
+        if text not in BY_ANY_NAME:
             raise wrong(
                 place, text, f"one of {', '.join(d.torch_name for d in DType)}", _assigned(place, '["float32"]')
             )
-    return tuple(names[text] for text in texts)
+    return tuple(BY_ANY_NAME[text] for text in texts)
 
 
 def _variants(value: object, place: str) -> tuple[str, ...]:

@@ -116,22 +116,11 @@ class DType(enum.Enum):
         """The type ``acc(T)`` if this is T: float32 for float16 and bfloat16, otherwise the type itself."""
         return DType.F32 if self.is_floating and self.itemsize < DType.F32.itemsize else self
 
-    @classmethod
-    def from_code(cls, code: int) -> DType:
-        """Return the type with this number in ``c10::ScalarType``; raise KeyError if Opwright doesn't support it."""
-        return _BY_CODE[code]
-
-    @classmethod
-    def from_torch_name(cls, name: str) -> DType:
-        """Return the type with this name in ``torch``; raise KeyError if Opwright doesn't support it."""
-        return _BY_TORCH_NAME[name]
-
-
-_BY_CODE = {dtype.code: dtype for dtype in DType}
-_BY_TORCH_NAME = {dtype.torch_name: dtype for dtype in DType}
 
 BY_NAME: dict[str, DType] = {dtype.value: dtype for dtype in DType}
 """Element types by their name in the notation."""
+BY_ANY_NAME: dict[str, DType] = {**BY_NAME, **{dtype.torch_name: dtype for dtype in DType}}
+"""Element types by their names in the notation and in PyTorch."""
 
 DEFAULT_TYPES: tuple[DType, ...] = (DType.F32, DType.F64, DType.F16, DType.BF16)
 """The allowed types of a type variable that no ``where`` lists."""

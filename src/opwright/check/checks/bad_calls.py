@@ -20,10 +20,9 @@ from opwright.errors import ArgumentError
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam, bind
 from opwright.signature.binding import TensorInfo
 from opwright.signature.domains import LARGEST, LEAST, Interval
-from opwright.signature.dtypes import DType
+from opwright.signature.dtypes import BY_ANY_NAME
 
 _CASES = 4
-_BY_TORCH = {dtype.torch_name: dtype for dtype in DType}
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ def _other_floating_dtype(dtype: torch.dtype) -> torch.dtype:
 
 def _fits(signature: Signature, arguments: Arguments) -> bool:
     infos = {
-        tensor.name: TensorInfo(tuple(value.shape), _BY_TORCH[dtype_name(value.dtype)])
+        tensor.name: TensorInfo(tuple(value.shape), BY_ANY_NAME[dtype_name(value.dtype)])
         for tensor in signature.tensors
         if (value := arguments[tensor.name]) is not None
     }
