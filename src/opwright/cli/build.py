@@ -12,7 +12,7 @@ import click
 from rich.table import Table
 
 from opwright.cli.completion import backends
-from opwright.cli.console import WIDTH, Progress, console_beside, progress
+from opwright.cli.console import DTYPES, WIDTH, Progress, console_beside, progress
 from opwright.codegen import KernelSource, instance_name
 from opwright.codegen.collect import collect
 from opwright.codegen.source import compiled_ahead
@@ -53,14 +53,7 @@ class Job:
 
 @click.command("build")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, readable=False))
-@click.option(
-    "--dtype",
-    "dtypes",
-    multiple=True,
-    type=click.Choice([*BY_ANY_NAME]),
-    metavar="TYPE",
-    help="Only these element types: float32, f64.",
-)
+@DTYPES
 @click.option("--debug", is_flag=True, help="Compile with -g -O0.")
 @click.option("--baseline", is_flag=True, help="For any processor of this architecture, not just this one.")
 @click.option("--cflag", "cflags", multiple=True, help="A word for the compiler; may be repeated.")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from opwright.cli.completion import backends
+from opwright.cli.console import DTYPES
 from opwright.signature.dtypes import BY_ANY_NAME
 
 
@@ -16,14 +17,7 @@ from opwright.signature.dtypes import BY_ANY_NAME
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="The library; by default <namespace>.so."
 )
 @click.option("--namespace", help="The operators' namespace below torch.ops; by default the first file's stem.")
-@click.option(
-    "--dtype",
-    "dtypes",
-    multiple=True,
-    type=click.Choice([*BY_ANY_NAME]),
-    metavar="TYPE",
-    help="Only these element types: float32, f64.",
-)
+@DTYPES
 @click.option("--native", is_flag=True, help="For this machine's processor, instead of any of its architecture.")
 @click.option("--ops", multiple=True, help="The signature of a function without a mark; may be repeated.")
 @click.option("--backend", shell_complete=backends, help="What compiles CUDA code: nvcc or nvrtc.")

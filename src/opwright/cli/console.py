@@ -14,8 +14,18 @@ from rich.console import Console
 from opwright.doctor.findings import Report, State
 from opwright.errors import OpwrightError, SignatureError, SourceError
 from opwright.log import EVERY, listening
+from opwright.signature.dtypes import BY_ANY_NAME
 
 TERMINAL = Path("-")
+DTYPES = click.option(
+    "--dtype",
+    "dtypes",
+    multiple=True,
+    type=click.Choice([*BY_ANY_NAME]),
+    metavar="TYPE",
+    help="An element type, as float64 or f64; may be repeated. Only these are compiled.",
+)
+"""The option of commands that compile every element type by default."""
 WIDTH = 120
 """Columns of a table if the terminal's width is unknown."""
 

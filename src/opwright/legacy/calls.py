@@ -13,12 +13,13 @@ from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import BuiltinFunctionType, FrameType
+from types import BuiltinFunctionType, FrameType, ModuleType
 from typing import Any, NamedTuple
 
 from opwright.errors import ToolchainError
 from opwright.legacy.th_library import CSRC, load_library
 from opwright.toolchain import Built, Options, Unit, build, include_line
+from opwright.toolchain.build.builder import load_built
 
 CSRC_PYTHON = Path(__file__).parent / "csrc_python"
 _MODULE = "_opwright_calls"
@@ -167,21 +168,18 @@ def _storage_facts(storage: Any) -> tuple[int, int]:
 def _native() -> Any:
     """Build, import and start the module in ``csrc_python/``."""
     load_library()  # the module needs the library's functions
-    for rebuild in (False, True):
-        path = build_native(rebuild=rebuild).path
-        loader = ExtensionFileLoader(_MODULE, str(path))
-        spec = spec_from_file_location(_MODULE, path, loader=loader)
-        assert spec is not None  # noqa: S101 - a loader was passed
-        try:
-            module = module_from_spec(spec)
-            loader.exec_module(module)
-        except ImportError as error:
-            if rebuild:
-                raise ToolchainError(f"what calls extensions can't be loaded: {error}") from error
-            continue
-        _start(module)
-        return module
-    raise AssertionError  # the second attempt either returns or raises
+    module = load_built("what calls extensions", lambda rebuild: build_native(rebuild=rebuild).path, _import)
+    _start(module)
+    return module
+
+
+def _import(path: Path) -> ModuleType:
+    loader = ExtensionFileLoader(_MODULE, str(path))
+    spec = spec_from_file_location(_MODULE, path, loader=loader)
+    assert spec is not None  # noqa: S101 - a loader was passed
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
 
 
 def _start(module: Any) -> None:

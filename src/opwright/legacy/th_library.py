@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from opwright.errors import ToolchainError
 from opwright.log import notice
 from opwright.toolchain import Built, Options, Unit, build, include_line
 from opwright.toolchain.binary.elf import symbols
+from opwright.toolchain.build.builder import load_built
 
 CSRC = Path(__file__).parent / "csrc"
 RUNTIME_CSRC = Path(__file__).parents[1] / "runtime" / "native" / "csrc"  # torch_compat.h
@@ -53,22 +53,14 @@ def load_library() -> Library:
     """
     import torch
 
-    for rebuild in (False, True):
-        built = build_library(rebuild=rebuild)
-        try:
-            functions = ctypes.PyDLL(str(built.path), mode=os.RTLD_GLOBAL | os.RTLD_NOW)
-            for name in ("opw_th_tensors_alive", "opw_th_storages_alive"):
-                getattr(functions, name).restype = ctypes.c_int64
-        except (OSError, AttributeError) as error:  # the file can't be loaded, or isn't the TH library
-            from opwright.toolchain.messages.loaders import loading_problem
+    def load(path: Path) -> Library:
+        functions = ctypes.PyDLL(str(path), mode=os.RTLD_GLOBAL | os.RTLD_NOW)
+        for name in ("opw_th_tensors_alive", "opw_th_storages_alive"):
+            getattr(functions, name).restype = ctypes.c_int64
+        return Library(path, functions)
 
-            text = f"Opwright's TH library for PyTorch {torch.__version__} can't be loaded: "
-            text += loading_problem(str(error)) or str(error)
-            if rebuild or loading_problem(str(error)):
-                raise ToolchainError(text) from error
-        else:
-            return Library(built.path, functions)
-    raise AssertionError  # the second attempt either returns or raises
+    what = f"Opwright's TH library for PyTorch {torch.__version__}"
+    return load_built(what, lambda rebuild: build_library(rebuild=rebuild).path, load)
 
 
 def build_library(on_progress: Callable[[str], None] | None = None, *, rebuild: bool = False) -> Built:

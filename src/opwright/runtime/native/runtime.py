@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from opwright import errors
-from opwright.errors import CompileError, OpwrightError, ToolchainError
+from opwright.errors import CompileError, OpwrightError
 from opwright.log import notice
 from opwright.runtime.abi import LibraryTable
 from opwright.runtime.binding import bind_call
@@ -33,7 +33,7 @@ from opwright.signature.binding import require_types, too_large, unnamed_type
 from opwright.signature.scalars import ScalarKind
 from opwright.signature.wiring import Derivative, node_plan
 from opwright.toolchain import Built, Options, Unit, build, include_line
-from opwright.toolchain.build.builder import look_up
+from opwright.toolchain.build.builder import load_built, look_up
 
 CSRC = Path(__file__).parent / "csrc"
 _BUILD = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_int32))
@@ -149,18 +149,8 @@ def native() -> Native:
     if (known := find()) is not None:
         with contextlib.suppress(OSError, AttributeError):  # for another build of that PyTorch: build one
             return Native(known)
-    for rebuild in (False, True):
-        built = _built(rebuild=rebuild)
-        try:
-            return Native(built.path)
-        except (OSError, AttributeError) as error:  # it can't be loaded, or isn't a runtime
-            from opwright.toolchain.messages.loaders import loading_problem
-
-            text = f"Opwright's runtime for PyTorch {torch.__version__} can't be loaded: "
-            text += loading_problem(str(error)) or str(error)
-            if rebuild or loading_problem(str(error)):
-                raise ToolchainError(text) from error
-    raise AssertionError  # the second iteration either returns or raises
+    what = f"Opwright's runtime for PyTorch {torch.__version__}"
+    return load_built(what, lambda rebuild: _built(rebuild=rebuild).path, Native)
 
 
 def _built(*, rebuild: bool) -> Built:

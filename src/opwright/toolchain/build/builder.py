@@ -11,7 +11,7 @@ import re
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from opwright import log
 from opwright.errors import CompileError, ToolchainError
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from opwright.toolchain.build.compilation import Compilation
     from opwright.toolchain.build.processes import Processes
+
+Loaded = TypeVar("Loaded")
 
 _ATTEMPTS = 3
 _WAITING = "waiting for another process that compiles it"
@@ -105,6 +107,30 @@ def build_many(
     builder = _Builder(options, on_progress, processes)
     with unwound_by_signals():
         return in_parallel([partial(builder.build, unit) for unit in units], processes)
+
+
+def load_built(what: str, build_library: Callable[[bool], Path], load: Callable[[Path], Loaded]) -> Loaded:
+    """Build a library, or find it in the cache, and load it; one from the cache that can't be loaded is built again.
+
+    Args:
+        what: the library's name in messages.
+        build_library: returns its path; builds it even if it is in the cache, if the argument is true.
+        load: loads it; raises OSError, AttributeError or ImportError if the file isn't such a library.
+
+    Raises:
+        ToolchainError: it can't be loaded.
+    """
+    for rebuild in (False, True):
+        path = build_library(rebuild)
+        try:
+            return load(path)
+        except (OSError, AttributeError, ImportError) as error:
+            from opwright.toolchain.messages.loaders import loading_problem
+
+            problem = loading_problem(str(error))
+            if rebuild or problem:
+                raise ToolchainError(f"{what} can't be loaded: {problem or error}") from error
+    raise AssertionError  # the second attempt either returns or raises
 
 
 class _Builder:
