@@ -17,7 +17,7 @@ from opwright.errors import SourceError, ToolchainError, UnsupportedError
 from opwright.log import notice, progress
 from opwright.toolchain import cache_root
 from opwright.toolchain.build.plan import file_name
-from opwright.toolchain.cache.folder import copy_atomically, private_folder, unwritable, write_atomically
+from opwright.toolchain.cache.folder import copy_atomically, private_folder, unwritable, update_file
 
 Path_ = str | os.PathLike[str]
 _FORMER = 3
@@ -252,17 +252,10 @@ def _written(name: str, texts: Mapping[str, tuple[str, bool]], chosen: Path_ | N
     try:
         folder = _create_folder(Path(os.path.abspath(chosen))) if chosen is not None else _own_folder(name, texts)
         for file, (text, compiled) in texts.items():
-            _write(folder / file, text)
+            update_file(folder / file, text)
             yield folder / file, compiled
     except OSError as error:
         raise unwritable(cache_root() if chosen is None else Path(chosen), error) from error
-
-
-def _write(path: Path, text: str) -> None:
-    with contextlib.suppress(OSError):
-        if path.read_bytes() == text.encode("utf-8", "surrogateescape"):
-            return
-    write_atomically(path, text)
 
 
 def _own_folder(name: str, texts: Mapping[str, tuple[str, bool]]) -> Path:

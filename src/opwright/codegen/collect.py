@@ -15,7 +15,7 @@ from opwright.sources.prototypes import Declarations
 from opwright.sources.scan import language_of
 from opwright.toolchain import Options, cache_root, include_line
 from opwright.toolchain.build.plan import file_name
-from opwright.toolchain.cache.folder import private_folder, unwritable, write_atomically
+from opwright.toolchain.cache.folder import private_folder, unwritable, update_file
 
 Header = str | os.PathLike[str]
 
@@ -77,10 +77,8 @@ def written(name: str, suffix: str, text: str) -> Path:
     """
     folder = private_folder(private_folder(cache_root() / "inline") / file_name(name))
     path = folder / f"{file_name(name)}{suffix}"
-    blob = text.encode("utf-8", "surrogateescape")
     try:
-        if not path.exists() or path.read_bytes() != blob:
-            write_atomically(path, blob)
+        update_file(path, text)
     except OSError as error:
         raise unwritable(folder, error) from error
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from opwright.packaging.config import read_libraries
 from opwright.packaging.stubs import public, stub
 from opwright.runtime.load.loading import load_sources
 from opwright.runtime.load.namespace import Operators
+from opwright.toolchain.cache.folder import update_file
 
 
 def load(module: str, file: str) -> tuple[Operators, list[str]]:
@@ -41,13 +43,6 @@ def load(module: str, file: str) -> tuple[Operators, list[str]]:
     kernel_sources = collect(project_files.sources(library, project), options, library.ops, None, backend, find_backend)
     ops = load_sources(kernel_sources, module, ())
     public_signatures = public(library_builder.signatures(kernel_sources))
-    _renew(folder / "__init__.pyi", stub(module, public_signatures, library_builder.comments(kernel_sources)))
+    with contextlib.suppress(OSError):  # the folder isn't writable: the old stub stays
+        update_file(folder / "__init__.pyi", stub(module, public_signatures, library_builder.comments(kernel_sources)))
     return ops, [signature.name for signature in public_signatures]
-
-
-def _renew(path: Path, text: str) -> None:
-    try:
-        if path.read_text("utf-8") != text:
-            path.write_text(text, "utf-8")
-    except OSError:  # the folder isn't writable: the old stub stays
-        return

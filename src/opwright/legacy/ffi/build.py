@@ -19,7 +19,7 @@ from opwright.legacy.ffi.request import Request, is_cpp
 from opwright.legacy.ffi.stand_ins import describe_left_out, stand_ins, undefined_symbols
 from opwright.log import notice
 from opwright.toolchain import Built, Options, Unit, build, find_compiler, include_line
-from opwright.toolchain.cache.folder import write_atomically
+from opwright.toolchain.cache.folder import update_file
 
 if TYPE_CHECKING:
     import cffi
@@ -148,12 +148,8 @@ def _hint(text: str) -> str:
 
 def _place(request: Request, library: Path) -> str:
     """Copy the library into the package by an atomic rename: a process that has the old file loaded keeps it."""
-    target = request.library
     try:
-        data = library.read_bytes()
-        if os.path.isfile(target) and Path(target).read_bytes() == data:
-            return target
-        write_atomically(Path(target), data)
+        update_file(Path(request.library), library.read_bytes())
     except OSError as error:
-        raise unwritable(request, target, error) from error
-    return target
+        raise unwritable(request, request.library, error) from error
+    return request.library

@@ -208,6 +208,15 @@ def write_atomically(path: Path, data: str | bytes, work: Path | None = None, *,
         raise
 
 
+def update_file(path: Path, data: str | bytes) -> None:
+    """Write a file as `write_atomically` does, unless it has that content: then its date stays."""
+    blob = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
+    with contextlib.suppress(OSError):
+        if path.read_bytes() == blob:
+            return
+    write_atomically(path, blob)
+
+
 def copy_atomically(source: Path, target: Path) -> None:
     """Copy a file with its permissions, as `write_atomically` writes one."""
     write_atomically(target, source.read_bytes(), mode=stat.S_IMODE(source.stat().st_mode))
