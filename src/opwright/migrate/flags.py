@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from opwright.aten.flags import updated_standard
 from opwright.migrate.finding import Finding
 from opwright.sources.cpp.edits import Edit
+from opwright.sources.cpp.tokens import line_of
 
 _STANDARD = re.compile(r"(?<![\w-])--?std=(?:c|gnu)\+\+(?:98|0x|03|11|1y|14|1z|17)(?!\w)")
 _ARCHITECTURE = re.compile(r"(?<![a-zA-Z0-9])(?:sm|compute)_(\d{2})(?!\d)")
@@ -32,16 +33,12 @@ def flag_findings(text: str, start: int, end: int, *, rewritten: bool) -> Iterat
     for match in _STANDARD.finditer(text, start, end):
         today = updated_standard(match.group())
         edits = (Edit(match.start(), match.end(), today),) if rewritten else ()
-        yield Finding(_line_number(text, match.start()), match.group(), "removed", today, edits)
+        yield Finding(line_of(text, match.start()), match.group(), "removed", today, edits)
     for match in _ARCHITECTURE.finditer(text, start, end):
         if int(match[1]) < _FIRST_ARCHITECTURE:
             today = f"{_FIRST_ARCHITECTURE} or later, where nvcc is CUDA 13's"
-            yield Finding(_line_number(text, match.start()), match.group(), "removed", today)
+            yield Finding(line_of(text, match.start()), match.group(), "removed", today)
     for match in _ABI.finditer(text, start, end):
         yield Finding(
-            _line_number(text, match.start()), match.group(), "removed", "nothing: PyTorch is built with the new ABI"
+            line_of(text, match.start()), match.group(), "removed", "nothing: PyTorch is built with the new ABI"
         )
-
-
-def _line_number(text: str, place: int) -> int:
-    return text.count("\n", 0, place) + 1

@@ -14,8 +14,8 @@ from opwright.languages import Language
 from opwright.record import record
 from opwright.sources.annotations import Scopes
 from opwright.sources.cpp.directives import without_dead_lines
-from opwright.sources.cpp.line_markers import LineMarkers, line_of
-from opwright.sources.cpp.tokens import blank, readable, segments
+from opwright.sources.cpp.line_markers import LineMarkers
+from opwright.sources.cpp.tokens import blank, line_of, readable, segments
 from opwright.sources.function_heads import UnreadableError, read_function
 from opwright.sources.model import Function, Parameter
 from opwright.sources.types import SPECIFIERS, standard_spelling

@@ -12,8 +12,7 @@ from opwright.languages import LANGUAGES, Language
 from opwright.signature import NotationError, parse
 from opwright.sources.annotations import Annotation, find_annotations
 from opwright.sources.cpp.directives import included, without_dead_lines
-from opwright.sources.cpp.line_markers import line_of
-from opwright.sources.cpp.tokens import MalformedError, Token, Tokens, segments
+from opwright.sources.cpp.tokens import MalformedError, Token, Tokens, line_of, segments
 from opwright.sources.function_heads import Alias, UnreadableError, aliases, read_function, resolve_aliases
 from opwright.sources.model import Function, Kernel, Source
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from opwright.sources.cpp.line_markers import LineMarker, LineMarkers, Place, line_markers, line_of
-from opwright.sources.cpp.tokens import Tokens
+from opwright.sources.cpp.line_markers import LineMarker, LineMarkers, Place, line_markers
+from opwright.sources.cpp.tokens import Tokens, line_of
 from opwright.sources.cuda_declarations import Declaration, declarations
 from opwright.toolchain import header_dir
 

@@ -6,8 +6,7 @@ import re
 from typing import NamedTuple
 
 from opwright.sources.cpp.directives import without_dead_lines
-from opwright.sources.cpp.line_markers import line_of
-from opwright.sources.cpp.tokens import segments
+from opwright.sources.cpp.tokens import line_of, segments
 
 _CONDITION = re.compile(r"\s*#\s*(if|el|endif)")
 _SCOPE = re.compile(r"\b(?:namespace(?:\s+[\w:]+)?|extern\s*\"[^\"]*\")\s*\Z")

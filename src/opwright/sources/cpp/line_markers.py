@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from opwright.sources.cpp.tokens import line_of
+
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\\n]|\\.)*)"([ \d]*)$\n?', re.MULTILINE)
 _DIRECTIVE_LINE = re.compile(r"^#[^\n]*$", re.MULTILINE)
 _SYSTEM_HEADER = "3"
@@ -81,11 +83,6 @@ class LineMarkers:
 def place_of(text: str, offset: int) -> str:
     """Return the file and line of an offset, as ``kernel.cu:12``; ``line 12`` before the first marker."""
     return str(LineMarkers(text).place(offset) or f"line {line_of(text, offset)}")
-
-
-def line_of(text: str, offset: int) -> int:
-    """Return the line number of an offset, from 1; markers are ignored."""
-    return text.count("\n", 0, offset) + 1
 
 
 def has_line_marker(text: str) -> bool:

@@ -259,3 +259,8 @@ class Tokens:
         while at > 0 and not self.is_sign(at - 1, ";", "{", "}", ":", "("):
             at = self.partner.get(at - 1, at - 1) if self.is_sign(at - 1, ")", "]") else at - 1
         return at
+
+
+def line_of(text: str, offset: int) -> int:
+    """Return the number of the line that contains an offset, from 1; line markers are ignored."""
+    return text.count("\n", 0, offset) + 1

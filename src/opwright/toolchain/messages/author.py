@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from opwright.languages import Language
 from opwright.signature import DataAxis, Expr, TensorParam
-from opwright.sources.cpp.line_markers import line_of
-from opwright.sources.cpp.tokens import Tokens, blank, without_comments
+from opwright.sources.cpp.tokens import Tokens, blank, line_of, without_comments
 from opwright.sources.function_heads import UnreadableError, aliases, read_function, resolve_aliases
 from opwright.sources.matching import match
 from opwright.sources.model import Function, Kernel, Parameter
