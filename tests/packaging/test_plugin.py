@@ -82,6 +82,7 @@ def test_an_editable_package_that_is_rebuilt(project: Project, monkeypatch: pyte
         ".gitignore"
     }
     monkeypatch.syspath_prepend(folder / "src")
+    monkeypatch.delitem(sys.modules, "edited", raising=False)  # another test's extension
     ops = importlib.import_module("edited.ops")
     assert torch.equal(ops.scale(torch.ones(3)), torch.full((3,), 2.0))
 
