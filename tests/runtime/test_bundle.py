@@ -172,7 +172,7 @@ except opwright.SourceError as error:
 def test_another_pytorch_is_refused_at_each_call(
     ops: Operators, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "torch_minor", lambda: (2, 9))
+    monkeypatch.setattr(module, "minor", lambda _: (2, 9))
     path = opwright.bundle(ops, tmp_path / "old.so", dtypes=[torch.float32])
     done = run(
         "torch.ops.load_library(sys.argv[1])\n"

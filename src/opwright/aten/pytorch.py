@@ -11,7 +11,7 @@ import sysconfig
 from pathlib import Path
 from typing import NamedTuple
 
-from opwright._version import OLDEST_PYTORCH
+from opwright._version import OLDEST_PYTORCH, is_too_old
 from opwright.errors import ToolchainError
 from opwright.toolchain import Compiler
 from opwright.toolchain.compilers import nvcc
@@ -44,15 +44,6 @@ class Torch(NamedTuple):
         """The include folders."""
         include = self.root / "include"
         return [str(include), str(include / "torch" / "csrc" / "api" / "include")]
-
-
-def is_too_old(version: str) -> bool:
-    """Return whether a version of PyTorch is older than those that Opwright supports; alphas count as the release.
-
-    A version without numbers isn't too old.
-    """
-    numbers, oldest = (tuple(int(part) for part in re.findall(r"\d+", text)[:2]) for text in (version, OLDEST_PYTORCH))
-    return bool(numbers) and numbers < oldest
 
 
 def find_torch() -> Torch:

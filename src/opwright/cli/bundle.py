@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from opwright._version import format_minor
 from opwright.cli.completion import backends
 from opwright.cli.console import DTYPES
 from opwright.signature.dtypes import BY_ANY_NAME
@@ -35,9 +36,10 @@ def command(
     A C++ program opens it with dlopen, Python with torch.ops.load_library: it registers the operators, gradients
     included. It serves the minor version of PyTorch that is installed here.
     """
+    import torch
+
     import opwright
     from opwright.runtime.binding import TORCH_TYPES
-    from opwright.runtime.bundle.write import torch_minor
 
     chosen = [TORCH_TYPES[BY_ANY_NAME[name]] for name in dtypes] or None
     loaded = opwright.load(*files, ops=ops or None, namespace=namespace, backend=backend)
@@ -48,5 +50,5 @@ def command(
         )
     space = loaded.__loaded__
     written = opwright.bundle(loaded, output or Path(f"{space.namespace}.so"), dtypes=chosen, native=native)
-    version = ".".join(map(str, torch_minor()))
-    click.echo(f"{written}: torch.ops.{space.namespace} ({', '.join(dir(loaded))}), for PyTorch {version}")
+    operators = f"torch.ops.{space.namespace} ({', '.join(dir(loaded))})"
+    click.echo(f"{written}: {operators}, for PyTorch {format_minor(torch.__version__)}")

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from opwright._version import OLDEST_PYTORCH
-from opwright.aten.pytorch import is_too_old
+from opwright._version import OLDEST_PYTORCH, is_too_old
 from opwright.doctor.findings import Finding, note, ok, wrong
 from opwright.doctor.subprocesses import ask_python
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from opwright._version import format_minor
 from opwright.log import notice
 from opwright.toolchain import Built, Options, Unit, build, include_line
 from opwright.toolchain.binary.elf import symbols
@@ -73,9 +74,13 @@ def build_library(on_progress: Callable[[str], None] | None = None, *, rebuild: 
     Raises:
         ToolchainError: the build fails.
     """
+    import torch
+
     # One translation unit: PyTorch's headers, which take most of the time, are read once.
     files = sorted(CSRC.glob("*.cpp"))
-    unit = Unit(f"opwright-th-torch{_minor()}", "".join(f"{include_line(f)}\n" for f in files), files[0])
+    unit = Unit(
+        f"opwright-th-torch{format_minor(torch.__version__)}", "".join(f"{include_line(f)}\n" for f in files), files[0]
+    )
     return build(unit, torch_options(), on_progress=on_progress or _say, rebuild=rebuild)
 
 
@@ -106,12 +111,6 @@ def torch_options() -> Options:
         extra_ldflags=(f"-L{root / 'lib'}", "-ltorch_cpu", "-lc10"),
         identity=f"torch {torch.__version__} {torch.version.git_version}",
     )
-
-
-def _minor() -> str:
-    import torch
-
-    return ".".join(torch.__version__.split(".")[:2])
 
 
 def _say(line: str) -> None:

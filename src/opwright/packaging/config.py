@@ -10,8 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from opwright._version import OLDEST_PYTORCH, TESTED_PYTORCH
-from opwright.aten.pytorch import is_too_old
+from opwright._version import OLDEST_PYTORCH, TESTED_PYTORCH, is_too_old
 from opwright.errors import PackagingError
 from opwright.signature.dtypes import BY_ANY_NAME, DType
 from opwright.sources.ops import Ops

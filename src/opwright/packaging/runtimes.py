@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from opwright._version import format_minor
 from opwright.errors import PackagingError
 from opwright.toolchain.binary.prebuilt import FACTS, LIBRARY, folder_name
 
@@ -69,7 +70,7 @@ def installed() -> str | None:
         version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
         return None
-    return ".".join(version.split(".")[:2])
+    return format_minor(version)
 
 
 def environment(minor: str, work: Path, say: Callable[[str], None], requirements: Sequence[str] = ()) -> Path:

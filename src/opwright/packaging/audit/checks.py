@@ -10,8 +10,7 @@ from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from opwright._version import OLDEST_PYTORCH
-from opwright.aten.pytorch import is_too_old
+from opwright._version import OLDEST_PYTORCH, is_too_old
 from opwright.codegen.ahead_of_time import DESCRIPTION, FORMAT
 from opwright.doctor.findings import Finding, State
 from opwright.packaging.audit.wheel import Wheel

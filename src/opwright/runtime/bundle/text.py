@@ -109,7 +109,7 @@ class OperatorEntry:
 def bundle_text(
     file: str,
     namespace: str,
-    version: tuple[int, int],
+    version: tuple[int, ...],
     kernels: Sequence[KernelEntry],
     operators: Sequence[OperatorEntry],
     embedded: Sequence[Embedded] = (),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from opwright._version import minor
 from opwright.codegen import KernelSource, instance_name
 from opwright.codegen.ahead_of_time import Chosen, Part
 from opwright.codegen.ahead_of_time import choose as choose_parts
@@ -74,7 +75,7 @@ def bundle(
     # CUDA code is built with different headers: if linked in, functions of the same name would be merged. So it is
     # embedded as a separate library.
     within = [Embedded(p.table, _cuda_library(p, native)) for p in chosen.parts if p.device == "cuda"]
-    text = bundle_text(target.name, ops.__loaded__.namespace, torch_minor(), *_entries(ops, chosen), within)
+    text = bundle_text(target.name, ops.__loaded__.namespace, minor(torch.__version__), *_entries(ops, chosen), within)
     built = build(Unit(target.stem, text, extra=tuple(parts)), _options(ops, native))
     _put(built.path, target)
     return target
@@ -129,12 +130,6 @@ def _forms(ops: Operators, state: KernelState, kernel: int, *, mask: bool) -> li
         OperatorEntry(op, kernel, plan, residuals=residuals, node=node_name(signature), missing=missing(signature))
         for op, residuals in forms
     ]
-
-
-def torch_minor() -> tuple[int, int]:
-    """Return PyTorch's major and minor version, within which its C++ interfaces stay the same."""
-    major, minor = torch.__version__.split(".")[:2]
-    return int(major), int(minor)
 
 
 def _options(ops: Operators, native: bool) -> Options:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from opwright._version import TESTED_PYTORCH
+from opwright._version import TESTED_PYTORCH, minor
 from opwright.errors import CompileError
 from opwright.log import notice
 from opwright.toolchain import Options, Unit
@@ -37,7 +37,7 @@ _TRANSIENT = re.compile(
 
 def warn_if_untested() -> None:
     """Warn if this PyTorch is newer than every version that Opwright was tested with."""
-    if _minor(torch.__version__) > _minor(TESTED_PYTORCH[-1]):
+    if minor(torch.__version__) > minor(TESTED_PYTORCH[-1]):
         notice(
             f"PyTorch {torch.__version__} is newer than those that this Opwright was tested with ({_tested()})",
             logging.WARNING,
@@ -50,7 +50,7 @@ def refusal(reason: str) -> CompileError:
     Args:
         reason: the compiler's message.
     """
-    known = any(_minor(version) == _minor(torch.__version__) for version in TESTED_PYTORCH)
+    known = any(minor(version) == minor(torch.__version__) for version in TESTED_PYTORCH)
     what = "this compiler" if known else f"PyTorch {torch.__version__}"
     fix = "another compiler (CXX=...)" if known else f'pip install "torch=={TESTED_PYTORCH[-1]}.*"'
     message, _, rest = reason.partition("\n")
@@ -108,8 +108,3 @@ def _read(file: Path) -> dict[str, str]:
 
 def _tested() -> str:
     return " to ".join(dict.fromkeys((TESTED_PYTORCH[0], TESTED_PYTORCH[-1])))
-
-
-def _minor(version: str) -> tuple[int, int]:
-    major, minor = version.split(".")[:2]
-    return int(major), int(minor)

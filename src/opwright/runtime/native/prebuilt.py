@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from opwright._version import format_minor
 from opwright.errors import ToolchainError
 from opwright.toolchain.binary.prebuilt import FACTS, LIBRARY, folder_name, platform_name
 from opwright.toolchain.compilers.flags import header_dir, sanitizers
@@ -35,7 +36,7 @@ def here() -> dict[str, Any]:
     """Return the facts that a prebuilt runtime must match: its sources, PyTorch's minor and ABI, the platform."""
     return {
         "sources": _sources(),
-        "torch": ".".join(torch.__version__.split(".")[:2]),
+        "torch": format_minor(torch.__version__),
         "cxx11_abi": int(torch.compiled_with_cxx11_abi()),
         "python_errors": int(python_errors_fit()),
         "platform": platform_name(),

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from opwright import errors
+from opwright._version import format_minor
 from opwright.errors import CompileError, OpwrightError
 from opwright.log import notice
 from opwright.runtime.abi import LibraryTable
@@ -193,7 +194,11 @@ def known_native() -> Path | None:
 def _unit() -> Unit:
     """Return one translation unit for all files: PyTorch's headers, the slow part, are read once; calls are inlined."""
     files = sorted(CSRC.glob("*.cpp"))
-    return Unit(f"opwright-runtime-torch{_minor()}", "".join(f"{include_line(f)}\n" for f in files), files[0])
+    return Unit(
+        f"opwright-runtime-torch{format_minor(torch.__version__)}",
+        "".join(f"{include_line(f)}\n" for f in files),
+        files[0],
+    )
 
 
 def _say(line: str, *, for_bundles: bool) -> None:
@@ -201,10 +206,6 @@ def _say(line: str, *, for_bundles: bool) -> None:
         what, when = ("another variant of the runtime, for bundles,", "") if for_bundles else ("the runtime", "once, ")
         line = f"building {what} for PyTorch {torch.__version__} ({when}half a minute to a minute) ..."
     notice(line)
-
-
-def _minor() -> str:
-    return ".".join(torch.__version__.split(".")[:2])
 
 
 def _options(*, for_bundles: bool) -> Options:
