@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 import shlex
@@ -14,6 +13,7 @@ from opwright.doctor.findings import Finding, from_error, note, ok, wrong
 from opwright.doctor.subprocesses import SECONDS, ask
 from opwright.errors import ToolchainError
 from opwright.languages import Language
+from opwright.signature.closest import closest_name
 from opwright.toolchain.build.limits import jobs, time_limit
 from opwright.toolchain.cache.eviction import size_limit
 from opwright.toolchain.compilers.compiler import find_compiler, which
@@ -107,8 +107,8 @@ def examine_environment() -> Iterator[Finding]:
         yield judges[name](name, value) if name in judges else ok(name, f"{value} ({known[name]}{elsewhere})")
     unknown = sorted(name for name in os.environ if name.startswith("OPWRIGHT_") and name not in known)
     for name in unknown:
-        near = difflib.get_close_matches(name, OURS, 1, 0.7)
-        text = f"{os.environ[name]}: no such variable is read{f'; perhaps {near[0]} was meant' if near else ''}"
+        near = closest_name(name, OURS)
+        text = f"{os.environ[name]}: no such variable is read{f'; perhaps {near} was meant' if near else ''}"
         yield note(name, text, f"unset {name}; there are {', '.join(OURS)}")
     if not names and not unknown:
         yield ok("variables", "none is set that matters")

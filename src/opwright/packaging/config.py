@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any
 
 from opwright._version import OLDEST_PYTORCH, TESTED_PYTORCH, is_too_old
 from opwright.errors import PackagingError
+from opwright.signature.closest import closest_name
 from opwright.signature.dtypes import BY_ANY_NAME, DType
 from opwright.sources.ops import Ops
 from opwright.toolchain.compilers.cpu import DEFAULT, VARIANTS
@@ -194,8 +194,8 @@ def _library(name: object, table: object, place: str) -> Library:
 
 def _unknown(place: str, key: str) -> PackagingError:
     names = [name.replace("_", "-") for name in _KEYS]
-    similar = difflib.get_close_matches(key.replace("_", "-"), names, 1)
-    fix = f"\n  likely fix: {similar[0]}" if similar else ""
+    similar = closest_name(key.replace("_", "-"), names, 0.6)
+    fix = f"\n  likely fix: {similar}" if similar else ""
     return PackagingError(f"{place} has the unknown key {key!r}, expected one of: {', '.join(names)}{fix}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import shlex
 import warnings
@@ -12,6 +11,7 @@ from typing import Any
 
 from opwright.errors import ArgumentError, SourceError
 from opwright.languages import SUFFIXES
+from opwright.signature.closest import closest_name
 
 PathLike = str | os.PathLike[str]
 
@@ -163,8 +163,8 @@ def _checked_keywords(name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
         elif key in _OTHERS:
             checked[key] = value
         elif value is not None:
-            hint = difflib.get_close_matches(key, [*_LISTS, *_OTHERS], 1)
-            meant = f"; {hint[0]} is one" if hint else ""
+            hint = closest_name(key, (*_LISTS, *_OTHERS), 0.6)
+            meant = f"; {hint} is one" if hint else ""
             warnings.warn(
                 f"create_extension({name!r}): {key} is no argument of a setuptools Extension, and is left out{meant}",
                 stacklevel=4,  # the caller of create_extension
@@ -200,9 +200,8 @@ def _check_file(request: Request, kind: str, path: str) -> None:
         return
     folder = os.path.dirname(path)
     there = os.listdir(folder) if os.path.isdir(folder) else []
-    close = difflib.get_close_matches(os.path.basename(path), there, 1)
-    if close:
-        fix = f"{os.path.join(folder, close[0])} is there: is that the one?"
+    if close := closest_name(os.path.basename(path), there, 0.6):
+        fix = f"{os.path.join(folder, close)} is there: is that the one?"
     elif not os.path.isdir(folder):
         fix = f"there is no folder {folder}, either; relative paths start from relative_to's folder, {request.base}"
     else:
