@@ -75,7 +75,7 @@ def _show() -> None:
 
 
 def _age(seconds: float) -> str:
-    """Format an age in the largest unit that gives at least two; the cache's clock may be ahead of ours."""
+    """Format an age in the largest unit of which there are two or more; as 0 s, if two machines' clocks differ."""
     unit, length = next(((unit, each) for unit, each in _AGES if seconds >= 2 * each), ("s", 1.0))
     return f"{max(int(seconds / length), 0)} {unit}"
 

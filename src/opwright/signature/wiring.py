@@ -130,7 +130,7 @@ def _check_gradients_taken(forward: Signature, backward: Signature) -> None:
 
 
 def _gradient_of_nothing(forward: Signature, backward: Signature) -> str:
-    """Return the backward's only input that is named as a gradient of what the forward doesn't have; "" if none."""
+    """Return the only input ``grad_<name>`` of the backward for a name that the forward doesn't have; "" if none."""
     known = {GRAD + param.name for param in forward.written} | {param.name for param in forward.inputs}
     strange = [p.name for p in backward.tensors if p.name.startswith(GRAD) and p.name not in known]
     return strange[0] if len(strange) == 1 and len(forward.written) == 1 else ""

@@ -18,7 +18,7 @@ GivenDomains = Mapping[str, "str | tuple[float, float]"]
 
 
 def with_domains(operators: Sequence[TargetOperator], domains: GivenDomains) -> list[TargetOperator]:
-    """Return the operators, with the domains in the signatures that calls are drawn from.
+    """Return the operators, with these domains in the signatures from which calls are drawn.
 
     Raises:
         ValueError: no operator has an input of that name that can have a domain; or a domain can't be read.

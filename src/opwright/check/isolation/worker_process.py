@@ -43,7 +43,7 @@ class WorkerProcess:
 
     @property
     def process(self) -> int:
-        """The process that works."""
+        """The worker process."""
         return self._server.process
 
     @property
