@@ -246,3 +246,10 @@ def test_one_file_is_judged_by_its_neighbours(tmp_path: Path) -> None:
     laid_out(tmp_path, {"op.c": TENSORS, "kernel.cu": KERNEL})
     migrate("--write", tmp_path / "kernel.cu")
     assert (tmp_path / "kernel.cu").read_text() == KERNEL
+
+
+def test_an_include_in_a_comment_makes_no_newer_extension(tmp_path: Path) -> None:
+    kernel = "/* one day:\n#include <torch/extension.h>\n*/\n" + KERNEL
+    laid_out(tmp_path, {"op.c": TENSORS, "kernel.cu": kernel})
+    migrate("--write", tmp_path)
+    assert (tmp_path / "kernel.cu").read_text() == kernel

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from opwright.languages import LANGUAGES
+from opwright.sources.cpp.directives import includes
 from opwright.toolchain.cache.folder import write_atomically
 
 _CPP = {*LANGUAGES, ".h", ".hh", ".hpp", ".hxx", ".inl"}
@@ -74,8 +75,8 @@ def _raised(error: OSError) -> None:
 TH_TYPE = re.compile(r"\bTHC?(?:Cuda)?(?:Float|Double|Long|Int|Short|Char|Byte|Half)?(?:Tensor|Storage)(?=\b|_)")
 TH_GENERIC = re.compile(r"#include [\"<](?P<header>THC?/THC?Generate\w+\.h)|\b(?P<macro>THC?_GENERIC_FILE)\b")
 _FFI = re.compile(r"^[^#\n]*(?:\btorch\.utils(?:\.ffi\b| import ffi\b)|\bcffi_modules\s*=)", re.MULTILINE)
-_SECOND = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](?:torch/|ATen/|c10/|pybind11/)", re.MULTILINE)
-_LOCAL = re.compile(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"\n]+)\"", re.MULTILINE)
+_SECOND = ("torch/", "ATen/", "c10/", "pybind11/")
+"""Folders of headers that only the second generation of extensions includes."""
 
 
 def first_generation(files: Iterable[Path]) -> frozenset[Path]:
@@ -91,7 +92,10 @@ def first_generation(files: Iterable[Path]) -> frozenset[Path]:
     sources = {path: text for path, text in texts.items() if file_kind(path) == "c++"}
     folders = {path.parent for path, text in sources.items() if TH_TYPE.search(text) or TH_GENERIC.search(text)}
     folders |= {path.parent for path, text in texts.items() if file_kind(path) == "python" and _FFI.search(text)}
-    second = _with_what_they_include([path for path, text in sources.items() if _SECOND.search(text)], sources)
+    second = _with_what_they_include(
+        [path for path, text in sources.items() if any(include.name.startswith(_SECOND) for include in includes(text))],
+        sources,
+    )
     return frozenset(path for path in sources if path not in second and not folders.isdisjoint(path.parents))
 
 
@@ -104,7 +108,8 @@ def _with_what_they_include(files: Sequence[Path], texts: dict[Path, str]) -> se
         path = waiting.pop()
         if path not in reached:
             reached.add(path)
-            names = (os.path.realpath(path.parent / name) for name in _LOCAL.findall(texts[path]))
+            quoted = (include.name for include in includes(texts[path]) if include.quoted)
+            names = (os.path.realpath(path.parent / name) for name in quoted)
             waiting += [places[name] for name in names if name in places]
     return reached
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from opwright.cuda.nvrtc.device_half import INCLUDE_MARK
+from opwright.sources.cpp.directives import includes
 from opwright.toolchain import header_dir
 from opwright.toolchain.cache.folder import cache_root, write_atomically
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>\n]+)>|"([^"\n]+)")', re.MULTILINE)
 _DEVICE_ONLY = re.compile(r"(?:cub|thrust|cuda|cooperative_groups)/|cooperative_groups\.h|(?:mma|curand_\w+)\.h")
 _FOR_OTHERS = """\
 #pragma push_macro("__CUDACC__")
@@ -68,12 +68,11 @@ def _included(text: str, beside: str, folders: Sequence[str], others: Sequence[s
     waiting, seen = [(text, beside)], {""}
     while waiting:
         text, beside = waiting.pop()
-        for match in _INCLUDE.finditer(text):
-            name = match[1] or match[2]
-            path = _find(name, [beside, *folders] if match[2] else folders)
+        for include in includes(text):
+            path = _find(include.name, [beside, *folders] if include.quoted else folders)
             if path is None:
-                yield name
-            elif path not in seen and (match[2] or _find(name, others) is None):
+                yield include.name
+            elif path not in seen and (include.quoted or _find(include.name, others) is None):
                 seen.add(path)
                 with open(path, encoding="utf-8", errors="replace") as file:
                     waiting.append((file.read(), os.path.dirname(path)))
