@@ -157,6 +157,17 @@ def test_operations_over_the_axes() -> None:
     assert Operations.parse("numel**2 / 2").count(parse("f(x: T) -> (y: T)"), pointwise, "forward") == 72
 
 
+def test_operations_that_signatures_say() -> None:
+    said = {"forward": 100, "backward": 200}
+    assert [Operations().count(LLTM, BINDING, phase, said) for phase in ("forward", "backward", "both")] == [
+        100,
+        200,
+        300,
+    ]
+    assert Operations.parse({"forward": "B"}).count(LLTM, BINDING, "both", said) == 2 + 200
+    assert Operations().count(LLTM, BINDING, "both", {"forward": 100}) is None
+
+
 @pytest.mark.parametrize("text", ["2*N", "B(", "B if I else S", "__import__('os')", "'B'", "B.real", "-B"])
 def test_what_is_no_number_of_operations(text: str) -> None:
     with pytest.raises(ArgumentError) as caught:

@@ -158,7 +158,15 @@ class _Draw:
             where,
             self.batched,
             autocast,
+            self.flops(),
         )
+
+    def flops(self) -> Expr | None:
+        """A product of integers: what the axes may be depends on which inputs bind them."""
+        drawn: Expr | None = self.draw(
+            st.none() | st.builds(Binary, st.just("*"), *[st.integers(0, 9).map(Constant)] * 2)
+        )
+        return drawn
 
 
 @st.composite

@@ -70,7 +70,7 @@ MESSAGES = [
     (
         "f(x: T[N]) ^=> (y: T[N])",
         "expected nothing more, found '='",
-        "'->' or one of: where T in (f32, f64), batched, autocast: f32, launch over N, threads 256",
+        "'->' or one of: where T in (f32, f64), batched, autocast: f32, flops: 2*N, launch over N, threads 256",
     ),
     ("f(x: ^#)", "expected the type of 'x', found '#'", "x: T[N]"),
     ("f(x: ^)", "expected the type of 'x', found ')'", "x: T[N]"),
@@ -299,6 +299,14 @@ MESSAGES = [
     ("f(x: T[N]) where T in (f32 ^f64)", "expected ',' or ')' after f32, found 'f64'", None),
     ("f(x: T[N]) where T ^= f32", "expected 'in' after T, found '='", "where T in (f32, f64)"),
     ("f(x: T[N]) where ^t in (f32)", "expected a type variable, found 't'", "a capital letter: T"),
+    # flops
+    ("f(x: T[N]) flops ^2*N", "expected ':' after 'flops', found '2'", "flops: 2*M*N*K"),
+    ("f(x: T[N]) flops:^", "expected an axis, found the end", "as in 2*M*N"),
+    ("f(x: T[N]) flops: 2 ^flops: 3", "'flops' stands twice", "leave one out"),
+    ("f(x: T[N], a: float, k: int) flops: ^a*M", "flops can't count a: the axes and ints are: N, k", None),
+    ("f(x: T[N]) flops: ^...", "flops can't count ...: the axes and ints are: N", None),
+    ("f(x: T[N], w: T[M]?) -> (y: T[N]) flops: ^M", "flops can't count M: the axes and ints are: N", None),
+    ("f(x: T[N]) -> (y: T[?K]) flops: ^K", "flops can't count K: the axes and ints are: N", None),
     # launches
     (
         "f(x: T) -> (y: T) ^launch over 1, threads 1",

@@ -12,6 +12,7 @@ from opwright.signature import (
     DType,
     Traffic,
     bytes_moved,
+    operations,
     output_shapes,
     output_types,
     parse,
@@ -78,3 +79,11 @@ def test_traffic() -> None:
     assert bytes_moved(LSTM, BOUND).total == x + w + a + b + 2 * y
     bounded = parse("f(x: T[N], k: int) -> (i: i64[?K<=N, 2])")
     assert bytes_moved(bounded, BOUND) == Traffic(5 * 2, 5 * 2 * 8)
+
+
+def test_operations_are_what_flops_says() -> None:
+    product = parse("f(a: T[M, K], b: T[K, N], k: int) -> (c: T[M, N]) flops: 2*M*N*K + k")
+    assert operations(product, Binding({"M": 2, "N": 3, "K": 5}, None, {}), {"k": 7}) == 2 * 2 * 3 * 5 + 7
+    leading = parse("f(x: T[N]) -> (y: T[]) batched flops: ...*(N - 1)")
+    assert operations(leading, Binding({"N": 4}, (2, 3), {}), {}) == 2 * 3 * (4 - 1)
+    assert operations(product.replaced(flops=None), Binding({}, None, {}), {}) is None

@@ -80,7 +80,8 @@ def bench(
         devices: ``"cpu"``, ``"cuda"``, or ``"emulated"``: the CUDA kernels of a source file are run on the CPU.
         phases: ``"forward"`` without gradients, as in inference; ``"backward"`` alone; ``"both"`` as in training.
         operations: number of operations of the forward, or by phase: an expression over the axes (``"2*B*S"``;
-            ``numel`` is the number of elements of ``...``), a number, or a function of the axes.
+            ``numel`` is the number of elements of ``...``), a number, or a function of the axes. By default what
+            ``flops:`` in the signatures says.
         cache: ``"cold"``: caches are flushed before each call.
         flush: number of bytes written to flush caches; by default twice the size of the last-level cache.
         rounds: number of samples of each candidate; by default, until each ratio is known to 1 % or the time is over.

@@ -18,7 +18,7 @@ from opwright.bench.screening import find_crash
 from opwright.bench.statistics import outliers, ratios, times, verdict
 from opwright.bench.tasks import Candidate, Task, Tensors
 from opwright.check.calls.target_operator import TargetOperator
-from opwright.signature import Binding, DType
+from opwright.signature import Binding, DType, operations
 
 _SECONDS = 0.5
 """Time for each candidate, unless the request sets one."""
@@ -59,12 +59,14 @@ class PointMeasurement:
         setting: the settings that the point shares with others.
         point: its operator, phase, sizes and so on.
         binding: values of the signature's names.
+        numbers: values of its axes and ints.
         request: the request, with time limits and so on.
     """
 
     setting: Setting
     point: Point
     binding: Binding
+    numbers: Mapping[str, int]
     request: Request
 
     def measure(self, tasks: Mapping[str, Task], candidates: Mapping[str, Candidate], report: Report) -> None:
@@ -105,9 +107,11 @@ class PointMeasurement:
         moved_bytes = traffic(setting.subject, self.binding, self.point.phase) if self.request.rooflines else None
         if not moved_bytes:
             return None
-        operations = self.request.operations.count(signature, self.binding, self.point.phase)
+        of_phase = ("forward", signature), ("backward", setting.subject.backward)
+        said = {name: operations(each, self.binding, self.numbers) for name, each in of_phase if each}
+        count = self.request.operations.count(signature, self.binding, self.point.phase, said)
         return roofline(
-            took, moved_bytes, setting.machine, self._overhead(candidate), operations, _arithmetic(setting.types)
+            took, moved_bytes, setting.machine, self._overhead(candidate), count, _arithmetic(setting.types)
         )
 
     def _overhead(self, candidate: Candidate) -> float:

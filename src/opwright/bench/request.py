@@ -130,7 +130,7 @@ def _variables_of(sig: Signature, name: str) -> dict[str, DType]:
 
 @dataclass(frozen=True)
 class Operations:
-    """The number of floating-point operations of a call, by phase, as set by the user."""
+    """The number of floating-point operations of a call, by phase, as set by the user; else ``flops:`` is used."""
 
     forward: OperationCount = None
     backward: OperationCount = None
@@ -149,14 +149,23 @@ class Operations:
                 raise RequestError(f"operations of {name!r}: expected 'forward', 'backward'")
         return Operations(value.get("forward"), value.get("backward"))
 
-    def count(self, sig: Signature, binding: Binding, phase: Phase) -> float | None:
+    def count(
+        self, sig: Signature, binding: Binding, phase: Phase, said: Mapping[str, float | None] | None = None
+    ) -> float | None:
         """Return the number of operations at a point; None if it isn't known.
+
+        Args:
+            sig: the forward's signature.
+            binding: values of its names.
+            phase: what is measured.
+            said: what the signatures say, for "forward" and "backward"; used where the user sets no number.
 
         Raises:
             RequestError: an expression uses something other than axes, numbers and + - * / // **.
         """
-        counts = {"forward": (self.forward,), "backward": (self.backward,), "both": (self.backward, self.forward)}
-        values = [_evaluate_count(count, sig, binding) for count in counts[phase]]
+        counts: dict[str, OperationCount] = {"forward": self.forward, "backward": self.backward}
+        counts = {name: (said or {}).get(name) if count is None else count for name, count in counts.items()}
+        values = [_evaluate_count(count, sig, binding) for name, count in counts.items() if phase in (name, "both")]
         return None if None in values else sum(value for value in values if value is not None)
 
 

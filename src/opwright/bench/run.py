@@ -140,7 +140,9 @@ class _Run:
                 request.visit(point, tasks)
             else:
                 by_name = {candidate.name: candidate for candidate in candidates}
-                PointMeasurement(setting, point, tensors.binding(), request).measure(tasks, by_name, self.report)
+                PointMeasurement(setting, point, tensors.binding(), sample.named, request).measure(
+                    tasks, by_name, self.report
+                )
 
     def _tasks(self, candidates: Sequence[Candidate], tensors: Tensors, phase: Phase) -> dict[str, Task]:
         tasks = {}

@@ -27,7 +27,7 @@ from opwright.signature.model import (
     TypeRef,
 )
 from opwright.signature.schema import schema
-from opwright.signature.shapes import Traffic, bytes_by_tensor, bytes_moved, output_shapes, output_types
+from opwright.signature.shapes import Traffic, bytes_by_tensor, bytes_moved, operations, output_shapes, output_types
 
 if TYPE_CHECKING:
     from opwright.signature.samples import Sample, TensorSample, sample, sample_at
@@ -60,6 +60,7 @@ __all__ = [
     "bytes_moved",
     "chosen_type",
     "index_error",
+    "operations",
     "output_shapes",
     "output_types",
     "parse",

@@ -14,7 +14,7 @@ from opwright.signature.expr import Expr, determined
 from opwright.signature.scalars import ScalarKind, Value
 
 ELLIPSIS = "..."
-"""In a launch, an axis with this name stands for the number of elements of the leading axes."""
+"""In a launch and in ``flops:``, an axis with this name stands for the number of elements of the leading axes."""
 
 OLD = "old_"
 """Name prefix of the residuals that keep the old values of arguments that a pointwise operator overwrites."""
@@ -159,6 +159,7 @@ class Signature:
     where: tuple[tuple[str, tuple[DType, ...]], ...] = ()
     batched: bool = False
     autocast: DType | None = None
+    flops: Expr | None = None
     launch: Launch | None = None
 
     @cached_property
@@ -313,7 +314,7 @@ class Signature:
 
     def replaced(self, **fields: Any) -> Signature:
         """Return a copy of the signature with some fields replaced."""
-        names = ("name", "inputs", "outputs", "residuals", "where", "batched", "autocast", "launch")
+        names = ("name", "inputs", "outputs", "residuals", "where", "batched", "autocast", "flops", "launch")
         return Signature(**{**{name: getattr(self, name) for name in names}, **fields})
 
     def _exprs(self) -> Iterator[Expr]:
@@ -343,6 +344,8 @@ class Signature:
             text += " batched"
         if self.autocast is not None:
             text += f" autocast: {self.autocast}"
+        if self.flops is not None:
+            text += f" flops: {self.flops}"
         return text if self.launch is None else f"{text} {self.launch}"
 
 

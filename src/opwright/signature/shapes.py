@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from typing import Any
 
 from opwright.record import record
 from opwright.signature.bind import Check
 from opwright.signature.binding import Binding, Report
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import Expr
-from opwright.signature.model import DataAxis, Signature, TensorParam
+from opwright.signature.model import ELLIPSIS, DataAxis, Signature, TensorParam
 
 
 def output_shapes(
@@ -114,6 +115,22 @@ def bytes_by_tensor(
     """Return the bytes that :func:`bytes_moved` counts for each tensor, by name; a mutated tensor counts twice."""
     read, written = _traffic(sig, binding, present, with_residuals=with_residuals)
     return {name: read.get(name, 0) + written.get(name, 0) for name in {**read, **written}}
+
+
+def operations(sig: Signature, binding: Binding, scalars: Mapping[str, Any]) -> int | None:
+    """Return the number of floating-point operations of a call by ``flops:``; None if the signature has none.
+
+    Args:
+        sig: the signature.
+        binding: sizes of the call.
+        scalars: values of the call, by name; ints are needed.
+    """
+    if sig.flops is None:
+        return None
+    sizes = {**{name: scalars[name] for name in sig.flops.names() if name in scalars}, **binding.axes}
+    if binding.ellipsis is not None:
+        sizes[ELLIPSIS] = math.prod(binding.ellipsis)
+    return sig.flops.evaluate(sizes)
 
 
 def _traffic(

@@ -23,6 +23,7 @@ from opwright.signature import (
     TensorParam,
     TypeRef,
     parse,
+    schema,
 )
 from opwright.signature.domains import Domain
 from opwright.signature.scalars import BOOL, FLOAT, INT
@@ -44,8 +45,8 @@ def test_round_trip(signatures: st.SearchStrategy[Signature], data: st.DataObjec
 
 
 _TEXT = (
-    "f x T U N K f32 i64 bool int float acc generator in where batched autocast grad_ ( ) [ ] { } , : ; ? ! ... -> <= "
-    "+ - * // / = 0 1 2.5 1e9 99999999999999999999 -1 _backward é \x00 \n \t ' \" \\ # T[N] x:T[N] f(x:T[N])"
+    "f x T U N K f32 i64 bool int float acc generator in where batched autocast flops grad_ ( ) [ ] { } , : ; ? ! ... "
+    "-> <= + - * // / = 0 1 2.5 1e9 99999999999999999999 -1 _backward é \x00 \n \t ' \" \\ # T[N] x:T[N] f(x:T[N])"
 )
 _WORDS = st.sampled_from(_TEXT.split(" "))
 
@@ -230,3 +231,21 @@ def test_leading_axes_are_counted() -> None:
     assert signature.launch == Launch((Binary("*", Axis("..."), Axis("C")),), (64,), None)
     assert signature.axes == ("C",)
     assert Launch((Constant(1),), (1,)).exprs == (Constant(1),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(a: T[M, K], b: T[K, N]) -> (c: T[M, N]) flops: 2*M*N*K",
+        "f(x: T[..., N], k: int) -> (y: T[...]) flops: ...*(N-1)*k",
+        "f(x: T, a: float) -> (y: T) autocast: f32 flops: 2*...",
+        "f(x: T[N]) -> (y: T[]) batched flops: ...*N launch over N, threads 32",
+        "f_backward(grad_y: T[...]) -> (grad_x: T[..., N]) flops: ...*N",
+    ],
+)
+def test_flops_read_back_as_they_were(text: str) -> None:
+    signature = parse(text)
+    assert str(signature) == text
+    assert str(signature.flops) == text.partition("flops: ")[2].partition(" launch")[0]
+    assert signature.replaced(flops=None) == parse(text.replace(f" flops: {signature.flops}", ""))
+    assert schema(signature) == schema(signature.replaced(flops=None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 
@@ -13,6 +13,7 @@ from opwright.runtime.binding import DTYPES, TORCH_TYPES, bind_call, check_sizes
 from opwright.runtime.layouts import Layout, result_strides
 from opwright.signature import (
     Binding,
+    Check,
     DataAxis,
     DType,
     Signature,
@@ -28,22 +29,11 @@ def fake(
     signature: Signature, axes: Sequence[str], *, ellipsis: bool, residuals: bool, mask: bool
 ) -> Callable[..., Any]:
     """Return the fake kernel of an operator; the options are those of `opwright.signature.schema`."""
-    names = [param.name for param in signature.inputs]
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        given = dict(zip(names, args, strict=False)) | kwargs
-        extra = list(args[len(names) :])
+        call = bind_arguments(signature, args, kwargs, axes=axes, ellipsis=ellipsis, check=check_sizes)
+        given, binding, extra = call.given, call.binding, call.extra
         device = _device(signature, given)
-        tensors = {t.name: _present(signature, t.name, given.get(t.name)) for t in signature.tensors}
-        binding = bind_call(
-            signature,
-            tensors,
-            axes={axis: extra.pop(0) for axis in axes},
-            ellipsis=tuple(extra.pop(0)) if ellipsis else None,
-            types=_chosen(signature, given),
-            scalars=_with_defaults(signature, given),
-            check=check_sizes,
-        )
         shapes = _decided(output_shapes(signature, binding, with_residuals=residuals, check=check_sizes), binding)
         types = output_types(signature, binding, with_residuals=residuals)
         wanted = extra.pop(0) if mask and extra else kwargs.get("output_mask", [True] * len(shapes))
@@ -57,6 +47,41 @@ def fake(
         return results[0] if len(results) == 1 else tuple(results) or None
 
     return kernel
+
+
+class BoundArguments(NamedTuple):
+    """The arguments of a call by name, its scalars with defaults, what its names stand for, and the other arguments."""
+
+    given: Mapping[str, Any]
+    scalars: Mapping[str, Any]
+    binding: Binding
+    extra: list[Any]
+
+
+def bind_arguments(
+    signature: Signature,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    axes: Sequence[str],
+    ellipsis: bool,
+    check: Check,
+) -> BoundArguments:
+    """Bind the arguments that PyTorch passes for a call; `axes`, `ellipsis`: as for `opwright.signature.schema`."""
+    names = [param.name for param in signature.inputs]
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    extra = list(args[len(names) :])
+    scalars = _with_defaults(signature, given)
+    binding = bind_call(
+        signature,
+        {t.name: _present(signature, t.name, given.get(t.name)) for t in signature.tensors},
+        axes={axis: extra.pop(0) for axis in axes},
+        ellipsis=tuple(extra.pop(0)) if ellipsis else None,
+        types=_chosen(signature, given),
+        scalars=scalars,
+        check=check,
+    )
+    return BoundArguments(given, scalars, binding, extra)
 
 
 def _chosen(signature: Signature, given: Mapping[str, Any]) -> Mapping[str, DType]:

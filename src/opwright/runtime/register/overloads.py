@@ -15,6 +15,7 @@ import torch
 
 from opwright.errors import OpwrightError
 from opwright.runtime.interface import KernelState, Provider
+from opwright.runtime.register.flops import count_flops
 from opwright.runtime.register.kernels import switch
 from opwright.runtime.register.operators import Registered, check_chain, register
 from opwright.runtime.torch_internals import OpOverload, call_of, overloads_of, set_call, set_overloads
@@ -56,6 +57,7 @@ def _make_current(registered: Registered) -> None:
         _restore(form)
     packet.default = op  # the usual name of an operator's only overload
     packet.recorded = registered.recorded
+    count_flops(packet, registered.kernel)
     # torch.compile's caches identify a call of the packet by this name alone, so it has to be unique to the signature;
     # a pickled graph finds the packet by it.
     packet.__name__ = op.__name__.replace(".", "_")

@@ -272,7 +272,8 @@ class _Expressions:
         if self.counting and tokens.accept(ELLIPSIS):
             return Axis(ELLIPSIS)
         if tokens.kind != "name":
-            tokens.fail(f"expected an axis, found {tokens.describe()}", "as in T[B, 3*S], or T[...] for any shape")
+            fix = "as in 2*M*N" if self.counting else "as in T[B, 3*S], or T[...] for any shape"
+            tokens.fail(f"expected an axis, found {tokens.describe()}", fix)
         return Axis(take_name(tokens, "an axis"))
 
     def parenthesised(self) -> Expr:

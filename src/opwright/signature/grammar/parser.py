@@ -61,6 +61,7 @@ class _Parser:
         self.where: dict[str, tuple[DType, ...]] = {}
         self.batched = False
         self.autocast: DType | None = None
+        self.flops: Expr | None = None
         self.launch: Launch | None = None
 
     def signature(self) -> Signature:
@@ -71,7 +72,7 @@ class _Parser:
         outputs, residuals = self.results() if tokens.accept("->") else ((), ())
         while tokens.kind != "end":
             self.modifier()
-        modifiers = tuple(self.where.items()), self.batched, self.autocast, self.launch
+        modifiers = tuple(self.where.items()), self.batched, self.autocast, self.flops, self.launch
         signature = Signature(name, inputs, outputs, residuals, *modifiers)
         check(signature, self.positions, tokens)
         return signature
@@ -163,10 +164,16 @@ class _Parser:
             self.autocast = parse_dtype(tokens, "the type under autocast")
             if not self.autocast.is_floating:
                 tokens.fail(f"autocast concerns floating types, not {self.autocast}", "autocast: f32", place)
+        elif word == "flops":
+            tokens.expect(":", "after 'flops'", "flops: 2*M*N*K")
+            self.positions.flops = tokens.place
+            self.flops = parse_expr(tokens, counting=True)
         elif word == "launch":
             self.launch = parse_launch(tokens, self.positions)
         else:
-            fix = "'->' or one of: where T in (f32, f64), batched, autocast: f32, launch over N, threads 256"
+            fix = (
+                "'->' or one of: where T in (f32, f64), batched, autocast: f32, flops: 2*N, launch over N, threads 256"
+            )
             tokens.fail(f"expected nothing more, found {word!r}", fix, place)
 
     def where_list(self) -> None:

@@ -23,6 +23,7 @@ class SourcePositions:
         self.modifiers: dict[str, int] = {}
         self.variables: dict[str, int] = {}
         self.launched: list[int] = []
+        self.flops = 0
 
     def parameter(self, place: int) -> None:
         """Record the position of a parameter's name; types and axes recorded next belong to this parameter."""
@@ -52,6 +53,7 @@ def check(signature: Signature, positions: SourcePositions, tokens: Tokens) -> N
     rules.type_variables()
     check_domains(signature, rules.placed, positions, tokens)
     rules.launch()
+    rules.flops()
     if not signature.is_backward:  # a backward also sees its forward's axes, types and leading shape
         rules.bound_in_inputs()
         rules.bound_in_results()
@@ -212,12 +214,25 @@ class _Rules:
                 "write the function that launches the kernel, and put the signature before that",
                 place,
             )
-        known = {*signature.axes, *(s.name for s in signature.scalars if s.kind.is_size)}
-        known |= {ELLIPSIS} if any(t.has_ellipsis and not t.optional for t in signature.tensors) else set()
+        known = {*signature.axes, *signature.ints} | ({ELLIPSIS} if signature.bound_ellipsis else set())
         for expr, at in zip(signature.launch.exprs, self.positions.launched, strict=True):
-            if unknown := [name for name in expr.names() if name not in known]:
-                listed = ", ".join(sorted(known)) or "none"
-                self.fail(f"a launch can't be over {unknown[0]}: the axes and ints are: {listed}", None, at)
+            self.counted(expr, known, "a launch can't be over", at)
+
+    def flops(self) -> None:
+        """Check that ``flops:`` uses only values that each call knows; a backward knows its forward's axes."""
+        signature = self.signature
+        if signature.flops is None:
+            return
+        known = {*(signature.axes if signature.is_backward else signature.bound_by_required), *signature.ints}
+        leads = signature.broadcasts or signature.bound_ellipsis
+        leads = leads or (signature.is_backward and signature.has_ellipsis)
+        known |= {ELLIPSIS} if leads else set()
+        self.counted(signature.flops, known, "flops can't count", self.positions.flops)
+
+    def counted(self, expr: Expr, known: set[str], what: str, place: int) -> None:
+        if unknown := [name for name in expr.names() if name not in known]:
+            listed = ", ".join(sorted(known)) or "none"
+            self.fail(f"{what} {unknown[0]}: the axes and ints are: {listed}", None, place)
 
     def bound_in_inputs(self) -> None:
         """Check that each input's axes are determined by the required inputs and the input itself."""
