@@ -60,7 +60,6 @@ void make_ready(Block &b, unsigned warp, uint32_t lanes);
 void run_another(Block &b, Slot *save);  // returns when somebody runs `save` again
 [[noreturn]] void leave_fiber();         // what a fiber ends with
 void finish_threads(Block &b);           // the home thread has returned: until all others have, too
-void prepare_block(Block &b);
 [[noreturn]] void fiber_main();
 
 // round.cpp
