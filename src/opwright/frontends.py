@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from opwright.aten.front_end import load_extension
 from opwright.codegen import KernelSource
@@ -201,38 +201,21 @@ def _joined(name: str, text: str | Sequence[str]) -> str:
     return whole
 
 
-def _compile_options(
-    function: str,
-    *,
-    libraries: Sequence[str],
-    library_dirs: Sequence[str | os.PathLike[str]],
-    extra_cflags: Sequence[str],
-    extra_ldflags: Sequence[str],
-    extra_include_paths: Sequence[str | os.PathLike[str]],
-    include_dirs: Sequence[str | os.PathLike[str]],
-    debug: bool,
-) -> Options:
+def _compile_options(function: str, *, debug: bool, **sequences: Sequence[Any]) -> Options:
     """Return the options for compiling and linking, from the arguments of `function`.
 
     Raises:
         TypeError: an argument is a string instead of a sequence of strings.
     """
-    sequences = {
-        "libraries": libraries,
-        "library_dirs": library_dirs,
-        "extra_cflags": extra_cflags,
-        "extra_ldflags": extra_ldflags,
-        "extra_include_paths": extra_include_paths,
-        "include_dirs": include_dirs,
-    }
     for name, value in sequences.items():
         if isinstance(value, str):
             expected = f"{name}={value.split()!r}"
             raise TypeError(f"{function}() got {name}={value!r}, expected a sequence of words: {expected}")
+    libraries, library_dirs = sequences["libraries"], sequences["library_dirs"]
     options = Options(
         debug=debug,
-        include_dirs=tuple(os.fspath(path) for path in (*extra_include_paths, *include_dirs)),
-        extra_cflags=tuple(extra_cflags),
-        extra_ldflags=tuple(extra_ldflags),
+        include_dirs=tuple(map(os.fspath, (*sequences["extra_include_paths"], *sequences["include_dirs"]))),
+        extra_cflags=tuple(sequences["extra_cflags"]),
+        extra_ldflags=tuple(sequences["extra_ldflags"]),
     )
     return linked(options, libraries, library_dirs) if libraries or library_dirs else options
