@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 
 from opwright.errors import ToolchainError
 
+__all__ = ["EVERY", "VARIABLE", "is_listened_to", "level", "listening", "logger", "moving", "notice", "progress"]
+
 VARIABLE = "OPWRIGHT_LOG"
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
 
