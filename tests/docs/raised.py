@@ -64,7 +64,8 @@ def _flat(node: ast.AST) -> str:
     if isinstance(node, ast.JoinedStr):
         return "".join(_flat(value) for value in node.values)
     if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Name):
-        return getattr(_version, node.value.id, GAP)  # a version that Opwright names
+        named = getattr(_version, node.value.id, GAP)
+        return named if isinstance(named, str) else GAP  # a version that Opwright names
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return _flat(node.left) + _flat(node.right)
     return GAP
