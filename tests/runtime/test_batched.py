@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from opwright import ArgumentError, Operators
+from opwright.runtime.layouts import Layout, batched_strides
 
 Calls = Callable[..., Iterator[Any]]
 Leaf = Callable[..., torch.Tensor]
@@ -27,10 +28,59 @@ def test_random_calls(batched: Operators, random_calls: Calls, sizes: tuple[int,
         dtype = getattr(torch, drawn.binding.types["T"].torch_name)
         wide: dict[str, Any] = {n: v.double() if isinstance(v, torch.Tensor) else v for n, v in arguments.items()}
         got = batched.affine(**arguments)
-        assert got.is_contiguous()
+        inputs = [
+            (arguments[name], core) for name, core in (("x", 1), ("w", 2), ("b", 1)) if arguments[name] is not None
+        ]
+        given = [(Layout(tuple(t.shape), t.stride()), core) for t, core in inputs]
+        expected = batched_strides(tuple(got.shape), 1, given) or torch.empty(got.shape, device="meta").stride()
+        assert got.stride() == expected
+        assert call_on_meta(batched.affine, arguments).stride() == expected
         torch.testing.assert_close(got, affine(**wide).to(dtype))
         ranks.add(len(drawn.binding.ellipsis))
     assert ranks == {0, 1, 2, 3}
+
+
+def call_on_meta(op: Callable[..., torch.Tensor], arguments: dict[str, Any]) -> torch.Tensor:
+    def on_meta(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+
+    return op(**{name: on_meta(value) for name, value in arguments.items()})
+
+
+@pytest.mark.parametrize(
+    ("shape", "order", "kept"),
+    [
+        ((2, 3, 4, 5), (0, 1, 2, 3), (60, 20, 5, 1)),
+        ((2, 3, 4, 5), (0, 2, 3, 1), (60, 5, 15, 1)),  # channels_last, the core being its W: C is before H
+        ((2, 3, 4, 5), (2, 0, 1, 3), (15, 5, 30, 1)),
+        ((2, 3, 5), (1, 0, 2), (5, 10, 1)),
+    ],
+)
+def test_the_leading_axes_keep_their_order(
+    batched: Operators, shape: tuple[int, ...], order: tuple[int, ...], kept: tuple[int, ...]
+) -> None:
+    """Independence along them is what `batched` says; the core is row-major."""
+    x = torch.randn([shape[axis] for axis in order]).permute(*map(order.index, range(len(shape))))
+    w = torch.randn(5, 5)
+    y = batched.affine(x, w)
+    assert y.stride() == kept
+    assert y.shape == shape
+    torch.testing.assert_close(y, x @ w.T)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated")  # torch's own, imported by inductor
+def test_the_order_of_leading_axes_is_traced(batched: Operators, leaf: Leaf) -> None:
+    x, w = leaf(3, 2, 4, 5).detach().transpose(0, 1), leaf(5, 5).detach()
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        return batched.affine(batched.affine(x, w).sin(), w)  # type: ignore[no-any-return]
+
+    compiled = torch.compile(run, fullgraph=True)
+    assert compiled(x).stride() == run(x).stride() == (20, 40, 5, 1)
+    torch.testing.assert_close(compiled(x), run(x))
 
 
 def test_cores_of_any_strides(batched: Operators, random_calls: Calls) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
+import opwright
 from opwright.runtime.layouts import Layout, is_contiguous, loops, result_strides
 
 
@@ -93,3 +94,24 @@ def test_the_last_axis_is_the_fastest() -> None:
         Layout((5, 4), (4, 1)),
         Layout((5, 4), (0, 1)),
     ]
+
+
+def test_a_kernel_over_views_sees_any_dense_layout_as_row_major() -> None:
+    """A prefix sum over all elements: nothing says that they are independent, so only row-major order is right."""
+    ops = opwright.load_inline(
+        name="prefix_sums",
+        cpp="""
+        OPWRIGHT("sums(x: T[...]) -> (y: T[...])")
+        template <class T>
+        void sums(Tensor<const T> x, Tensor<T> y) {
+          T sum = 0;
+          for (int64_t i = 0; i < x.numel(); ++i) y[i] = sum += x[i];
+        }
+        """,
+    )
+    image = torch.arange(120.0).reshape(2, 3, 4, 5)
+    for x in (image.contiguous(memory_format=torch.channels_last), image.permute(3, 0, 2, 1), image.mT):
+        y = ops.sums(x)
+        assert y.is_contiguous()
+        torch.testing.assert_close(y, x.flatten().cumsum(0).reshape(x.shape))
+        assert ops.sums(x.to("meta")).stride() == y.stride()

@@ -1,4 +1,4 @@
-"""Memory layout of pointwise results, and the order of iteration, as in PyTorch's own operators.
+"""Memory layout of pointwise and batched results, and the order of iteration, as in PyTorch's own operators.
 
 Source of the rules: ATen's TensorIterator (``compute_fast_setup_type``, ``reorder_dimensions``,
 ``coalesce_dimensions``), which PyTorch describes as "memory format is preserved". Sizes and strides can be
@@ -64,6 +64,27 @@ def result_strides(shape: Sequence[int], tensors: Sequence[Layout]) -> tuple[int
     order = fastest_first(shape, [tensor.expanded(shape) for tensor in tensors])
     in_order = order == list(range(len(shape)))[::-1]
     return _packed(shape, order, least=1 if in_order else 0)
+
+
+def batched_strides(shape: Sequence[int], core: int, tensors: Sequence[tuple[Layout, int]]) -> tuple[int, ...] | None:
+    """Return the strides of a batched operator's result: the core dense, leading axes in the arguments' order.
+
+    Args:
+        shape: the shape of the result.
+        core: the number of its core axes.
+        tensors: the arguments, before broadcasting, each with the number of its core axes.
+
+    Returns:
+        The strides; None for row-major, as whenever all arguments are.
+    """
+    if all(is_contiguous(tensor) for tensor, _ in tensors):
+        return None
+    leading = shape[: len(shape) - core]
+    layouts = []
+    for tensor, own in tensors:
+        count = len(tensor.sizes) - own
+        layouts.append(Layout(tensor.sizes[:count], tensor.strides[:count]).expanded(leading))
+    return _packed(shape, [*range(len(leading), len(shape))[::-1], *fastest_first(leading, layouts)])
 
 
 def fastest_first(shape: Sequence[int], tensors: Sequence[Layout]) -> list[int]:

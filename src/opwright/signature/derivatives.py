@@ -28,7 +28,7 @@ from opwright.signature.wiring import (
 )
 
 # Version of signatures' semantics: incremented when a signature's shapes, gradients or graph change.
-FORMAT = 3
+FORMAT = 4
 
 
 def chains(signatures: Iterable[Signature]) -> tuple[tuple[Signature, ...], ...]:

@@ -20,7 +20,7 @@ from opwright.errors import KernelError
 from opwright.runtime import abi, messages
 from opwright.runtime.arguments import Arguments, memory_for
 from opwright.runtime.binding import DTYPES, TORCH_TYPES
-from opwright.runtime.layouts import Layout, is_contiguous, loops, result_strides
+from opwright.runtime.layouts import Layout, batched_strides, is_contiguous, loops, result_strides
 from opwright.runtime.python.data_dependent import RESIZE, Decided, Lengths
 from opwright.runtime.python.devices import accelerator, key_of
 from opwright.runtime.python.host import Mark, note, signals_held, taken
@@ -245,6 +245,14 @@ class BatchedFrame(Frame):
         first = tensor.dim() - len(param.dims)
         core = Layout(tuple(tensor.shape[first:]), tensor.stride()[first:])
         return (strided or is_contiguous(core)) and is_aligned(tensor)
+
+    def _empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        pairs = zip(self._signature.tensors, self._call.tensors, strict=True)
+        given = [(Layout(tuple(t.shape), t.stride()), len(param.dims)) for param, t in pairs if t is not None]
+        strides = batched_strides(shape, len(shape) - len(self._binding.ellipsis or ()), given)
+        if strides is None:
+            return super()._empty(shape, dtype)
+        return torch.empty_strided(shape, strides, dtype=dtype, device=self._device)
 
     def _layouts(self, tensors: Sequence[torch.Tensor | None]) -> list[Layout | None]:
         params = self._signature.tensors + self._signature.results

@@ -10,7 +10,7 @@ import torch
 from opwright.runtime import torch_internals
 from opwright.runtime.arguments import check_mask
 from opwright.runtime.binding import DTYPES, TORCH_TYPES, bind_call, check_sizes, tensor_info, two_devices
-from opwright.runtime.layouts import Layout, result_strides
+from opwright.runtime.layouts import Layout, batched_strides, result_strides
 from opwright.signature import (
     Binding,
     Check,
@@ -98,12 +98,21 @@ def _with_defaults(signature: Signature, given: Mapping[str, Any]) -> Mapping[st
 def _empty(
     signature: Signature, binding: Binding, given: Mapping[str, Any], device: torch.device
 ) -> Callable[[tuple[Any, ...], torch.dtype], torch.Tensor]:
-    """Return a function that allocates results: row-major, or with the strides of PyTorch's pointwise operators."""
-    if not signature.pointwise or binding.ellipsis is None:
+    """Return a function that allocates results: row-major, or in the layout of the arguments' leading axes."""
+    lead = binding.ellipsis
+    if not signature.broadcasts or lead is None:
         return lambda shape, dtype: torch.empty(shape, dtype=dtype, device=device)
-    tensors = [given[t.name] for t in signature.tensors if given.get(t.name) is not None]
-    strides = result_strides(binding.ellipsis, [Layout(tuple(t.shape), tuple(t.stride())) for t in tensors])
-    return lambda shape, dtype: torch.empty_strided(shape, strides, dtype=dtype, device=device)
+    pairs = [(given[p.name], len(p.dims)) for p in signature.tensors if given.get(p.name) is not None]
+    layouts = [(Layout(tuple(t.shape), tuple(t.stride())), core) for t, core in pairs]
+    of_elements = result_strides(lead, [layout for layout, _ in layouts]) if signature.pointwise else None
+
+    def empty(shape: tuple[Any, ...], dtype: torch.dtype) -> torch.Tensor:
+        strides = of_elements or batched_strides(shape, len(shape) - len(lead), layouts)
+        if strides is None:
+            return torch.empty(shape, dtype=dtype, device=device)
+        return torch.empty_strided(shape, strides, dtype=dtype, device=device)
+
+    return empty
 
 
 def _decided(shapes: Sequence[Sequence[Any]], binding: Binding) -> list[tuple[Any, ...]]:

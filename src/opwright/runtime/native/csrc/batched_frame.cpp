@@ -2,6 +2,8 @@
 #include <ATen/ops/expand.h>
 #include <ATen/ops/narrow.h>
 
+#include <algorithm>
+
 #include "loop_frame.h"
 
 namespace opw {
@@ -41,6 +43,51 @@ void BatchedFrame::add_inputs(const opw_kernel &kernel) {
       });
     tensors_.push_back(view(*t, op_.plan.inputs[i].mutated));
   }
+}
+
+// The order of the leading axes in memory, as runtime/layouts.py has it: the first input that tells two axes apart decides.
+void BatchedFrame::sort_leading() {
+  bool contiguous = true;
+  for (const auto *t : call_.inputs) contiguous &= !t->defined() || t->is_contiguous();
+  if (C10_LIKELY(contiguous)) return;
+  const auto &shape = bound_.ellipsis;
+  const auto axes = static_cast<int64_t>(shape.size());
+  // Which of two axes is the faster one: 1 the second, -1 the first, 0 where no input tells.
+  const auto compare = [&](int64_t first, int64_t second) {
+    for (size_t i = 0; i < call_.inputs.size(); ++i) {
+      const at::Tensor &t = *call_.inputs[i];
+      if (!t.defined()) continue;
+      const int64_t missing = axes - (t.dim() - static_cast<int64_t>(op_.plan.inputs[i].dims.size()));
+      const auto stride = [&](int64_t axis) {
+        const int64_t own = axis - missing;
+        return own < 0 || (t.size(own) == 1 && shape[axis] != 1) ? 0 : t.stride(own);
+      };
+      const int64_t a = stride(first), b = stride(second);
+      if (a == 0 || b == 0) continue;
+      if (a < b) return -1;
+      if (a > b || shape[first] > shape[second]) return 1;
+    }
+    return 0;
+  };
+  for (int64_t axis = axes; axis-- > 0;) order_.push_back(axis);
+  for (int64_t start = 1; start < axes; ++start)
+    for (int64_t at = start, before = start - 1; before >= 0; --before) {
+      const int comparison = compare(order_[before], order_[at]);
+      if (comparison < 0) break;
+      if (comparison == 0) continue;
+      std::swap(order_[before], order_[at]);
+      at = before;
+    }
+}
+
+c10::OptionalIntArrayRef BatchedFrame::result_strides(c10::IntArrayRef sizes) {
+  if (C10_LIKELY(order_.empty())) return std::nullopt;
+  strides_.resize(sizes.size());
+  int64_t step = 1;
+  const auto place = [&](size_t axis) { strides_[axis] = step, step *= std::max<int64_t>(sizes[axis], 1); };
+  for (size_t axis = sizes.size(); axis-- > order_.size();) place(axis);
+  for (const int64_t axis : order_) place(static_cast<size_t>(axis));
+  return c10::IntArrayRef(strides_);
 }
 
 }  // namespace opw

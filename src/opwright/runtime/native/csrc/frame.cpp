@@ -134,26 +134,6 @@ void Frame::add_inputs(const opw_kernel &kernel) {
   }
 }
 
-void Frame::add_outputs() {
-  c10::SmallVector<int64_t, 8> sizes;
-  if (C10_UNLIKELY(op_.plan.decided)) {
-    lengths_.assign(op_.plan.decided, -1);
-    decided_.reserve(op_.plan.outputs.size());  // none may move: the kernel sees their sizes
-  }
-  for (size_t i = 0; i < op_.plan.outputs.size(); ++i) {
-    const bool wanted = is_wanted(i);
-    if (C10_UNLIKELY(plan(i).is_decided()) && wanted) {
-      tensors_.push_back(add_decided(i));
-    } else if (!wanted) {
-      tensors_.push_back(absent());
-    } else {
-      if (!output_sizes(plan(i), bound_, sizes)) explain(op_, call_);
-      outputs_[i] = allocate(i, sizes);
-      tensors_.push_back(view(outputs_[i], true));
-    }
-  }
-}
-
 at::Tensor &Frame::memory(Decided &decided) {
   return is_wanted(decided.output) ? outputs_[decided.output] : decided.unwanted;
 }

@@ -21,7 +21,12 @@ class Frame {
 
  protected:
   void add_inputs(const opw_kernel &kernel);
-  void add_outputs();
+  void add_outputs() { add_outputs(*this); }
+  // The strides of a result of these sizes; none: row-major.
+  c10::OptionalIntArrayRef result_strides(c10::IntArrayRef) { return std::nullopt; }
+  // `layout`: the frame, of which class exactly, whose result_strides hold.
+  template <class F>
+  void add_outputs(F &layout);
   // The tensor that the kernel gets instead of an input: what `copy` makes. Copied back, if it is overwritten.
   template <class F>
   const at::Tensor *hold(size_t input, const char *what, F copy);
@@ -70,6 +75,27 @@ opw_tensor absent();
 opw_tensor view(const at::Tensor &t, bool written);
 // Whether every element is at a multiple of its size, as C++ takes it to be (torch.frombuffer doesn't care).
 bool is_aligned(const at::Tensor &t);
+
+template <class F>
+void Frame::add_outputs(F &layout) {
+  c10::SmallVector<int64_t, 8> sizes;
+  if (C10_UNLIKELY(op_.plan.decided)) {
+    lengths_.assign(op_.plan.decided, -1);
+    decided_.reserve(op_.plan.outputs.size());  // none may move: the kernel sees their sizes
+  }
+  for (size_t i = 0; i < op_.plan.outputs.size(); ++i) {
+    const bool wanted = is_wanted(i);
+    if (C10_UNLIKELY(plan(i).is_decided()) && wanted) {
+      tensors_.push_back(add_decided(i));
+    } else if (!wanted) {
+      tensors_.push_back(absent());
+    } else {
+      if (!output_sizes(plan(i), bound_, sizes)) explain(op_, call_);
+      outputs_[i] = allocate(i, sizes, layout.result_strides(sizes));
+      tensors_.push_back(view(outputs_[i], true));
+    }
+  }
+}
 
 template <class F>
 const at::Tensor *Frame::hold(size_t input, const char *what, F copy) {

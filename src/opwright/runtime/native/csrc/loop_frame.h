@@ -33,11 +33,18 @@ class BatchedFrame : public Frame {
   using Frame::Frame;
   void add_tensors(const opw_kernel &kernel) {
     add_inputs(kernel);
-    add_outputs();
+    sort_leading();
+    Frame::add_outputs(*this);
   }
 
  private:
+  friend class Frame;  // result_strides
   void add_inputs(const opw_kernel &kernel);
+  void sort_leading();
+  c10::OptionalIntArrayRef result_strides(c10::IntArrayRef sizes);
+
+  c10::SmallVector<int64_t, 6> order_;  // the leading axes, the fastest first; empty: row-major
+  c10::SmallVector<int64_t, 8> strides_;
 };
 
 }  // namespace opw
