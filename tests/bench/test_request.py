@@ -137,3 +137,12 @@ def test_element_types_are_float32_or_what_variables_allow() -> None:
         ArgumentError, match=r"f\(\) has no element type float64; it has: float16, float32, int32, int64"
     ):
         type_choices(sig, ["float64"])
+
+
+def test_named_sizes_are_computed_and_ints_have_their_defaults() -> None:
+    sig = parse("f(x: T[N], k: int, by: int = 2) -> (y: T[M]) where M = (N - k)//by")
+    axes = call_at(sig, {"k": 4}, {"T": DType.F32}).binding.axes
+    assert (axes["by"], axes["M"]) == (2, (axes["N"] - 4) // 2)
+    with pytest.raises(RequestError) as caught:
+        check_axes([sig], {"M": 3})
+    assert str(caught.value) == ("f() computes M = (N-k)//by\n  likely fix: say what it is computed from: N, k, by")

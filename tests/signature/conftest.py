@@ -17,6 +17,7 @@ from opwright.signature import (
     DType,
     Expr,
     GeneratorParam,
+    NamedSize,
     Param,
     ScalarParam,
     Shape,
@@ -49,6 +50,7 @@ class _Draw:
         self.batched = not self.pointwise and draw(st.booleans())
         self.ellipsis = not self.pointwise and not self.batched and draw(st.booleans())
         self.axes = [] if self.pointwise else draw(st.lists(st.sampled_from("ABCD"), unique=True, max_size=3))
+        self.named_sizes = [] if self.pointwise else self.sizes()
         self.variables = draw(st.lists(st.sampled_from("TUV"), unique=True, min_size=1, max_size=2))
         self.allowed = {
             v: draw(st.lists(st.sampled_from(DType), unique=True, min_size=1, max_size=4))
@@ -56,6 +58,16 @@ class _Draw:
             if draw(st.booleans())
         }
         self.count = 0
+
+    def sizes(self) -> list[NamedSize]:
+        """Sizes that are computed from the axes, and then stand where an axis may."""
+        self.bound, named = list(self.axes), []
+        for name in self.draw(st.lists(st.sampled_from(["M", "size"]), unique=True)):
+            expr = self.expr()
+            if not isinstance(expr, Constant):
+                named.append(NamedSize(name, expr))
+                self.axes.append(name)
+        return named
 
     def name(self, prefix: str) -> str:
         self.count += 1
@@ -93,7 +105,7 @@ class _Draw:
         return Shape(self.ellipsis and (self.draw(st.booleans()) if ellipsis is None else ellipsis), dims)
 
     def binders(self) -> list[TensorParam]:
-        dims = tuple(map(Axis, self.axes))
+        dims = tuple(map(Axis, self.axes if self.pointwise else self.bound))
         first, *others = (TypeRef("var", variable) for variable in self.variables)
         return [
             TensorParam(self.name("b"), first, self.shape(dims, ellipsis=True)),
@@ -159,6 +171,7 @@ class _Draw:
             self.batched,
             autocast,
             self.flops(),
+            named_sizes=tuple(self.named_sizes),
         )
 
     def flops(self) -> Expr | None:

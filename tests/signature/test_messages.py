@@ -70,7 +70,10 @@ MESSAGES = [
     (
         "f(x: T[N]) ^=> (y: T[N])",
         "expected nothing more, found '='",
-        "'->' or one of: where T in (f32, f64), batched, autocast: f32, flops: 2*N, launch over N, threads 256",
+        (
+            "'->' or one of: where T in (f32, f64), M = N//2; batched; autocast: f32; flops: 2*N; "
+            "launch over N, threads 256"
+        ),
     ),
     ("f(x: ^#)", "expected the type of 'x', found '#'", "x: T[N]"),
     ("f(x: ^)", "expected the type of 'x', found ')'", "x: T[N]"),
@@ -142,17 +145,17 @@ MESSAGES = [
     (
         "f(x: T[N]) -> (y: T[^K])",
         "the axis 'K' isn't bound by any input",
-        "give an input the axis K; or ?K, if the kernel decides it",
+        "give an input the axis K; where K = ..., if others tell it; ?K, if the kernel decides",
     ),
     (
         "f(x: T[N]?, z: T[]) -> (y: T[^N])",
         "the axis 'N' is bound by an optional input only",
-        "give an input the axis N; or ?N, if the kernel decides it",
+        "give an input the axis N; where N = ..., if others tell it; ?N, if the kernel decides",
     ),
     (
         "f(x: T[N]) -> (y: T[^?K<=M])",
         "the axis 'M' isn't bound by any input",
-        "give an input the axis M; or ?M, if the kernel decides it",
+        "give an input the axis M; where M = ..., if others tell it; ?M, if the kernel decides",
     ),
     (
         "f(x: T[N]) -> (y: T[^?N])",
@@ -271,7 +274,7 @@ MESSAGES = [
     (
         "f(x: T[N]) -> (y: T[^n])",
         "the axis 'n' isn't bound by any input",
-        "did you mean N? If not, give an input the axis n; or ?n, if the kernel decides it",
+        "did you mean N? If not, give an input the axis n; where n = ..., if others tell it; ?n, if the kernel decides",
     ),
     # forms and modifiers
     (
@@ -290,14 +293,91 @@ MESSAGES = [
     ("f(x: f32[N]) where ^U in (f32)", "no tensor has the element type U; the type variables are: none", None),
     ("f(x: T[N]) where T in (f32, ^f32)", "f32 is listed twice for T", "leave one out"),
     ("f(x: T[N]) where T in (f32), ^T in (f64)", "the types of T are listed twice", "put them into one list"),
-    ("f(x: T[N]) where T in ^f32", "expected '(' after 'in', found 'f32'", "where T in (f32, f64)"),
+    (
+        "f(x: T[N]) where T in ^f32",
+        "expected '(' after 'in', found 'f32'",
+        "where T in (f32, f64); a size: where T = N//2",
+    ),
+    ("f(x: T[N]) where T ^f32", "expected 'in' after T, found 'f32'", "where T in (f32, f64); a size: where T = N//2"),
     (
         "f(x: T[N]) where T in (^)",
         "expected an element type for T, found ')'",
         "the element types are u8, i8, i16, i32, i64, u16, u32, u64, f16, bf16, f32, f64, c64, c128, bool",
     ),
     ("f(x: T[N]) where T in (f32 ^f64)", "expected ',' or ')' after f32, found 'f64'", None),
-    ("f(x: T[N]) where T ^= f32", "expected 'in' after T, found '='", "where T in (f32, f64)"),
+    ("f(x: T[N]) where T = ^f32", "f32 is an element type, not a size", "where T in (f32)"),
+    (
+        "f(x: T[N]) where T in (f32) ^where M = N",
+        "'where' stands twice",
+        "one list: where T in (f32, f64), M = N//2",
+    ),
+    # named sizes
+    (
+        "f(x: T[N]) -> (y: T[M]) where ^M = M//2",
+        "the size 'M' is computed from itself",
+        "axes, ints, and named sizes before it",
+    ),
+    (
+        "f(x: T[N]) -> (y: T[M]) where ^M = 2*L, L = N//2",
+        "the size 'M' is computed from 'L', which stands after it",
+        "write L first",
+    ),
+    ("f(x: T[N]) -> (y: T[M]) where ^M = K", "the axis 'K' isn't bound by any input", "give an input the axis K"),
+    (
+        "f(x: T[Width]) -> (y: T[M]) where ^M = width//2",
+        "the axis 'width' isn't bound by any input",
+        "did you mean Width? If not, give an input the axis width",
+    ),
+    ("f(x: T[M]) -> (y: T[M]) where ^M = 2*N", "the axis 'N' isn't bound by any input", "give an input the axis N"),
+    (
+        "f(x: T[N], w: T[K]?) -> (y: T[M]) where ^M = N - K",
+        "the axis 'K' is bound by an optional input only",
+        "give an input the axis K",
+    ),
+    (
+        "f(x: T[N], out: T[N]) -> (y: T[Out]) where OUT = N, ^OUT = 2*N",
+        "the size 'OUT' is defined twice",
+        "leave one out",
+    ),
+    (
+        "f(x: T[N]) -> (y: T[^Ouf]) where Out = N//2",
+        "the axis 'Ouf' isn't bound by any input",
+        "give an input the axis Ouf; where Ouf = ..., if others tell it; ?Ouf, if the kernel decides",
+    ),
+    (
+        "f(x: T[N]) -> (y: T[^Widht]) where Width = N//2",
+        "the axis 'Widht' isn't bound by any input",
+        (
+            "did you mean Width? If not, give an input the axis Widht; where Widht = ..., if others tell it; "
+            "?Widht, if the kernel decides"
+        ),
+    ),
+    ("f(x: T[N], k: int) -> (y: T[k]) where ^k = N", "the size 'k' has the name of a parameter", "rename one"),
+    ("f(x: T[N], k: int) where ^x = N", "the size 'x' has the name of a parameter", "rename one"),
+    (
+        "f(x: T[N], p: float) where ^M = p*N",
+        "the axis 'p' has the name of a parameter that is no int; sizes come from the axes of inputs",
+        "rename the axis, as P",
+    ),
+    ("f(x: T[N]) where ^T = N", "the axis 'T' has the name of a type variable", "rename one"),
+    ("f(x: T[N]) where M = ^-2", "the size 'M' is negative", "2"),
+    ("f(x: T[N]) where M = N//^0", "division by zero", None),
+    ("f(x: T) where ^M = 3", "a pointwise operator has no axes, so no sizes to name", "leave out M = 3"),
+    (
+        "f(x: T[N]) -> (y: T[^?M]) where M = N",
+        "?M is decided by the kernel, but 'M' also stands without '?'",
+        "?M in every output, or another name",
+    ),
+    (
+        "f(x: T[N], ^k: int in [1, M]) where M = N//k",
+        "the domain of 'k' has 'k' (in M = N//k) itself in it",
+        "an int before it, an axis or a number",
+    ),
+    (
+        "f(x: T[N], ^k: int in [1, L], j: int) where M = N//j, L = M + 1",
+        "the domain of 'k' has 'j' (in L = M+1), which stands after it",
+        "write 'j' first",
+    ),
     ("f(x: T[N]) where ^t in (f32)", "expected a type variable, found 't'", "a capital letter: T"),
     # flops
     ("f(x: T[N]) flops ^2*N", "expected ':' after 'flops', found '2'", "flops: 2*M*N*K"),

@@ -8,7 +8,18 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from opwright.errors import ArgumentError
-from opwright.signature import DType, Sample, Signature, TensorInfo, TensorSample, bind, parse, sample
+from opwright.signature import (
+    Binding,
+    DType,
+    Sample,
+    Signature,
+    TensorInfo,
+    TensorSample,
+    bind,
+    parse,
+    sample,
+    sample_at,
+)
 
 
 def addresses(tensor: TensorSample) -> list[int]:
@@ -123,6 +134,32 @@ def test_a_backward_draws_what_its_forward_would_bind() -> None:
     drawn = sample(signature, random.Random(0))
     assert drawn.binding.axes.keys() == {"M", "N"}
     assert drawn.binding.ellipsis is not None
+
+
+def test_named_sizes_fit() -> None:
+    signature = parse(
+        "pool(x: T[H, W], k: int in [1, inf), by: int, at: i64[OH] in [0, OH), last: int in [0, OH]) -> (y: T[OH, OW])"
+        " where OH = (H - k)//by + 1, OW = (W - k)//by + 1"
+    )
+    rng, empty = random.Random(0), 0
+    for _ in range(200):
+        drawn = sample(signature, rng, attempts=200)
+        assert_fits(signature, drawn)
+        axes = drawn.binding.axes
+        assert axes["OH"] == (axes["H"] - axes["k"]) // axes["by"] + 1 >= drawn.scalars["last"]
+        empty += axes["OW"] == 0
+    assert 0 < empty < 60
+    fixed = sample(signature, rng, sizes=(2, 3, 5), fixed={"OW": 0}).binding.axes
+    assert fixed["OW"] == 0 != fixed["W"]
+
+
+def test_a_call_with_given_sizes_computes_the_named_ones() -> None:
+    signature = parse("f(x: T[N], by: int) -> (y: T[M]) where M = (N - 3)//by")
+    types = {"T": DType.F32}
+    assert sample_at(signature, Binding({"N": 9, "by": 2}, None, types)).binding.axes["M"] == 3
+    for sizes, message in (({"N": 9, "by": 0}, "division by zero in M"), ({"N": 2, "by": 1}, "is -1, expected a size")):
+        with pytest.raises(ArgumentError, match=message):
+            sample_at(signature, Binding(sizes, None, types))
 
 
 def test_no_sizes() -> None:

@@ -249,17 +249,22 @@ def axis_names(sig: Signature) -> tuple[str, ...]:
 
 def _lengths(sig: Signature) -> list[str]:
     leading = [LEADING] if sig.broadcasts or sig.has_ellipsis else []
-    return [*leading, *sig.axes]
+    return [*leading, *sig.free_axes]
 
 
 def check_axes(signatures: Sequence[Signature], axes: Mapping[str, object]) -> None:
     """Check that each axis belongs to one of the operators.
 
     Raises:
-        RequestError: an axis belongs to none.
+        RequestError: an axis belongs to none, or is computed from others.
     """
+    computed = {size.name: (sig, size) for sig in signatures for size in sig.named_sizes}
     known = dict.fromkeys(name for sig in signatures for name in axis_names(sig))
     for name in axes:
+        if name not in known and name in computed:
+            sig, size = computed[name]
+            parts = ", ".join(part for part in sig.free_axes if part in sig.parts(name))
+            raise RequestError(f"{sig.name}() computes {size}\n  likely fix: say what it is computed from: {parts}")
         if name not in known:
             listed = ", ".join(known) or "none"
             written = "\n".join(f"  signature:    {sig.as_written}" for sig in signatures)
@@ -277,13 +282,15 @@ def grid(sig: Signature, axes: Mapping[str, Sequence[Size] | Size]) -> list[dict
 def call_at(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType]) -> Sample:
     """Return the call with the given sizes; all other axes get the same size, the largest possible power of two.
 
-    It must satisfy the signature, and the call must move at most 4 MiB.
+    An int that is a size and has a default has that. The call must satisfy the signature, and move at most 4 MiB.
 
     Raises:
         RequestError: a size isn't a length, or the value of an int argument isn't an integer.
         ArgumentError: no call of those sizes satisfies the signature.
     """
     _check_integers(sig, sizes)
+    defaults = {s.name: s.default for s in sig.scalars if s.name in sig.sizes and s.default is not None}
+    sizes = {**defaults, **sizes}
     open_axes = [name for name in _lengths(sig) if name not in sizes]
     if not open_axes:
         return _sample(sig, sizes, types)
@@ -323,7 +330,7 @@ def _check_integers(sig: Signature, sizes: Mapping[str, Size]) -> None:
 
 
 def _sample(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType]) -> Sample:
-    axes = {name: int(sizes[name]) for name in sig.axes if name in sizes}
+    axes = {name: int(sizes[name]) for name in sig.free_axes if name in sizes}
     leading = (int(sizes[LEADING]),) if LEADING in sizes else None
     scalars = {scalar.name: sizes[scalar.name] for scalar in sig.scalars if scalar.name in sizes}
     return sample_at(sig, Binding(axes, leading, types), scalars=scalars)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from opwright.signature.bind import Check, bind
 from opwright.signature.binding import Binding, TensorInfo, chosen_type, index_error
 from opwright.signature.dtypes import DEFAULT_TYPES, DType
-from opwright.signature.expr import Axis, Binary, Constant, Expr
+from opwright.signature.expr import Axis, Binary, Constant, Expr, NamedSize
 from opwright.signature.grammar.parser import parse
 from opwright.signature.grammar.tokens import NotationError
 from opwright.signature.model import (
@@ -44,6 +44,7 @@ __all__ = [
     "Expr",
     "GeneratorParam",
     "Launch",
+    "NamedSize",
     "NotationError",
     "Param",
     "Sample",

@@ -1,7 +1,8 @@
 """Binds a call to its signature: the values of axes, ``...`` and type variables.
 
 Axis equations are solved for one unknown at a time, in any order that works: plain axes first, then equations that are
-linear in the unknown with a known coefficient. ``//`` is evaluated, never inverted. Size 0 is legal.
+linear in the unknown with a known coefficient. ``//`` is evaluated, never inverted. Size 0 is legal. Named sizes are
+computed as soon as their parts are known.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from typing import Any
 
 from opwright.record import record
 from opwright.signature.binding import FORWARD, Binding, PresentTensors, Report, TensorInfo, arrived, bind_types, shown
-from opwright.signature.domains import Domain
+from opwright.signature.domains import LARGEST, Domain
 from opwright.signature.dtypes import DType
-from opwright.signature.expr import Axis, Expr
+from opwright.signature.expr import Axis, Expr, NamedSize
 from opwright.signature.model import ScalarParam, Signature, TensorParam
 
 Check = Callable[[Any, Callable[[], str]], object]
@@ -165,7 +166,7 @@ class _Solver:
             elif tensor.has_ellipsis:
                 self.bind_leading(tensor, info, tuple(info.shape[:lead]))
             for expr, size in zip(tensor.shape.exprs if tensor.shape else (), info.shape[lead:], strict=True):
-                if isinstance(expr, Axis) and expr.name not in self.sizes:
+                if isinstance(expr, Axis) and expr.name not in self.sizes and expr.name not in self.report.sig.computed:
                     self.learn(expr.name, size, tensor.name)
                 else:
                     equations.append(_Equation(tensor, info.shape, expr, size))
@@ -217,10 +218,26 @@ class _Solver:
     def solve(self, equations: list[_Equation]) -> None:
         """Check equations without unknowns and solve one of the others, repeatedly, until none is left."""
         while True:
+            self.compute_named_sizes()
             unsolved = [equation for equation in equations if not self.is_verified(equation)]
             if not unsolved:
                 return
             equations = self.solve_one(unsolved)
+
+    def compute_named_sizes(self) -> None:
+        """Compute the named sizes whose parts are known."""
+        for size in self.report.sig.named_sizes:
+            if size.name not in self.sizes and size.expr.axes <= self.sizes.keys():
+                self.learn(size.name, self.value_of(size), "where")
+
+    def value_of(self, size: NamedSize) -> int:
+        for divisor in size.expr.divisors():
+            self.require(divisor.evaluate(self.sizes) != 0, lambda: f"division by zero in {size}")
+        value = size.expr.evaluate(self.sizes)
+        self.require(value >= 0, lambda: f"{size} is {value}, expected a size, at least 0")
+        if type(value) is int and value > LARGEST:  # not symbolic
+            raise self.report.error(f"{size} is {value}, larger than a tensor can be")
+        return value
 
     def is_verified(self, equation: _Equation) -> bool:
         """Require an equation whose axes are all known, and return whether they are."""
@@ -246,7 +263,7 @@ class _Solver:
         for index, equation in enumerate(equations):
             unknown = equation.expr.axes - self.sizes.keys()
             axis = next(iter(unknown))
-            if len(unknown) > 1 or not equation.expr.is_linear_in(axis):
+            if len(unknown) > 1 or axis in self.report.sig.computed or not equation.expr.is_linear_in(axis):
                 continue
             self.check_divisors(equation)
             slope: Any

@@ -6,7 +6,7 @@ Division rounds down, also below zero, as in Python.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from opwright.record import record
@@ -125,6 +125,18 @@ class Binary(Expr):
         return f"{left}{self.operator}{right}"
 
 
+@record
+class NamedSize:
+    """A size that a signature computes once, and that has a name: ``OH = (H - K)//stride + 1``."""
+
+    name: str
+    expr: Expr
+
+    def __str__(self) -> str:
+        """Return the notation."""
+        return f"{self.name} = {self.expr}"
+
+
 def _is_linear(expr: Expr, axis: str) -> bool:
     if not isinstance(expr, Binary) or axis not in expr.axes:
         return True
@@ -145,18 +157,21 @@ def _apply(operator: str, left: int, right: int) -> int:
     return left * right if operator == "*" else left // right
 
 
-def determined(equations: Iterable[Expr], known: Iterable[str] = ()) -> frozenset[str]:
+def determined(
+    equations: Iterable[Expr], known: Iterable[str] = (), named_sizes: Sequence[NamedSize] = ()
+) -> frozenset[str]:
     """Return the axes that are known once every expression in ``equations`` has a known value.
 
-    As in :func:`opwright.signature.bind`, unknowns are solved one at a time.
+    As in :func:`opwright.signature.bind`, unknowns are solved one at a time; named sizes are computed.
     """
-    names, pending = set(known), list(equations)
+    names, pending, computed = set(known), list(equations), {size.name for size in named_sizes}
     while True:
-        solved = {
+        solved = {size.name for size in named_sizes if size.expr.axes <= names} - names
+        solved |= {
             axis
             for expr in pending
             if len(expr.axes - names) == 1
-            for axis in expr.axes - names
+            for axis in expr.axes - names - computed
             if expr.is_linear_in(axis)
         }
         if not solved:

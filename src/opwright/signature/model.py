@@ -10,7 +10,7 @@ from typing import Any, Literal
 from opwright.record import record
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
-from opwright.signature.expr import Expr, determined
+from opwright.signature.expr import Axis, Expr, NamedSize, determined
 from opwright.signature.scalars import ScalarKind, Value
 
 ELLIPSIS = "..."
@@ -161,6 +161,7 @@ class Signature:
     autocast: DType | None = None
     flops: Expr | None = None
     launch: Launch | None = None
+    named_sizes: tuple[NamedSize, ...] = ()
 
     @cached_property
     def tensors(self) -> tuple[TensorParam, ...]:
@@ -249,10 +250,26 @@ class Signature:
 
     @cached_property
     def axes(self) -> tuple[str, ...]:
-        """All axes except those whose length the kernel decides, in order of appearance."""
+        """All axes except those whose length the kernel decides, in order of appearance; named sizes are axes."""
         own = _unique(itertools.chain.from_iterable(expr.names() for expr in self._exprs()))
         scalars = {scalar.name for scalar in self.scalars}
         return _unique([*own, *(name for name in self._names_in_domains() if name not in scalars)])
+
+    @cached_property
+    def computed(self) -> Mapping[str, Expr]:
+        """The named sizes, which are axes too, with what each is computed from."""
+        return {size.name: size.expr for size in self.named_sizes}
+
+    @cached_property
+    def free_axes(self) -> tuple[str, ...]:
+        """The axes that aren't named sizes."""
+        return tuple(axis for axis in self.axes if axis not in self.computed)
+
+    def parts(self, name: str) -> frozenset[str]:
+        """Return the axes and ints from which a named size is computed, also through others; of any other, itself."""
+        if name not in self.computed:
+            return frozenset((name,))
+        return frozenset().union(*map(self.parts, self.computed[name].axes))
 
     @cached_property
     def data_axes(self) -> tuple[str, ...]:
@@ -279,7 +296,7 @@ class Signature:
     def bound_by_required(self) -> tuple[str, ...]:
         """The axes that the required inputs determine; a backward gets its other axes from its forward."""
         exprs = [expr for t in self.tensors if t.shape and not t.optional for expr in t.shape.exprs]
-        known = determined(exprs, self.sizes)
+        known = determined(exprs, self.sizes, self.named_sizes)
         return tuple(axis for axis in self.axes if axis in known)
 
     @cached_property
@@ -314,7 +331,8 @@ class Signature:
 
     def replaced(self, **fields: Any) -> Signature:
         """Return a copy of the signature with some fields replaced."""
-        names = ("name", "inputs", "outputs", "residuals", "where", "batched", "autocast", "flops", "launch")
+        written = ("name", "inputs", "outputs", "residuals")
+        names = (*written, "where", "batched", "autocast", "flops", "launch", "named_sizes")
         return Signature(**{**{name: getattr(self, name) for name in names}, **fields})
 
     def _exprs(self) -> Iterator[Expr]:
@@ -327,6 +345,9 @@ class Signature:
             yield from tensor.domain.exprs if tensor.domain else ()
         if self.generator:
             yield self.generator.draws
+        for size in self.named_sizes:
+            yield Axis(size.name)
+            yield size.expr
 
     def _names_in_domains(self) -> Iterator[str]:
         for scalar in self.scalars:
@@ -338,8 +359,9 @@ class Signature:
         if self.results:
             residuals = "; " + ", ".join(map(str, self.residuals)) if self.residuals else ""
             text += f" -> ({', '.join(map(str, self.outputs))}{residuals})"
-        if self.where:
-            text += " where " + ", ".join(f"{name} in ({', '.join(map(str, types))})" for name, types in self.where)
+        clauses = [f"{name} in ({', '.join(map(str, types))})" for name, types in self.where]
+        clauses += map(str, self.named_sizes)
+        text += " where " * bool(clauses) + ", ".join(clauses)
         if self.batched:
             text += " batched"
         if self.autocast is not None:

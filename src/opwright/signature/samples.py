@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from opwright.signature.shapes import output_shapes
 _SIZES = (0, 1, 2, 3, 5, 8, 17)
 _ATTEMPTS = 1000
 _ABSENT = 0.25  # probability that an optional tensor is left out
+_EMPTY = 0.2  # probability that a named size may be 0 where none of its parts is
 _MAX_LEADING = 3
 _NARROWED = 0.4  # probability that a tensor has to be broadcast, and of each axis of such a tensor
 _DEFAULT = 0.5  # probability that a scalar has its default
@@ -82,25 +84,30 @@ def sample(
         sig: the signature. If it is pointwise, tensors with the same type variable get the same element type, too.
         rng: the random generator for all choices.
         types: element types of type variables; the types of other variables are drawn.
-        sizes: the sizes from which axes are drawn.
+        sizes: the sizes from which axes are drawn; if a named size isn't one, what it is computed from is drawn again.
         max_numel: the maximum number of elements of each input, output and residual.
         contiguous: whether all tensors are row-major and without an offset.
         attempts: the number of times that axes are drawn before giving up.
-        fixed: sizes of axes that aren't drawn; ``...`` is the first of the leading ones.
+        fixed: sizes of axes that aren't drawn; ``...`` is the first of the leading ones. That of a named size is what
+            its parts have to make.
 
     Raises:
         ArgumentError: no combination of ``sizes`` that satisfies the signature was found.
     """
     chosen = {name: rng.choice(sig.allowed(name)) for name in sig.type_variables} | dict(types or {})
     absent = {t.name for t in sig.tensors if _may_be_absent(t, sig) and rng.random() < _ABSENT}
+    kept: dict[str, int] = {}
     for attempt in range(attempts):
-        binding = _draw_binding(sig, rng, chosen, _rotated(sizes, attempt), fixed or {})
+        binding = _draw_binding(sig, rng, chosen, _rotated(sizes, attempt), {**kept, **(fixed or {})})
         scalars = _draw_scalars(sig, rng, binding, sizes, fixed or {})
         if scalars is None:
+            kept = {}
             continue
-        binding = Binding(
-            {**binding.axes, **{size: int(scalars[size]) for size in sig.sizes}}, binding.ellipsis, chosen
-        )
+        axes = _with_named_sizes(sig, {**binding.axes, **{size: int(scalars[size]) for size in sig.sizes}})
+        if misfit := _misfit(sig, axes, fixed or {}, positive=rng.random() >= _EMPTY):
+            kept = {axis: axes[axis] for axis in sig.free_axes if axis not in misfit and axis not in scalars}
+            continue
+        kept, binding = {}, Binding(axes, binding.ellipsis, chosen)
         shapes = _fitting_shapes(sig, binding, _draw_leading_shapes(sig, binding, absent, rng), max_numel)
         if shapes is not None:
             tensors = {
@@ -121,14 +128,21 @@ def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, float] 
 
     Args:
         sig: the signature.
-        binding: all axes and type variables, and the shape of ``...`` if the signature has leading axes.
+        binding: all axes and type variables, and the shape of ``...`` if the signature has leading axes. Named sizes
+            are computed.
         scalars: values of scalars; other scalars have their default. Without a default, a bool is False, an int is 1,
             and floats lie between 0 and 1 in ascending order.
 
     Raises:
         ArgumentError: the sizes don't satisfy the signature.
     """
+    binding = Binding(_with_named_sizes(sig, binding.axes), binding.ellipsis, binding.types)
     report = Report.on(sig, binding.axes)
+    for size in sig.named_sizes:
+        if size.name not in binding.axes:
+            raise report.error(f"division by zero in {size}")
+        if binding.axes[size.name] < 0:
+            raise report.error(f"{size} is {binding.axes[size.name]}, expected a size, at least 0")
     leading = {t.name: (binding.ellipsis or ()) if sig.has_leading(t) else () for t in sig.tensors}
     try:
         inputs, every = _checked_shapes(sig, binding, leading)
@@ -148,6 +162,28 @@ def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, float] 
         values[scalar.name] = _ordinary_scalar(scalar, number, sig, binding, {**values, **(scalars or {})})
     made = {t.name: _tensor_sample(t, inputs[t.name], binding, rng, contiguous=True) for t in sig.tensors}
     return Sample(made, {**values, **(scalars or {})}, binding)
+
+
+def _with_named_sizes(sig: Signature, axes: Mapping[str, int]) -> dict[str, int]:
+    """Return the sizes and the named sizes that they make; without those whose parts are missing or divide by zero."""
+    known = dict(axes)
+    for size in sig.named_sizes:
+        with contextlib.suppress(KeyError, ZeroDivisionError):
+            known[size.name] = size.expr.evaluate(known)
+    return known
+
+
+def _misfit(sig: Signature, axes: Mapping[str, int], fixed: Mapping[str, int], *, positive: bool) -> frozenset[str]:
+    """Return the axes and ints from which the first named size is computed that doesn't fit; empty if all fit.
+
+    `positive`: whether a size must not be 0, unless one of its parts is.
+    """
+    for size in sig.named_sizes:
+        parts, value = sig.parts(size.name), axes.get(size.name, -1)
+        least = 1 if positive and all(axes[part] for part in parts) else 0
+        if value != fixed[size.name] if size.name in fixed else value < least:
+            return parts
+    return frozenset()
 
 
 def _rotated(sizes: Sequence[int], count: int) -> Sequence[int]:
@@ -177,7 +213,7 @@ def _may_be_absent(tensor: TensorParam, sig: Signature) -> bool:
 def _draw_binding(
     sig: Signature, rng: random.Random, types: Mapping[str, DType], sizes: Sequence[int], fixed: Mapping[str, int]
 ) -> Binding:
-    axes = {axis: fixed.get(axis, rng.choice(sizes)) for axis in sig.axes}
+    axes = {axis: fixed[axis] if axis in fixed else rng.choice(sizes) for axis in sig.free_axes}
     leads = sig.has_ellipsis or sig.broadcasts
     ellipsis = tuple(rng.choice(sizes) for _ in range(rng.randint(0, _MAX_LEADING))) if leads else None
     if "..." in fixed and leads:
@@ -280,8 +316,8 @@ def _draw_scalars(
     known, drawn = dict(binding.axes), dict[str, Value]()
     for scalar in sig.scalars:
         try:
-            interval = None if scalar.domain is None else scalar.domain.interval(known)
-        except ZeroDivisionError:
+            interval = None if scalar.domain is None else scalar.domain.interval(_with_named_sizes(sig, known))
+        except (KeyError, ZeroDivisionError):
             return None
         if interval and (interval.is_empty or (scalar.kind.is_size and interval.first > interval.last)):
             return None

@@ -55,9 +55,10 @@ def derivative(forward: Signature, backward: Signature) -> Derivative:
     _check_gradients_taken(forward, backward)
     _check_old_values(forward, backward)
     _check_plain(backward)
-    axes = tuple(axis for axis in backward.axes if axis not in backward.bound_by_required)
+    axes = tuple(axis for axis in backward.free_axes if axis not in backward.bound_by_required)
     ellipsis = backward.has_ellipsis and not backward.bound_ellipsis
     _check_visible(forward, backward, axes, ellipsis)
+    _check_named_sizes(forward, backward)
     wires = [
         _wire(forward, backward, param) for param in backward.inputs if isinstance(param, TensorParam | ScalarParam)
     ]
@@ -285,6 +286,20 @@ def _check_visible(forward: Signature, backward: Signature, axes: tuple[str, ...
         raise SignatureError(
             f"{backward.name} must return gradients, and only gradients (no residuals)\n  signature:  {backward}"
         )
+
+
+def _check_named_sizes(forward: Signature, backward: Signature) -> None:
+    """Check that a name that both have stands for the same size."""
+    known = forward.axes + forward.data_axes
+    for size in backward.named_sizes:
+        if size.name in known and forward.computed.get(size.name) != size.expr:
+            own = forward.computed.get(size.name)
+            raise SignatureError(
+                f"{backward.name} has {size}, but in {forward.name} "
+                f"{f'{size.name} = {own}' if own else f'{size.name} is an axis'}\n"
+                f"  signature:  {forward}\n"
+                f"  likely fix: leave it out of {backward.name}, which sees the sizes of {forward.name}"
+            )
 
 
 def suggestion(forward: Signature) -> str:

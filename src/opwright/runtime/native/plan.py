@@ -23,7 +23,7 @@ from opwright.signature.derivatives import old_values, tangents
 from opwright.signature.domains import Domain
 from opwright.signature.wiring import NodePlan
 
-VERSION = 6
+VERSION = 7
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
 KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
 NONE = -1
@@ -59,6 +59,7 @@ def encode(
     words = [VERSION, len(signature.axes), len(signature.ints_in_domains), len(signature.type_variables)]
     words += [sum(1 << dtype.code for dtype in signature.allowed(variable)) for variable in signature.type_variables]
     words += [len(arguments), *(word for argument in arguments for word in argument)]
+    words += _named_sizes(signature)
     words += _domains_of_scalars(signature)
     words += _tensors(signature, signature.tensors) + _tensors(signature, signature.results)
     autocast = signature.autocast.code if signature.autocast else NONE
@@ -119,6 +120,11 @@ def known(signature: Signature) -> tuple[str, ...]:
     return signature.axes + signature.ints_in_domains
 
 
+def _named_sizes(signature: Signature) -> list[int]:
+    sizes = [[signature.axes.index(size.name), *_expression(signature, size.expr)] for size in signature.named_sizes]
+    return [len(sizes), *(word for words in sizes for word in words)]
+
+
 def _domains_of_scalars(signature: Signature) -> list[int]:
     domains = [(s.kind, signature.slot(s.name), s.domain) for s in signature.scalars if s.domain is not None]
     return [
@@ -148,7 +154,8 @@ def _dim(signature: Signature, dim: Expr | DataAxis) -> list[int]:
 def _expression(signature: Signature, expr: Expr) -> list[int]:
     """Encode an expression: its code, and the axes in which it is linear, for which it can be solved."""
     code = list(_code(signature, expr))
-    linear = [i for i, axis in enumerate(signature.axes) if axis in expr.axes and expr.is_linear_in(axis)]
+    solvable = [axis for axis in signature.free_axes if axis in expr.axes and expr.is_linear_in(axis)]
+    linear = [signature.axes.index(axis) for axis in solvable]
     return [len(code), *code, len(linear), *linear]
 
 

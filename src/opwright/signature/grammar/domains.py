@@ -57,8 +57,10 @@ def _check_names(
     scalars = {scalar.name: scalar for scalar in signature.scalars}
     axes = signature.axes if signature.is_backward else signature.bound_by_required
     for name in domain.names:
-        if name in scalars and name not in ints:
-            tokens.fail(*_unusable(scalars[name], param), place)
+        for part in sorted(signature.parts(name)):
+            if part in scalars and part not in ints:
+                through = f" (in {name} = {signature.computed[name]})" if part != name else ""
+                tokens.fail(*_unusable(scalars[part], param, through), place)
         if name not in scalars and name not in axes:
             tokens.fail(
                 f"the domain of {param.name!r} has {name!r}, which no input that is always given binds",
@@ -90,14 +92,11 @@ def _check_elements(
     refuse_fractions(tokens, tensor.name, domain, positions.domains[place], whole=kinds == {INTEGER})
 
 
-def _unusable(named: ScalarParam, param: ScalarParam) -> tuple[str, str]:
-    """Return why a domain can't have a scalar in it, and the likely fix."""
+def _unusable(named: ScalarParam, param: ScalarParam, through: str) -> tuple[str, str]:
+    """Return why a domain can't have a scalar in it, and the likely fix; `through`: the named size that has it."""
+    has = f"the domain of {param.name!r} has {named.name!r}{through}"
     if not named.kind.is_size:
-        return (
-            f"the domain of {param.name!r} has {named.name!r}, which is {named.kind.article}",
-            "an int, an axis or a number",
-        )
-    own = f"the domain of {param.name!r} has {named.name!r} itself in it"
+        return f"{has}, which is {named.kind.article}", "an int, an axis or a number"
     if named is param:
-        return own, "an int before it, an axis or a number"
-    return f"the domain of {param.name!r} has {named.name!r}, which stands after it", f"write {named.name!r} first"
+        return f"{has} itself in it", "an int before it, an axis or a number"
+    return f"{has}, which stands after it", f"write {named.name!r} first"

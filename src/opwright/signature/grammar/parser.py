@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from opwright.signature.dtypes import DType
-from opwright.signature.expr import Expr
+from opwright.signature.dtypes import BY_NAME, DType
+from opwright.signature.expr import Constant, Expr, NamedSize
 from opwright.signature.grammar.parameters import (
     parse_domain,
     parse_dtype,
@@ -63,6 +63,7 @@ class _Parser:
         self.autocast: DType | None = None
         self.flops: Expr | None = None
         self.launch: Launch | None = None
+        self.named_sizes: list[NamedSize] = []
 
     def signature(self) -> Signature:
         tokens = self.tokens
@@ -73,7 +74,7 @@ class _Parser:
         while tokens.kind != "end":
             self.modifier()
         modifiers = tuple(self.where.items()), self.batched, self.autocast, self.flops, self.launch
-        signature = Signature(name, inputs, outputs, residuals, *modifiers)
+        signature = Signature(name, inputs, outputs, residuals, *modifiers, tuple(self.named_sizes))
         check(signature, self.positions, tokens)
         return signature
 
@@ -152,12 +153,13 @@ class _Parser:
         tokens, place = self.tokens, self.tokens.place
         word = tokens.take()
         if word in self.positions.modifiers:
-            tokens.fail(f"{word!r} stands twice", "leave one out", place)
+            fix = "one list: where T in (f32, f64), M = N//2" if word == "where" else "leave one out"
+            tokens.fail(f"{word!r} stands twice", fix, place)
         self.positions.modifiers[word] = place
         if word == "batched":
             self.batched = True
         elif word == "where":
-            self.where_list()
+            self.clauses()
         elif word == "autocast":
             tokens.expect(":", "after 'autocast'", "autocast: f32")
             place = tokens.place
@@ -172,23 +174,46 @@ class _Parser:
             self.launch = parse_launch(tokens, self.positions)
         else:
             fix = (
-                "'->' or one of: where T in (f32, f64), batched, autocast: f32, flops: 2*N, launch over N, threads 256"
+                "'->' or one of: where T in (f32, f64), M = N//2; batched; autocast: f32; flops: 2*N; "
+                "launch over N, threads 256"
             )
             tokens.fail(f"expected nothing more, found {word!r}", fix, place)
 
-    def where_list(self) -> None:
-        tokens = self.tokens
+    def clauses(self) -> None:
+        """Parse what follows ``where``: the types of variables, and named sizes."""
         while True:
-            place = tokens.place
-            variable = parse_variable(tokens)
-            if variable in self.where:
-                tokens.fail(f"the types of {variable} are listed twice", "put them into one list", place)
-            self.positions.variables[variable] = place
-            tokens.expect("in", f"after {variable}", f"where {variable} in (f32, f64)")
-            tokens.expect("(", "after 'in'", f"where {variable} in (f32, f64)")
-            self.where[variable] = self.type_list(variable)
-            if not tokens.accept(","):
+            if self.tokens.peek() == "=":
+                self.named_size()
+            else:
+                self.types_of_variable()
+            if not self.tokens.accept(","):
                 return
+
+    def named_size(self) -> None:
+        tokens, place = self.tokens, self.tokens.place
+        name = take_name(tokens, "a size")
+        tokens.take()
+        if name in self.positions.named_sizes:
+            tokens.fail(f"the size {name!r} is defined twice", "leave one out", place)
+        if tokens.word in BY_NAME:
+            tokens.fail(f"{tokens.word} is an element type, not a size", f"where {name} in ({tokens.word})")
+        self.positions.named_sizes[name] = place
+        expr_place = tokens.place
+        expr = parse_expr(tokens)
+        if isinstance(expr, Constant) and expr.value < 0:
+            tokens.fail(f"the size {name!r} is negative", str(-expr.value), expr_place)
+        self.named_sizes.append(NamedSize(name, expr))
+
+    def types_of_variable(self) -> None:
+        tokens, place = self.tokens, self.tokens.place
+        variable = parse_variable(tokens)
+        if variable in self.where:
+            tokens.fail(f"the types of {variable} are listed twice", "put them into one list", place)
+        self.positions.variables[variable] = place
+        example = f"where {variable} in (f32, f64); a size: where {variable} = N//2"
+        tokens.expect("in", f"after {variable}", example)
+        tokens.expect("(", "after 'in'", example)
+        self.where[variable] = self.type_list(variable)
 
     def type_list(self, variable: str) -> tuple[DType, ...]:
         tokens, types = self.tokens, list[DType]()

@@ -22,6 +22,7 @@ class SourcePositions:
         self.axes: dict[int, list[int]] = {}
         self.modifiers: dict[str, int] = {}
         self.variables: dict[str, int] = {}
+        self.named_sizes: dict[str, int] = {}
         self.launched: list[int] = []
         self.flops = 0
 
@@ -50,6 +51,7 @@ def check(signature: Signature, positions: SourcePositions, tokens: Tokens) -> N
     rules.inputs()
     rules.forms()
     rules.axis_names()
+    rules.named_sizes()
     rules.type_variables()
     check_domains(signature, rules.placed, positions, tokens)
     rules.launch()
@@ -182,6 +184,25 @@ class _Rules:
         if bounds.setdefault(axis.name, str(axis.limit)) != str(axis.limit):
             self.fail(f"?{axis.name} has two different bounds", "write the same one", place)
 
+    def named_sizes(self) -> None:
+        """Check that each named size is computed from axes, ints and named sizes before it."""
+        signature, params = self.signature, {param.name for param, _ in self.placed}
+        for index, size in enumerate(signature.named_sizes):
+            name, place = size.name, self.positions.named_sizes[size.name]
+            if signature.pointwise:
+                self.fail("a pointwise operator has no axes, so no sizes to name", f"leave out {size}", place)
+            if name in params:
+                self.fail(f"the size {name!r} has the name of a parameter", "rename one", place)
+            for each in (name, *size.expr.names()):
+                self.axis_name(each, params - set(signature.ints), place)
+            later = {other.name for other in signature.named_sizes[index:]}
+            if unknown := [each for each in size.expr.names() if each in later]:
+                what = "from itself" if unknown[0] == name else f"from {unknown[0]!r}, which stands after it"
+                fix = f"write {unknown[0]} first" if unknown[0] != name else "axes, ints, and named sizes before it"
+                self.fail(f"the size {name!r} is computed {what}", fix, place)
+            if not signature.is_backward:  # a backward also sees its forward's axes
+                self.known(size.expr, frozenset(signature.bound_by_required), place)
+
     def type_variables(self) -> None:
         signature = self.signature
         for variable, place in self.positions.variables.items():
@@ -239,7 +260,7 @@ class _Rules:
         required = self.signature.bound_by_required
         for tensor, place in list(self.tensors())[: len(self.signature.tensors)]:
             exprs = tensor.shape.exprs if tensor.shape else ()
-            known = determined(exprs, required)
+            known = determined(exprs, required, self.signature.named_sizes)
             for expr, at in zip(exprs, self.positions.axes[place], strict=True):
                 self.solvable(expr, known, at)
             for expr in tensor.domain.exprs if tensor.domain else ():
@@ -266,7 +287,7 @@ class _Rules:
             for dim, at in zip(tensor.dims, self.positions.axes[place], strict=True):
                 expr = dim if isinstance(dim, Expr) else dim.limit
                 if expr is not None:
-                    self.known(expr, known, at, "give an input the axis {axis}; or ?{axis}, if the kernel decides it")
+                    self.known(expr, known, at, _AXIS_OF_RESULT)
 
     def known(self, expr: Expr, known: frozenset[str], place: int, fix: str = "give an input the axis {axis}") -> None:
         for axis in expr.names():
@@ -276,6 +297,9 @@ class _Rules:
                 similar = None if optional else closest_name(axis, known)
                 guess = f"did you mean {similar}? If not, " if similar else ""
                 self.fail(f"the axis {axis!r} {why}", guess + fix.format(axis=axis), place)
+
+
+_AXIS_OF_RESULT = "give an input the axis {axis}; where {axis} = ..., if others tell it; ?{axis}, if the kernel decides"
 
 
 def _has_default(param: Param) -> bool:

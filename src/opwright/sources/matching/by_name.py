@@ -22,7 +22,8 @@ def match_by_name(kernel: Kernel) -> tuple[Argument, ...]:
     wanted, names = _wanted(kernel.signature), _names(kernel)
     _check_returns(kernel)
     taken = returned_output(kernel)
-    missing = [name for name in wanted if name not in names and (taken is None or name != taken.name)]
+    needless = {*kernel.signature.computed, *([taken.name] if taken else [])}
+    missing = [name for name in wanted if name not in names and name not in needless]
     if missing:
         declared = ", ".join(_declaration(wanted[name], name) for name in missing)
         fix = _named_otherwise(kernel, missing[0], names) if kernel.given else f"add `{declared}`"

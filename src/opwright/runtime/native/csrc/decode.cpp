@@ -83,6 +83,10 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
     plan.random |= kind == Kind::Generator;
   }
   for (int64_t n = in.next(); n > 0; --n) {
+    const int64_t axis = in.next();
+    plan.named_sizes.push_back({axis, read_expression(in)});
+  }
+  for (int64_t n = in.next(); n > 0; --n) {
     ScalarDomain scalar{};
     scalar.slot = in.next();
     scalar.whole = in.next();

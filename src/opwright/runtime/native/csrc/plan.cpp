@@ -122,6 +122,7 @@ Step bind_dim(const Expression &e, const I &size, Bound<I> &bound) {
   constexpr bool checked = std::is_same_v<I, int64_t>;
   if (e.axis >= 0) {
     if (!bound.known[e.axis]) {
+      if (C10_UNLIKELY(e.linear.empty())) return Step::Later;
       bound.axes[e.axis] = size;
       bound.known[e.axis] = true;
       return Step::Done;
@@ -259,7 +260,20 @@ bool fit_mutated(const Plan &plan, const at::Tensor *const *inputs, const Bound<
   return true;
 }
 
-// Dims with two unknowns wait until other dims have bound one of them.
+// Computes the named sizes whose parts are known; false where one isn't a size.
+template <class I>
+bool compute_named_sizes(const Plan &plan, Bound<I> &bound) {
+  for (const auto &size : plan.named_sizes) {
+    if (bound.known[size.axis] || missing(size.expression, bound).count) continue;
+    if (!evaluate(size.expression, bound, bound.axes[size.axis])) return false;
+    if constexpr (std::is_same_v<I, int64_t>)
+      if (bound.axes[size.axis] < 0) return false;
+    bound.known[size.axis] = true;
+  }
+  return true;
+}
+
+// Dims with two unknowns wait until other dims have bound one of them; those with named sizes, until these are computed.
 template <class I>
 bool bind_shapes(const Plan &plan, const at::Tensor *const *inputs, Bound<I> &bound) {
   struct Waiting {
@@ -280,7 +294,8 @@ bool bind_shapes(const Plan &plan, const at::Tensor *const *inputs, Bound<I> &bo
       if (step == Step::Later) waiting.push_back({&p.dims[d], size});
     }
   }
-  while (!waiting.empty()) {
+  while (compute_named_sizes(plan, bound)) {
+    if (waiting.empty()) return true;
     c10::SmallVector<Waiting, 4> again;
     for (const auto &w : waiting) {
       const Step step = bind_dim(*w.e, w.size, bound);
@@ -290,7 +305,7 @@ bool bind_shapes(const Plan &plan, const at::Tensor *const *inputs, Bound<I> &bo
     if (again.size() == waiting.size()) return false;
     waiting = again;
   }
-  return true;
+  return false;
 }
 
 }  // namespace

@@ -15,7 +15,13 @@ namespace opw {
 struct Expression {
   std::vector<int64_t> code;
   int64_t axis = -1;            // the expression is just this axis
-  std::vector<int64_t> linear;  // the axes that it can be solved for
+  std::vector<int64_t> linear;  // the axes that it can be solved for; a named size is none of them
+};
+
+// A size that is computed from others: an axis.
+struct NamedSize {
+  int64_t axis;
+  Expression expression;
 };
 
 // An end of a domain: a number, or an expression of integers.
@@ -65,6 +71,7 @@ struct Plan {
   int64_t ints = 0;                 // the ints in domains that aren't axes: numbered after them
   std::vector<uint64_t> variables;  // per type variable: the set of its element types, bit by c10::ScalarType
   std::vector<Argument> arguments;  // in schema order
+  std::vector<NamedSize> named_sizes;
   std::vector<ScalarDomain> domains;
   std::vector<TensorPlan> inputs, outputs;  // outputs: results, then residuals
   int64_t residuals = 0;                    // how many of the outputs are residuals
