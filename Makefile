@@ -4,6 +4,7 @@ PYTEST_ARGS ?=
 WHEELS_ARGS ?=
 VERSION ?= 2.13.0
 ONLY ?=
+NATIVE_ONLY ?=
 JOBS ?= $(shell nproc)
 KEEP ?=
 
@@ -42,10 +43,10 @@ demo: compiler $(DEMO)
 # In continuous integration a test that fails is run once more, and listed: many of them stop, kill or time processes.
 RERUNS := $(if $(CI),--reruns 1 -rR)
 
-# On the native runtime, then those of the runtime once more on the one in Python.
+# On the native runtime, then, without NATIVE_ONLY=1, those of the runtime once more on the one in Python.
 define pytest
 @$(BIN)/python -m pytest -n $(JOBS) -m "$(1)" $(RERUNS) $(2) $(PYTEST_ARGS)
-@OPWRIGHT_RUNTIME=python $(BIN)/python -m pytest -n $(JOBS) -m "$(1)" $(RERUNS) $(2) $(or $(PYTEST_ARGS),$(PYTHON_RUNTIME_TESTS))
+@$(if $(NATIVE_ONLY),exit 0; )OPWRIGHT_RUNTIME=python $(BIN)/python -m pytest -n $(JOBS) -m "$(1)" $(RERUNS) $(2) $(or $(PYTEST_ARGS),$(PYTHON_RUNTIME_TESTS))
 endef
 
 test: compiler $(STAMP)

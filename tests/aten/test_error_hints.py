@@ -115,6 +115,7 @@ def test_a_function_that_nobody_defines(source: Callable[..., Path]) -> None:
         load("mine", [source("int f(int);" + MODULE)])
 
 
+@pytest.mark.slow
 def test_the_users_line_comes_first(source: Callable[..., Path]) -> None:
     path = source('torch::Tensor f(torch::Tensor x) {\n  return x.no_such();\n}\n#include "missing.h"\n')
     with pytest.raises(CompileError) as raised:

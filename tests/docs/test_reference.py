@@ -20,6 +20,7 @@ KERNELS_USE = """
 Tensor Strided parallel_for gemm Workspace OPWRIGHT_CHECK Generator Resizable sigmoid fma check_launch CUDA_KERNEL_LOOP
 opw_call
 """
+pytestmark = pytest.mark.slow  # the site is built for them
 HEADERS = Path(opwright.__file__).parent / "include"
 
 
@@ -49,7 +50,6 @@ def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Com
             yield from commands(found, f"{name} {below}")
 
 
-@pytest.mark.slow
 @on("commands")
 def test_every_command_and_option(text: str) -> None:
     found = dict(commands(cli, "opwright"))
@@ -60,7 +60,6 @@ def test_every_command_and_option(text: str) -> None:
             assert isinstance(option, click.Argument) or option.opts[0] in words(text), (name, option.opts)
 
 
-@pytest.mark.slow
 @on("headers")
 def test_every_header(text: str) -> None:
     for path in (HEADERS / "opwright").glob("**/*.h"):

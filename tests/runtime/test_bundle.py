@@ -144,6 +144,7 @@ print(json.dumps(torch.ops.bundle_ops.count(torch.arange(2)).item()))
     assert result(code, library, copy) == 2
 
 
+@pytest.mark.slow
 def test_where_opwright_has_the_operators_it_changes_nothing(ops: Operators, library: Path) -> None:
     x = torch.ones(3, dtype=torch.float64, requires_grad=True)
     before = ops.swish

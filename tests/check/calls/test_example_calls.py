@@ -85,6 +85,7 @@ def examples():
 """
 
 
+@pytest.mark.slow
 def test_check_uses_them(tmp_path: Path) -> None:
     (tmp_path / "calls.py").write_text(FILE)
     name = f"{tmp_path / 'calls.py'}:windows"

@@ -293,9 +293,9 @@ def ops(tmp_path_factory: pytest.TempPathFactory) -> opwright.Operators:
 @pytest.mark.parametrize(
     ("name", "check_", "kind"),
     [
-        ("product", "single gradients", "writes-unwanted-gradient"),
+        pytest.param("product", "single gradients", "writes-unwanted-gradient", marks=pytest.mark.slow),
         ("halves", "gradient types", "wrong-element-type"),
-        ("scaled", "gradcheck", "wrong-sign"),
+        pytest.param("scaled", "gradcheck", "wrong-sign", marks=pytest.mark.slow),
     ],
 )
 def test_operators_of_opwright(ops: opwright.Operators, name: str, check_: str, kind: str) -> None:
@@ -303,6 +303,7 @@ def test_operators_of_opwright(ops: opwright.Operators, name: str, check_: str, 
     assert report.kinds == {kind}, str(report)
 
 
+@pytest.mark.slow
 def test_a_gradient_that_is_computed_unasked_is_only_slow(ops: opwright.Operators) -> None:
     report = check(ops.untested, only=("single gradients",), level="quick")
     assert report.ok, str(report)
@@ -310,6 +311,7 @@ def test_a_gradient_that_is_computed_unasked_is_only_slow(ops: opwright.Operator
     assert detail.endswith("it would be faster to leave out the gradients that aren't wanted: if (gy) ..."), detail
 
 
+@pytest.mark.slow
 def test_a_float32_operator_is_judged_in_float32(ops: opwright.Operators) -> None:
     """Nothing more exact can be had: what rounding does is told from a wrong formula by how the error grows."""
     right = check(ops.logistic, only=("gradcheck",), level="quick")

@@ -210,6 +210,7 @@ def test_rounding_of_huge_scalars_is_no_fault() -> None:
     assert "a, b at 0, -1," in report.outcomes[0].detail
 
 
+@pytest.mark.slow
 def test_sizes_that_do_not_fit_are_drawn_again() -> None:
     """Hypothesis begins with the simplest sizes, all of them the first: they are too large together here."""
 

@@ -44,6 +44,7 @@ def test_an_operator_and_a_modules_reference_go_there(write: Write) -> None:
     assert not report.notes
 
 
+@pytest.mark.slow
 def test_a_reference_that_stays_here(write: Write) -> None:
     """Its checks run last, and not at all if the operator crashes in others."""
     called: list[int] = []
