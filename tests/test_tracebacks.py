@@ -6,6 +6,7 @@ import logging
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,17 @@ def test_all_frames_are_kept_for_debugging(source: Path, monkeypatch: pytest.Mon
     monkeypatch.undo()
     logger.manager._clear_cache()  # type: ignore[attr-defined]
     assert len(files(caught.value)) > 4
+
+
+def test_a_keyword_that_there_isnt(source: Path) -> None:
+    load: Any = opwright.load
+    with pytest.raises(TypeError) as caught:
+        load(source, cflags=["-O1"])
+    assert str(caught.value) == (
+        "load() got an unexpected keyword argument 'cflags'\n  likely fix: did you mean extra_cflags=?"
+    )
+    with pytest.raises(TypeError, match=r"\n  likely fix: it takes sources, ops, headers, "):
+        load(source, zzz=1)
 
 
 @pytest.mark.parametrize("error", [SourceError, KeyboardInterrupt])

@@ -29,6 +29,7 @@ __all__ = ["load", "load_inline"]
 
 FrontEnd = Callable[[Sequence[Path], str, Options], ModuleType | None]
 
+_PATH = (str, os.PathLike)
 FRONT_ENDS: tuple[FrontEnd, ...] = (load_extension,)
 """Front ends for other kinds of sources: each returns the module that it built, or None for sources of other kinds."""
 
@@ -91,6 +92,10 @@ def load(
     """
     if not sources and not headers:
         raise SourceError("load() got no source file; expected at least one, as in load('my_op.cpp')")
+    other = next((source for source in cast("tuple[object, ...]", sources) if not isinstance(source, _PATH)), None)
+    if other is not None:
+        several = "\n  likely fix: one after the other, load(*files)" if isinstance(other, Sequence) else ""
+        raise TypeError(f"load() got {other!r}, expected the path of a source file{several}")
     options = _compile_options(
         "load",
         libraries=libraries,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import re
 import sysconfig
 import types
 from collections.abc import Callable
@@ -38,8 +39,27 @@ def entry(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Re
             if keeps_all():
                 raise
             raise trimmed(error) from None
+        except TypeError as error:
+            frames = error.__traceback__
+            if frames is None or frames.tb_next is not None or not (hint := _misspelt(function, str(error))):
+                raise
+            raise TypeError(f"{error}{hint}") from None
 
     return called
+
+
+def _misspelt(function: Callable[..., object], text: str) -> str:
+    """Return the fix for a call with a keyword that the function doesn't have; "" for other errors."""
+    found = re.search(r"unexpected keyword argument '(\w+)'", text)
+    if found is None:
+        return ""
+    import inspect
+
+    from opwright.signature.closest import closest_name
+
+    names = list(inspect.signature(function).parameters)
+    meant = next((name for name in names if name.endswith(f"_{found[1]}")), None) or closest_name(found[1], names)
+    return f"\n  likely fix: did you mean {meant}=?" if meant else f"\n  likely fix: it takes {', '.join(names)}"
 
 
 def keeps_all() -> bool:

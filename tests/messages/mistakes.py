@@ -141,6 +141,15 @@ MISTAKES = {
         "a view of a tensor has no member shape",
         "size(d) is the length of axis d",
     ),
+    "sizes of an axis": Mistake(
+        ONE,
+        OF_ONE,
+        ("for (int64_t i = 0; i < x.sizes(0); ++i) y[i] = x[i];",),
+        1,
+        "a view of a tensor has no member sizes",
+        "size(d) is the length of axis d",
+    ),
+    "a misspelt function": one("y[i] = sigmod(x[i]);", "there is no function sigmod", "did you mean sigmoid(...)?"),
     "a returned value": Mistake(
         "f(x: T[N]) -> (y: T[])",
         "Tensor<const T, 1> x, Tensor<T, 0> y",

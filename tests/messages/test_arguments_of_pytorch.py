@@ -36,6 +36,7 @@ REFUSED: list[tuple[Call, str, str]] = [
         "there is no argument alhpa; the arguments are x, k, alpha",
         "did you mean alpha=2.0?",
     ),
+    (lambda f: f(X, kk=2), "there is no argument kk; the arguments are x, k, alpha", "did you mean k=2?"),
     (lambda f: f(X, 1, nothing=2), "there is no argument nothing; the arguments are x, k, alpha", "leave out nothing="),
     (lambda f: f(X, 1, 2.0, k=2), "k is given twice, by its place and by its name", "leave out k="),
     (lambda f: f(X, 1.5), "k is the float 1.5, expected an int", "int(k)"),
@@ -76,6 +77,18 @@ def test_other_errors_stay(ops: opwright.Operators) -> None:
     )
     assert ops.f(X, 1).shape == (3,)
     assert ops.f(X, k=1, alpha=2).shape == (3,)
+
+
+def test_a_leaf_that_is_overwritten(write: Write) -> None:
+    function = "template <class T> void f_(Tensor<T, 1> x) {}"
+    ops = opwright.load(write(f'OPWRIGHT("f_(x: T[N]!)")\n{function}', "leaf.cpp"))
+    leaf = torch.ones(3, requires_grad=True)
+    text = failing(lambda: ops.f_(leaf), RuntimeError)
+    assert text.startswith("f_(): x is overwritten, and it is a leaf that requires a gradient\n  PyTorch:      ")
+    fix = "x.clone() before the call; or, to change a parameter, call it under torch.no_grad()"
+    assert text.endswith(f"\n  likely fix:   {fix}")
+    with torch.no_grad():
+        ops.f_(leaf)
 
 
 def test_a_schema_as_signature(write: Write) -> None:

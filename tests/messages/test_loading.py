@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -89,6 +90,36 @@ def test_nothing_to_load(write: Write, tmp_path: Path) -> None:
     write("", "missing_1.cpp")
     text = failing(lambda: opwright.load(tmp_path / "missing_l.cpp"), SourceError)
     assert text.endswith("No such file or directory\n  likely fix: did you mean missing_1.cpp?")
+
+
+def test_what_is_no_path() -> None:
+    wrong: Any = ["a.cpp", "b.cpp"]
+    assert failing(lambda: opwright.load(wrong), TypeError) == (
+        "load() got ['a.cpp', 'b.cpp'], expected the path of a source file\n"
+        "  likely fix: one after the other, load(*files)"
+    )
+
+
+HEADS = {
+    "void f(auto x, auto y) {}": "template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> y)",
+    "void f(const double *x, double *y, int64_t N) {}": "template <class T> void f(Tensor<const T, 1> x, "
+    "Tensor<T, 1> y)",
+    "void f(Tensor<const T, 1> x, Tensor<T, 1> y) {}": "write `template <class T>` before the function, or concrete "
+    "types (f32) for T in the signature",
+    "template <class T> Tensor<T, 1> f(Tensor<const T, 1> x) {}": "void f(Tensor<const T, 1> x, Tensor<T, 1> y), which "
+    "writes its results to the last parameters",
+    "#define IN(T) Tensor<const T, 1>\ntemplate <class T> void f(IN(T) x, Tensor<T, 1> y) {}": "IN is a macro: write "
+    "there what it stands for",
+}
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_heads_that_dont_fit(write: Write, head: str) -> None:
+    """The fix is the whole head where more than one thing is wrong."""
+    macro, _, function = head.rpartition("\n")
+    source = write(f'{macro}\nOPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{function}', "head.cpp")
+    text = failing(lambda: opwright.load(source), SourceError)
+    assert text.endswith(f"\n  likely fix: {HEADS[head]}")
 
 
 def test_a_namespace_that_is_taken(write: Write) -> None:

@@ -72,6 +72,12 @@ UNFIT = [
         "void f(float x, float y, float &z) {}",
         F,
         ("the function is no template, but the signature has the type variables T; expected `template <class T>`"),
+        "template <class T> void f(T x, T y, T &z)",
+    ),
+    (
+        "void f(T x, T y, T &z) {}",
+        F,
+        ("the function is no template, but the signature has the type variables T; expected `template <class T>`"),
         ("write `template <class T>` before the function, or concrete types (f32) for T in the signature"),
     ),
     (
@@ -146,6 +152,17 @@ def test_derivatives_that_arent_derived(write: Write) -> None:
     text = failing(lambda: torch.autograd.grad(second[0].prod(), x), UnsupportedError)
     assert text.startswith("f_backward_backward() has no third derivative: there is no f_backward_backward_backward\n")
     assert "\n  not derived: first and second derivatives are\n" in text
+
+
+def test_a_function_that_returns_nothing(write: Write) -> None:
+    """Compilers only warn, and the result would be anything; a macro may hold the return."""
+    function = "template <class T>\nT f(T x) {\n  x * x;\n}"
+    source = write(f'OPWRIGHT("f(x: T) -> (y: T)")\n{function}', "no_return.cpp")
+    assert failing(lambda: opwright.load(source), SourceError) == (
+        f"{source}:4: f: the function returns `T`, and there is no return in it\n  likely fix: return the value of y"
+    )
+    source = write(f'OPWRIGHT("f(x: T) -> (y: T)")\n{function.replace("x * x", "SQUARE(x)")}', "macro_return.cpp")
+    opwright.load(source)
 
 
 BODIES = {

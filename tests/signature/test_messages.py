@@ -88,6 +88,7 @@ MESSAGES = [
             "f16, bf16, f32, f64, c64, c128, bool"
         ),
     ),
+    ("f(x: T[N], k: ^flot)", "unknown element type 'flot'", "did you mean float?"),
     ("f(x: ^int[2])", "'x': lists can't be arguments yet", "one int each, or a tensor: x: i64[N]"),
     ("f(x: ^List[int])", "'x': lists can't be arguments yet", "one int each, or a tensor: x: i64[N]"),
     ("f(x: ^float[N])", "'x': 'float' is a scalar, and lists can't be arguments yet", "a tensor: x: f32[N]"),

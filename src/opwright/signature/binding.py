@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from opwright.errors import ArgumentError
 from opwright.record import record
-from opwright.signature.dtypes import DType, result_type
+from opwright.signature.dtypes import COMPLEX, DType, result_type
 from opwright.signature.expr import Expr
 from opwright.signature.model import Signature, TensorParam
 
@@ -261,10 +261,10 @@ def _check_allowed(tensor: TensorParam, dtype: DType, report: Report) -> None:
         return
     expected = ", ".join(other.torch_name for other in allowed)
     listed = ", ".join(map(str, [*allowed, dtype]))
-    raise report.error(
-        f"{tensor.name} has element type {dtype.torch_name}, expected {name} in ({expected})",
-        f"{tensor.name}.to(torch.{allowed[0].torch_name}), or in the signature: where {name} in ({listed})",
-    )
+    fix = f"{tensor.name}.to(torch.{allowed[0].torch_name}), or in the signature: where {name} in ({listed})"
+    if dtype.category == COMPLEX:
+        fix = f"torch.view_as_real({tensor.name}), with a last axis of 2; kernels don't take complex numbers"
+    raise report.error(f"{tensor.name} has element type {dtype.torch_name}, expected {name} in ({expected})", fix)
 
 
 def _check_type(

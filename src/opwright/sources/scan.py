@@ -39,7 +39,9 @@ def scan(path: pathlib.Path, text: str | None = None) -> Source:
         for annotation in find_annotations(text, parts):
             known = aliases(text) if known is None else known
             kernel = _kernel(path, language, text, annotation, known)
-            if kernel.signature.skippable and not kernel.signature.pointwise:
+            if kernel.signature.pointwise and kernel.function.returns != "void":
+                _check_returns(kernel, _body(text, parts, annotation))
+            elif kernel.signature.skippable and not kernel.signature.pointwise:
                 kernel = _with_tests(kernel, _body(text, parts, annotation))
             _check_unique(kernel, kernels)
             kernels.append(kernel)
@@ -90,9 +92,11 @@ def _kernel(
         function = read_function(annotation.head, language, annotation.namespace, head_line)
     except UnreadableError as error:
         template = ", perhaps after `template <class T>`" if language != "c" else ""
+        macros = [name for name in _MACRO.findall(text) if re.search(rf"\b{name}\b", annotation.head)]
+        why = f"\n  likely fix: {macros[0]} is a macro: write there what it stands for" if macros else ""
         raise SourceError(
             f"{path}:{line}: {signature.name}: what follows OPWRIGHT(...) can't be read as a function: `{error}`\n"
-            f"  expected `void name(...) {{ ... }}`{template}"
+            f"  expected `void name(...) {{ ... }}`{template}{why}"
         ) from None
     if language == "c":
         from opwright.sources.prototypes import with_standard_types
@@ -112,6 +116,16 @@ def _body(text: str, parts: Sequence[Token], annotation: Annotation) -> str:
     return text[start:]
 
 
+def _check_returns(kernel: Kernel, body: str) -> None:
+    """Refuse a function with a result that never returns: compilers only warn of it, and the result is anything."""
+    returns = kernel.function.returns
+    if ";" in body and body.endswith("}") and not _MAY_RETURN.search(body):
+        raise SourceError(
+            f"{kernel.path}:{kernel.function.line}: {kernel.signature.name}: the function returns `{returns}`, and "
+            f"there is no return in it\n  likely fix: return the value of {kernel.signature.results[0].name}"
+        )
+
+
 def _with_tests(kernel: Kernel, body: str) -> Kernel:
     """Return the kernel with the parameters that its function tests for being there."""
     names = [parameter.name for parameter in kernel.function.parameters]
@@ -129,6 +143,8 @@ def _check_unique(kernel: Kernel, earlier: list[Kernel]) -> None:
             )
 
 
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
+_MAY_RETURN = re.compile(r"\b(?:return|throw)\b|\b[A-Z][A-Z0-9_]+\b")  # or a macro, which may
 _COMMENT = re.compile(r"\s*///[ \t]?(?!/)(.*?)\s*")
 _OF_DECLARATION = re.compile(r"\s*[^\s/#].*[^;}\s]\s*|\s*[\w>]\s*")
 

@@ -66,6 +66,15 @@ SAID = {
         "{at}:25: error: no member named 'shape' in 'opwright::Tensor<const float, 1>'",
         '{nvcc}: error: class "opwright::Tensor<const float, 1>" has no member "shape"',
     ],
+    "sizes of an axis": [
+        "{at}:30: error: no matching function for call to 'opwright::Tensor<const float, 1>::sizes(int)'",
+        "{at}:30: error: no member named 'sizes' in 'opwright::Tensor<const float, 1>'",
+    ],
+    "a misspelt function": [
+        "{at}:16: error: 'sigmod' was not declared in this scope; did you mean 'signed'?",
+        "{at}:10: error: use of undeclared identifier 'sigmod'",
+        '{nvcc}: error: identifier "sigmod" is undefined',
+    ],
     "a returned value": [
         "{at}:13: error: return-statement with a value, in function returning 'void' [-fpermissive]",
         "{at}:3: error: void function 'f<float>' should not return a value [-Wreturn-type]",
@@ -150,6 +159,40 @@ def test_a_hint_that_might_be_wrong_is_not_given(line: str, said: str) -> None:
     whole = described(text, said.replace("{at}", f"{FILE}:5"))
     assert "likely fix" not in whole
     assert whole.startswith(said.replace("{at}", f"{FILE}:5"))
+
+
+POINTWISE = '#include <opwright.h>\nOPWRIGHT("f(x: T) -> (y: T)")\ntemplate <class T>\nT f(T x) {\n  return x[1];\n}\n'
+BRACKETS = [
+    "/u/op.cpp:5:11: error: no match for 'operator[]' (operand types are 'opwright::Dual<float, 0>' and 'int')",
+    "/u/op.cpp:5:11: error: invalid types 'float[int]' for array subscript",
+    "/u/op.cpp:5:11: error: type 'opwright::Dual<float, 0>' does not provide a subscript operator",
+    "/u/op.cpp:5:11: error: subscripted value is not an array, pointer, or vector",
+    '/u/op.cpp(5): error: no operator "[]" matches these operands',
+]
+
+
+@pytest.mark.parametrize("said", BRACKETS)
+def test_an_index_of_one_element(said: str) -> None:
+    text = described(POINTWISE, said)
+    problem = "x is one element, a number: a pointwise function is called for each element by itself"
+    assert text.splitlines()[0].partition(" error: ")[2] == problem
+    fix = "for other elements, give the tensors axes, `x: T[N]`, and loop over them in the kernel"
+    assert text.endswith(f"\n  likely fix: {fix}")
+
+
+HEADERS = {
+    "opwrigth.h": "did you mean <opwright.h>?",
+    "torch/extension.h": "leave it out: opwright.h has the views, and results are allocated from the signature; or, "
+    "without OPWRIGHT(...), keep it: opwright.load builds such a file as an extension",
+    "Eigen/Dense": 'name its folder, load(..., include_dirs=["..."]), or install what it belongs to (the development '
+    "package)",
+}
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_a_header_that_isnt_there(header: str) -> None:
+    said = f"/u/op.cpp:1:10: fatal error: {header}: No such file or directory"
+    assert described(MISTAKES["shape"].text, said).endswith(f"\n  likely fix: {HEADERS[header]}")
 
 
 def test_candidates_are_folded_away() -> None:

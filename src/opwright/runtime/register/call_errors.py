@@ -21,6 +21,7 @@ from opwright.tracebacks import keeps_all, trimmed
 __all__ = ["explain_calls"]
 
 _OVERLOAD = re.compile(r"\.sig_[0-9a-f]+(_recorded)?")
+_LEAF = "a leaf Variable that requires grad"
 _SIGNATURES: dict[str, Signature] = {}
 """The signature of each operator, by its qualified name with its overload."""
 
@@ -40,12 +41,18 @@ def _explained_of_packet(
 
 def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RuntimeError:
     """Return the error to raise for `error`: the same one, unless PyTorch's parser or dispatcher raised it."""
-    if isinstance(error, OpwrightError):
-        return error if keeps_all() else trimmed(error)
     text = str(error)
     signature = _SIGNATURES.get(op.name())
-    if signature is None or not _OVERLOAD.search(text):
-        return error
+    if isinstance(error, OpwrightError) or signature is None:
+        return error if keeps_all() else trimmed(error)
+    if _LEAF in text and (leaf := _overwritten_leaf(signature, op, args, kwargs)):
+        return RuntimeError(
+            f"{signature.name}(): {leaf} is overwritten, and it is a leaf that requires a gradient\n"
+            f"  PyTorch:      {text}\n"
+            f"  likely fix:   {leaf}.clone() before the call; or, to change a parameter, call it under torch.no_grad()"
+        )
+    if not _OVERLOAD.search(text):
+        return error if keeps_all() else trimmed(error)
     if isinstance(error, NotImplementedError):
         return UnsupportedError(f"{_OVERLOAD.sub('', text)}\n  signature:    {signature.as_written}")
     problems = _problems(signature, op, args, kwargs)
@@ -54,6 +61,16 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
         problem = f"{signature.name}(): {_OVERLOAD.sub('', text).splitlines()[0]}"
     advice = f"\n  likely fix:   {fix}" if fix else ""
     return ArgumentError(f"{problem}\n  signature:    {signature.as_written}{advice}")
+
+
+def _overwritten_leaf(signature: Signature, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Return the name of the overwritten argument that is a leaf with a gradient; "" if there is none."""
+    given = dict(zip((argument.name for argument in schema_of(op).arguments), args, strict=False)) | dict(kwargs)
+    for param in signature.tensors:
+        value = given.get(param.name)
+        if param.mutated and isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad:
+            return param.name
+    return ""
 
 
 def _problems(

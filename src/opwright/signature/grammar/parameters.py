@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opwright.signature.closest import closest_name
 from opwright.signature.domains import Domain, End
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.expr import Axis, Binary, Constant, Expr
@@ -87,7 +88,9 @@ def _refuse_type(tokens: Tokens, name: str) -> None:
     if word in _FOREIGN:
         tokens.fail(f"unknown element type {word!r}", _FOREIGN[word])
     if not word[0].isupper():
-        tokens.fail(f"unknown element type {word!r}", f"a type variable is a capital letter, T; {_known_types()}")
+        meant = closest_name(word, [*KINDS, *BY_NAME])
+        fix = f"did you mean {meant}?" if meant else f"a type variable is a capital letter, T; {_known_types()}"
+        tokens.fail(f"unknown element type {word!r}", fix)
 
 
 def _known_types() -> str:

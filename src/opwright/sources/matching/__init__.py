@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opwright.errors import UnsupportedError
 from opwright.sources.matching.by_name import match_by_name
-from opwright.sources.matching.by_position import match_by_position, match_pointwise
+from opwright.sources.matching.by_position import declaration, match_by_position, match_pointwise
 from opwright.sources.matching.launched import match_launched
 from opwright.sources.model import Argument, Kernel
 
@@ -35,5 +35,6 @@ def match(kernel: Kernel) -> tuple[Argument, ...]:
     if kernel.by_name:
         return match_by_name(kernel)
     if kernel.function.returns != "void":
-        raise kernel.mismatch(f"the function returns `{kernel.function.returns}`, expected `void`", "return void")
+        fix = f"{declaration(kernel)}, which writes its results to the last parameters"
+        raise kernel.mismatch(f"the function returns `{kernel.function.returns}`, expected `void`", fix)
     return match_by_position(kernel)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from opwright.errors import SourceError
 from opwright.languages import Language
 from opwright.signature import DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
 from opwright.signature.closest import closest_name
 from opwright.signature.dtypes import BY_NAME
 from opwright.signature.scalars import INT
-from opwright.sources.model import Argument, Kernel, Parameter, Role
+from opwright.sources.model import Argument, Function, Kernel, Parameter, Role
 from opwright.sources.types import spellings
 
 _STREAMS = {"Stream", "cudaStream_t"}
@@ -76,9 +77,12 @@ def template_variables(kernel: Kernel) -> tuple[str, ...]:
     wanted = f"template <{', '.join('class ' + name for name in variables)}>"
     if not template:
         named = ", ".join(variables)
+        fix = f"write `{wanted}` before the function, or concrete types (f32) for {named} in the signature"
+        if not kernel.signature.launch and not kernel.by_name and not _fits_as_template(kernel):
+            fix = f"{wanted} {declaration(kernel)}"
         raise kernel.mismatch(
             f"the function is no template, but the signature has the type variables {named}; expected `{wanted}`",
-            f"write `{wanted}` before the function, or concrete types (f32) for {named} in the signature",
+            fix,
         )
     arrived = f"the function's template parameters are <{', '.join(template)}>, the signature's type variables"
     if not variables:
@@ -102,11 +106,9 @@ def expected_arguments(signature: Signature) -> Iterator[_Expected]:
 def _miscounted(kernel: Kernel, expected: list[_Expected], axes: list[str]) -> Exception:
     listed = ", ".join(f"{param.name} ({role})" for role, param in expected) or "none"
     sizes = f"; and any of the axes {', '.join(axes)}, by name" if axes else ""
-    wanted = ", ".join(_declaration(role, param, {}) for role, param in expected)
-    head = f"void {kernel.function.name.rpartition('::')[2]}({wanted})"
     return kernel.mismatch(
         f"the function takes {len(kernel.function.parameters)} parameters, expected {len(expected)}: {listed}{sizes}",
-        _meant_axis(kernel, expected, axes) or head,
+        _meant_axis(kernel, expected, axes) or declaration(kernel),
     )
 
 
@@ -122,6 +124,25 @@ def _meant_axis(kernel: Kernel, expected: list[_Expected], axes: list[str]) -> s
         if similar := closest_name(parameter.name, axes, cutoff=0.5):
             return f"did you mean the axis {similar}? If so, declare `{INT.cpp_types[0]} {similar}`"
     return ""
+
+
+def declaration(kernel: Kernel) -> str:
+    """Return the head that the function of a kernel over views, or of one element, has for the signature."""
+    if kernel.signature.pointwise:
+        return _head(kernel, {})
+    wanted = ", ".join(_declaration(role, param, {}) for role, param in expected_arguments(kernel.signature))
+    return f"void {kernel.function.name.rpartition('::')[2]}({wanted})"
+
+
+def _fits_as_template(kernel: Kernel) -> bool:
+    """Return whether the function fits once it is a template over the signature's type variables."""
+    function = Function(**dict(kernel.function.__dict__, template=tuple(kernel.signature.type_variables)))
+    candidate = Kernel(**dict(kernel.__dict__, function=function))
+    try:
+        (match_pointwise if kernel.signature.pointwise else match_by_position)(candidate)
+    except SourceError:
+        return False
+    return True
 
 
 def check_name(kernel: Kernel, position: int, parameter: Parameter, name: str, names: list[str]) -> None:

@@ -55,6 +55,7 @@ _STD = {
     "utility": "exchange forward make_pair move pair swap",
     "vector": "vector",
 }
+_OF_PYTORCH = re.compile(r"(?:torch|ATen|c10|pybind11)/")
 _HEADERS = {name: header for header, names in _STD.items() for name in names.split()}
 _GLOBAL = {name: f"{header[1:]}.h" for header in ("cstdio", "cstdlib", "cstring") for name in _STD[header].split()}
 """Names that C has, too, and that are often written without ``std::``."""
@@ -97,8 +98,14 @@ def _missing_file(match: re.Match[str], error: Diagnostic, _spot: Spot) -> Mista
     name = next(filter(None, match.groups()))
     if "fatal" not in error.kind and "could not open" not in error.text and "cannot open" not in error.text:
         return None
-    if meant := closest_name(name, _STD):
+    if meant := closest_name(name, [*_STD, "opwright.h"]):
         return Mistake(f"there is no header {name}", f"did you mean <{meant}>?")
+    if _OF_PYTORCH.match(name):
+        return Mistake(
+            f"{name} is of PyTorch's own interface, which kernels with a signature are compiled without",
+            "leave it out: opwright.h has the views, and results are allocated from the signature; or, without "
+            "OPWRIGHT(...), keep it: opwright.load builds such a file as an extension",
+        )
     return Mistake(
         f"the header {name} isn't in any of the folders that are searched",
         'name its folder, load(..., include_dirs=["..."]), or install what it belongs to (the development package)',

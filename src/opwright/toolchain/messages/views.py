@@ -137,6 +137,21 @@ def _member(match: re.Match[str], _error: Diagnostic, spot: Spot) -> Mistake | N
     return Mistake(f"a view of a tensor has no member {name}", known)
 
 
+def _neighbour(_match: re.Match[str], _error: Diagnostic, spot: Spot) -> Mistake | None:
+    """Explain ``x[i]`` in a pointwise function, where x is a number."""
+    if spot.kernel is None or not spot.kernel.signature.pointwise:
+        return None
+    declared = {argument.parameter.name: argument.name for argument in match_kernel(spot.kernel) if argument.name}
+    name = next((each for each in declared if re.search(rf"\b{each}\s*\[", spot.text)), None)
+    if name is None:
+        return None
+    return Mistake(
+        f"{name} is one element, a number: a pointwise function is called for each element by itself",
+        f"for other elements, give the tensors axes, `{declared[name]}: T[N]`, and loop over them in the kernel",
+        signature=True,
+    )
+
+
 def _size_of_what(_match: re.Match[str], _error: Diagnostic, spot: Spot) -> Mistake | None:
     called = next((name for name in spot.views if re.search(rf"\b{name}\s*\.\s*size\s*\(\s*\)", spot.text)), None)
     if called is None:
@@ -161,8 +176,13 @@ def _undeclared(match: re.Match[str], _error: Diagnostic, spot: Spot) -> Mistake
             signature=True,
         )
     known = [parameter.name for parameter in spot.function.parameters if len(parameter.name) > 1]
-    similar = closest_name(name, known)
-    return Mistake(f"nothing is called {name} here", f"did you mean the parameter {similar}?") if similar else None
+    if similar := closest_name(name, known):
+        return Mistake(f"nothing is called {name} here", f"did you mean the parameter {similar}?")
+    from opwright.sources.device_marks import MATHEMATICS
+
+    called = re.search(rf"\b{name}\s*\(", spot.text)
+    similar = closest_name(name, sorted(MATHEMATICS)) if called else None
+    return Mistake(f"there is no function {name}", f"did you mean {similar}(...)?") if similar else None
 
 
 def _axis(name: str, spot: Spot) -> Mistake:
@@ -233,8 +253,19 @@ RULES = (
             rf"'(?:const )?(?:class |struct )?{_VIEW}' has no member named '(\w+)'",
             rf"no member named '(\w+)' in '{_VIEW}'",
             rf'class "{_VIEW}" has no member "(\w+)"',
+            rf"no matching function for call to '{_VIEW}::(?!size\()(\w+)\(",
         ),
         _member,
+    ),
+    Rule(
+        one_of(
+            r"no match for 'operator\[\]' \(operand types are '[^']*' and '[^']*'\)",
+            r"invalid types '[^']*' for array subscript",
+            r"(?:subscripted value is not an array|type '[^']*' does not provide a subscript operator)",
+            r'no operator "\[\]" matches these operands',
+            r"expression must have pointer-to-object type",
+        ),
+        _neighbour,
     ),
     Rule(
         one_of(
