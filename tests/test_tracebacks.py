@@ -38,6 +38,12 @@ def test_an_error_of_load(source: Path) -> None:
     assert caught.value.__cause__ is None
 
 
+def test_an_error_of_check(tmp_path: Path) -> None:
+    with pytest.raises(SourceError) as caught:
+        opwright.check(tmp_path / "nothing.cpp")
+    assert [Path(file).name for file in files(caught.value)] == ["test_tracebacks.py", "tracebacks.py"]
+
+
 def test_all_frames_are_kept_for_debugging(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logger, "level", logging.DEBUG)
     logger.manager._clear_cache()  # type: ignore[attr-defined]

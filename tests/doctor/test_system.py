@@ -17,6 +17,13 @@ from tests.broken import FULL, READ_ONLY, mounted
 from tests.doctor.findings import Look, the, wrong
 
 
+def test_a_system_that_there_is_no_opwright_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    finding = next(finding for finding in system.examine_system() if finding.topic == "machine")
+    assert (finding.state, finding.text) == ("wrong", "there is no Opwright for Darwin")
+    assert finding.fix == "use Linux, in a container or a virtual machine"
+
+
 def test_packages_that_are_missing_or_old(monkeypatch: pytest.MonkeyPatch) -> None:
     from importlib import metadata
 

@@ -127,7 +127,8 @@ WRONG = [
     (
         LIBRARIES.replace("csrc/*.cpp", "include/*.h"),
         (
-            "my_package.ops: sources has include/factor.h, expected C, C++ or CUDA (.c, .cpp, .cc, .cxx, .cu)\n"
+            "my_package.ops: sources has include/factor.h, expected C, C++ or CUDA "
+            "(.c, .cpp, .cc, .cxx, .C, .c++, .cu)\n"
             '  likely fix: headers = ["include/factor.h"], if it is included'
         ),
     ),

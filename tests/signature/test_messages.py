@@ -343,7 +343,10 @@ MESSAGES = [
     (
         "f(x: T[N]) -> (y: T[^Ouf]) where Out = N//2",
         "the axis 'Ouf' isn't bound by any input",
-        "did you mean Out? If not, give an input the axis Ouf; where Ouf = ..., if others tell it; ?Ouf, if the kernel decides",
+        (
+            "did you mean Out? If not, give an input the axis Ouf; "
+            "where Ouf = ..., if others tell it; ?Ouf, if the kernel decides"
+        ),
     ),
     (
         "f(x: T[N]) -> (y: T[^Widht]) where Width = N//2",

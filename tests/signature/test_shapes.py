@@ -87,3 +87,6 @@ def test_operations_are_what_flops_says() -> None:
     leading = parse("f(x: T[N]) -> (y: T[]) batched flops: ...*(N - 1)")
     assert operations(leading, Binding({"N": 4}, (2, 3), {}), {}) == 2 * 3 * (4 - 1)
     assert operations(product.replaced(flops=None), Binding({}, None, {}), {}) is None
+    divided = parse("f(x: T[N], k: int) -> (y: T[N]) flops: N // k")
+    with pytest.raises(ArgumentError, match=r"flops: division by zero in N//k"):
+        operations(divided, Binding({"N": 4}, None, {}), {"k": 0})

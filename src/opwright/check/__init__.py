@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from opwright.check.report import Finding, Level, Outcome, Report
 from opwright.check.request import Request, TargetList
+from opwright.tracebacks import entry
 
 if TYPE_CHECKING:
     from opwright.check.calls.example_calls import Examples
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Finding", "Outcome", "Report", "check"]
 
 
+@entry
 def check(
     op: Any,
     reference: Reference | str | None = None,

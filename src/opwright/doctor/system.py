@@ -40,8 +40,10 @@ def examine_system() -> Iterator[Finding]:
     machine, kind = platform.machine(), platform.system()
     if machine in _MACHINES and kind == "Linux":
         yield ok("machine", f"{kind} on {machine}")
-    else:
+    elif kind == "Linux":
         yield note("machine", f"{kind} on {machine}: not tried by anybody", "Linux on x86-64 or aarch64 is supported")
+    else:
+        yield wrong("machine", f"there is no Opwright for {kind}", "use Linux, in a container or a virtual machine")
     try:
         yield ok("builds at once", f"{jobs()}, by {'MAX_JOBS' if os.environ.get('MAX_JOBS') else 'cores and memory'}")
     except ToolchainError:  # reported in the section "environment"

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from opwright.errors import PackagingError
+from opwright.languages import LANGUAGES
 from opwright.packaging.config import Library
 from opwright.sources.cpp.directives import find_header, includes
 
-_SUFFIXES = (".c", ".cpp", ".cc", ".cxx", ".cu")
+_SUFFIXES = tuple(suffix for suffix in LANGUAGES if suffix != ".cuh")
+"""Those of sources. A .cuh is a header."""
 
 
 def sources(library: Library, project: Path) -> list[Path]:

@@ -124,12 +124,17 @@ def operations(sig: Signature, binding: Binding, scalars: Mapping[str, Any]) -> 
         sig: the signature.
         binding: sizes of the call.
         scalars: values of the call, by name; ints are needed.
+
+    Raises:
+        ArgumentError: a division by zero.
     """
     if sig.flops is None:
         return None
     sizes = {**{name: scalars[name] for name in sig.flops.names() if name in scalars}, **binding.axes}
     if binding.ellipsis is not None:
         sizes[ELLIPSIS] = math.prod(binding.ellipsis)
+    if any(divisor.evaluate(sizes) == 0 for divisor in sig.flops.divisors()):
+        raise Report.on(sig, binding.axes).error(f"flops: division by zero in {sig.flops}")
     return sig.flops.evaluate(sizes)
 
 
