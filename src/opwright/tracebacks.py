@@ -55,7 +55,7 @@ def _misspelt(function: Callable[..., object], text: str) -> str:
         return ""
     import inspect
 
-    from opwright.signature.closest import closest_name
+    from opwright.closest_name import closest_name
 
     names = list(inspect.signature(function).parameters)
     meant = next((name for name in names if name.endswith(f"_{found[1]}")), None) or closest_name(found[1], names)

@@ -271,7 +271,7 @@ def read_text(path: Path) -> str:
 
 def _found_instead(path: Path) -> str:
     """Return, for a file that isn't there, the file beside it that was probably meant."""
-    from opwright.signature.closest import closest_name
+    from opwright.closest_name import closest_name
 
     if path.exists():
         return ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from opwright.closest_name import closest_name
 from opwright.errors import CompileError, SourceError
-from opwright.signature.closest import closest_name
 from opwright.sources import ExternalSignature, Function, Kernel, Source
 from opwright.sources.prototypes import Declarations, are_same, has_known_types
 from opwright.toolchain import Unit

@@ -9,11 +9,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 
 from opwright import log
+from opwright.closest_name import closest_name
 from opwright.doctor.findings import Finding, from_error, note, ok, wrong
 from opwright.doctor.subprocesses import SECONDS, ask
 from opwright.errors import ToolchainError
 from opwright.languages import Language
-from opwright.signature.closest import closest_name
 from opwright.toolchain.build.limits import jobs, time_limit
 from opwright.toolchain.cache.eviction import size_limit
 from opwright.toolchain.compilers.compiler import find_compiler, which

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from opwright._version import OLDEST_PYTORCH, TESTED_PYTORCH, is_too_old
+from opwright.closest_name import closest_name
 from opwright.errors import PackagingError
-from opwright.signature.closest import closest_name
 from opwright.signature.dtypes import BY_ANY_NAME, DType
 from opwright.sources.ops import Ops
 from opwright.toolchain.compilers.cpu import DEFAULT, VARIANTS

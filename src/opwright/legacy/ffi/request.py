@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from opwright.closest_name import closest_name
 from opwright.errors import ArgumentError, SourceError
 from opwright.languages import SUFFIXES
-from opwright.signature.closest import closest_name
 
 PathLike = str | os.PathLike[str]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import torch
 
+from opwright.closest_name import closest_name
 from opwright.codegen import KernelSource
 from opwright.errors import SignatureError, SourceError
 from opwright.runtime.register.docstrings import document
 from opwright.runtime.register.kernels import started_runtime
 from opwright.runtime.register.operators import Registered
 from opwright.runtime.torch_internals import OpNamespace, OpOverload
-from opwright.signature.closest import closest_name
 
 Restored = tuple[Callable[..., Any], tuple[Any, ...]]
 """The content of a pickle: a function and its arguments."""

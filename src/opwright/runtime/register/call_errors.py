@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
+from opwright.closest_name import closest_name
 from opwright.errors import ArgumentError, OpwrightError, UnsupportedError
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, explain_errors, schema_of
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
-from opwright.signature.closest import closest_name
 from opwright.tracebacks import keeps_all, trimmed
 
 __all__ = ["explain_calls"]

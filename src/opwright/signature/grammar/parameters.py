@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opwright.signature.closest import closest_name
+from opwright.closest_name import closest_name
 from opwright.signature.domains import Domain, End
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.expr import Axis, Binary, Constant, Expr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opwright.signature.closest import closest_name
+from opwright.closest_name import closest_name
 from opwright.signature.expr import Expr, determined
 from opwright.signature.grammar.domains import check_domains
 from opwright.signature.grammar.tokens import Tokens, check_parameter_name

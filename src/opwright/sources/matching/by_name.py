@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 
+from opwright.closest_name import closest_name
 from opwright.signature import DataAxis, ScalarParam, Signature, TensorParam
-from opwright.signature.closest import closest_name
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.scalars import FLOAT, INT
 from opwright.sources.model import Argument, Kernel, Parameter, Role, is_number

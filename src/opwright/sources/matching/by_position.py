@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from opwright.closest_name import closest_name
 from opwright.errors import SourceError
 from opwright.languages import Language
 from opwright.signature import DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
-from opwright.signature.closest import closest_name
 from opwright.signature.dtypes import BY_NAME
 from opwright.signature.scalars import INT
 from opwright.sources.model import Argument, Function, Kernel, Parameter, Role

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from opwright.closest_name import closest_name
 from opwright.signature import GeneratorParam, Param, ScalarParam, TensorParam
-from opwright.signature.closest import closest_name
 from opwright.signature.dtypes import BY_NAME
 from opwright.signature.model import ELLIPSIS
 from opwright.signature.scalars import INT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from opwright.signature.closest import closest_name
+from opwright.closest_name import closest_name
 from opwright.sources.matching import match as match_kernel
 from opwright.toolchain.messages.mistake import Mistake, Rule, one_of
 from opwright.toolchain.messages.standard_headers import UNDECLARED

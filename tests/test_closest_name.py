@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opwright.signature.closest import closest_name
+from opwright.closest_name import closest_name
 
 MEANT = {
     "alhpa": "alpha",
