@@ -104,7 +104,7 @@ def sample(
             kept = {}
             continue
         axes = _with_named_sizes(sig, {**binding.axes, **{size: int(scalars[size]) for size in sig.sizes}})
-        if misfit := _misfit(sig, axes, fixed or {}, positive=rng.random() >= _EMPTY):
+        if misfit := _misfit(sig, axes, fixed or {}, positive=not sig.named_sizes or rng.random() >= _EMPTY):
             kept = {axis: axes[axis] for axis in sig.free_axes if axis not in misfit and axis not in scalars}
             continue
         kept, binding = {}, Binding(axes, binding.ellipsis, chosen)
