@@ -73,7 +73,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.feature_matrix", description=__doc__)
     parser.add_argument("--only", default="", metavar="TEXT", help="features whose name contains it")
     parser.add_argument("--kind", action="append", choices=OPERATORS, help="a kind of operator")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there; those of other kinds stay")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
@@ -88,10 +88,14 @@ def main() -> int:
             if results[kind][name][1]:
                 print(f"    {kind}: {results[kind][name][1].splitlines()[0][:200]}")
     if given.json:
+        before = json.loads(given.json.read_text())["results"] if given.json.exists() else {}
         document: dict[str, Any] = {
             "torch": torch.__version__,
             "python": platform.python_version(),
-            "results": {kind: {name: value for name, (value, _) in rows.items()} for kind, rows in results.items()},
+            "results": {
+                **before,
+                **{kind: {name: value for name, (value, _) in results[kind].items()} for kind in kinds},
+            },
         }
         given.json.write_text(json.dumps(document, indent=1) + "\n")
     ours = [value for kind in kinds if kind.startswith("Opwright") for value, _ in results[kind].values()]
