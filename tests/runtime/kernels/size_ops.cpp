@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-OPWRIGHT("every(x: T[M, N], k: int, w: T[L]?) -> (y: T[M], sizes: i64[4])")
+OPWRIGHT("every(x: T[M, N], k: int in [1, 100], w: T[L]?) -> (y: T[M], sizes: i64[4])")
 template <class T>
 void every(int64_t M, Tensor<const T, 2> x, int64_t k, Tensor<const T, 1>, const int N, Tensor<T, 1> y,
            Tensor<int64_t, 1> sizes, long L) {
