@@ -106,7 +106,7 @@ def _(operator: Operator) -> None:
     same(torch.func.jvp(operator.call, (x, w), tangents)[1], torch.func.jvp(reference, (x, w), tangents)[1])
 
 
-@feature("an input overwritten before the backward is noticed")
+@feature("an input overwritten before the backward is noticed, or changes nothing")
 def _(operator: Operator) -> None:
     x, w = tensors()
     copied = x * 1
@@ -127,7 +127,7 @@ def _(operator: Operator) -> None:
         same_gradients(operator.call, *tensors())
 
 
-@feature("anomaly mode names the forward call")
+@feature("anomaly mode")
 def _(operator: Operator) -> None:
     x, w = tensors()
     with torch.autograd.detect_anomaly(check_nan=True):

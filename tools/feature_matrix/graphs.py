@@ -96,7 +96,7 @@ def _(operator: Operator) -> None:
     same(x.grad, torch.autograd.grad(reference(x, w).sum(), x)[0])
 
 
-@feature("selective checkpointing by a list of operators, compiled")
+@feature("gradients under selective checkpointing by a list of operators, compiled")
 def _(operator: Operator) -> None:
     contexts = lambda: create_selective_checkpoint_contexts([operator.overload])  # noqa: E731
 

@@ -124,6 +124,7 @@ OPWRIGHT("windows_backward(grad_y: T[], sums: T[M], k: int, first: int) -> (grad
 template <class T>
 void windows_backward(Tensor<const T, 0> grad_y, Tensor<const T, 1> sums, int64_t k, int64_t first, Tensor<T, 1> grad_x,
                       int64_t N, int64_t M) {
+  OPWRIGHT_CHECK(first >= 0 && k >= 0 && k <= N + 1 && M == N - k + 1, "these aren't of one call of windows");
   for (int64_t j = 0; j < N; ++j) grad_x[j] = 0;
   for (int64_t i = first; i < M; ++i)
     for (int64_t j = i; j < i + k; ++j) grad_x[j] += 2 * grad_y() * sums[i];
