@@ -35,6 +35,7 @@ F32 = {"T": DType.F32}
         (" ... = 5", ("...", (5,))),
         ("eps=0.5,1e-3", ("eps", (0.5, 1e-3))),
         ("N=0", ("N", (0,))),
+        ("mode=mean,tanh-approx", ("mode", ("mean", "tanh-approx"))),
     ],
 )
 def test_an_axis_as_it_is_written(text: str, expected: tuple[str, tuple[int, ...]]) -> None:
@@ -42,7 +43,7 @@ def test_an_axis_as_it_is_written(text: str, expected: tuple[str, tuple[int, ...
 
 
 @pytest.mark.parametrize(
-    "text", ["B", "B=", "=3", "B=x", "B=1e999", "B=1:9:x1", "B=1:9:0", "B=9:1", "B=1:2:3:4", "B=1.5:3"]
+    "text", ["B", "B=", "=3", "B=-x", "B=x y,", "B=1e999", "B=1:9:x1", "B=1:9:0", "B=9:1", "B=1:2:3:4", "B=1.5:3"]
 )
 def test_what_is_no_axis(text: str) -> None:
     with pytest.raises(ValueError, match="isn't an axis with its sizes") as caught:

@@ -159,7 +159,7 @@ def _bind(call: Call, given: SavedArguments) -> tuple[Binding, dict[str, Any]]:
     signature, arguments = call.target.signature, dict(given.arguments)
     for scalar in signature.scalars:
         value = arguments.get(scalar.name, scalar.default)
-        arguments[scalar.name] = scalar.kind.python_type(value)
+        arguments[scalar.name] = scalar.kind.convert(value)
     chosen = {}
     if signature.chosen_type:
         dtype = arguments.get("dtype")

@@ -25,6 +25,7 @@ from opwright.signature import (
     TensorParam,
     TypeRef,
 )
+from opwright.signature.choices import Choice
 from opwright.signature.domains import Domain
 from opwright.signature.scalars import KINDS, ScalarKind
 
@@ -37,7 +38,9 @@ _SCALARS = {
     "float": st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False),
     "int": st.integers(-(2**63), 2**63 - 1),
     "bool": st.booleans(),
+    "str": st.text(st.characters(exclude_characters="'\\\n", exclude_categories=["Cs"]), max_size=5),
 }
+_CHOICES = [Choice(["mean", "sum"]), Choice(["float", "tanh-approx", "T"])]
 
 
 class _Draw:
@@ -128,10 +131,12 @@ class _Draw:
         return TensorParam(self.name("y"), self.type(), self.shape(dims))
 
     def scalar(self, *, default: bool) -> ScalarParam:
-        kind = self.draw(st.sampled_from([*KINDS.values()]))
+        kind: ScalarKind = self.draw(st.sampled_from([*KINDS.values(), *_CHOICES]))
+        values = st.sampled_from(kind.choices) if kind.choices else _SCALARS[kind.name.removesuffix("?")]
+        values = st.none() | values if kind.is_optional else values
         self.count += 1
         domain = self.domain_of(kind) if not default and kind.is_ordered and self.draw(st.booleans()) else None
-        return ScalarParam(f"s{self.count}", kind, self.draw(_SCALARS[kind.name]) if default else None, domain)
+        return ScalarParam(f"s{self.count}", kind, self.draw(values) if default else None, domain)
 
     def domain(self) -> Domain:
         """An interval with ends in it, or one that isn't known before a call."""
@@ -143,7 +148,7 @@ class _Draw:
 
     def domain_of(self, kind: ScalarKind) -> Domain:
         half = Domain(self.draw(st.sampled_from([Constant(0), -math.inf])), math.inf, low_closed=False)
-        more = [] if kind.is_size else [Domain(-0.5, 1e20, high_closed=True)]
+        more = [] if kind.is_whole else [Domain(-0.5, 1e20, high_closed=True)]
         domain: Domain = self.draw(st.sampled_from([half, self.domain(), *more]))
         return domain
 

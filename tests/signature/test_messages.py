@@ -92,7 +92,7 @@ MESSAGES = [
     ("f(x: ^int[2])", "'x': lists can't be arguments yet", "one int each, or a tensor: x: i64[N]"),
     ("f(x: ^List[int])", "'x': lists can't be arguments yet", "one int each, or a tensor: x: i64[N]"),
     ("f(x: ^float[N])", "'x': 'float' is a scalar, and lists can't be arguments yet", "a tensor: x: f32[N]"),
-    ("f(x: ^str)", "'x': strings can't be arguments yet", "an int or bool that says the same: x: int"),
+    ("f(x: ^string)", "'x': a string is written str", "x: str; or, of a few words: x: mean | sum"),
     ("f(x: ^dtype)", "'x': dtype can't be an argument", "name the element type of each tensor: f32[N], or T[N]"),
     ("f(x: ^Tensor)", "'x': a tensor is written by its element type and axes", "x: T[...]"),
     ("f(x: ^complex)", "'x': complex can't be an argument", "x: float, or a tensor: x: T[]"),
@@ -240,7 +240,6 @@ MESSAGES = [
     ),
     ("f(^x: i64[N] in [0, M))", "the axis 'M' isn't bound by any input", "give an input the axis M"),
     # scalars
-    ("f(x: T[N], a: float^?)", "'a' is a scalar and can't be optional", "give it a default: a: float = 1.0"),
     ("f(x: T[N], a: int^!)", "'a' is a scalar and can't be mutated", "a 0-dim tensor: a: T[]!"),
     ("f(x: T[N], a: int = ^1.5)", "1.5 isn't a default for 'a', which is an int", "a: int = 1"),
     ("f(x: T[N], a: float = ^inf)", "inf isn't a default for 'a', which is a float", "a: float = 1.0"),

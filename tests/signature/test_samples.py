@@ -53,7 +53,8 @@ def assert_fits(signature: Signature, drawn: Sample) -> None:
         if used:
             assert made.low < made.high
     for scalar in signature.scalars:
-        assert type(drawn.scalars[scalar.name]) is scalar.kind.python_type
+        value = drawn.scalars[scalar.name]
+        assert type(value) is scalar.kind.python_type or (value is None and scalar.kind.is_optional)
 
 
 @pytest.mark.slow

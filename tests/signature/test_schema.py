@@ -74,7 +74,11 @@ def test_torch_reads_each_form(signatures: st.SearchStrategy[Signature], data: s
     for param, argument in zip(signature.inputs, read.arguments, strict=False):
         kind = argument.real_type.kind()
         if isinstance(param, ScalarParam):
-            assert kind == {"float": "FloatType", "int": "SymIntType", "bool": "BoolType"}[str(param.kind)]
+            if param.kind.is_optional:
+                assert kind == "OptionalType"
+                kind = argument.real_type.getElementType().kind()
+            kinds = {float: "FloatType", int: "SymIntType", bool: "BoolType", str: "StringType"}
+            assert kind == kinds[param.kind.python_type]
             if not (axes or ellipsis):
                 assert argument.default_value == param.default
         elif isinstance(param, GeneratorParam):

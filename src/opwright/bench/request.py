@@ -22,7 +22,7 @@ class RequestError(ArgumentError):
     """Raised if sizes, element types, alternatives or operations don't fit the operator; nothing of it was measured."""
 
 
-Size = int | float
+Size = int | float | str
 """An axis' length, or the value of a scalar argument."""
 
 OperationCount = str | float | Callable[..., float] | None
@@ -199,7 +199,7 @@ def _evaluate(node: ast.expr, sizes: Mapping[str, int]) -> float:
 def parse_axis(text: str) -> tuple[str, tuple[Size, ...]]:
     """Parse an axis and its sizes: ``B=16``, ``S=128,256``, ``N=10:100:10`` (both ends), ``B=1:4096:x2`` (times 2).
 
-    A scalar argument has the same form; its values may be negative.
+    A scalar argument has the same form; its values may be negative, or words: ``mode=nearest,bilinear``.
 
     Raises:
         ValueError: the text has another form.
@@ -212,7 +212,7 @@ def parse_axis(text: str) -> tuple[str, tuple[Size, ...]]:
         sizes = tuple(itertools.chain.from_iterable(_range(part) for part in ranges))
     except ValueError:
         sizes = ()
-    if not name or not equals or not sizes or not all(math.isfinite(size) for size in sizes):
+    if not name or not equals or not sizes or not all(isinstance(size, str) or math.isfinite(size) for size in sizes):
         raise ValueError(
             f"{text!r} isn't an axis with its sizes\n"
             "  expected:     B=16, S=128,256, N=10:100:10 (from, to, step) or B=1:4096:x2 (each twice the one before)"
@@ -226,10 +226,24 @@ def _stays_at_zero(text: str) -> bool:
     return parts[-1].startswith("x") and parts[0].lstrip("-").isdigit() and int(parts[0]) <= 0
 
 
+def _number_or_word(text: str) -> Size:
+    """Parse a single value: a number, or a word that begins with a letter.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    try:
+        return float(text) if "." in text or "e" in text else int(text)
+    except ValueError:
+        if text[:1].isalpha():
+            return text
+        raise
+
+
 def _range(text: str) -> Iterator[Size]:
     parts = text.split(":")
     if len(parts) == 1:
-        yield float(text) if "." in text or "e" in text else int(text)
+        yield _number_or_word(text.strip())
         return
     first, last = int(parts[0]), int(parts[1])
     step = parts[2] if len(parts) == 3 else "1" if len(parts) == 2 else ""
@@ -275,7 +289,7 @@ def check_axes(signatures: Sequence[Signature], axes: Mapping[str, object]) -> N
 def grid(sig: Signature, axes: Mapping[str, Sequence[Size] | Size]) -> list[dict[str, Size]]:
     """Return every combination of the sizes that are set for axes of this operator."""
     own = {name: sizes for name, sizes in axes.items() if name in axis_names(sig)}
-    choices = [(sizes,) if isinstance(sizes, (int, float)) else tuple(sizes) for sizes in own.values()]
+    choices = [(sizes,) if isinstance(sizes, (int, float, str)) else tuple(sizes) for sizes in own.values()]
     return [dict(zip(own, combination, strict=True)) for combination in itertools.product(*choices)]
 
 
@@ -319,10 +333,17 @@ def smallest_call(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str,
 
 
 def _check_integers(sig: Signature, sizes: Mapping[str, Size]) -> None:
-    integers = dict.fromkeys((scalar.name for scalar in sig.scalars if scalar.kind.is_size), "an int argument")
+    integers = dict.fromkeys((scalar.name for scalar in sig.scalars if scalar.kind.is_whole), "an int argument")
     lengths = dict.fromkeys(_lengths(sig), "an axis")
+    scalars = {scalar.name: scalar.kind for scalar in sig.scalars}
     for name, size in sizes.items():
         kind = {**integers, **lengths}.get(name)
+        if isinstance(size, str) or (not kind and scalars[name].python_type is str):
+            if kind or not scalars[name].accepts(size):
+                raise RequestError(f"{sig.name}(): {name} is {size!r}, expected {kind or scalars[name].article}")
+            if problem := scalars[name].misfit(size):
+                raise RequestError(f"{sig.name}(): {name} is {problem}")
+            continue
         if kind and (not math.isfinite(size) or size != int(size)):
             raise RequestError(f"{sig.name}(): {name} is {size}, expected an integer: it is {kind}")
         if name in lengths and size < 0:

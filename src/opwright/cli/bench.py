@@ -18,6 +18,7 @@ from opwright.cli.completion import files_and_operators
 from opwright.cli.console import console_beside, progress, require_folders, usage, write_text
 
 if TYPE_CHECKING:
+    from opwright.bench.request import Size
     from opwright.bench.results.report import Report
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -163,11 +164,11 @@ def _is_on_command_line(context: click.Context, parameter: click.Parameter) -> b
     return is_set and context.params.get(name) is not None
 
 
-def parse_axes(texts: Collection[str]) -> dict[str, tuple[float, ...]]:
+def parse_axes(texts: Collection[str]) -> dict[str, tuple[Size, ...]]:
     """Parse the values of ``--axis``; return the sizes of each axis."""
     from opwright.bench.request import parse_axis
 
-    axes: dict[str, tuple[float, ...]] = {}
+    axes: dict[str, tuple[Size, ...]] = {}
     for text in texts:
         try:
             name, sizes = parse_axis(text)

@@ -23,6 +23,7 @@ from opwright.sources import Argument, Kernel, Parameter, is_number, is_status, 
 from opwright.sources.cpp.directives import without_dead_lines
 from opwright.sources.cpp.tokens import MalformedError, Tokens
 from opwright.sources.launches import find_launches
+from opwright.sources.matching.scalars import template_scalars
 from opwright.toolchain import line_directive
 
 _CALLER = Template("""\
@@ -159,7 +160,7 @@ def _cpp_argument(kernel: Kernel, argument: Argument, index: Callable[[Argument]
     parameter = argument.parameter
     if argument.role == "number":
         return "nullptr" if argument.name == "NULL" else argument.name
-    if parameter.view != "pointer":
+    if parameter.view != "pointer" or argument.role == "scalar":
         return scalar(argument)
     pointer = f"opwright::detail::Pointer(a.tensor({index(argument)}))"
     return pointer if kernel.language == "c" else f"static_cast<{_written(parameter, _CPP_TYPES)}>({pointer})"
@@ -216,15 +217,16 @@ def launcher(kernel: Kernel, launch: Launch, arguments: Sequence[Argument], inde
         index: a number that is unique in the library.
         value: returns the expression for an argument.
     """
-    template = kernel.function.template
-    function = "::" + kernel.function.name + (f"<{', '.join(template)}>" if template else "")
+    scalars = template_scalars(kernel)
+    template = {text: scalars[text].name if text in scalars else text for text in kernel.function.template}
+    function = "::" + kernel.function.name + (f"<{', '.join(template.values())}>" if template else "")
     names = _known(kernel.signature)
     values = [_NUMEL.substitute(count=names[ELLIPSIS]) if a.name == ELLIPSIS else value(a) for a in arguments]
     shared = launch.shared or Constant(0)
     more = bool(shared.axes) or shared.evaluate({}) > _USUAL_SHARED
     return _FUNCTION.substitute(
         line=line_directive(kernel.path.resolve(), kernel.line),
-        template=f"template <{', '.join('class ' + name for name in template)}> " if template else "",
+        template=f"template <{', '.join(map(_template_parameter, template.items()))}> " if template else "",
         index=index,
         over=", ".join(expression(expr, kernel.signature, names, _NUMBER) for expr in launch.over),
         threads=", ".join(map(str, _block(launch))),
@@ -237,6 +239,11 @@ def launcher(kernel: Kernel, launch: Launch, arguments: Sequence[Argument], inde
         block=", ".join(map(str, _block(launch))),
         words=", ".join(f"p{i}" for i in range(len(arguments))),
     )
+
+
+def _template_parameter(parameter: tuple[str, str]) -> str:
+    text, name = parameter
+    return f"class {name}" if text == name else f"auto {name}"
 
 
 def _block(launch: Launch) -> tuple[int, ...]:

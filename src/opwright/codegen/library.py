@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from string import Template
 
 from opwright.codegen import calls
 from opwright.codegen.calls import launcher
+from opwright.codegen.choices import conversions, converted, specializations
 from opwright.codegen.pointwise import CudaLoop, Loop
-from opwright.signature import DType, Signature
+from opwright.signature import DType, ScalarParam, Signature
+from opwright.signature.choices import Choice
 from opwright.signature.derivatives import Derived
-from opwright.sources import Argument, Kernel, template_variables
+from opwright.sources import Argument, Kernel
 from opwright.sources.matching import match
+from opwright.sources.matching.by_position import variables_by_parameter
 
 _LIBRARY = Template("""\
 // Written by Opwright for $source
@@ -173,13 +176,13 @@ def _headers(instance: Instance) -> Iterator[str]:
 def _statement(instance: Instance, arguments: Sequence[Argument], index: int) -> tuple[str, str]:
     """Return the definitions to put before the entry, and the entry's statement, in which the call is named `a`."""
     kernel = instance.kernel
+    before = conversions(kernel)
     if instance.signature.pointwise:
         loop = (CudaLoop if instance.cuda else Loop)(instance, index)
-        return loop.definitions(), loop.statement(partial(_argument, kernel))
-    before = ""
+        return before + loop.definitions(), loop.statement(partial(_argument, kernel))
     if launch := kernel.signature.launch:
-        before = launcher(kernel, launch, arguments, index, partial(_argument, kernel))
-        statement = f"opwright_launch_{index}{_template_arguments(instance)}(a);"
+        before += launcher(kernel, launch, arguments, index, partial(_argument, kernel))
+        statement = _specialized(instance, lambda types: f"opwright_launch_{index}{types}(a);")
     else:
         statement = _direct(instance, arguments)
     return before, _over_leading(instance.signature, statement) if instance.signature.batched else statement
@@ -197,13 +200,26 @@ def _direct(instance: Instance, arguments: Sequence[Argument]) -> str:
         index, scalar = partial(_tensor_index, kernel), partial(_argument, kernel)
         return calls.statement(kernel, arguments, index, scalar)
     values = ", ".join(_argument(kernel, argument) for argument in arguments)
-    return f"::{kernel.function.name}{_template_arguments(instance)}({values});"
+    return _specialized(instance, lambda types: f"::{kernel.function.name}{types}({values});")
 
 
-def _template_arguments(instance: Instance) -> str:
-    """Return ``<float, int64_t>``, or an empty string if the function isn't a template."""
-    types = [instance.types[variable].ctype for variable in template_variables(instance.kernel)]
-    return f"<{', '.join(types)}>" if types else ""
+def _specialized(instance: Instance, call: Callable[[str], str]) -> str:
+    """Return the call of a template, chosen by the values of the scalars over which it is one.
+
+    `call`: returns the statement for template arguments, such as ``<float, true>``, or an empty string.
+    """
+    kernel = instance.kernel
+    types = {name: instance.types[variable].ctype for name, variable in variables_by_parameter(kernel).items()}
+    statements = []
+    for condition, values in specializations(kernel, partial(_number, kernel)):
+        words = [{**types, **values}[parameter] for parameter in kernel.function.template]
+        statement = call(f"<{', '.join(words)}>" if words else "")
+        statements.append(f"if ({condition}) {statement}" if condition else statement)
+    return "\n    ".join(statements)
+
+
+def _number(kernel: Kernel, scalar: ScalarParam) -> str:
+    return f"a.call->scalars[{kernel.signature.slot(scalar.name)}].i"
 
 
 def _argument(kernel: Kernel, argument: Argument) -> str:
@@ -215,7 +231,10 @@ def _argument(kernel: Kernel, argument: Argument) -> str:
     if argument.role == "axis":
         return f'a.axis({signature.axes.index(argument.name)}, "{argument.name}")'
     if argument.role == "scalar":
-        kind = next(scalar.kind for scalar in signature.scalars if scalar.name == argument.name)
+        scalar = next(scalar for scalar in signature.scalars if scalar.name == argument.name)
+        kind = scalar.kind
+        if isinstance(kind, Choice) and not kernel.by_name:
+            return converted(kind, _number(kernel, scalar))
         return f'a.{kind.reader}({signature.slot(argument.name)}, "{argument.name}")'
     if argument.parameter.view == "Resizable":
         return f'a.resizable({_tensor_index(kernel, argument)}, "{argument.name}")'

@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from string import Template
 from typing import TYPE_CHECKING
 
-from opwright.signature import DType, Signature, TensorParam, TypeRef
+from opwright.codegen.choices import GENERATED, converted, specializations
+from opwright.signature import DType, ScalarParam, Signature, TensorParam, TypeRef
+from opwright.signature.choices import Choice
 from opwright.signature.derivatives import active
 from opwright.signature.model import OLD
-from opwright.sources import Argument, template_variables
+from opwright.sources import Argument
 from opwright.sources.matching import match
-from opwright.sources.matching.by_position import returns_result
+from opwright.sources.matching.by_position import returns_result, variables_by_parameter
+from opwright.sources.matching.scalars import template_scalars
 from opwright.toolchain import header_dir, line_directive
 
 if TYPE_CHECKING:
@@ -107,14 +110,21 @@ class Element:
         """
         kinds = {scalar.name: scalar.kind for scalar in self.signature.scalars}
         for argument in self._scalars():
-            yield f"  {kinds[argument.name].cpp_type(argument.parameter.element)} v_{argument.name};"
+            written = kinds[argument.name].cpp_type(argument.parameter.element)
+            yield f"  {written or 'int64_t'} v_{argument.name};"
+        for scalar in self._template_scalars():
+            yield f"  int64_t v_{scalar.name};"
         for tensor in self._optional():
             yield f"  bool has_{tensor.name};"
         for tensor in self._passive() if self.derived else ():
             yield f"  {self._stored(tensor)} v_{tensor.name};"
 
     def _values(self, scalar: Scalar) -> Iterator[str]:
-        yield from (scalar(argument) for argument in self._scalars())
+        kinds = {scalar.name: scalar.kind for scalar in self.signature.scalars}
+        numbers = [name for name, kind in kinds.items() if isinstance(kind, Choice)]
+        for argument in self._scalars():
+            yield self._number_of(argument.name) if argument.name in numbers else scalar(argument)
+        yield from (self._number_of(scalar.name) for scalar in self._template_scalars())
         tensors = self.signature.tensors
         for tensor in self._optional():
             place = next(i for i, t in enumerate(tensors) if t.name == self._operand_of(tensor).name)
@@ -122,6 +132,13 @@ class Element:
 
     def _scalars(self) -> list[Argument]:
         return [argument for argument in match(self.kernel) if argument.role == "scalar"]
+
+    def _template_scalars(self) -> list[ScalarParam]:
+        """Return the scalars over which the function is a template."""
+        return list(template_scalars(self.kernel).values())
+
+    def _number_of(self, name: str) -> str:
+        return f"a.call->scalars[{self.signature.slot(name)}].i"
 
     def _optional(self) -> list[TensorParam]:
         return [tensor for tensor in self._own.tensors if tensor.optional]
@@ -181,10 +198,13 @@ class Element:
             yield f"    {self._pointer(tensor)}[i] = {self._rounded(tensor, f'x_{of}')};"
         for tensor in own.results:
             yield f"    {_element_type(tensor.type, numbers)} y_{tensor.name}{{}};"  # so that `y += ...` is defined
-        templates = ", ".join(numbers[variable] for variable in template_variables(self.kernel))
+        types = {name: numbers[variable] for name, variable in variables_by_parameter(self.kernel).items()}
         arguments = ", ".join(self._word(argument, numbers) for argument in match(self.kernel))
         result = f"y_{own.results[0].name} = " if returns_result(self.kernel) else ""
-        yield f"    {result}::{self.kernel.function.name}{f'<{templates}>' if templates else ''}({arguments});"
+        for condition, values in specializations(self.kernel, lambda scalar: f"c.v_{scalar.name}"):
+            templates = ", ".join({**types, **values}[parameter] for parameter in self.kernel.function.template)
+            call = f"{result}::{self.kernel.function.name}{f'<{templates}>' if templates else ''}({arguments});"
+            yield f"    {f'if ({condition}) ' if condition else ''}{call}"
 
     def _olds(self) -> list[TensorParam]:
         """Return the residuals that keep the old values of overwritten tensors."""
@@ -192,7 +212,9 @@ class Element:
 
     def _word(self, argument: Argument, numbers: Mapping[str, str]) -> str:
         if argument.role == "scalar":
-            return f"c.v_{argument.name}"
+            kind = next(scalar.kind for scalar in self._own.scalars if scalar.name == argument.name)
+            value = f"c.v_{argument.name}"
+            return converted(kind, value) if isinstance(kind, Choice) else value
         if argument.role != "input":
             return f"y_{argument.name}"
         tensor = next(t for t in self._own.tensors if t.name == argument.name)
@@ -291,8 +313,6 @@ static const opwright::detail::Operand operands[] = {$operands};
 
 LOOPS = header_dir() / "opwright" / "loops"
 """The file name in ``#line`` directives for the loops of pointwise kernels; no such file exists."""
-GENERATED = header_dir() / "opwright" / "generated"
-"""The file name for the code after a loop; no such file exists."""
 
 
 def loop_line(index: int) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from opwright.signature import GeneratorParam, Param, ScalarParam, Signature
-from opwright.signature.schema import sections
+from opwright.signature.choices import Choice
+from opwright.signature.schema import scalar_default, sections
 from opwright.signature.wiring import BACKWARD
 
 _HEADING = '''\
@@ -35,6 +36,8 @@ def stub(module: str, signatures: Sequence[Signature], comments: Mapping[str, st
     texts = comments or {}
     shadowed = any(signature.name in _USED for signature in signatures)
     heading = _HEADING.format(module=module) + ("import builtins as _builtins\n" if shadowed else "")
+    if any(isinstance(scalar.kind, Choice) for signature in signatures for scalar in signature.scalars):
+        heading = heading.replace("import torch", "import typing as _typing\n\nimport torch", 1)
     prefix = "_builtins." if shadowed else ""
     return "\n".join(
         [heading, *(_function(signature, prefix, texts.get(signature.name, "")) for signature in signatures)]
@@ -57,7 +60,7 @@ def _arguments(signature: Signature, prefix: str) -> list[str]:
     for param in reversed(signature.inputs):
         default = _default(param) if defaults else ""
         defaults = default != ""
-        texts.append(f"{param.name}: {_type(param)}{default}")
+        texts.append(f"{param.name}: {_type(param, prefix)}{default}")
     return [*texts[::-1], *_of_factory(signature, prefix)]
 
 
@@ -69,9 +72,9 @@ def _of_factory(signature: Signature, prefix: str) -> Iterator[str]:
         yield f"device: _torch.device | {prefix}str | int | None = None"
 
 
-def _type(param: Param) -> str:
+def _type(param: Param, prefix: str) -> str:
     if isinstance(param, ScalarParam):
-        return param.kind.python_type.__name__
+        return prefix * param.kind.annotation.startswith("str") + param.kind.annotation
     if isinstance(param, GeneratorParam):
         return "_torch.Generator | None"
     return "_torch.Tensor | None" if param.optional else "_torch.Tensor"
@@ -79,7 +82,7 @@ def _type(param: Param) -> str:
 
 def _default(param: Param) -> str:
     if isinstance(param, ScalarParam):
-        return "" if param.default is None else f" = {param.kind.format(param.default)}"
+        return f" = {scalar_default(param)}" if param.has_default else ""
     return " = None" if isinstance(param, GeneratorParam) or param.optional else ""
 
 

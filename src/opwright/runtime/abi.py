@@ -65,7 +65,7 @@ class TensorRow(ctypes.Structure):
 class Scalar(ctypes.Union):
     """``opw_scalar``."""
 
-    _fields_ = (("f", c_double), ("i", c_int64))
+    _fields_ = (("f", c_double), ("i", c_int64), ("s", c_char_p))
 
 
 class Rng(ctypes.Structure):

@@ -57,6 +57,7 @@ def bind(
     present = _present_tensors(sig, arguments, report)
     bound_types = bind_types(present, types or {}, report, default)
     solver = _Solver(report, check)
+    solver.check_choices(scalars or {})
     solver.preset(axes or {}, ellipsis)
     later = solver.check_domains(sig.scalars, scalars or {})
     solver.scalars(scalars or {})
@@ -123,11 +124,16 @@ class _Solver:
                 self.require(size >= 0, lambda n=name, s=size: f"{n} is {s}, expected a size, at least 0")  # type: ignore[misc]
                 self.learn(name, size, name)
 
+    def check_choices(self, values: Mapping[str, Any]) -> None:
+        for scalar in self.report.sig.scalars:
+            if scalar.name in values and (problem := scalar.kind.misfit(values[scalar.name])):
+                raise self.report.error(f"{scalar.name} is {problem}")
+
     def check_domains(self, scalars: Iterable[ScalarParam], values: Mapping[str, Any]) -> list[ScalarParam]:
         """Check the scalars whose domains are known by now; return the others."""
         known, later = {**{name: values[name] for name in self.report.sig.ints if name in values}, **self.sizes}, []
         for scalar in scalars:
-            if scalar.domain is None or scalar.name not in values:
+            if scalar.domain is None or values.get(scalar.name) is None:
                 continue
             if not known.keys() >= set(scalar.domain.names):
                 later.append(scalar)
@@ -146,7 +152,7 @@ class _Solver:
         interval = domain.interval(known)
         if not interval.fits:
             raise self.report.error(f"the domain of {scalar.name} is {domain} = {interval}: its sizes exceed 64 bits")
-        for condition in interval.conditions(value, whole=scalar.kind.is_size):
+        for condition in interval.conditions(value, whole=scalar.kind.is_whole):
             self.require(
                 condition,
                 lambda: f"{scalar.name} is {value}, expected {scalar.kind.article} in {domain.described(known)}",

@@ -103,6 +103,11 @@ class ScalarParam:
     default: Value | None = None
     domain: Domain | None = None
 
+    @property
+    def has_default(self) -> bool:
+        """Whether the argument can be left out, if all that follow can: an optional one is None then."""
+        return self.default is not None or self.kind.is_optional
+
     def __str__(self) -> str:
         """Return the notation."""
         default = "" if self.default is None else f" = {self.kind.format(self.default)}"

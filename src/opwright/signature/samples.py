@@ -123,7 +123,7 @@ def sample(
     )
 
 
-def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, float] | None = None) -> Sample:
+def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, Value] | None = None) -> Sample:
     """Build the call that fits a binding: optional tensors are present, all are row-major, nothing broadcasts.
 
     Args:
@@ -319,14 +319,14 @@ def _draw_scalars(
             interval = None if scalar.domain is None else scalar.domain.interval(_with_named_sizes(sig, known))
         except (KeyError, ZeroDivisionError):
             return None
-        if interval and (interval.is_empty or (scalar.kind.is_size and interval.first > interval.last)):
+        if interval and (interval.is_empty or (scalar.kind.is_whole and interval.first > interval.last)):
             return None
         value = _draw_size(scalar, rng, interval, sizes, known) if scalar.name in sig.sizes else None
         if scalar.name in fixed:
             value = fixed[scalar.name]
         drawn[scalar.name] = _draw_scalar(scalar, rng, interval) if value is None else value
         if scalar.kind.is_size:
-            known[scalar.name] = int(drawn[scalar.name])
+            known[scalar.name] = scalar.kind.convert(drawn[scalar.name])
     return drawn
 
 

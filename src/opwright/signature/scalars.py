@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from opwright.signature.dtypes import BY_NAME
 
 if TYPE_CHECKING:
     import random
 
     from opwright.signature.domains import Interval
 
-Value = float | int | bool
-"""A scalar argument's value in Python."""
+Value = Any
+"""A scalar argument's value in Python: a float, int, bool or str; None if an optional one isn't given."""
 
 _SMALL = 8
 _LARGE = (64, 1000)  # large enough for counts to differ, small enough for a loop in each element
@@ -35,7 +38,7 @@ class ScalarKind:
         python_type: the Python type of values.
         schema_type: the type in PyTorch's schema.
         example: a default, in the notation.
-        element_type: the element type of a 0-dim tensor that can hold the values.
+        element_type: the element type of a 0-dim tensor that can hold the values; empty if none can.
         members: the members of ``opw_scalar`` that hold a value, one for each entry among a call's scalars.
         reader: the function of ``Arguments`` (library.h) that returns the value for a kernel.
         cpp_types: the allowed types of a C++ kernel's parameter; the first is recommended.
@@ -44,28 +47,36 @@ class ScalarKind:
         c_requirement: the requirement in the message for a C function's parameter of another type.
         has_sign: whether a default may begin with a minus.
         is_ordered: whether the argument may have a domain.
+        is_whole: whether the values are integers, and with them the ends of a domain.
         is_size: whether the argument may have an axis's name, and then is that axis's size.
+        is_optional: whether None is a value.
+        on_device: whether device code can have a parameter of this kind.
+        choices: the values, if there are few; a kernel can be a template over them.
         edge_values: extreme values that ``opwright check`` tries; empty if random samples cover them.
         refused_value: a value that PyTorch refuses for this kind.
     """
 
-    name: ClassVar[str]
-    article: ClassVar[str]
-    code: ClassVar[int]
-    python_type: ClassVar[type]
-    schema_type: ClassVar[str]
-    example: ClassVar[str]
-    element_type: ClassVar[str]
-    members: ClassVar[tuple[str, ...]]
-    reader: ClassVar[str]
-    cpp_types: ClassVar[Sequence[str]]
-    c_types: ClassVar[Sequence[str]]
-    c_requirement: ClassVar[str]
-    has_sign: ClassVar[bool] = True
-    is_ordered: ClassVar[bool] = True
-    is_size: ClassVar[bool] = False
-    edge_values: ClassVar[tuple[float, ...]] = ()
-    refused_value: ClassVar[object] = "text"
+    name: str
+    article: str
+    code: int
+    python_type: type
+    schema_type: str
+    example: str
+    element_type: str
+    members: tuple[str, ...]
+    reader: str
+    cpp_types: Sequence[str]
+    c_types: Sequence[str]
+    c_requirement: str
+    has_sign: bool = True
+    is_ordered: bool = True
+    is_whole: bool = False
+    is_size: bool = False
+    is_optional: bool = False
+    on_device: bool = True
+    choices: tuple[Any, ...] = ()
+    edge_values: tuple[float, ...] = ()
+    refused_value: object = "text"
 
     def __str__(self) -> str:
         """Return the name in the notation."""
@@ -77,7 +88,12 @@ class ScalarKind:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by name: each kind exists once."""
-        return KINDS.__getitem__, (self.name,)
+        return _kind_of, (self.name,)
+
+    @property
+    def annotation(self) -> str:
+        """The type of values in a stub, in which ``typing`` is called ``_typing``."""
+        return self.python_type.__name__
 
     def cpp_type(self, written: str) -> str | None:
         """Return the entry of `cpp_types` that equals ``written``, a type without ``std::``; None if there is none."""
@@ -93,12 +109,33 @@ class ScalarKind:
         return ""
 
     def format(self, value: Any) -> str:
-        """Format a default for the notation, PyTorch's schema and stubs."""
+        """Format a default for the notation."""
         return repr(value)
 
-    def pack(self, value: Any) -> tuple[float, ...]:
-        """Return a value as the numbers to store in :attr:`members`."""
+    def literal(self, value: Any) -> str:
+        """Format a default for PyTorch's schema and for Python."""
+        return repr(value)
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether PyTorch's parser takes the value for this kind; symbolic numbers stand for numbers."""
+        return isinstance(value, self.python_type) or type(value).__name__.startswith("Sym")
+
+    def convert(self, value: Any) -> Any:
+        """Return an accepted value as one of :attr:`python_type`."""
+        return self.python_type(value)
+
+    def misfit(self, value: Any) -> str:
+        """Return what a value, which PyTorch's parser takes, is and what was expected; empty if it is allowed."""
+        del value
+        return ""
+
+    def pack(self, value: Any) -> tuple[Any, ...]:
+        """Return a value as the contents of :attr:`members`."""
         return (self.python_type(value),)
+
+    def unpack(self, words: Iterator[int]) -> Any:
+        """Read a value from the words of a call that the native runtime refused: the bits of :attr:`members`."""
+        return self.python_type(next(words))
 
     def draw(self, rng: random.Random, interval: Interval | None = None) -> Any:
         """Draw a random value to test a kernel with; ends of the interval are drawn often."""
@@ -124,6 +161,12 @@ class _Float(ScalarKind):
         # torch's schema parser supports neither infinity nor subnormal numbers
         normal = value == 0 or sys.float_info.min <= abs(value) <= sys.float_info.max
         return "" if normal else "is outside the normal range of a double"
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, int) or super().accepts(value)
+
+    def unpack(self, words: Iterator[int]) -> float:
+        return array("d", array("q", [next(words)]).tobytes())[0]
 
     def draw(self, rng: random.Random, interval: Interval | None = None) -> float:
         drawn = rng.choice((-1, 1)) * rng.randint(1, _STEPS) / _STEPS
@@ -151,7 +194,7 @@ class _Int(ScalarKind):
         *("signed char", "size_t", "ssize_t", "ptrdiff_t", "enum"),
     )
     c_requirement = "it is an integer"
-    is_size = True
+    is_whole = is_size = True
 
     def parse(self, word: str) -> int | None:
         return int(word) if word.isascii() and word.isdigit() and len(word) <= 19 else None
@@ -183,6 +226,7 @@ class _Bool(ScalarKind):
     c_types = (*cpp_types, *_Int.c_types)
     c_requirement = "it is an integer"
     has_sign = is_ordered = False
+    choices = (False, True)
 
     def parse(self, word: str) -> bool | None:
         return {"True": True, "true": True, "False": False, "false": False}.get(word)
@@ -194,7 +238,121 @@ class _Bool(ScalarKind):
         return False
 
 
-FLOAT, INT, BOOL = _Float(), _Int(), _Bool()
+class _String(ScalarKind):
+    name, article, code = "str", "a str", 14
+    python_type, schema_type, example, element_type = str, "str", "'text'", ""
+    members, reader = ("s", "i"), "string"  # the second is the length in bytes
+    cpp_types = ("std::string_view", "std::string")
+    c_types = ("string_view", "string")
+    c_requirement = "it is a const char *"
+    has_sign = is_ordered = on_device = False
+    refused_value = 1
+    _SAMPLES = ("", "text", "gr\u00fcn")
 
-KINDS: dict[str, ScalarKind] = {kind.name: kind for kind in (FLOAT, INT, BOOL)}
-"""The kinds by their name in the notation."""
+    def parse(self, word: str) -> str | None:
+        return word[1:-1] if word.startswith("'") else None
+
+    def format(self, value: str) -> str:
+        return f"'{value}'"
+
+    def literal(self, value: str) -> str:
+        return quoted(value)
+
+    def pack(self, value: str) -> tuple[Any, ...]:
+        encoded = value.encode()
+        return encoded, len(encoded)
+
+    def unpack(self, words: Iterator[int]) -> str:
+        return read_text(words)
+
+    def draw(self, rng: random.Random, interval: Interval | None = None) -> str:  # noqa: ARG002 - it has none
+        return rng.choice(self._SAMPLES)
+
+    def ordinary(self, position: float, interval: Interval | None = None) -> str:  # noqa: ARG002 - all alike
+        return "text"
+
+
+class _Optional(ScalarKind):
+    """A kind whose values are those of another one, and None."""
+
+    is_optional = True
+    _NONE_SHARE = 0.3
+
+    def __init__(self, base: ScalarKind, code: int) -> None:
+        """Make the kind of values of `base`, and None; `code`: its number in plans."""
+        self.base, self.code, self.name = base, code, f"{base.name}?"
+        self.article = f"{base.article} or None"
+        self.python_type, self.schema_type = base.python_type, f"{base.schema_type}?"
+        self.example, self.element_type = base.example, base.element_type
+        self.members, self.reader = (*base.members, "i"), f"optional_{base.reader}"  # the last: whether it is given
+        self.cpp_types = [
+            form.format(name) for name in base.cpp_types for form in ("std::optional<{}>", "Optional<{}>")
+        ]
+        self.cpp_types = [name.replace("<std::", "<") for name in self.cpp_types]
+        self.c_types = [name.removeprefix("std::") for name in self.cpp_types]
+        self.c_requirement = f"it is {self.cpp_types[0]}, which C doesn't have: write the kernel in C++ (.cpp)"
+        self.has_sign, self.is_ordered, self.is_whole = base.has_sign, base.is_ordered, base.is_whole
+        self.on_device, self.edge_values = base.on_device, base.edge_values
+        self.refused_value = base.refused_value
+
+    @property
+    def annotation(self) -> str:
+        return f"{self.base.annotation} | None"
+
+    def parse(self, word: str) -> Any:
+        return self.base.parse(word)
+
+    def range_error(self, value: Any) -> str:
+        return self.base.range_error(value)
+
+    def format(self, value: Any) -> str:
+        return self.base.format(value)
+
+    def literal(self, value: Any) -> str:
+        return self.base.literal(value)
+
+    def accepts(self, value: Any) -> bool:
+        return value is None or self.base.accepts(value)
+
+    def convert(self, value: Any) -> Any:
+        return None if value is None else self.base.convert(value)
+
+    def pack(self, value: Any) -> tuple[Any, ...]:
+        if value is None:
+            return tuple(None if member == "s" else 0 for member in self.members)
+        return (*self.base.pack(value), 1)
+
+    def unpack(self, words: Iterator[int]) -> Any:
+        value, given = self.base.unpack(words), next(words)
+        return value if given else None
+
+    def draw(self, rng: random.Random, interval: Interval | None = None) -> Any:
+        return None if rng.random() < self._NONE_SHARE else self.base.draw(rng, interval)
+
+    def ordinary(self, position: float, interval: Interval | None = None) -> Any:  # noqa: ARG002 - all alike
+        return None
+
+
+def quoted(text: str) -> str:
+    """Return a string literal in double quotes, for PyTorch's schema parser and for Python."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def read_text(words: Iterator[int]) -> str:
+    """Read a text from a refused call: its length in bytes, then each byte."""
+    return bytes(next(words) for _ in range(next(words))).decode("utf-8", "replace")
+
+
+FLOAT, INT, BOOL, STR = _Float(), _Int(), _Bool(), _String()
+_OPTIONAL = (_Optional(FLOAT, 11), _Optional(INT, 12), _Optional(BOOL, 13), _Optional(STR, 16))
+
+KINDS: dict[str, ScalarKind] = {kind.name: kind for kind in (FLOAT, INT, BOOL, STR, *_OPTIONAL)}
+"""The kinds by their name in the notation; those that list their values are in choices.py."""
+
+
+def _kind_of(name: str) -> ScalarKind:
+    return KINDS[name]
+
+
+NOTATION_WORDS = frozenset({*KINDS, *BY_NAME, "generator", "axis", "dtype", "device", "list", "acc", "None"})
+"""Words after an argument's name that aren't choices; as a choice such a word stands in quotes."""

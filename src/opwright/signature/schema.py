@@ -81,8 +81,13 @@ def _alias(index: int) -> str:
 def _schema_default(param: Param) -> str:
     """Return the default to append to an argument's name; empty if the argument is required."""
     if isinstance(param, ScalarParam):
-        return "" if param.default is None else f"={param.kind.format(param.default)}"
+        return f"={scalar_default(param)}" if param.has_default else ""
     return "=None" if isinstance(param, GeneratorParam) or param.optional else ""
+
+
+def scalar_default(param: ScalarParam) -> str:
+    """Return the default of a scalar that has one, as PyTorch's schema and Python write it."""
+    return "None" if param.default is None else param.kind.literal(param.default)
 
 
 def documentation(

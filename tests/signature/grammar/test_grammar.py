@@ -61,7 +61,7 @@ def test_every_paragraph_has_an_example_or_is_about_words() -> None:
 
 
 def test_its_element_types_are_all_there_are() -> None:
-    (rule,) = re.findall(r"^DTYPE: (.*(?:\n +\|.*)*)$", TEXT, re.MULTILINE)
+    (rule,) = re.findall(r"^DTYPE(?:\.1)?: (.*(?:\n +\|.*)*)$", TEXT, re.MULTILINE)
     assert sorted([*re.findall(r'"(\w+)"', rule), "bool"]) == sorted(BY_NAME)
 
 

@@ -27,7 +27,7 @@ class Point:
 
     operator: str
     phase: Phase
-    sizes: Mapping[str, int | float]
+    sizes: Mapping[str, int | float | str]
     dtypes: Mapping[str, str]
     device: str = "cpu"
     threads: int = 1
@@ -114,7 +114,7 @@ class Comparison:
     verdict: Verdict
 
 
-Kind = Literal["operator", "phase", "size", "dtype", "device", "threads", "cache"]
+Kind = Literal["operator", "phase", "size", "word", "dtype", "device", "threads", "cache"]
 _ORDER: tuple[Kind, ...] = get_args(Kind)
 PHASES = {"forward": "forward", "backward": "backward", "both": "forward + backward"}
 
@@ -131,7 +131,7 @@ def facts(point: Point) -> dict[Key, str]:
     return {
         Key("operator", "operator"): point.operator,
         Key("phase", "phase"): PHASES[point.phase],
-        **{Key("size", name): str(size) for name, size in point.sizes.items()},
+        **{Key("word" if isinstance(size, str) else "size", name): str(size) for name, size in point.sizes.items()},
         **{Key("dtype", name): dtype for name, dtype in point.dtypes.items()},
         Key("device", "device"): point.device,
         Key("threads", "threads"): str(point.threads),
@@ -160,7 +160,7 @@ def _describe_fact(key: Key, text: str) -> str:
     return f"{text} cache" if key.kind == "cache" else text
 
 
-def describe_sizes(sizes: Mapping[str, float]) -> str:
+def describe_sizes(sizes: Mapping[str, float | str]) -> str:
     """Format sizes in a line: ``B=16, S=128``."""
     return ", ".join(f"{name}={size}" for name, size in sizes.items())
 

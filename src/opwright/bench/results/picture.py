@@ -78,7 +78,8 @@ def panels(report: Report) -> tuple[str, list[Panel]]:
 def _swept(report: Report, operator: str) -> Key | None:
     """Return the axis with the most sizes."""
     points = [each.point for each in report.measurements if each.point.operator == operator]
-    counts = {name: len({point.sizes.get(name) for point in points}) for name in points[0].sizes}
+    numbers = [name for name, size in points[0].sizes.items() if not isinstance(size, str)]
+    counts = {name: len({point.sizes.get(name) for point in points}) for name in numbers}
     name = max(counts, key=lambda each: counts[each], default=None)
     return Key("size", name) if name is not None and counts[name] > 1 else None
 
@@ -88,7 +89,7 @@ def _panel(group: Sequence[Measurement], varying: Sequence[Key], swept: Key | No
     title = describe({key: texts.get(key, "") for key in varying if key != swept})
     curves: dict[str, list[Spot]] = {}
     for each in sorted(group, key=lambda one: one.point.sizes[swept.name] if swept else 0):
-        size = each.point.sizes[swept.name] if swept else 0
+        size = float(each.point.sizes[swept.name]) if swept else 0
         roofline = each.roofline
         rate = None if roofline is None else _rate(roofline.bytes, each.time)
         spot = Spot(size, each.time, rate, None if roofline is None else roofline.copy_bandwidth)

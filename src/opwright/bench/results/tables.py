@@ -181,7 +181,8 @@ def _row_order(
     def place(measurement: Measurement) -> tuple[float, ...]:
         own, sizes = texts[id(measurement)], measurement.point.sizes
         return tuple(
-            sizes.get(key.name, -1) if key.kind == "size" else order[key].index(own.get(key, "")) for key in varying
+            float(sizes.get(key.name, -1)) if key.kind == "size" else order[key].index(own.get(key, ""))
+            for key in varying
         )
 
     return place

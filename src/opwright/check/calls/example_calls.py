@@ -132,9 +132,9 @@ def _example(signature: Signature, call: Any, label: str) -> ExampleCall:
     scalars = {}
     for scalar in signature.scalars:
         value = arguments.get(scalar.name, scalar.default)
-        if value is None:
+        if value is None and not scalar.has_default:
             raise SourceError(f"{label}: {scalar.name} is missing; the signature is {signature}")
-        scalars[scalar.name] = scalar.kind.python_type(value)
+        scalars[scalar.name] = scalar.kind.convert(value)
     infos = {name: TensorInfo(tuple(tensor.shape), DTYPES[tensor.dtype]) for name, tensor in tensors.items()}
     try:
         binding = bind(signature, infos, scalars=scalars)

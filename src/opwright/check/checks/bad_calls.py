@@ -101,7 +101,7 @@ def _outside_domains(operator: TargetOperator, case: Case, arguments: Arguments)
         interval = param.domain.interval(known)
         what = f"outside {param.domain.described(known)}"
         if isinstance(param, ScalarParam):
-            values = _integers_beside(interval) if param.kind.is_size else _floats_beside(interval)
+            values = _integers_beside(interval) if param.kind.is_whole else _floats_beside(interval)
             yield from (_Mistake(f"is {value!r}, {what}", param.name, value) for value in values)
         elif operator.device == "cpu" and (given := arguments[param.name]) is not None and given.numel():
             for value in [] if given.is_floating_point() else _integers_beside(interval):

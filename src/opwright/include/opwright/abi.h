@@ -42,10 +42,12 @@ typedef struct opw_tensor {
   int32_t reserved;
 } opw_tensor;
 
-/* One scalar argument: `f` for float, `i` for int and bool. */
+/* A scalar argument has an entry, `f` for float, `i` for int, bool and the number of a choice, or several: a string its address,
+ * `s`, which a zero byte follows, and its length in bytes; an optional one those of its value and 1, or zeros. */
 typedef union opw_scalar {
   double f;
   int64_t i;
+  const char *s;
 } opw_scalar;
 
 /* The random numbers of one call: a Philox key and counter. */

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "half.h"
 #include "host.h"
+#include "optional.h"
 #include "random.h"
 #include "resizable.h"
 #include "tensor.h"
@@ -94,6 +95,46 @@ struct RealArgument {
   }
 };
 
+/* Becomes a std::string_view, a std::string, or a const char * if no byte of it is zero. */
+struct StringArgument {
+  const char *text;
+  int64_t length;
+  const char *name;
+
+  template <class S, class = decltype(S(static_cast<const char *>(nullptr), size_t()))>
+  operator S() const {
+    return S(text, static_cast<size_t>(length));
+  }
+  operator const char *() const {
+    if (length && __builtin_memchr(text, 0, static_cast<size_t>(length)))
+      refuse(name, " has a zero byte, which ends a string in C");
+    return text;
+  }
+};
+
+/* Becomes a std::optional, or an opwright::Optional. */
+template <class Argument>
+struct OptionalArgument {
+  Argument value;
+  bool given;
+
+  template <class T>
+  operator Optional<T>() const {
+    return {given ? converted<T>() : T(), given};
+  }
+  template <class O, class T = typename O::value_type, class = decltype(static_cast<O *>(nullptr)->has_value())>
+  operator O() const {
+    return given ? O(converted<T>()) : O();
+  }
+
+ private:
+  template <class T>
+  T converted() const {
+    T result = value;  // not a cast: a string_view could be made of a const char *, too
+    return result;
+  }
+};
+
 /* Becomes the stream that the function's parameter is: a cudaStream_t. */
 struct StreamArgument {
   void *stream;
@@ -109,10 +150,21 @@ struct Arguments {
   TensorArgument tensor(int i) const { return {call->tensors[i]}; }
   RealArgument real(int i, const char *name) const { return {call->scalars[i].f, name}; }
   IntegerArgument integer(int i, const char *name) const { return {call->scalars[i].i, name}; }
+  StringArgument string(int i, const char *name) const { return {call->scalars[i].s, call->scalars[i + 1].i, name}; }
+  OptionalArgument<RealArgument> optional_real(int i, const char *name) const { return {real(i, name), given(i + 1)}; }
+  OptionalArgument<IntegerArgument> optional_integer(int i, const char *name) const {
+    return {integer(i, name), given(i + 1)};
+  }
+  OptionalArgument<StringArgument> optional_string(int i, const char *name) const {
+    return {string(i, name), given(i + 2)};
+  }
   IntegerArgument axis(int i, const char *name) const { return {call->axes[i], name}; }
   ResizableArgument resizable(int i, const char *name) const { return {call, i, name}; }
   Generator rng() const { return Generator(*call->rng); }
   StreamArgument stream() const { return {call->stream}; }
+
+ private:
+  bool given(int i) const { return call->scalars[i].i != 0; }
 };
 
 /* Memory for results that nobody wants but that the kernel writes without a test: those of the tensors in the bit mask. */

@@ -10,6 +10,8 @@ from string import Template
 
 from opwright.runtime.torch_internals import OpOverload, schema_of
 from opwright.signature import Signature
+from opwright.signature.choices import Choice
+from opwright.signature.scalars import ScalarKind
 
 _TEXT = Template("""\
 // Written by Opwright: registers the operators of $file
@@ -165,10 +167,16 @@ def _kernel_row(index: int, kernel: KernelEntry) -> str:
     signature = kernel.signature
     facts = kernel.given, kernel.ellipsis, signature.chosen_type is not None, kernel.derived
     names = _string(signature.name), _string(str(signature)), str(len(signature.tensors)), f"inputs_{index}"
-    kinds = "".join(scalar.kind.name[0] for scalar in signature.scalars)
+    kinds = "".join(_letter(scalar.kind) for scalar in signature.scalars)
     scalars = str(len(signature.scalars)), f"scalars_{index}", _string(kinds)
     fields = *names, *scalars, *(str(int(number)) for number in facts)
     return f"  {{{', '.join(fields)}}},"
+
+
+def _letter(kind: ScalarKind) -> str:
+    """Return a scalar kind's letter for csrc/bundle.h."""
+    letter = "c" if isinstance(kind, Choice) else kind.name[0]
+    return letter.upper() if kind.is_optional else letter
 
 
 def _arrays(index: int, entry: OperatorEntry) -> str:

@@ -19,13 +19,15 @@ from opwright.signature import (
     TypeRef,
     scalars,
 )
+from opwright.signature.choices import Choice
 from opwright.signature.derivatives import old_values, tangents
 from opwright.signature.domains import Domain
 from opwright.signature.wiring import NodePlan
 
-VERSION = 7
+VERSION = 8
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
 KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
+KINDS["choice"] = Choice.code
 NONE = -1
 CODES = {"axis": 0, "constant": 1, "+": 2, "-": 3, "*": 4, "//": 5}
 BROADCAST = {"none": 0, "pointwise": 1, "batched": 2}
@@ -59,6 +61,7 @@ def encode(
     words = [VERSION, len(signature.axes), len(signature.ints_in_domains), len(signature.type_variables)]
     words += [sum(1 << dtype.code for dtype in signature.allowed(variable)) for variable in signature.type_variables]
     words += [len(arguments), *(word for argument in arguments for word in argument)]
+    words += _choices(signature)
     words += _named_sizes(signature)
     words += _domains_of_scalars(signature)
     words += _tensors(signature, signature.tensors) + _tensors(signature, signature.results)
@@ -101,7 +104,19 @@ def _argument(signature: Signature, param: Param) -> tuple[int, int]:
         return KINDS["generator"], 0
     if param.name in known(signature):
         return KINDS["size"], known(signature).index(param.name)
-    return KINDS[param.kind.name], signature.scalars.index(param)
+    among = [s for s in signature.scalars if isinstance(s.kind, Choice) or not isinstance(param.kind, Choice)]
+    return param.kind.code, among.index(param)
+
+
+def _choices(signature: Signature) -> list[int]:
+    """Encode the words of each argument that is one of a few: of each word the length and the bytes."""
+    kinds = [scalar.kind for scalar in signature.scalars if isinstance(scalar.kind, Choice)]
+    words = [len(kinds)]
+    for kind in kinds:
+        words.append(len(kind.choices))
+        for choice in map(str.encode, kind.choices):
+            words += [len(choice), *choice]
+    return words
 
 
 def _tensors(signature: Signature, params: Sequence[TensorParam]) -> list[int]:
@@ -129,7 +144,11 @@ def _domains_of_scalars(signature: Signature) -> list[int]:
     domains = [(s.kind, signature.slot(s.name), s.domain) for s in signature.scalars if s.domain is not None]
     return [
         len(domains),
-        *(word for kind, slot, domain in domains for word in (slot, kind.is_size, *_domain(signature, domain))),
+        *(
+            word
+            for kind, slot, domain in domains
+            for word in (slot, kind.is_whole, kind.is_optional, *_domain(signature, domain))
+        ),
     ]
 
 

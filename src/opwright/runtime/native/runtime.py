@@ -10,8 +10,7 @@ import contextlib
 import ctypes
 import functools
 import os
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from opwright.runtime.native.prebuilt import find, python_errors_fit
 from opwright.runtime.torch_internals import OpOverload
 from opwright.signature import Signature, TensorInfo, chosen_type, index_error, output_shapes
 from opwright.signature.binding import require_types, too_large, unnamed_type
-from opwright.signature.scalars import ScalarKind
+from opwright.signature.scalars import FLOAT
 from opwright.signature.wiring import Derivative, node_plan
 from opwright.toolchain import Built, Options, Unit, build, include_line
 from opwright.toolchain.build.builder import load_built, look_up
@@ -304,7 +303,7 @@ def _explain(state: KernelState, words: Sequence[int]) -> None:
     """Raise the ArgumentError of a call that the native side refused (format of `words`: csrc/call.cpp)."""
     signature, numbers = state.signature, iter(words)
     arguments = {tensor.name: _tensor(signature, tensor.name, numbers) for tensor in signature.tensors}
-    scalars = {scalar.name: _scalar(scalar.kind, numbers) for scalar in signature.scalars}
+    scalars = {scalar.name: scalar.kind.unpack(numbers) for scalar in signature.scalars}
     axes = {axis: next(numbers) for axis in state.axes}
     ellipsis = [next(numbers) for _ in range(next(numbers))] if state.ellipsis else None
     types = chosen_type(signature, BY_CODE.get(next(numbers))) if signature.chosen_type else {}
@@ -314,20 +313,10 @@ def _explain(state: KernelState, words: Sequence[int]) -> None:
     if wrong:
         number, position, value = wrong
         tensor = signature.tensors[number]
-        element = _real(value) if tensor.type.resolve(binding.types).is_floating else value
+        element = FLOAT.unpack(iter((value,))) if tensor.type.resolve(binding.types).is_floating else value
         raise index_error(signature, binding, tensor, arguments, position, element)
     require_types(signature, binding)
     raise too_large(signature)
-
-
-def _scalar(kind: ScalarKind, numbers: Iterator[int]) -> Any:
-    """Read a scalar's value; each kind has one number now."""
-    return _real(next(numbers)) if kind.members == ("f",) else kind.python_type(next(numbers))
-
-
-def _real(bits: int) -> float:
-    """Return the double with these bits."""
-    return array("d", array("q", [bits]).tobytes())[0]
 
 
 def _tensor(signature: Signature, name: str, numbers: Any) -> TensorInfo | None:

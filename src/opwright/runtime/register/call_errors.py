@@ -108,7 +108,7 @@ def _problems(
 
 def _missing(function: str, name: str, param: object) -> tuple[str, str]:
     if isinstance(param, ScalarParam):
-        example = f"{name}={param.kind.example}"
+        example = f"{name}={param.kind.literal(param.kind.parse(param.kind.example))}"
         return (
             f"{function}: {name} is missing, expected {param.kind.article}",
             f"give it, as {example}, or a default in the signature: `{name}: {param.kind} = {param.kind.example}`",
@@ -127,15 +127,9 @@ def _unfit(param: TensorParam | ScalarParam | GeneratorParam, value: Any) -> tup
         if isinstance(value, torch.Generator) or value is None:
             return None
         return f"{_described(value)}, expected a torch.Generator", f"{param.name}=torch.Generator()"
-    if _accepts(param, value):
+    if param.kind.accepts(value):
         return None
     return f"{_described(value)}, expected {param.kind.article}", _as_scalar(param, value)
-
-
-def _accepts(param: ScalarParam, value: Any) -> bool:
-    """Return whether a scalar argument can have the value, as PyTorch's parser judges; symbolic numbers can."""
-    accepted = (int, float) if param.kind.python_type is float else param.kind.python_type
-    return isinstance(value, accepted) or type(value).__name__.startswith("Sym")
 
 
 def _described(value: Any) -> str:
@@ -172,6 +166,8 @@ def _as_scalar(param: ScalarParam, value: Any) -> str:
         if value.numel() == 1:
             return f"{param.name}.item()"
         return f"if it is meant to be a tensor, write so in the signature: `{param.name}: T[...]`"
+    if param.kind.choices and param.kind.python_type is str:
+        return " or ".join(f"{param.name}={choice!r}" for choice in param.kind.choices)
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
-        return f"{param.kind}({param.name})"
+        return f"{param.kind.python_type.__name__}({param.name})"
     return ""

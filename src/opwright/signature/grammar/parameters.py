@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from opwright.closest_name import closest_name
+from opwright.signature.choices import Choice, enumerator, written
 from opwright.signature.domains import Domain, End
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.expr import Axis, Binary, Constant, Expr
@@ -10,7 +11,7 @@ from opwright.signature.grammar.domains import refuse_fractions
 from opwright.signature.grammar.tokens import Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions
 from opwright.signature.model import ELLIPSIS, DataAxis, ScalarParam, Shape, TypeRef
-from opwright.signature.scalars import KINDS, ScalarKind, Value
+from opwright.signature.scalars import KINDS, NOTATION_WORDS, ScalarKind, Value
 
 _MAX_OPERATORS, _MAX_NESTING = 64, 16  # far above any use; bounded because expressions are evaluated recursively
 _MAX_INTEGER = 2**63 - 1
@@ -31,7 +32,7 @@ _FOREIGN = {
 _LISTS = frozenset(
     {"list", "List", "tuple", "Tuple", "Sequence", "vector", "array", "ArrayRef", "IntArrayRef", "TensorList"}
 )
-_STRINGS = frozenset({"str", "string", "String"})
+_STRINGS = frozenset({"string", "String"})
 _DTYPES = frozenset({"dtype", "ScalarType", "Device", "device", "Layout", "layout", "MemoryFormat"})
 
 
@@ -75,10 +76,11 @@ def _refuse_type(tokens: Tokens, name: str) -> None:
     if word == "float" and listed:
         tokens.fail(f"{name!r}: 'float' is a scalar, and lists can't be arguments yet", f"a tensor: {name}: f32[N]")
     if word in KINDS:
-        fix = f"a 0-dim tensor: {name}: {KINDS[word].element_type}[]"
+        element = KINDS[word].element_type
+        fix = f"a 0-dim tensor: {name}: {element}[]" if element else "a tensor of integers that says the same"
         tokens.fail(f"{name!r} is an output, and outputs are tensors", fix)
     if word in _STRINGS:
-        tokens.fail(f"{name!r}: strings can't be arguments yet", f"an int or bool that says the same: {name}: int")
+        tokens.fail(f"{name!r}: a string is written str", f"{name}: str; or, of a few words: {name}: mean | sum")
     if word in _DTYPES:
         tokens.fail(f"{name!r}: {word} can't be an argument", "name the element type of each tensor: f32[N], or T[N]")
     if word == "Tensor":
@@ -98,11 +100,9 @@ def _known_types() -> str:
 
 
 def parse_scalar(tokens: Tokens, name: str) -> ScalarParam:
-    """Parse a scalar's type and default; the type is the current token."""
-    kind = KINDS[tokens.take()]
-    if tokens.word == "?":
-        fix = f"give it a default: {name}: {kind} = {kind.example}"
-        tokens.fail(f"{name!r} is a scalar and can't be optional", fix)
+    """Parse a scalar's type, domain and default; the type is the current token."""
+    word = tokens.take()
+    kind = KINDS[f"{word}?"] if tokens.accept("?") else KINDS[word]
     if tokens.word == "!":
         tokens.fail(f"{name!r} is a scalar and can't be mutated", f"a 0-dim tensor: {name}: T[]!")
     domain = _parse_scalar_domain(tokens, name, kind) if tokens.word == "in" else None
@@ -119,12 +119,53 @@ def parse_scalar(tokens: Tokens, name: str) -> ScalarParam:
     return ScalarParam(name, kind, default, domain)
 
 
+def begins_choice(tokens: Tokens) -> bool:
+    """Return whether an argument's type begins with a word of a choice: ``nearest | bilinear``."""
+    return tokens.kind == "quoted" or (tokens.kind == "name" and tokens.peek() == "|")
+
+
+def parse_choice(tokens: Tokens, name: str) -> ScalarParam:
+    """Parse the words of a choice, and its default."""
+    words: list[str] = []
+    while not words or tokens.accept("|"):
+        place, word = tokens.place, _parse_word(tokens, name)
+        same = next((other for other in words if enumerator(other) == enumerator(word)), None)
+        if same == word:
+            tokens.fail(f"{name!r} has the choice {word} twice", "leave one out", place)
+        if same is not None:
+            both = f"the choices {written(same)} and {written(word)} of {name!r}"
+            tokens.fail(f"{both} have the same name in C++, {enumerator(word)}", "rename one", place)
+        words.append(word)
+    if len(words) == 1:
+        tokens.fail(f"{name!r} has one choice only", f"another one: {name}: {written(words[0])} | other")
+    for mark, what in (("?", "optional"), ("!", "mutated")):
+        if tokens.word == mark:
+            fix = f"a choice for it: {name}: none | {written(words[0])}" if mark == "?" else "leave out the mark"
+            tokens.fail(f"{name!r} is one of a few words and can't be {what}", fix)
+    kind = Choice(words)
+    if tokens.word == "in":
+        tokens.fail(f"{name!r} is {kind.article}, which has no domain", "leave it out")
+    return ScalarParam(name, kind, _parse_default(tokens, name, kind) if tokens.accept("=") else None)
+
+
+def _parse_word(tokens: Tokens, name: str) -> str:
+    """Parse one of the words of a choice."""
+    if tokens.kind == "quoted" and tokens.word != "''":
+        return tokens.take()[1:-1]
+    if tokens.kind != "name":
+        tokens.fail(f"expected a choice for {name!r}, found {tokens.describe()}", f"{name}: mean | sum | 'other-word'")
+    if tokens.word in NOTATION_WORDS:
+        what = f"{tokens.word!r} has a meaning in the notation, so as a choice it stands in single quotes"
+        tokens.fail(what, f"'{tokens.word}'")
+    return tokens.take()
+
+
 def _parse_scalar_domain(tokens: Tokens, name: str, kind: ScalarKind) -> Domain:
     place = tokens.place
     if not kind.is_ordered:
         tokens.fail(f"{name!r} is {kind.article}, which has no domain", "leave it out")
     domain = parse_domain(tokens, name)
-    refuse_fractions(tokens, name, domain, place, whole=kind.is_size)
+    refuse_fractions(tokens, name, domain, place, whole=kind.is_whole)
     return domain
 
 
@@ -159,8 +200,11 @@ def _is_number(word: str) -> bool:
 
 
 def _parse_default(tokens: Tokens, name: str, kind: ScalarKind) -> Value:
+    """Parse a default; that of an optional scalar is None, as if none were written, or a value."""
+    if kind.is_optional and tokens.accept("None"):
+        return None
     place, negative = tokens.place, kind.has_sign and tokens.accept("-")
-    value: Value | None = kind.parse(tokens.word)
+    value: Value = kind.parse(tokens.word)
     if value is None:
         tokens.fail(
             f"{tokens.word or 'the end'} isn't a default for {name!r}, which is {kind.article}",

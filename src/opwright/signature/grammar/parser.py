@@ -11,6 +11,8 @@ import math
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.expr import Constant, Expr, NamedSize
 from opwright.signature.grammar.parameters import (
+    begins_choice,
+    parse_choice,
     parse_domain,
     parse_dtype,
     parse_expr,
@@ -95,6 +97,8 @@ class _Parser:
     def input(self) -> Param:
         tokens = self.tokens
         name = self.parameter_name("an input")
+        if begins_choice(tokens):
+            return parse_choice(tokens, name)
         if tokens.word in KINDS and tokens.peek() != "[":
             return parse_scalar(tokens, name)
         if tokens.word == "generator":

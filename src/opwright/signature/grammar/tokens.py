@@ -7,10 +7,11 @@ import re
 from typing import NoReturn
 
 from opwright.errors import SignatureError
+from opwright.signature.keywords import C_AND_CPP_KEYWORDS
 
 _TOKEN = re.compile(
     r"(?P<name>[A-Za-z_]\w*)|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
-    r"|(?P<mark>\.\.\.|->|//|<=|[()\[\],:;?!=+*-])|(?P<space>\s+)|(?P<other>.)",
+    r"|(?P<quoted>'[^'\\\n]*')|(?P<mark>\.\.\.|->|//|<=|[()\[\],:;?!=+*|-])|(?P<space>\s+)|(?P<other>.)",
     re.ASCII | re.DOTALL,
 )
 
@@ -56,7 +57,7 @@ class Tokens:
 
     Attributes:
         word: the current token's text, empty at the end.
-        kind: "name", "number", "mark", "other" or "end".
+        kind: "name", "number", "quoted", "mark", "other" or "end".
         place: the position in the text at which it starts.
     """
 
@@ -102,16 +103,6 @@ class Tokens:
         raise NotationError(self.text, self.place if at is None else at, message, fix)
 
 
-_WORDS = (
-    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl "
-    "concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default "
-    "delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long "
-    "mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
-    "reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch "
-    "template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual void "
-    "volatile wchar_t while xor xor_eq"
-)
-_C_AND_CPP = frozenset(_WORDS.split())
 _PYTHON = frozenset(keyword.kwlist)
 
 
@@ -120,7 +111,7 @@ def take_name(tokens: Tokens, what: str, fix: str | None = None) -> str:
     if tokens.kind != "name":
         tokens.fail(f"expected the name of {what}, found {tokens.describe()}", fix)
     word = tokens.word
-    language = "C++" if word in _C_AND_CPP else "Python" if word in _PYTHON else None
+    language = "C++" if word in C_AND_CPP_KEYWORDS else "Python" if word in _PYTHON else None
     if language:
         tokens.fail(f"{word!r} can't be the name of {what}: it is a keyword of {language}", f"{word}_")
     if word.startswith("__"):

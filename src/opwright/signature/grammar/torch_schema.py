@@ -14,6 +14,7 @@ _ARGUMENT = re.compile(
 )
 _RESULT = re.compile(r"Tensor(?:\([^)]*\))?\s*(?P<name>[A-Za-z_]\w*)?")
 _SCALARS = {"int": "int", "SymInt": "int", "float": "float", "Scalar": "float", "number": "float", "bool": "bool"}
+_SCALARS |= {"str": "str"}
 _RESULTS = "yzuvw"
 
 
@@ -48,10 +49,10 @@ def _input(argument: re.Match[str]) -> str:
     if kind == "Tensor":
         written = "!" if "!" in (argument["alias"] or "") else ""
         return f"{name}: T[...]{'?' if argument['optional'] else ''}{written}"
-    if kind not in _SCALARS or argument["optional"]:
+    if kind not in _SCALARS:
         return ""
-    default = argument["default"]
-    return f"{name}: {_SCALARS[kind]}" + (f" = {default}" if default else "")
+    default = (argument["default"] or "").replace('"', "'")
+    return f"{name}: {_SCALARS[kind]}{argument['optional'] or ''}" + (f" = {default}" if default else "")
 
 
 def _closed(text: str, opened: int) -> int:

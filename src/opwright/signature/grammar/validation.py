@@ -305,4 +305,4 @@ _AXIS_OF_RESULT = "give an input the axis {axis}; where {axis} = ..., if others 
 def _has_default(param: Param) -> bool:
     if isinstance(param, TensorParam):
         return param.optional
-    return isinstance(param, ScalarParam) and param.default is not None
+    return isinstance(param, ScalarParam) and param.has_default

@@ -7,7 +7,7 @@ import itertools
 from opwright.closest_name import closest_name
 from opwright.signature import DataAxis, ScalarParam, Signature, TensorParam
 from opwright.signature.dtypes import BY_NAME, DType
-from opwright.signature.scalars import FLOAT, INT
+from opwright.signature.scalars import FLOAT, INT, STR
 from opwright.sources.model import Argument, Kernel, Parameter, Role, is_number
 from opwright.sources.types import spellings
 
@@ -243,6 +243,8 @@ def _number(kernel: Kernel, position: int, number: str, parameter: Parameter) ->
 def _problem(kernel: Kernel, parameter: Parameter, role: Role, param: _Wanted) -> str:
     if not isinstance(param, TensorParam):
         kind = param.kind if param else INT
+        if kind is STR and parameter.view == "pointer":
+            return "" if parameter.const and parameter.element == "char" else kind.c_requirement
         return "" if parameter.view == "scalar" and parameter.element in kind.c_types else kind.c_requirement
     if parameter.view != "pointer":
         return "a tensor is a pointer to its elements"
@@ -261,6 +263,7 @@ def _dtype(param: TensorParam) -> DType:
 def _declaration(wanted: tuple[Role, _Wanted], name: str) -> str:
     role, param = wanted
     if not isinstance(param, TensorParam):
-        return f"{(param.kind if param else INT).cpp_types[0]} {name}"
+        kind = param.kind if param else INT
+        return f"const char *{name}" if kind is STR else f"{(kind.cpp_types or INT.cpp_types)[0]} {name}"
     element = min(spellings(_dtype(param), "c") - {"char"}, key=len)
     return f"{'const ' if role == 'input' and not param.mutated else ''}{element} *{name}"

@@ -11,6 +11,13 @@ from opwright.languages import Language
 from opwright.signature import DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
 from opwright.signature.dtypes import BY_NAME
 from opwright.signature.scalars import INT
+from opwright.sources.matching.scalars import (
+    check_device_scalars,
+    scalar_declaration,
+    scalar_fix,
+    scalar_problem,
+    template_scalars,
+)
 from opwright.sources.model import Argument, Function, Kernel, Parameter, Role
 from opwright.sources.types import spellings
 
@@ -23,8 +30,8 @@ def match_by_position(kernel: Kernel) -> tuple[Argument, ...]:
 
     Parameters that have an axis's name get its size, wherever they stand; they don't count as positions.
     """
-    variables = dict(zip(kernel.function.template, template_variables(kernel), strict=True))
-    expected, axes = list(expected_arguments(kernel.signature)), _axis_names(kernel.signature)
+    variables = variables_by_parameter(kernel)
+    expected, axes = list(expected_arguments(kernel)), _axis_names(kernel.signature)
     counted = [parameter for parameter in kernel.function.parameters if parameter.name not in axes]
     for position, parameter in enumerate(kernel.function.parameters, 1):
         if parameter.name in axes:
@@ -61,15 +68,25 @@ def _check_axis(kernel: Kernel, position: int, parameter: Parameter) -> None:
         )
 
 
-def template_variables(kernel: Kernel) -> tuple[str, ...]:
-    """Return the signature's type variable for each template parameter of the function, in the function's order.
+def variables_by_parameter(kernel: Kernel) -> dict[str, str]:
+    """Return the signature's type variable for each of the function's type parameters, by name."""
+    return dict(zip(_type_parameters(kernel), template_variables(kernel), strict=True))
 
-    They are matched by name if all names agree, else by position.
+
+def _type_parameters(kernel: Kernel) -> tuple[str, ...]:
+    scalars = template_scalars(kernel)
+    return tuple(parameter for parameter in kernel.function.template if parameter not in scalars)
+
+
+def template_variables(kernel: Kernel) -> tuple[str, ...]:
+    """Return the signature's type variable for each type parameter of the function, in the function's order.
+
+    They are matched by name if all names agree, else by position. Template parameters that are scalars don't count.
 
     Raises:
         SourceError: the numbers of template parameters and type variables differ.
     """
-    variables, template = kernel.signature.type_variables, kernel.function.template
+    variables, template = kernel.signature.type_variables, _type_parameters(kernel)
     if sorted(variables) == sorted(template):
         return template
     if len(variables) == len(template) and all(name.isidentifier() for name in template):
@@ -90,12 +107,16 @@ def template_variables(kernel: Kernel) -> tuple[str, ...]:
     raise kernel.mismatch(f"{arrived}: {', '.join(variables)}", f"write `{wanted}`")
 
 
-def expected_arguments(signature: Signature) -> Iterator[_Expected]:
-    """Yield the arguments of a C++ kernel, in order: inputs, outputs, residuals, the generator."""
+def expected_arguments(kernel: Kernel) -> Iterator[_Expected]:
+    """Yield the arguments of a C++ kernel, in order: inputs, outputs, residuals, the generator.
+
+    Scalars over which the function is a template are left out.
+    """
+    signature, templated = kernel.signature, template_scalars(kernel).values()
     for param in signature.inputs:
         if isinstance(param, TensorParam):
             yield "input", param
-        elif isinstance(param, ScalarParam):
+        elif isinstance(param, ScalarParam) and param not in templated:
             yield "scalar", param
     yield from (("output", output) for output in signature.outputs)
     yield from (("residual", residual) for residual in signature.residuals)
@@ -130,7 +151,7 @@ def declaration(kernel: Kernel) -> str:
     """Return the head that the function of a kernel over views, or of one element, has for the signature."""
     if kernel.signature.pointwise:
         return _head(kernel, {})
-    wanted = ", ".join(_declaration(role, param, {}) for role, param in expected_arguments(kernel.signature))
+    wanted = ", ".join(_declaration(role, param, {}) for role, param in expected_arguments(kernel))
     return f"void {kernel.function.name.rpartition('::')[2]}({wanted})"
 
 
@@ -166,14 +187,19 @@ def _check(
     if isinstance(param, TensorParam):
         problem = _tensor_problem(parameter, role, param, variables, kernel.language)
     elif isinstance(param, ScalarParam):
-        fits = parameter.view == "scalar" and param.kind.cpp_type(parameter.element)
-        problem = "" if fits else f"a scalar `{param}` is one of {', '.join(sorted(param.kind.cpp_types))}"
+        problem = scalar_problem(parameter, param)
     else:
         problem = "" if parameter.element == "Generator" else "the generator has a type of its own"
     if problem:
         wanted = _declaration(role, param, {v: k for k, v in variables.items()})
         arrived = f"parameter {position} is `{parameter.text}`, expected `{wanted}` for the {role} `{param}`: {problem}"
-        raise kernel.mismatch(arrived, f"declare parameter {position} as `{wanted}`")
+        raise kernel.mismatch(arrived, _fix(position, param, wanted))
+
+
+def _fix(position: int, param: Param, wanted: str) -> str:
+    if isinstance(param, ScalarParam):
+        return scalar_fix(position, param)
+    return f"declare parameter {position} as `{wanted}`"
 
 
 def _tensor_problem(
@@ -218,7 +244,7 @@ def element_fits(element: str, type_ref: TypeRef, variables: dict[str, str], lan
 def _declaration(role: Role, param: Param, names: dict[str, str]) -> str:
     """Return the expected declaration of a parameter; `names` are the template's names for the type variables."""
     if isinstance(param, ScalarParam):
-        return f"{param.kind.cpp_types[0]} {param.name}"
+        return scalar_declaration(param)
     if isinstance(param, GeneratorParam):
         return f"Generator {param.name}"
     name = names.get(param.type.name, param.type.name)
@@ -235,7 +261,8 @@ _OPTIONAL = re.compile(r"Optional<(.*)>")
 
 def match_pointwise(kernel: Kernel) -> tuple[Argument, ...]:
     """Match a pointwise function by position; see :func:`opwright.sources.matching.match`."""
-    variables = dict(zip(kernel.function.template, template_variables(kernel), strict=True))
+    check_device_scalars(kernel)
+    variables = variables_by_parameter(kernel)
     expected = _expected(kernel)
     parameters = kernel.function.parameters
     _check_return(kernel, variables)
@@ -252,7 +279,7 @@ def match_pointwise(kernel: Kernel) -> tuple[Argument, ...]:
             wanted = _element_declaration(role, param, variables)
             raise kernel.mismatch(
                 f"parameter {position} is `{parameter.text}`, expected `{wanted}` for the {role} `{param}`: {problem}",
-                f"declare parameter {position} as `{wanted}`",
+                _fix(position, param, wanted),
             )
     return tuple(Argument(p, role, param.name) for p, (role, param) in zip(parameters, expected, strict=True))
 
@@ -263,7 +290,7 @@ def returns_result(kernel: Kernel) -> bool:
 
 
 def _expected(kernel: Kernel) -> list[tuple[Role, Param]]:
-    expected = list(expected_arguments(kernel.signature))
+    expected = list(expected_arguments(kernel))
     return expected[:-1] if returns_result(kernel) else expected
 
 
@@ -287,8 +314,7 @@ def _check_return(kernel: Kernel, variables: dict[str, str]) -> None:
 
 def _problem(parameter: Parameter, role: Role, param: Param, variables: dict[str, str]) -> str:
     if isinstance(param, ScalarParam):
-        fits = parameter.view == "scalar" and param.kind.cpp_type(parameter.element) and not parameter.reference
-        return "" if fits else f"a scalar `{param}` is one of {', '.join(sorted(param.kind.cpp_types))}"
+        return scalar_problem(parameter, param)
     if not isinstance(param, TensorParam):
         return "a pointwise function has no such parameter"
     if parameter.view not in ("scalar", "other"):
@@ -307,15 +333,13 @@ def _problem(parameter: Parameter, role: Role, param: Param, variables: dict[str
 
 
 def _head(kernel: Kernel, variables: dict[str, str]) -> str:
-    listed = ", ".join(
-        _element_declaration(role, param, variables) for role, param in expected_arguments(kernel.signature)
-    )
+    listed = ", ".join(_element_declaration(role, param, variables) for role, param in expected_arguments(kernel))
     return f"void {kernel.function.name.rpartition('::')[2]}({listed})"
 
 
 def _element_declaration(role: Role, param: Param, variables: dict[str, str]) -> str:
     if isinstance(param, ScalarParam):
-        return f"{param.kind.cpp_types[0]} {param.name}"
+        return scalar_declaration(param)
     if not isinstance(param, TensorParam):
         return param.name
     element = _element(param, variables)

@@ -11,8 +11,9 @@ from opwright.sources.matching.by_position import (
     element_fits,
     expected_arguments,
     match_by_position,
-    template_variables,
+    variables_by_parameter,
 )
+from opwright.sources.matching.scalars import check_device_scalars, scalar_declaration, scalar_problem
 from opwright.sources.model import Argument, Kernel, Parameter, Role
 from opwright.sources.types import standard_spelling
 
@@ -26,9 +27,10 @@ _Wanted = dict[str, tuple[Role, Param | None]]
 def match_launched(kernel: Kernel) -> tuple[Argument, ...]:
     """Match a launched kernel; see :func:`opwright.sources.matching.match`."""
     _check_launched(kernel)
+    check_device_scalars(kernel)
     if any(parameter.view in ("Tensor", "Strided") for parameter in kernel.function.parameters):
         return match_by_position(kernel)
-    variables = dict(zip(kernel.function.template, template_variables(kernel), strict=True))
+    variables = variables_by_parameter(kernel)
     wanted, parameters = _wanted(kernel), kernel.function.parameters
     missing = [
         name for name, (role, _) in wanted.items() if role != "axis" and name not in {p.name for p in parameters}
@@ -78,7 +80,7 @@ def _wanted(kernel: Kernel) -> _Wanted:
     wanted: _Wanted = dict.fromkeys(signature.axes, ("axis", None))
     if signature.has_ellipsis:
         wanted[NUMEL] = "axis", None
-    for role, param in expected_arguments(signature):
+    for role, param in expected_arguments(kernel):
         if wanted.get(param.name, ("axis",))[0] == "input":
             fix = "take views (Tensor<...>), which go by position"
             raise kernel.mismatch(f"{param.name} is an input and an output: pointers go by name", fix)
@@ -121,6 +123,8 @@ def _problem(kernel: Kernel, parameter: Parameter, role: Role, param: Param | No
         return ""
     if isinstance(param, GeneratorParam):
         return "" if parameter.element == "Generator" else "the generator has a type of its own"
+    if isinstance(param, ScalarParam) and not scalar_problem(parameter, param):
+        return ""
     kind = param.kind if isinstance(param, ScalarParam) else INT
     fits = parameter.view == "scalar" and (standard_spelling(parameter.element) or parameter.element) in kind.c_types
     return "" if fits else kind.c_requirement
@@ -129,9 +133,11 @@ def _problem(kernel: Kernel, parameter: Parameter, role: Role, param: Param | No
 def _declaration(kernel: Kernel, role: Role, param: Param | None, name: str) -> str:
     if isinstance(param, GeneratorParam):
         return f"Generator {name}"
-    if not isinstance(param, TensorParam):
-        return f"{(param.kind if param else INT).cpp_types[0]} {name}"
-    names = dict(zip(template_variables(kernel), kernel.function.template, strict=True))
+    if isinstance(param, ScalarParam):
+        return scalar_declaration(param)
+    if param is None:
+        return f"{INT.cpp_types[0]} {name}"
+    names = {variable: name for name, variable in variables_by_parameter(kernel).items()}
     written = names.get(param.type.name, param.type.name)
     spelled = {"acc": f"acc<{written}>", "var": written}
     element = spelled.get(param.type.kind) or BY_NAME[param.type.name].ctype

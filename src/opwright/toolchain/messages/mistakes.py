@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from opwright.sources.cpp.tokens import without_comments
-from opwright.toolchain.messages import standard_headers, views
+from opwright.toolchain.messages import enums, standard_headers, views
 from opwright.toolchain.messages.mistake import Mistake, Rule, one_of, plain_type
 
 if TYPE_CHECKING:
@@ -200,5 +200,6 @@ RULES: tuple[Rule, ...] = (
     Rule(one_of(r"a __global__ function call must be configured"), _not_launched),
     Rule(one_of(r"no matching function for call to 'parallel_for\b"), _parallel),
     *views.RULES,
+    *enums.RULES,
 )
 """The rules; the first that explains an error is used."""

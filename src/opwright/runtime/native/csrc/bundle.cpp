@@ -117,6 +117,25 @@ std::string real(const int64_t *bits) {
   return text;
 }
 
+std::string text(const int64_t *&words) {
+  std::string bytes;
+  for (int64_t length = *words++; length > 0; --length) bytes.push_back(static_cast<char>(*words++));
+  return '"' + bytes + '"';
+}
+
+// Reads a scalar of that kind.
+std::string scalar(char kind, const int64_t *&words) {
+  if (kind < 'a') {
+    const std::string value = scalar(static_cast<char>(kind - 'A' + 'a'), words);
+    return *words++ ? value : "None";
+  }
+  if (kind == 's') return text(words);
+  const int64_t *const word = words++;
+  if (kind == 'f') return real(word);
+  if (kind != 'c') return std::to_string(*word);
+  return *word < 0 ? text(words) : "choice number " + std::to_string(*word);
+}
+
 void misfit(int64_t kernel, int64_t count, const int64_t *words) {
   const opw_bundle_kernel &k = loaded->kernels[kernel];
   const int64_t *const end = words + count;
@@ -135,10 +154,8 @@ void misfit(int64_t kernel, int64_t count, const int64_t *words) {
     got += "]";
   }
   // As runtime/native/runtime.py reads them: scalars, what was given beforehand, then the element that is out of its domain.
-  for (int32_t i = 0; i < k.scalars && words < end; ++i, ++words) {
-    got += (k.inputs || i ? ", " : "") + std::string(k.scalar_names[i]) + ": ";
-    got += k.scalar_kinds[i] == 'f' ? real(words) : std::to_string(*words);
-  }
+  for (int32_t i = 0; i < k.scalars && words < end; ++i)
+    got += (k.inputs || i ? ", " : "") + std::string(k.scalar_names[i]) + ": " + scalar(k.scalar_kinds[i], words);
   words += k.given;
   if (k.ellipsis && words < end) words += 1 + *words;
   words += k.dtype;

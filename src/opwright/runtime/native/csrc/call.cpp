@@ -16,6 +16,35 @@
 
 namespace opw {
 
+namespace {
+
+void add_text(const char *text, size_t length, std::vector<int64_t> &words) {
+  words.push_back(static_cast<int64_t>(length));
+  for (size_t i = 0; i < length; ++i) words.push_back(static_cast<unsigned char>(text[i]));
+}
+
+// Of a float its bits, of a string its length and bytes; of a choice its number, or -1 and what was given.
+void add_scalars(const Plan &plan, const Call &call, std::vector<int64_t> &words) {
+  size_t next = 0, unknown = 0;
+  for (const auto &argument : plan.arguments) {
+    const auto kind = argument.kind;
+    if (kind == Kind::String || kind == Kind::OptionalString) {
+      const opw_scalar text = call.scalars[next], length = call.scalars[next + 1];
+      add_text(text.s, static_cast<size_t>(length.i), words);
+      if (kind == Kind::OptionalString) words.push_back(call.scalars[next + 2].i);
+    } else {
+      for (int64_t i = 0; i < entries(kind); ++i) words.push_back(call.scalars[next + i].i);
+      if (kind == Kind::Choice && call.scalars[next].i < 0) {
+        const std::string &given = *call.unknown[unknown++];
+        add_text(given.data(), given.size(), words);
+      }
+    }
+    next += entries(kind);
+  }
+}
+
+}  // namespace
+
 // What Python needs to say what is wrong: per input 0 or (1, type, rank, sizes...), then the scalars, the axes, the shape of
 // `...` and the element type that were given beforehand, then the element that is out of its domain.
 void explain(const Operator &op, const Call &call, const WrongElement *element) {
@@ -27,7 +56,7 @@ void explain(const Operator &op, const Call &call, const WrongElement *element) 
     words.push_back(t->dim());
     words.insert(words.end(), t->sizes().begin(), t->sizes().end());
   }
-  for (const opw_scalar &scalar : call.scalars) words.push_back(scalar.i);  // of a float: its bits
+  add_scalars(op.plan, call, words);
   // Those of `call.axes` that are scalars come first.
   const auto sizes = std::count_if(op.plan.arguments.begin(), op.plan.arguments.end(),
                                    [](const Argument &argument) { return argument.kind == Kind::Size; });
@@ -83,7 +112,7 @@ void read(const Operator &op, c10::ArrayRef<c10::IValue> values, Call &call) {
     const Kind kind = op.plan.arguments[i].kind;
     if (kind == Kind::Tensor) call.inputs.push_back(&tensor_of(values[i]));
     else if (kind == Kind::Mask) call.wanted = wanted(op, values[i].toBoolList());
-    else call.read(kind, values[i]);
+    else call.read(op.plan, op.plan.arguments[i], values[i]);
   }
 }
 
@@ -231,9 +260,40 @@ c10::Device place(const Operator &op, const Call &call) {
   return c10::kCPU;
 }
 
-void Call::read(Kind kind, const c10::IValue &value) {
+namespace {
+
+int64_t place_of(const std::string &choice, const std::vector<std::string> &choices) {
+  const auto at = std::find(choices.begin(), choices.end(), choice);
+  return at == choices.end() ? -1 : at - choices.begin();
+}
+
+}  // namespace
+
+void Call::read_string(const std::string &text) {
+  opw_scalar address{}, length{};
+  address.s = text.c_str();
+  length.i = static_cast<int64_t>(text.size());
+  scalars.push_back(address), scalars.push_back(length);
+}
+
+// The value, zero if there is none, then whether there is one.
+void Call::read_optional(Kind kind, const c10::IValue &value) {
+  opw_scalar scalar{}, given{};
+  given.i = !value.isNone();
+  if (kind == Kind::OptionalString && given.i) read_string(value.toStringRef());
+  else {
+    if (given.i && kind == Kind::OptionalFloat) scalar.f = value.toDouble();
+    if (given.i && kind == Kind::OptionalInt) scalar.i = int_of(value);
+    if (given.i && kind == Kind::OptionalBool) scalar.i = value.toBool();
+    scalars.push_back(scalar);
+    if (kind == Kind::OptionalString) scalars.push_back(scalar);
+  }
+  scalars.push_back(given);
+}
+
+void Call::read(const Plan &plan, const Argument &argument, const c10::IValue &value) {
   opw_scalar scalar{};
-  switch (kind) {
+  switch (argument.kind) {
     case Kind::Float:
       scalar.f = value.toDouble();
       scalars.push_back(scalar);
@@ -244,6 +304,16 @@ void Call::read(Kind kind, const c10::IValue &value) {
       break;
     case Kind::Bool:
       scalar.i = value.toBool();
+      scalars.push_back(scalar);
+      break;
+    case Kind::OptionalFloat:
+    case Kind::OptionalInt:
+    case Kind::OptionalBool:
+    case Kind::OptionalString: read_optional(argument.kind, value); break;
+    case Kind::String: read_string(value.toStringRef()); break;
+    case Kind::Choice:
+      scalar.i = place_of(value.toStringRef(), plan.choices[argument.index]);
+      if (C10_UNLIKELY(scalar.i < 0)) unknown.push_back(&value.toStringRef());
       scalars.push_back(scalar);
       break;
     case Kind::Axis: axes.push_back(int_of(value)); break;
@@ -272,6 +342,7 @@ void run(const Operator &op, Call &call, at::Tensor *outputs) {
   call.device = place(op, call);
   const OnDevice on(call.device);
   const Moved numbers(call);
+  if (C10_UNLIKELY(!call.unknown.empty())) explain(op, call);
   Bound<int64_t> bound(op.plan);
   if (!call.axes.empty() || call.has_ellipsis || call.dtype)
     if (!preset(op.plan, call, bound)) explain(op, call);

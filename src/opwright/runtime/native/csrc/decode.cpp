@@ -17,6 +17,12 @@ struct Reader {
   }
 };
 
+std::string read_text(Reader &in) {
+  std::string text;
+  for (int64_t n = in.next(); n > 0; --n) text.push_back(static_cast<char>(in.next()));
+  return text;
+}
+
 Expression read_expression(Reader &in) {
   Expression e;
   for (int64_t n = in.next(); n > 0; --n) e.code.push_back(in.next());
@@ -83,6 +89,10 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
     plan.random |= kind == Kind::Generator;
   }
   for (int64_t n = in.next(); n > 0; --n) {
+    auto &words = plan.choices.emplace_back();
+    for (int64_t count = in.next(); count > 0; --count) words.push_back(read_text(in));
+  }
+  for (int64_t n = in.next(); n > 0; --n) {
     const int64_t axis = in.next();
     plan.named_sizes.push_back({axis, read_expression(in)});
   }
@@ -90,6 +100,7 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
     ScalarDomain scalar{};
     scalar.slot = in.next();
     scalar.whole = in.next();
+    scalar.optional = in.next();
     scalar.domain = read_domain(in);
     plan.domains.push_back(scalar);
   }

@@ -37,6 +37,7 @@ bool in_domains(const Plan &plan, const opw_scalar *scalars, const Bound<int64_t
   for (const auto &scalar : plan.domains) {
     int64_t first = 0, last = 0;
     double low = 0, high = 0;
+    if (scalar.optional && !scalars[scalar.slot + 1].i) continue;
     const opw_scalar value = scalars[scalar.slot];
     if (scalar.whole) {
       if (!ends_of(scalar.domain, bound, first, last) || value.i < first || value.i > last) return false;

@@ -132,7 +132,8 @@ variable_list OperatorNode::run_directly(const c10::SmallVectorImpl<at::Tensor> 
   size_t next_scalar = 0;
   for (const auto &t : tensors) call.inputs.push_back(&t);
   for (const auto &argument : backward.plan.arguments)
-    if (argument.kind != Kind::Tensor && argument.kind != Kind::Mask) call.read(argument.kind, scalars_[next_scalar++]);
+    if (argument.kind != Kind::Tensor && argument.kind != Kind::Mask)
+      call.read(backward.plan, argument, scalars_[next_scalar++]);
   call.wanted = 0;
   each_wanted([&](int64_t i) { call.wanted |= uint64_t(1) << i; });
   variable_list result(backward.returns());

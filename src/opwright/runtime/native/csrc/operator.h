@@ -71,7 +71,8 @@ struct Operator {
 struct Call {
   c10::SmallVector<const at::Tensor *, 8> inputs;
   c10::SmallVector<opw_scalar, 4> scalars;
-  c10::SmallVector<int64_t, 4> axes;  // those that the schema gives sizes for (Size, Axis), in its order
+  c10::SmallVector<const std::string *, 1> unknown;  // what was given for choices, where it is none of the words
+  c10::SmallVector<int64_t, 4> axes;                 // those that the schema gives sizes for (Size, Axis), in its order
   c10::SmallVector<int64_t, 6> ellipsis;
   bool has_ellipsis = false;
   uint64_t wanted = ~uint64_t(0);  // bit i: output i
@@ -79,7 +80,12 @@ struct Call {
   std::optional<at::ScalarType> dtype;
   c10::Device device = c10::kCPU;  // where it runs: what a factory was asked for; `run` finds it for the others
 
-  void read(Kind kind, const c10::IValue &value);  // anything but a tensor and the mask
+  void read(const Plan &plan, const Argument &argument,
+            const c10::IValue &value);  // anything but a tensor and the mask
+
+ private:
+  void read_string(const std::string &text);
+  void read_optional(Kind kind, const c10::IValue &value);
 };
 
 // Raises unless all tensors are on one device that there are kernels for; says which (pointwise operators take numbers from

@@ -5,6 +5,7 @@
 #include <c10/util/SmallVector.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "opwright/abi.h"
@@ -36,8 +37,9 @@ struct Domain { End low, high; };
 
 // The domain of a scalar.
 struct ScalarDomain {
-  int64_t slot;  // among a call's scalars
-  bool whole;    // it is an int; otherwise a float
+  int64_t slot;   // among a call's scalars
+  bool whole;     // it is an int; otherwise a float
+  bool optional;  // the next slot says whether it is given
   Domain domain;
 };
 
@@ -63,7 +65,7 @@ struct TensorPlan {
 
 struct Argument {
   Kind kind;
-  int64_t index;  // into the tensors, the scalars, or (Axis, Size) the axes
+  int64_t index;  // into the tensors, the scalars, (Axis, Size) the axes, or (Choice) the choices
 };
 
 struct Plan {
@@ -71,6 +73,7 @@ struct Plan {
   int64_t ints = 0;                 // the ints in domains that aren't axes: numbered after them
   std::vector<uint64_t> variables;  // per type variable: the set of its element types, bit by c10::ScalarType
   std::vector<Argument> arguments;  // in schema order
+  std::vector<std::vector<std::string>> choices;  // the words of each argument that is one of a few
   std::vector<NamedSize> named_sizes;
   std::vector<ScalarDomain> domains;
   std::vector<TensorPlan> inputs, outputs;  // outputs: results, then residuals

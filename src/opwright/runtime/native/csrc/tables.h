@@ -7,12 +7,21 @@
 
 namespace opw {
 
-constexpr int64_t kPlanVersion = 7;
+constexpr int64_t kPlanVersion = 8;
 
 // The kinds of an operator's schema arguments.
-enum class Kind : int64_t { Tensor = 0, Float = 1, Int = 2, Bool = 3, Axis = 4, Ellipsis = 5, Mask = 6, Size = 7, Generator = 8, Dtype = 9, Device = 10 };
+enum class Kind : int64_t { Tensor = 0, Float = 1, Int = 2, Bool = 3, Axis = 4, Ellipsis = 5, Mask = 6, Size = 7, Generator = 8, Dtype = 9, Device = 10, OptionalFloat = 11, OptionalInt = 12, OptionalBool = 13, String = 14, Choice = 15, OptionalString = 16 };
 // How an element type is written: f32, T, acc(T).
 enum class TypeKind : int64_t { Concrete = 0, Variable = 1, Accumulate = 2 };
+// How many entries an argument has among a call's scalars.
+constexpr int64_t entries(Kind kind) {
+  switch (kind) {
+    case Kind::Bool: case Kind::Choice: case Kind::Float: case Kind::Int: case Kind::Size: return 1;
+    case Kind::OptionalBool: case Kind::OptionalFloat: case Kind::OptionalInt: case Kind::String: return 2;
+    case Kind::OptionalString: return 3;
+    default: return 0;
+  }
+}
 // Whether leading axes broadcast, over which the kernel loops; a pointwise one's element types promote, too.
 enum class Broadcast : int64_t { None = 0, Pointwise = 1, Batched = 2 };
 // Instructions of an axis expression, in postfix order; Axis and Constant are followed by their operand.
