@@ -28,3 +28,22 @@ def test_a_compile_error_at_the_first_call(write: Write) -> None:
     assert failing(lambda: ops.f(torch.ones(3)), CompileError) == text  # and again: nothing is half made
     write(f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{body.replace("undefined_name", "1")}', "broken.cpp")
     assert opwright.load(source).f(torch.ones(1)).item() == 2
+
+
+_TABLE = """#include <stdexcept>
+struct Table { Table() { throw std::runtime_error("no table.bin"); } };
+static const Table table;
+OPWRIGHT("f(x: T[N]) -> (y: T[N])")
+"""
+
+
+def test_a_global_object_that_throws(write: Write) -> None:
+    source = write(f"{_TABLE}{_BODY}", "tables.cpp")
+    ops = opwright.load(source)
+    text = failing(lambda: ops.f(torch.ones(3)), CompileError)
+    assert text.startswith(
+        f"{source}:4: error: loading this library ends the process: this object's constructor throws "
+        "std::runtime_error: no table.bin\n    4 | static const Table table;\n  likely fix: make it at the first call"
+    )
+    write(f"{_TABLE.replace('throw', 'if (!this) throw')}{_BODY}", "tables.cpp")
+    assert opwright.load(source).f(torch.ones(2)).shape == (2,)

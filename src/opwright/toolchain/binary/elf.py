@@ -18,7 +18,8 @@ from opwright.errors import ToolchainError
 _MAGIC, _CLASS_64 = b"\x7fELF", b"\x02"
 _RELOCATABLE, _SHARED_OBJECT = 1, 3
 MACHINES = {62: "x86_64", 183: "aarch64", 3: "i686", 40: "armv7l", 21: "ppc64le", 22: "s390x", 243: "riscv64"}
-_SYMBOL_TABLE, _DYNAMIC, _DYNAMIC_SYMBOL_TABLE, _VERSIONS_NEEDED = 2, 6, 11, 0x6FFFFFFE
+_SYMBOL_TABLE, _DYNAMIC, _DYNAMIC_SYMBOL_TABLE, _INITIALIZERS, _VERSIONS_NEEDED = 2, 6, 11, 14, 0x6FFFFFFE
+_POINTER = 8
 _NEEDED, _RPATH, _RUNPATH, _TEXTREL = 1, 15, 29, 22
 _STACK, _EXECUTABLE = 0x6474E551, 1
 _LOCAL, _WEAK, _HIDDEN = 0, 2, (1, 2)
@@ -116,6 +117,22 @@ def library_requirements(data: bytes, name: str) -> LibraryRequirements:
     except _MALFORMED as error:
         reason = "it ends too early" if isinstance(error, struct.error) else error
         raise ToolchainError(f"{name} is no shared library that can be read ({reason})") from error
+
+
+def has_initializers(library: Path) -> bool:
+    """Return whether a shared library runs code of its own when it is loaded: constructors of global objects.
+
+    The C compiler's start files give every library one entry (``frame_dummy``). On systems without ELF the answer is
+    False.
+
+    Raises:
+        OSError: the file can't be read.
+    """
+    try:
+        sections = _ElfFile(library.read_bytes()).of_kind(_INITIALIZERS)
+        return sum(section.size for section in sections) > _POINTER
+    except _MALFORMED:
+        return False
 
 
 def describe_damage(library: Path, *, relocatable: bool = False) -> str:

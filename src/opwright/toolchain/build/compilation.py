@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from opwright.errors import CompileError
 from opwright.log import logger
-from opwright.toolchain.binary.elf import describe_damage
+from opwright.toolchain.binary.elf import describe_damage, has_initializers
 from opwright.toolchain.build import compile_commands
 from opwright.toolchain.build.processes import Processes, TimeoutKilledError, in_parallel
 from opwright.toolchain.cache.folder import write_atomically
@@ -42,7 +42,8 @@ class Compilation(NamedTuple):
         """Compile and link; return the library (in ``work``) and the log, or None if the compiler wrote nothing.
 
         Raises:
-            CompileError: the compiler refused the code, or was killed after the time limit.
+            CompileError: the compiler refused the code, or was killed after the time limit; or the library ends the
+                process that loads it.
             ToolchainError: the compiler could not be started.
         """
         self._write_sources()
@@ -61,6 +62,8 @@ class Compilation(NamedTuple):
             self._step("link", self.plan.link(self.work, output, self._added()))
         if complaint := describe_damage(output, relocatable="-r" in self.plan.link_flags):
             raise self._failed(f"{self._culprit()} {complaint}\n  likely fix: {_BY_HAND}", [])
+        if has_initializers(output):
+            self._require_loadable(output)
         return output, self._keep_log(sorted(self.work.glob("*.log")))
 
     def preprocess(self, output: Path, flags: list[str]) -> None:
@@ -81,6 +84,16 @@ class Compilation(NamedTuple):
             ToolchainError: the command could not be started.
         """
         self._step(name, command)
+
+    def _require_loadable(self, library: Path) -> None:
+        from opwright.toolchain.build.trial_load import end_of_process
+
+        log = self.work / "load.log"
+        if ended := end_of_process(library, self.plan, self.processes, log):
+            from opwright.toolchain.messages.initializers import explain_end
+
+            raise self._failed(explain_end(self.plan, ended, log), [log])
+        log.unlink(missing_ok=True)
 
     def _added(self) -> list[Path]:
         units = [part.unit for part in self.plan.parts]

@@ -62,17 +62,18 @@ class Processes:
         if _STOPPING.is_set():  # checked after the addition, so that a concurrent `stop_all` can't miss this object
             self._stopped = True
 
-    def run(self, command: Sequence[str], log: Path, folder: Path) -> int:
+    def run(self, command: Sequence[str], log: Path, folder: Path, *, limit: float | None = None) -> int:
         """Run ``command`` with its output in ``log`` and its temporary files in ``folder``; return its exit status.
 
         Raises:
             ToolchainError: the command can't be started.
-            TimeoutKilledError: the command was killed after `time_limit` seconds.
+            TimeoutKilledError: the command was killed after ``limit`` seconds (by default, `time_limit`).
         """
+        seconds = self._limit if limit is None else limit
         with self._slots:
             process = self._start(command, log, folder)
             try:
-                return self._wait(process)
+                return self._wait(process, seconds)
             except BaseException:
                 _kill(process)
                 process.wait()
@@ -81,31 +82,31 @@ class Processes:
                 with self._lock:
                     self._running.discard(process)
 
-    def _wait(self, process: subprocess.Popen[bytes]) -> int:
+    def _wait(self, process: subprocess.Popen[bytes], seconds: float) -> int:
         late = threading.Event()
         # not process.wait(timeout), which polls every 50 ms: a small compilation takes no longer than that
-        timer = threading.Timer(self._limit, _kill, (process, late))
+        timer = threading.Timer(seconds, _kill, (process, late))
         timer.daemon = True
         try:
             timer.start()
         except RuntimeError:  # Python 3.12 and newer start no thread while the interpreter shuts down
-            return self._wait_alone(process)
+            return self._wait_alone(process, seconds)
         try:
             _wait_and_kill_rest(process)
         finally:
             timer.cancel()
         status = process.wait()
         if late.is_set():
-            raise TimeoutKilledError(f"{self._limit:g} seconds")
+            raise TimeoutKilledError(f"{seconds:g} seconds")
         return status
 
-    def _wait_alone(self, process: subprocess.Popen[bytes]) -> int:
+    def _wait_alone(self, process: subprocess.Popen[bytes], seconds: float) -> int:
         from subprocess import TimeoutExpired
 
         try:
-            return process.wait(self._limit)
+            return process.wait(seconds)
         except TimeoutExpired as error:
-            raise TimeoutKilledError(f"{self._limit:g} seconds") from error
+            raise TimeoutKilledError(f"{seconds:g} seconds") from error
 
     def kill(self) -> None:
         """Kill the running compilers and start no more; takes no lock."""
