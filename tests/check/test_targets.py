@@ -74,6 +74,21 @@ def test_a_python_file_that_is_called_as_a_module_is(write: Write) -> None:
     assert sys.modules["random"] is before
 
 
+def test_functions_without_a_mark(write: Write) -> None:
+    path = write("void halved(const float *x, float *y, int n) { for (int i = 0; i < n; ++i) y[i] = x[i] / 2; }", "h.c")
+    signature = "halved(x: f32[n]) -> (y: f32[n])"
+    for target in (path, f"{path}:halved"):
+        assert opwright.check(target, lambda x: x / 2, signature=signature, only=("agreement",), level="quick").ok
+    report = opwright.check(path, lambda x: x / 3, signature=signature, only=("agreement",), level="quick")
+    assert f"opwright.load({str(path)!r}, ops={signature!r})" in report.findings[0].reproducer
+    with pytest.raises(SourceError) as caught:
+        opwright.check(path)
+    assert str(caught.value).endswith(
+        '\n  or signatures given from outside: signature="f(x: f32[N]) -> (y: f32[N])" (--signature "f(x: f32[N]) -> '
+        '(y: f32[N])")'
+    )
+
+
 def test_an_extension_with_pytorchs_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Its functions have no signatures: where they go is said."""
     path = tmp_path / "an_extension.cpp"

@@ -128,6 +128,7 @@ class _Draw:
         dims: tuple[Expr | DataAxis, ...] = self.dims()
         if not self.batched and self.draw(st.booleans()):
             dims = (*dims, DataAxis(f"K{self.count}", self.expr() if self.draw(st.booleans()) else None))
+            return TensorParam(self.name("y"), self.type(), self.shape(dims, ellipsis=False))
         return TensorParam(self.name("y"), self.type(), self.shape(dims))
 
     def scalar(self, *, default: bool) -> ScalarParam:

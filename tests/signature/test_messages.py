@@ -285,6 +285,11 @@ MESSAGES = [
     ("f(x: T) ^batched", "a pointwise operator broadcasts already", "leave out 'batched'"),
     ("f(x: T[...]) ^batched", "'batched' brings the leading axes itself", "leave out the '...'"),
     ("f(x: T[N]) -> (y: T[?K]) ^batched", "?K could differ along the leading axes", "leave out 'batched'"),
+    (
+        "f(x: T[..., N]) -> (y: T[..., ^?K])",
+        "?K needs a known number of axes, and '...' stands for any number",
+        "name the other axes: y: T[B, ?K]",
+    ),
     ("f(x: T[N]) batched ^batched", "'batched' stands twice", "leave one out"),
     ("f(x: T[N]) autocast ^f32", "expected ':' after 'autocast', found 'f32'", "autocast: f32"),
     ("f(x: T[N]) autocast: ^i32", "autocast concerns floating types, not i32", "autocast: f32"),

@@ -52,6 +52,7 @@ def check(
         reference: a function that is known to be right. It takes the same arguments, with floating tensors as float64.
             Or its name: ``"module:name"``, ``"file.py:name"``, ``"file.cpp:name"`` (an operator of a source file).
         signature: the operator's signature, if Opwright didn't build it; for a pair of callables, one signature each.
+            For a source file: the signatures of functions without a mark (``ops=`` of `opwright.load`).
         level: ``"quick"`` takes seconds, ``"normal"`` less than a minute for a small operator, ``"thorough"`` a night.
         only: names of checks or groups to run; by default, all checks of the level.
         skip: names of checks or groups to leave out.

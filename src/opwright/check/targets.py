@@ -21,6 +21,7 @@ from opwright.languages import LANGUAGES
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
 from opwright.signature import Signature, parse
 from opwright.signature.wiring import BACKWARD
+from opwright.sources.ops import EXAMPLE, LOAD_ARGUMENT
 
 if TYPE_CHECKING:
     from opwright.runtime import Operators
@@ -100,7 +101,7 @@ def load_files(*paths: str | os.PathLike[str], **options: Any) -> Operators:
     from opwright.runtime import Operators
 
     files = [Path(path).absolute() for path in paths]
-    ops: object = load(*files, namespace=_namespace(files), **options)
+    ops: object = load(*files, namespace=_namespace(files, options.get("ops")), **options)
     if not isinstance(ops, Operators):
         file = files[0]
         raise SourceError(
@@ -111,10 +112,10 @@ def load_files(*paths: str | os.PathLike[str], **options: Any) -> Operators:
     return ops
 
 
-def _namespace(files: Sequence[Path]) -> str:
-    """Return a namespace that is unique to these files."""
+def _namespace(files: Sequence[Path], ops: object) -> str:
+    """Return a namespace that is unique to these files and the signatures that are given for them."""
     joined_paths = b"\0".join(os.fsencode(file) for file in files)
-    return f"checked_{files[0].stem}_{hashlib.sha256(joined_paths).hexdigest()[:12]}"
+    return f"checked_{files[0].stem}_{hashlib.sha256(joined_paths + repr(ops).encode()).hexdigest()[:12]}"
 
 
 def registered_operators(ops: Any, imports: tuple[str, ...] = ()) -> list[TargetOperator]:
@@ -270,14 +271,11 @@ def resolve_name(name: str) -> Any:
 def _named_operators(
     name: str, signature: str | Sequence[str] | None, reference: Reference | None, options: dict[str, Any]
 ) -> list[TargetOperator]:
-    if signature and (is_source(name) or is_source(name.rpartition(":")[0])):
-        raise SignatureError(
-            f"{name} is a source file, whose operators' signatures stand in it: there is none to be given\n"
-            "  likely fix: leave signature= (--signature) out, or write it into the file"
-        )
-    if is_source(name):
-        return registered_operators(load_files(name, **options), _load_statements(name, options))
     where, _, attribute = name.rpartition(":")
+    if signature and (is_source(name) or is_source(where)):
+        options = {**options, "ops": signature}  # of functions without a mark
+    if is_source(name):
+        return registered_operators(_load_file(name, options), _load_statements(name, options))
     if is_source(where):
         return [_operator_of_file(where, attribute, find_operators(where, load_options=options))]
     target = resolve_name(name)
@@ -291,6 +289,14 @@ def _named_operators(
     return [
         replace(s, imports=imports, expression=one if len(operators) == 1 else f"{one}.{s.name}") for s in operators
     ]
+
+
+def _load_file(name: str, options: dict[str, Any]) -> Operators:
+    try:
+        return load_files(name, **options)
+    except SourceError as error:
+        given = f'signature="{EXAMPLE}" (--signature "{EXAMPLE}")'
+        raise SourceError(str(error).replace(LOAD_ARGUMENT, given)) from error
 
 
 def _operator_of_file(path: str, name: str, operators: Sequence[TargetOperator]) -> TargetOperator:

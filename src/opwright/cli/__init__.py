@@ -104,8 +104,10 @@ def _status() -> int:
     try:
         value = cli(complete_var=COMPLETE, standalone_mode=False)
     except click.UsageError as error:
-        help_ = f"\n  likely fix: {error.ctx.command_path} --help" if error.ctx else ""
-        return _failed(f"{error.format_message()}{help_}", 2)
+        text = error.format_message()
+        if error.ctx and "likely fix: " not in text:
+            text += f"\n  likely fix: {error.ctx.command_path} --help"
+        return _failed(text, 2)
     except click.ClickException as error:
         return _failed(error.format_message(), 1)
     except click.Abort:

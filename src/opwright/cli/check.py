@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 @click.command("check")
 @click.argument("targets", nargs=-1, metavar="FILE | MODULE:OP ...", shell_complete=files_and_operators)
 @click.option("--reference", help="A function known to be right, as module:name, file.py:name or file.cpp:name.")
-@click.option("--signature", multiple=True, help="The signature, where Opwright didn't build the operator.")
+@click.option(
+    "--signature",
+    multiple=True,
+    help="The signature, where the source has none, or Opwright didn't build the operator.",
+)
 @click.option("--quick", "level", flag_value="quick", help="Seconds for a small operator.")
 @click.option("--normal", "level", flag_value="normal", default="normal", help="Less than a minute (the default).")
 @click.option("--thorough", "level", flag_value="thorough", help="A night.")

@@ -147,6 +147,22 @@ def test_a_failing_call_is_made_small_and_can_be_pasted() -> None:
     assert scope
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_lost_nan_is_found_whatever_the_seed(seed: int) -> None:
+    def row_maxima(x: torch.Tensor) -> torch.Tensor:
+        y = x.new_full((len(x),), -torch.inf)
+        for column in x.unbind(1):
+            y = torch.where(column > y, column, y)
+        return y
+
+    options: dict[str, Any] = {
+        "signature": "row_maxima(x: f32[M, N]) -> (y: f32[M])",
+        "only": ("agreement",),
+    }
+    report = opwright.check(row_maxima, lambda x: x.amax(1), level="quick", seed=seed, **options)
+    assert [finding.kind for finding in report.findings] == ["nan-lost"]
+
+
 def _evaluated(text: str) -> torch.Tensor:
     """``torch.tensor([...], dtype=...)``, perhaps strided: read without evaluating it."""
     inside = text[text.index("[") + 1 : text.index("]")]

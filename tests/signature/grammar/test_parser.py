@@ -154,7 +154,7 @@ def test_what_a_signature_answers() -> None:
     assert signature.instances() == [{"T": dtype} for dtype in (DType.F32, DType.F64, DType.F16, DType.BF16)]
     assert not any([signature.pointwise, signature.batched, signature.has_ellipsis, signature.is_backward])
     assert signature.generator is None
-    two = parse("f(x: T[...], y: U[N]?, k: int) -> (z: T[..., ?K]) where T in (f32, f64), U in (i32, i64)")
+    two = parse("f(x: T[...], y: U[N]?, k: int) -> (z: T[?K]) where T in (f32, f64), U in (i32, i64)")
     assert two.instances() == [{"T": t, "U": u} for t in (DType.F32, DType.F64) for u in (DType.I32, DType.I64)]
     assert (two.axes, two.bound_by_required, two.data_axes) == (("N",), (), ("K",))
     assert two.bound_ellipsis

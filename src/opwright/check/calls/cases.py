@@ -17,12 +17,14 @@ from opwright.signature.domains import Interval
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-Values = Literal["uniform", "wide", "special"]
+Values = Literal["uniform", "wide", "special", "ones", "infinities", "nan", "extremes", "denormals", "overflowing"]
 Arguments = dict[str, Any]
 """A call's tensors and scalars by name, in the signature's order; None for an omitted optional tensor."""
 
-_SPECIAL = ((0.0, -0.0, 1.0, -1.0), (float("inf"), float("-inf")), (float("nan"),))
 _SPECIAL_SHARE = 0.25
+_ONE_KIND_SHARE = 1 / 3
+_GOLDEN = (math.sqrt(5) - 1) / 2
+"""Multiples of it, modulo 1, are spread evenly, and repeat with no axis."""
 _WIDE = 8.0
 _WIDE_POSITIONS = (0.001, 0.01, 0.99, 0.999)
 """Between the ends of a domain."""
@@ -42,7 +44,8 @@ class Case:
         seed: seed of the elements' values.
         values: ``"wide"``: the range of floating tensors is eight times as wide, which reaches other branches of
             functions. ``"special"``: a quarter of the floating elements are zeros, infinities, NaN, the largest and
-            smallest numbers, or numbers whose exponential overflows: all of these kinds, or one of them.
+            smallest numbers, or numbers whose exponential overflows: all of these kinds, or one of them. The name of a
+            kind: the first and a third of all floating elements are of that kind.
         unaligned: whether elements are at odd addresses (CPU only).
         device: the device of the tensors.
     """
@@ -100,11 +103,9 @@ def draw_storage(
         return _in_interval(drawn, made, made.interval, generator, values, numbers).to(dtype)
     if values == "wide":
         drawn *= _WIDE
-    if values == "special":
-        table = _specials(torch.finfo(dtype), generator, numbers)
-        chosen = table[torch.randint(len(table), (made.storage_size,), generator=generator)]
-        is_special = torch.rand(made.storage_size, generator=generator) < _SPECIAL_SHARE
-        drawn = torch.where(is_special, chosen, drawn)
+    elif values != "uniform":
+        table = _specials(torch.finfo(dtype), generator, values, numbers)
+        drawn = _some_replaced(drawn, table, generator, values)
     return drawn.to(dtype)
 
 
@@ -121,23 +122,50 @@ def _in_interval(
     if values != "uniform":
         ends = [end for end in (interval.low, interval.high) if end in interval]
         table = torch.tensor([*map(float, ends), *map(interval.between, _WIDE_POSITIONS)], dtype=torch.float64)
-        if values == "special":
-            table = torch.cat([table, _specials(torch.finfo(dtype), generator, numbers)])
-        chosen = table[torch.randint(len(table), drawn.shape, generator=generator)]
-        drawn = torch.where(torch.rand(drawn.shape, generator=generator) < _SPECIAL_SHARE, chosen, drawn)
+        if values != "wide":
+            table = torch.cat([table, _specials(torch.finfo(dtype), generator, values, numbers)])
+        drawn = _some_replaced(drawn, table, generator, values)
     rounded = drawn.to(dtype).double()
     low, high = interval.conditions(rounded, whole=False)
     return torch.where(low & high, rounded, interval.between(0.5))
 
 
-def _specials(info: torch.finfo, generator: torch.Generator, numbers: Sequence[float]) -> torch.Tensor:
-    """Return zeros and ones, infinities, NaN, extremes, or `numbers`; or all of these, which may hide one another."""
+def _some_replaced(
+    drawn: torch.Tensor, table: torch.Tensor, generator: torch.Generator, values: Values
+) -> torch.Tensor:
+    """Replace a quarter of the values by numbers of the table; for one kind of special ones, a third, in turn."""
+    if values in ("wide", "special"):
+        chosen = table[torch.randint(len(table), drawn.shape, generator=generator)]
+        return torch.where(torch.rand(drawn.shape, generator=generator) < _SPECIAL_SHARE, chosen, drawn)
+    is_special = torch.arange(len(drawn)) * _GOLDEN % 1 < _ONE_KIND_SHARE
+    return torch.where(is_special, table[(is_special.cumsum(0) - 1) % len(table)], drawn)
+
+
+def special_kinds(info: torch.finfo) -> Mapping[Values, tuple[float, ...]]:
+    """Return the special values of an element type, by kind."""
     exponent = 2 * math.log(info.max)  # exp(exponent) overflows; exponent itself is far from overflowing
-    kinds = [*_SPECIAL, (info.max, info.min, info.tiny, info.eps), (exponent, -exponent)]
-    kinds += [tuple(numbers)] if numbers else []
-    chosen = int(torch.randint(2 * len(kinds), (), generator=generator))
-    every = [value for kind in (kinds[chosen : chosen + 1] or kinds) for value in kind]
-    return torch.tensor(every, dtype=torch.float64)
+    smallest = info.smallest_normal * info.eps
+    return {
+        "ones": (0.0, -0.0, 1.0, -1.0),
+        "infinities": (math.inf, -math.inf),
+        "nan": (math.nan,),
+        "extremes": (info.max, info.min, info.tiny, info.eps),
+        "denormals": (smallest, -smallest, info.tiny / 2),
+        "overflowing": (exponent, -exponent),
+    }
+
+
+def _specials(info: torch.finfo, generator: torch.Generator, values: Values, numbers: Sequence[float]) -> torch.Tensor:
+    """Return the special values of a kind; for ``"special"``, of one kind or all, which may hide one another.
+
+    `numbers` are a further kind.
+    """
+    kinds = special_kinds(info)
+    if (of_kind := kinds.get(values)) is None:
+        groups = [*kinds.values(), *([tuple(numbers)] if numbers else [])]
+        chosen = int(torch.randint(2 * len(groups), (), generator=generator))
+        of_kind = tuple(value for group in (groups[chosen : chosen + 1] or groups) for value in group)
+    return torch.tensor(of_kind, dtype=torch.float64)
 
 
 def unaligned_copy(storage: torch.Tensor) -> torch.Tensor:

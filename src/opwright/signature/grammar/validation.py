@@ -160,6 +160,12 @@ class _Rules:
                 for name in [dim.name] if isinstance(dim, DataAxis) else dim.names():
                     self.axis_name(name, params, place)
                 if isinstance(dim, DataAxis):
+                    if tensor.has_ellipsis:
+                        self.fail(
+                            f"?{dim.name} needs a known number of axes, and '...' stands for any number",
+                            f"name the other axes: {tensor.name}: {tensor.type}[B, ?{dim.name}]",
+                            place,
+                        )
                     self.data_axis(dim, bounds, place)
 
     def axis_name(self, name: str, params: set[str], place: int) -> None:
