@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from opwright.check.calls.target_operator import TargetOperator
 
 
+CALL_SECONDS: dict[Level, float] = {"quick": 20.0, "normal": 60.0, "thorough": 300.0}
+"""Time limit of a call that computes."""
+
+
 class TargetList(tuple[Any, ...]):
     """Targets that the command checks together: an option may apply to only one of them."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import opwright
+from opwright.check import request
 from opwright.check.isolation import supervisor
 from opwright.check.isolation.supervisor import FATAL
 from tests.check.isolation.planted import PLANTED, Planted
@@ -22,7 +23,7 @@ _EVERY = [pytest.param(one, id=one.name, marks=() if one.name in QUICK else pyte
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop is ended after seconds, what takes memory after 2 GiB."""
-    monkeypatch.setitem(supervisor.CALL_SECONDS, "quick", 4.0)
+    monkeypatch.setitem(request.CALL_SECONDS, "quick", 4.0)
     monkeypatch.setattr(supervisor, "MEMORY_SHARE", 0.0)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import opwright
+from opwright.check import request
 from opwright.check.isolation.child_process import Done
 from opwright.check.isolation.sanitizers import count_calls, last_call, parse_tsan_reports, races_within
 
@@ -39,6 +40,18 @@ def test_sanitizers(name: str, tmp_path: Path) -> None:
         assert f"{path}:6" in report.findings[0].message
     else:
         assert report.outcomes[0].status == "passed", report
+
+
+@pytest.mark.slow
+def test_a_call_that_doesnt_return(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(request.CALL_SECONDS, "normal", 1.0)
+    path = tmp_path / "sanitized_loops.cpp"
+    body = "x[i];\n  for (volatile int64_t i = 0; x.numel() == 3 && i < 1; ) {}"
+    path.write_text(KERNEL.format(name="sanitized_loops", body=body))
+    (finding,) = opwright.check(path, only=("sanitizers",), isolate=False).findings
+    assert finding.kind == "doesnt-return"
+    assert finding.message.startswith('a call hasn\'t returned within 1 s\n  in the call with shapes {"x": [3]}')
+    assert "ops.sanitized_loops(x)" in finding.reproducer
 
 
 @pytest.mark.exhaustive

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import opwright
-from opwright.check import Report
+from opwright.check import Report, request
 from opwright.check.isolation import supervisor
 from opwright.check.listener import Interrupted
 from opwright.cli.check import command
@@ -100,7 +100,7 @@ def test_what_calls_exit(functions: str) -> None:
 
 
 def test_what_never_returns(functions: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(supervisor.CALL_SECONDS, "quick", 2.0)
+    monkeypatch.setitem(request.CALL_SECONDS, "quick", 2.0)
     report = checked(functions, "waits_when_empty", "sizes", "inference mode")
     (finding,) = report.findings
     assert finding.kind == "doesnt-return"

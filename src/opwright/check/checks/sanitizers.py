@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 
+from opwright.check.calls.reproducer import case_reproducer
 from opwright.check.context import Context
 from opwright.check.isolation.child_process import Done
 from opwright.check.isolation.sanitizers import (
     child_failure,
     count_calls,
     last_call,
+    last_case,
     parse_tsan_reports,
     races_within,
     requested,
@@ -19,6 +22,7 @@ from opwright.check.isolation.sanitizers import (
 )
 from opwright.check.registry import register
 from opwright.check.report import Finding, Skipped
+from opwright.check.request import CALL_SECONDS
 from opwright.toolchain import cache_root
 
 _PLACE = re.compile(r"#\d+ 0x\S+ in (.+?) (/\S+?\.\w+:\d+)")
@@ -39,7 +43,7 @@ def sanitizers(context: Context) -> Iterator[Finding]:
     done = run_under_sanitizers(context, ",".join(requested(context, "address", "undefined")), _MEMORY)
     context.tried = count_calls(done)
     context.detail = f"{context.tried} calls, forward and backward, in a child process"
-    if finding := _memory_fault(done, _files(context)):
+    if finding := _memory_fault(context, done):
         yield finding
 
 
@@ -52,7 +56,7 @@ def data_races(context: Context) -> Iterator[Finding]:
     done = run_under_sanitizers(context, "thread", tsan_environment(_THREADS), threads=_THREADS)
     context.tried = count_calls(done)
     context.detail = f"{context.tried} calls, forward and backward, from {_THREADS} threads at once, in a child process"
-    if finding := _data_race(done, _files(context)):
+    if finding := _data_race(context, done):
         yield finding
 
 
@@ -60,8 +64,8 @@ def _files(context: Context) -> tuple[str, ...]:
     return tuple(str(source.path) for source in context.operator.sources)
 
 
-def _memory_fault(done: Done, files: tuple[str, ...]) -> Finding | None:
-    call = last_call(done)
+def _memory_fault(context: Context, done: Done) -> Finding | None:
+    files, call = _files(context), last_call(done)
     if undefined := _UNDEFINED.search(done.stderr):
         kind = next((name for text, name in _KINDS.items() if text in undefined[2]), "undefined-behaviour")
         return Finding(kind, f"{undefined[1]}: {undefined[2]}{call}")
@@ -72,13 +76,14 @@ def _memory_fault(done: Done, files: tuple[str, ...]) -> Finding | None:
         writes = bool(_WRITE.search(done.stderr))
         what = "writes where it mustn't" if writes else "reads where it mustn't"
         return Finding(kind, f"{location}: {what}: AddressSanitizer says {address[1]}{call}", harmful=writes)
-    return _crash(done)
+    return _end(context, done)
 
 
-def _data_race(done: Done, files: tuple[str, ...]) -> Finding | None:
+def _data_race(context: Context, done: Done) -> Finding | None:
+    files = _files(context)
     races = list(races_within(cache_root(), parse_tsan_reports(done.stderr)))
     if not races:
-        return _crash(done)
+        return _end(context, done, _THREADS)
     one, other = races[0].accesses[:2]
     places = {report.accesses[0].place(files) for report in races}
     more = f"\n  and at {', '.join(sorted(places - {one.place(files)}))}" if len(places) > 1 else ""
@@ -89,9 +94,15 @@ def _data_race(done: Done, files: tuple[str, ...]) -> Finding | None:
     )
 
 
-def _crash(done: Done) -> Finding | None:
+def _end(context: Context, done: Done, threads: int = 0) -> Finding | None:
+    """Return the finding of a call that ended its process, or didn't return; it is drawn again for the reproducer."""
     if done.returncode < 0:
-        return Finding("crashes", f"the process ended by signal {-done.returncode}{last_call(done)}")
+        case = last_case(context, done, threads)
+        code = case_reproducer(context.operator, case) if case else ""
+        if done.returncode == -signal.SIGPROF:
+            text = f"a call hasn't returned within {CALL_SECONDS[context.level]:g} s{last_call(done)}"
+            return Finding("doesnt-return", text, code)
+        return Finding("crashes", f"the process ended by signal {-done.returncode}{last_call(done)}", code)
     if done.returncode and "ThreadSanitizer: reported" not in done.stderr:
         raise child_failure(done)
     return None

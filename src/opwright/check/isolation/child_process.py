@@ -6,6 +6,7 @@ A sanitizer's report, or a crash, ends the child and not the process that checks
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -94,6 +95,7 @@ def run_child(
     seed: int,
     count: int,
     threads: int,
+    call_seconds: float,
     environment: Mapping[str, str],
     launcher: Sequence[str] = (),
 ) -> Done:
@@ -105,13 +107,14 @@ def run_child(
         seed: seed of the calls.
         count: number of calls wanted.
         threads: number of threads that call it at once; 0: only the main thread.
+        call_seconds: the processor time of a call after which SIGPROF ends the process: it won't return.
         environment: the complete environment of the process.
         launcher: a command that starts it.
 
     Raises:
         Skipped: it takes too long.
     """
-    call = f"main({name!r}, {seed}, {count}, {threads})"
+    call = f"main({name!r}, {seed}, {count}, {threads}, {call_seconds})"
     command = [*launcher, sys.executable, "-c", f"from {__name__} import main; {call}"]
     try:
         return subprocess.run(
@@ -127,18 +130,22 @@ def run_child(
         raise Skipped(f"the child process didn't end within {_TIMEOUT} s") from error
 
 
-def main(name: str, seed: int, count: int, threads: int) -> None:
+def draw_cases(operator: TargetOperator, seed: int, count: int, threads: int) -> list[Case]:
+    """Return the calls that `main` makes, in order."""
+    options: dict[str, Any] = {"sizes": _SIZES, "max_numel": _NUMEL} if threads else {}
+    return list(islice(Context(operator, seed=seed).draw(**options), DRAWS_PER_CALL * count))
+
+
+def main(name: str, seed: int, count: int, threads: int, call_seconds: float) -> None:
     """Call the operator, forward and backward, on drawn calls; with `threads`, from that many threads at once.
 
     A line is written before each call, and at the end the number of calls that the kernel accepted.
     """
     sources = sys.stdin.read()
     operator = next(candidate for candidate in find_operators(operators_from_json(sources)) if candidate.name == name)
-    drawing = Context(operator, seed=seed)
     if threads:
         torch.set_num_threads(threads)
-    options: dict[str, Any] = {"sizes": _SIZES, "max_numel": _NUMEL} if threads else {}
-    cases = list(islice(drawing.draw(**options), DRAWS_PER_CALL * count))
+    cases = draw_cases(operator, seed, count, threads)
     operators_from_json(
         sources, _dtypes(cases[:count])
     )  # compiled now: threads that wait for the compiler don't start together
@@ -148,12 +155,14 @@ def main(name: str, seed: int, count: int, threads: int) -> None:
         if done == count or calling.out_of_time:
             break
         _write_shapes(case)
+        signal.setitimer(signal.ITIMER_PROF, call_seconds * max(1, threads))
         try:
             _call(operator, case, threads)
             done += 1
         except KernelError as error:
             if not is_refusal(error):
                 raise
+    signal.setitimer(signal.ITIMER_PROF, 0)
     sys.stdout.write(f"{done}\n")
 
 

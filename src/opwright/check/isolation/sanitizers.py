@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from opwright.check.context import Context
-from opwright.check.isolation.child_process import Done, run_child
+from opwright.check.isolation.child_process import Done, draw_cases, run_child
 from opwright.check.report import Skipped
+from opwright.check.request import CALL_SECONDS
 from opwright.check.validation import SANITIZERS
 
 if TYPE_CHECKING:
+    from opwright.check.calls.cases import Case
     from opwright.codegen import KernelSource
 
 _FORMAT = "    #%n|%f|%s|%l|%m"
@@ -153,8 +155,9 @@ def run_under_sanitizers(
         context.operator.name,
         sources,
         seed=context.seed,
-        count=_CALLS[context.level] // (3 if threads else 1),
+        count=_count(context, threads),
         threads=threads,
+        call_seconds=CALL_SECONDS[context.level],
         environment=environment,
     )
     done = launch()
@@ -163,6 +166,17 @@ def run_under_sanitizers(
     if done.returncode == 0 and not count_calls(done):
         raise Skipped(f"the kernel refused all {done.stdout.count('{')} calls")
     return done
+
+
+def _count(context: Context, threads: int) -> int:
+    return _CALLS[context.level] // (3 if threads else 1)
+
+
+def last_case(context: Context, done: Done, threads: int = 0) -> Case | None:
+    """Return the child's last call, drawn again; None if it made none."""
+    made = sum(line.startswith("{") for line in done.stdout.splitlines())
+    cases = draw_cases(context.operator, context.seed, _count(context, threads), threads) if made else []
+    return cases[made - 1] if 0 < made <= len(cases) else None
 
 
 def child_failure(done: Done) -> Skipped:

@@ -20,14 +20,13 @@ from opwright.check.isolation.worker import Death, Job, outcome_from_json
 from opwright.check.isolation.worker_process import WorkerProcess
 from opwright.check.listener import Collector, Interrupted, Progress, Start
 from opwright.check.report import Finding, Level, Outcome, Report
-from opwright.check.request import Request
+from opwright.check.request import CALL_SECONDS, Request
 from opwright.errors import OpwrightError
 from opwright.log import is_listened_to
 from opwright.toolchain.build.limits import free_memory
 
-CALL_SECONDS: dict[Level, float] = {"quick": 20.0, "normal": 60.0, "thorough": 300.0}
-"""Time limit of a call that computes. One that waits, perhaps for a compiler, has `_PATIENCE` times as long."""
 _PATIENCE = 6
+"""How much longer than `CALL_SECONDS` a call may wait, perhaps for a compiler."""
 _SILENCE = 1800.0
 """Time limit in seconds for everything between two calls: PyTorch's compilers are slow, but not that slow."""
 MAX_DEATHS = 3
