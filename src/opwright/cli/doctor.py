@@ -7,7 +7,6 @@ import sys
 
 import click
 
-from opwright.cli.console import show
 from opwright.doctor import SECTIONS, examine
 
 
@@ -25,6 +24,8 @@ def command(sections: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(report.to_json(), indent=2))
     else:
+        from opwright.cli.console import show  # while PyTorch is imported, it would delay the start of that
+
         show(report, "all is well")
     if report.wrong:
         sys.exit(1)
