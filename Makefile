@@ -15,6 +15,9 @@ PYTHON_RUNTIME_TESTS := tests/runtime/test_*.py tests/runtime/python/test_memory
 # A notice of the theme about its successor.
 export NO_MKDOCS_2_WARNING := 1
 
+# Without compiled modules, each of the many processes that the tests start would compile PyTorch's anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed

@@ -169,7 +169,10 @@ def failure(text: str, kind: type[OpwrightError] = SourceError) -> str:
         ('OPWRIGHT("f(x: f32[N])") OPWRIGHT("g()") void g() {}', "my_op.cpp:2: no function follows OPWRIGHT(...)"),
         (
             'OPWRIGHT("f(x: f32[N])")\nvoid f();',
-            "my_op.cpp:3: OPWRIGHT(...) is followed by a declaration, expected the",
+            (
+                "my_op.cpp:3: OPWRIGHT(...) is followed by a declaration, expected the function's definition, "
+                "`void name(...) { ... }`\n  likely fix: put OPWRIGHT(...) right before the function"
+            ),
         ),
         (
             'OPWRIGHT("f(x: f32[N])")\nstruct A {};',

@@ -48,7 +48,9 @@ class TorchFacts(NamedTuple):
 
 def torch_facts() -> TorchFacts:
     """Import PyTorch in a child process, and return its facts."""
-    code = "import os\nfrom opwright.doctor import pytorch\npytorch.print_facts()\nos._exit(0)\n"  # PyTorch's end is slow
+    code = (
+        "import os\nfrom opwright.doctor import pytorch\npytorch.print_facts()\nos._exit(0)\n"  # PyTorch's end is slow
+    )
     answer = ask_python(code, seconds=SECONDS)
     lines = [line.removeprefix(_MARK) for line in answer.text.splitlines() if line.startswith(_MARK)]
     if not lines:

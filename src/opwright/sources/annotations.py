@@ -209,6 +209,7 @@ def _head(parts: Sequence[Token]) -> tuple[int, int]:
             if part.text == "}":
                 break
             if not empty:
-                raise MalformedError(f"OPWRIGHT(...) is followed by a declaration, {_DEFINITION_EXPECTED}", part.start)
+                text = f"OPWRIGHT(...) is followed by a declaration, {_DEFINITION_EXPECTED}"
+                raise MalformedError(f"{text}\n  likely fix: put OPWRIGHT(...) right before the function", part.start)
             start = part.end
     raise MalformedError(f"no function follows OPWRIGHT(...), {_DEFINITION_EXPECTED}", parts[0].start)

@@ -16,6 +16,8 @@ RUNS = [
     "const int table = compute();",
     "static auto table = compute();",
     "Table table[4];",
+    "struct Table { Table(); } table;",
+    "static struct { Table inner; } table;",
     "namespace a { Table table; }",
     "__attribute__((constructor)) static void table() {}",
 ]

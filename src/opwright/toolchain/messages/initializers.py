@@ -33,7 +33,7 @@ _THROWN = re.compile(
 )
 _NO_OBJECT = re.compile(
     r"(?:using|typedef|template|extern|friend|static_assert|namespace|asm|__asm__|OPWRIGHT)\b|"
-    r"[^=({]*\b(?:constexpr|constinit)\b|(?:struct|class|union|enum)\b[^=]*\}?\Z"
+    r"[^=({]*\b(?:constexpr|constinit)\b|(?:struct|class|union|enum)\b(?:[^={]*|[^=]*\})\Z"
 )
 _AT_LOADING = re.compile(r"__attribute__\s*\(\(\s*(?:__)?constructor(?:__)?\b|\[\[\s*gnu::constructor\b")
 _OBJECT = re.compile(
@@ -44,6 +44,8 @@ _BUILT_IN = re.compile(
     r"(?:\s|\b(?:static|const|inline|volatile|thread_local|unsigned|signed|std::|char|short|int|long|bool|float|double|"
     r"u?int\d+_t|size_t|half|bfloat16)\b|\*)+"
 )
+_OWN_TYPE = re.compile(r"\b(?:struct|class|union)\b[^={]*\{ *\}(?= *\w)")
+"""The type that an object's definition defines."""
 _ARGUMENT = re.compile(r"\(\s*(?:[\d.&-]|\s\))")
 _CONSTANT = re.compile(r"=\s*\{?[\s\d\w.+*/,'-]*\}?\s*\Z")
 
@@ -124,6 +126,7 @@ def global_objects(text: str) -> Iterator[GlobalObject]:
 
 
 def _runs_code(code: str) -> bool:
+    code = _OWN_TYPE.sub("Own", code)
     found = None if _NO_OBJECT.match(code) else _OBJECT.match(code)
     if found is None:
         return False
