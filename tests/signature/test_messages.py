@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from opwright.errors import SignatureError
 from opwright.signature import NotationError, parse
+from tests.signature.messages import assert_refused
 
 MESSAGES = [
     # names
@@ -276,180 +276,12 @@ MESSAGES = [
         "the axis 'n' isn't bound by any input",
         "did you mean N? If not, give an input the axis n; where n = ..., if others tell it; ?n, if the kernel decides",
     ),
-    # forms and modifiers
-    (
-        "f(x: T[N], ^y: T)",
-        "bare element types (a pointwise operator) and brackets don't mix",
-        "brackets everywhere (T[] is a 0-dim tensor), or nowhere",
-    ),
-    ("f(x: T) ^batched", "a pointwise operator broadcasts already", "leave out 'batched'"),
-    ("f(x: T[...]) ^batched", "'batched' brings the leading axes itself", "leave out the '...'"),
-    ("f(x: T[N]) -> (y: T[?K]) ^batched", "?K could differ along the leading axes", "leave out 'batched'"),
-    (
-        "f(x: T[..., N]) -> (y: T[..., ^?K])",
-        "?K needs a known number of axes, and '...' stands for any number",
-        "name the other axes: y: T[B, ?K]",
-    ),
-    ("f(x: T[N]) batched ^batched", "'batched' stands twice", "leave one out"),
-    ("f(x: T[N]) autocast ^f32", "expected ':' after 'autocast', found 'f32'", "autocast: f32"),
-    ("f(x: T[N]) autocast: ^i32", "autocast concerns floating types, not i32", "autocast: f32"),
-    ("f(x: T[N]) autocast: ^float32", "expected the type under autocast, found 'float32'", "f32"),
-    ("f(x: T[N]) where ^U in (f32)", "no tensor has the element type U; the type variables are: T", None),
-    ("f(x: f32[N]) where ^U in (f32)", "no tensor has the element type U; the type variables are: none", None),
-    ("f(x: T[N]) where T in (f32, ^f32)", "f32 is listed twice for T", "leave one out"),
-    ("f(x: T[N]) where T in (f32), ^T in (f64)", "the types of T are listed twice", "put them into one list"),
-    (
-        "f(x: T[N]) where T in ^f32",
-        "expected '(' after 'in', found 'f32'",
-        "where T in (f32, f64); a size: where T = N//2",
-    ),
-    ("f(x: T[N]) where T ^f32", "expected 'in' after T, found 'f32'", "where T in (f32, f64); a size: where T = N//2"),
-    (
-        "f(x: T[N]) where T in (^)",
-        "expected an element type for T, found ')'",
-        "the element types are u8, i8, i16, i32, i64, u16, u32, u64, f16, bf16, f32, f64, c64, c128, bool",
-    ),
-    ("f(x: T[N]) where T in (f32 ^f64)", "expected ',' or ')' after f32, found 'f64'", None),
-    ("f(x: T[N]) where T = ^f32", "f32 is an element type, not a size", "where T in (f32)"),
-    (
-        "f(x: T[N]) where T in (f32) ^where M = N",
-        "'where' stands twice",
-        "one list: where T in (f32, f64), M = N//2",
-    ),
-    # named sizes
-    (
-        "f(x: T[N]) -> (y: T[M]) where ^M = M//2",
-        "the size 'M' is computed from itself",
-        "axes, ints, and named sizes before it",
-    ),
-    (
-        "f(x: T[N]) -> (y: T[M]) where ^M = 2*L, L = N//2",
-        "the size 'M' is computed from 'L', which stands after it",
-        "write L first",
-    ),
-    ("f(x: T[N]) -> (y: T[M]) where ^M = K", "the axis 'K' isn't bound by any input", "give an input the axis K"),
-    (
-        "f(x: T[Width]) -> (y: T[M]) where ^M = width//2",
-        "the axis 'width' isn't bound by any input",
-        "did you mean Width? If not, give an input the axis width",
-    ),
-    ("f(x: T[M]) -> (y: T[M]) where ^M = 2*N", "the axis 'N' isn't bound by any input", "give an input the axis N"),
-    (
-        "f(x: T[N], w: T[K]?) -> (y: T[M]) where ^M = N - K",
-        "the axis 'K' is bound by an optional input only",
-        "give an input the axis K",
-    ),
-    (
-        "f(x: T[N], out: T[N]) -> (y: T[Out]) where OUT = N, ^OUT = 2*N",
-        "the size 'OUT' is defined twice",
-        "leave one out",
-    ),
-    (
-        "f(x: T[N]) -> (y: T[^Ouf]) where Out = N//2",
-        "the axis 'Ouf' isn't bound by any input",
-        (
-            "did you mean Out? If not, give an input the axis Ouf; "
-            "where Ouf = ..., if others tell it; ?Ouf, if the kernel decides"
-        ),
-    ),
-    (
-        "f(x: T[N]) -> (y: T[^Widht]) where Width = N//2",
-        "the axis 'Widht' isn't bound by any input",
-        (
-            "did you mean Width? If not, give an input the axis Widht; where Widht = ..., if others tell it; "
-            "?Widht, if the kernel decides"
-        ),
-    ),
-    ("f(x: T[N], k: int) -> (y: T[k]) where ^k = N", "the size 'k' has the name of a parameter", "rename one"),
-    ("f(x: T[N], k: int) where ^x = N", "the size 'x' has the name of a parameter", "rename one"),
-    (
-        "f(x: T[N], p: float) where ^M = p*N",
-        "the axis 'p' has the name of a parameter that is no int; sizes come from the axes of inputs",
-        "rename the axis, as P",
-    ),
-    ("f(x: T[N]) where ^T = N", "the axis 'T' has the name of a type variable", "rename one"),
-    ("f(x: T[N]) where M = ^-2", "the size 'M' is negative", "2"),
-    ("f(x: T[N]) where M = N//^0", "division by zero", None),
-    ("f(x: T) where ^M = 3", "a pointwise operator has no axes, so no sizes to name", "leave out M = 3"),
-    (
-        "f(x: T[N]) -> (y: T[^?M]) where M = N",
-        "?M is decided by the kernel, but 'M' also stands without '?'",
-        "?M in every output, or another name",
-    ),
-    (
-        "f(x: T[N], ^k: int in [1, M]) where M = N//k",
-        "the domain of 'k' has 'k' (in M = N//k) itself in it",
-        "an int before it, an axis or a number",
-    ),
-    (
-        "f(x: T[N], ^k: int in [1, L], j: int) where M = N//j, L = M + 1",
-        "the domain of 'k' has 'j' (in L = M+1), which stands after it",
-        "write 'j' first",
-    ),
-    ("f(x: T[N]) where ^t in (f32)", "expected a type variable, found 't'", "a capital letter: T"),
-    # flops
-    ("f(x: T[N]) flops ^2*N", "expected ':' after 'flops', found '2'", "flops: 2*M*N*K"),
-    ("f(x: T[N]) flops:^", "expected an axis, found the end", "as in 2*M*N"),
-    ("f(x: T[N]) flops: 2 ^flops: 3", "'flops' stands twice", "leave one out"),
-    ("f(x: T[N], a: float, k: int) flops: ^a*M", "flops can't count a: the axes and ints are: N, k", None),
-    ("f(x: T[N]) flops: ^...", "flops can't count ...: the axes and ints are: N", None),
-    ("f(x: T[N], w: T[M]?) -> (y: T[N]) flops: ^M", "flops can't count M: the axes and ints are: N", None),
-    ("f(x: T[N]) -> (y: T[?K]) flops: ^K", "flops can't count K: the axes and ints are: N", None),
-    # launches
-    (
-        "f(x: T) -> (y: T) ^launch over 1, threads 1",
-        "a pointwise operator is launched by Opwright",
-        "leave out the launch",
-    ),
-    (
-        "f(x: T[N]) -> (y: T[?K]) ^launch over N, threads 8",
-        "a kernel on the device can't decide ?K: it asks the host for memory",
-        "write the function that launches the kernel, and put the signature before that",
-    ),
 ]
-LAUNCHES: list[tuple[str, str, str | None]] = [
-    ("launch ^N", "expected 'over' after 'launch', found 'N'", "launch over N, threads 256"),
-    ("launch over N^", "expected 'threads' after what a launch is over, found the end", "launch over N, threads 256"),
-    ("launch over N, threads^", "expected a number of threads, found the end", "launch over N, threads 256"),
-    ("launch over N, threads ^N", "expected a number of threads, found 'N'", "launch over N, threads 256"),
-    (
-        "launch over N, threads ^0",
-        "a block has at most 1024 threads, and at least 1; found 0",
-        "launch over N, threads 256",
-    ),
-    (
-        "launch over N, N, threads ^64, 32",
-        "a block has at most 1024 threads, and at least 1; found 64 * 32",
-        "launch over N, threads 256",
-    ),
-    (
-        "launch over N, N, N, threads ^1, 1, 128",
-        "a block has at most 1024 threads, 64 of them along z; found 128",
-        None,
-    ),
-    ("launch over N, threads ^8, 8", "threads are given for 2 axes, and the launch is over 1", None),
-    (
-        "launch over N, N, N, ^N, threads 8",
-        "a grid has 3 axes at most, not 4",
-        "multiply some of them: launch over B*S, N",
-    ),
-    ("launch over ^K, threads 8", "a launch can't be over K: the axes and ints are: N, k", None),
-    ("launch over ^a, threads 8", "a launch can't be over a: the axes and ints are: N, k", None),
-    ("launch over ^..., threads 8", "a launch can't be over ...: the axes and ints are: N, k", None),
-    ("launch over N, threads 8 ^launch over N, threads 8", "'launch' stands twice", "leave one out"),
-]
-MESSAGES += [(f"f(x: T[N], a: float, k: int) -> (y: T[N]) {launch}", text, fix) for launch, text, fix in LAUNCHES]
 
 
 @pytest.mark.parametrize(("marked", "message", "fix"), MESSAGES)
 def test_text(marked: str, message: str, fix: str | None) -> None:
-    text, place = marked.replace("^", ""), marked.index("^")
-    with pytest.raises(SignatureError) as caught:
-        parse(text)
-    advice = f"\n  likely fix: {fix}" if fix else ""
-    assert str(caught.value) == f"{message}\n  {text}\n  {' ' * place}^{advice}"
-    assert isinstance(caught.value, NotationError)
-    assert (caught.value.position, caught.value.message, caught.value.fix) == (place, message, fix)
+    assert_refused(marked, message, fix)
 
 
 def test_the_line_of_the_fault_is_shown() -> None:
