@@ -33,6 +33,7 @@ def entry(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Re
 
     @functools.wraps(function)
     def called(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        """Call the function; an error comes without Opwright's own frames."""
         try:
             return function(*args, **kwargs)
         except (OpwrightError, KeyboardInterrupt) as error:

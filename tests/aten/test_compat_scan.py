@@ -11,7 +11,7 @@ import torch
 import opwright
 from opwright.aten.compat import Compat, needed
 from opwright.aten.compat.api_changes import HEADERS, NAMES
-from opwright.aten.compat.needs import _INCLUDE, _SHIMS
+from opwright.aten.compat.selection import _INCLUDE, _SHIMS
 
 INCLUDE = Path(torch.__file__).parent / "include"
 Write = Callable[[str, str], Path]

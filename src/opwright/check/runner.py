@@ -174,6 +174,7 @@ def show_warnings_once() -> Iterator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
+        """Show a warning unless it was shown before; stands in for `warnings.showwarning`."""
         if (warning := (str(message), category, filename, lineno)) not in shown:
             shown.add(warning)
             before(message, category, filename, lineno, file, line)

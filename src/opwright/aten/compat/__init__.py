@@ -6,6 +6,6 @@ source uses are included. Nothing here needs PyTorch.
 
 from __future__ import annotations
 
-from opwright.aten.compat.needs import Compat, needed
+from opwright.aten.compat.selection import Compat, needed
 
 __all__ = ["Compat", "needed"]

@@ -52,6 +52,7 @@ def agreement(context: Context) -> Iterator[Finding]:
     context.require_deterministic()
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
+        """Compare the results of one call with the reference; excuse what overflows in it."""
         before = copy_arguments(arguments)
         got = context.operator.call_all(arguments, case.types)  # first: it may refuse the call
         if wrong := dtype_mismatch(operator.signature, got, case.types):

@@ -52,6 +52,7 @@ def fake_kernel(eager: Eager) -> Iterator[Finding]:
         raise Skipped("its kernel decides a length")
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
+        """Compare one call's results with those of fake tensors: shapes, strides, element types."""
         types = case.types
         mode = fake_tensor_mode()
         if mode is None:

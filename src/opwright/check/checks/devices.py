@@ -41,6 +41,7 @@ def devices(context: Context) -> Iterator[Finding]:
     plain = replace(context, operator=_cpu_operator(context))
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
+        """Compare one call on the device with the same call on the CPU."""
         there, here = replace(case, device=context.device), replace(case, device="cpu")
         expected = plain.operator.call_all(here.arguments(), here.types)
         got = [result.cpu() for result in context.operator.call_all(arguments, there.types)]

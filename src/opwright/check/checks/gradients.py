@@ -89,6 +89,7 @@ def single_gradients(context: Context) -> Iterator[Finding]:
     survives: list[str] = []
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
+        """Ask for each gradient alone, in a forked child, and compare it with the one of all together."""
         point = search.point(case, arguments)
         if point is None:
             return None

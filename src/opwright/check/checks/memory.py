@@ -67,6 +67,7 @@ def written_outputs(context: Context) -> Iterator[Finding]:
     operator = context.operator
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
+        """Compare one call with the same call on memory that was filled beforehand."""
         torch.manual_seed(0)
         plain = operator.call(case.arguments(), case.types)
         torch.manual_seed(0)

@@ -110,6 +110,7 @@ def sizes(context: Context) -> Iterator[Finding]:
     from opwright.signature import output_shapes
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
+        """Compare the shapes and element types of one call's results with the signature's."""
         results = context.operator.call(arguments, case.types)
         shapes = output_shapes(context.operator.signature, case.sample.binding)
         for output, got, expected in zip(context.operator.signature.outputs, results, shapes, strict=True):
@@ -167,6 +168,7 @@ def determinism(context: Context) -> Iterator[Finding]:
     """Repeat the same call: it must give the same bits; a random operator, after the same seed."""
 
     def judge(case: Case, arguments: Arguments, calls: int = 3) -> Finding | None:
+        """Compare the bits of repeated calls with the first one."""
         seen: list[Sequence[torch.Tensor]] = []
         for _ in range(calls):
             torch.manual_seed(context.seed)
@@ -194,6 +196,7 @@ def threads(context: Context) -> Iterator[Finding]:
     before = torch.get_num_threads()
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
+        """Compare calls with several threads with a call with one."""
         with using_threads(1):
             expected = context.operator.call_all(copy_arguments(arguments), case.types)
         for count in (2, max(before, 4)):

@@ -81,6 +81,7 @@ def backward_point(point: Point, seed: int = 0) -> Point | None:
     incoming = {f"{GRAD}{name}": draw_like(results[name], generator) for name in traced}
 
     def function(inputs: Tensors) -> tuple[torch.Tensor, ...]:
+        """Return the gradients of the point as a function of its inputs and of the incoming gradients."""
         outer = any(value.requires_grad for value in inputs.values())
         with torch.enable_grad():
             leaves = {

@@ -31,6 +31,7 @@ def asks_reference(body: Body) -> Body:
 
     @functools.wraps(body)
     def checked(context: Context) -> Iterator[Finding]:
+        """Run the check; skip it after another one has found the reference wanting."""
         if context.operator.reference_complaints:
             raise Skipped("the reference can't judge, as another check says")
         try:

@@ -137,7 +137,10 @@ def pytorch_feature(name: str, *, level: Level = "quick", share: float = 1.0) ->
     """
 
     def decorate(body: Feature) -> Body:
+        """Register a check that compares a feature with the call without it."""
+
         def checked(context: Context) -> Iterator[Finding]:
+            """Run the check; what PyTorch raises is a finding."""
             eager = Eager(context)
             try:
                 with warnings.catch_warnings():

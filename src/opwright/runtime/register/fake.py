@@ -31,6 +31,7 @@ def fake(
     """Return the fake kernel of an operator; the options are those of `opwright.signature.schema`."""
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
+        """Return empty results of the shapes and element types that follow from the signature."""
         call = bind_arguments(signature, args, kwargs, axes=axes, ellipsis=ellipsis, check=check_sizes)
         given, binding, extra = call.given, call.binding, call.extra
         device = _device(signature, given)

@@ -164,6 +164,7 @@ def batched(op: OpOverload, signature: Signature, axes: Sequence[str]) -> Callab
     """Return the batching rule of `op`, for ``torch.library.register_vmap``; `axes`: axes that its schema takes."""
 
     def rule(_info: Any, in_dims: Sequence[int | None], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Call the operator once, with the batched axis as a further leading axis."""
         check_overwritten(signature, in_dims, args)
         parameters = zip(range(len(args)), signature.inputs, args, in_dims, strict=False)
         operands = [

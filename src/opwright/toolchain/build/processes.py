@@ -134,6 +134,7 @@ class Processes:
         problems: list[BaseException] = []
 
         def start() -> None:
+            """Start the command and register it; a problem is raised in the calling thread."""
             try:
                 with self._lock:
                     if not self._stopped:
