@@ -35,6 +35,24 @@ def test_a_mistake(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.slow
+def test_an_enum_without_a_choice(write: Write) -> None:
+    text = """enum class Mode { mean, total };
+OPWRIGHT("rows(x: T[N], mode: mean | sum) -> (y: T[N])")
+template <class T>
+void rows(Tensor<const T, 1> x, Mode mode, Tensor<T, 1> y) {
+  for (int64_t i = 0; i < x.numel(); ++i) y[i] = mode == Mode::mean ? x[i] : 2 * x[i];
+}"""
+    source = write(text, "enum_without.cpp")
+    said = failing(lambda: opwright.load(source).rows(torch.ones(2), "sum"), CompileError)
+    first, line, signature, compiler, fix, _ = said.splitlines()
+    assert re.fullmatch(rf"{source}:5:\d+: error: Mode has no enumerator sum, which mode can be", first)
+    assert line == "    5 | void rows(Tensor<const T, 1> x, Mode mode, Tensor<T, 1> y) {"
+    assert signature.startswith("  signature:  rows(x: T[N], mode: mean | sum) -> (y: T[N])")
+    assert compiler == "  compiler:   'sum' is not a member of 'Mode'"
+    assert fix == "  likely fix: enum class Mode { mean, sum };"
+
+
+@pytest.mark.slow
 def test_two_types_of_max(write: Write) -> None:
     """Twenty-five lines of gcc's on candidates are in the log."""
     line = "y[i] = std::max(x[i], 0.0);"

@@ -30,10 +30,11 @@ SIGNATURES = {
         "arange(n: int) -> (y: i64[n])",
         "smooth(x: T, beta: float = 1.0, k: int = 3) -> (y: T)",
         "scaled(x: T[N], weight: T[N]?, bias: T[N]?) -> (y: T[N])",
+        "resize(x: T[N], n: int, mode: nearest | 'bi-linear' = nearest, p: float?, k: int? = 3, s: str = 'a') -> (y: T[n])",
     ],
     "names": [
         "tuple(x: T[N], torch: float) -> (y: T[N], z: T[N])",
-        "str(n: int) -> (y: T[n])",
+        "str(n: int, s: str, t: str?) -> (y: T[n])",
     ],
 }
 
@@ -85,6 +86,7 @@ reveal_type(ops.dropout(x, 0.1))
 reveal_type(nms(x, x, sort=False))
 reveal_type(ops.eye(3, dtype=torch.float64, device="cpu"))
 ops.axpy(0.5, x, y=x)
+ops.resize(x, 3, "bi-linear", p=None, k=2)
 """
 WRONG = """\
 import torch
@@ -94,6 +96,7 @@ import my_package.ops as ops
 ops.add(torch.ones(3), "y")
 ops.smooth(torch.ones(3), beta="1")
 ops.missing(torch.ones(3))
+ops.resize(torch.ones(3), 3, "nearst")
 """
 
 
@@ -122,7 +125,7 @@ def test_mypy(tmp_path: Path) -> None:
     assert right.returncode == 0, right.stdout
     assert right.stdout.count('Revealed type is "torch._tensor.Tensor"') == 4
     wrong = run("wrong.py").stdout.splitlines()
-    assert [line.split(":")[1] for line in wrong if ": error:" in line] == ["5", "6", "7"]
+    assert [line.split(":")[1] for line in wrong if ": error:" in line] == ["5", "6", "7", "8"]
 
 
 @pytest.mark.exhaustive
@@ -141,4 +144,4 @@ def test_pyright(tmp_path: Path) -> None:
 
     assert "0 errors" in run("user.py")
     wrong = run("wrong.py")
-    assert set(re.findall(r"wrong.py:(\d+):\d+ - error", wrong)) == {"5", "6", "7"}
+    assert set(re.findall(r"wrong.py:(\d+):\d+ - error", wrong)) == {"5", "6", "7", "8"}

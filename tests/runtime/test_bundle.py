@@ -223,6 +223,8 @@ print(json.dumps(torch.ops.bundle_c.bundle_axpy(2.0, torch.ones(2), torch.ones(2
 
 
 _NOTATION = """
+#include <optional>
+#include <string_view>
 OPWRIGHT("axpy_(alpha: float, x: f32[N], y: f32[N]!)")
 void axpy_(double alpha, Tensor<const float, 1> x, Tensor<float, 1> y) {
   for (int64_t i = 0; i < x.size(0); ++i) y[i] += alpha * x[i];
@@ -249,6 +251,14 @@ OPWRIGHT("uniform(x: f32[N], rng: generator(1)) -> (y: f32[N])")
 void uniform(Tensor<const float, 1> x, Tensor<float, 1> y, Generator rng) {
   for (int64_t i = 0; i < x.size(0); ++i) y[i] = rng[i].uniform<float>();
 }
+enum class Mode { sum, mean };
+OPWRIGHT("reduce(x: f32[N], mode: mean | sum, k: int? in [1, 9], name: str = 'plain', unit: str?) -> (y: f32[])")
+template <Mode mode>
+void reduce(Tensor<const float, 1> x, std::optional<int64_t> k, std::string_view name,
+            std::optional<std::string_view> unit, Tensor<float, 0> y) {
+  y() = float(k.value_or(0) + name.size() + unit.value_or("").size());
+  for (int64_t i = 0; i < x.size(0); ++i) y() += mode == Mode::sum ? x[i] : x[i] / x.size(0);
+}
 """
 
 
@@ -269,13 +279,19 @@ for at, m, by in (([0, 1, 5], 2, 1.0), ([0, 1], 3, 1.0), ([0, 1], 2, 4.5), ([0, 
         ops.take(rows, torch.tensor(at), m, by)
     except RuntimeError as error:
         texts.append(str(error))
+for given in (("max", None, "abc"), ("sum", 0, "abc", "m")):
+    try:
+        ops.reduce(w, *given)
+    except RuntimeError as error:
+        texts.append(str(error))
+reduced = [ops.reduce(w, "sum").item(), ops.reduce(w, "mean", 3, "é", "km").item()]
 torch.manual_seed(0)
 first = ops.uniform(w)
 torch.manual_seed(0)
 again = torch.equal(first, ops.uniform(w))
 kept = ops.take(rows, torch.tensor([2, 1, 0]), 2, 1.0).tolist()
 eye = ops.eye(2, dtype=torch.float64).tolist()
-print(json.dumps([y.tolist(), x.grad.tolist(), w.grad.tolist(), kept, eye, again, texts]))
+print(json.dumps([y.tolist(), x.grad.tolist(), w.grad.tolist(), kept, eye, again, reduced, texts]))
 """
     texts = [
         "take(): the arguments don't fit the operator's signature\n"
@@ -289,8 +305,17 @@ print(json.dumps([y.tolist(), x.grad.tolist(), w.grad.tolist(), kept, eye, again
             "at: Long[2], m: 2, by: nan",
         )
     ]
+    reduce = "reduce(x: f32[N], mode: mean | sum, k: int? in [1, 9], name: str = 'plain', unit: str?) -> (y: f32[])"
+    texts += [
+        "reduce(): the arguments don't fit the operator's signature\n"
+        f"  got:          x: Float[2], {got}\n  signature:    {reduce}"
+        for got in (
+            'mode: "max", k: None, name: "abc", unit: None',
+            'mode: choice number 1, k: 0, name: "abc", unit: "m"',
+        )
+    ]
     numbers = [4.0, 4.0], [3.0, 3.0], [1.0, 1.0], [4.0, 2.0], [[1.0, 0.0], [0.0, 1.0]]
-    assert result(code, path) == [*numbers, True, texts]
+    assert result(code, path) == [*numbers, True, [7.0, 8.0], texts]
 
 
 _PROGRAM = """

@@ -11,6 +11,29 @@ import opwright
 from opwright.cuda.emulation import order
 from tests.cuda.kernels_for_front import CUDA
 
+CHOSEN = """#include <opwright.h>
+
+enum class Mode { sum, mean };
+
+OPWRIGHT("views(x: T[N], mode: mean | sum, k: int?, twice: bool) -> (y: T[N]) launch over N, threads 32")
+template <class T, bool twice>
+__global__ void views(Tensor<const T, 1> x, Mode mode, Optional<int64_t> k, Tensor<T, 1> y) {
+  const int64_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < x.numel()) y[i] = x[i] * T(mode == Mode::sum ? 3 : 2) * T(twice ? 2 : 1) + T(k ? *k : 7);
+}
+
+OPWRIGHT("pointers(x: f32[N], mode: mean | sum, k: float?) -> (y: f32[N]) launch over N, threads 32")
+__global__ void pointers(const float *x, Mode mode, Optional<float> k, float *y, int N) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < N) y[i] = x[i] * (mode == Mode::sum ? 3 : 2) + (k ? *k : 7);
+}
+
+OPWRIGHT("element(x: T, mode: mean | sum, twice: bool) -> (y: T)")
+template <class T, Mode mode>
+T element(T x, bool twice) {
+  return x * T(mode == Mode::sum ? 3 : 2) * T(twice ? 2 : 1);
+}
+"""
 SOFTMAX = """#include <opwright.h>
 
 template <class T>
@@ -60,3 +83,19 @@ def test_softmax(tmp_path: Path) -> None:
         for kind in ("forward", "reverse", "random"):
             with order(kind, seed=1):
                 torch.testing.assert_close(ops.softmax(x), torch.softmax(x.float(), 1).to(dtype))
+
+
+def test_choices_and_optional_scalars(tmp_path: Path) -> None:
+    source = tmp_path / "chosen.cu"
+    source.write_text(CHOSEN)
+    ops = opwright.load(source, backend="emulate")
+    x = torch.randn(40, requires_grad=True)
+    for mode, factor in (("mean", 2), ("sum", 3)):
+        torch.testing.assert_close(ops.views(x, mode, None, False), x * factor + 7)
+        torch.testing.assert_close(ops.views(x, mode, 4, True), x * factor * 2 + 4)
+        torch.testing.assert_close(ops.pointers(x, mode), x * factor + 7)
+        torch.testing.assert_close(ops.pointers(x, mode, 0.5), x * factor + 0.5)
+        y = ops.element(x, mode, True)
+        torch.testing.assert_close(y, x * factor * 2)
+        (gradient,) = torch.autograd.grad(y.sum(), x)
+        torch.testing.assert_close(gradient, torch.full_like(x, factor * 2))
