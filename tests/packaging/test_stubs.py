@@ -30,7 +30,7 @@ SIGNATURES = {
         "arange(n: int) -> (y: i64[n])",
         "smooth(x: T, beta: float = 1.0, k: int = 3) -> (y: T)",
         "scaled(x: T[N], weight: T[N]?, bias: T[N]?) -> (y: T[N])",
-        "resize(x: T[N], n: int, mode: nearest | 'bi-linear' = nearest, p: float?, k: int? = 3, s: str = 'a') -> (y: T[n])",
+        "resize(x: T[N], n: int, mode: near | 'bi-linear' = near, p: float?, k: int? = 3, s: str = 'a') -> (y: T[n])",
     ],
     "names": [
         "tuple(x: T[N], torch: float) -> (y: T[N], z: T[N])",
@@ -96,7 +96,7 @@ import my_package.ops as ops
 ops.add(torch.ones(3), "y")
 ops.smooth(torch.ones(3), beta="1")
 ops.missing(torch.ones(3))
-ops.resize(torch.ones(3), 3, "nearst")
+ops.resize(torch.ones(3), 3, "nearr")
 """
 
 
