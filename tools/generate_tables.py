@@ -22,7 +22,8 @@ from opwright.runtime import messages  # noqa: E402 - from this checkout
 from opwright.runtime.native import plan  # noqa: E402
 from opwright.signature import DType  # noqa: E402
 from opwright.signature.choices import Choice  # noqa: E402
-from opwright.signature.scalars import INT, KINDS  # noqa: E402
+from opwright.signature.lists import OpenList  # noqa: E402
+from opwright.signature.scalars import BOOL, FLOAT, INT, KINDS  # noqa: E402
 
 PACKAGE = ROOT / "src/opwright"
 _NAMES = {"+": "Add", "-": "Subtract", "*": "Multiply", "//": "FloorDivide", "var": "Variable", "acc": "Accumulate"}
@@ -85,7 +86,9 @@ constexpr int64_t kPlanVersion = $version;
 $kinds
 // How an element type is written: f32, T, acc(T).
 $type_kinds
-// How many entries an argument has among a call's scalars.
+// Of what a scalar's domain holds: of the value, of one if it is given, of each element of a list.
+$holds
+// How many entries an argument has among a call's scalars; a list of a fixed length has those of its elements.
 constexpr int64_t entries(Kind kind) {
   switch (kind) {
 $entries
@@ -134,6 +137,7 @@ def _tables() -> str:
         version=plan.VERSION,
         kinds=_enumeration("Kind", plan.KINDS),
         entries="\n".join(_entries()),
+        holds=_enumeration("Holds", plan.HOLDS),
         type_kinds=_enumeration("TypeKind", plan.TYPE_KINDS, dtype="Concrete"),
         broadcast=_enumeration("Broadcast", plan.BROADCAST),
         opcodes=_enumeration("Code", plan.CODES),
@@ -147,8 +151,9 @@ def _entries() -> Iterator[str]:
     """Yield the cases of a switch over the kinds that have entries among a call's scalars; a size is an int."""
     counts = {"size": len(INT.members), "choice": len(Choice.members)}
     counts |= {name: len(kind.members) for name, kind in KINDS.items()}
+    counts |= {f"{kind}_list": len(OpenList(kind).members) for kind in (FLOAT, INT, BOOL)}
     for count in sorted(set(counts.values())):
-        names = sorted(_NAMES.get(name, name.title()) for name in counts if counts[name] == count)
+        names = sorted(_NAMES.get(name, name.title().replace("_", "")) for name in counts if counts[name] == count)
         yield f"    {' '.join(f'case Kind::{name}:' for name in names)} return {count};"
 
 

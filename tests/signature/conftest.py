@@ -27,7 +27,8 @@ from opwright.signature import (
 )
 from opwright.signature.choices import Choice
 from opwright.signature.domains import Domain
-from opwright.signature.scalars import KINDS, ScalarKind
+from opwright.signature.lists import AnyList, FixedList, OpenList
+from opwright.signature.scalars import BOOL, FLOAT, INT, KINDS, ScalarKind
 
 # A busy machine must not fail a test for the time that it takes.
 settings.register_profile("opwright", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -40,6 +41,7 @@ _SCALARS = {
     "bool": st.booleans(),
     "str": st.text(st.characters(exclude_characters="'\\\n", exclude_categories=["Cs"]), max_size=5),
 }
+_LISTS = [FixedList(FLOAT, 2), FixedList(INT, 3), FixedList(BOOL, 1), OpenList(INT), OpenList(FLOAT), OpenList(BOOL)]
 _CHOICES = [Choice(["mean", "sum"]), Choice(["float", "tanh-approx", "T"])]
 
 
@@ -132,8 +134,11 @@ class _Draw:
         return TensorParam(self.name("y"), self.type(), self.shape(dims))
 
     def scalar(self, *, default: bool) -> ScalarParam:
-        kind: ScalarKind = self.draw(st.sampled_from([*KINDS.values(), *_CHOICES]))
-        values = st.sampled_from(kind.choices) if kind.choices else _SCALARS[kind.name.removesuffix("?")]
+        open_lists = [] if default else _LISTS[3:]
+        kind: ScalarKind = self.draw(st.sampled_from([*KINDS.values(), *_CHOICES, *_LISTS[:3], *open_lists]))
+        base = kind.base.name if isinstance(kind, AnyList) else kind.name.removesuffix("?")
+        values = st.sampled_from(kind.choices) if kind.choices else _SCALARS[base]
+        values = values.map(lambda value: (value,) * kind.count) if isinstance(kind, FixedList) else values
         values = st.none() | values if kind.is_optional else values
         self.count += 1
         domain = self.domain_of(kind) if not default and kind.is_ordered and self.draw(st.booleans()) else None

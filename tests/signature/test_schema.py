@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opwright.signature import GeneratorParam, ScalarParam, Signature, parse, schema
+from opwright.signature.lists import AnyList, FixedList
+from opwright.signature.schema import axis_argument
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ def test_torch_reads_each_form(signatures: st.SearchStrategy[Signature], data: s
             output_mask=mask,
         )
     )
-    names = [param.name for param in signature.inputs] + [f"axis_{axis}" for axis in axes]
+    names = [param.name for param in signature.inputs] + [axis_argument(axis) for axis in axes]
     names += ["axis_ellipsis"] * ellipsis + ["output_mask"] * (mask > 0)
     assert [argument.name for argument in read.arguments] == names
     assert (read.name, read.overload_name) == ("ns::g", "o")
@@ -77,6 +79,15 @@ def test_torch_reads_each_form(signatures: st.SearchStrategy[Signature], data: s
             if param.kind.is_optional:
                 assert kind == "OptionalType"
                 kind = argument.real_type.getElementType().kind()
+            if isinstance(param.kind, AnyList):
+                assert kind == "ListType"
+                assert (param.kind.count if isinstance(param.kind, FixedList) else None) == argument.N
+                element = argument.real_type.getElementType().kind()
+                ints = "IntType" if isinstance(param.kind, FixedList) else "SymIntType"
+                assert element == {"float": "FloatType", "int": ints, "bool": "BoolType"}[param.kind.base.name]
+                if not (axes or ellipsis) and param.default is not None:
+                    assert argument.default_value == list(param.default)
+                continue
             kinds = {float: "FloatType", int: "SymIntType", bool: "BoolType", str: "StringType"}
             assert kind == kinds[param.kind.python_type]
             if not (axes or ellipsis):

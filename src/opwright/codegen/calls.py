@@ -252,7 +252,7 @@ def _block(launch: Launch) -> tuple[int, ...]:
 
 def _known(signature: Signature) -> dict[str, str]:
     """Return C++ expressions for the names in a launch that aren't axes: ints, and the element count of ``...``."""
-    names = {s.name: f"a.call->scalars[{signature.slot(s.name)}].i" for s in signature.scalars if s.kind.is_size}
+    names = {name: f"a.call->scalars[{signature.slot(name)}].i" for name in signature.ints}
     for i, tensor in enumerate(signature.tensors):
         if tensor.has_ellipsis and not tensor.optional:
             names.setdefault(ELLIPSIS, f"opwright::detail::leading(a.call->tensors[{i}], {len(tensor.dims)})")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from opwright.signature import GeneratorParam, Param, ScalarParam, Signature
-from opwright.signature.choices import Choice
 from opwright.signature.schema import scalar_default, sections
 from opwright.signature.wiring import BACKWARD
 
@@ -36,7 +35,7 @@ def stub(module: str, signatures: Sequence[Signature], comments: Mapping[str, st
     texts = comments or {}
     shadowed = any(signature.name in _USED for signature in signatures)
     heading = _HEADING.format(module=module) + ("import builtins as _builtins\n" if shadowed else "")
-    if any(isinstance(scalar.kind, Choice) for signature in signatures for scalar in signature.scalars):
+    if any("_typing." in scalar.kind.annotation for signature in signatures for scalar in signature.scalars):
         heading = heading.replace("import torch", "import typing as _typing\n\nimport torch", 1)
     prefix = "_builtins." if shadowed else ""
     return "\n".join(

@@ -12,9 +12,10 @@ from typing import Any
 
 from opwright.record import record
 from opwright.signature.binding import FORWARD, Binding, PresentTensors, Report, TensorInfo, arrived, bind_types, shown
-from opwright.signature.domains import LARGEST, Domain
+from opwright.signature.domains import LARGEST
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import Axis, Expr, NamedSize
+from opwright.signature.lists import AnyList
 from opwright.signature.model import ScalarParam, Signature, TensorParam
 
 Check = Callable[[Any, Callable[[], str]], object]
@@ -57,13 +58,14 @@ def bind(
     present = _present_tensors(sig, arguments, report)
     bound_types = bind_types(present, types or {}, report, default)
     solver = _Solver(report, check)
-    solver.check_choices(scalars or {})
+    solver.check_scalars(scalars or {})
+    values = sig.with_elements(scalars or {})
     solver.preset(axes or {}, ellipsis)
-    later = solver.check_domains(sig.scalars, scalars or {})
-    solver.scalars(scalars or {})
+    later = solver.check_domains(sig.scalars, values)
+    solver.scalars(values)
     solver.solve(solver.bind_plain_axes(present))
     solver.check_overwritten(present)
-    solver.check_domains(later, scalars or {})
+    solver.check_domains(later, values)
     return Binding(report.sizes, report.ellipsis, bound_types)
 
 
@@ -124,7 +126,7 @@ class _Solver:
                 self.require(size >= 0, lambda n=name, s=size: f"{n} is {s}, expected a size, at least 0")  # type: ignore[misc]
                 self.learn(name, size, name)
 
-    def check_choices(self, values: Mapping[str, Any]) -> None:
+    def check_scalars(self, values: Mapping[str, Any]) -> None:
         for scalar in self.report.sig.scalars:
             if scalar.name in values and (problem := scalar.kind.misfit(values[scalar.name])):
                 raise self.report.error(f"{scalar.name} is {problem}")
@@ -138,11 +140,14 @@ class _Solver:
             if not known.keys() >= set(scalar.domain.names):
                 later.append(scalar)
                 continue
-            self.check_domain(scalar, scalar.domain, values[scalar.name], known)
+            for name, value in scalar.kind.each(scalar.name, values[scalar.name]):
+                self.check_domain(scalar, name, value, known)
         return later
 
-    def check_domain(self, scalar: ScalarParam, domain: Domain, value: Any, known: Mapping[str, Any]) -> None:
-        """Require that a scalar lies in its domain, whose ends are evaluated with the `known` axes and ints."""
+    def check_domain(self, scalar: ScalarParam, name: str, value: Any, known: Mapping[str, Any]) -> None:
+        """Require that the number `name` lies in its domain, whose ends are evaluated with `known` axes and ints."""
+        domain, kind = scalar.domain, scalar.kind.base if isinstance(scalar.kind, AnyList) else scalar.kind
+        assert domain is not None  # noqa: S101 - called for scalars that have one
         for expr in domain.exprs:
             for divisor in expr.divisors():
                 self.require(
@@ -155,7 +160,7 @@ class _Solver:
         for condition in interval.conditions(value, whole=scalar.kind.is_whole):
             self.require(
                 condition,
-                lambda: f"{scalar.name} is {value}, expected {scalar.kind.article} in {domain.described(known)}",
+                lambda: f"{name} is {value}, expected {kind.article} in {domain.described(known)}",
             )
 
     def learn(self, axis: str, size: int, origin: str) -> None:

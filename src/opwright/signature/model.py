@@ -11,6 +11,7 @@ from opwright.record import record
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
 from opwright.signature.expr import Axis, Expr, NamedSize, determined
+from opwright.signature.lists import FixedList
 from opwright.signature.scalars import ScalarKind, Value
 
 ELLIPSIS = "..."
@@ -107,6 +108,13 @@ class ScalarParam:
     def has_default(self) -> bool:
         """Whether the argument can be left out, if all that follow can: an optional one is None then."""
         return self.default is not None or self.kind.is_optional
+
+    @property
+    def size_names(self) -> list[str]:
+        """The names by which expressions refer to the argument: its own if it is an int, ``pad[0]`` of a list."""
+        if isinstance(self.kind, FixedList) and self.kind.base.is_size:
+            return [f"{self.name}[{place}]" for place in range(self.kind.count)]
+        return [self.name] * self.kind.is_size
 
     def __str__(self) -> str:
         """Return the notation."""
@@ -257,7 +265,7 @@ class Signature:
     def axes(self) -> tuple[str, ...]:
         """All axes except those whose length the kernel decides, in order of appearance; named sizes are axes."""
         own = _unique(itertools.chain.from_iterable(expr.names() for expr in self._exprs()))
-        scalars = {scalar.name for scalar in self.scalars}
+        scalars = {*self.ints, *(scalar.name for scalar in self.scalars)}
         return _unique([*own, *(name for name in self._names_in_domains() if name not in scalars)])
 
     @cached_property
@@ -288,8 +296,13 @@ class Signature:
 
     @cached_property
     def ints(self) -> tuple[str, ...]:
-        """The int arguments, in order."""
-        return tuple(scalar.name for scalar in self.scalars if scalar.kind.is_size)
+        """The int arguments, in order, and the elements of lists of ints: ``stride[0]``."""
+        return tuple(name for scalar in self.scalars for name in scalar.size_names)
+
+    def with_elements(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the values of scalars, and those of the elements of lists of a fixed length: ``stride[0]``."""
+        lists = [s for s in self.scalars if isinstance(s.kind, FixedList) and values.get(s.name) is not None]
+        return {**values, **{name: value for s in lists for name, value in s.kind.each(s.name, values[s.name])}}
 
     @cached_property
     def ints_in_domains(self) -> tuple[str, ...]:
@@ -315,9 +328,10 @@ class Signature:
         return _unique(t.type.name for t in self.tensors if t.type.kind == "var" and not t.optional)
 
     def slot(self, scalar: str) -> int:
-        """Return the index of a scalar's value among the scalar values that a call passes to the kernel."""
+        """Return the index of a scalar's first value, or a list's element's, among those that a kernel is given."""
+        name, _, place = scalar.partition("[")
         names = [param.name for param in self.scalars for _ in param.kind.members]
-        return names.index(scalar)
+        return names.index(name) + int(place.rstrip("]") or 0)
 
     def allowed(self, variable: str) -> tuple[DType, ...]:
         """Return the element types that a type variable may stand for."""

@@ -14,8 +14,9 @@ from opwright.signature.bind import bind
 from opwright.signature.binding import Binding, Report, TensorInfo
 from opwright.signature.domains import LARGEST, LEAST, Interval
 from opwright.signature.dtypes import DType
+from opwright.signature.lists import FixedList
 from opwright.signature.model import DataAxis, ScalarParam, Signature, TensorParam
-from opwright.signature.scalars import Value
+from opwright.signature.scalars import ScalarKind, Value
 from opwright.signature.shapes import output_shapes
 
 _SIZES = (0, 1, 2, 3, 5, 8, 17)
@@ -103,9 +104,10 @@ def sample(
         if scalars is None:
             kept = {}
             continue
-        axes = _with_named_sizes(sig, {**binding.axes, **{size: int(scalars[size]) for size in sig.sizes}})
+        given = sig.with_elements(scalars)
+        axes = _with_named_sizes(sig, {**binding.axes, **{size: int(given[size]) for size in sig.sizes}})
         if misfit := _misfit(sig, axes, fixed or {}, positive=not sig.named_sizes or rng.random() >= _EMPTY):
-            kept = {axis: axes[axis] for axis in sig.free_axes if axis not in misfit and axis not in scalars}
+            kept = {axis: axes[axis] for axis in sig.free_axes if axis not in misfit and axis not in given}
             continue
         kept, binding = {}, Binding(axes, binding.ellipsis, chosen)
         shapes = _fitting_shapes(sig, binding, _draw_leading_shapes(sig, binding, absent, rng), max_numel)
@@ -198,6 +200,10 @@ def _ordinary_scalar(
     """Return the value of a scalar for which the caller specifies none."""
     if scalar.kind.is_size and scalar.name in binding.axes:
         return binding.axes[scalar.name]
+    if isinstance(scalar.kind, FixedList):
+        interval = None if scalar.domain is None else scalar.domain.interval({**earlier, **binding.axes})
+        usual = scalar.default or scalar.kind.ordinary((number + 1) / (len(sig.scalars) + 1), interval)
+        return [binding.axes.get(name, value) for name, value in scalar.kind.each(scalar.name, usual)]
     if scalar.default is not None:
         return scalar.default
     interval = None if scalar.domain is None else scalar.domain.interval({**earlier, **binding.axes})
@@ -321,27 +327,40 @@ def _draw_scalars(
             return None
         if interval and (interval.is_empty or (scalar.kind.is_whole and interval.first > interval.last)):
             return None
-        value = _draw_size(scalar, rng, interval, sizes, known) if scalar.name in sig.sizes else None
+        value: Value = None
+        if scalar.name in sig.sizes:
+            value = _draw_size(scalar.kind, scalar.name, rng, interval, sizes, known)
         if scalar.name in fixed:
             value = fixed[scalar.name]
-        drawn[scalar.name] = _draw_scalar(scalar, rng, interval) if value is None else value
-        if scalar.kind.is_size:
-            known[scalar.name] = scalar.kind.convert(drawn[scalar.name])
+        value = _draw_scalar(scalar, rng, interval) if value is None else value
+        if isinstance(scalar.kind, FixedList):
+            value = [
+                _draw_size(scalar.kind.base, name, rng, interval, sizes, known) if name in sig.sizes else element
+                for name, element in scalar.kind.each(scalar.name, value)
+            ]
+        drawn[scalar.name] = value
+        known |= {name: int(each) for name, each in scalar.kind.each(scalar.name, value) if name in sig.ints}
     return drawn
 
 
 def _draw_size(
-    scalar: ScalarParam, rng: random.Random, interval: Interval | None, sizes: Sequence[int], known: Mapping[str, int]
+    kind: ScalarKind,
+    name: str,
+    rng: random.Random,
+    interval: Interval | None,
+    sizes: Sequence[int],
+    known: Mapping[str, int],
 ) -> int:
     """Return the value of an int that is a size: one of the sizes, if its domain has any of them."""
-    if interval is None or known[scalar.name] in interval:
-        return known[scalar.name]
+    if interval is None or known[name] in interval:
+        return known[name]
     fitting = [size for size in sizes if size in interval]
-    return rng.choice(fitting) if fitting else int(scalar.kind.draw(rng, interval))
+    return rng.choice(fitting) if fitting else int(kind.draw(rng, interval))
 
 
 def _draw_scalar(scalar: ScalarParam, rng: random.Random, interval: Interval | None) -> Value:
-    usable = scalar.default is not None and (interval is None or scalar.default in interval)
+    values = [] if scalar.default is None else [value for _, value in scalar.kind.each(scalar.name, scalar.default)]
+    usable = interval is None or all(value in interval for value in values)
     if scalar.default is not None and usable and rng.random() < _DEFAULT:
         return scalar.default
     value: Value = scalar.kind.draw(rng, interval)

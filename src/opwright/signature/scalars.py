@@ -44,6 +44,7 @@ class ScalarKind:
         cpp_types: the allowed types of a C++ kernel's parameter; the first is recommended.
         c_types: the allowed types of a C function's parameter: all that can hold the value, since arguments are
             matched by name.
+        c_pointer: the type that a C function is given a constant pointer to; empty if it is given a value.
         c_requirement: the requirement in the message for a C function's parameter of another type.
         has_sign: whether a default may begin with a minus.
         is_ordered: whether the argument may have a domain.
@@ -68,6 +69,7 @@ class ScalarKind:
     cpp_types: Sequence[str]
     c_types: Sequence[str]
     c_requirement: str
+    c_pointer: str = ""
     has_sign: bool = True
     is_ordered: bool = True
     is_whole: bool = False
@@ -128,6 +130,10 @@ class ScalarKind:
         """Return what a value, which PyTorch's parser takes, is and what was expected; empty if it is allowed."""
         del value
         return ""
+
+    def each(self, name: str, value: Any) -> Iterator[tuple[str, Any]]:
+        """Yield the values that a domain holds for, with their names: those of a list are ``name[0]``, ``name[1]``."""
+        yield name, value
 
     def pack(self, value: Any) -> tuple[Any, ...]:
         """Return a value as the contents of :attr:`members`."""
@@ -245,6 +251,7 @@ class _String(ScalarKind):
     cpp_types = ("std::string_view", "std::string")
     c_types = ("string_view", "string")
     c_requirement = "it is a const char *"
+    c_pointer = "char"
     has_sign = is_ordered = on_device = False
     refused_value = 1
     _SAMPLES = ("", "text", "gr\u00fcn")

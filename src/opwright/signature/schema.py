@@ -42,11 +42,16 @@ def schema(
             [*_schema_arguments(sig, defaults=True), "*", *chosen, "Device? device=None"],
             with_residuals,
         )
-    extra = [f"SymInt axis_{axis}" for axis in axes] + (["SymInt[] axis_ellipsis"] if ellipsis else [])
+    extra = [f"SymInt {axis_argument(axis)}" for axis in axes] + (["SymInt[] axis_ellipsis"] if ellipsis else [])
     arguments = _schema_arguments(sig, defaults=not extra) + extra
     if output_mask:
         arguments.append(f"bool[{output_mask}] output_mask=[{', '.join(['True'] * output_mask)}]")
     return _compose(sig, name, overload, arguments, with_residuals)
+
+
+def axis_argument(axis: str) -> str:
+    """Return the name of the argument for a forward's axis in its backward's schema; of ``pad[0]``, ``axis_pad_0``."""
+    return "axis_" + axis.replace("[", "_").replace("]", "")
 
 
 def _compose(sig: Signature, name: str | None, overload: str, arguments: Sequence[str], with_residuals: bool) -> str:

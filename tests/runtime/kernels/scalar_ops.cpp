@@ -1,6 +1,7 @@
 // Operators with optional scalars, strings and choices, in every form that a kernel can take them.
 #include <opwright.h>
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -57,4 +58,73 @@ template <class T, bool cube>
 T bent(T x, scalar_ops::Reduction mode, std::optional<double> slope) {
   const T squared = cube ? x * x * x : x * x;
   return mode == scalar_ops::Reduction::sum ? squared + T(slope.value_or(1)) * x : squared * T(2);
+}
+
+OPWRIGHT("padded(x: T[H, W], by: list[int, 2] in [0, 9] = 0, scale: list[float, 2] = 1.0, flip: list[bool, 2] = False)"
+         " -> (y: T[H + 2*by[0], W + 2*by[1]])")
+template <class T>
+void padded(Tensor<const T, 2> x, std::array<int64_t, 2> by, std::array<double, 2> scale, std::array<bool, 2> flip,
+            Tensor<T, 2> y) {
+  const int64_t H = x.size(0), W = x.size(1);
+  for (int64_t i = 0; i < y.size(0); ++i)
+    for (int64_t j = 0; j < y.size(1); ++j) {
+      const int64_t a = i - by[0], b = j - by[1];
+      const bool inside = 0 <= a && a < H && 0 <= b && b < W;
+      y(i, j) = inside ? x(flip[0] ? H - 1 - a : a, flip[1] ? W - 1 - b : b) * T(scale[0] * scale[1]) : T(0);
+    }
+}
+
+OPWRIGHT("padded_backward(grad_y: T[H + 2*by[0], W + 2*by[1]], by: list[int, 2], scale: list[float, 2],"
+         " flip: list[bool, 2]) -> (grad_x: T[H, W])")
+template <class T>
+void padded_backward(Tensor<const T, 2> grad_y, std::array<int64_t, 2> by, std::array<double, 2> scale,
+                     std::array<bool, 2> flip, Tensor<T, 2> grad_x, int64_t H, int64_t W) {
+  for (int64_t i = 0; i < H; ++i)
+    for (int64_t j = 0; j < W; ++j)
+      grad_x(flip[0] ? H - 1 - i : i, flip[1] ? W - 1 - j : j) = grad_y(i + by[0], j + by[1]) * T(scale[0] * scale[1]);
+}
+
+OPWRIGHT("cut(x: T[N], by: list[int, 2] in [0, 9]) -> (y: T[M]) where M = N - by[0] - by[1]")
+template <class T>
+void cut(Tensor<const T, 1> x, std::array<int32_t, 2> by, Tensor<T, 1> y) {
+  for (int64_t i = 0; i < y.size(0); ++i) y[i] = x[i + by[0]];
+}
+
+OPWRIGHT("cut_backward(grad_y: T[M], by: list[int, 2]) -> (grad_x: T[N])")
+template <class T>
+void cut_backward(Tensor<const T, 1> grad_y, std::array<int32_t, 2> by, Tensor<T, 1> grad_x) {
+  for (int64_t i = 0; i < grad_x.size(0); ++i) {
+    const int64_t j = i - by[0];
+    grad_x[i] = 0 <= j && j < grad_y.size(0) ? grad_y[j] : T(0);
+  }
+}
+
+// The backward takes no list: the elements are axes that only the forward knows.
+OPWRIGHT("tiled(x: T[1], n: list[int, 2] in [0, 9]) -> (y: T[n[0]*n[1]])")
+template <class T>
+void tiled(Tensor<const T, 1> x, std::array<int64_t, 2>, Tensor<T, 1> y) {
+  for (int64_t i = 0; i < y.numel(); ++i) y[i] = x[0];
+}
+
+OPWRIGHT("tiled_backward(grad_y: T[n[0]*n[1]]) -> (grad_x: T[1])")
+template <class T>
+void tiled_backward(Tensor<const T, 1> grad_y, Tensor<T, 1> grad_x) {
+  grad_x[0] = 0;
+  for (int64_t i = 0; i < grad_y.numel(); ++i) grad_x[0] += grad_y[i];
+}
+
+OPWRIGHT("counted(x: T[N], at: list[int] in [0, N), by: list[float] in (-9, 9), on: list[bool]) -> (y: f64[6])")
+template <class T>
+void counted(Tensor<const T, 1> x, Tensor<const int64_t, 1> at, Tensor<const double> by, Tensor<const bool, 1> on,
+             Tensor<double, 1> y) {
+  y[0] = double(at.size(0)), y[1] = double(by.numel()), y[2] = double(on.size(0)), y[3] = y[4] = y[5] = 0;
+  for (int64_t i = 0; i < at.size(0); ++i) y[3] += double(x[at[i]]);
+  for (int64_t i = 0; i < by.numel(); ++i) y[4] += by[i];
+  for (int64_t i = 0; i < on.size(0); ++i) y[5] += on[i] ? 1 : 0;
+}
+
+OPWRIGHT("polynomial(x: T, c: list[float, 3] = 1.0) -> (y: T)")
+template <class T>
+T polynomial(T x, std::array<float, 3> c) {
+  return T(c[0]) + x * (T(c[1]) + x * T(c[2]));
 }

@@ -102,7 +102,11 @@ def _outside_domains(operator: TargetOperator, case: Case, arguments: Arguments)
         what = f"outside {param.domain.described(known)}"
         if isinstance(param, ScalarParam):
             values = _integers_beside(interval) if param.kind.is_whole else _floats_beside(interval)
-            yield from (_Mistake(f"is {value!r}, {what}", param.name, value) for value in values)
+            for value in values:
+                given = arguments[param.name]
+                wrong = [value, *given[1:]] if isinstance(given, list) else value
+                if wrong != [] and given != []:
+                    yield _Mistake(f"is {wrong!r}, {what}", param.name, wrong)
         elif operator.device == "cpu" and (given := arguments[param.name]) is not None and given.numel():
             for value in [] if given.is_floating_point() else _integers_beside(interval):
                 if torch.iinfo(given.dtype).min <= value <= torch.iinfo(given.dtype).max:

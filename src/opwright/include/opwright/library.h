@@ -112,6 +112,45 @@ struct StringArgument {
   }
 };
 
+/* Becomes a std::array of N numbers, or a pointer to them. T: double, int64_t, bool. */
+template <int N, class T>
+struct FixedListArgument {
+  const opw_scalar *first;
+  const char *name;
+
+  template <class O, class V = typename O::value_type, class = decltype(static_cast<O *>(nullptr)->max_size())>
+  operator O() const {
+    O list{};
+    for (int i = 0; i < N; ++i) {
+      const V element = at(first[i], static_cast<T *>(nullptr));
+      list[static_cast<size_t>(i)] = element;
+    }
+    return list;
+  }
+  operator const T *() const { return reinterpret_cast<const T *>(first); }
+
+ private:
+  RealArgument at(const opw_scalar &scalar, double *) const { return {scalar.f, name}; }
+  template <class I>
+  IntegerArgument at(const opw_scalar &scalar, I *) const {
+    return {scalar.i, name};
+  }
+};
+
+/* Becomes a view of rank 1 of numbers. */
+template <class T>
+struct OpenListArgument {
+  const char *data;
+  const int64_t *length;
+
+  template <int N>
+  operator Tensor<const T, N>() const {
+    const T *const elements = reinterpret_cast<const T *>(data);
+    if constexpr (N == any_rank) return Tensor<const T, N>(elements, length, 1, *length, true);
+    else return Tensor<const T, N>(elements, length, true);
+  }
+};
+
 /* Becomes a std::optional, or an opwright::Optional. */
 template <class Argument>
 struct OptionalArgument {
@@ -150,6 +189,14 @@ struct Arguments {
   TensorArgument tensor(int i) const { return {call->tensors[i]}; }
   RealArgument real(int i, const char *name) const { return {call->scalars[i].f, name}; }
   IntegerArgument integer(int i, const char *name) const { return {call->scalars[i].i, name}; }
+  template <int N, class T>
+  FixedListArgument<N, T> fixed_list(int i, const char *name) const {
+    return {call->scalars + i, name};
+  }
+  template <class T>
+  OpenListArgument<T> open_list(int i, const char *) const {
+    return {call->scalars[i].s, &call->scalars[i + 1].i};
+  }
   StringArgument string(int i, const char *name) const { return {call->scalars[i].s, call->scalars[i + 1].i, name}; }
   OptionalArgument<RealArgument> optional_real(int i, const char *name) const { return {real(i, name), given(i + 1)}; }
   OptionalArgument<IntegerArgument> optional_integer(int i, const char *name) const {

@@ -17,6 +17,7 @@ from opwright.signature import (
     Signature,
     TensorParam,
     TypeRef,
+    lists,
     scalars,
 )
 from opwright.signature.choices import Choice
@@ -27,11 +28,12 @@ from opwright.signature.wiring import NodePlan
 VERSION = 8
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
 KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
-KINDS["choice"] = Choice.code
+KINDS |= {"choice": Choice.code, **lists.CODES}
 NONE = -1
 CODES = {"axis": 0, "constant": 1, "+": 2, "-": 3, "*": 4, "//": 5}
 BROADCAST = {"none": 0, "pointwise": 1, "batched": 2}
 TYPE_KINDS = {"dtype": 0, "var": 1, "acc": 2}
+HOLDS = {"value": 0, "given": 1, "list": 2}
 SOURCES = {"gradient": 0, "zero_gradient": 1, "input": 2, "output": 3, "scalar": 4, "axis": 5, "ellipsis": 6, "mask": 7}
 
 
@@ -61,7 +63,7 @@ def encode(
     words = [VERSION, len(signature.axes), len(signature.ints_in_domains), len(signature.type_variables)]
     words += [sum(1 << dtype.code for dtype in signature.allowed(variable)) for variable in signature.type_variables]
     words += [len(arguments), *(word for argument in arguments for word in argument)]
-    words += _choices(signature)
+    words += _choices(signature) + _lists(signature)
     words += _named_sizes(signature)
     words += _domains_of_scalars(signature)
     words += _tensors(signature, signature.tensors) + _tensors(signature, signature.results)
@@ -104,8 +106,10 @@ def _argument(signature: Signature, param: Param) -> tuple[int, int]:
         return KINDS["generator"], 0
     if param.name in known(signature):
         return KINDS["size"], known(signature).index(param.name)
-    among = [s for s in signature.scalars if isinstance(s.kind, Choice) or not isinstance(param.kind, Choice)]
-    return param.kind.code, among.index(param)
+    for own in (Choice, lists.FixedList):
+        if isinstance(param.kind, own):
+            return param.kind.code, [s for s in signature.scalars if isinstance(s.kind, own)].index(param)
+    return param.kind.code, signature.scalars.index(param)
 
 
 def _choices(signature: Signature) -> list[int]:
@@ -116,6 +120,20 @@ def _choices(signature: Signature) -> list[int]:
         words.append(len(kind.choices))
         for choice in map(str.encode, kind.choices):
             words += [len(choice), *choice]
+    return words
+
+
+def _lists(signature: Signature) -> list[int]:
+    """Encode the elements of each list of a fixed length like arguments."""
+    found = [scalar for scalar in signature.scalars if isinstance(scalar.kind, lists.FixedList)]
+    words = [len(found)]
+    for scalar in found:
+        assert isinstance(scalar.kind, lists.FixedList)  # noqa: S101 - chosen so
+        words.append(scalar.kind.count)
+        for place in range(scalar.kind.count):
+            name = f"{scalar.name}[{place}]"
+            is_size = name in known(signature)
+            words += [KINDS["size"], known(signature).index(name)] if is_size else [scalar.kind.base.code, 0]
     return words
 
 
@@ -141,15 +159,18 @@ def _named_sizes(signature: Signature) -> list[int]:
 
 
 def _domains_of_scalars(signature: Signature) -> list[int]:
-    domains = [(s.kind, signature.slot(s.name), s.domain) for s in signature.scalars if s.domain is not None]
-    return [
-        len(domains),
-        *(
-            word
-            for kind, slot, domain in domains
-            for word in (slot, kind.is_whole, kind.is_optional, *_domain(signature, domain))
-        ),
-    ]
+    words: list[int] = []
+    count = 0
+    for scalar in signature.scalars:
+        if scalar.domain is None:
+            continue
+        kind, slot, domain = scalar.kind, signature.slot(scalar.name), _domain(signature, scalar.domain)
+        holds = HOLDS["list" if isinstance(kind, lists.OpenList) else "given" if kind.is_optional else "value"]
+        elements = kind.count if isinstance(kind, lists.FixedList) else 1
+        count += elements
+        for place in range(elements):
+            words += [slot + place, kind.is_whole, holds, *domain]
+    return [count, *words]
 
 
 def _domain(signature: Signature, domain: Domain) -> list[int]:

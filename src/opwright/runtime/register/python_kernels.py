@@ -96,7 +96,7 @@ class PythonKernel:
     def __call__(self, *given: Any, **named: Any) -> Any:
         """Run the kernel."""
         values = self._convention.with_defaults(given, named)
-        key = tuple(value if i in self._with_domain else _known_by(value) for i, value in enumerate(values))
+        key = tuple(_known_by(value, whole=i in self._with_domain) for i, value in enumerate(values))
         expected = self._plans.get(key) or self._judge(values, key)
         if self._has_domains:
             check_values(self._signature, self._convention.arguments(values), expected.binding)
@@ -121,11 +121,14 @@ class PythonKernel:
         return expected
 
 
-def _known_by(value: Any) -> Any:
-    """Return the part of an argument that the checks and the results' sizes depend on, as a cache key."""
+def _known_by(value: Any, *, whole: bool) -> Any:
+    """Return the part of an argument that the checks and the results' sizes depend on, as a cache key.
+
+    `whole`: whether a domain is checked, so that the value of a float matters.
+    """
     if isinstance(value, torch.Tensor):
         return value.shape, value.dtype, value.device, value.layout
-    if isinstance(value, float):  # sizes don't depend on it
+    if isinstance(value, float) and not whole:  # sizes don't depend on it
         return None
     return tuple(value) if isinstance(value, list) else value
 

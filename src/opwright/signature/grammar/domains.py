@@ -46,7 +46,7 @@ def check_domains(
             if param.domain is not None:
                 _check_names(signature, param, param.domain, ints, tokens, place)
                 _check_size(signature, param, param.domain, tokens, place)
-            ints += [param.name] * param.kind.is_size
+            ints += param.size_names
         elif isinstance(param, TensorParam) and param.domain is not None:
             _check_elements(signature, param, param.domain, positions, tokens, place)
 
@@ -54,7 +54,7 @@ def check_domains(
 def _check_names(
     signature: Signature, param: ScalarParam, domain: Domain, ints: list[str], tokens: Tokens, place: int
 ) -> None:
-    scalars = {scalar.name: scalar for scalar in signature.scalars}
+    scalars = {name: scalar for scalar in signature.scalars for name in (scalar.name, *scalar.size_names)}
     axes = signature.axes if signature.is_backward else signature.bound_by_required
     for name in domain.names:
         for part in sorted(signature.parts(name)):
@@ -72,7 +72,7 @@ def _check_names(
 def _check_size(signature: Signature, param: ScalarParam, domain: Domain, tokens: Tokens, place: int) -> None:
     """Check that the domain of an int that is a size has no negative number."""
     interval = domain.constant
-    if interval is not None and param.name in signature.sizes and interval.first < 0:
+    if interval is not None and set(param.size_names) & set(signature.sizes) and interval.first < 0:
         tokens.fail(
             f"{param.name!r} is the size of an axis, so it is at least 0", f"{param.name}: int in [0, N]", place
         )
@@ -95,7 +95,7 @@ def _check_elements(
 def _unusable(named: ScalarParam, param: ScalarParam, through: str) -> tuple[str, str]:
     """Return why a domain can't have a scalar in it, and the likely fix; `through`: the named size that has it."""
     has = f"the domain of {param.name!r} has {named.name!r}{through}"
-    if not named.kind.is_size:
+    if not named.size_names:
         return f"{has}, which is {named.kind.article}", "an int, an axis or a number"
     if named is param:
         return f"{has} itself in it", "an int before it, an axis or a number"

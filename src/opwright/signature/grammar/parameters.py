@@ -1,17 +1,15 @@
-"""Parsers of a parameter's parts: element type, scalar kind and default, shape, axis expression."""
+"""Parsers of a parameter's parts: element type, domain, shape, axis expression."""
 
 from __future__ import annotations
 
 from opwright.closest_name import closest_name
-from opwright.signature.choices import Choice, enumerator, written
 from opwright.signature.domains import Domain, End
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.expr import Axis, Binary, Constant, Expr
-from opwright.signature.grammar.domains import refuse_fractions
 from opwright.signature.grammar.tokens import Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions
-from opwright.signature.model import ELLIPSIS, DataAxis, ScalarParam, Shape, TypeRef
-from opwright.signature.scalars import KINDS, NOTATION_WORDS, ScalarKind, Value
+from opwright.signature.model import ELLIPSIS, DataAxis, Shape, TypeRef
+from opwright.signature.scalars import KINDS
 
 _MAX_OPERATORS, _MAX_NESTING = 64, 16  # far above any use; bounded because expressions are evaluated recursively
 _MAX_INTEGER = 2**63 - 1
@@ -29,9 +27,7 @@ _FOREIGN = {
     "cdouble": "c128",
     "boolean": "bool",
 }
-_LISTS = frozenset(
-    {"list", "List", "tuple", "Tuple", "Sequence", "vector", "array", "ArrayRef", "IntArrayRef", "TensorList"}
-)
+_LISTS = frozenset({"List", "tuple", "Tuple", "Sequence", "vector", "array", "ArrayRef", "IntArrayRef", "TensorList"})
 _STRINGS = frozenset({"string", "String"})
 _DTYPES = frozenset({"dtype", "ScalarType", "Device", "device", "Layout", "layout", "MemoryFormat"})
 
@@ -71,10 +67,15 @@ def parse_dtype(tokens: Tokens, what: str) -> DType:
 def _refuse_type(tokens: Tokens, name: str) -> None:
     """Fail if the current token is neither an element type nor a type variable."""
     word, listed = tokens.word, tokens.peek() == "["
-    if word in _LISTS or (word == "int" and listed):
-        tokens.fail(f"{name!r}: lists can't be arguments yet", f"one int each, or a tensor: {name}: i64[N]")
-    if word == "float" and listed:
-        tokens.fail(f"{name!r}: 'float' is a scalar, and lists can't be arguments yet", f"a tensor: {name}: f32[N]")
+    if word in ("int", "float") and listed:
+        tokens.fail(
+            f"{name!r}: {word!r} is a scalar, without axes",
+            f"a list: {name}: list[{word}, 2]; or a tensor: {name}: {KINDS[word].element_type}[N]",
+        )
+    if word in _LISTS:
+        tokens.fail(
+            f"{name!r}: a list is written list[int, 2], or list[int] if it may have any length", f"{name}: list[int]"
+        )
     if word in KINDS:
         element = KINDS[word].element_type
         fix = f"a 0-dim tensor: {name}: {element}[]" if element else "a tensor of integers that says the same"
@@ -97,76 +98,6 @@ def _refuse_type(tokens: Tokens, name: str) -> None:
 
 def _known_types() -> str:
     return "the element types are " + ", ".join(BY_NAME)
-
-
-def parse_scalar(tokens: Tokens, name: str) -> ScalarParam:
-    """Parse a scalar's type, domain and default; the type is the current token."""
-    word = tokens.take()
-    kind = KINDS[f"{word}?"] if tokens.accept("?") else KINDS[word]
-    if tokens.word == "!":
-        tokens.fail(f"{name!r} is a scalar and can't be mutated", f"a 0-dim tensor: {name}: T[]!")
-    domain = _parse_scalar_domain(tokens, name, kind) if tokens.word == "in" else None
-    default, place = None, tokens.place
-    if tokens.accept("="):
-        place = tokens.place
-        default = _parse_default(tokens, name, kind)
-    if tokens.word == "in":
-        tokens.fail(f"the domain of {name!r} stands before its default", f"{name}: {kind} in [0, 1] = {kind.example}")
-    interval = domain.constant if domain else None
-    if default is not None and interval is not None and default not in interval:
-        fix = f"another default, or another domain for {name!r}"
-        tokens.fail(f"the default of {name!r}, {kind.format(default)}, is outside its domain {domain}", fix, place)
-    return ScalarParam(name, kind, default, domain)
-
-
-def begins_choice(tokens: Tokens) -> bool:
-    """Return whether an argument's type begins with a word of a choice: ``nearest | bilinear``."""
-    return tokens.kind == "quoted" or (tokens.kind == "name" and tokens.peek() == "|")
-
-
-def parse_choice(tokens: Tokens, name: str) -> ScalarParam:
-    """Parse the words of a choice, and its default."""
-    words: list[str] = []
-    while not words or tokens.accept("|"):
-        place, word = tokens.place, _parse_word(tokens, name)
-        same = next((other for other in words if enumerator(other) == enumerator(word)), None)
-        if same == word:
-            tokens.fail(f"{name!r} has the choice {word} twice", "leave one out", place)
-        if same is not None:
-            both = f"the choices {written(same)} and {written(word)} of {name!r}"
-            tokens.fail(f"{both} have the same name in C++, {enumerator(word)}", "rename one", place)
-        words.append(word)
-    if len(words) == 1:
-        tokens.fail(f"{name!r} has one choice only", f"another one: {name}: {written(words[0])} | other")
-    for mark, what in (("?", "optional"), ("!", "mutated")):
-        if tokens.word == mark:
-            fix = f"a choice for it: {name}: none | {written(words[0])}" if mark == "?" else "leave out the mark"
-            tokens.fail(f"{name!r} is one of a few words and can't be {what}", fix)
-    kind = Choice(words)
-    if tokens.word == "in":
-        tokens.fail(f"{name!r} is {kind.article}, which has no domain", "leave it out")
-    return ScalarParam(name, kind, _parse_default(tokens, name, kind) if tokens.accept("=") else None)
-
-
-def _parse_word(tokens: Tokens, name: str) -> str:
-    """Parse one of the words of a choice."""
-    if tokens.kind == "quoted" and tokens.word != "''":
-        return tokens.take()[1:-1]
-    if tokens.kind != "name":
-        tokens.fail(f"expected a choice for {name!r}, found {tokens.describe()}", f"{name}: mean | sum | 'other-word'")
-    if tokens.word in NOTATION_WORDS:
-        what = f"{tokens.word!r} has a meaning in the notation, so as a choice it stands in single quotes"
-        tokens.fail(what, f"'{tokens.word}'")
-    return tokens.take()
-
-
-def _parse_scalar_domain(tokens: Tokens, name: str, kind: ScalarKind) -> Domain:
-    place = tokens.place
-    if not kind.is_ordered:
-        tokens.fail(f"{name!r} is {kind.article}, which has no domain", "leave it out")
-    domain = parse_domain(tokens, name)
-    refuse_fractions(tokens, name, domain, place, whole=kind.is_whole)
-    return domain
 
 
 def parse_domain(tokens: Tokens, name: str) -> Domain:
@@ -197,25 +128,6 @@ def _parse_end(tokens: Tokens) -> End:
 
 def _is_number(word: str) -> bool:
     return word == "inf" or (word[:1] in ".0123456789" and not word.isdigit() and word not in ("", "..."))
-
-
-def _parse_default(tokens: Tokens, name: str, kind: ScalarKind) -> Value:
-    """Parse a default; that of an optional scalar is None, as if none were written, or a value."""
-    if kind.is_optional and tokens.accept("None"):
-        return None
-    place, negative = tokens.place, kind.has_sign and tokens.accept("-")
-    value: Value = kind.parse(tokens.word)
-    if value is None:
-        tokens.fail(
-            f"{tokens.word or 'the end'} isn't a default for {name!r}, which is {kind.article}",
-            f"{name}: {kind} = {kind.example}",
-            place,
-        )
-    tokens.take()
-    value = -value if negative else value
-    if problem := kind.range_error(value):
-        tokens.fail(f"the default of {name!r} {problem}", None, place)
-    return value
 
 
 def parse_shape(tokens: Tokens, positions: SourcePositions, *, result: bool) -> Shape:
@@ -321,7 +233,21 @@ class _Expressions:
         if tokens.kind != "name":
             fix = "as in 2*M*N" if self.counting else "as in T[B, 3*S], or T[...] for any shape"
             tokens.fail(f"expected an axis, found {tokens.describe()}", fix)
-        return Axis(take_name(tokens, "an axis"))
+        return Axis(self.name())
+
+    def name(self) -> str:
+        """Parse the name of an axis, or an element of a list: ``stride[0]``."""
+        tokens = self.tokens
+        name = take_name(tokens, "an axis")
+        if tokens.word != "[":
+            return name
+        tokens.take()
+        place = tokens.word
+        if not place.isdigit():
+            tokens.fail(f"expected the place of an element of {name!r}, found {tokens.describe()}", f"{name}[0]")
+        tokens.take()
+        tokens.expect("]", "after the place of an element", f"{name}[{place}]")
+        return f"{name}[{int(place)}]"
 
     def parenthesised(self) -> Expr:
         """Parse an expression in parentheses; refuse deep nesting, which is parsed by recursion."""

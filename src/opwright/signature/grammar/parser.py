@@ -11,16 +11,14 @@ import math
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.expr import Constant, Expr, NamedSize
 from opwright.signature.grammar.parameters import (
-    begins_choice,
-    parse_choice,
     parse_domain,
     parse_dtype,
     parse_expr,
-    parse_scalar,
     parse_shape,
     parse_type,
     parse_variable,
 )
+from opwright.signature.grammar.scalars import begins_choice, parse_choice, parse_list, parse_scalar
 from opwright.signature.grammar.tokens import NotationError, Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions, check
 from opwright.signature.model import GeneratorParam, Launch, Param, Signature, TensorParam
@@ -99,6 +97,8 @@ class _Parser:
         name = self.parameter_name("an input")
         if begins_choice(tokens):
             return parse_choice(tokens, name)
+        if tokens.word == "list":
+            return parse_list(tokens, name)
         if tokens.word in KINDS and tokens.peek() != "[":
             return parse_scalar(tokens, name)
         if tokens.word == "generator":

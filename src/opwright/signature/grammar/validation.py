@@ -152,7 +152,7 @@ class _Rules:
             self.fail(f"?{signature.data_axes[0]} could differ along the leading axes", "leave out 'batched'", place)
 
     def axis_names(self) -> None:
-        sizes = {scalar.name for scalar in self.signature.scalars if scalar.kind.is_size}
+        sizes = set(self.signature.ints)
         params = {param.name for param, _ in self.placed} - sizes
         bounds: dict[str, str] = {}
         for tensor, start in self.tensors():
@@ -169,6 +169,13 @@ class _Rules:
                     self.data_axis(dim, bounds, place)
 
     def axis_name(self, name: str, params: set[str], place: int) -> None:
+        of = next((s for s in self.signature.scalars if s.name == name.partition("[")[0]), None)
+        of_forward = self.signature.is_backward and of is None  # wiring.py checks it
+        if "[" in name and name not in self.signature.ints and not of_forward:
+            elements = ", ".join(of.size_names) if of else ""
+            what = f"{of.name!r} is {of.kind.article}" if of else "there is no such list"
+            fix = f"one of {elements}" if elements else "a list of ints of a fixed length: list[int, 2]"
+            self.fail(f"{name!r} is no element of a list of ints: {what}", fix, place)
         if name in params:
             self.fail(
                 f"the axis {name!r} has the name of a parameter that is no int; sizes come from the axes of inputs",

@@ -7,7 +7,7 @@ import itertools
 from opwright.closest_name import closest_name
 from opwright.signature import DataAxis, ScalarParam, Signature, TensorParam
 from opwright.signature.dtypes import BY_NAME, DType
-from opwright.signature.scalars import FLOAT, INT, STR
+from opwright.signature.scalars import FLOAT, INT
 from opwright.sources.model import Argument, Kernel, Parameter, Role, is_number
 from opwright.sources.types import spellings
 
@@ -79,7 +79,9 @@ def _ambiguous(signature: Signature) -> set[str]:
 
 def _wanted(signature: Signature) -> dict[str, tuple[Role, _Wanted]]:
     """Return roles and parameters of the possible arguments, by name; the parameter of an axis is None."""
-    wanted: dict[str, tuple[Role, _Wanted]] = dict.fromkeys(signature.axes, ("axis", None))
+    wanted: dict[str, tuple[Role, _Wanted]] = dict.fromkeys(
+        (axis for axis in signature.axes if "[" not in axis), ("axis", None)
+    )
     wanted |= {param.name: ("scalar", param) for param in signature.scalars}
     wanted |= {param.name: ("input", param) for param in signature.tensors}
     both = _ambiguous(signature)
@@ -243,8 +245,8 @@ def _number(kernel: Kernel, position: int, number: str, parameter: Parameter) ->
 def _problem(kernel: Kernel, parameter: Parameter, role: Role, param: _Wanted) -> str:
     if not isinstance(param, TensorParam):
         kind = param.kind if param else INT
-        if kind is STR and parameter.view == "pointer":
-            return "" if parameter.const and parameter.element == "char" else kind.c_requirement
+        if parameter.view == "pointer" and kind.c_pointer:
+            return "" if parameter.const and parameter.element == kind.c_pointer else kind.c_requirement
         return "" if parameter.view == "scalar" and parameter.element in kind.c_types else kind.c_requirement
     if parameter.view != "pointer":
         return "a tensor is a pointer to its elements"
@@ -264,6 +266,6 @@ def _declaration(wanted: tuple[Role, _Wanted], name: str) -> str:
     role, param = wanted
     if not isinstance(param, TensorParam):
         kind = param.kind if param else INT
-        return f"const char *{name}" if kind is STR else f"{(kind.cpp_types or INT.cpp_types)[0]} {name}"
+        return f"const {kind.c_pointer} *{name}" if kind.c_pointer else f"{(kind.cpp_types or INT.cpp_types)[0]} {name}"
     element = min(spellings(_dtype(param), "c") - {"char"}, key=len)
     return f"{'const ' if role == 'input' and not param.mutated else ''}{element} *{name}"

@@ -55,8 +55,7 @@ def match_by_position(kernel: Kernel) -> tuple[Argument, ...]:
 
 def _axis_names(signature: Signature) -> list[str]:
     """Return the axes that a parameter can have the name of; an int that is an axis is an argument already."""
-    ints = {scalar.name for scalar in signature.scalars}
-    return [axis for axis in signature.axes if axis not in ints]
+    return [axis for axis in signature.axes if axis not in signature.ints]
 
 
 def _check_axis(kernel: Kernel, position: int, parameter: Parameter) -> None:

@@ -77,7 +77,7 @@ def _check_launched(kernel: Kernel) -> None:
 def _wanted(kernel: Kernel) -> _Wanted:
     """Return roles and parameters of all arguments and axes, by name."""
     signature = kernel.signature
-    wanted: _Wanted = dict.fromkeys(signature.axes, ("axis", None))
+    wanted: _Wanted = dict.fromkeys((axis for axis in signature.axes if "[" not in axis), ("axis", None))
     if signature.has_ellipsis:
         wanted[NUMEL] = "axis", None
     for role, param in expected_arguments(kernel):

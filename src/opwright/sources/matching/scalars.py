@@ -6,6 +6,7 @@ import re
 
 from opwright.signature import ScalarParam
 from opwright.signature.choices import Choice
+from opwright.signature.lists import OpenList
 from opwright.sources.model import Kernel, Parameter
 
 _ENUM_NAME = re.compile(r"(?:\w+::)*\w+")
@@ -30,9 +31,13 @@ def scalar_problem(parameter: Parameter, param: ScalarParam) -> str:
     """Return why a C++ parameter isn't one for the scalar; empty if it is."""
     kind = param.kind
     if isinstance(kind, Choice):
-        fits = parameter.view == "other" and not parameter.reference and _ENUM_NAME.fullmatch(parameter.element)
+        is_name = bool(_ENUM_NAME.fullmatch(parameter.element))
+        fits = is_name and parameter.view == "other" and not parameter.reference
         return "" if fits else f"{param.name} is an enum whose enumerators have the names of the choices"
-    if parameter.view == "scalar" and kind.cpp_type(parameter.element) and not parameter.reference:
+    if isinstance(kind, OpenList):
+        fits = parameter.view == "Tensor" and parameter.element == kind.element and parameter.rank in (None, 1)
+        return "" if fits and parameter.const else f"a list of any length is a {kind.cpp_types[0]}"
+    if parameter.view in ("scalar", "other") and kind.cpp_type(parameter.element) and not parameter.reference:
         return ""
     return f"a scalar `{param}` is one of {', '.join(sorted(kind.cpp_types))}"
 

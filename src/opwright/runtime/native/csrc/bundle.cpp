@@ -136,6 +136,14 @@ std::string scalar(char kind, const int64_t *&words) {
   return *word < 0 ? text(words) : "choice number " + std::to_string(*word);
 }
 
+std::string list(char kind, const int64_t *&words) {
+  int64_t length = *words++;
+  if (length < 0) return "a list of " + std::to_string(~length);
+  std::string elements;
+  for (; length > 0; --length) elements += (elements.empty() ? "" : ", ") + scalar(kind, words);
+  return "[" + elements + "]";
+}
+
 void misfit(int64_t kernel, int64_t count, const int64_t *words) {
   const opw_bundle_kernel &k = loaded->kernels[kernel];
   const int64_t *const end = words + count;
@@ -154,8 +162,10 @@ void misfit(int64_t kernel, int64_t count, const int64_t *words) {
     got += "]";
   }
   // As runtime/native/runtime.py reads them: scalars, what was given beforehand, then the element that is out of its domain.
-  for (int32_t i = 0; i < k.scalars && words < end; ++i)
-    got += (k.inputs || i ? ", " : "") + std::string(k.scalar_names[i]) + ": " + scalar(k.scalar_kinds[i], words);
+  const char *kind = k.scalar_kinds;
+  for (int32_t i = 0; i < k.scalars && words < end; ++i, ++kind)
+    got += (k.inputs || i ? ", " : "") + std::string(k.scalar_names[i]) + ": " +
+           (*kind == '[' ? list(*++kind, words) : scalar(*kind, words));
   words += k.given;
   if (k.ellipsis && words < end) words += 1 + *words;
   words += k.dtype;

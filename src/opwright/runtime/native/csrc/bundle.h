@@ -8,10 +8,11 @@ struct opw_bundle_kernel {
   const char *const *input_names;
   int32_t scalars;
   const char *const *scalar_names;
-  const char *scalar_kinds;  // of each scalar a letter: f, i, b, s, c (a choice); a capital one where it is optional
-  int32_t given;             // the sizes that come as arguments of their own
-  int32_t ellipsis, dtype;   // whether the shape of `...` and an element type do
-  int32_t derived;           // from a pointwise operator
+  const char *
+      scalar_kinds;  // of each scalar a letter: f, i, b, s, c (a choice); a capital one where it is optional; of a list [ and that of its elements
+  int32_t given;     // the sizes that come as arguments of their own
+  int32_t ellipsis, dtype;  // whether the shape of `...` and an element type do
+  int32_t derived;          // from a pointwise operator
 };
 
 // A kernel for certain element types on a device, and the table that has it. The table of one for "cuda" isn't asked for

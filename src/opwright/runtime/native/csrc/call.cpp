@@ -16,35 +16,6 @@
 
 namespace opw {
 
-namespace {
-
-void add_text(const char *text, size_t length, std::vector<int64_t> &words) {
-  words.push_back(static_cast<int64_t>(length));
-  for (size_t i = 0; i < length; ++i) words.push_back(static_cast<unsigned char>(text[i]));
-}
-
-// Of a float its bits, of a string its length and bytes; of a choice its number, or -1 and what was given.
-void add_scalars(const Plan &plan, const Call &call, std::vector<int64_t> &words) {
-  size_t next = 0, unknown = 0;
-  for (const auto &argument : plan.arguments) {
-    const auto kind = argument.kind;
-    if (kind == Kind::String || kind == Kind::OptionalString) {
-      const opw_scalar text = call.scalars[next], length = call.scalars[next + 1];
-      add_text(text.s, static_cast<size_t>(length.i), words);
-      if (kind == Kind::OptionalString) words.push_back(call.scalars[next + 2].i);
-    } else {
-      for (int64_t i = 0; i < entries(kind); ++i) words.push_back(call.scalars[next + i].i);
-      if (kind == Kind::Choice && call.scalars[next].i < 0) {
-        const std::string &given = *call.unknown[unknown++];
-        add_text(given.data(), given.size(), words);
-      }
-    }
-    next += entries(kind);
-  }
-}
-
-}  // namespace
-
 // What Python needs to say what is wrong: per input 0 or (1, type, rank, sizes...), then the scalars, the axes, the shape of
 // `...` and the element type that were given beforehand, then the element that is out of its domain.
 void explain(const Operator &op, const Call &call, const WrongElement *element) {
@@ -58,9 +29,7 @@ void explain(const Operator &op, const Call &call, const WrongElement *element) 
   }
   add_scalars(op.plan, call, words);
   // Those of `call.axes` that are scalars come first.
-  const auto sizes = std::count_if(op.plan.arguments.begin(), op.plan.arguments.end(),
-                                   [](const Argument &argument) { return argument.kind == Kind::Size; });
-  words.insert(words.end(), call.axes.begin() + sizes, call.axes.end());
+  words.insert(words.end(), call.axes.begin() + op.plan.given_by_scalars, call.axes.end());
   if (call.has_ellipsis) {
     words.push_back(static_cast<int64_t>(call.ellipsis.size()));
     words.insert(words.end(), call.ellipsis.begin(), call.ellipsis.end());
@@ -121,13 +90,11 @@ uint64_t outputs_mask(size_t count) { return count ? ~uint64_t(0) >> (64 - count
 
 // What is known before the tensors are looked at; false where a size is negative.
 bool preset(const Plan &plan, const Call &call, Bound<int64_t> &bound) {
-  size_t next = 0;
-  for (const auto &argument : plan.arguments) {
-    if (argument.kind != Kind::Axis && argument.kind != Kind::Size) continue;
-    const int64_t size = call.axes[next++];
-    if (size < 0 && argument.index < plan.axes) return false;
-    bound.axes[argument.index] = size;
-    bound.known[argument.index] = true;
+  for (size_t i = 0; i < plan.given.size(); ++i) {
+    const int64_t axis = plan.given[i], size = call.axes[i];
+    if (size < 0 && axis < plan.axes) return false;
+    bound.axes[axis] = size;
+    bound.known[axis] = true;
   }
   bound.has_ellipsis = call.has_ellipsis;
   bound.ellipsis.append(call.ellipsis.begin(), call.ellipsis.end());
@@ -260,89 +227,11 @@ c10::Device place(const Operator &op, const Call &call) {
   return c10::kCPU;
 }
 
-namespace {
-
-int64_t place_of(const std::string &choice, const std::vector<std::string> &choices) {
-  const auto at = std::find(choices.begin(), choices.end(), choice);
-  return at == choices.end() ? -1 : at - choices.begin();
-}
-
-}  // namespace
-
-void Call::read_string(const std::string &text) {
-  opw_scalar address{}, length{};
-  address.s = text.c_str();
-  length.i = static_cast<int64_t>(text.size());
-  scalars.push_back(address), scalars.push_back(length);
-}
-
-// The value, zero if there is none, then whether there is one.
-void Call::read_optional(Kind kind, const c10::IValue &value) {
-  opw_scalar scalar{}, given{};
-  given.i = !value.isNone();
-  if (kind == Kind::OptionalString && given.i) read_string(value.toStringRef());
-  else {
-    if (given.i && kind == Kind::OptionalFloat) scalar.f = value.toDouble();
-    if (given.i && kind == Kind::OptionalInt) scalar.i = int_of(value);
-    if (given.i && kind == Kind::OptionalBool) scalar.i = value.toBool();
-    scalars.push_back(scalar);
-    if (kind == Kind::OptionalString) scalars.push_back(scalar);
-  }
-  scalars.push_back(given);
-}
-
-void Call::read(const Plan &plan, const Argument &argument, const c10::IValue &value) {
-  opw_scalar scalar{};
-  switch (argument.kind) {
-    case Kind::Float:
-      scalar.f = value.toDouble();
-      scalars.push_back(scalar);
-      break;
-    case Kind::Int:
-      scalar.i = int_of(value);
-      scalars.push_back(scalar);
-      break;
-    case Kind::Bool:
-      scalar.i = value.toBool();
-      scalars.push_back(scalar);
-      break;
-    case Kind::OptionalFloat:
-    case Kind::OptionalInt:
-    case Kind::OptionalBool:
-    case Kind::OptionalString: read_optional(argument.kind, value); break;
-    case Kind::String: read_string(value.toStringRef()); break;
-    case Kind::Choice:
-      scalar.i = place_of(value.toStringRef(), plan.choices[argument.index]);
-      if (C10_UNLIKELY(scalar.i < 0)) unknown.push_back(&value.toStringRef());
-      scalars.push_back(scalar);
-      break;
-    case Kind::Axis: axes.push_back(int_of(value)); break;
-    case Kind::Size:
-      scalar.i = int_of(value);
-      scalars.push_back(scalar);
-      axes.push_back(scalar.i);
-      break;
-    case Kind::Ellipsis:
-      for (const auto &size : value.toListRef()) ellipsis.push_back(int_of(size));
-      has_ellipsis = true;
-      break;
-    case Kind::Generator:
-      if (!value.isNone()) generator = value.toGenerator();
-      break;
-    case Kind::Dtype: dtype = value.isNone() ? c10::get_default_dtype_as_scalartype() : value.toScalarType(); break;
-    case Kind::Device:
-      if (!value.isNone()) device = value.toDevice();
-      break;
-    case Kind::Tensor:
-    case Kind::Mask: TORCH_INTERNAL_ASSERT(false);
-  }
-}
-
 void run(const Operator &op, Call &call, at::Tensor *outputs) {
   call.device = place(op, call);
   const OnDevice on(call.device);
   const Moved numbers(call);
-  if (C10_UNLIKELY(!call.unknown.empty())) explain(op, call);
+  if (C10_UNLIKELY(!call.unknown.empty() || call.misfits)) explain(op, call);
   Bound<int64_t> bound(op.plan);
   if (!call.axes.empty() || call.has_ellipsis || call.dtype)
     if (!preset(op.plan, call, bound)) explain(op, call);

@@ -67,6 +67,12 @@ TensorPlan read_tensor(Reader &in) {
   return t;
 }
 
+void list_scalars(Plan &plan, const Argument &argument) {
+  if (entries(argument.kind)) plan.scalars.push_back(argument.kind);
+  if (argument.kind == Kind::Axis || argument.kind == Kind::Size) plan.given.push_back(argument.index);
+  plan.given_by_scalars += argument.kind == Kind::Size;
+}
+
 std::vector<TensorPlan> read_tensors(Reader &in) {
   std::vector<TensorPlan> tensors;
   for (int64_t n = in.next(); n > 0; --n) tensors.push_back(read_tensor(in));
@@ -93,6 +99,18 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
     for (int64_t count = in.next(); count > 0; --count) words.push_back(read_text(in));
   }
   for (int64_t n = in.next(); n > 0; --n) {
+    auto &elements = plan.lists.emplace_back();
+    for (int64_t count = in.next(); count > 0; --count) {
+      const auto kind = static_cast<Kind>(in.next());
+      elements.push_back({kind, in.next()});
+    }
+  }
+  for (const auto &argument : plan.arguments) {
+    if (argument.kind != Kind::List) list_scalars(plan, argument);
+    else
+      for (const auto &element : plan.lists[argument.index]) list_scalars(plan, element);
+  }
+  for (int64_t n = in.next(); n > 0; --n) {
     const int64_t axis = in.next();
     plan.named_sizes.push_back({axis, read_expression(in)});
   }
@@ -100,7 +118,7 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
     ScalarDomain scalar{};
     scalar.slot = in.next();
     scalar.whole = in.next();
-    scalar.optional = in.next();
+    scalar.holds = static_cast<Holds>(in.next());
     scalar.domain = read_domain(in);
     plan.domains.push_back(scalar);
   }

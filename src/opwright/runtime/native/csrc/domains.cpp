@@ -35,13 +35,18 @@ bool holds(const Domain &domain, double low, double high, double value) {  // Na
 
 bool in_domains(const Plan &plan, const opw_scalar *scalars, const Bound<int64_t> &bound) {
   for (const auto &scalar : plan.domains) {
+    const opw_scalar *const value = scalars + scalar.slot;
+    if (scalar.holds == Holds::Given && !value[1].i) continue;
+    const bool list = scalar.holds == Holds::List;
+    const auto *const values = list ? reinterpret_cast<const opw_scalar *>(value->s) : value;
+    const int64_t count = list ? value[1].i : 1;
     int64_t first = 0, last = 0;
     double low = 0, high = 0;
-    if (scalar.optional && !scalars[scalar.slot + 1].i) continue;
-    const opw_scalar value = scalars[scalar.slot];
-    if (scalar.whole) {
-      if (!ends_of(scalar.domain, bound, first, last) || value.i < first || value.i > last) return false;
-    } else if (!ends_of(scalar.domain, bound, low, high) || !holds(scalar.domain, low, high, value.f)) return false;
+    if (!(scalar.whole ? ends_of(scalar.domain, bound, first, last) : ends_of(scalar.domain, bound, low, high)))
+      return false;
+    for (int64_t i = 0; i < count; ++i)
+      if (!(scalar.whole ? values[i].i >= first && values[i].i <= last : holds(scalar.domain, low, high, values[i].f)))
+        return false;
   }
   return true;
 }

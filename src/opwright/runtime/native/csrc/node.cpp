@@ -38,6 +38,11 @@ class Keys {
 
 c10::SymInt symbolic(const c10::IValue &value) { return value.isInt() ? c10::SymInt(value.toInt()) : value.toSymInt(); }
 
+void learn(Bound<c10::SymInt> &bound, int64_t axis, const c10::IValue &size) {
+  bound.axes[axis] = symbolic(size);
+  bound.known[axis] = true;
+}
+
 }  // namespace
 
 void bind_arguments(const Plan &plan, c10::ArrayRef<c10::IValue> arguments, Bound<c10::SymInt> &bound) {
@@ -45,9 +50,12 @@ void bind_arguments(const Plan &plan, c10::ArrayRef<c10::IValue> arguments, Boun
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto &argument = plan.arguments[i];
     if (argument.kind == Kind::Tensor) inputs.push_back(&tensor_of(arguments[i]));
-    if (argument.kind == Kind::Axis || argument.kind == Kind::Size) {
-      bound.axes[argument.index] = symbolic(arguments[i]);
-      bound.known[argument.index] = true;
+    if (argument.kind == Kind::Axis || argument.kind == Kind::Size) learn(bound, argument.index, arguments[i]);
+    if (argument.kind == Kind::List) {
+      const auto values = arguments[i].toListRef();
+      for (size_t e = 0; e < values.size(); ++e)
+        if (const auto &element = plan.lists[argument.index][e]; element.kind == Kind::Size)
+          learn(bound, element.index, values[e]);
     }
     if (argument.kind == Kind::Ellipsis) {
       for (const auto &size : arguments[i].toListRef()) bound.ellipsis.push_back(symbolic(size));

@@ -71,6 +71,9 @@ struct Operator {
 struct Call {
   c10::SmallVector<const at::Tensor *, 8> inputs;
   c10::SmallVector<opw_scalar, 4> scalars;
+  c10::SmallVector<int64_t, 1> lengths;              // of lists of a fixed length, as given
+  std::vector<std::unique_ptr<opw_scalar[]>> held;   // the elements of lists of any length
+  bool misfits = false;                              // a list of a fixed length has another one
   c10::SmallVector<const std::string *, 1> unknown;  // what was given for choices, where it is none of the words
   c10::SmallVector<int64_t, 4> axes;                 // those that the schema gives sizes for (Size, Axis), in its order
   c10::SmallVector<int64_t, 6> ellipsis;
@@ -86,7 +89,12 @@ struct Call {
  private:
   void read_string(const std::string &text);
   void read_optional(Kind kind, const c10::IValue &value);
+  void read_list(const Plan &plan, const std::vector<Argument> &elements, c10::ArrayRef<c10::IValue> values);
+  void read_open_list(Kind kind, c10::ArrayRef<c10::IValue> values);
 };
+
+// Appends what Python needs to know of a call's scalars.
+void add_scalars(const Plan &plan, const Call &call, std::vector<int64_t> &words);
 
 // Raises unless all tensors are on one device that there are kernels for; says which (pointwise operators take numbers from
 // the CPU beside tensors elsewhere).

@@ -37,9 +37,9 @@ struct Domain { End low, high; };
 
 // The domain of a scalar.
 struct ScalarDomain {
-  int64_t slot;   // among a call's scalars
-  bool whole;     // it is an int; otherwise a float
-  bool optional;  // the next slot says whether it is given
+  int64_t slot;  // among a call's scalars
+  bool whole;    // it is an int; otherwise a float
+  Holds holds;   // of what: the next slot says whether it is given, or the length of a list
   Domain domain;
 };
 
@@ -65,7 +65,7 @@ struct TensorPlan {
 
 struct Argument {
   Kind kind;
-  int64_t index;  // into the tensors, the scalars, (Axis, Size) the axes, or (Choice) the choices
+  int64_t index;  // into the tensors, the scalars, (Axis, Size) the axes, (Choice) the choices, or (List) the lists
 };
 
 struct Plan {
@@ -74,6 +74,10 @@ struct Plan {
   std::vector<uint64_t> variables;  // per type variable: the set of its element types, bit by c10::ScalarType
   std::vector<Argument> arguments;  // in schema order
   std::vector<std::vector<std::string>> choices;  // the words of each argument that is one of a few
+  std::vector<std::vector<Argument>> lists;       // the elements of each list of a fixed length
+  std::vector<Kind> scalars;                      // the kinds of a call's scalars, a list's elements one by one
+  std::vector<int64_t> given;                     // the axes whose sizes a call is given, Axis or Size, in its order
+  int64_t given_by_scalars = 0;                   // how many of them, the first, are scalars, too
   std::vector<NamedSize> named_sizes;
   std::vector<ScalarDomain> domains;
   std::vector<TensorPlan> inputs, outputs;  // outputs: results, then residuals

@@ -1,0 +1,158 @@
+// The scalars of a call: read from PyTorch's values, and told to Python where a call doesn't fit.
+#include <c10/core/DefaultDtype.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "operator.h"
+
+namespace opw {
+namespace {
+
+void add_text(const char *text, size_t length, std::vector<int64_t> &words) {
+  words.push_back(static_cast<int64_t>(length));
+  for (size_t i = 0; i < length; ++i) words.push_back(static_cast<unsigned char>(text[i]));
+}
+
+}  // namespace
+
+// Of a float its bits, of a string its length and bytes; of a choice its number, or -1 and what was given; of a list its
+// length and elements, or the complement of a length that isn't the signature's.
+void add_scalars(const Plan &plan, const Call &call, std::vector<int64_t> &words) {
+  size_t next = 0, unknown = 0, lists = 0;
+  for (const auto &argument : plan.arguments) {
+    const auto kind = argument.kind;
+    if (kind == Kind::List) {
+      const auto count = static_cast<int64_t>(plan.lists[argument.index].size()), given = call.lengths[lists++];
+      words.push_back(given == count ? count : ~given);
+      for (int64_t i = 0; i < count && given == count; ++i) words.push_back(call.scalars[next + i].i);
+      next += count;
+    } else if (kind == Kind::IntList || kind == Kind::FloatList || kind == Kind::BoolList) {
+      const opw_scalar list = call.scalars[next], length = call.scalars[next + 1];
+      words.push_back(length.i);
+      for (int64_t i = 0; i < length.i; ++i)
+        words.push_back(kind == Kind::BoolList ? list.s[i] : reinterpret_cast<const opw_scalar *>(list.s)[i].i);
+    } else if (kind == Kind::String || kind == Kind::OptionalString) {
+      const opw_scalar text = call.scalars[next], length = call.scalars[next + 1];
+      add_text(text.s, static_cast<size_t>(length.i), words);
+      if (kind == Kind::OptionalString) words.push_back(call.scalars[next + 2].i);
+    } else {
+      for (int64_t i = 0; i < entries(kind); ++i) words.push_back(call.scalars[next + i].i);
+      if (kind == Kind::Choice && call.scalars[next].i < 0) {
+        const std::string &given = *call.unknown[unknown++];
+        add_text(given.data(), given.size(), words);
+      }
+    }
+    next += entries(kind);
+  }
+}
+
+namespace {
+
+int64_t place_of(const std::string &choice, const std::vector<std::string> &choices) {
+  const auto at = std::find(choices.begin(), choices.end(), choice);
+  return at == choices.end() ? -1 : at - choices.begin();
+}
+
+}  // namespace
+
+void Call::read_string(const std::string &text) {
+  opw_scalar address{}, length{};
+  address.s = text.c_str();
+  length.i = static_cast<int64_t>(text.size());
+  scalars.push_back(address), scalars.push_back(length);
+}
+
+void Call::read_list(const Plan &plan, const std::vector<Argument> &elements, c10::ArrayRef<c10::IValue> values) {
+  lengths.push_back(static_cast<int64_t>(values.size()));
+  if (C10_UNLIKELY(values.size() != elements.size())) {
+    misfits = true;
+    scalars.append(elements.size(), opw_scalar{});
+    for (const auto &element : elements)
+      if (element.kind == Kind::Size) axes.push_back(0);
+    return;
+  }
+  for (size_t i = 0; i < elements.size(); ++i) read(plan, elements[i], values[i]);
+}
+
+void Call::read_open_list(Kind kind, c10::ArrayRef<c10::IValue> values) {
+  auto list = std::make_unique<opw_scalar[]>(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (kind == Kind::FloatList) list[i].f = values[i].toDouble();
+    else if (kind == Kind::IntList) list[i].i = int_of(values[i]);
+    else reinterpret_cast<char *>(list.get())[i] = values[i].toBool();
+  }
+  opw_scalar address{}, length{};
+  address.s = reinterpret_cast<const char *>(list.get());
+  length.i = static_cast<int64_t>(values.size());
+  scalars.push_back(address), scalars.push_back(length);
+  held.push_back(std::move(list));
+}
+
+// The value, zero if there is none, then whether there is one.
+void Call::read_optional(Kind kind, const c10::IValue &value) {
+  opw_scalar scalar{}, given{};
+  given.i = !value.isNone();
+  if (kind == Kind::OptionalString && given.i) read_string(value.toStringRef());
+  else {
+    if (given.i && kind == Kind::OptionalFloat) scalar.f = value.toDouble();
+    if (given.i && kind == Kind::OptionalInt) scalar.i = int_of(value);
+    if (given.i && kind == Kind::OptionalBool) scalar.i = value.toBool();
+    scalars.push_back(scalar);
+    if (kind == Kind::OptionalString) scalars.push_back(scalar);
+  }
+  scalars.push_back(given);
+}
+
+void Call::read(const Plan &plan, const Argument &argument, const c10::IValue &value) {
+  opw_scalar scalar{};
+  switch (argument.kind) {
+    case Kind::Float:
+      scalar.f = value.toDouble();
+      scalars.push_back(scalar);
+      break;
+    case Kind::Int:
+      scalar.i = int_of(value);
+      scalars.push_back(scalar);
+      break;
+    case Kind::Bool:
+      scalar.i = value.toBool();
+      scalars.push_back(scalar);
+      break;
+    case Kind::OptionalFloat:
+    case Kind::OptionalInt:
+    case Kind::OptionalBool:
+    case Kind::OptionalString: read_optional(argument.kind, value); break;
+    case Kind::String: read_string(value.toStringRef()); break;
+    case Kind::Choice:
+      scalar.i = place_of(value.toStringRef(), plan.choices[argument.index]);
+      if (C10_UNLIKELY(scalar.i < 0)) unknown.push_back(&value.toStringRef());
+      scalars.push_back(scalar);
+      break;
+    case Kind::List: read_list(plan, plan.lists[argument.index], value.toListRef()); break;
+    case Kind::FloatList:
+    case Kind::IntList:
+    case Kind::BoolList: read_open_list(argument.kind, value.toListRef()); break;
+    case Kind::Axis: axes.push_back(int_of(value)); break;
+    case Kind::Size:
+      scalar.i = int_of(value);
+      scalars.push_back(scalar);
+      axes.push_back(scalar.i);
+      break;
+    case Kind::Ellipsis:
+      for (const auto &size : value.toListRef()) ellipsis.push_back(int_of(size));
+      has_ellipsis = true;
+      break;
+    case Kind::Generator:
+      if (!value.isNone()) generator = value.toGenerator();
+      break;
+    case Kind::Dtype: dtype = value.isNone() ? c10::get_default_dtype_as_scalartype() : value.toScalarType(); break;
+    case Kind::Device:
+      if (!value.isNone()) device = value.toDevice();
+      break;
+    case Kind::Tensor:
+    case Kind::Mask: TORCH_INTERNAL_ASSERT(false);
+  }
+}
+
+}  // namespace opw
