@@ -50,6 +50,13 @@ def test_strings(ops: Operators, text: str, last: int, more: str | None) -> None
     assert y.tolist() == [len(text.encode()), last, -1 if more is None else len(more)]
 
 
+@pytest.mark.parametrize(("more", "told"), [(None, "none"), ("grün", "grün"), ("x" * 2000, "x" * 900)])
+def test_checks_tell_strings(ops: Operators, more: str | None, told: str) -> None:
+    with pytest.raises(opwright.KernelError) as caught:
+        ops.spelled(torch.zeros(1, dtype=torch.uint8), "bad", more)
+    assert f"text is bad, more is {told}" in str(caught.value)
+
+
 def test_string_defaults(ops: Operators) -> None:
     assert ops.spelled(torch.zeros(0, dtype=torch.uint8)).tolist() == [5, ord("n"), -1]
 

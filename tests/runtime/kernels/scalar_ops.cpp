@@ -30,6 +30,7 @@ void scaled_backward(Tensor<const T> grad_y, scalar_ops::Reduction mode, Tensor<
 
 OPWRIGHT("spelled(x: u8[...], text: str = 'plain', more: str?) -> (y: i64[3])")
 void spelled(Tensor<const uint8_t>, std::string_view text, std::optional<std::string> more, Tensor<int64_t, 1> y) {
+  OPWRIGHT_CHECK(text != "bad", "text is ", text, ", more is ", more.value_or("none"), "!");
   y[0] = static_cast<int64_t>(text.size());
   y[1] = text.empty() ? -1 : static_cast<unsigned char>(text.back());
   y[2] = more ? static_cast<int64_t>(more->size()) : -1;

@@ -20,6 +20,13 @@ class Message {
     for (s = s ? s : "(null)"; *s && !full_; ++s) append(*s);
     return *this;
   }
+  /* std::string, std::string_view, and what else has characters of a known number. */
+  template <class S, class = typename S::traits_type>
+  Message &operator<<(const S &s) {
+    const char *const data = s.data();
+    for (size_t i = 0; i < s.size() && !full_; ++i) append(data[i]);
+    return *this;
+  }
   Message &operator<<(bool b) { return *this << (b ? "true" : "false"); }
   Message &operator<<(char c) { return format("%c", c); }
   Message &operator<<(int i) { return format("%d", i); }
