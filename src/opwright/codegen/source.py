@@ -277,7 +277,7 @@ def _found_instead(path: Path) -> str:
         return ""
     beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
     similar = closest_name(path.name, (name for name in beside if Path(name).suffix == path.suffix), cutoff=0.85)
-    here = f'a relative path begins at the current folder; use Path(__file__).parent / "{path.name}"'
+    here = f'a relative path begins at the current folder; in a script, use Path(__file__).parent / "{path.name}"'
     return f"\n  likely fix: {f'did you mean {similar}?' if similar else here}"
 
 
