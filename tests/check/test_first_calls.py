@@ -31,6 +31,15 @@ SIGNATURE = "f(x: T[N]) -> (y: T[N]) where T in (f32, f64)"
 Write = Callable[..., Path]
 
 
+def test_a_library_that_ends_the_process_is_one_finding(write: Write) -> None:
+    text = (
+        KERNEL.replace("  return nothing;\n", "") + "struct Table { Table() { __builtin_abort(); } };\nTable table;\n"
+    )
+    report = opwright.check(write(text, "ends_at_loading.cpp"), level="quick")
+    assert [finding.kind for finding in report.findings] == ["doesnt-compile"]
+    assert "ends_at_loading.cpp:8: error: loading this library ends the process: this" in report.findings[0].message
+
+
 def test_what_doesnt_compile_is_one_finding(write: Write) -> None:
     report = opwright.check(write(KERNEL, "nothing_there.cpp"), level="quick")
     assert [finding.kind for finding in report.findings] == ["doesnt-compile"]

@@ -17,7 +17,7 @@ from opwright.check.registry import Check
 from opwright.check.report import Finding
 from opwright.cli.bench import command as bench
 from opwright.cli.check import command
-from opwright.errors import SignatureError, SourceError
+from opwright.errors import SourceError
 
 SIGNATURE = "f(x: T[N]) -> (y: T[N]) where T in (f32, f64)"
 CUDA = """
@@ -31,8 +31,11 @@ def test_kernels_for_cuda_on_the_cpu(write: Write) -> None:
     path = write(CUDA, "for_cuda_only.cu")
     with pytest.raises(SourceError, match=r"add: the kernels are for CUDA only[^\n]*\n  likely fix: .*--device emul"):
         opwright.check(path)
-    with pytest.raises(SignatureError, match="is a source file, whose operators' signatures stand in it"):
-        opwright.check(path, signature=SIGNATURE)
+    says = (
+        r"add is defined more than once: .*\n  likely fix: its signature stands in the file, .*:3: don't give another"
+    )
+    with pytest.raises(SourceError, match=says):
+        opwright.check(path, signature="add(x: f32[N]) -> (y: f32[N])")
 
 
 def test_options_that_would_do_nothing() -> None:

@@ -58,3 +58,11 @@ def translated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "docs" / name).write_text(text)
     build(folder, folder / "site")
     return folder / "site"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the whole site, which takes half a minute to build, as slow."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and "site" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)

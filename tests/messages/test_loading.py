@@ -85,7 +85,8 @@ def test_nothing_to_load(write: Write, tmp_path: Path) -> None:
     missing = tmp_path / "missing.cpp"
     assert failing(lambda: opwright.load(missing), SourceError) == (
         f"{missing}: can't be read: No such file or directory\n"
-        '  likely fix: a relative path begins at the current folder; use Path(__file__).parent / "missing.cpp"'
+        "  likely fix: a relative path begins at the current folder; in a script, use "
+        'Path(__file__).parent / "missing.cpp"'
     )
     write("", "missing_1.cpp")
     text = failing(lambda: opwright.load(tmp_path / "missing_l.cpp"), SourceError)

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import opwright
-from opwright import ArgumentError, Operators, ToolchainError
+from opwright import ArgumentError, CompileError, Operators, ToolchainError
 
 Write = Callable[..., Path]
 SOURCE = Path(__file__).parent / "kernels" / "bundle_ops.cpp"
@@ -395,3 +395,13 @@ def test_derived_kernels_without_opwright(write: Write, tmp_path: Path) -> None:
     x, w = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3), torch.tensor([1.0, 2.0, 3.0]).double()
     torch.testing.assert_close(torch.tensor(first, dtype=torch.float64), w * x.cos())
     torch.testing.assert_close(torch.tensor(single), (w * x.sin()).float())
+
+
+@pytest.mark.slow
+def test_a_global_object_that_ends_the_process(write: Write, tmp_path: Path) -> None:
+    text = 'OPWRIGHT("f(x: T) -> (y: T)")\ntemplate <class T> T f(T x) { return x; }\n'
+    source = write(f"struct Table {{ Table() {{ throw 1; }} }};\nTable table;\n{text}", "bundle_ends.cpp")
+    with pytest.raises(
+        CompileError, match=r"bundle_ends\.cpp:3: error: loading .*: this object's constructor throws int\n"
+    ):
+        opwright.bundle(opwright.load(source), tmp_path / "ends.so")

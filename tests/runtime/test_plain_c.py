@@ -181,7 +181,8 @@ def test_marks_and_ops_in_one_file(tmp_path: Path) -> None:
     ops = opwright.load(source, ops="b(x: f32[n]) -> (y: i32[])")
     assert (ops.a(torch.zeros(3)).item(), ops.b(torch.zeros(3)).item()) == (3, -3)
     text = failing(lambda: opwright.load(source, ops="a(x: f32[n]) -> (y: f32[])", namespace="twice_c"), SourceError)
-    assert text == f"a is defined more than once: {source}:2, {source}:3"
+    fix = f"its signature stands in the file, {source}:2: don't give another"
+    assert text == f"a is defined more than once: {source}:2, {source}:3\n  likely fix: {fix}"
 
 
 def test_several_sources_and_an_edit(tmp_path: Path) -> None:

@@ -277,7 +277,7 @@ def _found_instead(path: Path) -> str:
         return ""
     beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
     similar = closest_name(path.name, (name for name in beside if Path(name).suffix == path.suffix), cutoff=0.85)
-    here = f'a relative path begins at the current folder; use Path(__file__).parent / "{path.name}"'
+    here = f'a relative path begins at the current folder; in a script, use Path(__file__).parent / "{path.name}"'
     return f"\n  likely fix: {f'did you mean {similar}?' if similar else here}"
 
 
@@ -393,9 +393,17 @@ def _served(sources: Sequence[KernelSource]) -> Iterator[tuple[str, KernelSource
 
 def _check_alone(name: str, found: Sequence[Kernel]) -> None:
     for in_cuda in (False, True):
-        where = [f"{k.path}:{k.line}" for k in found if (k.language == "cuda") == in_cuda]
-        if len(where) > 1:
-            raise SourceError(f"{name} is defined more than once: {', '.join(where)}")
+        kernels = [kernel for kernel in found if (kernel.language == "cuda") == in_cuda]
+        where = ", ".join(f"{kernel.path}:{kernel.line}" for kernel in kernels)
+        if len(kernels) > 1:
+            raise SourceError(f"{name} is defined more than once: {where}{_marked_and_given(kernels)}")
+
+
+def _marked_and_given(kernels: Sequence[Kernel]) -> str:
+    marked = [f"{kernel.path}:{kernel.line}" for kernel in kernels if not kernel.given]
+    if not marked or len(marked) == len(kernels):
+        return ""
+    return f"\n  likely fix: its signature stands in the file, {marked[0]}: don't give another"
 
 
 def _check_same(found: Sequence[Kernel]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -112,3 +113,23 @@ def test_a_library_for_another_processor_isnt_judged(
     compile_source: Compile, with_table: Callable[[str], Path]
 ) -> None:
     assert compile_source(with_table("__builtin_trap();"), extra_cflags=("-march=x86-64-v3",)).path.exists()
+
+
+def test_libraries_are_found_in_the_folders_of_the_link_command(
+    compile_source: Compile, answering: Callable[..., Path], project: Path, gxx: str
+) -> None:
+    (project / "other.c").write_text("#include <stdlib.h>\nvoid stop(void) { exit(3); }\n")
+    library = project / "libother.so"
+    subprocess.run([gxx, "-x", "c", "-shared", "-fPIC", project / "other.c", "-o", library], check=True)
+    begin = 'extern "C" void stop();\nstruct Table { Table() { stop(); } };\nstatic Table table;'
+    with pytest.raises(
+        CompileError, match=r"op\.cpp:3: error: loading .*: this object's constructor ends it with exit"
+    ):
+        compile_source(answering("1", begin), extra_ldflags=(f"-L{project}", "-lother"))
+
+
+def test_an_embedded_python_isnt_tried(
+    compile_source: Compile, with_table: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    assert compile_source(with_table("throw 1;")).path.exists()

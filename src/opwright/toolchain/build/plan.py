@@ -167,9 +167,13 @@ class Plan(NamedTuple):
 
     def preprocess(self, folder: Path, work: Path, output: Path, flags: list[str], index: int = 0) -> list[str]:
         """Return the command that only preprocesses part ``index``, without a launcher (which can fail at that)."""
-        part = self.parts[index]
+        part, depfile_flags = self.parts[index], _depfile_flags(work, index)
+        if part.unit.language == "cuda":  # nvcc itself writes none with -E
+            from opwright.toolchain.compilers.flags import for_host
+
+            depfile_flags = for_host(depfile_flags)
         return [
-            *part.compiler.link_command, *part.flags, *_depfile_flags(work, index),
+            *part.compiler.link_command, *part.flags, *depfile_flags,
             "-E", *flags, str(folder / part.file), "-o", str(output),
         ]  # fmt: skip
 

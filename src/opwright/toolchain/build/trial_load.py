@@ -22,15 +22,23 @@ if TYPE_CHECKING:
 
 _RETURNED = 113
 _SECONDS = 60.0
+_BEGUN = b"loading\n"
 _LOAD = f"""
 import ctypes, os, resource, sys
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+os.write(1, {_BEGUN!r})
 try:
     ctypes.CDLL(sys.argv[1], mode=os.RTLD_NOW | os.RTLD_LOCAL)
 finally:
     os._exit({_RETURNED})
 """
 """A library that can't be loaded there (it may need PyTorch to be imported) is left to its real loader."""
+_SEARCH = """
+import os, sys
+os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [sys.argv[1], os.environ.get("LD_LIBRARY_PATH")]))
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+"""The dynamic linker reads the variable when a process starts."""
 
 
 class EndOfProcess(NamedTuple):
@@ -59,19 +67,27 @@ def end_of_process(library: Path, plan: Plan, processes: Processes, log: Path) -
     users = any(part.unit.source for part in plan.parts)
     if not users or not sys.executable or any("-fsanitize" in flag for flag in flags):
         return None
-    folders = [*(flag[2:] for flag in plan.link_flags if flag.startswith("-L")), os.environ.get("LD_LIBRARY_PATH", "")]
-    searched = os.pathsep.join(filter(None, folders))
-    command = [
-        *("env", f"LD_LIBRARY_PATH={searched}"),
-        *(sys.executable, "-I", "-S", "-c", _LOAD, str(library)),
-    ]
+    folders = os.pathsep.join(flag[2:] for flag in plan.link_flags if flag.startswith("-L"))
+    command = ["-I", "-S", "-c", _LOAD, str(library)]
+    if folders:
+        command = ["-I", "-S", "-c", _SEARCH, folders, *command]
     try:
-        status = processes.run(command, log, library.parent, limit=_SECONDS)
+        status = processes.run([sys.executable, *command], log, library.parent, limit=_SECONDS)
     except TimeoutKilledError:
-        return EndOfProcess(-signal.SIGKILL, _SECONDS)
-    if status == _RETURNED or (status == -signal.SIGILL and not _runs_here(flags)):
+        return EndOfProcess(-signal.SIGKILL, _SECONDS) if _begun(log) else None
+    if status == _RETURNED or not _begun(log) or (status == -signal.SIGILL and not _runs_here(flags)):
         return None
     return EndOfProcess(status)
+
+
+def _begun(log: Path) -> bool:
+    """Return whether Python came to load the library, and take that line out of the log.
+
+    In a program that embeds Python, ``sys.executable`` may be that program.
+    """
+    before, begun, output = log.read_bytes().partition(_BEGUN)
+    log.write_bytes(before + output)
+    return bool(begun)
 
 
 def _runs_here(flags: list[str]) -> bool:
