@@ -226,8 +226,17 @@ def _promoted_type(name: str, among: list[tuple[str, TensorInfo]], report: Repor
         return promoted
     raise report.error(
         f"{_describe_types(among, promoted)}, expected {name} in ({', '.join(t.torch_name for t in allowed)})",
-        f"{_misplaced_tensor(among)}.to(torch.{allowed[0].torch_name})",
+        _conversion(*_misplaced_tensor(among), allowed),
     )
+
+
+def _conversion(name: str, dtype: DType, allowed: Sequence[DType]) -> str:
+    """Return the Python code that converts a tensor to an allowed type; "" if there is none.
+
+    To convert to 8-bit floats takes a scale, which only the caller knows; PyTorch converts no pairs of 4-bit floats.
+    """
+    found = next((other for other in allowed if not other.only_converts), None)
+    return f"{name}.to(torch.{found.torch_name})" if found and dtype is not DType.F4X2 else ""
 
 
 def _describe_types(among: list[tuple[str, TensorInfo]], promoted: DType | None) -> str:
@@ -237,9 +246,10 @@ def _describe_types(among: list[tuple[str, TensorInfo]], promoted: DType | None)
     return f"the element types {types} {f'promote to {promoted.torch_name}' if promoted else 'have no type in common'}"
 
 
-def _misplaced_tensor(among: list[tuple[str, TensorInfo]]) -> str:
-    """Return the name of the tensor whose type most likely is wrong: the widest type of the highest category."""
-    return max(among, key=lambda named: (named[1].dtype.category, named[1].dtype.itemsize))[0]
+def _misplaced_tensor(among: list[tuple[str, TensorInfo]]) -> tuple[str, DType]:
+    """Return the tensor whose type most likely is wrong, and its type: the widest one of the highest category."""
+    name, info = max(among, key=lambda named: (named[1].dtype.category, named[1].dtype.itemsize))
+    return name, info.dtype
 
 
 def _check_castable(tensor: TensorParam, dtype: DType, computed: DType, report: Report) -> None:
@@ -261,7 +271,9 @@ def _check_allowed(tensor: TensorParam, dtype: DType, report: Report) -> None:
         return
     expected = ", ".join(other.torch_name for other in allowed)
     listed = ", ".join(map(str, [*allowed, dtype]))
-    fix = f"{tensor.name}.to(torch.{allowed[0].torch_name}), or in the signature: where {name} in ({listed})"
+    fix = ", or ".join(
+        filter(None, [_conversion(tensor.name, dtype, allowed), f"in the signature: where {name} in ({listed})"])
+    )
     if dtype.category == COMPLEX:
         fix = f"torch.view_as_real({tensor.name}), with a last axis of 2; kernels don't take complex numbers"
     raise report.error(f"{tensor.name} has element type {dtype.torch_name}, expected {name} in ({expected})", fix)
@@ -279,5 +291,5 @@ def _check_type(
         raise report.error(
             f"{tensor.name} has element type {dtype.torch_name}, "
             f"expected {tensor.type} = {expected.torch_name}{origin}",
-            f"{tensor.name}.to(torch.{expected.torch_name})",
+            _conversion(tensor.name, dtype, [expected]),
         )

@@ -66,7 +66,7 @@ def _vary(
 
 
 def _range(value: torch.Tensor) -> tuple[float, float]:
-    if not value.numel() or value.is_complex():
+    if not value.numel() or value.is_complex() or value.dtype is torch.float4_e2m1fn_x2:
         return -1.0, 1.0
     numbers = value.double()
     low, high = float(numbers.min()), float(numbers.max())
