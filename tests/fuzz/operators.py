@@ -17,7 +17,7 @@ from opwright.signature.samples import TensorSample
 
 ROOT = Path(__file__).parents[2]
 # Sources of other tests, whose values those check: here they only mustn't crash, and have the right shapes.
-UNREFERENCED = {"notation_ops", "bundle_ops", "hidden_names", "size_ops", "scalar_ops", "float8_ops"}
+UNREFERENCED = {"notation_ops", "bundle_ops", "hidden_names", "size_ops", "scalar_ops", "float8_ops", "combination_ops"}
 DTYPES = {torch_type: dtype for dtype, torch_type in TORCH_TYPES.items()}
 
 

@@ -113,7 +113,9 @@ def _narrowest_input(eager: Eager, arguments: Arguments) -> Arguments:
         param = next(t for t in eager.signature.tensors if t.name == name)
         same = [t for t in eager.signature.tensors if t.type == param.type and arguments[t.name] is not None]
         if param.type.kind == "var" and len(same) > 1 and not param.mutated:
-            types = [d for d in eager.signature.allowed(param.type.name) if d.is_floating and not d.only_converts]
+            signature, drawn = eager.signature, eager.case.types
+            every = [d for d in signature.allowed(param.type.name) if d.is_floating and not d.only_converts]
+            types = [dtype for dtype in every if signature.exists({**drawn, param.type.name: dtype})]
             least = min(types, key=lambda dtype: dtype.itemsize)
             return {name: arguments[name].to(torch_dtype(least))}
     return {}

@@ -228,8 +228,10 @@ class _Rules:
             known = known or tensor.type.name in signature.bound_types
             own = tensor.optional and tensor.type.kind == "var"
             if not (known or own):
+                combined = any(variable in each.variables for each in signature.combinations)
+                has = "determines" if combined else "has"
                 self.fail(
-                    f"{tensor.name!r}: no input that is always given has the element type {variable}",
+                    f"{tensor.name!r}: no input that is always given {has} the element type {variable}",
                     f"x: {variable}[...] among the inputs, or a concrete type",
                     self.positions.types[place],
                 )
