@@ -111,6 +111,15 @@ $accumulate
   }
 }
 
+// Whether a type has no arithmetic: the 8-bit and 4-bit floats.
+constexpr bool only_converts(at::ScalarType type) {
+  switch (static_cast<int>(type)) {
+    $only_convert
+      return true;
+    default: return false;
+  }
+}
+
 // body(a zero of the C++ type), for an integer type.
 template <class F>
 int64_t with_integer(at::ScalarType type, F body) {
@@ -143,6 +152,7 @@ def _tables() -> str:
         opcodes=_enumeration("Code", plan.CODES),
         sources=_enumeration("Source", plan.SOURCES),
         accumulate="\n".join(accumulate),
+        only_convert=" ".join(f"case {dtype.code}:" for dtype in DType if dtype.only_converts),
         integers="\n".join([*cases, f"    default: return body({last.ctype}());"]),
     )
 

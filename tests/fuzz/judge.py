@@ -207,6 +207,8 @@ def _epsilon(value: Tensor) -> float:
 
 def _same(before: Tensor, value: Tensor) -> bool:
     value = value.detach()
+    if value.is_floating_point() and value.itemsize == 1:
+        before, value = before.view(torch.uint8), value.view(torch.uint8)
     return torch.equal(before, value) or bool(((before == value) | (before.isnan() & value.isnan())).all())
 
 

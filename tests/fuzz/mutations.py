@@ -27,6 +27,11 @@ class Subclass(torch.Tensor):
 # --- odd, but no reason not to work
 
 
+def _ones(t: Tensor, shape: list[int]) -> Tensor:
+    """Ones of a tensor's type; zeros of 4-bit floats, which PyTorch can't fill."""
+    return t.new_zeros(shape) if t.dtype is torch.float4_e2m1fn_x2 else t.new_ones(shape)
+
+
 def _change_layout(t: Tensor, rng: random.Random) -> Tensor:
     order = rng.sample(range(t.dim()), t.dim())
     back = [order.index(d) for d in range(t.dim())]
@@ -37,7 +42,7 @@ def _slice(t: Tensor, rng: random.Random) -> Tensor:
     if not t.dim():
         return torch.stack([t, t])[1]
     d = rng.randrange(t.dim())
-    pairs: Tensor = t.repeat_interleave(2, d).unflatten(d, (t.shape[d], 2))
+    pairs: Tensor = torch.stack([t, t], d + 1)
     return pairs.select(d + 1, 1)
 
 
@@ -53,7 +58,7 @@ def _unalign(t: Tensor, rng: random.Random) -> Tensor:
 
 
 def _negate_lazily(t: Tensor, rng: random.Random) -> Tensor:
-    return torch._neg_view(-t) if t.is_floating_point() else t
+    return torch._neg_view(-t) if t.is_floating_point() and t.itemsize > 1 else t
 
 
 def _inference(t: Tensor, rng: random.Random) -> Tensor:
@@ -70,7 +75,7 @@ ODD: dict[str, Change] = {
     "lazy clone": lambda t, rng: torch._lazy_clone(t.contiguous()),
     "subclass": lambda t, rng: t.as_subclass(Subclass),
     "parameter": lambda t, rng: torch.nn.Parameter(t, requires_grad=False),
-    "offset": lambda t, rng: torch.cat([t.new_ones(3), t.flatten()])[3:].view(t.shape),
+    "offset": lambda t, rng: torch.cat([_ones(t, [3]), t.flatten()])[3:].view(t.shape),
 }
 
 # --- perhaps wrong
@@ -90,7 +95,7 @@ def _rank(t: Tensor, rng: random.Random) -> Tensor:
         return t.reshape([1] * rng.choice((7, 60)) + list(t.shape))
     if change == "more" or not t.dim():
         return t.unsqueeze(rng.randint(0, t.dim()))
-    return t.flatten() if change == "flat" else t.sum(0).to(t.dtype)
+    return t.flatten() if change == "flat" else t.new_zeros(t.shape[1:])
 
 
 def _size(t: Tensor, rng: random.Random) -> Tensor:
@@ -98,7 +103,7 @@ def _size(t: Tensor, rng: random.Random) -> Tensor:
         return t.reshape(1)
     shape, d = list(t.shape), rng.randrange(t.dim())
     shape[d] = rng.choice((0, 1, shape[d] + 1, max(shape[d] - 1, 0), 2 * shape[d], 3 * shape[d]))
-    return t.new_ones(shape)
+    return _ones(t, shape)
 
 
 def _huge(t: Tensor, rng: random.Random) -> Tensor:
@@ -107,12 +112,12 @@ def _huge(t: Tensor, rng: random.Random) -> Tensor:
     shape = list(t.shape)
     for d in rng.sample(range(t.dim()), rng.randint(1, t.dim())):
         shape[d] = rng.choice(HUGE)
-    return t.new_ones(()).expand(shape)
+    return _ones(t, []).expand(shape)
 
 
 def _values(t: Tensor, rng: random.Random) -> Tensor:
     t = t.clone()
-    if not t.numel():
+    if not t.numel() or t.dtype is torch.float4_e2m1fn_x2:
         return t
     where = rng.randrange(t.numel())
     if t.dtype.is_floating_point:
@@ -137,13 +142,13 @@ def _free_storage(t: Tensor, rng: random.Random) -> Tensor:
 
 
 def _quantize(t: Tensor, rng: random.Random) -> Tensor:
-    return torch.quantize_per_tensor(t.float(), 0.1, 0, torch.qint8)
+    return torch.quantize_per_tensor(torch.zeros(t.shape), 0.1, 0, torch.qint8)
 
 
 def _self_overlapping(t: Tensor, rng: random.Random) -> Tensor:
     if t.dim() < 1 or not t.numel():
         return t
-    storage = t.new_ones(sum(t.shape) + 1)
+    storage = _ones(t, [sum(t.shape) + 1])
     return storage.as_strided(t.shape, [rng.choice((0, 1)) for _ in t.shape])
 
 
@@ -157,7 +162,7 @@ WRONG: dict[str, Change] = {
     "freed": _free_storage,
     "quantized": _quantize,
     "overlapping itself": _self_overlapping,
-    "expanded": lambda t, rng: t.new_ones(()).expand(t.shape),
+    "expanded": lambda t, rng: _ones(t, []).expand(t.shape),
     "sparse": lambda t, rng: t.to_sparse(),
     "csr": lambda t, rng: t.to_sparse_csr(),
     "mkldnn": lambda t, rng: t.to_mkldnn(),

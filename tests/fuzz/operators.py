@@ -17,7 +17,7 @@ from opwright.signature.samples import TensorSample
 
 ROOT = Path(__file__).parents[2]
 # Sources of other tests, whose values those check: here they only mustn't crash, and have the right shapes.
-UNREFERENCED = {"notation_ops", "bundle_ops", "hidden_names", "size_ops", "scalar_ops"}
+UNREFERENCED = {"notation_ops", "bundle_ops", "hidden_names", "size_ops", "scalar_ops", "float8_ops", "combination_ops"}
 DTYPES = {torch_type: dtype for dtype, torch_type in TORCH_TYPES.items()}
 
 
@@ -143,7 +143,9 @@ def draw(target: Target, rng: random.Random) -> Call:
 
 def _make(s: TensorSample, generator: torch.Generator) -> torch.Tensor:
     kind = TORCH_TYPES[s.dtype]
-    if kind.is_floating_point:
+    if s.dtype is DType.F4X2:  # to which PyTorch converts nothing
+        storage = torch.randint(256, (s.storage_size,), generator=generator).to(torch.uint8).view(kind)
+    elif kind.is_floating_point:
         storage = torch.rand(s.storage_size, generator=generator, dtype=torch.float64) * (s.high - s.low) + s.low
     else:
         low, high = int(s.low), int(s.high)

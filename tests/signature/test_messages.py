@@ -80,12 +80,24 @@ MESSAGES = [
     # element types
     ("f(x: ^float32[N])", "unknown element type 'float32'", "f32"),
     ("f(x: ^double[N])", "unknown element type 'double'", "f64"),
+    ("f(x: ^fp8[N])", "unknown element type 'fp8'", "f8e4m3fn"),
+    ("f(x: ^float8_e8m0fnu[N])", "unknown element type 'float8_e8m0fnu'", "f8e8m0"),
+    (
+        "f(x: ^T, y: T) -> (z: T) where T in (f32, f4x2)",
+        "'x' may be f4x2, but a pointwise operator computes with one number of each tensor",
+        "other types for T, or brackets: x: T[N]",
+    ),
+    (
+        "f(x: ^f4x2[N] in [0, 1])",
+        "'x' has a domain, but an element of f4x2 is two numbers",
+        "leave it out",
+    ),
     (
         "f(x: ^foo[N])",
         "unknown element type 'foo'",
         (
             "a type variable is a capital letter, T; the element types are u8, i8, i16, i32, i64, u16, u32, u64, "
-            "f16, bf16, f32, f64, c64, c128, bool"
+            "f16, bf16, f32, f64, f8e4m3fn, f8e5m2, f8e4m3fnuz, f8e5m2fnuz, f8e8m0, f4x2, c64, c128, bool"
         ),
     ),
     ("f(x: T[N], k: ^flot)", "unknown element type 'flot'", "did you mean float?"),

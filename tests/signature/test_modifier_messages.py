@@ -38,7 +38,10 @@ MESSAGES = [
     (
         "f(x: T[N]) where T in (^)",
         "expected an element type for T, found ')'",
-        "the element types are u8, i8, i16, i32, i64, u16, u32, u64, f16, bf16, f32, f64, c64, c128, bool",
+        (
+            "the element types are u8, i8, i16, i32, i64, u16, u32, u64, f16, bf16, f32, f64, f8e4m3fn, f8e5m2, "
+            "f8e4m3fnuz, f8e5m2fnuz, f8e8m0, f4x2, c64, c128, bool"
+        ),
     ),
     ("f(x: T[N]) where T in (f32 ^f64)", "expected ',' or ')' after f32, found 'f64'", None),
     ("f(x: T[N]) where T = ^f32", "f32 is an element type, not a size", "where T in (f32)"),

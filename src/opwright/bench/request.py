@@ -108,7 +108,20 @@ def type_choices(sig: Signature, dtypes: Sequence[str] | None) -> list[dict[str,
         RequestError: no variable allows one of `dtypes`.
     """
     default = {name: _default_type(sig.allowed(name)) for name in sig.type_variables}
-    return [default] if dtypes is None else [{**default, **_variables_of(sig, name)} for name in dtypes]
+    named = [_variables_of(sig, name) for name in dtypes or ()] if dtypes is not None else [{}]
+    return [_nearest_instance(sig, default, chosen) for chosen in named]
+
+
+def _nearest_instance(sig: Signature, default: dict[str, DType], chosen: dict[str, DType]) -> dict[str, DType]:
+    """Return the combination of element types with most of those that are chosen, then of the default ones."""
+    wanted = {**default, **chosen}
+    if sig.exists(wanted):
+        return wanted
+
+    def matches(types: dict[str, DType]) -> tuple[int, int]:
+        return tuple(sum(types[v] is dtype for v, dtype in each.items()) for each in (chosen, default))  # type: ignore[return-value]
+
+    return max(sig.instances(), key=matches)
 
 
 def _default_type(allowed: Sequence[DType]) -> DType:

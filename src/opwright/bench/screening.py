@@ -12,6 +12,7 @@ import torch
 from opwright.bench.results.measurement import Phase
 from opwright.bench.results.report import Report
 from opwright.bench.tasks import Candidate, Function, NoGradientError, Tensors
+from opwright.check.calls.cases import can_have_gradient, is_floating
 from opwright.check.calls.target_operator import TargetOperator, as_tuple
 from opwright.check.isolation.fork import KILLED, run_in_fork
 from opwright.check.targets import registered_operator
@@ -126,12 +127,14 @@ def _difference(name: str, actual: Any, expected: Any) -> str | None:
         return None if present is None or not bool(present.any()) else f"{name} has no gradient in one of them"
     if actual.shape != expected.shape:
         return f"{name} has shape {tuple(actual.shape)}, the operator's {tuple(expected.shape)}"
-    if not (expected.dtype.is_floating_point or expected.dtype.is_complex):
+    if not (is_floating(expected) or expected.dtype.is_complex):
         return None if bool((actual == expected).all()) else f"{name} differs from the operator's"
     if count := int((torch.isnan(actual) != torch.isnan(expected)).sum()):
         return f"{name}: {count} of {expected.numel()} elements are NaN in one of them alone"
     inexact = [t.dtype for t in (actual, expected) if t.dtype.is_floating_point or t.dtype.is_complex]
     precision = max(torch.finfo(dtype).eps for dtype in inexact)
+    if not can_have_gradient(expected) and not expected.is_complex():  # 8-bit floats have no arithmetic
+        actual, expected = actual.double(), expected.double()
     errors, values = (actual - expected).abs().double().nan_to_num(), expected.abs().double().nan_to_num(posinf=0.0)
     worst, largest = (float(t.max()) if t.numel() else 0.0 for t in (errors, values))
     if worst <= precision**0.5 * largest + precision:

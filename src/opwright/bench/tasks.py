@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from opwright.bench.results.measurement import Phase
-from opwright.check.calls.cases import Case, positional
+from opwright.check.calls.cases import Case, can_have_gradient, positional
 from opwright.check.calls.target_operator import TargetOperator, as_tuple
 from opwright.signature import Binding, DataAxis, Sample
 
@@ -88,7 +88,7 @@ class Tensors:
     def leaves(self) -> dict[str, torch.Tensor]:
         """The tensors for which gradients are computed."""
         tensors = {tensor.name: self.arguments[tensor.name] for tensor in self.subject.differentiable}
-        return {name: t for name, t in tensors.items() if t is not None and (t.is_floating_point() or t.is_complex())}
+        return {name: t for name, t in tensors.items() if can_have_gradient(t) or (t is not None and t.is_complex())}
 
     def binding(self) -> Binding:
         """Return the values of the signature's names; calls the operator if its kernel decides an axis' length."""

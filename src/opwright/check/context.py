@@ -301,5 +301,17 @@ def is_refusal(error: Exception) -> bool:
     return isinstance(error, KernelError) and bool(_REFUSAL.search(str(error)))
 
 
+def are_numbers_of(types: Mapping[str, DType], widest: Mapping[str, DType]) -> bool:
+    """Return whether `widest` has, for each type variable, the numbers of its type in `types`.
+
+    Floating types fit floating types, and complex types complex ones; no 8-bit float has the numbers of another.
+    """
+    return all(
+        (dtype.is_floating, dtype.is_complex) == (wide.is_floating, wide.is_complex)
+        and (dtype is wide or not wide.only_converts)
+        for dtype, wide in ((dtype, widest[variable]) for variable, dtype in types.items())
+    )
+
+
 def _width(dtype: DType) -> int:
     return dtype.itemsize if dtype.is_floating else 0

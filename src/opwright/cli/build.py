@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,9 +86,9 @@ def command(
     options = Options(debug=debug, native=not baseline, extra_cflags=cflags, include_dirs=includes)
     if folders or libraries:
         options = linked(options, libraries, folders)
-    wanted = [BY_ANY_NAME[name] for name in dtypes]
+    names = {BY_ANY_NAME[name].torch_name for name in dtypes} or None
     sources = collect(files, options, ops or None, None, find_backend(backend) if backend else None, find_backend)
-    jobs = [job for source in sources for job in jobs_of(source, backend is not None) if _wanted(job.types, wanted)]
+    jobs = [job for source in sources for job in jobs_of(source, names, backend is not None)]
     console = console_beside(WIDTH)
     table = Table("source", "element types", "time", "library")
     with unwound_by_signals(), progress(console) as report:
@@ -98,17 +98,22 @@ def command(
     console.print(table)
 
 
-def jobs_of(source: KernelSource, all_devices: bool) -> Iterator[Job]:
-    """Yield the libraries of a file; CUDA kernels of a C++ file, which few machines compile, only for `all_devices`."""
+def jobs_of(source: KernelSource, names: Collection[str] | None, all_devices: bool) -> Iterator[Job]:
+    """Yield the libraries of a file; CUDA kernels of a C++ file, which few machines compile, only for `all_devices`.
+
+    `names`: PyTorch's names of the element types to choose from; None: all.
+    """
     devices = source.devices if all_devices or source.source.language == "cuda" else ("cpu",)
     for device in devices:
         served = {kernel.signature.name for kernel in source.kernels(device)}
-        for types in source.assignments(device):
+        for types in source.assignments(device, names):
             yield Job(source, types, device=device)
         for name, derived in source.derivatives().items():
             wanted = compiled_ahead(derived)
             if wanted is not None and derived.body.name in served:
-                yield from (Job(source, types, name, wanted, device) for types in derived.signature.instances())
+                signature = derived.signature
+                chosen = (t for t in signature.instances() if names is None or signature.selects(t, names))
+                yield from (Job(source, types, name, wanted, device) for types in chosen)
 
 
 def _build_all(jobs: Sequence[Job], report: Progress) -> list[Built]:
@@ -158,10 +163,6 @@ def _other_types(job: Job, jobs: Sequence[Job]) -> str:
         f"\n  likely fix: it compiles for {instance_name(other.types)}; if it isn't meant for "
         f"{instance_name(job.types)}, list its types: where T in (f32, f64)"
     )
-
-
-def _wanted(types: dict[str, DType], wanted: list[DType]) -> bool:
-    return not wanted or all(dtype in wanted for dtype in types.values())
 
 
 def _time(built: Built) -> str:

@@ -74,7 +74,7 @@ def _built_ahead(folder: Path) -> Iterator[None]:
     jobs = [
         job
         for source in collect([next(folder.glob(f"*/{name}.cpp")) for name in EXAMPLES], Options())
-        for job in jobs_of(source, all_devices=False)
+        for job in jobs_of(source, None, all_devices=False)
         if {*job.types.values()} <= {DType.F64}
     ]
     with ThreadPoolExecutor(1) as pool:

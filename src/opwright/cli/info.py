@@ -136,7 +136,9 @@ def describe(
 
 
 def _facts(signature: Signature, overload: str, of: Derivative | None, own: Derivative | None) -> dict[str, str]:
-    types = [f"{v}: {', '.join(map(str, signature.allowed(v)))}" for v in signature.type_variables]
+    combined = {variable for each in signature.combinations for variable in each.variables}
+    free = [variable for variable in signature.type_variables if variable not in combined]
+    types = [f"{v}: {', '.join(map(str, signature.allowed(v)))}" for v in free] + [*map(str, signature.combinations)]
     facts = {
         "operator": signature.name,
         "signature": str(signature),

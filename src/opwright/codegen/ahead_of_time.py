@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -75,12 +75,15 @@ class Chosen:
         return [device for device in ("cpu", "cuda") if (name, device) in self.where]
 
 
-def choose(sources: Sequence[KernelSource], wanted: Callable[[Mapping[str, DType]], bool]) -> Chosen:
-    """Return the kernels that the operators of these sources need, for the element types that are `wanted`.
+def choose(sources: Sequence[KernelSource], names: Collection[str] | None) -> Chosen:
+    """Return the kernels that the operators of these sources need, for element types by PyTorch's names; None: for all.
 
     CUDA kernels come from CUDA sources and, if a back end was requested, from pointwise operators in C++.
     """
-    kernels = {name: [*filter(wanted, each.instances())] for name, each in sources[0].signatures.items()}
+    kernels = {
+        name: [types for types in each.instances() if names is None or each.selects(types, names)]
+        for name, each in sources[0].signatures.items()
+    }
     owners = {
         (name, device): owner for name, each in providers(sources).items() for device, owner in each.sources.items()
     }
@@ -89,7 +92,7 @@ def choose(sources: Sequence[KernelSource], wanted: Callable[[Mapping[str, DType
     for i, source in enumerate(sources):
         for device in dict.fromkeys(device for (_, device), owner in used.items() if owner is source):
             derived = {name: kernels[name] for name in source.derivatives() if used.get((name, device)) is source}
-            types = [*filter(wanted, source.assignments(device))]
+            types = source.assignments(device, names)
             parts[i, device] = Part(source, device, types, derived, i)
     where = {name: parts[sources.index(owner), name[1]] for name, owner in used.items()}
     return Chosen([*parts.values()], kernels, where)

@@ -6,7 +6,7 @@ one operator, with kernels for two devices.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -109,11 +109,17 @@ class KernelSource:
             return () if in_cuda else self.source.kernels
         return tuple(kernel for kernel in self.source.kernels if in_cuda or kernel.signature.pointwise)
 
-    def assignments(self, device: str = "cpu") -> list[dict[str, DType]]:
-        """Return every choice of element types that a kernel of the file allows; each becomes a separate library."""
+    def assignments(self, device: str = "cpu", names: Collection[str] | None = None) -> list[dict[str, DType]]:
+        """Return every choice of element types that a kernel of the file allows; each becomes a separate library.
+
+        `names`: PyTorch's names of the element types to choose from; None: all.
+        """
         choices: dict[str, dict[str, DType]] = {}
         for kernel in self.kernels(device):
-            for types in self._written[kernel.signature.name].instances():
+            signature = self._written[kernel.signature.name]
+            for types in signature.instances():
+                if names is not None and not signature.selects(types, names):
+                    continue
                 choices.setdefault(instance_name(dict(sorted(types.items()))), types)
         return list(choices.values())
 
@@ -243,8 +249,7 @@ class KernelSource:
 
     def _fits(self, kernel: Kernel, types: Mapping[str, DType]) -> bool:
         signature = self._written[kernel.signature.name]
-        variables = signature.type_variables
-        return set(variables) == set(types) and all(types[v] in signature.allowed(v) for v in variables)
+        return set(signature.type_variables) == set(types) and signature.exists(types)
 
 
 def relate(sources: Sequence[KernelSource]) -> None:

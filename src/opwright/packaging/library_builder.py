@@ -18,7 +18,7 @@ from opwright.cuda import find_backend
 from opwright.errors import PackagingError, SourceError
 from opwright.packaging import project_files
 from opwright.packaging.config import Library
-from opwright.signature import DType, Signature
+from opwright.signature import Signature
 from opwright.signature.derivatives import chains
 from opwright.sources.matching import match
 from opwright.sources.ops import EXAMPLE, LOAD_ARGUMENT
@@ -104,10 +104,8 @@ def comments(kernel_sources: Sequence[KernelSource]) -> dict[str, str]:
 
 
 def _chosen(library: Library, kernel_sources: Sequence[KernelSource]) -> Chosen:
-    def is_wanted(types: Mapping[str, DType]) -> bool:
-        return library.dtypes is None or all(dtype in library.dtypes for dtype in types.values())
-
-    chosen = choose(kernel_sources, is_wanted)
+    names = None if library.dtypes is None else {dtype.torch_name for dtype in library.dtypes}
+    chosen = choose(kernel_sources, names)
     for name, instances in chosen.kernels.items():
         if not instances:
             signature = kernel_sources[0].signatures[name]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from opwright.errors import OpwrightError
 from opwright.scaffold.kinds import Kind, templates
+from opwright.signature import DType
 from opwright.toolchain.compilers.flags import header_dir
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
@@ -101,7 +102,7 @@ def _defined() -> frozenset[str]:
     folder = header_dir()
     paths = (folder / "opwright.h", *(folder / "opwright").glob("*.h"))
     names = frozenset(name for path in paths for name in pattern.findall(path.read_text("utf-8")))
-    return names | {"half", "bfloat16"}  # defined by macros
+    return names | {dtype.ctype.removeprefix("opwright::") for dtype in DType}  # most are defined by macros
 
 
 def _folders(kind: Kind) -> frozenset[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from opwright.errors import ArgumentError
 from opwright.record import record
+from opwright.signature.combinations import Combinations
 from opwright.signature.dtypes import COMPLEX, DType, result_type
 from opwright.signature.expr import Expr
 from opwright.signature.model import Signature, TensorParam
@@ -197,9 +198,38 @@ def bind_types(present: PresentTensors, known: Mapping[str, DType], report: Repo
         if tensor.type.kind == "var" and name not in types:
             _check_allowed(tensor, info.dtype, report)
             types[name], origins[name] = info.dtype, tensor.name
+    types = _combined(types, origins, report)
     for tensor, info in present:
         _check_type(tensor, info.dtype, types, origins, report)
     return types
+
+
+def _combined(types: dict[str, DType], origins: Mapping[str, str], report: Report) -> dict[str, DType]:
+    """Return the types with those that combinations determine; raise ArgumentError for one that isn't listed."""
+    for each in report.sig.combinations:
+        if each.fitting(types):
+            types = each.completed(types)
+            continue
+        known = {variable: types[variable] for variable in each.variables if variable in types}
+        arrived = ", ".join(
+            f"{variable} = {dtype.torch_name}" + f" ({origins[variable]})" * (variable in origins)
+            for variable, dtype in known.items()
+        )
+        raise report.error(
+            f"{arrived} is none of the combinations of element types, expected {each.described()}",
+            _exchanged(each, known, origins),
+        )
+    return types
+
+
+def _exchanged(each: Combinations, known: dict[str, DType], origins: Mapping[str, str]) -> str:
+    """Return the conversion of one argument that makes a combination of the types; "" if none does."""
+    for variable in reversed(known):
+        others = {name: dtype for name, dtype in known.items() if name != variable}
+        fitting = [choice[variable] for choice in each.fitting(others)]
+        if fitting and origins.get(variable, FORWARD) != FORWARD:
+            return _conversion(origins[variable], known[variable], fitting)
+    return ""
 
 
 def _promoted_types(
@@ -210,6 +240,7 @@ def _promoted_types(
         among = [(t.name, i) for t, i in present if t.type.kind == "var" and t.type.name == name]
         if name not in types and among:
             types[name] = _promoted_type(name, among, report, default)
+    types = _combined(types, {}, report)
     for tensor, info in present:
         if tensor.type.kind != "var":
             _check_type(tensor, info.dtype, types, {}, report)
@@ -226,8 +257,17 @@ def _promoted_type(name: str, among: list[tuple[str, TensorInfo]], report: Repor
         return promoted
     raise report.error(
         f"{_describe_types(among, promoted)}, expected {name} in ({', '.join(t.torch_name for t in allowed)})",
-        f"{_misplaced_tensor(among)}.to(torch.{allowed[0].torch_name})",
+        _conversion(*_misplaced_tensor(among), allowed),
     )
+
+
+def _conversion(name: str, dtype: DType, allowed: Sequence[DType]) -> str:
+    """Return the Python code that converts a tensor to an allowed type; "" if there is none.
+
+    To convert to 8-bit floats takes a scale, which only the caller knows; PyTorch converts no pairs of 4-bit floats.
+    """
+    found = next((other for other in allowed if not other.only_converts), None)
+    return f"{name}.to(torch.{found.torch_name})" if found and dtype is not DType.F4X2 else ""
 
 
 def _describe_types(among: list[tuple[str, TensorInfo]], promoted: DType | None) -> str:
@@ -237,9 +277,10 @@ def _describe_types(among: list[tuple[str, TensorInfo]], promoted: DType | None)
     return f"the element types {types} {f'promote to {promoted.torch_name}' if promoted else 'have no type in common'}"
 
 
-def _misplaced_tensor(among: list[tuple[str, TensorInfo]]) -> str:
-    """Return the name of the tensor whose type most likely is wrong: the widest type of the highest category."""
-    return max(among, key=lambda named: (named[1].dtype.category, named[1].dtype.itemsize))[0]
+def _misplaced_tensor(among: list[tuple[str, TensorInfo]]) -> tuple[str, DType]:
+    """Return the tensor whose type most likely is wrong, and its type: the widest one of the highest category."""
+    name, info = max(among, key=lambda named: (named[1].dtype.category, named[1].dtype.itemsize))
+    return name, info.dtype
 
 
 def _check_castable(tensor: TensorParam, dtype: DType, computed: DType, report: Report) -> None:
@@ -261,7 +302,10 @@ def _check_allowed(tensor: TensorParam, dtype: DType, report: Report) -> None:
         return
     expected = ", ".join(other.torch_name for other in allowed)
     listed = ", ".join(map(str, [*allowed, dtype]))
-    fix = f"{tensor.name}.to(torch.{allowed[0].torch_name}), or in the signature: where {name} in ({listed})"
+    fixes = [_conversion(tensor.name, dtype, allowed)]
+    if not any(name in each.variables for each in report.sig.combinations):
+        fixes.append(f"in the signature: where {name} in ({listed})")
+    fix = ", or ".join(filter(None, fixes))
     if dtype.category == COMPLEX:
         fix = f"torch.view_as_real({tensor.name}), with a last axis of 2; kernels don't take complex numbers"
     raise report.error(f"{tensor.name} has element type {dtype.torch_name}, expected {name} in ({expected})", fix)
@@ -279,5 +323,5 @@ def _check_type(
         raise report.error(
             f"{tensor.name} has element type {dtype.torch_name}, "
             f"expected {tensor.type} = {expected.torch_name}{origin}",
-            f"{tensor.name}.to(torch.{expected.torch_name})",
+            _conversion(tensor.name, dtype, [expected]),
         )

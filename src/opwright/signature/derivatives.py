@@ -14,7 +14,6 @@ from typing import Literal
 
 from opwright.errors import SignatureError
 from opwright.record import record
-from opwright.signature.dtypes import DType
 from opwright.signature.model import OLD, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.wiring import (
     BACKWARD,
@@ -191,7 +190,7 @@ def vjp(signature: Signature) -> Signature:
     gradients = [_optional_tensor(GRAD, t) for t in active(signature, signature.written)]
     results = tuple(TensorParam(GRAD + t.name, t.type, None) for t in active(signature, signature.tensors))
     inputs = (*gradients, *(_saved_input(param) for param in signature.inputs))
-    return Signature(signature.name + BACKWARD, inputs, results, where=_type_lists(signature, (*inputs, *results)))
+    return _with_types_of(signature, Signature(signature.name + BACKWARD, inputs, results))
 
 
 def jvp(signature: Signature) -> Signature:
@@ -201,7 +200,7 @@ def jvp(signature: Signature) -> Signature:
         TensorParam(TANGENT + t.name, t.type, None) for t in active(signature, signature.outputs + signature.mutated)
     )
     inputs = (*tangents, *(_plain_input(param) for param in signature.inputs))
-    return Signature(jvp_name(signature.name), inputs, results, where=_type_lists(signature, (*inputs, *results)))
+    return _with_types_of(signature, Signature(jvp_name(signature.name), inputs, results))
 
 
 def tangents(signature: Signature) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -315,6 +314,6 @@ def _plain_input(param: Param) -> Param:
     return param
 
 
-def _type_lists(signature: Signature, params: Iterable[Param]) -> tuple[tuple[str, tuple[DType, ...]], ...]:
-    used = {param.type.name for param in params if isinstance(param, TensorParam)}
-    return tuple((name, types) for name, types in signature.where if name in used)
+def _with_types_of(signature: Signature, derivative: Signature) -> Signature:
+    where, combinations = signature.types_of(derivative.type_variables)
+    return derivative.replaced(where=where, combinations=combinations)

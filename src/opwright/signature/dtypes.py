@@ -14,6 +14,9 @@ BOOLEAN, INTEGER, FLOATING, COMPLEX = range(4)
 """The categories of element types, in type promotion's order."""
 
 
+_BYTE: Mapping[str, tuple[str, ...]] = {"c": ("uint8_t", "unsigned char", "char")}
+
+
 class DType(enum.Enum):
     """An element type; its value is its name in the notation (``DType("f32") is DType.F32``).
 
@@ -60,6 +63,36 @@ class DType(enum.Enum):
     )
     F32 = ("f32", 6, 4, "float", "float32", FLOATING)
     F64 = ("f64", 7, 8, "double", "float64", FLOATING)
+    F8E4M3FN = (
+        "f8e4m3fn",
+        24,
+        1,
+        "opwright::float8_e4m3fn",
+        "float8_e4m3fn",
+        FLOATING,
+        {**_BYTE, "cuda": ("__nv_fp8_e4m3",)},
+    )
+    F8E5M2 = ("f8e5m2", 23, 1, "opwright::float8_e5m2", "float8_e5m2", FLOATING, {**_BYTE, "cuda": ("__nv_fp8_e5m2",)})
+    F8E4M3FNUZ = ("f8e4m3fnuz", 26, 1, "opwright::float8_e4m3fnuz", "float8_e4m3fnuz", FLOATING, _BYTE)
+    F8E5M2FNUZ = ("f8e5m2fnuz", 25, 1, "opwright::float8_e5m2fnuz", "float8_e5m2fnuz", FLOATING, _BYTE)
+    F8E8M0 = (
+        "f8e8m0",
+        44,
+        1,
+        "opwright::float8_e8m0fnu",
+        "float8_e8m0fnu",
+        FLOATING,
+        {**_BYTE, "cuda": ("__nv_fp8_e8m0",)},
+    )
+    F4X2 = (
+        "f4x2",
+        45,
+        1,
+        "opwright::float4_e2m1fn_x2",
+        "float4_e2m1fn_x2",
+        FLOATING,
+        {**_BYTE, "cuda": ("__nv_fp4x2_e2m1",)},
+    )
     # The headers don't define the complex C++ types; runtime/register/operators.py refuses kernels of these types.
     C64 = ("c64", 9, 8, "opwright::complex64", "complex64", COMPLEX)
     C128 = ("c128", 10, 16, "opwright::complex128", "complex128", COMPLEX)
@@ -107,13 +140,18 @@ class DType(enum.Enum):
         return self.is_integer and str(self).startswith("u")
 
     @property
+    def only_converts(self) -> bool:
+        """Whether the type has no arithmetic, but converts to and from float32: the 8-bit and 4-bit floats."""
+        return self.is_floating and self.itemsize == 1
+
+    @property
     def is_differentiable(self) -> bool:
-        """Whether the type is floating point or complex."""
-        return self.category >= FLOATING
+        """Whether tensors of the type can have a gradient; PyTorch can't add the gradients of 8-bit floats."""
+        return self.category >= FLOATING and not self.only_converts
 
     @property
     def accumulate(self) -> DType:
-        """The type ``acc(T)`` if this is T: float32 for float16 and bfloat16, otherwise the type itself."""
+        """The type ``acc(T)`` if this is T: float32 for floating-point types of fewer bits, otherwise T itself."""
         return DType.F32 if self.is_floating and self.itemsize < DType.F32.itemsize else self
 
 
@@ -133,7 +171,7 @@ def promote(first: DType, second: DType) -> DType | None:
     if first is second:
         return first
     low, high = sorted((first, second), key=lambda dtype: dtype.category)
-    if high.is_complex:
+    if high.is_complex or low.only_converts or high.only_converts:
         return None
     if high.is_floating:
         if not low.is_floating:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
 from opwright.record import record
+from opwright.signature.combinations import Combinations
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
 from opwright.signature.expr import Axis, Expr, NamedSize, determined
@@ -175,6 +176,7 @@ class Signature:
     flops: Expr | None = None
     launch: Launch | None = None
     named_sizes: tuple[NamedSize, ...] = ()
+    combinations: tuple[Combinations, ...] = ()
 
     @cached_property
     def tensors(self) -> tuple[TensorParam, ...]:
@@ -324,8 +326,9 @@ class Signature:
 
     @cached_property
     def bound_types(self) -> tuple[str, ...]:
-        """The type variables that the required inputs determine."""
-        return _unique(t.type.name for t in self.tensors if t.type.kind == "var" and not t.optional)
+        """The type variables that the required inputs determine, also through combinations."""
+        told = _unique(t.type.name for t in self.tensors if t.type.kind == "var" and not t.optional)
+        return _unique([*told, *(v for each in self.combinations for v in each.determined_by(told))])
 
     def slot(self, scalar: str) -> int:
         """Return the index of a scalar's first value, or a list's element's, among those that a kernel is given."""
@@ -335,7 +338,27 @@ class Signature:
 
     def allowed(self, variable: str) -> tuple[DType, ...]:
         """Return the element types that a type variable may stand for."""
-        return dict(self.where).get(variable, DEFAULT_TYPES)
+        combined = {v: each.types_of(v) for each in self.combinations for v in each.variables}
+        return {**dict(self.where), **combined}.get(variable, DEFAULT_TYPES)
+
+    def types_of(
+        self, variables: Collection[str]
+    ) -> tuple[tuple[tuple[str, tuple[DType, ...]], ...], tuple[Combinations, ...]]:
+        """Return `where` and `combinations` of some of the type variables."""
+        where = [(name, types) for name, types in self.where if name in variables]
+        several: list[Combinations] = []
+        for part in (each.restricted(variables) for each in self.combinations):
+            if len(part.variables) > 1 and len(part.choices) > 1:
+                several.append(part)
+            else:
+                where += [(name, part.types_of(name)) for name in part.variables]
+        return tuple(where), tuple(several)
+
+    def exists(self, types: Mapping[str, DType]) -> bool:
+        """Return whether kernels exist for these element types of type variables, which may be some of them."""
+        return all(dtype in self.allowed(v) for v, dtype in types.items()) and all(
+            each.fitting(types) for each in self.combinations
+        )
 
     def element_types(self, tensor: TensorParam) -> tuple[DType, ...]:
         """Return the element types that a tensor may have."""
@@ -346,12 +369,22 @@ class Signature:
     def instances(self) -> list[dict[str, DType]]:
         """Return all combinations of element types for kernel instances; ``[{}]`` if there are no type variables."""
         variables = self.type_variables
-        return [dict(zip(variables, types, strict=True)) for types in itertools.product(*map(self.allowed, variables))]
+        every = (dict(zip(variables, types, strict=True)) for types in itertools.product(*map(self.allowed, variables)))
+        return [types for types in every if all(each.fitting(types) for each in self.combinations)]
+
+    def selects(self, types: Mapping[str, DType], chosen: Collection[str]) -> bool:
+        """Return whether a choice of element types, by PyTorch's names, asks for the instance of these element types.
+
+        A variable whose type follows from those of others needn't be chosen.
+        """
+        told = [variable for variable, dtype in types.items() if dtype.torch_name in chosen]
+        told += [variable for each in self.combinations for variable in each.determined_by(told)]
+        return types.keys() <= {*told}
 
     def replaced(self, **fields: Any) -> Signature:
         """Return a copy of the signature with some fields replaced."""
         written = ("name", "inputs", "outputs", "residuals")
-        names = (*written, "where", "batched", "autocast", "flops", "launch", "named_sizes")
+        names = (*written, "where", "batched", "autocast", "flops", "launch", "named_sizes", "combinations")
         return Signature(**{**{name: getattr(self, name) for name in names}, **fields})
 
     def _exprs(self) -> Iterator[Expr]:
@@ -379,7 +412,7 @@ class Signature:
             residuals = "; " + ", ".join(map(str, self.residuals)) if self.residuals else ""
             text += f" -> ({', '.join(map(str, self.outputs))}{residuals})"
         clauses = [f"{name} in ({', '.join(map(str, types))})" for name, types in self.where]
-        clauses += map(str, self.named_sizes)
+        clauses += map(str, self.combinations + self.named_sizes)
         text += " where " * bool(clauses) + ", ".join(clauses)
         if self.batched:
             text += " batched"

@@ -95,7 +95,7 @@ def sample(
     Raises:
         ArgumentError: no combination of ``sizes`` that satisfies the signature was found.
     """
-    chosen = {name: rng.choice(sig.allowed(name)) for name in sig.type_variables} | dict(types or {})
+    chosen = draw_types(sig, rng, types or {})
     absent = {t.name for t in sig.tensors if _may_be_absent(t, sig) and rng.random() < _ABSENT}
     kept: dict[str, int] = {}
     for attempt in range(attempts):
@@ -123,6 +123,15 @@ def sample(
         f"{sig.name}(): no sizes drawn from {tuple(sizes)} satisfy the signature with at most "
         f"{max_numel} elements a tensor\n  signature:    {sig}\n  likely fix:   other sizes="
     )
+
+
+def draw_types(sig: Signature, rng: random.Random, types: Mapping[str, DType]) -> dict[str, DType]:
+    """Draw the element types of the type variables, of which some may be given."""
+    drawn = {name: rng.choice(sig.allowed(name)) for name in sig.type_variables} | dict(types)
+    for each in sig.combinations:
+        fitting = each.fitting({name: dtype for name, dtype in types.items() if name in each.variables})
+        drawn |= rng.choice(fitting) if fitting else {}
+    return drawn
 
 
 def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, Value] | None = None) -> Sample:

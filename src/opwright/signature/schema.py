@@ -131,9 +131,12 @@ def sections(signature: Signature) -> Iterator[str]:
         yield "\n".join(["Args:", *(f"    {_describe_parameter(param)}" for param in signature.inputs)])
     if signature.outputs:
         yield "\n".join(["Returns:", *(f"    {result}" for result in signature.outputs)])
-    types = {name: ", ".join(d.torch_name for d in signature.allowed(name)) for name in signature.type_variables}
-    if types:
-        yield "\n".join(f"{name} is one of {names}." for name, names in types.items())
+    combined = {name for each in signature.combinations for name in each.variables}
+    free = [name for name in signature.type_variables if name not in combined]
+    lines = [f"{name} is one of {', '.join(d.torch_name for d in signature.allowed(name))}." for name in free]
+    lines += [f"{each.described()}." for each in signature.combinations]
+    if lines:
+        yield "\n".join(lines)
 
 
 def _describe_parameter(param: Param) -> str:

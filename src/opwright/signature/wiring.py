@@ -83,9 +83,9 @@ def may_be_differentiable(param: TensorParam, signature: Signature) -> bool:
 
 def inherit(forward: Signature, backward: Signature) -> Signature:
     """Return the backward with its forward's element types for the type variables for which it lists none."""
-    types, own_types = dict(forward.where), dict(backward.where)
-    where = {**{v: types[v] for v in backward.type_variables if v in types}, **own_types}
-    resolved = backward.replaced(where=tuple(where.items()))
+    own = {*dict(backward.where), *(v for each in backward.combinations for v in each.variables)}
+    where, combinations = forward.types_of({*backward.type_variables} - own)
+    resolved = backward.replaced(where=where + backward.where, combinations=combinations + backward.combinations)
     _check_domains(forward, resolved)
     return resolved
 

@@ -12,7 +12,8 @@ from opwright.sources.model import Parameter, View
 _PREFIX = re.compile(r"(?:::\s*)?\b(?:opwright|std)\s*::\s*")
 _SPACES = re.compile(r"\s*([<>,])\s*")
 _VIEW = re.compile(r"(Tensor|Strided|Resizable|PackedTensorAccessor(?:32|64))<([^,]*?(?:<.*>)?)(?:,([^,]*)(?:,.*)?)?>")
-_WORDS = {"unsigned", "signed", "char", "short", "int", "long", "float", "double", "bool", "_Bool", "half", "bfloat16"}
+_WORDS = {"unsigned", "signed", "char", "short", "int", "long", "float", "double", "bool", "_Bool"}
+_WORDS |= {dtype.ctype.removeprefix("opwright::") for dtype in DType if dtype.is_floating}
 _NAMED_INTEGER = re.compile(r"u?int(?:8|16|32|64|ptr)_t|s?size_t|ptrdiff_t")
 
 _FIXED = re.compile(

@@ -102,6 +102,7 @@ MEMBERS = (
     _kernel("wrong_when_large", "wrong-when-large", "agreement", reference="total"),
     _kernel("wrong_float64", "wrong-element-type", "agreement", reference="logistic"),
     _kernel("wrong_halves", "wrong-element-type", "element types"),
+    _kernel("scaled_float8", "wrong-value", "agreement", reference="quantised"),
     _kernel("nan_lost", "nan-lost", "agreement", reference="rectified"),
     _kernel("nan_lost_in_maximum", "nan-lost", "agreement", reference="row_maxima"),
     _kernel("inf_lost", "inf-lost", "agreement", reference="doubled"),

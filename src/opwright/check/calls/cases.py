@@ -17,6 +17,13 @@ from opwright.signature.domains import Interval
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
+
+def torch_dtype(dtype: DType) -> torch.dtype:
+    """Return PyTorch's element type for a signature's element type."""
+    made: torch.dtype = getattr(torch, dtype.torch_name)
+    return made
+
+
 Values = Literal["uniform", "wide", "special", "ones", "infinities", "nan", "extremes", "denormals", "overflowing"]
 Arguments = dict[str, Any]
 """A call's tensors and scalars by name, in the signature's order; None for an omitted optional tensor."""
@@ -31,6 +38,8 @@ _WIDE_POSITIONS = (0.001, 0.01, 0.99, 0.999)
 SMALL_SIZES = (2, 1, 3, 0, 5, 8, 17)
 LARGE_SIZES = (8209, 1031, 257, 64, 33, 5, 2)
 """Small sizes are included, so that tensors of many axes are drawn, too."""
+PAIRS = torch_dtype(DType.F4X2)
+"""The element type whose elements PyTorch converts to no number."""
 _ATTEMPTS = 20
 """Choices of sizes tried for one call; if none of them fits, hypothesis draws another call."""
 
@@ -82,7 +91,7 @@ class Case:
         storage = draw_storage(made, generator, self.values, numbers)
         if self.sample.values and self.values == "uniform":  # row-major: the storage has the tensor's elements
             storage = self.sample.values[name].detach().to(storage.dtype).flatten()
-        if dtype is not None and made.dtype.is_floating:
+        if dtype is not None and is_floating(storage):
             storage = storage.to(dtype)
         if self.device != "cpu":
             storage = storage.to(self.device)
@@ -99,6 +108,8 @@ def draw_storage(
     dtype = torch_dtype(made.dtype)
     if made.dtype.is_integer or made.dtype is DType.BOOL:
         return drawn.floor().to(dtype)
+    if made.dtype is DType.F4X2:
+        return torch.randint(256, drawn.shape, generator=generator).to(torch.uint8).view(dtype)
     if made.interval is not None:
         return _in_interval(drawn, made, made.interval, generator, values, numbers).to(dtype)
     if values == "wide":
@@ -178,12 +189,6 @@ def unaligned_copy(storage: torch.Tensor) -> torch.Tensor:
     return moved.copy_(storage)
 
 
-def torch_dtype(dtype: DType) -> torch.dtype:
-    """Return PyTorch's element type for a signature's element type."""
-    made: torch.dtype = getattr(torch, dtype.torch_name)
-    return made
-
-
 def dtype_name(dtype: torch.dtype) -> str:
     """Return an element type's name: ``"float64"``."""
     return str(dtype).removeprefix("torch.")
@@ -195,8 +200,13 @@ def describe_tensor(tensor: torch.Tensor) -> str:
 
 
 def is_floating(value: object) -> TypeGuard[torch.Tensor]:
-    """Return whether `value` is a floating tensor."""
-    return isinstance(value, torch.Tensor) and value.is_floating_point()
+    """Return whether `value` is a tensor of floating numbers; pairs of 4-bit floats are bytes to PyTorch."""
+    return isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype is not PAIRS
+
+
+def can_have_gradient(value: object) -> TypeGuard[torch.Tensor]:
+    """Return whether `value` is a floating tensor that isn't of 8-bit floats."""
+    return is_floating(value) and value.element_size() > 1
 
 
 def copy_value(value: Any) -> Any:

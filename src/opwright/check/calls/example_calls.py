@@ -14,7 +14,7 @@ from opwright.check.calls.target_operator import TargetOperator
 from opwright.errors import ArgumentError, SourceError
 from opwright.runtime.binding import DTYPES
 from opwright.signature import Binding, DType, Sample, Signature, TensorInfo, TensorParam, bind
-from opwright.signature.samples import TensorSample, draw_layout, row_major
+from opwright.signature.samples import TensorSample, draw_layout, draw_types, row_major
 
 Examples = Any
 """Calls, each a sequence of arguments or a mapping by name; a function that returns them; or either by operator."""
@@ -45,7 +45,7 @@ class ExampleCall:
 
         Further options of `opwright.signature.sample` have no effect: sizes are the example's.
         """
-        chosen = {name: rng.choice(signature.allowed(name)) for name in signature.type_variables} | dict(types or {})
+        chosen = draw_types(signature, rng, types or {})
         as_given = rng.random() < _AS_GIVEN
         tensors = {
             tensor.name: _vary(tensor, value, chosen, rng, contiguous=contiguous or as_given)
@@ -66,7 +66,7 @@ def _vary(
 
 
 def _range(value: torch.Tensor) -> tuple[float, float]:
-    if not value.numel() or value.is_complex():
+    if not value.numel() or value.is_complex() or value.dtype is torch.float4_e2m1fn_x2:
         return -1.0, 1.0
     numbers = value.double()
     low, high = float(numbers.min()), float(numbers.max())

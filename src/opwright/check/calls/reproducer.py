@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from opwright.check.calls.cases import Arguments, Case
+from opwright.check.calls.cases import PAIRS, Arguments, Case, can_have_gradient
 from opwright.check.calls.target_operator import TargetOperator
 
 _HUGE, _LITTLE = 1e4, 1e-12
@@ -40,6 +40,8 @@ def random_tensor(value: torch.Tensor, shape: tuple[int, ...], there: str) -> st
     dtype = value.dtype
     if dtype is torch.bool:
         return f"torch.rand({shape}{there}).lt(0.5)"
+    if dtype is PAIRS:
+        return f"torch.randint(256, {shape}, dtype=torch.uint8{there}).view({dtype})"
     if not dtype.is_floating_point:
         low, high = (int(value.min()), int(value.max()) + 1) if value.numel() else (0, 1)
         return f"torch.randint({low}, {high}, {shape}, dtype={dtype}{there})"
@@ -149,6 +151,8 @@ def _strided(value: torch.Tensor) -> str:
 
 
 def _literal(value: torch.Tensor) -> str:
+    if value.dtype is PAIRS:
+        return f"{_literal(value.view(torch.uint8))}.view({value.dtype})"
     text = repr(value.detach().tolist()).replace("nan", 'float("nan")').replace("inf", 'float("inf")')
     made = f"torch.tensor({text}, dtype={value.dtype}{_device_argument(value)})"
     return made if value.numel() else f"torch.empty({tuple(value.shape)}, dtype={value.dtype}{_device_argument(value)})"
@@ -178,9 +182,7 @@ def gradient_reproducer(
         large: whether there are too many elements for a whole Jacobian.
     """
     differentiable = {tensor.name for tensor in operator.differentiable}
-    names = [
-        n for n, v in arguments.items() if n in differentiable and isinstance(v, torch.Tensor) and v.is_floating_point()
-    ]
+    names = [n for n, v in arguments.items() if n in differentiable and can_have_gradient(v)]
     listed = "".join(f"{name}, " for name in names).strip()
     lines = [
         *_function(operator, arguments, names),

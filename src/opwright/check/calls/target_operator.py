@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from opwright.check.calls.cases import describe_tensor, dtype_name, is_floating, positional, torch_dtype
+from opwright.check.calls.cases import (
+    can_have_gradient,
+    describe_tensor,
+    dtype_name,
+    is_floating,
+    positional,
+    torch_dtype,
+)
 from opwright.check.calls.last_call import recorded_call
 from opwright.check.report import Finding
 from opwright.runtime.torch_internals import OpOverload
@@ -188,7 +195,7 @@ class TargetOperator:
     def call_and_backward(self, arguments: Mapping[str, Any], types: Mapping[str, DType]) -> None:
         """Run one call, forward and backward, with gradients of ones; no backward if it overwrites an argument."""
         names = set() if self.mutates else {tensor.name for tensor in self.differentiable}
-        leaves = {n: v.detach().requires_grad_() for n, v in arguments.items() if n in names and is_floating(v)}
+        leaves = {n: v.detach().requires_grad_() for n, v in arguments.items() if n in names and can_have_gradient(v)}
         run_backward(self.call({**arguments, **leaves}, types))
 
     def keywords(self, types: Mapping[str, DType] | None) -> dict[str, Any]:
@@ -254,5 +261,9 @@ def to_dtype(value: Any, dtype: torch.dtype = torch.float64) -> Any:
 
 def _may_be_floating(tensor: TensorParam, signature: Signature) -> bool:
     if tensor.type.kind == "dtype":
-        return tensor.type.resolve({}).is_floating
-    return any(dtype.is_floating for dtype in signature.allowed(tensor.type.name))
+        return _is_differentiated(tensor.type.resolve({}))
+    return any(_is_differentiated(dtype) for dtype in signature.allowed(tensor.type.name))
+
+
+def _is_differentiated(dtype: DType) -> bool:
+    return dtype.is_floating and dtype.is_differentiable

@@ -15,6 +15,7 @@ from opwright.check.calls.cases import (
     Arguments,
     Case,
     copy_arguments,
+    is_floating,
     special_kinds,
     types_text,
 )
@@ -163,10 +164,9 @@ def _judge(context: Context, case: Case) -> Finding | None:
 
 
 def _reference_in_own_types(context: Context, case: Case) -> tuple[torch.Tensor, ...]:
-    """Call the reference with the arguments' own types; float16 and bfloat16 as float32, in which kernels compute."""
-    halves = (torch.float16, torch.bfloat16)
+    """Call the reference with the arguments' own types; shorter floats as float32, in which kernels compute."""
     arguments = {
-        name: value.float() if isinstance(value, torch.Tensor) and value.dtype in halves else value
+        name: value.float() if is_floating(value) and value.element_size() < 4 else value
         for name, value in case.arguments().items()
     }
     return context.operator.call_reference(arguments)

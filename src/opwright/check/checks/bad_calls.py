@@ -138,14 +138,14 @@ def _tensor_mistakes(
     if not tensor.optional:
         yield _Mistake("is None", tensor.name, None)
     changes: dict[str, Callable[[], torch.Tensor]] = {
-        "has another element type": lambda: value.to(_other_dtype(value.dtype)),
-        "has another floating type": lambda: value.to(_other_floating_dtype(value.dtype)),
+        "has another element type": lambda: torch.ones_like(value, dtype=_other_dtype(value.dtype)),
+        "has another floating type": lambda: torch.ones_like(value, dtype=_other_floating_dtype(value.dtype)),
         "has one axis more": lambda: value.unsqueeze(0),
         "has one axis less": lambda: value.select(0, 0),
         "is longer": lambda: torch.cat([value, value], 0),
     }
     for what, change in changes.items():
-        if what in {"has one axis less", "is longer"} and value.dim() == 0:
+        if what in {"has one axis less", "is longer"} and not (value.dim() and value.size(0)):
             continue
         if what == "has another floating type" and not value.is_floating_point():
             continue

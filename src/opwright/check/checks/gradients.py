@@ -10,7 +10,7 @@ import torch
 
 from opwright.check.calls.cases import Arguments, Case, copy_arguments, torch_dtype, types_text
 from opwright.check.calls.target_operator import run_backward
-from opwright.check.context import Context
+from opwright.check.context import Context, are_numbers_of
 from opwright.check.gradients.gradcheck import (
     MAX_NUMEL,
     SIZES,
@@ -118,9 +118,8 @@ def _untested(context: Context) -> str:
 
 
 def _same_kinds_and_real(types: Mapping[str, DType], widest: Mapping[str, DType]) -> bool:
-    return all(types[name].is_floating == widest[name].is_floating for name in widest) and not any(
-        dtype.is_complex for dtype in types.values()
-    )
+    same = all(types[name].is_differentiable == widest[name].is_differentiable for name in widest)
+    return same and are_numbers_of(types, widest) and not any(dtype.is_complex for dtype in types.values())
 
 
 def _explain_gradcheck(search: GradientSearch) -> StepExplanation | None:

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from opwright.check.calls.cases import Arguments, Case, positional, torch_dtype
+from opwright.check.calls.cases import PAIRS, Arguments, Case, can_have_gradient, is_floating, positional, torch_dtype
 from opwright.check.calls.reproducer import reproducer
 from opwright.check.calls.target_operator import as_tuple
 from opwright.check.report import Finding, Skipped
 from opwright.check.values.eager import Eager, pytorch_feature
-from opwright.check.values.ulp import worst_difference
+from opwright.check.values.ulp import equal_with_nan, worst_difference
 
 _NARROW = 16 * torch.finfo(torch.bfloat16).eps
 """Relative tolerance of a result if some of its inputs were rounded to bfloat16."""
@@ -32,7 +32,7 @@ def functional(eager: Eager) -> Iterator[Finding]:
 
     def of(*values: torch.Tensor) -> Any:
         call = {**arguments, **dict(zip(present, values, strict=True))}
-        return tuple(r for r in operator.call(call, case.types) if r.is_floating_point())
+        return tuple(r for r in operator.call(call, case.types) if can_have_gradient(r))
 
     results, pull = torch.func.vjp(of, *[arguments[name] for name in present])[:2]
     got = dict(zip(present, pull(tuple(torch.ones_like(r) for r in results)), strict=True))
@@ -113,7 +113,9 @@ def _narrowest_input(eager: Eager, arguments: Arguments) -> Arguments:
         param = next(t for t in eager.signature.tensors if t.name == name)
         same = [t for t in eager.signature.tensors if t.type == param.type and arguments[t.name] is not None]
         if param.type.kind == "var" and len(same) > 1 and not param.mutated:
-            types = [d for d in eager.signature.allowed(param.type.name) if d.is_floating and not d.is_complex]
+            signature, drawn = eager.signature, eager.case.types
+            every = [d for d in signature.allowed(param.type.name) if d.is_floating and not d.only_converts]
+            types = [dtype for dtype in every if signature.exists({**drawn, param.type.name: dtype})]
             least = min(types, key=lambda dtype: dtype.itemsize)
             return {name: arguments[name].to(torch_dtype(least))}
     return {}
@@ -123,8 +125,8 @@ def _relative_error(one: torch.Tensor, other: torch.Tensor) -> float:
     """Return the largest relative error of an element; for results that aren't floating, 0 or infinity."""
     if one.shape != other.shape:
         return float("inf")
-    if not one.is_floating_point() or not one.numel():
-        return 0.0 if torch.equal(one, other.to(one.dtype)) else float("inf")
+    if not is_floating(one) or not one.numel():
+        return 0.0 if equal_with_nan(one, other.to(one.dtype)) else float("inf")
     a, b = one.double(), other.double()
     error = (a - b).abs() / (b.abs() + b.abs().mean()).clamp_min(torch.finfo(torch.float64).tiny)
     return float(torch.where(a == b, 0.0, error.nan_to_num(0.0)).max())
@@ -157,12 +159,18 @@ def _batch_dims(eager: Eager, case: Case) -> Iterator[Dims]:
     yield tuple(-1 if i in places else None for i in range(count))
 
 
+def _stack(values: list[torch.Tensor], dim: int) -> torch.Tensor:
+    if values[0].dtype is not PAIRS:
+        return torch.stack(values, dim)
+    return torch.stack([value.view(torch.uint8) for value in values], dim).view(PAIRS)  # which it refuses
+
+
 def _judged(eager: Eager, case: Case, dims: Dims) -> Finding | None:
     operator, signature = eager.operator, eager.signature
     first, *others = (replace(case, seed=seed).arguments() for seed in range(_BATCH))
     batched = {p.name: dim for p, dim in zip(signature.inputs, dims, strict=True) if dim is not None}
     calls = [first, *({**first, **{name: other[name] for name in batched}} for other in others)]
-    batch = {**first, **{name: torch.stack([call[name] for call in calls], dim) for name, dim in batched.items()}}
+    batch = {**first, **{name: _stack([call[name] for call in calls], dim) for name, dim in batched.items()}}
     got = torch.vmap(operator.function, in_dims=dims)(*positional(signature, batch))
     expected_results = zip(*[operator.call(call, case.types) for call in calls], strict=True)
     for output, one, expected in zip(signature.outputs, as_tuple(got), expected_results, strict=True):

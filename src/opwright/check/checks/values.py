@@ -22,7 +22,7 @@ from opwright.check.calls.cases import (
 from opwright.check.calls.reproducer import case_reproducer
 from opwright.check.calls.settings import using_threads
 from opwright.check.calls.target_operator import dtype_mismatch
-from opwright.check.context import Context
+from opwright.check.context import Context, are_numbers_of
 from opwright.check.registry import register
 from opwright.check.report import Finding, Skipped
 from opwright.check.values.comparison import (
@@ -33,7 +33,6 @@ from opwright.check.values.comparison import (
     reordered_sum_ulp,
 )
 from opwright.check.values.ulp import equal_with_nan
-from opwright.signature import DType
 
 _DIVIDED = (*LARGE_SIZES, 100_003)
 """The last size is enough to divide a `parallel_for` along a single axis among three threads."""
@@ -46,7 +45,7 @@ def element_types(context: Context) -> Iterator[Finding]:
     """Compare the results of every element type with those of the widest one for the same numbers."""
     operator, choices = context.operator, context.type_choices()
     widest = context.type_choices(floating=True)[0]
-    others = [types for types in choices if types != widest and _same_kinds(types, widest)]
+    others = [types for types in choices if types != widest and are_numbers_of(types, widest)]
     if not others or operator.signature.generator or not operator.signature.tensors:
         raise Skipped("there is one element type" if not others else "it is random or takes no tensor")
 
@@ -220,8 +219,3 @@ def threads(context: Context) -> Iterator[Finding]:
     context.detail = f"{context.tried} calls with 1, 2 and {max(before, 4)} threads"
     if finding:
         yield finding
-
-
-def _same_kinds(one: dict[str, DType], other: dict[str, DType]) -> bool:
-    """Return whether each type variable is floating in both choices or in neither, and likewise complex."""
-    return all(one[v].is_floating == other[v].is_floating and one[v].is_complex == other[v].is_complex for v in one)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from opwright.check.calls.cases import Arguments, Case, is_floating
+from opwright.check.calls.cases import Arguments, Case, can_have_gradient, is_floating
 from opwright.check.calls.target_operator import TargetOperator
 from opwright.signature.wiring import GRAD
 
@@ -51,9 +51,9 @@ def point_of_case(operator: TargetOperator, case: Case, arguments: Arguments, se
     Errors that the operator raises for the call are passed on.
     """
     differentiable = {t.name for t in operator.differentiable}
-    chosen = {n: v.detach() for n, v in arguments.items() if n in differentiable and is_floating(v)}
+    chosen = {n: v.detach() for n, v in arguments.items() if n in differentiable and can_have_gradient(v)}
     computed = _call_by_name(operator, case, arguments, seed)
-    results = tuple(name for name, value in computed.items() if is_floating(value))
+    results = tuple(name for name, value in computed.items() if can_have_gradient(value))
     if not chosen or not results:
         return None
 

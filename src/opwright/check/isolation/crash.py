@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from opwright.check.calls.cases import is_floating, positional
+from opwright.check.calls.cases import can_have_gradient, positional
 from opwright.check.calls.given_domains import likely_domain
 from opwright.check.calls.last_call import BACKWARD, FORWARD, IDLE, CallMemory, LastCall
 from opwright.check.calls.reproducer import gradient_reproducer, reproducer
@@ -56,7 +56,7 @@ def _reproducers(operator: TargetOperator, last: LastCall) -> Iterator[str]:
     """Yield reproducers of a call, the likeliest first."""
     backward = last.requires_grad and last.doing != FORWARD
     differentiable = {tensor.name for tensor in operator.differentiable}
-    if backward and any(is_floating(value) and name in differentiable for name, value in last.arguments.items()):
+    if backward and any(can_have_gradient(value) and name in differentiable for name, value in last.arguments.items()):
         yield gradient_reproducer(operator, last.arguments, layout="contiguous")
     yield reproducer(operator, last.arguments, types=last.types)
     repeated = f"for _ in range({_REPEATED}):  # once isn't enough: it keeps something between calls\n    {{call}}"

@@ -15,6 +15,7 @@ import torch
 
 from opwright.check.calls.cases import (
     Arguments,
+    can_have_gradient,
     copy_arguments,
     copy_value,
     is_floating,
@@ -96,8 +97,8 @@ def _sum_perturbation(arguments: Arguments, eps: float) -> float:
 
 
 def compute_dtype(arguments: Arguments) -> torch.dtype:
-    """Return the type in which a kernel computes: float32 for float16 and bfloat16."""
-    dtypes = [value.dtype for value in arguments.values() if is_floating(value)]
+    """Return the type in which a kernel computes: float32 for float16, bfloat16 and 8-bit floats."""
+    dtypes = [value.dtype for value in arguments.values() if can_have_gradient(value)]
     return functools.reduce(torch.promote_types, dtypes, torch.float32)
 
 
@@ -110,6 +111,7 @@ def _excuse_overflow_of(
     intermediate overflow may change a result to another finite number, as a quotient by infinity is zero. `itself`:
     whether the reference may overflow in float64, so that its result is infinite (with either sign) or NaN.
     """
+    expected, narrow = _computable(expected), _computable(narrow)
     if not _comparable(got, expected, narrow):
         return expected
     same = ulp_distance(got, narrow) <= ULP.get(got.dtype, 64.0)
@@ -170,8 +172,8 @@ def _sensitivity(
     for draw in range(_DRAWS):
         results = refer(_perturbed(arguments, by, draw))
         for k, (one, other) in enumerate(zip(results, expected, strict=False)):
-            if one.dtype.is_floating_point and one.shape == other.shape:
-                distances[k] = torch.maximum(distances[k], (one - other).abs().double())  # NaN stays NaN
+            if is_floating(one) and one.shape == other.shape:
+                distances[k] = torch.maximum(distances[k], (one.double() - other.double()).abs())  # NaN stays NaN
     return distances
 
 
@@ -183,6 +185,7 @@ def _excuse_ill_conditioned_of(
     At a jump of the function, `near` and `far` are the same: the side of the jump isn't a matter of rounding.
     `near_sums`: like `near`, for equal numbers that are summed one by one, which are all rounded the same way.
     """
+    expected = _computable(expected)
     if not _comparable(got, expected):
         return expected
     wide = got.to(expected.dtype)
@@ -193,12 +196,17 @@ def _excuse_ill_conditioned_of(
 
 def _may_overflow(arguments: Arguments) -> bool:
     """Return whether a product or sum of the numbers may overflow."""
-    tensors = [v for v in arguments.values() if is_floating(v)]
+    tensors = [v for v in arguments.values() if can_have_gradient(v)]
     return any(bool((torch.isfinite(v) & (v.abs() > torch.finfo(v.dtype).max ** 0.5)).any()) for v in tensors)
 
 
 def _comparable(got: torch.Tensor, *others: torch.Tensor) -> bool:
-    return got.dtype.is_floating_point and all(other.shape == got.shape for other in others)
+    return is_floating(got) and all(other.shape == got.shape for other in others)
+
+
+def _computable(value: torch.Tensor) -> torch.Tensor:
+    """Return 8-bit floats, which have no arithmetic, as float32; any other tensor as it is."""
+    return value.float() if is_floating(value) and not can_have_gradient(value) else value
 
 
 def _perturbed(arguments: Arguments, by: float, draw: int) -> Arguments:

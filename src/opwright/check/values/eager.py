@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from opwright.check.calls.cases import Arguments, Case, copy_value, dtype_name, is_floating, positional
+from opwright.check.calls.cases import Arguments, Case, can_have_gradient, copy_value, dtype_name, positional
 from opwright.check.calls.reproducer import case_reproducer
 from opwright.check.calls.target_operator import as_tuple
 from opwright.check.context import Context
@@ -46,7 +46,7 @@ class Eager:
     def wanted(self) -> list[str]:
         """The arguments for which a gradient is computed."""
         arguments = self.case.arguments()
-        return [t.name for t in self.operator.differentiable if is_floating(arguments[t.name])]
+        return [t.name for t in self.operator.differentiable if can_have_gradient(arguments[t.name])]
 
     @cached_property
     def function(self) -> Called:

@@ -8,8 +8,17 @@ from dataclasses import dataclass
 
 import torch
 
-ULP: Mapping[torch.dtype, float] = {torch.float64: 64.0, torch.float32: 64.0, torch.float16: 8.0, torch.bfloat16: 8.0}
-"""Tolerances: kernels compute float16 and bfloat16 in float32 and round once; others round at every step."""
+from opwright.signature import DType
+
+ULP: Mapping[torch.dtype, float] = {
+    torch.float64: 64.0,
+    torch.float32: 64.0,
+    torch.float16: 8.0,
+    torch.bfloat16: 8.0,
+    **{getattr(torch, dtype.torch_name): 1.0 for dtype in DType if dtype.only_converts},
+}
+"""Tolerances: kernels compute float16 and bfloat16 in float32 and round once; others round at every step. Those
+of 8 bits may be one unit off, where the sum before it is near a tie."""
 _FLOAT64 = torch.finfo(torch.float64).eps
 _MOST_ULP = 4 / _FLOAT64
 """Beyond this distance, the expected number is negligible compared with the error."""
@@ -77,6 +86,10 @@ def ulp_distance(got: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
     The unit is that of the element's magnitude plus the tensor's mean magnitude: a small difference of large terms has
     the terms' absolute error. A value that `got`'s type can't represent may be infinite in `got`.
     """
+    if got.dtype.is_floating_point and got.element_size() == 1:
+        expected = expected.to(got.dtype)  # which rounds, and saturates, as the type does
+    if got.dtype is torch.float4_e2m1fn_x2:
+        got, expected = got.view(torch.uint8), expected.view(torch.uint8)
     if not got.dtype.is_floating_point and not got.dtype.is_complex:
         return torch.where(got == expected.to(got.dtype), 0.0, float("inf")).to(torch.float64)
     info = torch.finfo(got.dtype)
@@ -120,7 +133,7 @@ def worst_difference(got: torch.Tensor, expected: torch.Tensor, allowed: float |
 
 def count_sign_changes(one: torch.Tensor, other: torch.Tensor) -> int:
     """Count the elements that are zero in both tensors, with different signs."""
-    if not one.dtype.is_floating_point:
+    if not one.dtype.is_floating_point or one.element_size() == 1:
         return 0
     both = (one == 0) & (other == 0)
     return int((both & (torch.signbit(one) != torch.signbit(other))).sum())

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from opwright.runtime.load.namespace import Operators
 from opwright.runtime.native.plan import encode, encode_node, encode_tangents
 from opwright.runtime.native.runtime import CSRC, build_native
 from opwright.runtime.register.operators import check_chain, missing, node_name
-from opwright.signature import DType, Signature
+from opwright.signature import Signature
 from opwright.signature.derivatives import chains, jvp_name
 from opwright.signature.wiring import BACKWARD, node_plan
 from opwright.toolchain import Options, Unit, build
@@ -188,11 +188,7 @@ def choose(
             "  likely fix: bundle what load() gives without backend='emulate'"
         )
     names = None if dtypes is None else {str(dtype).removeprefix("torch.") for dtype in dtypes}
-
-    def is_wanted(types: Mapping[str, DType]) -> bool:
-        return names is None or all(dtype.torch_name in names for dtype in types.values())
-
-    chosen = choose_parts(sources, is_wanted)
+    chosen = choose_parts(sources, names)
     for state in states:
         _check_any(state.signature, chosen.kernels[state.signature.name], dtypes)
     return chosen

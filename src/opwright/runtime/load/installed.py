@@ -16,7 +16,7 @@ from opwright.runtime.load.loading import add_loaded
 from opwright.runtime.load.namespace import Loaded, Operators, identifier
 from opwright.runtime.native.prebuilt import offer
 from opwright.runtime.register.overloads import renew
-from opwright.signature import DType, parse
+from opwright.signature import DType, Signature, parse
 from opwright.signature.derivatives import chains, with_derived
 from opwright.signature.dtypes import BY_NAME
 from opwright.signature.wiring import inherited
@@ -64,19 +64,24 @@ class InstalledKernel:
     """The provider of an installed kernel: library files beside the package's module, one for each device.
 
     Attributes:
-        name: the kernel's name.
+        signature: the kernel's signature.
         module: the package's module name.
         files: library files by device.
         dtypes: the element types that were compiled; None: all that its signature allows.
         masked: whether there can be a separate instance for each subset of results. Shipped instances compute all.
     """
 
-    name: str
+    signature: Signature
     module: str
     files: Mapping[str, Path]
     dtypes: Collection[DType] | None
     masked: bool
     ahead = None
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.signature.name
 
     @property
     def devices(self) -> frozenset[str]:
@@ -102,8 +107,9 @@ class InstalledKernel:
                 f"{self.name}(): {self.module} was built with kernels for {' and '.join(self.files)}, none for {device}"
                 "\n  likely fix: move the tensors, or install a build of it for that device"
             )
-        lacking = [dtype for dtype in types.values() if self.dtypes is not None and dtype not in self.dtypes]
-        if lacking:
+        names = None if self.dtypes is None else {dtype.torch_name for dtype in self.dtypes}
+        if names is not None and not self.signature.selects(types, names):
+            lacking = [dtype for dtype in types.values() if dtype.torch_name not in names]
             known = ", ".join(dtype.torch_name for dtype in self.dtypes or ())
             raise UnsupportedError(
                 f"{self.name}(): {self.module} was built without kernels for {lacking[0].torch_name}; it has {known}\n"
@@ -124,11 +130,12 @@ def _register(loaded: Loaded, module: str, folder: Path, facts: Mapping[str, Any
         texts, kernels, dtypes = (facts[key] for key in ("signatures", "kernels", "dtypes"))
         compiled = None if dtypes is None else tuple(BY_NAME[dtype] for dtype in dtypes)
         signatures, derived = with_derived(inherited(map(parse, texts)))
+        by_name = {signature.name: signature for signature in signatures}
         operator_chains = chains(signature for signature in signatures if signature.name in kernels)
         libraries = {part: _library(part, module, folder, files) for part, files in facts["libraries"].items()}
         providers = {
             name: InstalledKernel(
-                name,
+                by_name[name],
                 module,
                 {device: libraries[part] for device, part in parts.items()},
                 compiled,

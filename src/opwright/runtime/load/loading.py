@@ -200,7 +200,7 @@ def _requested(
     if not dtypes or provider.ahead is None:
         return []
     names = {str(dtype).removeprefix("torch.") for dtype in dtypes}
-    chosen = [types for types in signature.instances() if all(dtype.torch_name in names for dtype in types.values())]
+    chosen = [types for types in signature.instances() if signature.selects(types, names)]
     return [(types, provider.ahead) for types in chosen]
 
 

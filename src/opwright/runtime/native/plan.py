@@ -25,7 +25,7 @@ from opwright.signature.derivatives import old_values, tangents
 from opwright.signature.domains import Domain
 from opwright.signature.wiring import NodePlan
 
-VERSION = 8
+VERSION = 9
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
 KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
 KINDS |= {"choice": Choice.code, **lists.CODES}
@@ -69,7 +69,17 @@ def encode(
     words += _tensors(signature, signature.tensors) + _tensors(signature, signature.results)
     autocast = signature.autocast.code if signature.autocast else NONE
     broadcast = BROADCAST["pointwise" if signature.pointwise else "batched" if signature.batched else "none"]
-    return array("q", [*words, len(signature.residuals), len(signature.data_axes), autocast, broadcast, derived])
+    words += [len(signature.residuals), len(signature.data_axes), autocast, broadcast, derived]
+    return array("q", words + _combinations(signature))
+
+
+def _combinations(signature: Signature) -> list[int]:
+    """Encode the combinations of element types: of each its variables, then the types of each choice."""
+    words = [len(signature.combinations)]
+    for each in signature.combinations:
+        words += [len(each.variables), *map(signature.type_variables.index, each.variables)]
+        words += [len(each.choices), *(dtype.code for choice in each.choices for dtype in choice)]
+    return words
 
 
 def encode_node(node: NodePlan) -> array[int]:

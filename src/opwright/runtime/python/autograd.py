@@ -16,6 +16,7 @@ from torch.autograd import forward_ad
 from opwright.errors import UnsupportedError
 from opwright.runtime import messages, torch_internals
 from opwright.runtime.arguments import check_dense
+from opwright.runtime.binding import DTYPES
 from opwright.runtime.interface import ForwardMode
 from opwright.runtime.overlap import check_overlaps
 from opwright.runtime.python.devices import keys_below_autograd, keys_below_inplace
@@ -154,7 +155,7 @@ class Differentiable:
             return _below(self.op, keys_below_autograd(keys), values)
         call = Call(keys, values, self._outputs(values), tangents)
         with torch_internals.one_level():  # the dispatcher has removed torch.func's outer levels already
-            outputs = self.function.apply(call, *(values[i] for i in self.edges))
+            outputs = self.function.apply(call, *(_as_edge(values[i]) for i in self.edges))
         written = call.others | dict(zip(call.outputs, outputs, strict=True))
         return self.op.pack([written[i] for i in sorted(written)])
 
@@ -302,8 +303,16 @@ def _unjudged() -> Any:
     return type("_Unjudged", (torch_internals.single_level_function(),), body)
 
 
+def _as_edge(tensor: torch.Tensor | None) -> torch.Tensor | None:
+    """Return the tensor; one that PyTorch lets require a gradient, though it has none, without its history."""
+    if tensor is None or not tensor.requires_grad or _has_gradient(tensor):
+        return tensor
+    return tensor.detach()
+
+
 def _has_gradient(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() or tensor.is_complex()
+    dtype = DTYPES.get(tensor.dtype)
+    return dtype is not None and dtype.is_differentiable
 
 
 def _below(op: Operator, keys: Any, values: Sequence[Any]) -> Any:

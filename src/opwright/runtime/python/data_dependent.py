@@ -13,6 +13,7 @@ from opwright.errors import KernelError
 from opwright.runtime import messages
 from opwright.runtime.arguments import memory_for
 from opwright.runtime.binding import DTYPES, TORCH_TYPES
+from opwright.runtime.python.devices import new_tensor
 from opwright.signature import Binding, DataAxis, DType, Signature
 from opwright.signature.binding import too_large
 
@@ -69,7 +70,7 @@ class Decided:
         return 0
 
     def _empty(self) -> torch.Tensor:
-        return torch.empty(self.sizes, dtype=self.dtype, device=self._device)
+        return new_tensor(self.sizes, self.dtype, self._device)
 
     def result(self, known: dict[str, int]) -> torch.Tensor:
         """Return the part that the kernel has filled."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import torch
@@ -166,6 +166,17 @@ def _refused(state: KernelState, device: torch.device, param: TensorParam | None
         move = "" if on_cpu else messages.THEN_MOVE_THE_RESULT.format(**facts)
         text = messages.NO_KERNEL_FOR_FACTORY.format(name=name, **facts) + move
     return ArgumentError(text + (messages.OR_EMULATE if on_cpu else ""))
+
+
+def new_tensor(
+    shape: Sequence[int], dtype: torch.dtype, device: torch.device, strides: Sequence[int] | None = None
+) -> torch.Tensor:
+    """Return a tensor of uninitialised memory, which PyTorch fills in deterministic mode; row-major without strides."""
+    if dtype is torch.float4_e2m1fn_x2:  # which PyTorch can't fill
+        return new_tensor(shape, torch.uint8, device, strides).view(dtype)
+    if strides is None:
+        return torch.empty(shape, dtype=dtype, device=device)
+    return torch.empty_strided(shape, strides, dtype=dtype, device=device)
 
 
 def _current(device: torch.device) -> torch.device:

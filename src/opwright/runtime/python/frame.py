@@ -22,7 +22,7 @@ from opwright.runtime.arguments import Arguments, memory_for
 from opwright.runtime.binding import DTYPES, TORCH_TYPES
 from opwright.runtime.layouts import Layout, batched_strides, is_contiguous, loops, result_strides
 from opwright.runtime.python.data_dependent import RESIZE, Decided, Lengths
-from opwright.runtime.python.devices import accelerator, key_of
+from opwright.runtime.python.devices import accelerator, key_of, new_tensor
 from opwright.runtime.python.host import Mark, note, signals_held, taken
 from opwright.signature import Binding, DataAxis, Signature, TensorParam, output_shapes, output_types
 from opwright.signature.binding import too_large
@@ -100,7 +100,7 @@ class Frame:
 
     def _empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """Allocate a result."""
-        return torch.empty(shape, dtype=dtype, device=self._device)
+        return new_tensor(shape, dtype, self._device)
 
     def _layouts(self, tensors: Sequence[torch.Tensor | None]) -> list[Layout | None]:
         """Return the axes of the inputs and results as the kernel sees them."""
@@ -252,7 +252,7 @@ class BatchedFrame(Frame):
         strides = batched_strides(shape, len(shape) - len(self._binding.ellipsis or ()), given)
         if strides is None:
             return super()._empty(shape, dtype)
-        return torch.empty_strided(shape, strides, dtype=dtype, device=self._device)
+        return new_tensor(shape, dtype, self._device, strides)
 
     def _layouts(self, tensors: Sequence[torch.Tensor | None]) -> list[Layout | None]:
         params = self._signature.tensors + self._signature.results
@@ -278,7 +278,7 @@ class PointwiseFrame(BatchedFrame):
         return tensor.to(self._type(param), copy=True)
 
     def _empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-        return torch.empty_strided(shape, self._strides, dtype=dtype, device=self._device)
+        return new_tensor(shape, dtype, self._device, self._strides)
 
     def _layouts(self, tensors: Sequence[torch.Tensor | None]) -> list[Layout | None]:
         expanded = super()._layouts(tensors)

@@ -124,11 +124,11 @@ class Autocast:
         """Cast the arguments, and call the operator below autocast."""
         op, values = self._op, self._op.with_defaults(given, named)
         pairs = dict(zip(op.places, op.signature.tensors, strict=True))
-        floating = [(param, values[i]) for i, param in pairs.items() if _is_floating(values[i])]
+        floating = [(param, values[i]) for i, param in pairs.items() if _is_cast(values[i])]
         types = _widest(op.signature, floating)
         with _no_autocast():
             for i, param in pairs.items():
-                if _is_floating(values[i]) and not param.mutated:
+                if _is_cast(values[i]) and not param.mutated:
                     values[i] = _cast(values[i], param, types)
             return op.call(*values)
 
@@ -146,8 +146,9 @@ def _no_autocast() -> Iterator[None]:
             torch.set_autocast_enabled(kind, before)
 
 
-def _is_floating(value: torch.Tensor | None) -> bool:
-    return value is not None and value.is_floating_point()
+def _is_cast(value: torch.Tensor | None) -> bool:
+    """Return whether autocast may cast a tensor; 8-bit floats are left alone: only the caller knows their scale."""
+    return value is not None and value.is_floating_point() and not DTYPES[value.dtype].only_converts
 
 
 def _widest(signature: Signature, floating: Given) -> dict[str, torch.dtype]:
@@ -179,4 +180,5 @@ def _cast(tensor: torch.Tensor, param: TensorParam, types: dict[str, torch.dtype
     if param.type.kind != "dtype" and param.type.name not in types:
         return tensor
     wanted = param.type.resolve({name: DTYPES[dtype] for name, dtype in types.items()})
-    return tensor.to(TORCH_TYPES[wanted]) if wanted.is_floating else tensor
+    is_cast = wanted.is_floating and not wanted.only_converts
+    return tensor.to(TORCH_TYPES[wanted]) if is_cast else tensor

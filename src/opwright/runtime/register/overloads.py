@@ -203,7 +203,7 @@ def _build_ahead(
         before = current.get(signature.name)
         for types, wanted, device in _in_use(before.kernel) if before else ():
             mine = {variable: types[variable] for variable in signature.type_variables if variable in types}
-            allowed = all(dtype in signature.allowed(variable) for variable, dtype in mine.items())
+            allowed = signature.exists(mine)
             provider = providers[signature.name]
             if allowed and len(mine) == len(signature.type_variables) and device in provider.devices:
                 provider.library(mine, wanted, device=device)

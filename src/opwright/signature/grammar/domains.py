@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opwright.signature.domains import Domain
-from opwright.signature.dtypes import FLOATING, INTEGER
+from opwright.signature.dtypes import FLOATING, INTEGER, DType
 from opwright.signature.grammar.tokens import Tokens
 from opwright.signature.model import Param, ScalarParam, Signature, TensorParam
 
@@ -84,7 +84,11 @@ def _check_elements(
     unlisted = tensor.type.kind != "dtype" and tensor.type.name not in dict(signature.where)
     if signature.is_backward and unlisted:
         return  # the forward lists the allowed types; wiring.inherit checks them
-    kinds = {dtype.category for dtype in signature.element_types(tensor)}
+    types = signature.element_types(tensor)
+    if DType.F4X2 in types:
+        what = f"{tensor.name!r} has a domain, but an element of f4x2 is two numbers"
+        tokens.fail(what, "leave it out", positions.types[place])
+    kinds = {dtype.category for dtype in types}
     if kinds not in ({INTEGER}, {FLOATING}):
         what = "of several kinds" if len(kinds) > 1 else "neither integers nor floats"
         fix = "integers, as i64, for indices; floats, as f32, for values"

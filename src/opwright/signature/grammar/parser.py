@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 
+from opwright.signature.combinations import Combinations
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.expr import Constant, Expr, NamedSize
+from opwright.signature.grammar.combinations import parse_combinations
 from opwright.signature.grammar.parameters import (
     parse_domain,
     parse_dtype,
@@ -64,6 +66,7 @@ class _Parser:
         self.flops: Expr | None = None
         self.launch: Launch | None = None
         self.named_sizes: list[NamedSize] = []
+        self.combinations: list[Combinations] = []
 
     def signature(self) -> Signature:
         tokens = self.tokens
@@ -74,7 +77,9 @@ class _Parser:
         while tokens.kind != "end":
             self.modifier()
         modifiers = tuple(self.where.items()), self.batched, self.autocast, self.flops, self.launch
-        signature = Signature(name, inputs, outputs, residuals, *modifiers, tuple(self.named_sizes))
+        signature = Signature(
+            name, inputs, outputs, residuals, *modifiers, tuple(self.named_sizes), tuple(self.combinations)
+        )
         check(signature, self.positions, tokens)
         return signature
 
@@ -186,7 +191,9 @@ class _Parser:
     def clauses(self) -> None:
         """Parse what follows ``where``: the types of variables, and named sizes."""
         while True:
-            if self.tokens.peek() == "=":
+            if self.tokens.word == "(":
+                self.combinations.append(parse_combinations(self.tokens, self.positions))
+            elif self.tokens.peek() == "=":
                 self.named_size()
             else:
                 self.types_of_variable()
@@ -211,7 +218,7 @@ class _Parser:
     def types_of_variable(self) -> None:
         tokens, place = self.tokens, self.tokens.place
         variable = parse_variable(tokens)
-        if variable in self.where:
+        if variable in self.positions.variables:
             tokens.fail(f"the types of {variable} are listed twice", "put them into one list", place)
         self.positions.variables[variable] = place
         example = f"where {variable} in (f32, f64); a size: where {variable} = N//2"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opwright.closest_name import closest_name
+from opwright.signature.dtypes import DType
 from opwright.signature.expr import Expr, determined
 from opwright.signature.grammar.domains import check_domains
 from opwright.signature.grammar.tokens import Tokens, check_parameter_name
@@ -223,13 +224,21 @@ class _Rules:
                 used = ", ".join(signature.type_variables) or "none"
                 self.fail(f"no tensor has the element type {variable}; the type variables are: {used}", None, place)
         for tensor, place in self.tensors():
+            variable = tensor.type.name
+            if signature.pointwise and tensor.type.kind != "dtype" and DType.F4X2 in signature.allowed(variable):
+                self.fail(
+                    f"{tensor.name!r} may be f4x2, but a pointwise operator computes with one number of each tensor",
+                    f"other types for {variable}, or brackets: {tensor.name}: {variable}[N]",
+                    self.positions.types[place],
+                )
             known = tensor.type.kind == "dtype" or signature.is_backward or signature.is_factory
             known = known or tensor.type.name in signature.bound_types
             own = tensor.optional and tensor.type.kind == "var"
             if not (known or own):
-                variable = tensor.type.name
+                combined = any(variable in each.variables for each in signature.combinations)
+                has = "determines" if combined else "has"
                 self.fail(
-                    f"{tensor.name!r}: no input that is always given has the element type {variable}",
+                    f"{tensor.name!r}: no input that is always given {has} the element type {variable}",
                     f"x: {variable}[...] among the inputs, or a concrete type",
                     self.positions.types[place],
                 )

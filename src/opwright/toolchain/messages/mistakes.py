@@ -23,7 +23,7 @@ _DUAL = re.compile(r"\bDual<")
 _NAME = re.compile(r"no matching function for call to '(?:std::)?(\w+)")
 _CONVERSION = re.compile(r"cannot convert|no viable conversion|no known conversion|from incompatible type")
 _ARGUMENT = re.compile(r"initializing argument \d+ of '(?P<declared>[^']+)")
-_SHORT = re.compile(r"\b(?:half|bfloat16)\b")
+_SHORT = re.compile(r"\b(?:half|bfloat16|float8_\w+)\b")
 _CONFLICT = re.compile(
     r"deduced conflicting types for parameter '[^']*' \('([^']*)' (?:and|vs\.) '([^']*)'\)"
     r"|argument types are: \(([^,]*), ([^)]*)\)"
@@ -97,7 +97,7 @@ def _two_types(match: re.Match[str], error: Diagnostic, spot: Spot) -> Mistake |
 
 
 def _two_sides(match: re.Match[str], _error: Diagnostic, spot: Spot) -> Mistake | None:
-    """Explain ``x > 0 ? x : 0`` of half and bfloat16, which convert to other numbers and back."""
+    """Explain ``x > 0 ? x : 0`` of half, bfloat16 and 8-bit floats, which convert to other numbers and back."""
     one, other = (plain_type(each) for each in match.groups() if each)
     if not (_SHORT.search(one) or _SHORT.search(other)):
         return None

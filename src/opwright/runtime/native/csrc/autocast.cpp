@@ -7,6 +7,9 @@
 namespace opw {
 namespace {
 
+// Whether autocast may cast a tensor; 8-bit floats are left alone, as their scale is known to the caller only.
+bool is_cast(const at::Tensor &t) { return t.defined() && t.is_floating_point() && !only_converts(t.scalar_type()); }
+
 // What each type variable of a call is under autocast; nothing where no floating input tells.
 class Widest {
  public:
@@ -15,8 +18,7 @@ class Widest {
       if (plan.arguments[i].kind != Kind::Tensor) continue;
       const auto &p = plan.inputs[plan.arguments[i].index];
       const at::Tensor &t = tensor_of(arguments[i]);
-      if (p.type_kind == TypeKind::Variable && t.defined() && t.is_floating_point())
-        widen(types_[p.type], p, t.scalar_type());
+      if (p.type_kind == TypeKind::Variable && is_cast(t)) widen(types_[p.type], p, t.scalar_type());
     }
     for (size_t v = 0; v < types_.size(); ++v) settle(static_cast<int64_t>(v));
   }
@@ -65,7 +67,7 @@ void AutocastKernel::operator()(const c10::OperatorHandle &handle, c10::Dispatch
     const auto &p = op->plan.inputs[op->plan.arguments[i].index];
     const at::Tensor &t = tensor_of((*stack)[first + i]);
     const auto type = widest.of(p);
-    if (t.defined() && t.is_floating_point() && !p.mutated && type && c10::isFloatingType(*type) &&
+    if (is_cast(t) && !p.mutated && type && c10::isFloatingType(*type) && !only_converts(*type) &&
         *type != t.scalar_type())
       (*stack)[first + i] = t.to(*type);
   }

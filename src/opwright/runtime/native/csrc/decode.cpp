@@ -79,6 +79,22 @@ std::vector<TensorPlan> read_tensors(Reader &in) {
   return tensors;
 }
 
+std::vector<Combinations> read_combinations(Reader &in) {
+  std::vector<Combinations> read(static_cast<size_t>(in.next()));
+  for (auto &each : read) {
+    for (int64_t n = in.next(); n > 0; --n) {
+      each.variables.push_back(in.next());
+      each.mask |= uint64_t(0xff) << (8 * each.variables.back());
+    }
+    for (int64_t n = in.next(); n > 0; --n) {
+      uint64_t types = 0;
+      for (const int64_t variable : each.variables) types |= (static_cast<uint64_t>(in.next()) + 1) << (8 * variable);
+      each.choices.push_back(types);
+    }
+  }
+  return read;
+}
+
 }  // namespace
 
 Plan Plan::decode(const int64_t *words, int64_t count) {
@@ -129,6 +145,7 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
   plan.autocast = in.next();
   plan.broadcast = static_cast<Broadcast>(in.next());
   plan.derived = in.next();
+  plan.combinations = read_combinations(in);
   plan.factory = plan.inputs.empty();
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     plan.has_domain |= plan.inputs[i].has_domain;

@@ -26,7 +26,8 @@ struct Text {
 // What torch.empty does in deterministic mode: a kernel that leaves an element unwritten is then wrong in the same way every
 // time.
 void fill_deterministically(at::Tensor &t) {
-  if (t.is_floating_point()) t.fill_(std::numeric_limits<double>::quiet_NaN());
+  if (t.scalar_type() == at::kFloat4_e2m1fn_x2) t.view(at::kByte).fill_(0xff);  // PyTorch can't fill such tensors
+  else if (t.is_floating_point()) t.fill_(std::numeric_limits<double>::quiet_NaN());
   else if (t.scalar_type() == at::kBool) t.fill_(true);
   else
     t.fill_(t.element_size() == 8 ? std::numeric_limits<int64_t>::max()

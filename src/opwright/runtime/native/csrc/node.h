@@ -10,7 +10,10 @@ namespace opw {
 using compat::NodePtr;
 using compat::variable_list;
 
-inline bool differentiable(const at::Tensor &t) { return t.defined() && compat::is_differentiable(t.scalar_type()); }
+// PyTorch lets 8-bit floats require gradients, but can't add two of them.
+inline bool differentiable(const at::Tensor &t) {
+  return t.defined() && compat::is_differentiable(t.scalar_type()) && !only_converts(t.scalar_type());
+}
 
 class OperatorNode final : public compat::Node {
  public:

@@ -175,9 +175,40 @@ at::ScalarType promoted(const Plan &plan, const at::Tensor *const *inputs, int64
   return C10_UNLIKELY(floats) ? c10::get_default_dtype_as_scalartype() : type;
 }
 
-// False where no tensor tells a variable, or it isn't for what its tensors promote to.
+bool is_told(const Plan &plan, const at::Tensor *const *inputs, int64_t variable) {
+  for (size_t i = 0; i < plan.inputs.size(); ++i)
+    if (plan.inputs[i].is_of(variable) && inputs[i]->defined()) return true;
+  return false;
+}
+
+// Adds the types that are the same in all combinations that fit; false where none fits.
+bool combine(const Plan &plan, uint64_t &types) {
+  for (const auto &each : plan.combinations) {
+    uint64_t known = 0, same = each.mask, first = 0;
+    for (const int64_t variable : each.variables) {
+      const uint64_t byte = uint64_t(0xff) << (8 * variable);
+      if (types & byte) known |= byte;
+    }
+    bool fits = false;
+    for (const uint64_t choice : each.choices) {
+      if ((choice ^ types) & known) continue;
+      if (!fits) first = choice;
+      fits = true;
+      for (const int64_t variable : each.variables) {
+        const uint64_t byte = uint64_t(0xff) << (8 * variable);
+        if ((choice ^ first) & byte) same &= ~byte;
+      }
+    }
+    if (!fits) return false;
+    types |= first & same & ~known;
+  }
+  return true;
+}
+
+// False where a variable isn't for what its tensors promote to, or no tensor and no combination tells it.
 bool promote_all(const Plan &plan, const at::Tensor *const *inputs, uint64_t &types) {
   for (size_t v = 0; v < plan.variables.size(); ++v) {
+    if (!plan.combinations.empty() && !is_told(plan, inputs, static_cast<int64_t>(v))) continue;
     const auto type = promoted(plan, inputs, static_cast<int64_t>(v));
     if (!allows(plan, static_cast<int64_t>(v), type)) return false;
     types |= (static_cast<uint64_t>(type) + 1) << (8 * v);
@@ -324,6 +355,7 @@ bool bind(const Plan &plan, const at::Tensor *const *inputs, Bound<int64_t> &bou
     accumulated |= p.type_kind == TypeKind::Accumulate;
     if (!bind_type(plan, p, t.scalar_type(), bound.types)) return false;
   }
+  if (C10_UNLIKELY(!combine(plan, bound.types))) return false;
   for (size_t v = 0; v < plan.variables.size(); ++v)
     if (!((bound.types >> (8 * v)) & 0xff)) return false;
   if (accumulated)
@@ -340,6 +372,7 @@ void bind(const Plan &plan, const at::Tensor *const *inputs, Bound<c10::SymInt> 
   if (plan.broadcast == Broadcast::Pointwise) promote_all(plan, inputs, bound.types);
   for (size_t i = 0; i < plan.inputs.size(); ++i)
     if (inputs[i]->defined()) bind_type(plan, plan.inputs[i], inputs[i]->scalar_type(), bound.types);
+  combine(plan, bound.types);
   bind_shapes(plan, inputs, bound);
 }
 

@@ -35,6 +35,13 @@ struct End {
 
 struct Domain { End low, high; };
 
+// Element types that several variables have together.
+struct Combinations {
+  std::vector<int64_t> variables;
+  std::vector<uint64_t> choices;  // of each, the types in the bytes of the variables, as in Bound::types
+  uint64_t mask = 0;              // these bytes
+};
+
 // The domain of a scalar.
 struct ScalarDomain {
   int64_t slot;  // among a call's scalars
@@ -72,7 +79,8 @@ struct Plan {
   int64_t axes = 0;
   int64_t ints = 0;                 // the ints in domains that aren't axes: numbered after them
   std::vector<uint64_t> variables;  // per type variable: the set of its element types, bit by c10::ScalarType
-  std::vector<Argument> arguments;  // in schema order
+  std::vector<Combinations> combinations;
+  std::vector<Argument> arguments;                // in schema order
   std::vector<std::vector<std::string>> choices;  // the words of each argument that is one of a few
   std::vector<std::vector<Argument>> lists;       // the elements of each list of a fixed length
   std::vector<Kind> scalars;                      // the kinds of a call's scalars, a list's elements one by one

@@ -7,7 +7,7 @@
 
 namespace opw {
 
-constexpr int64_t kPlanVersion = 8;
+constexpr int64_t kPlanVersion = 9;
 
 // The kinds of an operator's schema arguments.
 enum class Kind : int64_t { Tensor = 0, Float = 1, Int = 2, Bool = 3, Axis = 4, Ellipsis = 5, Mask = 6, Size = 7, Generator = 8, Dtype = 9, Device = 10, OptionalFloat = 11, OptionalInt = 12, OptionalBool = 13, String = 14, Choice = 15, OptionalString = 16, List = 17, FloatList = 18, IntList = 19, BoolList = 20 };
@@ -37,7 +37,22 @@ constexpr at::ScalarType accumulate(at::ScalarType type) {
   switch (static_cast<int>(type)) {
     case 5: return static_cast<at::ScalarType>(6);  // f16
     case 15: return static_cast<at::ScalarType>(6);  // bf16
+    case 24: return static_cast<at::ScalarType>(6);  // f8e4m3fn
+    case 23: return static_cast<at::ScalarType>(6);  // f8e5m2
+    case 26: return static_cast<at::ScalarType>(6);  // f8e4m3fnuz
+    case 25: return static_cast<at::ScalarType>(6);  // f8e5m2fnuz
+    case 44: return static_cast<at::ScalarType>(6);  // f8e8m0
+    case 45: return static_cast<at::ScalarType>(6);  // f4x2
     default: return type;
+  }
+}
+
+// Whether a type has no arithmetic: the 8-bit and 4-bit floats.
+constexpr bool only_converts(at::ScalarType type) {
+  switch (static_cast<int>(type)) {
+    case 24: case 23: case 26: case 25: case 44: case 45:
+      return true;
+    default: return false;
   }
 }
 
