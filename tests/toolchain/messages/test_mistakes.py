@@ -50,6 +50,7 @@ SAID = {
     ],
     "a write to an input of half": [
         "{at}:10: error: passing 'const opwright::half' as 'this' argument discards qualifiers [-fpermissive]",
+        "{at}:10: error: no match for 'operator+=' (operand types are 'const opwright::half' and 'int')",
         "{at}:10: error: no viable overloaded '+='",
     ],
     "arithmetic of whole tensors": [
