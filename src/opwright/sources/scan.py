@@ -94,7 +94,7 @@ def _kernel(
     except UnreadableError as error:
         template = ", perhaps after `template <class T>`" if language != "c" else ""
         why = f"\n  likely fix: {macros[0]} is a macro: write there what it stands for" if macros else ""
-        if annotation.head.startswith("namespace"):
+        if annotation.head.lstrip().startswith("namespace"):
             why = "\n  likely fix: write OPWRIGHT(...) inside the namespace, directly before the function"
         raise SourceError(
             f"{path}:{line}: {signature.name}: what follows OPWRIGHT(...) can't be read as a function: `{error}`\n"
