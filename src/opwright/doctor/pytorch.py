@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -75,16 +76,15 @@ def print_facts() -> None:
 
 
 def _facts(torch: Any) -> dict[str, Any]:
-    from opwright.runtime.torch_internals import architectures
-
+    config = torch.__config__.show()
     facts = {
         "version": torch.__version__,
         "file": torch.__file__,
         "cuda": torch.version.cuda,
         "hip": torch.version.hip,
         "cxx11_abi": torch.compiled_with_cxx11_abi(),
-        "compiler": "".join(torch.__config__.show().splitlines()[1:2]).strip(" -"),
-        "architectures": architectures(),
+        "compiler": "".join(config.splitlines()[1:2]).strip(" -"),
+        "architectures": list(dict.fromkeys(re.findall(r"code=(sm_\w+)", config))),
     }
     return {**facts, **_runtime()}
 

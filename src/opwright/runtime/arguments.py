@@ -139,13 +139,18 @@ class CallingConvention:
         return tuple(answer) if self.returned else ()
 
 
-def check_dense(signature: Signature, tensors: Sequence[torch.Tensor | None]) -> None:
-    """Refuse sparse, nested and quantized tensors: PyTorch's own error for them doesn't name the argument."""
+def check_dense(signature: Signature, tensors: Sequence[torch.Tensor | None], *, jagged: bool = False) -> None:
+    """Refuse sparse, nested and quantized tensors: PyTorch's own error for them doesn't name the argument.
+
+    `jagged`: the operator takes jagged nested tensors.
+    """
     for param, tensor in zip(signature.tensors, tensors, strict=True):
         if tensor is None or (tensor.layout is torch.strided and not tensor.is_quantized and not tensor.is_nested):
             continue
         packed = "nested" if tensor.is_nested else "sparse or otherwise packed"
         kind, fix = ("quantized", "dequantize()") if tensor.is_quantized else (packed, "to_dense()")
+        if tensor.is_nested and jagged:
+            fix = "make it with layout=torch.jagged"
         argument = f"{signature.name}(): {param.name}"
         raise ArgumentError(messages.NOT_DENSE.format(argument=argument, layout=kind, fix=fix))
 

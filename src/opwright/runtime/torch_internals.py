@@ -54,21 +54,13 @@ _OVERLOADS = PrivateName(
     "torch.ops.ns.name has to try the current overload alone",
     "torch.ops.ns.name may find the overload of an earlier signature",
 )
-_LIBRARY = PrivateName(
-    "Library.m", "the C++ part of a library, kept until the process ends", "handlers of atexit may find no operators"
-)
-_RANGE = PrivateName(
-    "torch._C._profiler._RecordFunctionFast",
-    "a range in profiles; torch.profiler.record_function is an operator, which modes and transforms would see",
-    "profiles don't show what is built before a call",
-)
+_LIBRARY = PrivateName("Library.m", "keeps a library to the process's end", "handlers of atexit may find no operators")
+_RANGE = PrivateName("torch._C._profiler._RecordFunctionFast", "ranges that no mode sees", "profiles don't show builds")
 _REGISTERED = PrivateName(
     "torch._C._dispatch_get_all_op_names",
     "whether a namespace belongs to another library (Python runtime)",
     "a namespace that belongs to another library isn't refused",
 )
-
-
 _POLICY = PrivateName(
     "_CachingTorchDispatchMode.policy_fn",
     "selective checkpointing asks it about an operator with residuals by the operator's public overload",
@@ -420,6 +412,24 @@ def tensor_address() -> Any:
     return _TENSOR.needed(_EXTENSION, torch.Tensor)
 
 
+# Nested tensors
+
+_JAGGED = PrivateName("torch._nested_view_from_jagged", "makes jagged tensors, traced, too", "they can't be compiled")
+
+
+def ragged_axis(nested: Any) -> int:
+    """Return the index of the ragged axis of a jagged tensor."""
+    return cast("int", nested.__tensor_flatten__()[1]["ragged_idx"])
+
+
+def jagged_like(nested: Any, values: torch.Tensor) -> torch.Tensor:
+    """Return a jagged tensor with the structure of another and the given values."""
+    if (view := _JAGGED.find()) is None:
+        return torch.nested.nested_tensor_from_jagged(values, nested.offsets(), nested.lengths(), ragged_axis(nested))
+    ends = [getattr(nested, f"_{end}_seqlen_tensor", None) for end in ("min", "max")]
+    return view(values, nested.offsets(), nested, nested.lengths(), ragged_axis(nested), *ends)  # type: ignore[no-any-return]
+
+
 # Functions whose forward is a method of the instance, as until PyTorch 1.3
 
 _FORWARD_CLASS = PrivateName("Function._forward_cls", "the class of a node, for PyTorch", "some hooks fail on the node")
@@ -435,16 +445,3 @@ def set_node_factory(function: Any, make: Callable[[], Any]) -> None:
     """Make each call of `function` get its node from `make`; raise UnsupportedError if PyTorch lacks the attribute."""
     _NODE_CLASS.needed("calling an instance of a Function", function)
     setattr(function, _NODE_CLASS.attribute, staticmethod(make))
-
-
-# opwright doctor
-
-_ARCHITECTURES = PrivateName(
-    "torch._C._cuda_getArchFlags", "the GPUs that PyTorch has code for; the public name asks for a GPU", "not shown"
-)
-
-
-def architectures() -> list[str]:
-    """Return the GPUs that PyTorch has code for, such as ``sm_90``."""
-    flags = _ARCHITECTURES.find()
-    return ((flags() if flags else "") or "").split()

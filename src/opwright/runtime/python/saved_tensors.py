@@ -80,7 +80,10 @@ class Saved:
         if "gradient" not in wire.source:
             return self._kept[number]
         gradient = gradients.get(wire.index)
-        return zeros(self._kept[number]) if gradient is None and wire.source == "zero_gradient" else gradient
+        if gradient is None:
+            return zeros(self._kept[number]) if wire.source == "zero_gradient" else None
+        # Sparse gradients come from embedding(..., sparse=True), for example; no kernel reads them.
+        return gradient if gradient.layout is torch.strided else gradient.to_dense()
 
     def _keep(self, wire: Wire, values: Sequence[Any], outputs: Sequence[Any]) -> Any:
         if wire.source == "scalar":

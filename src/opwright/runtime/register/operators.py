@@ -11,8 +11,10 @@ from typing import Any
 import torch
 
 from opwright.errors import SignatureError, UnsupportedError
+from opwright.runtime.arguments import CallingConvention
 from opwright.runtime.fork_and_exit import keep_until_exit
 from opwright.runtime.interface import ForwardMode, KernelState, Operator, Provider
+from opwright.runtime.register import jagged
 from opwright.runtime.register.call_errors import explain_calls
 from opwright.runtime.register.fake import fake
 from opwright.runtime.register.kernels import add, started_runtime
@@ -149,6 +151,10 @@ class _Form:
         else:
             over_batches = batched(op, signature, self.axes) if signature.broadcasts else looped(op, signature, rule)
             torch.library.register_vmap(op, over_batches, lib=library)
+        if not signature.is_factory:
+            nested = jagged.over_values(CallingConvention(self.kernel, op, residuals=residuals, mask=self.mask), op)
+            for key in jagged.KEYS:
+                library.impl(op, nested, key)
         if self.function:
             kernel = PythonKernel(self.kernel, op, residuals=residuals, mask=self.mask)
             library.impl(op, kernel, "CompositeExplicitAutograd")

@@ -36,6 +36,11 @@ class Keys {
   bool tangents_ = false;  // the backward's own Autograd kernel refuses them
 };
 
+// Sparse gradients come from embedding(..., sparse=True), for example; no kernel reads them.
+at::Tensor dense(const at::Tensor &gradient) {
+  return gradient.defined() && gradient.layout() != at::kStrided ? gradient.to_dense() : gradient;
+}
+
 c10::SymInt symbolic(const c10::IValue &value) { return value.isInt() ? c10::SymInt(value.toInt()) : value.toSymInt(); }
 
 void learn(Bound<c10::SymInt> &bound, int64_t axis, const c10::IValue &size) {
@@ -118,7 +123,7 @@ void OperatorNode::unpack(const variable_list &gradients, c10::SmallVectorImpl<a
       const auto slot = static_cast<size_t>(derivative_.written[wire.index].slot);
       const auto &gradient = gradients[slot];
       const bool zeros = wire.source == Source::ZeroGradient && !gradient.defined();
-      tensors.push_back(zeros ? input_metadata(slot).zeros_like() : gradient);
+      tensors.push_back(zeros ? input_metadata(slot).zeros_like() : dense(gradient));
     }
     if (wire.source != Source::Input && wire.source != Source::Output) continue;
     tensors.push_back(saved_[next++].unpack(compat::pointer_to(this)));
