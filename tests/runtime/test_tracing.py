@@ -173,19 +173,3 @@ def test_compiled_autograd_of_a_compiled_forward(grads: Operators, leaf: Leaf) -
         y.backward()
     s = torch.sigmoid(x.detach())
     torch.testing.assert_close(x.grad, s * (1 - s))
-
-
-def test_compiled_autograd_is_refused(grads: Operators, leaf: Leaf) -> None:
-    from torch._dynamo import compiled_autograd
-
-    x = leaf(3)
-    y = grads.logistic(x).sum()
-    with (
-        compiled_autograd._enable(torch.compile(backend="eager")),
-        pytest.raises(
-            UnsupportedError, match=r"LogisticBackward: compiled autograd can't trace a (native )?node of an "
-        ),
-    ):
-        y.backward()
-    y.backward()
-    assert x.grad is not None

@@ -42,6 +42,6 @@ NO_FORWARD_MODE = (
     "torch.func.vjp)"
 )
 COMPILED_AUTOGRAD = (
-    "{node}: compiled autograd can't trace a node of an Opwright operator; call backward() without it "
+    "{node}: compiled autograd can't trace an operator that overwrites an argument; call backward() without it "
     "(torch._dynamo.config.compiled_autograd = False)"
 )

@@ -298,7 +298,7 @@ def one_level() -> Context:
 
 _COMPILED = PrivateName(
     "Function._compiled_autograd_key",
-    "what compiled autograd asks a node for: those of ours refuse",
+    "what compiled autograd asks a node for: some of ours refuse",
     "compiled autograd fails with PyTorch's own error",
 )
 _NO_GRAD = "torch.no_grad() takes its place"
@@ -323,9 +323,9 @@ _WILL_EXECUTE = PrivateName(
 )
 
 
-def refuse_compiled_autograd(node: Any, refuse: Callable[..., Any]) -> None:
-    """Make compiled autograd call `refuse` instead of tracing a node of this class."""
-    setattr(node, _COMPILED.attribute, staticmethod(refuse))
+def before_compiled_autograd(node: Any, check: Callable[..., object]) -> None:
+    """Make compiled autograd call `check`, which may raise, before it traces a node of this class."""
+    setattr(node, _COMPILED.attribute, staticmethod(lambda *ctx: (check(*ctx), _COMPILED.of(Function)(*ctx))[1]))
 
 
 def below_autograd() -> Context:

@@ -20,7 +20,7 @@ import torch
 from torch.autograd import Function
 
 from opwright.errors import OpwrightError, UnsupportedError
-from opwright.runtime.torch_internals import refuse_compiled_autograd, set_forward_class
+from opwright.runtime.torch_internals import before_compiled_autograd, set_forward_class
 
 # The C struct of a Function keeps mark_dirty's arguments in this slot until forward is over, and doesn't use it later.
 # Unlike a table of ours, the slot is seen by the garbage collector: attributes may hold results, and these the node.
@@ -126,7 +126,7 @@ def prepare(cls: type) -> None:
     node_class.apply = _Apply(inspect.getattr_static(cls, "apply"))
     set_forward_class(cls, _ForwardClass())
     node_class.apply_jvp = _no_forward_mode
-    refuse_compiled_autograd(cls, _no_compiled_autograd)
+    before_compiled_autograd(cls, _no_compiled_autograd)
     if inspect.getattr_static(cls, "saved_variables") is inspect.getattr_static(Function, "saved_variables"):
         node_class.saved_variables = property(lambda node: node.saved_tensors)  # PyTorch's version warns
     _prepared.add(cls)

@@ -136,11 +136,12 @@ class Differentiable:
         self.constants = {place for place, i in enumerate(returned) if plan.slots[i] < 0}
         body = {
             "forward": staticmethod(self._forward),
-            "backward": staticmethod(self._backward),
+            # Compiled autograd calls it between two graphs: it asks the node what no graph knows.
+            "backward": staticmethod(torch_internals.not_compiled(functools.partial(Differentiable._backward, self))),
             "jvp": staticmethod(self._jvp),
         }
         self.function: Any = type(node.removesuffix("Backward"), (torch_internals.single_level_function(),), body)
-        torch_internals.refuse_compiled_autograd(self.function, _refuse_compiled_autograd)
+        torch_internals.before_compiled_autograd(self.function, self._check_compiled_autograd)
 
     def __call__(self, keys: Any, *given: Any, **named: Any) -> Any:
         """Run the Autograd kernel, with the dispatch keys of the call."""
@@ -255,6 +256,12 @@ class Differentiable:
             kept: torch.Tensor = _unjudged().apply(tensor, known, self.backward.missing if self.backward else "")
         return kept
 
+    def _check_compiled_autograd(self, ctx: Any) -> None:
+        if self.backward is None:
+            raise UnsupportedError(self.missing)
+        if self.mutated:
+            raise UnsupportedError(messages.COMPILED_AUTOGRAD.format(node=ctx.name()))
+
     def _backward(self, ctx: Any, *gradients: torch.Tensor | None) -> Any:
         """Return, for each argument of `_forward`, its gradient or None."""
         if self.backward is None or self.wiring is None:
@@ -304,10 +311,6 @@ def _below(op: Operator, keys: Any, values: Sequence[Any]) -> Any:
     check_dense(op.signature, [values[i] for i in op.places])
     with torch_internals.below_autograd():
         return op.op.redispatch(keys, *values)
-
-
-def _refuse_compiled_autograd(ctx: Any) -> None:
-    raise UnsupportedError(messages.COMPILED_AUTOGRAD.format(node=ctx.name()))
 
 
 def _is_wanted(ctx: Any, edge: int, mutated: bool) -> bool:

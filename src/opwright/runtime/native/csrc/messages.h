@@ -70,7 +70,7 @@ inline std::string no_forward_mode(const std::string& name) {
 }
 
 inline std::string compiled_autograd(const std::string& node) {
-  return node + ": compiled autograd can't trace a node of an Opwright operator; call backward() without it (torch._dynamo.config.compiled_autograd = False)";
+  return node + ": compiled autograd can't trace an operator that overwrites an argument; call backward() without it (torch._dynamo.config.compiled_autograd = False)";
 }
 
 }  // namespace opw::messages

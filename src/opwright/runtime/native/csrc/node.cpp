@@ -89,10 +89,6 @@ void OperatorNode::release_variables() {
   for (auto &s : saved_) s.reset_data();
 }
 
-void OperatorNode::compiled_args(compat::CompiledNodeArgs &) const {
-  raise(Class::Unsupported, messages::compiled_autograd(name()));
-}
-
 void OperatorNode::save_inputs(c10::ArrayRef<c10::IValue> arguments) {
   if (!derivative_.backward) return;
   Bound<c10::SymInt> bound(derivative_.forward->plan);
@@ -132,11 +128,12 @@ void OperatorNode::unpack(const variable_list &gradients, c10::SmallVectorImpl<a
   }
 }
 
-// Calls body(i) for each output i of the backward that somebody waits for.
-template <class F>
-void OperatorNode::each_wanted(F body) const {
+uint64_t OperatorNode::wanted() const {
+  uint64_t bits = 0;
   for (size_t e = 0; e < derivative_.edges.size(); ++e)
-    if (const int64_t i = derivative_.edges[e].gradient; i >= 0 && task_should_compute_output(e)) body(i);
+    if (const int64_t i = derivative_.edges[e].gradient; i >= 0 && task_should_compute_output(e))
+      bits |= uint64_t(1) << i;
+  return bits;
 }
 
 variable_list OperatorNode::run_directly(const c10::SmallVectorImpl<at::Tensor> &tensors) {
@@ -147,15 +144,15 @@ variable_list OperatorNode::run_directly(const c10::SmallVectorImpl<at::Tensor> 
   for (const auto &argument : backward.plan.arguments)
     if (argument.kind != Kind::Tensor && argument.kind != Kind::Mask)
       call.read(backward.plan, argument, scalars_[next_scalar++]);
-  call.wanted = 0;
-  each_wanted([&](int64_t i) { call.wanted |= uint64_t(1) << i; });
+  call.wanted = wanted();
   variable_list result(backward.returns());
   run(backward, call, result.data());
   return result;
 }
 
-variable_list OperatorNode::dispatch(const c10::SmallVectorImpl<at::Tensor> &tensors) {
-  const Plan &plan = derivative_.backward->plan;
+variable_list call_backward(const Derivative &d, const c10::SmallVectorImpl<at::Tensor> &tensors,
+                            c10::ArrayRef<c10::IValue> scalars, uint64_t wanted) {
+  const Plan &plan = d.backward->plan;
   torch::jit::Stack stack;
   size_t next_tensor = 0, next_scalar = 0;
   for (const auto &argument : plan.arguments) {
@@ -165,13 +162,13 @@ variable_list OperatorNode::dispatch(const c10::SmallVectorImpl<at::Tensor> &ten
     } else if (argument.kind == Kind::Mask) {
       c10::List<bool> mask;
       mask.resize(plan.outputs.size(), false);
-      each_wanted([&](int64_t i) { mask[i] = true; });
+      for (size_t i = 0; i < mask.size(); ++i) mask[i] = (wanted >> i & 1) != 0;
       stack.emplace_back(mask);
     } else {
-      stack.emplace_back(scalars_[next_scalar++]);
+      stack.emplace_back(scalars[next_scalar++]);
     }
   }
-  derivative_.backward->handle.callBoxed(stack);
+  d.backward->handle.callBoxed(stack);
   variable_list result;
   for (auto &value : stack) result.emplace_back(tensor_of(value));
   return result;
@@ -186,7 +183,7 @@ variable_list OperatorNode::apply(variable_list &&gradients) {
   Keys keys;
   for (const auto &t : tensors) keys.add(t);
   const bool directly = !derivative_.backward->bound && keys.may_skip_dispatcher();
-  return in_edge_order(directly ? run_directly(tensors) : dispatch(tensors));
+  return in_edge_order(directly ? run_directly(tensors) : call_backward(derivative_, tensors, scalars_, wanted()));
 }
 
 // The gradient of what was overwritten without being read is zero; CopySlices, which stands in for the node of a

@@ -17,7 +17,8 @@ class OperatorNode final : public compat::Node {
   explicit OperatorNode(const Derivative &derivative) : derivative_(derivative) {}
   std::string name() const override { return derivative_.node_name; }
   void release_variables() override;
-  void compiled_args(compat::CompiledNodeArgs &) const override;
+  void compiled_args(compat::CompiledNodeArgs &) const override;  // compiled_autograd.cpp
+  variable_list apply_with_saved(const variable_list &gradients, compat::SwapSavedVariables &saved) override;
   variable_list apply(variable_list &&gradients) override;
 
   void save_inputs(c10::ArrayRef<c10::IValue> arguments);
@@ -27,14 +28,16 @@ class OperatorNode final : public compat::Node {
   void unpack(const variable_list &gradients, c10::SmallVectorImpl<at::Tensor> &tensors);
   variable_list in_edge_order(variable_list &&results) const;
   variable_list run_directly(const c10::SmallVectorImpl<at::Tensor> &tensors);
-  variable_list dispatch(const c10::SmallVectorImpl<at::Tensor> &tensors);
-  template <class F>
-  void each_wanted(F body) const;
+  uint64_t wanted() const;  // bit i: somebody waits for output i of the backward
 
   const Derivative &derivative_;
   c10::SmallVector<compat::SavedVariable, 6> saved_;  // in the order of the wires that need them
   c10::SmallVector<c10::IValue, 4> scalars_;          // likewise
 };
+
+// Calls a backward through the dispatcher: `tensors`, `scalars` and a mask of the wanted gradients, in its schema's order.
+variable_list call_backward(const Derivative &d, const c10::SmallVectorImpl<at::Tensor> &tensors,
+                            c10::ArrayRef<c10::IValue> scalars, uint64_t wanted);
 
 // A residual that has no gradient depends on the inputs all the same. Where a second derivative may be asked for, and
 // there is none, it gets a history that ends in the error that says so: a constant would make it a zero.

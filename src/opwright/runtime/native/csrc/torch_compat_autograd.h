@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/saved_variable.h>
 #include <torch/csrc/autograd/variable.h>
+#include <torch/csrc/dynamo/compiled_autograd.h>
 #include <torch/headeronly/version.h>
 
 #include <utility>
@@ -14,10 +15,21 @@ namespace opw::compat {
 
 using torch::autograd::Edge;
 using torch::autograd::edge_list;
+using torch::autograd::InputMetadata;
 using torch::autograd::Node;
 using torch::autograd::SavedVariable;
 using torch::autograd::variable_list;
-using CompiledNodeArgs = torch::dynamo::autograd::CompiledNodeArgs;
+
+// Compiled autograd: what a graph depends on, the graph's own tensors in place of a node's, and the way to the compiler.
+using torch::dynamo::autograd::CompiledNodeArgs;
+using torch::dynamo::autograd::SwapSavedVariables;
+template <class T>
+using Packer = torch::dynamo::autograd::IValuePacker<T>;
+inline const auto &compiler_interface() { return torch::dynamo::autograd::getPyCompilerInterface(); }
+inline c10::IValue packed_metadata(const edge_list &edges) {
+  const auto metadata = torch::dynamo::autograd::get_input_metadata(edges);
+  return Packer<std::vector<std::optional<InputMetadata>>>::pack(metadata);
+}
 
 // Nodes moved from shared_ptr to intrusive_ptr in PyTorch 2.13.
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13
