@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from opwright.migrate import Examined, examine
+from opwright.migrate.blas import GEMM
 
 # What is rewritten, and into what.
 REWRITTEN = [
@@ -85,6 +86,14 @@ REWRITTEN = [
         "#include <ATen/cuda/CUDABlas.h>\nat::cuda::blas::gemv<double>('t', m, n);",
     ),
     (
+        "#include <THC/THCBlas.h>\nTHCudaBlas_HgemmStridedBatched(state, 't', m);",
+        "#include <ATen/cuda/CUDABlas.h>\nat::cuda::blas::bgemm<at::Half>('t', m);",
+    ),
+    (
+        "#include <a.h>\n#include <TH/TH.h>\n\nvoid f() { THDoubleBlas_gemm('t', m); }",
+        f"#include <a.h>\n#include <torch/types.h>\n{GEMM}\nvoid f() {{ column_major_gemm<double>('t', m); }}",
+    ),
+    (
         "#include <ATen/ATen.h>\nint g(int n) { return THCCeilDiv(n, 32) + THCRoundUp<int>(n, 8); }",
         (
             "#include <ATen/ATen.h>\n#include <ATen/ceil_div.h>\n"
@@ -111,7 +120,9 @@ LEFT: list[tuple[str, list[str]]] = [
     ("at::zeros(x.type(), {2});", ["at::zeros(type, sizes)"]),
     ("const at::Type &t = at::getType(options);", ["at::Type", "at::getType"]),
     ("#include <ATen/Type.h>\nat::Type *t;", ["<ATen/Type.h>", "at::Type"]),
-    ("#include <TH/TH.h>\nTHFloatBlas_gemm(a);", ["<TH/TH.h>", "TH<T>Blas_*"]),
+    ("#include <TH/TH.h>\nTHFloatBlas_ger(a);", ["<TH/TH.h>", "TH<T>Blas_*"]),
+    ("THFloatBlas_gemm(a);", ["TH<T>Blas_*"]),
+    ("THCudaBlas_Hgemv(state, a);", ["THCudaBlas_*"]),
     ("#include <c10/util/variant.h>", ["<c10/util/variant.h>"]),
     ("void f(THCState *state) { g(state); }", ["THCState"]),
     ("auto *s = at::globalContext().lazyInitCUDA();", ["lazyInitCUDA"]),

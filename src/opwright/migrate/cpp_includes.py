@@ -10,14 +10,16 @@ from typing import NamedTuple
 
 from opwright.aten.compat.api_changes import NAMES, Header, removed_header
 from opwright.aten.compat.scan import read, used_names
+from opwright.migrate.blas import GEMM
 from opwright.migrate.cpp_text import CppText, is_inside, outer_conditionals
 from opwright.migrate.finding import Finding
-from opwright.migrate.thc_state import whole_line
+from opwright.migrate.thc_state import rewritten, whole_line
 from opwright.sources.cpp.edits import Edit
 from opwright.sources.cpp.normalized import NormalizedText, normalized
 
-# Headers that the replacements of these names need and that torch/extension.h doesn't include.
+# Headers that the replacements of these names need and that torch/extension.h doesn't include; or a text instead.
 _NEEDS = {
+    "TH<T>Blas_*": GEMM,
     "THCState_getCurrentStream": "ATen/cuda/CUDAContext.h",
     "THCState_getCurrentDeviceProperties": "ATen/cuda/CUDAContext.h",
     "THCState_getCurrentBlasHandle": "ATen/cuda/CUDAContext.h",
@@ -94,7 +96,9 @@ class _Added(NamedTuple):
 
 def _added(source: CppText, place: int, headers: Sequence[str], findings: Sequence[Finding]) -> _Added:
     """Add includes after the include at `place`, or instead of it if an edit removes it."""
-    lines = [f"#include <{header}>" for header in headers]
+    lines = [f"#include <{header}>" for header in headers if header != GEMM]
+    if GEMM in headers:  # behind the headers
+        lines += GEMM.rstrip("\n").split("\n")
     for finding in findings:
         for edit in finding.edits:
             if not edit.text and edit.start <= source.tokens[place].start < edit.end:
@@ -114,7 +118,8 @@ def _with(finding: Finding, added: Sequence[_Added]) -> Finding:
 def _held(source: CppText, header: Header, others: Sequence[Finding]) -> str:
     """Return why an include has to stay (a name of the header isn't rewritten); empty if it hasn't."""
     if header.name.startswith("TH/"):
-        word = next((token.text for token in source.tokens if _TH.match(token.text)), "")
+        gone = rewritten(source, others)
+        word = next((t.text for i, t in enumerate(source.tokens) if i not in gone and _TH.match(t.text)), "")
         return f"{word} is still used" if word else ""
     for headers, names in _HOLDS:
         if headers.fullmatch(header.name) and header.name not in _STANDS_ALONE:

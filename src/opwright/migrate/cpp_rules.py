@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from opwright.aten.compat.api_changes import Name
+from opwright.migrate import blas
 from opwright.migrate.cpp_text import CppText
 from opwright.sources.cpp.edits import Edit
 
 Rule = Callable[[CppText, Name, int, int], Iterator[Edit]]
-_BLAS = re.compile(r"THCudaBlas_([SD])(gemm|gemv)")
-_NUMBER = {"S": "float", "D": "double"}
+_BLAS = re.compile(r"THCudaBlas_([SDH])(gemm|gemv|gemmStridedBatched)(?<!Hgemv)")
+_NUMBER = {"S": "float", "D": "double", "H": "at::Half"}
 
 
 def renamed(source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
@@ -109,7 +110,8 @@ def _dropped_first(source: CppText, arguments: list[tuple[int, int]]) -> Edit:
 def _blas(source: CppText, name: Name, first: int, behind: int) -> Iterator[Edit]:
     match = _BLAS.fullmatch(source.tokens[first].text)
     if match:
-        text = f"at::cuda::blas::{match[2]}<{_NUMBER[match[1]]}>"
+        function = match[2].replace("gemmStridedBatched", "bgemm")
+        text = f"at::cuda::blas::{function}<{_NUMBER[match[1]]}>"
         yield from _without_state(text, source, name, first, behind)
 
 
@@ -176,6 +178,7 @@ RULES: Mapping[str, Rule] = {
     "THCState_getNumDevices": partial(_without_state, "c10::cuda::device_count"),
     "THCudaMalloc": partial(_without_state, "c10::cuda::CUDACachingAllocator::raw_alloc"),
     "THCudaFree": partial(_without_state, "c10::cuda::CUDACachingAllocator::raw_delete"),
+    "TH<T>Blas_*": blas.gemm,
     "THCudaBlas_*": _blas,
     "THCThrustAllocator": _thrust,
 }

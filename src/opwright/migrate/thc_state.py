@@ -28,7 +28,7 @@ def state_findings(source: CppText, others: Sequence[Finding]) -> Iterator[Findi
         source: the source code.
         others: the other findings, whose edits may remove the state from calls.
     """
-    seen = _rewritten(source, others)
+    seen = rewritten(source, others)
     for first, behind in source.stream.find(_EXTERN):
         note = "" if not source.is_header else _SHARED
         note = note or _why_kept(source, first + 3, seen | _declared(source))
@@ -41,7 +41,7 @@ def state_findings(source: CppText, others: Sequence[Finding]) -> Iterator[Findi
             yield Finding(source.line(first), "THCState", "removed", _NOTHING)
 
 
-def _rewritten(source: CppText, others: Sequence[Finding]) -> set[int]:
+def rewritten(source: CppText, others: Sequence[Finding]) -> set[int]:
     """Return the indices of the tokens that edits remove or replace."""
     starts = [token.start for token in source.tokens]
     edits = [edit for finding in others for edit in finding.edits]
