@@ -9,7 +9,7 @@ import pytest
 from opwright import ToolchainError
 from opwright.aten.compat import needed
 from opwright.aten.cuda_headers import check_headers
-from opwright.aten.pytorch import Torch
+from opwright.aten.pytorch import Torch, find_torch
 
 CONFIGURED = "c10/cuda/impl/cuda_cmake_macros.h"
 PYTORCH = {
@@ -19,7 +19,10 @@ PYTORCH = {
         "#ifdef USE_CUDSS\n#include <cudss.h>\n#endif\n#include <c10/cuda/CUDAFunctions.h>\n#endif\n"
     ),
     "c10/cuda/CUDAFunctions.h": "#include <c10/cuda/CUDAMacros.h>\n",
-    "c10/cuda/CUDAMacros.h": f"#ifndef C10_USING_CUSTOM_GENERATED_MACROS\n#include <{CONFIGURED}>\n#endif\n",
+    "c10/cuda/CUDAMacros.h": (
+        "#ifndef C10_USING_CUSTOM_GENERATED_MACROS\n#ifndef C10_CUDA_NO_CMAKE_CONFIGURE_FILE\n"
+        f"#include <{CONFIGURED}>\n#endif\n#endif\n"
+    ),
     "c10/cuda/CUDAStream.h": "#include <c10/cuda/CUDAFunctions.h>\n",
 }
 PLAIN = "#include <torch/extension.h>\n#ifdef WITH_CUDA\n#include <ATen/cuda/CUDAContext.h>\n#endif\n"
@@ -89,3 +92,14 @@ def test_a_toolkit_without_a_library(machine: Machine, tmp_path: Path) -> None:
     )
     machine.write("blas/cublas_v2.h", "")
     machine.check(CONTEXT, ".cu", "-I", str(tmp_path / "blas"))
+
+
+def test_the_installed_headers_say_whether_pytorch_has_cuda(machine: Machine) -> None:
+    include = find_torch().include_dirs[0]
+    source = machine.write("src/op.cpp", "#include <torch/extension.h>\n#include <c10/cuda/CUDAGuard.h>\n")
+    folders = [str(include), str(machine.root / "cuda/include")]
+    machine.write("cuda/include/cuda_runtime_api.h", "")
+    if (Path(include) / CONFIGURED).exists():
+        pytest.skip("this PyTorch has CUDA")
+    with pytest.raises(ToolchainError, match="which needs a PyTorch with CUDA"):
+        check_headers(source, (), needed([source]), find_torch(), folders, is_cuda=False)

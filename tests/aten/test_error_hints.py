@@ -185,3 +185,6 @@ def test_a_toolkit_that_is_there_is_not_advised() -> None:
     assert "pass with_cuda=True" in str(error_hints.compile_error(error, find_torch()))
     made = str(error_hints.compile_error(error, find_torch(), (), "/opt/cuda"))
     assert "likely fix: the CUDA toolkit in /opt/cuda has no cublas_v2.h: install that library's development f" in made
+    text = "a.cpp:1:1: error: c10/cuda/impl/cuda_cmake_macros.h: No such file or directory"
+    made = str(error_hints.compile_error(CompileError(text), find_torch(), toolkit="/opt/cuda"))
+    assert "likely fix: the installed PyTorch is built without CUDA" in made

@@ -22,7 +22,9 @@ from opwright.toolchain.compilers.compiler import SEARCHED_BY_COMPILERS
 _CONFIGURED = "c10/cuda/impl/cuda_cmake_macros.h"
 _OF_TOOLKIT = re.compile(r"(?:cu|nv)\w+\.h")
 _OF_CUDA = re.compile(r"(?:c10|ATen|torch/csrc)/.*cuda|THC?/", re.IGNORECASE)
-_ALWAYS = re.compile(r"TORCH_STABLE_ONLY|C10_USING_CUSTOM_GENERATED_MACROS")
+_NOT_CONFIGURED = re.compile("C10_USING_CUSTOM_GENERATED_MACROS|C10_CUDA_NO_CMAKE_CONFIGURE_FILE")
+"""Macros without which PyTorch's headers include that one."""
+_ALWAYS = re.compile(rf"TORCH_STABLE_ONLY|{_NOT_CONFIGURED.pattern}")
 _WITH_NVCC = re.compile(rf"{_ALWAYS.pattern}|\bOPWRIGHT_COMPAT_CUDA\b|\b__CUDACC__\b")
 """Conditions that hold in every extension; under nvcc."""
 
@@ -52,7 +54,7 @@ def check_headers(
     seen = set(names)
     while waiting:
         chain = waiting.pop()
-        if chain[-1] == _CONFIGURED and not any("C10_USING_CUSTOM_GENERATED_MACROS" in flag for flag in flags):
+        if chain[-1] == _CONFIGURED and not any(map(_NOT_CONFIGURED.search, flags)):
             if _find(_CONFIGURED, own) is None:
                 raise _without_cuda(source, chain, torch)
         elif _OF_TOOLKIT.fullmatch(chain[-1]) and _find(chain[-1], own) is None and len(chain) > 1:

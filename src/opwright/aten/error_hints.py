@@ -23,7 +23,7 @@ def _compiled_causes(*pairs: tuple[str, str]) -> Sequence[_Cause]:
 
 
 _NOT_FOUND = r"(?:{0}: No such file or directory|'{0}' file not found|cannot open source file \"{0}\")"
-_CUDA_HEADER = r"(cu(?:da|blas|sparse|solver|rand|fft|dnn)\w*\.h|device_launch_parameters\.h)"
+_CUDA_HEADER = r"((?<![\w/])cu(?:da|blas|sparse|solver|rand|fft|dnn)\w*\.h|device_launch_parameters\.h)"
 _TYPE = r"(?:class |struct )?at::DeprecatedTypeProperties"
 _NO_MEMBER = (
     rf"(?:'{_TYPE}' has no member named '{{0}}'|no member named '{{0}}' in '{_TYPE}'|"

@@ -142,6 +142,17 @@ def test_several_headers_and_sources(project: Project) -> None:
 
 
 @pytest.mark.slow
+def test_gpu_tensors_in_the_header_of_a_build_without_cuda(project: Project) -> None:
+    project.write("src/my.h", "int counted(THFloatTensor *x);\nint on_gpu(THCudaTensor *x);\n")
+    gpu = "int on_gpu(THCudaTensor *x) { return (int)x->size[0]; }\n"
+    project.write("src/my.c", f"#include <TH/TH.h>\n#include <THC/THC.h>\n{SOURCE.partition(chr(10))[2]}{gpu}")
+    project.create(with_cuda=False).build()
+    my = project.load()
+    assert my.counted(torch.ones(2, 3)) == 6
+    with pytest.raises(TypeError, match="struct THCudaTensor"):
+        my.on_gpu(torch.ones(2))
+
+
 def test_cpp_sources_with_c_ones(project: Project) -> None:
     project.write("src/my.h", f"{HEADER}int sorted_first(int a, int b);")
     project.write(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from opwright.legacy.calls import ELEMENTS
@@ -45,6 +46,7 @@ def declare(request: Request, ffi: cffi.FFI) -> None:
         raise
 
 
+_OF_THC = re.compile(r"\bTHC(?:uda\w*|State)\b")
 _ADVICE = (
     "  expected:   prototypes, `#define NAME number`, enums, typedefs and structs: no preprocessor reads it\n"
     "  likely fix: move #include, #ifdef and function bodies to a source, and declare other types as void *"
@@ -66,6 +68,10 @@ def _find_the_header(request: Request, ffi: cffi.FFI) -> None:
 
 
 def preamble(request: Request) -> str:
-    """Return the code that precedes cffi's own: TH's headers and the user's prototypes."""
-    cuda = "#include <THC/THC.h>\n" if request.with_cuda else ""
-    return f"#include <TH/TH.h>\n{cuda}\n{header_text(request)}\n"
+    """Return the code that precedes cffi's own: TH's headers and the user's prototypes.
+
+    A build file that asks for CUDA only where there is a GPU often has one header, with GPU tensors, for both.
+    """
+    prototypes = header_text(request)
+    cuda = "#include <THC/THC.h>\n" if request.with_cuda or _OF_THC.search(prototypes) else ""
+    return f"#include <TH/TH.h>\n{cuda}\n{prototypes}\n"
