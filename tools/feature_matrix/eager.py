@@ -382,6 +382,26 @@ def _(operator: Operator) -> None:
     same(result, reference(x.to(torch.complex128), w.to(torch.complex128)))
 
 
+@feature("jagged nested tensors, with gradients")
+def _(operator: Operator) -> None:
+    x, w = tensors()
+    y = operator.call(torch.nested.nested_tensor_from_jagged(x, torch.tensor([0, 1, 4])), w)
+    require(y.is_nested, "the result isn't nested")
+    same(y.values(), reference(x, w))
+    same(torch.autograd.grad(y.values().sin().sum(), (x, w)), torch.autograd.grad(reference(x, w).sin().sum(), (x, w)))
+
+
+@feature("a sparse gradient that arrives")
+def _(operator: Operator) -> None:
+    def loss(y: torch.Tensor, sparse: bool) -> torch.Tensor:
+        return torch.nn.functional.embedding(torch.tensor([1, 3, 1]), y, sparse=sparse).sin().sum()
+
+    x, w = tensors()
+    theirs = torch.autograd.grad(loss(reference(x, w), False), (x, w))
+    ours = torch.autograd.grad(loss(operator.call(x, w), True), (x, w))
+    same([gradient.to_dense() for gradient in ours], list(theirs))
+
+
 @feature("the profiler names it")
 def _(operator: Operator) -> None:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:

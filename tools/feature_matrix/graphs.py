@@ -96,6 +96,14 @@ def _(operator: Operator) -> None:
     same(x.grad, torch.autograd.grad(reference(x, w).sum(), x)[0])
 
 
+@feature("compiled autograd over an eager forward, in one graph")
+def _(operator: Operator) -> None:
+    x, w = tensors()
+    with torch._dynamo.compiled_autograd._enable(torch.compile(backend="aot_eager", fullgraph=True)):
+        operator.call(x, w).sum().backward()
+    same(x.grad, torch.autograd.grad(reference(x, w).sum(), x)[0])
+
+
 @feature("gradients under selective checkpointing by a list of operators, compiled")
 def _(operator: Operator) -> None:
     contexts = lambda: create_selective_checkpoint_contexts([operator.overload])  # noqa: E731
