@@ -64,6 +64,8 @@ TABLE: list[tuple[str, torch.Tensor, Any]] = [
     ("at_assertm", SQUARE, Fails(RuntimeError, "expected one axis, got 2")),
     ("at_check", LINE, LINE + 1),
     ("at_check", SQUARE, ONE_AXIS),
+    ("check_eq", LINE, LINE + 1),
+    ("check_eq", SQUARE, Fails(RuntimeError, r"Check failed: x\.dim\(\) == 1 \(2 vs\. 1\)\. ?expected one axis")),
     ("at_check_macro", LINE, LINE + 1),
     ("at_check_macro", SQUARE.t(), Fails(RuntimeError, "^x must be contiguous")),
     ("at_check_silent", LINE, LINE + 1),

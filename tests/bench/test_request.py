@@ -144,6 +144,9 @@ def test_named_sizes_are_computed_and_ints_have_their_defaults() -> None:
     sig = parse("f(x: T[N], k: int, by: int = 2) -> (y: T[M]) where M = (N - k)//by")
     axes = call_at(sig, {"k": 4}, {"T": DType.F32}).binding.axes
     assert (axes["by"], axes["M"]) == (2, (axes["N"] - 4) // 2)
+    padded = parse("f(x: T[N], at: list[int, 1], by: list[int, 2] = 3) -> (y: T[N + by[0] + by[1] + at[0]])")
+    call = call_at(padded, {"at[0]": 4}, {"T": DType.F32})
+    assert call.scalars == {"by": [3, 3], "at": [4]}
     with pytest.raises(RequestError) as caught:
         check_axes([sig], {"M": 3})
     assert str(caught.value) == ("f() computes M = (N-k)//by\n  likely fix: say what it is computed from: N, k, by")

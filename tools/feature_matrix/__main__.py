@@ -68,12 +68,18 @@ def results_of(kind: str, names: list[str]) -> dict[str, list[str]]:
     return {name: results[name] for name in names}
 
 
+def _merged(before: dict[str, str], results: dict[str, list[str]]) -> dict[str, str]:
+    """Return a kind's results with those of features that weren't tried now, in the order of the features."""
+    both = before | {name: value for name, (value, _) in results.items()}
+    return {name: both[name] for name in FEATURES if name in both}
+
+
 def main() -> int:
     """Run the command; return 1 if something is silently wrong or crashes with an operator of Opwright's."""
     parser = argparse.ArgumentParser(prog="python -m tools.feature_matrix", description=__doc__)
     parser.add_argument("--only", default="", metavar="TEXT", help="features whose name contains it")
     parser.add_argument("--kind", action="append", choices=OPERATORS, help="a kind of operator")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there; those of other kinds stay")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there; those of others stay")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
@@ -94,7 +100,7 @@ def main() -> int:
             "python": platform.python_version(),
             "results": {
                 **before,
-                **{kind: {name: value for name, (value, _) in results[kind].items()} for kind in kinds},
+                **{kind: _merged(before.get(kind, {}), results[kind]) for kind in kinds},
             },
         }
         given.json.write_text(json.dumps(document, indent=1) + "\n")

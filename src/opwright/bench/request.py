@@ -316,7 +316,9 @@ def call_at(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType
         ArgumentError: no call of those sizes satisfies the signature.
     """
     _check_integers(sig, sizes)
-    defaults = {s.name: s.default for s in sig.scalars if s.name in sig.sizes and s.default is not None}
+    given = [(s, s.default) for s in sig.scalars if s.default is not None]
+    named = dict(pair for s, default in given for pair in s.kind.each(s.name, default))
+    defaults = {name: value for name, value in named.items() if name in sig.sizes}
     sizes = {**defaults, **sizes}
     open_axes = [name for name in _lengths(sig) if name not in sizes]
     if not open_axes:

@@ -92,6 +92,19 @@ _CHECKS = (
     _same("AT_CHECK", "TORCH_CHECK", "check.h"),
     _same("AT_WARN", "TORCH_WARN", "check.h"),
     _word("AT_INDEX_ERROR", "TORCH_CHECK_INDEX(false, ...)", "check.h"),
+    *(
+        # glog has macros of the same names.
+        Name(
+            f"CHECK_{how}",
+            rf"\bCHECK_{how} \(",
+            "removed",
+            new := f"TORCH_CHECK_{how}",
+            ("check.h",),
+            new,
+            without="glog",
+        )
+        for how in ("EQ", "NE", "LE", "LT", "GE", "GT")
+    ),
     _warned("AT_ASSERTM", r"\bAT_ASSERTM\b", "TORCH_CHECK for what users do, TORCH_INTERNAL_ASSERT for the rest"),
     _warned("AT_ASSERT", r"\bAT_ASSERT\b", "TORCH_CHECK for what users do, TORCH_INTERNAL_ASSERT for the rest"),
     _warned("AT_ERROR", r"\bAT_ERROR \(", "TORCH_CHECK(false, ...)"),

@@ -1,4 +1,4 @@
-// The checks of 2018: AT_CHECK, AT_WARN, AT_INDEX_ERROR.
+// The checks of 2018: AT_CHECK, AT_WARN, AT_INDEX_ERROR, CHECK_EQ and its like.
 #pragma once
 
 #include <c10/util/Exception.h>
@@ -19,4 +19,13 @@
 
 #ifndef AT_INDEX_ERROR
 #define AT_INDEX_ERROR(...) TORCH_CHECK_INDEX(false, ::c10::str(__VA_ARGS__))
+#endif
+
+#ifndef CHECK_EQ
+#define CHECK_EQ(a, b) TORCH_CHECK_EQ(a, b)
+#define CHECK_NE(a, b) TORCH_CHECK_NE(a, b)
+#define CHECK_LE(a, b) TORCH_CHECK_LE(a, b)
+#define CHECK_LT(a, b) TORCH_CHECK_LT(a, b)
+#define CHECK_GE(a, b) TORCH_CHECK_GE(a, b)
+#define CHECK_GT(a, b) TORCH_CHECK_GT(a, b)
 #endif
