@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -97,4 +98,8 @@ def test_ctrl_c_shows_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     done = CliRunner().invoke(command, ["torch:neg", "--signature", SIGNATURE, "--no-isolate", "-v"])
     assert done.exit_code == 130
     assert "begun" in done.output
-    assert "stopped" not in done.output
+    assert "nothing wrong so far" in done.output
+    assert "right" not in done.output.partition("neg: ")[2].partition("\n")[0]
+    assert done.output.endswith("stopped by Ctrl-C: 1 of 2 checks were run\n")
+    done = CliRunner().invoke(command, ["torch:neg", "--signature", SIGNATURE, "--no-isolate", "--json", "-"])
+    assert json.loads(done.stdout)["stopped"] == "stopped by Ctrl-C: 1 of 2 checks were run"

@@ -203,7 +203,7 @@ def test_a_call_that_ends_the_process_is_told(tmp_path: Path) -> None:
     done = run(path, "--rounds", "3", "--axis", "N=8,16", "--phase", "forward", "--threads", "1")
     assert done.exit_code == 1, done.output
     said = " ".join(done.output.split())
-    assert "dying: not measured at N=16: a copy of the process that calls it is killed by SIG" in said
+    assert "dying: not measured at N=16: a forked child that calls it is killed by SIG" in said
 
 
 @pytest.mark.slow

@@ -175,6 +175,14 @@ def failure(text: str, kind: type[OpwrightError] = SourceError) -> str:
             ),
         ),
         (
+            'OPWRIGHT("f(x: f32[N])")\nnamespace a { void f(Tensor<const float, 1> x) {} }',
+            (
+                "my_op.cpp:2: f: what follows OPWRIGHT(...) can't be read as a function: `namespace a`\n"
+                "  expected `void name(...) { ... }`, perhaps after `template <class T>`\n"
+                "  likely fix: write OPWRIGHT(...) inside the namespace, directly before the function"
+            ),
+        ),
+        (
             'OPWRIGHT("f(x: f32[N])")\nstruct A {};',
             "my_op.cpp:2: f: what follows OPWRIGHT(...) can't be read as a function: `st",
         ),

@@ -58,7 +58,7 @@ def find_crash(tensors: Tensors, candidate: Candidate, phases: Sequence[Phase], 
     except TimeoutError:
         silent.add(candidate.name)
         return ""
-    return f"a copy of the process that calls it is {outcome}" if outcome.startswith(KILLED) else ""
+    return f"a forked child that calls it is {outcome}" if outcome.startswith(KILLED) else ""
 
 
 def _compile(subject: TargetOperator, binding: Binding) -> None:

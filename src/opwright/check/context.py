@@ -291,8 +291,9 @@ def crash_in_fork(context: Context, case: Case, outcome: str, prefix: str = "", 
     if not outcome.startswith(KILLED):
         return None
     operator, arguments = context.operator, case.arguments()
-    text = f"{prefix}a copy of the process that calls it is {outcome}\n  the call: "
+    text = f"{prefix}a forked child that calls it is {outcome}\n  the call: "
     text += describe_call(operator.signature, positional(operator.signature, arguments))
+    text += likely_domain(operator, arguments)
     return Finding("crashes", text, case_reproducer(operator, case, shows))
 
 

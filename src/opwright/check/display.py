@@ -34,11 +34,13 @@ def show(report: Report, console: Console, *, verbose: bool = False) -> None:
     if verbose:
         _show_table(report, console)
     for operator in report.operators:
-        _show_operator(operator, report.of(operator), console, verbose=verbose)
-    if not report.ok or report.nothing or verbose:
+        _show_operator(operator, report.of(operator), console, verbose=verbose, whole=not report.stopped)
+    if (not report.ok or report.nothing or verbose) and not (report.stopped and not report.outcomes):
         console.print(summary(report), style=_style(report), highlight=False)
     for note in report.notes if verbose else ():
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+    if report.stopped:
+        console.print(report.stopped, style="yellow", markup=False, highlight=False)
 
 
 def _show_table(report: Report, console: Console) -> None:
@@ -54,13 +56,13 @@ def _show_table(report: Report, console: Console) -> None:
     console.print(table)
 
 
-def _show_operator(operator: str, outcomes: Sequence[Outcome], console: Console, *, verbose: bool) -> None:
+def _show_operator(operator: str, outcomes: Sequence[Outcome], console: Console, *, verbose: bool, whole: bool) -> None:
     """Print what is wrong with an operator, the cause first; or in one line that it is right."""
     from rich.markup import escape
 
     wrong = [outcome for outcome in outcomes if outcome.status in ("failed", "error")]
     if not wrong:
-        _show_right(operator, outcomes, console)
+        _show_right(operator, outcomes, console, "right" if whole else "nothing wrong so far")
         return
     shown, folded = fold(ranked(outcomes), verbose=verbose)
     for outcome, finding in shown:
@@ -77,7 +79,7 @@ def _show_operator(operator: str, outcomes: Sequence[Outcome], console: Console,
         console.print(f"  {_list(folded)}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _show_right(operator: str, outcomes: Sequence[Outcome], console: Console) -> None:
+def _show_right(operator: str, outcomes: Sequence[Outcome], console: Console, verdict: str) -> None:
     """Print that nothing was found, and by how much; without any result, why not."""
     from rich.markup import escape
 
@@ -90,7 +92,7 @@ def _show_right(operator: str, outcomes: Sequence[Outcome], console: Console) ->
     calls, seconds = (sum(values) for values in zip(*((o.calls, o.seconds) for o in outcomes), strict=True))
     count = f"{len(passed)} check{'s' * (len(passed) > 1)}, {calls:,} calls, {seconds:.1f} s"
     without = "; values weren't compared: no reference" if any(o.detail == NO_REFERENCE for o in outcomes) else ""
-    console.print(f"{escape(operator)}: [green]right[/] — {count}{without}", highlight=False, soft_wrap=True)
+    console.print(f"{escape(operator)}: [green]{verdict}[/] — {count}{without}", highlight=False, soft_wrap=True)
 
 
 def fold(found: Found, *, verbose: bool = False) -> tuple[Found, Found]:

@@ -28,9 +28,11 @@ class Start(NamedTuple):
 class Interrupted(KeyboardInterrupt):
     """Raised for Ctrl-C, with the findings so far as `report`."""
 
-    def __init__(self, report: Report) -> None:
-        """Store the report."""
-        super().__init__("the checks were interrupted")
+    def __init__(self, report: Report, total: int) -> None:
+        """Store the report, and note in it how many of `total` checks were made."""
+        checks = f"{len(report.outcomes)} of {total} checks were" if total else "no check was"
+        report.stopped = f"stopped by Ctrl-C: {checks} run"
+        super().__init__(report.stopped)
         self.report = report
 
 

@@ -74,11 +74,13 @@ class Report:
         outcomes: one for each operator and check, in the order in which they ran.
         level: how thorough the run was.
         notes: what else is worth knowing of the run.
+        stopped: why the run ended early, so that outcomes are missing; else empty.
     """
 
     outcomes: list[Outcome] = field(default_factory=list)
     level: str = "normal"
     notes: list[str] = field(default_factory=list)
+    stopped: str = ""
 
     @property
     def ok(self) -> bool:
@@ -131,10 +133,9 @@ class Report:
             raise AssertionError(str(self))
 
     def to_json(self) -> str:
-        """Return the report as JSON: ``ok``, ``level``, ``outcomes``."""
-        return json.dumps(
-            {"ok": self.ok, "level": self.level, "outcomes": [asdict(o) for o in self.outcomes]}, indent=2
-        )
+        """Return the report as JSON: ``ok``, ``level``, ``stopped``, ``outcomes``."""
+        facts = {"ok": self.ok, "level": self.level, "stopped": self.stopped}
+        return json.dumps({**facts, "outcomes": [asdict(o) for o in self.outcomes]}, indent=2)
 
     def to_junit(self) -> str:
         """Return the report as JUnit XML, with a test case for each operator and check."""

@@ -180,7 +180,7 @@ def resolve_aliases(function: Function, known: Mapping[str, Alias]) -> Function:
 
     The parameters' `text` stays unchanged.
     """
-    if not known or all(parameter.view != "other" for parameter in function.parameters):
+    if not known:
         return function
     known = {name: alias for name, alias in known.items() if name not in function.template}
     fields = dict(function.__dict__, parameters=tuple(_aliases_parameter(each, known) for each in function.parameters))
@@ -189,13 +189,21 @@ def resolve_aliases(function: Function, known: Mapping[str, Alias]) -> Function:
 
 def _aliases_parameter(parameter: Parameter, known: Mapping[str, Alias]) -> Parameter:
     if parameter.view != "other":
-        return parameter
+        return _with_element(parameter, known)
     written = _expanded(parameter.element, known)
     layers = ("reference_declarator",) if parameter.reference else ()
     resolved = classified(
         name=parameter.name, text=parameter.text, written=written, const=parameter.const, layers=layers
     )
-    return parameter if resolved.view == "other" else resolved
+    return parameter if resolved.view == "other" else _with_element(resolved, known)
+
+
+def _with_element(parameter: Parameter, known: Mapping[str, Alias]) -> Parameter:
+    """Resolve an alias of the elements' type: ``using real = double;`` in ``Tensor<const real, 1>``."""
+    written = _expanded(parameter.element, known)
+    element = classified(name="", text="", written=written, const=False, layers=())
+    known_element = written != parameter.element and element.view == "scalar"
+    return Parameter(**dict(parameter.__dict__, element=element.element)) if known_element else parameter
 
 
 def _expanded(written: str, known: Mapping[str, Alias]) -> str:

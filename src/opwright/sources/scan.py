@@ -88,12 +88,14 @@ def _kernel(
             f"{path}:{head_line}: {signature.name}: __global__ is CUDA, and this file is C++\n"
             f"  likely fix: rename it to {path.with_suffix('.cu').name}; {_EMULATED}"
         )
+    macros = [name for name in dict.fromkeys(_MACRO.findall(text)) if re.search(rf"\b{name}\b", annotation.head)]
     try:
         function = read_function(annotation.head, language, annotation.namespace, head_line)
     except UnreadableError as error:
         template = ", perhaps after `template <class T>`" if language != "c" else ""
-        macros = [name for name in _MACRO.findall(text) if re.search(rf"\b{name}\b", annotation.head)]
         why = f"\n  likely fix: {macros[0]} is a macro: write there what it stands for" if macros else ""
+        if annotation.head.lstrip().startswith("namespace"):
+            why = "\n  likely fix: write OPWRIGHT(...) inside the namespace, directly before the function"
         raise SourceError(
             f"{path}:{line}: {signature.name}: what follows OPWRIGHT(...) can't be read as a function: `{error}`\n"
             f"  expected `void name(...) {{ ... }}`{template}{why}"
@@ -102,6 +104,7 @@ def _kernel(
         from opwright.sources.prototypes import with_standard_types
 
         function = with_standard_types(function)
+    function = Function(**dict(function.__dict__, macros=tuple(macros)))
     return Kernel(signature, resolve_aliases(function, known), line, path, language)
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from opwright.check.calls.reproducer import random_tensor
+from opwright.check.calls.reproducer import random_tensor, reproducer
+from opwright.check.calls.target_operator import TargetOperator
+from opwright.signature import parse
 
 
 def again(value: torch.Tensor) -> torch.Tensor:
@@ -48,3 +50,12 @@ def test_all_alike(value: torch.Tensor) -> None:
 def test_whole_numbers_and_truth() -> None:
     assert again(torch.arange(100)).max() < 100
     assert again(torch.arange(100) > 50).any()
+
+
+def test_lists_choices_and_none_are_python() -> None:
+    signature = parse("f(x: T[N], w: list[float, 2], ws: list[float], mode: a | b = a, k: int?) -> (y: T[N])")
+    operator = TargetOperator("f", signature, lambda *given: given, expression="f")
+    infinity, arguments = float("inf"), {"x": torch.ones(2), "w": [float("inf"), 1.5], "ws": [], "mode": "b", "k": None}
+    calls: dict[str, Any] = {"f": lambda *given: given}
+    exec(reproducer(operator, arguments, "made = {call}"), calls)  # noqa: S102 - our own words
+    assert calls["made"][1:] == ([infinity, 1.5], [], "b", None)

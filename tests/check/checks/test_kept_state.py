@@ -119,3 +119,15 @@ def test_a_leak_never_ends(monkeypatch: pytest.MonkeyPatch, grows: tuple[int, ..
     report = checked(lambda x: x + 1, "leaks")
     assert report.kinds == kinds, report
     assert next(number) == 2 * len(grows)
+
+
+def test_a_crash_at_a_group_of_zero_is_answered_with_its_domain() -> None:
+    def grouped(x: Tensor, groups: int) -> Tensor:
+        if groups == 0:
+            os.abort()
+        return x.clone()
+
+    (finding,) = checked(grouped, "history", "f(x: T[N], groups: int) -> (y: T[N]) where T in (f32, f64)").findings
+    assert finding.kind == "crashes"
+    assert finding.message.startswith("called three times: a forked child that calls it is killed by SIGABRT\n")
+    assert finding.message.endswith("likely fix: if groups can't be 0, the signature says so: groups: int in [1, inf)")

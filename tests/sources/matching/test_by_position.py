@@ -116,11 +116,35 @@ def test_the_whole_text_of_a_mismatch() -> None:
 T1 = "template <class T> "
 
 
+def test_macros_in_a_head_are_told() -> None:
+    text = """#define IN Tensor<const T, 1>
+#define UNUSED 1
+OPWRIGHT("f(x: T[N]) -> (y: T[N])")
+template <class T> void f(IN x, Tensor<T, 1> y) {}
+"""
+    with pytest.raises(SourceError) as error:
+        match(scan(pathlib.Path("op.cpp"), text).kernels[0])
+    assert str(error.value).splitlines()[2:] == [
+        "  function:   template <class T> void f(IN x, Tensor<T, 1> y)  (op.cpp:4)",
+        "  macro:      IN: a function's head is read without expanding macros",
+        "  likely fix: declare parameter 1 as `Tensor<const T, 1> x`",
+    ]
+
+
+def test_the_elements_of_views_may_have_names_of_the_file() -> None:
+    signature, head = "f(x: f64[N], k: float) -> (y: f64[N])", "void f(Tensor<const real, 1> x, real k, Tensor<real> y)"
+    text = f'using real = double;\nOPWRIGHT("{signature}")\n{head} {{}}\n'
+    (read,) = scan(pathlib.Path("op.cpp"), text).kernels
+    assert [(a.role, a.name) for a in match(read)] == [("input", "x"), ("scalar", "k"), ("output", "y")]
+    with pytest.raises(SourceError, match="its elements are f64"):
+        match(scan(pathlib.Path("op.cpp"), text.replace("= double", "= float")).kernels[0])
+
+
 @pytest.mark.parametrize(
     ("signature", "function", "problem"),
     [
         ("f(x: T[N]) -> (y: T[N])", T1 + "void f(Tensor<const T> x)",
-         "the function takes 1 parameters, expected 2: x (input), y (output)"),
+         "the function takes 1 parameter, expected 2: x (input), y (output)"),
         ("f(x: T[N])", T1 + "void f(Tensor<const T> x, int64_t n)", "the function takes 2 parameters, expected 1: x ("),
         ("f(x: f32[N])", "void f(void)", "the function takes 0 parameters, expected 1: x (input)"),
         ("f(x: T[N], y: T[N])", T1 + "void f(Tensor<const T> y, Tensor<const T> x)",

@@ -59,10 +59,15 @@ def test_what_fits(signature: str, function: str) -> None:
     match(kernel(signature, function))
 
 
+def test_the_fix_of_a_wrong_number_of_parameters_returns_what_the_function_returns() -> None:
+    with pytest.raises(SourceError, match=r"likely fix: T f\(T x, T w\)$"):
+        match(kernel("f(x: T, w: T) -> (y: T)", T1 + "T f(T x)"))
+
+
 @pytest.mark.parametrize(
     ("signature", "function", "problem"),
     [
-        ("f(x: T) -> (y: T)", T1 + "void f(T x)", "the function takes 1 parameters, expected 2: x (input), y (output)"),
+        ("f(x: T) -> (y: T)", T1 + "void f(T x)", "the function takes 1 parameter, expected 2: x (input), y (output)"),
         ("f(x: T) -> (y: T)", T1 + "T f(T x, T &y)", "the function takes 2 parameters, expected 1: x (input)"),
         ("f(x: T) -> (y: T)", "void f(float x, float &y)", "the function is no template"),
         ("f(x: T) -> (y: T)", T1 + "float f(T x)", "the function returns `float`, expected `T` for the output `y: T`"),

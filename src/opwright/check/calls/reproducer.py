@@ -129,6 +129,8 @@ def callable_expression(function: Any, name: str, reserved: Collection[str] = ()
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value, value))}]"
     if not isinstance(value, torch.Tensor):
         return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
     if value.is_meta:

@@ -81,7 +81,7 @@ def gradient_types(context: Context) -> Iterator[Finding]:
 @register("single gradients", group="gradients", share=0.5)
 def single_gradients(context: Context) -> Iterator[Finding]:
     """Request each gradient alone: it must be the same as with the others, and no other gradient must be written."""
-    context.require_cpu("a copy of the process can't use another device")
+    context.require_cpu("a forked child can't use another device")
     types = differentiable_types(context)
     if len(context.operator.differentiable) < 2:
         raise Skipped("there is one gradient")

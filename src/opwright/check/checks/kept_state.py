@@ -25,7 +25,7 @@ _CALLS = {"quick": 6, "normal": 15, "thorough": 200}
 @register("history", group="values", share=0.5)
 def history(context: Context) -> Iterator[Finding]:
     """Repeat calls after other calls in forked children, which start in the same state: results must be the same."""
-    context.require_cpu("a copy of the process can't use another device")
+    context.require_cpu("a forked child can't use another device")
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
         del arguments

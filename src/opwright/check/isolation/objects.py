@@ -81,7 +81,7 @@ def _run_here(
             alone = replace(request, only=tuple(left), skip=())
             run([operator], alone, collector, start=Start(reason=_reason(report, operator.name)))
     except KeyboardInterrupt:
-        raise Interrupted(report) from None
+        raise Interrupted(report, collector.total) from None
     return report
 
 

@@ -63,7 +63,7 @@ def supervise(request: Request, progress: Progress | None = None) -> Report:
     try:
         return supervisor.run()
     except KeyboardInterrupt:
-        raise Interrupted(supervisor.so_far()) from None
+        raise Interrupted(supervisor.so_far(), supervisor.collector.total) from None
     finally:
         memory.close()
 

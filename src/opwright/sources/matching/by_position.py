@@ -127,9 +127,14 @@ def _miscounted(kernel: Kernel, expected: list[_Expected], axes: list[str]) -> E
     listed = ", ".join(f"{param.name} ({role})" for role, param in expected) or "none"
     sizes = f"; and any of the axes {', '.join(axes)}, by name" if axes else ""
     return kernel.mismatch(
-        f"the function takes {len(kernel.function.parameters)} parameters, expected {len(expected)}: {listed}{sizes}",
+        f"{_takes(kernel)}, expected {len(expected)}: {listed}{sizes}",
         _meant_axis(kernel, expected, axes) or declaration(kernel),
     )
+
+
+def _takes(kernel: Kernel) -> str:
+    count = len(kernel.function.parameters)
+    return f"the function takes {count} parameter{'s' * (count != 1)}"
 
 
 def _meant_axis(kernel: Kernel, expected: list[_Expected], axes: list[str]) -> str:
@@ -268,7 +273,7 @@ def match_pointwise(kernel: Kernel) -> tuple[Argument, ...]:
     if len(parameters) != len(expected):
         listed = ", ".join(f"{param.name} ({role})" for role, param in expected) or "none"
         raise kernel.mismatch(
-            f"the function takes {len(parameters)} parameters, expected {len(expected)}: {listed}",
+            f"{_takes(kernel)}, expected {len(expected)}: {listed}",
             _head(kernel, variables),
         )
     for position, (parameter, (role, param)) in enumerate(zip(parameters, expected, strict=True), 1):
@@ -332,8 +337,9 @@ def _problem(parameter: Parameter, role: Role, param: Param, variables: dict[str
 
 
 def _head(kernel: Kernel, variables: dict[str, str]) -> str:
-    listed = ", ".join(_element_declaration(role, param, variables) for role, param in expected_arguments(kernel))
-    return f"void {kernel.function.name.rpartition('::')[2]}({listed})"
+    returns = _element(kernel.signature.results[0], variables) if returns_result(kernel) else "void"
+    listed = ", ".join(_element_declaration(role, param, variables) for role, param in _expected(kernel))
+    return f"{returns} {kernel.function.name.rpartition('::')[2]}({listed})"
 
 
 def _element_declaration(role: Role, param: Param, variables: dict[str, str]) -> str:

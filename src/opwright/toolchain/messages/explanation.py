@@ -35,6 +35,8 @@ _OF_CANDIDATES = re.compile(
     r"in definition of macro)"
 )
 """A compiler's note on a function that it considered."""
+_OF_EXPANSION = re.compile(r"\s*in expansion of macro")
+"""A compiler's note on the macro that the line above comes from: it is left out with that line."""
 
 
 def explain(plan: Plan, command: list[str], status: int, log: Path, folder: Path) -> str:
@@ -128,7 +130,7 @@ def _folded(lines: list[str], before: Sequence[str] = ()) -> list[str]:
     for line in lines:
         said = note(line)
         if said is not None:
-            keeping = not _OF_CANDIDATES.match(said)
+            keeping = not _OF_CANDIDATES.match(said) and (keeping or not _OF_EXPANSION.match(said))
         elif line.startswith("In file included from"):
             keeping = False
         if keeping and len(kept) < EXCERPT_LINES - 1:

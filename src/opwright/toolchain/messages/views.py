@@ -219,6 +219,7 @@ RULES = (
             r"assignment of read-only",
             r"(?:in|de)crement of read-only",
             r"passing 'const opwright::\w+' as 'this' argument discards qualifiers",
+            r"no match for 'operator[-+*/]?=' \(operand types are 'const opwright::",
             r"cannot assign to return value",
             r"read-only variable is not assignable",
             r"no viable overloaded '[-+*/]?='",
