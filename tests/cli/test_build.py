@@ -117,6 +117,15 @@ TOTAL = "total(x: f32[n]) -> (sum: f32[])"
 
 
 @pytest.mark.slow
+def test_where_the_fix_is_known_no_other_one_is_told(write: Callable[..., Path]) -> None:
+    body = "template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> y) { y[0] = x[0] > 0 ? x[0] : 0; }"
+    done = opwright("build", write(f'OPWRIGHT("f(x: T[N]) -> (y: T[N]) where T in (f32, f16)")\n{body}'))
+    assert done.returncode == 1
+    assert "for T=f16: " in done.stderr
+    assert "  likely fix: write ... ? x[0] : T(0)\n" in done.stderr
+    assert done.stderr.count("likely fix: ") == 1
+
+
 def test_build_and_info_of_plain_c(tmp_path: Path) -> None:
     source = tmp_path / "plain_cli.c"
     source.write_text(PLAIN_C)

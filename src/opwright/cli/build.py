@@ -145,7 +145,8 @@ def _build(job: Job, jobs: Sequence[Job]) -> Built:
     except CompileError as error:
         if not job.types:
             raise
-        raise CompileError(f"for {instance_name(job.types)}: {error}{_other_types(job, jobs)}") from None
+        advice = "" if "\n  likely fix: " in str(error) else _other_types(job, jobs)
+        raise CompileError(f"for {instance_name(job.types)}: {error}{advice}") from None
 
 
 def _other_types(job: Job, jobs: Sequence[Job]) -> str:
