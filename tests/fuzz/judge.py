@@ -13,6 +13,7 @@ import torch
 from opwright.errors import ArgumentError, KernelError, OpwrightError
 from opwright.runtime.binding import TORCH_TYPES
 from opwright.signature import Binding, bind, output_shapes, output_types
+from opwright.signature.schema import axis_argument
 
 from .operators import DTYPES, Call, infos
 from .references import compute
@@ -167,10 +168,10 @@ def _bind(call: Call, given: SavedArguments) -> tuple[Binding, dict[str, Any]]:
     for tensor in signature.tensors:
         arguments.setdefault(tensor.name, None)
     full = Call(call.target, arguments)
-    arguments |= {f"axis_{axis}": int(arguments[f"axis_{axis}"]) for axis in call.target.axes}
+    arguments |= {name: int(arguments[name]) for name in map(axis_argument, call.target.axes)}
     if call.target.ellipsis:
         arguments["axis_ellipsis"] = [int(size) for size in arguments["axis_ellipsis"]]
-    sizes = {axis: arguments[f"axis_{axis}"] for axis in call.target.axes}
+    sizes = {axis: arguments[axis_argument(axis)] for axis in call.target.axes}
     try:
         ellipsis = tuple(arguments["axis_ellipsis"]) if call.target.ellipsis else None
         scalars = {scalar.name: arguments[scalar.name] for scalar in signature.scalars}

@@ -14,6 +14,7 @@ from opwright.runtime.binding import TORCH_TYPES
 from opwright.signature import Signature, TensorInfo, sample
 from opwright.signature.dtypes import DType
 from opwright.signature.samples import TensorSample
+from opwright.signature.schema import axis_argument
 
 ROOT = Path(__file__).parents[2]
 # Sources of other tests, whose values those check: here they only mustn't crash, and have the right shapes.
@@ -130,7 +131,7 @@ def draw(target: Target, rng: random.Random) -> Call:
             values[param.name] = drawn.scalars[param.name]
         else:
             values[param.name] = torch.Generator().manual_seed(rng.getrandbits(32))
-    values |= {f"axis_{axis}": drawn.binding.axes[axis] for axis in target.axes}
+    values |= {axis_argument(axis): drawn.binding.axes[axis] for axis in target.axes}
     if target.ellipsis:
         values["axis_ellipsis"] = list(drawn.binding.ellipsis or ())
     if target.mask:

@@ -89,7 +89,8 @@ def _panel(group: Sequence[Measurement], varying: Sequence[Key], swept: Key | No
     title = describe({key: texts.get(key, "") for key in varying if key != swept})
     curves: dict[str, list[Spot]] = {}
     for each in sorted(group, key=lambda one: one.point.sizes[swept.name] if swept else 0):
-        size = float(each.point.sizes[swept.name]) if swept else 0
+        size = each.point.sizes[swept.name] if swept else 0
+        assert not isinstance(size, str)  # noqa: S101 - `_swept` chooses numbers
         roofline = each.roofline
         rate = None if roofline is None else _rate(roofline.bytes, each.time)
         spot = Spot(size, each.time, rate, None if roofline is None else roofline.copy_bandwidth)
