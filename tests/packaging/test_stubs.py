@@ -28,6 +28,8 @@ SIGNATURES = {
         "nms(boxes: f32[N, 4], scores: f32[N], threshold: float = 0.5, sort: bool = True) -> (keep: i64[?K<=N])",
         "eye(n: int) -> (y: T[n, n])",
         "arange(n: int) -> (y: i64[n])",
+        "pad(x: T[N], by: list[int, 2] = 0, w: list[float, 1] = 2.0, on: list[bool, 2] = True) -> (y: T[N + by[0]])",
+        "pick(x: T[N], at: list[int]) -> (y: T[?K])",
         "smooth(x: T, beta: float = 1.0, k: int = 3) -> (y: T)",
         "scaled(x: T[N], weight: T[N]?, bias: T[N]?) -> (y: T[N])",
         "resize(x: T[N], n: int, mode: near | 'bi-linear' = near, p: float?, k: int? = 3, s: str = 'a') -> (y: T[n])",
@@ -87,6 +89,9 @@ reveal_type(nms(x, x, sort=False))
 reveal_type(ops.eye(3, dtype=torch.float64, device="cpu"))
 ops.axpy(0.5, x, y=x)
 ops.resize(x, 3, "bi-linear", p=None, k=2)
+ops.pad(x, 1)
+ops.pad(x, [1, 2], w=(0.5,), on=[True, False])
+ops.pick(x, [1, 2, 3])
 """
 WRONG = """\
 import torch
@@ -97,6 +102,7 @@ ops.add(torch.ones(3), "y")
 ops.smooth(torch.ones(3), beta="1")
 ops.missing(torch.ones(3))
 ops.resize(torch.ones(3), 3, "nearr")
+ops.pad(torch.ones(3), 0.5)
 """
 
 
@@ -125,7 +131,7 @@ def test_mypy(tmp_path: Path) -> None:
     assert right.returncode == 0, right.stdout
     assert right.stdout.count('Revealed type is "torch._tensor.Tensor"') == 4
     wrong = run("wrong.py").stdout.splitlines()
-    assert [line.split(":")[1] for line in wrong if ": error:" in line] == ["5", "6", "7", "8"]
+    assert [line.split(":")[1] for line in wrong if ": error:" in line] == ["5", "6", "7", "8", "9"]
 
 
 @pytest.mark.exhaustive
@@ -144,4 +150,4 @@ def test_pyright(tmp_path: Path) -> None:
 
     assert "0 errors" in run("user.py")
     wrong = run("wrong.py")
-    assert set(re.findall(r"wrong.py:(\d+):\d+ - error", wrong)) == {"5", "6", "7", "8"}
+    assert set(re.findall(r"wrong.py:(\d+):\d+ - error", wrong)) == {"5", "6", "7", "8", "9"}

@@ -102,8 +102,8 @@ class FixedList(AnyList):
         return self.base.format(value[0])
 
     def literal(self, value: Any) -> str:
-        """See :class:`ScalarKind`."""
-        return self.base.literal(value[0])
+        """See :class:`ScalarKind`; only an int stands for all elements there."""
+        return self.base.literal(value[0]) if self.base.is_size else f"[{', '.join(map(self.base.literal, value))}]"
 
     def accepts(self, value: Any) -> bool:
         """See :class:`ScalarKind`; PyTorch's parser takes one int for all elements."""
