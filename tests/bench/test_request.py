@@ -147,6 +147,11 @@ def test_named_sizes_are_computed_and_ints_have_their_defaults() -> None:
     padded = parse("f(x: T[N], at: list[int, 1], by: list[int, 2] = 3) -> (y: T[N + by[0] + by[1] + at[0]])")
     call = call_at(padded, {"at[0]": 4}, {"T": DType.F32})
     assert call.scalars == {"by": [3, 3], "at": [4]}
+    call = call_at(padded, {"N": 8, "at": 2, "by": 1}, {"T": DType.F32})
+    assert call.scalars == {"by": [1, 1], "at": [2]}
+    assert (call.binding.axes["by[1]"], call.binding.axes["at[0]"]) == (1, 2)
+    with pytest.raises(RequestError, match=r"f\(\): to is a list of ints, which a number can't set"):
+        call_at(parse("f(x: T[N], to: list[int]) -> (y: T[N])"), {"to": 1}, {"T": DType.F32})
     with pytest.raises(RequestError) as caught:
         check_axes([sig], {"M": 3})
     assert str(caught.value) == ("f() computes M = (N-k)//by\n  likely fix: say what it is computed from: N, k, by")

@@ -157,7 +157,7 @@ MESSAGES = [
     (
         "f(x: T[N], a: list[int, 2] in [^-1, 3]) -> (y: T[a[0]])".replace("^", "").replace("a: list", "^a: list"),
         "'a' is the size of an axis, so it is at least 0",
-        "a: int in [0, N]",
+        "a: list[int, 2] in [0, N]",
     ),
     ("f(x: T[N], m: mean | ^mean)", "'m' has the choice mean twice", "leave one out"),
     (

@@ -16,6 +16,7 @@ from opwright.bench.tasks import Task
 from opwright.check.calls.target_operator import TargetOperator
 from opwright.errors import ArgumentError
 from opwright.signature import Binding, DType, Sample, Signature, bytes_moved, sample_at
+from opwright.signature.lists import FixedList, OpenList
 
 
 class RequestError(ArgumentError):
@@ -316,6 +317,7 @@ def call_at(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType
         ArgumentError: no call of those sizes satisfies the signature.
     """
     _check_integers(sig, sizes)
+    sizes = _with_elements(sig, sizes)
     given = [(s, s.default) for s in sig.scalars if s.default is not None]
     named = dict(pair for s, default in given for pair in s.kind.each(s.name, default))
     defaults = {name: value for name, value in named.items() if name in sig.sizes}
@@ -337,9 +339,15 @@ def call_at(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType
     raise ArgumentError(f"{problem}\n  likely fix:   say which sizes suit: {options}") from problem
 
 
+def _with_elements(sig: Signature, sizes: Mapping[str, Size]) -> Mapping[str, Size]:
+    """Return the sizes and, where a number is set for a list, that of each of its elements."""
+    lists = [scalar for scalar in sig.scalars if isinstance(scalar.kind, FixedList) and scalar.name in sizes]
+    return {**{name: sizes[scalar.name] for scalar in lists for name in scalar.size_names}, **sizes}
+
+
 def smallest_call(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType]) -> Sample | None:
     """Return a call with almost no work, in which each axis is 1 if the signature allows it; None if there is none."""
-    lengths = _lengths(sig)
+    lengths, sizes = _lengths(sig), _with_elements(sig, sizes)
     scalars = {name: size for name, size in sizes.items() if name not in lengths}
     for size in _SMALLEST:
         with contextlib.suppress(ArgumentError):
@@ -353,6 +361,8 @@ def _check_integers(sig: Signature, sizes: Mapping[str, Size]) -> None:
     scalars = {scalar.name: scalar.kind for scalar in sig.scalars}
     for name, size in sizes.items():
         kind = {**integers, **lengths}.get(name)
+        if isinstance(scalars.get(name), OpenList):
+            raise RequestError(f"{sig.name}(): {name} is {scalars[name].article}, which a number can't set")
         if isinstance(size, str) or (not kind and scalars[name].python_type is str):
             if kind or not scalars[name].accepts(size):
                 raise RequestError(f"{sig.name}(): {name} is {size!r}, expected {kind or scalars[name].article}")
@@ -368,5 +378,5 @@ def _check_integers(sig: Signature, sizes: Mapping[str, Size]) -> None:
 def _sample(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType]) -> Sample:
     axes = {name: int(sizes[name]) for name in sig.free_axes if name in sizes}
     leading = (int(sizes[LEADING]),) if LEADING in sizes else None
-    scalars = {scalar.name: sizes[scalar.name] for scalar in sig.scalars if scalar.name in sizes}
+    scalars = {scalar.name: scalar.kind.convert(sizes[scalar.name]) for scalar in sig.scalars if scalar.name in sizes}
     return sample_at(sig, Binding(axes, leading, types), scalars=scalars)

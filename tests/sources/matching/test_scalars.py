@@ -112,7 +112,11 @@ def test_a_template_over_an_int_is_refused() -> None:
 def test_strings_are_of_the_host(file: str, signature: str, function: str, where: str) -> None:
     first, last = refusal(signature, function, file)
     assert first == f"s is a str, which {where} can't take"
-    assert last == ("likely fix: name what it can be, `s: mean | sum`, an enum in C++; or take it in a host function")
+    other = "a kernel over views" if file == "op.cpp" else "a host function"
+    assert last == f"likely fix: name what it can be, `s: mean | sum`, an enum in C++; or take it in {other}"
+    first, last = refusal(signature.replace("str", "list[float]"), function, file)
+    assert first == f"s is a list of floats, which {where} can't take"
+    assert last == f"likely fix: give it a length, `s: list[float, 2]`; or take it in {other}"
 
 
 def test_c_functions() -> None:

@@ -52,6 +52,8 @@ def element_types(context: Context) -> Iterator[Finding]:
     dtypes = {tensor.name: torch_dtype(tensor.type.resolve(widest)) for tensor in operator.signature.tensors}
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
+        """Compare a call with the same call in the widest types."""
+
         def widely(arguments: Arguments) -> tuple[torch.Tensor, ...]:
             wide = {name: copy_as(value, dtypes.get(name)) for name, value in arguments.items()}
             return context.operator.call_all(wide, widest)
@@ -79,6 +81,7 @@ def layouts(context: Context) -> Iterator[Finding]:
         raise Skipped("it is random or takes no tensor")
 
     def judge(case: Case, arguments: Arguments) -> Finding | None:
+        """Compare a call with the same call on contiguous arguments."""
         before, expected = (
             copy_arguments(arguments),
             context.operator.call_all(contiguous_arguments(arguments), case.types),

@@ -26,6 +26,7 @@ def over_values(convention: CallingConvention, op: OpOverload) -> Callable[..., 
     signature, call = convention.signature, call_of(op)
 
     def kernel(*given: Any, **named: Any) -> Any:
+        """Call the operator with the values of its jagged arguments; give the results their structure."""
         values = convention.with_defaults(given, named)
         operands = list(_operands(signature, values))
         check_dense(signature, [None if o.is_jagged else o.tensor for o in operands], jagged=signature.broadcasts)

@@ -74,7 +74,9 @@ def _check_size(signature: Signature, param: ScalarParam, domain: Domain, tokens
     interval = domain.constant
     if interval is not None and set(param.size_names) & set(signature.sizes) and interval.first < 0:
         tokens.fail(
-            f"{param.name!r} is the size of an axis, so it is at least 0", f"{param.name}: int in [0, N]", place
+            f"{param.name!r} is the size of an axis, so it is at least 0",
+            f"{param.name}: {param.kind} in [0, N]",
+            place,
         )
 
 

@@ -47,9 +47,12 @@ def check_device_scalars(kernel: Kernel) -> None:
     for scalar in kernel.signature.scalars:
         if not scalar.kind.on_device:
             where = "a function of one element" if kernel.signature.pointwise else "a `__global__` kernel"
+            instead = f"name what it can be, `{scalar.name}: mean | sum`, an enum in C++"
+            if isinstance(scalar.kind, OpenList):
+                instead = f"give it a length, `{scalar.name}: list[{scalar.kind.base}, 2]`"
+            other = "a kernel over views" if kernel.signature.pointwise else "a host function"
             raise kernel.mismatch(
-                f"{scalar.name} is {scalar.kind.article}, which {where} can't take",
-                f"name what it can be, `{scalar.name}: mean | sum`, an enum in C++; or take it in a host function",
+                f"{scalar.name} is {scalar.kind.article}, which {where} can't take", f"{instead}; or take it in {other}"
             )
 
 
