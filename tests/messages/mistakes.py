@@ -168,6 +168,14 @@ MISTAKES = {
         "std::vector is used without its header, <vector>",
         "write #include <vector> at the top of the file",
     ),
+    "std::array without its header": Mistake(
+        "f(x: T[N], at: list[int, 2] = 0) -> (y: T[N])",
+        "Tensor<const T, 1> x, std::array<int64_t, 2> at, Tensor<T, 1> y",
+        ("y[0] = x[at[0]];",),
+        0,
+        "std::array is used without its header, <array>",
+        "write #include <array> at the top of the file",
+    ),
     "std::exp without its header": one(
         "y[i] = std::exp(x[i]);",
         "std::exp is used without its header, <cmath>",

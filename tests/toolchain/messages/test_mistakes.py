@@ -90,6 +90,11 @@ SAID = {
         "{at}:8: error: 'vector' is not a member of 'std'",
         "{at}:8: error: no template named 'vector' in namespace 'std'",
     ],
+    "std::array without its header": [
+        "{at}:8: error: 'std::array' has not been declared",
+        "{at}:8: error: 'array' in namespace 'std' does not name a template type",
+        "{at}:8: error: no template named 'array' in namespace 'std'",
+    ],
     "printf without its header": [
         "{at}:3: error: there are no arguments to 'printf' that depend on a template parameter, so a declaration of 'printf' must be available [-fpermissive]",
         "{at}:3: error: use of undeclared identifier 'printf'; did you mean 'rint'?",

@@ -16,6 +16,7 @@ from opwright.closest_name import closest_name
 from opwright.errors import ArgumentError, OpwrightError, UnsupportedError
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, explain_errors, schema_of
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
+from opwright.signature.lists import AnyList, OpenList
 from opwright.tracebacks import keeps_all, trimmed
 
 __all__ = ["explain_calls"]
@@ -108,10 +109,10 @@ def _problems(
 
 def _missing(function: str, name: str, param: object) -> tuple[str, str]:
     if isinstance(param, ScalarParam):
-        example = f"{name}={param.kind.literal(param.kind.parse(param.kind.example))}"
+        default = f", or a default in the signature: `{name}: {param.kind} = {param.kind.example}`"
         return (
             f"{function}: {name} is missing, expected {param.kind.article}",
-            f"give it, as {example}, or a default in the signature: `{name}: {param.kind} = {param.kind.example}`",
+            f"give it, as {name}={param.kind.example_literal}{'' if isinstance(param.kind, OpenList) else default}",
         )
     expected = f", expected a tensor {param.type}{param.shape or ''}" if isinstance(param, TensorParam) else ""
     return f"{function}: {name} is missing{expected}", f"give it: {name}=..."
@@ -168,6 +169,8 @@ def _as_scalar(param: ScalarParam, value: Any) -> str:
         return f"if it is meant to be a tensor, write so in the signature: `{param.name}: T[...]`"
     if param.kind.choices and param.kind.python_type is str:
         return " or ".join(f"{param.name}={choice!r}" for choice in param.kind.choices)
+    if isinstance(param.kind, AnyList):
+        return f"{param.name}=[{value!r}]" if param.kind.base.accepts(value) else ""
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
         return f"{param.kind.python_type.__name__}({param.name})"
     return ""
