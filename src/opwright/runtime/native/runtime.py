@@ -23,11 +23,12 @@ from opwright.errors import CompileError, OpwrightError
 from opwright.log import notice
 from opwright.runtime.abi import LibraryTable
 from opwright.runtime.binding import bind_call
-from opwright.runtime.interface import BY_CODE, ForwardMode, KernelState, RowKey, row_key
+from opwright.runtime.interface import BY_CODE, Explain, ForwardMode, KernelState, RowKey, row_key
 from opwright.runtime.native.compatibility import is_refusal, refusal, remember, remembered
+from opwright.runtime.native.direct import DirectPath
 from opwright.runtime.native.plan import encode, encode_node, encode_tangents
 from opwright.runtime.native.prebuilt import find, python_errors_fit
-from opwright.runtime.torch_internals import OpOverload
+from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
 from opwright.signature import Signature, TensorInfo, chosen_type, index_error, output_shapes
 from opwright.signature.binding import require_types, too_large, unnamed_type
 from opwright.signature.scalars import FLOAT
@@ -62,6 +63,9 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     ),
     "opw_set_accelerator": (None, [ctypes.c_int32]),
     "opw_operator_bind": (None, [ctypes.c_void_p]),
+    "opw_direct_start": (ctypes.c_char_p, [ctypes.py_object, ctypes.c_void_p, *[ctypes.py_object] * 2]),
+    "opw_direct_type": (ctypes.py_object, [ctypes.c_int32, ctypes.c_char_p, *[ctypes.py_object] * 2]),
+    "opw_direct_set": (ctypes.c_int32, [ctypes.py_object, ctypes.c_void_p]),
     "opw_operator_register": (
         ctypes.c_int32,
         [*[ctypes.c_void_p] * 5, ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p],
@@ -233,6 +237,7 @@ class NativeRuntime:
         """Build and load the library; raise ToolchainError if that fails."""
         self._library = native()
         self._kernels: list[KernelState] = []  # C++ refers to them by index
+        self.direct = DirectPath(self._library)
 
     def start(self, build: Callable[[KernelState, int], None]) -> None:
         """See the interface."""
@@ -297,6 +302,14 @@ class NativeRuntime:
                 op, forward, backward, jvp and jvp.operator, address, count, node.encode(), missing.encode()
             )
         )
+
+    def callable_type(self, kind: type, explain: Explain) -> Any:
+        """See the interface."""
+        return self.direct.type_of(kind, explain)
+
+    def call_directly(self, target: OpOverload | OpOverloadPacket, op: int | None) -> None:
+        """See the interface."""
+        self.direct.set(target, op)
 
 
 def _explain(state: KernelState, words: Sequence[int]) -> None:
