@@ -327,7 +327,7 @@ def _tensor_sample(
 def _draw_scalars(
     sig: Signature, rng: random.Random, binding: Binding, sizes: Sequence[int], fixed: Mapping[str, int]
 ) -> dict[str, Value] | None:
-    """Draw the scalars in order, each in its domain; None if a domain excludes every number."""
+    """Draw the scalars in order, each in its domain; None if a domain excludes every number, or one that is fixed."""
     known, drawn = dict(binding.axes), dict[str, Value]()
     for scalar in sig.scalars:
         try:
@@ -341,6 +341,8 @@ def _draw_scalars(
             value = _draw_size(scalar.kind, scalar.name, rng, interval, sizes, known)
         if scalar.name in fixed:
             value = fixed[scalar.name]
+            if interval and fixed[scalar.name] not in interval:
+                return None
         value = _draw_scalar(scalar, rng, interval) if value is None else value
         if isinstance(scalar.kind, FixedList):
             value = [
