@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +12,17 @@ import torch
 from opwright.check.calls.cases import PAIRS, Arguments, Case, can_have_gradient, is_floating, positional, torch_dtype
 from opwright.check.calls.reproducer import reproducer
 from opwright.check.calls.target_operator import as_tuple
+from opwright.check.context import is_refusal
 from opwright.check.report import Finding, Skipped
 from opwright.check.values.eager import Eager, pytorch_feature
 from opwright.check.values.ulp import equal_with_nan, worst_difference
+from opwright.errors import KernelError
 
 _NARROW = 16 * torch.finfo(torch.bfloat16).eps
 """Relative tolerance of a result if some of its inputs were rounded to bfloat16."""
 _BATCH = 3
+_ATTEMPTS = 30
+"""Calls drawn for a batch: a kernel may refuse some."""
 Dims = tuple[int | None, ...]
 
 
@@ -167,17 +172,34 @@ def _stack(values: list[torch.Tensor], dim: int) -> torch.Tensor:
 
 def _judged(eager: Eager, case: Case, dims: Dims) -> Finding | None:
     operator, signature = eager.operator, eager.signature
-    first, *others = (replace(case, seed=seed).arguments() for seed in range(_BATCH))
     batched = {p.name: dim for p, dim in zip(signature.inputs, dims, strict=True) if dim is not None}
-    calls = [first, *({**first, **{name: other[name] for name in batched}} for other in others)]
-    batch = {**first, **{name: _stack([call[name] for call in calls], dim) for name, dim in batched.items()}}
+    accepted = list(itertools.islice(_accepted(eager, case, batched), _BATCH))
+    if len(accepted) < _BATCH:
+        return None
+    calls, results = zip(*accepted, strict=True)
+    batch = {**calls[0], **{name: _stack([call[name] for call in calls], dim) for name, dim in batched.items()}}
     got = torch.vmap(operator.function, in_dims=dims)(*positional(signature, batch))
-    expected_results = zip(*[operator.call(call, case.types) for call in calls], strict=True)
-    for output, one, expected in zip(signature.outputs, as_tuple(got), expected_results, strict=True):
+    for output, one, expected in zip(signature.outputs, as_tuple(got), zip(*results, strict=True), strict=True):
         if difference := worst_difference(one, torch.stack(expected)):
             text = f"{output.name}, in_dims={dims}: {difference}"
             return Finding("wrong-under-vmap", text, reproducer(operator, batch, _vmap_call(dims)))
     return None
+
+
+def _accepted(eager: Eager, case: Case, batched: Iterable[str]) -> Iterator[tuple[Arguments, Sequence[torch.Tensor]]]:
+    """Yield calls that share what isn't batched, and their results; not those that the kernel's own check refuses."""
+    first: Arguments = {}
+    for seed in range(_ATTEMPTS):
+        drawn = replace(case, seed=seed).arguments()
+        call = {**first, **{name: drawn[name] for name in batched}} if first else drawn
+        try:
+            results = eager.operator.call(call, case.types)
+        except KernelError as error:
+            if not is_refusal(error):
+                raise
+            continue
+        first = first or call
+        yield call, results
 
 
 def _vmap_call(dims: Dims) -> str:
