@@ -10,16 +10,23 @@ OPWRIGHT(
 template <class T, class I, Mode mode>
 void embedding_bag(Tensor<const T, 2> table, Tensor<const I, 1> index, Tensor<const int64_t, 1> offsets,
                    Tensor<const T, 1> weight, Tensor<T, 2> y, int64_t S, int64_t D) {
+  constexpr int64_t together = 64;  // columns: as many sums as fit registers
   check_ascending(offsets);
   parallel_for(S, grain_of(index.numel() * D / (S + 1)), [&](int64_t s) {
     const int64_t first = offsets[s], last = offsets[s + 1];
-    T *const out = y.data() + s * D;
-    for (int64_t d = 0; d < D; ++d) out[d] = 0;
-    for (int64_t n = first; n < last; ++n) {
-      const T *const row = table.data() + index[n] * D, by = weight ? weight[n] : T(1);
-      for (int64_t d = 0; d < D; ++d) out[d] += by * row[d];
+    const T scale = mode == Mode::mean && first < last ? 1 / T(last - first) : T(1);
+    for (int64_t begin = 0; begin < D; begin += together) {
+      const int64_t count = min(together, D - begin);
+      T sums[together] = {};
+      for (int64_t n = first; n < last; ++n) {
+        const T *const row = table.data() + index[n] * D + begin, by = weight ? weight[n] : T(1);
+        if (count == together)
+          for (int64_t d = 0; d < together; ++d) sums[d] += by * row[d];
+        else
+          for (int64_t d = 0; d < count; ++d) sums[d] += by * row[d];
+      }
+      for (int64_t d = 0; d < count; ++d) y(s, begin + d) = scale * sums[d];
     }
-    for (int64_t d = 0; d < D && mode == Mode::mean && first < last; ++d) out[d] /= T(last - first);
   });
 }
 
