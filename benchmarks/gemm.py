@@ -1,7 +1,8 @@
 """Matrix products of LLTM's sizes: PyTorch's BLAS, the runtime's tiles, and PyTorch's oneDNN.
 
 BLAS and tiles are called directly, with ctypes; ``torch.mm`` and oneDNN through PyTorch, whose overhead is in their
-time. Then the header's forms of `gemm`, an epilogue and batches, beside PyTorch's operators. ``python benchmarks/gemm.py [--rounds 31] [--sizes 16x32x128 ...]``.
+time. Then the header's forms of `gemm`, an epilogue and batches, beside PyTorch's operators.
+``python benchmarks/gemm.py [--rounds 31] [--sizes 16x32x128 ...]``.
 """
 
 from __future__ import annotations
