@@ -55,13 +55,14 @@ def save_arguments(call: Call) -> SavedArguments:
         call.arguments if call.by_keyword else dict(zip(names, [*call.arguments.values(), *call.extra], strict=False))
     )
     given = given | call.keywords
-    before = {n: v.detach().clone() for n, v in given.items() if isinstance(v, Tensor) and _is_plain(v)}
+    before = {n: v.detach().clone() for n, v in given.items() if isinstance(v, Tensor) and is_plain(v)}
     if isinstance(given.get("rng"), torch.Generator):
         given["rng"] = torch.Generator().set_state(given["rng"].get_state())
     return SavedArguments(given, before)
 
 
-def _is_plain(value: Tensor) -> bool:
+def is_plain(value: Tensor) -> bool:
+    """Whether its elements can be read: strided, on the CPU, of a type of ours, not too many, and with memory."""
     plain = (
         value.layout is torch.strided
         and value.dtype in DTYPES

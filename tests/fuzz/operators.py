@@ -42,6 +42,7 @@ class Target:
     mask: bool
     strided: bool
     referenced: bool = True  # whether `references` has what it computes
+    run: Any = None  # `op` in the form that the runtime uses
 
 
 def targets() -> list[Target]:
@@ -62,7 +63,17 @@ def targets() -> list[Target]:
             known = path.stem not in UNREFERENCED
             full = f"{path.stem}.{name}"
             made.append(
-                Target(full, registered.op, kernel.signature, kernel.axes, kernel.ellipsis, mask, strided, known)
+                Target(
+                    full,
+                    registered.op,
+                    kernel.signature,
+                    kernel.axes,
+                    kernel.ellipsis,
+                    mask,
+                    strided,
+                    known,
+                    registered.run,
+                )
             )
     return made
 

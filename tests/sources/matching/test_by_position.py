@@ -117,16 +117,19 @@ T1 = "template <class T> "
 
 
 def test_macros_in_a_head_are_told() -> None:
-    text = """#define IN Tensor<const T, 1>
+    text = """#define IN Tensor<T, 1>
+#define OUT Tensor<T, 1>
+#define OUT Strided<T, 1>
 #define UNUSED 1
 OPWRIGHT("f(x: T[N]) -> (y: T[N])")
-template <class T> void f(IN x, Tensor<T, 1> y) {}
+template <class T> void f(IN x, OUT y) {}
 """
     with pytest.raises(SourceError) as error:
         match(scan(pathlib.Path("op.cpp"), text).kernels[0])
     assert str(error.value).splitlines()[2:] == [
-        "  function:   template <class T> void f(IN x, Tensor<T, 1> y)  (op.cpp:4)",
-        "  macro:      IN: a function's head is read without expanding macros",
+        "  function:   template <class T> void f(Tensor<T, 1> x, OUT y)  (op.cpp:6)",
+        "  macro:      IN is expanded here",
+        "  macro:      OUT isn't expanded: it is defined in several ways",
         "  likely fix: declare parameter 1 as `Tensor<const T, 1> x`",
     ]
 

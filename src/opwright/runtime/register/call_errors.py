@@ -6,6 +6,7 @@ the name of an overload that holds a hash.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,8 +15,11 @@ import torch
 
 from opwright.closest_name import closest_name
 from opwright.errors import ArgumentError, OpwrightError, UnsupportedError
-from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, explain_errors, schema_of
+from opwright.runtime.interface import Explain
+from opwright.runtime.register.kernels import started_runtime
+from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, call_of, own_call, schema_of
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
+from opwright.signature.lists import AnyList, OpenList
 from opwright.tracebacks import keeps_all, trimmed
 
 __all__ = ["explain_calls"]
@@ -28,10 +32,41 @@ _SIGNATURES: dict[str, Signature] = {}
 
 
 def explain_calls(op: OpOverload, signature: Signature) -> None:
-    """Make calls of an operator, and of its packet, explain arguments that PyTorch's parser refuses."""
+    """Make calls of an operator, and of its packet, explain arguments that PyTorch's parser refuses.
+
+    The class is replaced, and not the function that calls run, so that a call has no further frame in Python.
+    """
     _SIGNATURES[op.name()] = signature
-    explain_errors(op, _explained)
-    explain_errors(op.overloadpacket, _explained_of_packet)
+    targets: list[OpOverload | OpOverloadPacket] = [op, op.overloadpacket]
+    for target in targets:
+        kind: Any = type(target)
+        if kind in (OpOverload, OpOverloadPacket) and call_of(target) is not target:
+            target.__class__ = _callable_type(kind)
+
+
+@functools.cache
+def _callable_type(kind: type) -> Any:
+    """Return the subclass of `kind`, the class of overloads or of packets, whose calls explain errors."""
+    explain = _explained if issubclass(kind, OpOverload) else _explained_of_packet
+
+    def told(error: RuntimeError, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BaseException:
+        """Return the error to raise; it shows the first one only if tracebacks keep everything."""
+        new = explain(error, op, args, kwargs)
+        new.__cause__ = error if keeps_all() and new is not error else None
+        return new
+
+    return started_runtime().callable_type(kind, told) or _explaining(kind, told)
+
+
+def _explaining(kind: Any, told: Explain) -> Any:
+    class Explained(kind):  # type: ignore[misc]
+        def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return own_call(self)(*args, **kwargs)
+            except RuntimeError as error:
+                raise told(error, self, args, kwargs)  # noqa: B904 - it has its cause
+
+    return Explained
 
 
 def _explained_of_packet(
@@ -127,10 +162,10 @@ def _problems(
 
 def _missing(function: str, name: str, param: object) -> tuple[str, str]:
     if isinstance(param, ScalarParam):
-        example = f"{name}={param.kind.literal(param.kind.parse(param.kind.example))}"
+        default = f", or a default in the signature: `{name}: {param.kind} = {param.kind.example}`"
         return (
             f"{function}: {name} is missing, expected {param.kind.article}",
-            f"give it, as {example}, or a default in the signature: `{name}: {param.kind} = {param.kind.example}`",
+            f"give it, as {name}={param.kind.example_literal}{'' if isinstance(param.kind, OpenList) else default}",
         )
     expected = f", expected a tensor {param.type}{param.shape or ''}" if isinstance(param, TensorParam) else ""
     return f"{function}: {name} is missing{expected}", f"give it: {name}=..."
@@ -187,6 +222,8 @@ def _as_scalar(param: ScalarParam, value: Any) -> str:
         return f"if it is meant to be a tensor, write so in the signature: `{param.name}: T[...]`"
     if param.kind.choices and param.kind.python_type is str:
         return " or ".join(f"{param.name}={choice!r}" for choice in param.kind.choices)
+    if isinstance(param.kind, AnyList):
+        return f"{param.name}=[{value!r}]" if param.kind.base.accepts(value) else ""
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
         return f"{param.kind.python_type.__name__}({param.name})"
     return ""
