@@ -66,7 +66,7 @@ def bind(
     solver.solve(solver.bind_plain_axes(present))
     solver.check_overwritten(present)
     solver.check_domains(later, values)
-    return Binding(report.sizes, report.ellipsis, bound_types)
+    return Binding(report.sizes, report.ellipsis, bound_types, sig.absent({**arguments, **(scalars or {})}))
 
 
 def _present_tensors(sig: Signature, arguments: Mapping[str, TensorInfo | None], report: Report) -> PresentTensors:

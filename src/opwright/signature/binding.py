@@ -25,11 +25,15 @@ class TensorInfo:
 
 @record
 class Binding:
-    """The sizes of axes and the types of type variables in one call; ``ellipsis`` is the shape of ``...``, if bound."""
+    """The sizes of axes and the types of type variables in one call; ``ellipsis`` is the shape of ``...``, if bound.
+
+    ``absent``: the optional results that the call doesn't return.
+    """
 
     axes: Mapping[str, int]
     ellipsis: tuple[int, ...] | None
     types: Mapping[str, DType]
+    absent: frozenset[str] = frozenset()
 
 
 class Report:

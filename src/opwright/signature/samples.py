@@ -118,7 +118,7 @@ def sample(
                 else None
                 for tensor in sig.tensors
             }
-            return Sample(tensors, scalars, binding)
+            return Sample(tensors, scalars, _with_absent(sig, binding, {**tensors, **scalars}))
     raise ArgumentError(
         f"{sig.name}(): no sizes drawn from {tuple(sizes)} satisfy the signature with at most "
         f"{max_numel} elements a tensor\n  signature:    {sig}\n  likely fix:   other sizes="
@@ -172,7 +172,13 @@ def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, Value] 
     for number, scalar in enumerate(sig.scalars):
         values[scalar.name] = _ordinary_scalar(scalar, number, sig, binding, {**values, **(scalars or {})})
     made = {t.name: _tensor_sample(t, inputs[t.name], binding, rng, contiguous=True) for t in sig.tensors}
-    return Sample(made, {**values, **(scalars or {})}, binding)
+    values |= scalars or {}
+    return Sample(made, values, _with_absent(sig, binding, {**made, **values}))
+
+
+def _with_absent(sig: Signature, binding: Binding, values: Mapping[str, Any]) -> Binding:
+    """Return the binding with the optional results that a call with these arguments doesn't return."""
+    return Binding(binding.axes, binding.ellipsis, binding.types, sig.absent(values))
 
 
 def _with_named_sizes(sig: Signature, axes: Mapping[str, int]) -> dict[str, int]:

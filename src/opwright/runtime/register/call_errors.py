@@ -26,6 +26,7 @@ __all__ = ["explain_calls"]
 
 _OVERLOAD = re.compile(r"\.sig_[0-9a-f]+(_recorded)?")
 _LEAF = "a leaf Variable that requires grad"
+_ALIASED = "We only support functionalizing operators whose outputs do not have alias annotations"
 _SIGNATURES: dict[str, Signature] = {}
 """The signature of each operator, by its qualified name with its overload."""
 
@@ -86,6 +87,8 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
             f"  PyTorch:      {text}\n"
             f"  likely fix:   {leaf}.clone() before the call; or, to change a parameter, call it under torch.no_grad()"
         )
+    if _ALIASED in text and (problem := _not_functional(signature)):
+        return UnsupportedError(problem)
     if not _OVERLOAD.search(text):
         return error if keeps_all() else trimmed(error)
     if isinstance(error, NotImplementedError):
@@ -96,6 +99,22 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
         problem = f"{signature.name}(): {_OVERLOAD.sub('', text).splitlines()[0]}"
     advice = f"\n  likely fix:   {fix}" if fix else ""
     return ArgumentError(f"{problem}\n  signature:    {signature.as_written}{advice}")
+
+
+def _not_functional(signature: Signature) -> str:
+    """Return the error for what PyTorch can't put into a graph: overwriting beside other results than tensors."""
+    strange = next((output for output in signature.outputs if output.is_count or output.condition), None)
+    if strange is None or not signature.mutated:
+        return ""
+    name, kind, form = strange.name, "a count", "i64[]"
+    if not strange.is_count:
+        kind, form = "optional", f"{strange.type}{strange.shape or ''}, always there"
+    return (
+        f"{signature.name}(): it overwrites {signature.mutated[0].name}, and its result {name} is {kind}: PyTorch "
+        f"can't trace or compile such an operator\n"
+        f"  signature:    {signature.as_written}\n"
+        f"  likely fix:   call it in a function under @torch.compiler.disable, or return a tensor: {name}: {form}"
+    )
 
 
 def _overwritten_leaf(signature: Signature, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:

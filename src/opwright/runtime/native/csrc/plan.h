@@ -56,12 +56,22 @@ struct Dim : Expression {
   bool is_decided() const { return decided >= 0; }
 };
 
+// When an optional result is made: a scalar has this value, or an input is there (`of` Tensor), or not.
+struct Condition {
+  ConditionOf of;
+  int64_t index;  // of the scalar among a call's, or of the input
+  int64_t value;
+  bool negated;
+};
+
 struct TensorPlan {
   TypeKind type_kind;
   int64_t type;  // a c10::ScalarType, or the index of a type variable
   bool optional;
   bool mutated;
   bool ellipsis;
+  bool is_count;  // a number on the CPU, which a caller gets as an int
+  Condition condition;
   bool has_domain;  // its elements are in the domain
   Domain domain;
   std::vector<Dim> dims;
@@ -97,6 +107,8 @@ struct Plan {
   bool masked = false;
   bool random = false;           // whether it takes a generator
   bool has_domain = false;       // whether an input tensor has a domain
+  bool conditional = false;      // whether a result has a condition
+  bool counts = false;           // whether a result is a count
   bool factory = false;          // no input is a tensor
   std::vector<int64_t> mutated;  // the inputs that the kernel overwrites
 
