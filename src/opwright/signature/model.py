@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any, Literal
 
 from opwright.record import record
+from opwright.signature.chosen.groups import Grouping
 from opwright.signature.combinations import Combinations
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
-from opwright.signature.expr import Axis, Expr, NamedSize, determined
+from opwright.signature.expr import Axis, Expr, KeptAxis, NamedSize, determined
 from opwright.signature.lists import FixedList
 from opwright.signature.scalars import ScalarKind, Value
 
@@ -57,7 +58,7 @@ class Shape:
     """The axes in the brackets: an optional ``...``, then axes."""
 
     ellipsis: bool
-    dims: tuple[Expr | DataAxis, ...]
+    dims: tuple[Expr | DataAxis | KeptAxis, ...]
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
@@ -80,10 +81,10 @@ class TensorParam:
     mutated: bool = False
     domain: Domain | None = None
 
-    @property
+    @cached_property
     def dims(self) -> tuple[Expr | DataAxis, ...]:
-        """The axes in the brackets; empty for a pointwise operator."""
-        return self.shape.dims if self.shape else ()
+        """The axes in the brackets as a kernel sees them: a group is one. Empty for a pointwise operator."""
+        return tuple(dim for dim in self.shape.dims if not isinstance(dim, KeptAxis)) if self.shape else ()
 
     @property
     def has_ellipsis(self) -> bool:
@@ -192,6 +193,11 @@ class Signature:
     def scalars(self) -> tuple[ScalarParam, ...]:
         """The scalar inputs."""
         return tuple(param for param in self.inputs if isinstance(param, ScalarParam))
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        """The groups of axes, ``*A``, and the argument that chooses an axis."""
+        return Grouping(self)
 
     @cached_property
     def generator(self) -> GeneratorParam | None:

@@ -99,7 +99,7 @@ class _Residuals:
         sharded: set[Axis] = set()
         for axes, spec in zip(self._axes, self._specs, strict=True):
             placement = spec.placements[dimension]
-            if type(placement) is Shard:
+            if type(placement) is Shard and not self._signature.grouping:  # which axes its groups are, nobody says here
                 sharded.add(axes[placement.dim])
             elif not isinstance(placement, Replicate):  # a partial sum, or a part of a shard
                 return None

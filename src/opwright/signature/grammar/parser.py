@@ -20,7 +20,7 @@ from opwright.signature.grammar.parameters import (
     parse_type,
     parse_variable,
 )
-from opwright.signature.grammar.scalars import begins_choice, parse_choice, parse_list, parse_scalar
+from opwright.signature.grammar.scalars import begins_choice, parse_axis, parse_choice, parse_list, parse_scalar
 from opwright.signature.grammar.tokens import NotationError, Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions, check
 from opwright.signature.model import GeneratorParam, Launch, Param, Signature, TensorParam
@@ -104,6 +104,8 @@ class _Parser:
             return parse_choice(tokens, name)
         if tokens.word == "list":
             return parse_list(tokens, name)
+        if tokens.word == "axis" and tokens.peek() == "(":
+            return parse_axis(tokens, name)
         if tokens.word in KINDS and tokens.peek() != "[":
             return parse_scalar(tokens, name)
         if tokens.word == "generator":

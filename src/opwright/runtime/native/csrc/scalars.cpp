@@ -135,7 +135,7 @@ void Call::read(const Plan &plan, const Argument &argument, const c10::IValue &v
     case Kind::BoolList: read_open_list(argument.kind, value.toListRef()); break;
     case Kind::Axis: axes.push_back(int_of(value)); break;
     case Kind::Size:
-      scalar.i = int_of(value);
+      scalar.i = value.isBool() ? value.toBool() : int_of(value);
       scalars.push_back(scalar);
       axes.push_back(scalar.i);
       break;
@@ -150,6 +150,7 @@ void Call::read(const Plan &plan, const Argument &argument, const c10::IValue &v
     case Kind::Device:
       if (!value.isNone()) device = value.toDevice();
       break;
+    case Kind::Chosen:  // it is numbered: Kind::Size
     case Kind::Tensor:
     case Kind::Mask: TORCH_INTERNAL_ASSERT(false);
   }
