@@ -145,14 +145,14 @@ def _schema_type(cpp: str) -> str:
     return next((kind for pattern, kind in _CPP_TYPES.items() if re.fullmatch(pattern, plain)), "")
 
 
-def _parse_schema(text: str) -> Any:
+def parse_schema(text: str) -> Any:
     return torch._C.parse_schema(text)  # noqa: SLF001, TID251 - there is no public one
 
 
 def signature_of(text: str) -> tuple[str, str]:
     """Return the signature for a schema, and "" or what blocks it."""
     try:
-        known = _parse_schema(text)
+        known = parse_schema(text)
     except RuntimeError:
         return "", "not a schema that PyTorch reads"
     inputs = []
@@ -178,10 +178,10 @@ def signature_of(text: str) -> tuple[str, str]:
     arrow = f" -> ({', '.join(results)})" if results else ""
     signature = f"{known.name.rpartition('::')[2]}({', '.join(inputs)}){arrow}"
     try:
-        ours = _parse_schema(schema_of(parse(signature)))
+        ours = parse_schema(schema_of(parse(signature)))
     except (SignatureError, RuntimeError) as error:
         return signature, f"refused: {str(error).splitlines()[0]}"
-    return signature, _difference(known, ours)
+    return signature, difference(known, ours)
 
 
 def _input(argument: Any) -> tuple[str, str]:
@@ -228,7 +228,7 @@ def _kind(text: str) -> str:
     }.get(text, text)
 
 
-def _difference(theirs: Any, ours: Any) -> str:
+def difference(theirs: Any, ours: Any) -> str:
     """Return how two schemas differ: names, types (SymInt is int), defaults, written arguments, results; or ""."""
 
     def facts(schema: Any) -> list[tuple[object, ...]]:
