@@ -17,9 +17,11 @@ from opwright.closest_name import closest_name
 from opwright.errors import ArgumentError, OpwrightError, UnsupportedError
 from opwright.runtime.interface import Explain
 from opwright.runtime.register.kernels import started_runtime
+from opwright.runtime.register.python_numbers import is_taken
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, call_of, own_call, schema_of
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
 from opwright.signature.lists import AnyList, OpenList
+from opwright.signature.schema import number_type
 from opwright.tracebacks import keeps_all, trimmed
 
 __all__ = ["explain_calls"]
@@ -156,7 +158,7 @@ def _problems(
         if argument.name not in given and not argument.has_default_value():
             yield _missing(function, argument.name, params.get(argument.name))
     for name, param in params.items():
-        if name in given and (problem := _unfit(param, given[name])):
+        if name in given and (problem := _unfit(signature, param, given[name])):
             yield f"{function}: {name} is {problem[0]}", problem[1]
 
 
@@ -171,12 +173,18 @@ def _missing(function: str, name: str, param: object) -> tuple[str, str]:
     return f"{function}: {name} is missing{expected}", f"give it: {name}=..."
 
 
-def _unfit(param: TensorParam | ScalarParam | GeneratorParam, value: Any) -> tuple[str, str] | None:
+def _unfit(
+    signature: Signature, param: TensorParam | ScalarParam | GeneratorParam, value: Any
+) -> tuple[str, str] | None:
     """Return what an argument is and what was expected, and a fix; None if it can be what is expected."""
     if isinstance(param, TensorParam):
-        if isinstance(value, torch.Tensor) or value is None:
+        number = number_type(signature, param)
+        if isinstance(value, torch.Tensor) or value is None or is_taken(number, value):
             return None
-        return f"{_described(value)}, expected a tensor {param.type}{param.shape or ''}", _as_tensor(param, value)
+        expected = f"a tensor {param.type}{param.shape or ''}" + (f" or a number ({number.__name__})" if number else "")
+        if number and isinstance(value, (bool, int, float)):
+            return f"{_described(value)}, expected {expected}", f"{number.__name__}({param.name})"
+        return f"{_described(value)}, expected {expected}", _as_tensor(param, value)
     if isinstance(param, GeneratorParam):
         if isinstance(value, torch.Generator) or value is None:
             return None
