@@ -185,6 +185,8 @@ def test_what_is_refused(ops: Operators, call: Callable[..., Any], problem: str,
 
 
 def test_the_operator_stays_what_it_is(ops: Operators) -> None:
+    assert repr(ops.axpy) == "<OpOverload(op='number_ops.axpy')>"  # without a hash
+    assert str(ops.axpy) == ops.axpy.name().replace("::", ".")  # graphs name it
     assert hash(ops.axpy) == hash(torch.ops.number_ops.axpy.default)
     assert copy.copy(ops.axpy) is ops.axpy
     assert "numbers may stand for tensors" in str(ops.axpy.__doc__)
