@@ -61,7 +61,7 @@ def declarations(cell: str) -> list[str]:
 
 def sizes_of(form: str) -> list[str]:
     """The int axes that a C function takes, beside those of the input that binds them."""
-    return [f"int64_t {axis}" for axis in "NCM" + "K" * ("?K" in form)]
+    return [f"int64_t {axis}" for axis in "NCM" + "K" * ("?K" in form) + "A" * ("*A" in form)]
 
 
 def assert_fits(folder: Path, name: str, form: str, given: str, function: str) -> None:

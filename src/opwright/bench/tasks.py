@@ -104,7 +104,7 @@ class Tensors:
             for dim, size in zip(reversed(output.dims), reversed(result.shape), strict=False)
             if isinstance(dim, DataAxis)
         }
-        return Binding({**known.axes, **data_axes}, known.ellipsis, known.types, known.absent)
+        return Binding({**known.axes, **data_axes}, known.ellipsis, known.types, known.absent, known.groups)
 
     @property
     def keywords(self) -> dict[str, Any]:

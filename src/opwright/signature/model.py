@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any, Literal
 
 from opwright.record import record
+from opwright.signature.chosen.groups import Grouping
 from opwright.signature.clauses.conditions import Condition
 from opwright.signature.clauses.launch import Launch
 from opwright.signature.combinations import Combinations
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
-from opwright.signature.expr import Axis, Expr, NamedSize, determined
+from opwright.signature.expr import Axis, Expr, KeptAxis, NamedSize, determined
 from opwright.signature.lists import FixedList
 from opwright.signature.scalars import ScalarKind, Value
 
@@ -59,7 +60,7 @@ class Shape:
     """The axes in the brackets: an optional ``...``, then axes."""
 
     ellipsis: bool
-    dims: tuple[Expr | DataAxis, ...]
+    dims: tuple[Expr | DataAxis | KeptAxis, ...]
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
@@ -97,10 +98,10 @@ class TensorParam:
     condition: Condition | None = None
     is_count: bool = False
 
-    @property
+    @cached_property
     def dims(self) -> tuple[Expr | DataAxis, ...]:
-        """The axes in the brackets; empty for a pointwise operator."""
-        return self.shape.dims if self.shape else ()
+        """The axes in the brackets as a kernel sees them: a group is one. Empty for a pointwise operator."""
+        return tuple(dim for dim in self.shape.dims if not isinstance(dim, KeptAxis)) if self.shape else ()
 
     @property
     def has_ellipsis(self) -> bool:
@@ -194,6 +195,11 @@ class Signature:
         return tuple(param for param in self.inputs if isinstance(param, ScalarParam))
 
     @cached_property
+    def grouping(self) -> Grouping:
+        """The groups of axes, ``*A``, and the argument that chooses an axis."""
+        return Grouping(self)
+
+    @cached_property
     def generator(self) -> GeneratorParam | None:
         """The random generator argument, or None."""
         return next((param for param in self.inputs if isinstance(param, GeneratorParam)), None)
@@ -236,10 +242,7 @@ class Signature:
         return tuple(output for output in self.outputs if output.is_count)
 
     def absent(self, values: Mapping[str, Any]) -> frozenset[str]:
-        """Return the names of the optional results that a call doesn't return.
-
-        `values`: the call's arguments by name; an absent tensor is None, or has no entry.
-        """
+        """Return the names of the optional results that a call doesn't return; `values`: its arguments by name."""
         conditional = [(result.name, result.condition) for result in self.results if result.condition]
         return frozenset(name for name, condition in conditional if not condition.holds(values.get(condition.name)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from opwright.signature.chosen.kinds import AxisKind
 from opwright.signature.dtypes import BOOLEAN, FLOATING, INTEGER
 from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.wiring import GRAD
@@ -162,7 +163,9 @@ def _describe_parameter(param: Param) -> str:
     if isinstance(param, GeneratorParam):
         return f"{param.name}: the generator to draw from; by default PyTorch's of the device"
     if isinstance(param, ScalarParam):
-        return str(param)
+        kind = param.kind
+        chooses = f"; which axis {kind.axis} is, from the last if negative" if isinstance(kind, AxisKind) else ""
+        return f"{param}{chooses}"
     # Spell out the notation's marks: a reader might not know the notation.
     what = f"{param.name}: {param.type}{param.shape or ''}"
     what += f", each in {param.domain}" if param.domain else ""

@@ -46,6 +46,12 @@ def _result_shape(
     sig: Signature, tensor: TensorParam, binding: Binding, check: Check | None
 ) -> tuple[int | DataAxis, ...]:
     lead: tuple[int, ...] = ()
+    if sig.grouping.has(tensor):
+        unknown = [name for name in sig.grouping.names if name not in binding.groups.shapes]
+        if unknown:
+            raise Report.on(sig, binding.axes).error(f"{tensor.name}: no argument tells *{unknown[0]}")
+        sizes = sig.grouping.spread(tensor, binding.groups, lambda dim: _axis_size(sig, tensor, dim, binding, check))
+        return tuple(sizes)
     if sig.has_leading(tensor):
         if binding.ellipsis is None:
             raise Report.on(sig, binding.axes).error(f"{tensor.name}: no argument tells the shape of '...'")

@@ -355,7 +355,7 @@ def _resolved_shape(param: TensorParam) -> str:
     """Return the shape as a backward writes it, without ``?``: a kernel-decided length is known in the backward."""
     if param.shape is None:
         return str(None)
-    dims = [dim.name if isinstance(dim, DataAxis) else str(dim) for dim in param.dims]
+    dims = [dim.name if isinstance(dim, DataAxis) else str(dim) for dim in param.shape.dims]
     return f"[{', '.join(['...'] * param.has_ellipsis + dims)}]"
 
 

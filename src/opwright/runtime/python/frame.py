@@ -20,7 +20,7 @@ from opwright.errors import KernelError
 from opwright.runtime import abi, messages
 from opwright.runtime.arguments import Arguments, memory_for
 from opwright.runtime.binding import DTYPES, TORCH_TYPES
-from opwright.runtime.layouts import Layout, batched_strides, is_contiguous, loops, result_strides
+from opwright.runtime.layouts import Layout, batched_strides, folded, is_contiguous, loops, result_strides
 from opwright.runtime.python.data_dependent import RESIZE, Decided, Lengths
 from opwright.runtime.python.devices import accelerator, key_of, new_tensor
 from opwright.runtime.python.host import Mark, note, signals_held, taken
@@ -90,9 +90,16 @@ class Frame:
             if param.mutated:
                 self._back.append((tensor, copy))
 
-    def _is_usable(self, _param: TensorParam, tensor: torch.Tensor, strided: bool) -> bool:
+    def _is_usable(self, param: TensorParam, tensor: torch.Tensor, strided: bool) -> bool:
         """Return whether the kernel can use the tensor itself: contiguous, unless `strided`, and aligned."""
-        return (strided or tensor.is_contiguous()) and is_aligned(tensor)
+        fits = tensor.is_contiguous() or (strided and self._seen(param, tensor) is not None)
+        return fits and is_aligned(tensor)
+
+    def _seen(self, param: TensorParam, tensor: torch.Tensor) -> Layout | None:
+        """Return the tensor's axes as the kernel sees them; None if a group of axes has no single stride."""
+        layout = Layout(tuple(tensor.shape), tensor.stride())
+        grouping = self._signature.grouping
+        return folded(layout, grouping.spans(param, self._binding.groups)) if grouping.has(param) else layout
 
     def _copy(self, _param: TensorParam, tensor: torch.Tensor) -> torch.Tensor:
         """Return the copy that the kernel gets instead of `tensor`."""
@@ -104,7 +111,8 @@ class Frame:
 
     def _layouts(self, tensors: Sequence[torch.Tensor | None]) -> list[Layout | None]:
         """Return the axes of the inputs and results as the kernel sees them."""
-        return [t if t is None else Layout(tuple(t.shape), t.stride()) for t in tensors]
+        params = self._signature.tensors + self._signature.results
+        return [t if t is None else self._seen(param, t) for param, t in zip(params, tensors, strict=True)]
 
     def _add_results(self) -> None:
         signature, everything = self._signature, self._returned > len(self._signature.outputs)
@@ -128,8 +136,12 @@ class Frame:
     def _unwanted(self, index: int) -> Decided:
         """Allocate a result that nobody wants, for a kernel that writes it all the same."""
         i, signature = index - len(self._inputs), self._signature
-        known = Binding(self._binding.axes, self._binding.ellipsis, self._binding.types)  # nothing is absent
+        known = self._binding
+        known = Binding(known.axes, known.ellipsis, known.types, groups=known.groups)  # nothing is absent
         shape: Any = output_shapes(signature, known, with_residuals=True)[i]
+        if signature.grouping.has(signature.results[i]):
+            axes, dims = known.axes, signature.results[i].dims  # as the kernel sees it: nobody else does
+            shape = tuple(dim if isinstance(dim, DataAxis) else dim.evaluate(axes) for dim in dims)
         dtype = output_types(signature, known, with_residuals=True)[i]
         return Decided(signature, i, shape, dtype, self._binding, self._device)
 

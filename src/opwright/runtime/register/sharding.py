@@ -101,7 +101,7 @@ class _Residuals:
             if spec is None:  # of an optional result, or a count
                 continue
             placement = spec.placements[dimension]
-            if type(placement) is Shard:
+            if type(placement) is Shard and not self._signature.grouping:  # which axes its groups are, nobody says here
                 sharded.add(axes[placement.dim])
             elif not isinstance(placement, Replicate):  # a partial sum, or a part of a shard
                 return None

@@ -22,7 +22,14 @@ from opwright.signature.grammar.parameters import (
     parse_type,
     parse_variable,
 )
-from opwright.signature.grammar.scalars import begins_choice, parse_choice, parse_list, parse_scalar, parse_word
+from opwright.signature.grammar.scalars import (
+    begins_choice,
+    parse_axis,
+    parse_choice,
+    parse_list,
+    parse_scalar,
+    parse_word,
+)
 from opwright.signature.grammar.tokens import NotationError, Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions, check
 from opwright.signature.model import GeneratorParam, Param, Shape, Signature, TensorParam, TypeRef
@@ -109,6 +116,8 @@ class _Parser:
             return parse_choice(tokens, name)
         if tokens.word == "list":
             return parse_list(tokens, name)
+        if tokens.word == "axis" and tokens.peek() == "(":
+            return parse_axis(tokens, name)
         if tokens.word in KINDS and tokens.peek() != "[":
             return parse_scalar(tokens, name)
         if tokens.word == "generator":

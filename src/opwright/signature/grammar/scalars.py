@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from opwright.signature.choices import Choice, enumerator, written
+from opwright.signature.chosen.kinds import AxisKind
 from opwright.signature.domains import Domain
 from opwright.signature.grammar.domains import refuse_fractions
 from opwright.signature.grammar.parameters import parse_domain
-from opwright.signature.grammar.tokens import Tokens
+from opwright.signature.grammar.tokens import Tokens, take_name
 from opwright.signature.lists import MAX_LENGTH, FixedList, OpenList
 from opwright.signature.model import ScalarParam
 from opwright.signature.scalars import KINDS, NOTATION_WORDS, ScalarKind, Value
@@ -63,6 +64,20 @@ def parse_list(tokens: Tokens, name: str) -> ScalarParam:
         default = (_parse_default(tokens, name, base),) * kind.count
         _check_default(tokens, name, base, default[0], domain, place)
     return ScalarParam(name, kind or OpenList(base), default, domain)
+
+
+def parse_axis(tokens: Tokens, name: str) -> ScalarParam:
+    """Parse an argument that says which axis one is, and its default; ``axis`` is the current token."""
+    tokens.take()
+    tokens.take()
+    kind = AxisKind(take_name(tokens, "an axis", f"{name}: axis(D) = -1"))
+    tokens.expect(")", "after the name of an axis", f"{name}: {kind} = -1")
+    for mark, what in (("?", "optional"), ("!", "mutated")):
+        if tokens.word == mark:
+            tokens.fail(f"{name!r} is the number of an axis and can't be {what}", "leave out the mark")
+    if tokens.word == "in":
+        tokens.fail(f"{name!r} is the number of an axis, so its domain is known", "leave it out")
+    return ScalarParam(name, kind, _parse_default(tokens, name, kind) if tokens.accept("=") else None)
 
 
 def _check_default(

@@ -8,6 +8,7 @@ from opwright.closest_name import closest_name
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import Expr, determined
 from opwright.signature.grammar.domains import check_domains
+from opwright.signature.grammar.groups import check_groups
 from opwright.signature.grammar.results import check_results
 from opwright.signature.grammar.tokens import Tokens, check_parameter_name
 from opwright.signature.model import ELLIPSIS, DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam
@@ -27,6 +28,7 @@ class SourcePositions:
         self.variables: dict[str, int] = {}
         self.named_sizes: dict[str, int] = {}
         self.launched: list[int] = []
+        self.kept: list[int] = []
         self.flops = 0
 
     def parameter(self, place: int) -> None:
@@ -61,6 +63,7 @@ def check(signature: Signature, positions: SourcePositions, tokens: Tokens) -> N
     rules.axis_names()
     rules.named_sizes()
     rules.type_variables()
+    check_groups(signature, rules.placed, positions, tokens)
     check_domains(signature, rules.placed, positions, tokens)
     rules.launch()
     rules.flops()

@@ -67,7 +67,7 @@ std::unique_ptr<Direct> direct(const Operator &op) {
     const auto &argument = op.plan.arguments[i];
     if (taken_by(argument.kind) == Is::None && argument.kind != Kind::Generator) return nullptr;
     Parameter parameter;
-    parameter.takes = taken_by(argument.kind);
+    parameter.takes = schema[i].type()->kind() == c10::TypeKind::BoolType ? Is::Bool : taken_by(argument.kind);
     parameter.takes_none = takes_none(op.plan, argument);
     if (const auto &value = schema[i].default_value(); value && !set_default(parameter, *value)) return nullptr;
     known->parameters.push_back(std::move(parameter));

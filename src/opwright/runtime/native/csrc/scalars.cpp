@@ -119,7 +119,7 @@ void Call::read(const Plan &plan, const Argument &argument, const c10::IValue &v
     case Kind::Int:
     case Kind::Size:
     case Kind::OptionalInt:
-      if (given) scalar.i = int_of(value);
+      if (given) scalar.i = value.isBool() ? value.toBool() : int_of(value);
       return read_number(argument, scalar, given);
     case Kind::Bool:
     case Kind::OptionalBool:
@@ -145,6 +145,7 @@ void Call::read(const Plan &plan, const Argument &argument, const c10::IValue &v
     case Kind::Device:
       if (!value.isNone()) device = value.toDevice();
       break;
+    case Kind::Chosen:  // it is numbered: Kind::Size
     case Kind::Tensor:
     case Kind::Mask: TORCH_INTERNAL_ASSERT(false);
   }
