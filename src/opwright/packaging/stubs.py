@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from opwright.signature import GeneratorParam, Param, ScalarParam, Signature, TensorParam
-from opwright.signature.schema import scalar_default, sections
+from opwright.signature.schema import number_type, scalar_default, sections
 from opwright.signature.wiring import BACKWARD
 
 _HEADING = '''\
@@ -59,7 +59,7 @@ def _arguments(signature: Signature, prefix: str) -> list[str]:
     for param in reversed(signature.inputs):
         default = _default(param) if defaults else ""
         defaults = default != ""
-        texts.append(f"{param.name}: {_type(param, prefix)}{default}")
+        texts.append(f"{param.name}: {_type(signature, param, prefix)}{default}")
     return [*texts[::-1], *_of_factory(signature, prefix)]
 
 
@@ -71,12 +71,14 @@ def _of_factory(signature: Signature, prefix: str) -> Iterator[str]:
         yield f"device: _torch.device | {prefix}str | int | None = None"
 
 
-def _type(param: Param, prefix: str) -> str:
+def _type(signature: Signature, param: Param, prefix: str) -> str:
     if isinstance(param, ScalarParam):
         return prefix * param.kind.annotation.startswith("str") + param.kind.annotation
     if isinstance(param, GeneratorParam):
         return "_torch.Generator | None"
-    return "_torch.Tensor | None" if param.optional else "_torch.Tensor"
+    number = number_type(signature, param)
+    numbers = f" | {number.__name__}" if number else ""
+    return f"_torch.Tensor{numbers}{' | None' * param.optional}"
 
 
 def _default(param: Param) -> str:

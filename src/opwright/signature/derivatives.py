@@ -8,6 +8,7 @@ and promote, and autograd reduces and casts their results.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Literal
@@ -126,6 +127,11 @@ def overload_name(chain: Sequence[Signature], forward_modes: Container[str] = ()
 def recorded_name(overload: str) -> str:
     """Return the name of the overload that runs while a gradient is recorded: it returns the residuals, too."""
     return f"{overload}_recorded"
+
+
+def without_hash(text: str) -> str:
+    """Return a text, as of PyTorch's errors, without the overload names in it: people never wrote them."""
+    return re.sub(r"\.sig_[0-9a-f]{12}(_recorded)?", "", text)
 
 
 TANGENT = "tangent_"

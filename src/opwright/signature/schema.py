@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from opwright.signature.chosen.kinds import AxisKind
+from opwright.signature.dtypes import BOOLEAN, FLOATING, INTEGER
 from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.wiring import GRAD
 
@@ -82,6 +83,20 @@ def _schema_argument(param: Param, mutated: list[str]) -> str:
 
 def _schema_result(result: TensorParam) -> str:
     return "SymInt" if result.is_count else "Tensor?" if result.condition else "Tensor"
+
+
+_NUMBERS = {BOOLEAN: bool, INTEGER: int, FLOATING: float}
+
+
+def number_type(signature: Signature, tensor: TensorParam) -> type | None:
+    """Return the widest type of Python numbers that may stand for an input tensor; None if none may.
+
+    Numbers may stand for tensors that a pointwise operator of an author reads.
+    """
+    internal = signature.is_backward or signature.name.startswith("_")
+    if internal or not signature.pointwise or tensor.mutated or tensor.type.kind == "acc":
+        return None
+    return _NUMBERS.get(max(dtype.category for dtype in signature.element_types(tensor)))
 
 
 def _alias(index: int) -> str:
@@ -169,7 +184,8 @@ def _properties(signature: Signature) -> Iterator[str]:
     if signature.is_factory:
         yield "device= is where it is made, by default the CPU."
     if signature.broadcasts:
-        yield "Pointwise: arguments broadcast and promote." if signature.pointwise else "Leading axes broadcast."
+        also = "; numbers may stand for tensors" if any(number_type(signature, t) for t in signature.tensors) else ""
+        yield f"Pointwise: arguments broadcast and promote{also}." if signature.pointwise else "Leading axes broadcast."
     if signature.data_axes:
         yield f"The call decides the length of {', '.join(signature.data_axes)}."
 

@@ -20,6 +20,7 @@ from opwright.check.calls.last_call import recorded_call
 from opwright.check.report import Finding
 from opwright.runtime.torch_internals import OpOverload
 from opwright.signature import DType, Sample, Signature, TensorParam, sample
+from opwright.signature.derivatives import without_hash
 from opwright.signature.wiring import BACKWARD, GRAD
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def reference_results(
     Raises:
         BadReferenceError: the reference raises, or returns another number of tensors.
     """
-    name = getattr(reference, "__name__", None) or repr(reference).partition("\n")[0]
+    name = without_hash(getattr(reference, "__name__", None) or repr(reference).partition("\n")[0])
     prefix = f"the reference {name}, called with {describe_call(signature, arguments)},"
     try:
         value = reference(*arguments)

@@ -11,6 +11,7 @@ from opwright.check.calls.cases import Arguments, Case, dtype_name, positional
 from opwright.check.report import Finding, Skipped
 from opwright.check.values.eager import Eager, pytorch_feature
 from opwright.runtime.torch_internals import OpOverload, fake_tensor_mode
+from opwright.signature.derivatives import without_hash
 
 _KINDS = {"test_schema": "schema-disagrees", "test_faketensor": "fake-disagrees"}
 _REGISTRATION = ("cpu", "cuda", "xpu")
@@ -112,7 +113,7 @@ def exported(eager: Eager) -> Iterator[Finding]:
 
     program = torch.export.export(Module(), tuple(positional(eager.signature, eager.case.arguments())))
     if eager.operator.ours and all(node.target is not op for node in program.graph.nodes):
-        yield eager.finding(eager.case, "lost-in-export", f"torch.export has no {op} in its graph")
+        yield eager.finding(eager.case, "lost-in-export", f"torch.export has no {without_hash(str(op))} in its graph")
     if finding := eager.differs(eager.case, program.module(), "the exported program", gradients=False):
         yield finding
     eager.context.detail = "one call"

@@ -19,6 +19,7 @@ from opwright.runtime.register.call_errors import explain_calls
 from opwright.runtime.register.fake import fake
 from opwright.runtime.register.kernels import add, started_runtime
 from opwright.runtime.register.python_kernels import PythonFunction, PythonKernel
+from opwright.runtime.register.python_numbers import accept_numbers
 from opwright.runtime.register.recorded import share_policies
 from opwright.runtime.register.sharding import with_sharding
 from opwright.runtime.register.vmap import batched, drawing, looped
@@ -142,6 +143,8 @@ class _Form:
         packet = getattr(getattr(torch.ops, self.namespace), name)
         op = getattr(packet, overload)
         explain_calls(op, signature)
+        if not residuals:
+            accept_numbers(op, signature)
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
         if residuals:
             rule = with_sharding(rule, op, self.public, signature)

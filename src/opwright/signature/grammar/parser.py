@@ -80,6 +80,9 @@ class _Parser:
     def signature(self) -> Signature:
         tokens = self.tokens
         name = take_name(tokens, "the operator", "begin as in: my_op(x: T[N]) -> (y: T[N])")
+        if tokens.word == ".":
+            fix = f"a name of its own: {name}_{tokens.peek()}(...)"
+            tokens.fail(f"overloads of {name!r} can't be written yet", fix if tokens.peek().isidentifier() else None)
         tokens.expect("(", f"after the name {name!r}", f"{name}(x: T[N]) -> (y: T[N])")
         inputs = self.inputs()
         outputs, residuals = self.results() if tokens.accept("->") else ((), ())
@@ -226,6 +229,8 @@ class _Parser:
             self.flops = parse_expr(tokens, counting=True)
         elif word == "launch":
             self.launch = parse_launch(tokens, self.positions)
+        elif word in _PLANNED:
+            tokens.fail(f"{word!r} can't be written yet", _PLANNED[word], place)
         else:
             fix = (
                 "'->' or one of: where T in (f32, f64), M = N//2; batched; autocast: f32; flops: 2*N; "
@@ -283,6 +288,9 @@ class _Parser:
                 return tuple(types)
             tokens.expect(",", f"or ')' after {dtype}")
 
+
+_PLANNED = {"variants": "an operator of its own that overwrites its argument: scale_(x: T[N]!)"}
+"""Words that signatures will have, each with what can be written today."""
 
 _AXES = "xyz"
 _MOST_THREADS, _MOST_ALONG_Z = 1024, 64  # per block, on every existing GPU
