@@ -146,6 +146,7 @@ def _schema_type(cpp: str) -> str:
 
 
 def parse_schema(text: str) -> Any:
+    """Return PyTorch's schema for a text; raise RuntimeError if it is none."""
     return torch._C.parse_schema(text)  # noqa: SLF001, TID251 - there is no public one
 
 
