@@ -115,8 +115,13 @@ class ScalarKind:
         return repr(value)
 
     def literal(self, value: Any) -> str:
-        """Format a default for PyTorch's schema and for Python."""
+        """Format a default for PyTorch's schema."""
         return repr(value)
+
+    def in_python(self, value: Any, torch: str = "torch") -> str:
+        """Format a value for Python, in which the module is called `torch`."""
+        del torch
+        return self.literal(value)
 
     def accepts(self, value: Any) -> bool:
         """Return whether PyTorch's parser takes the value for this kind; symbolic numbers stand for numbers."""

@@ -16,6 +16,7 @@ from opwright.closest_name import closest_name
 from opwright.errors import ArgumentError, OpwrightError, UnsupportedError
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, explain_errors, schema_of
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
+from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.tracebacks import keeps_all, trimmed
 
 __all__ = ["explain_calls"]
@@ -100,19 +101,20 @@ def _problems(
     params = {param.name: param for param in signature.inputs}
     for argument in arguments:
         if argument.name not in given and not argument.has_default_value():
-            yield _missing(function, argument.name, params.get(argument.name))
+            yield _missing(signature, argument.name, params.get(argument.name))
     for name, param in params.items():
         if name in given and (problem := _unfit(param, given[name])):
             yield f"{function}: {name} is {problem[0]}", problem[1]
 
 
-def _missing(function: str, name: str, param: object) -> tuple[str, str]:
+def _missing(signature: Signature, name: str, param: object) -> tuple[str, str]:
+    function = f"{signature.name}()"
     if isinstance(param, ScalarParam):
-        example = f"{name}={param.kind.literal(param.kind.parse(param.kind.example))}"
-        return (
-            f"{function}: {name} is missing, expected {param.kind.article}",
-            f"give it, as {example}, or a default in the signature: `{name}: {param.kind} = {param.kind.example}`",
-        )
+        kind = param.kind
+        example = str(signature.allowed(kind.variable)[0]) if isinstance(kind, DtypeKind) else kind.example
+        given, written = f"{name}={kind.in_python(kind.parse(example))}", f"`{name}: {kind} = {example}`"
+        fix = f"give it, as {given}, or a default in the signature: {written}"
+        return f"{function}: {name} is missing, expected {kind.article}", fix
     expected = f", expected a tensor {param.type}{param.shape or ''}" if isinstance(param, TensorParam) else ""
     return f"{function}: {name} is missing{expected}", f"give it: {name}=..."
 
@@ -168,6 +170,8 @@ def _as_scalar(param: ScalarParam, value: Any) -> str:
         return f"if it is meant to be a tensor, write so in the signature: `{param.name}: T[...]`"
     if param.kind.choices and param.kind.python_type is str:
         return " or ".join(f"{param.name}={choice!r}" for choice in param.kind.choices)
+    if isinstance(param.kind, DtypeKind | DeviceKind):
+        return ""
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
         return f"{param.kind.python_type.__name__}({param.name})"
     return ""
