@@ -3,8 +3,8 @@
 usage: python tools/stand_ins.py FOLDER... [--count 20] [--seed 0]
 
 A stand-in has the operator's signature and a body that sets its results to zero. It is loaded and called with arguments
-that `opwright check` would draw; its schema must be that of the checkout, and its results zeros. Backwards are left out:
-they are loaded with their forwards.
+that `opwright check` would draw; its schema must be that of the checkout, and its results zeros. Backwards are left
+out: they are loaded with their forwards.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from opwright.signature import GeneratorParam, Param, ScalarParam, Signature, TensorParam
-from opwright.signature.schema import number_type, scalar_default, sections
+from opwright.signature.chosen.kinds import DeviceKind
+from opwright.signature.schema import number_type, sections
 from opwright.signature.wiring import BACKWARD
 
 _HEADING = '''\
@@ -64,15 +65,18 @@ def _arguments(signature: Signature, prefix: str) -> list[str]:
 
 
 def _of_factory(signature: Signature, prefix: str) -> Iterator[str]:
-    if signature.is_factory:
+    if signature.is_factory and (signature.chosen_type or not signature.device):
         yield "*"
         if signature.chosen_type:
             yield "dtype: _torch.dtype | None = None"
-        yield f"device: _torch.device | {prefix}str | int | None = None"
+        if not signature.device:
+            yield f"device: _torch.device | {prefix}str | int | None = None"
 
 
 def _type(signature: Signature, param: Param, prefix: str) -> str:
     if isinstance(param, ScalarParam):
+        if isinstance(param.kind, DeviceKind):
+            return param.kind.annotation.replace("str", f"{prefix}str")
         return prefix * param.kind.annotation.startswith("str") + param.kind.annotation
     if isinstance(param, GeneratorParam):
         return "_torch.Generator | None"
@@ -83,7 +87,9 @@ def _type(signature: Signature, param: Param, prefix: str) -> str:
 
 def _default(param: Param) -> str:
     if isinstance(param, ScalarParam):
-        return f" = {scalar_default(param)}" if param.has_default else ""
+        if not param.has_default:
+            return ""
+        return " = None" if param.default is None else f" = {param.kind.in_python(param.default, '_torch')}"
     return " = None" if isinstance(param, GeneratorParam) or param.optional else ""
 
 

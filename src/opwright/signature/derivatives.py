@@ -173,6 +173,9 @@ def obstacle(signature: Signature) -> str:
     fixed = [t for t in tensors if t.type.kind == "dtype" and may_be_differentiable(t, signature)]
     if fixed:
         return f"{fixed[0]} has a fixed type, which can't carry a derivative; write {fixed[0].name}: T"
+    if signature.dtypes:
+        chosen = next(iter(signature.dtypes.values()))
+        return f"{chosen.name} says which type an argument or a result has"
     if signature.generator:
         return f"it draws from the generator {signature.generator.name}"
     inputs, written = active(signature, signature.tensors), active(signature, signature.written)

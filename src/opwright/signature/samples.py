@@ -13,11 +13,13 @@ from opwright.record import record
 from opwright.signature.bind import bind
 from opwright.signature.binding import Binding, Report, TensorInfo
 from opwright.signature.chosen.groups import product
+from opwright.signature.chosen.kinds import DtypeKind
 from opwright.signature.chosen.samples import draw_groups, ordinary_groups, with_deciding
 from opwright.signature.domains import LARGEST, LEAST, Interval
 from opwright.signature.dtypes import DType
+from opwright.signature.expr import DataAxis
 from opwright.signature.lists import FixedList
-from opwright.signature.model import DataAxis, ScalarParam, Signature, TensorParam
+from opwright.signature.model import ScalarParam, Signature, TensorParam
 from opwright.signature.scalars import ScalarKind, Value
 from opwright.signature.shapes import output_shapes
 
@@ -218,6 +220,8 @@ def _ordinary_scalar(
     scalar: ScalarParam, number: int, sig: Signature, binding: Binding, earlier: Mapping[str, Any]
 ) -> Value:
     """Return the value of a scalar for which the caller specifies none."""
+    if isinstance(scalar.kind, DtypeKind):
+        return binding.types[scalar.kind.variable]
     if scalar.kind.is_size and scalar.name in binding.axes:
         return binding.axes[scalar.name]
     if isinstance(scalar.kind, FixedList):
@@ -353,6 +357,8 @@ def _draw_scalars(
         if interval and (interval.is_empty or (scalar.kind.is_whole and interval.first > interval.last)):
             return None
         value: Value = None
+        if isinstance(scalar.kind, DtypeKind):
+            value = binding.types[scalar.kind.variable]
         if scalar.name in sig.sizes:
             value = _draw_size(scalar.kind, scalar.name, rng, interval, sizes, known)
         if scalar.name in fixed:

@@ -82,7 +82,8 @@ class Case:
             name: None if made is None else self._tensor(name, made, generator, dtype)
             for name, made in self.sample.tensors.items()
         }
-        return {**tensors, **self.sample.scalars}
+        scalars = {n: torch_dtype(v) if isinstance(v, DType) else v for n, v in self.sample.scalars.items()}
+        return {**tensors, **scalars}
 
     def _tensor(
         self, name: str, made: TensorSample, generator: torch.Generator, dtype: torch.dtype | None

@@ -202,6 +202,9 @@ class TargetOperator:
         Raises:
             WrongResultsError: the results don't fit the signature.
         """
+        if types and self.signature.dtypes:  # those that a check compares with have other types
+            chosen = {param.name: types[v] for v, param in self.signature.dtypes.items() if v in types}
+            arguments = {**arguments, **{name: torch_dtype(dtype) for name, dtype in chosen.items()}}
         inputs = positional(self.signature, arguments)
         with recorded_call(arguments, types):
             value = self.function(*inputs, **self.keywords(types))
@@ -240,7 +243,9 @@ class TargetOperator:
         chosen = self.signature.chosen_type
         known = {"dtype": torch_dtype(types[chosen])} if chosen and types and chosen in types else {}
         elsewhere = self.ours and self.signature.is_factory and self.device != "cpu"
-        return {**known, "device": self.device} if elsewhere else known
+        if not elsewhere:
+            return known
+        return {**known, self.signature.device.name if self.signature.device else "device": self.device}
 
     def reference_results(
         self, arguments: Mapping[str, Any], dtype: torch.dtype = torch.float64

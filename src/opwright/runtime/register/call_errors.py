@@ -19,6 +19,7 @@ from opwright.runtime.register.kernels import started_runtime
 from opwright.runtime.register.python_numbers import is_taken
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, call_of, own_call, schema_of
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
+from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.derivatives import without_hash
 from opwright.signature.lists import AnyList, OpenList
 from opwright.signature.schema import number_type
@@ -162,19 +163,23 @@ def _problems(
     params = {param.name: param for param in signature.inputs}
     for argument in arguments:
         if argument.name not in given and not argument.has_default_value():
-            yield _missing(function, argument.name, params.get(argument.name))
+            yield _missing(signature, argument.name, params.get(argument.name))
     for name, param in params.items():
         if name in given and (problem := _unfit(signature, param, given[name])):
             yield f"{function}: {name} is {problem[0]}", problem[1]
 
 
-def _missing(function: str, name: str, param: object) -> tuple[str, str]:
+def _missing(signature: Signature, name: str, param: object) -> tuple[str, str]:
+    function = f"{signature.name}()"
     if isinstance(param, ScalarParam):
-        default = f", or a default in the signature: `{name}: {param.kind} = {param.kind.example}`"
-        return (
-            f"{function}: {name} is missing, expected {param.kind.article}",
-            f"give it, as {name}={param.kind.example_literal}{'' if isinstance(param.kind, OpenList) else default}",
-        )
+        kind = param.kind
+        example, given = kind.example, kind.example_literal
+        if isinstance(kind, DtypeKind):
+            first = signature.allowed(kind.variable)[0]
+            example, given = str(first), kind.in_python(first)
+        default = f", or a default in the signature: `{name}: {kind} = {example}`"
+        fix = f"give it, as {name}={given}{'' if isinstance(kind, OpenList) else default}"
+        return f"{function}: {name} is missing, expected {kind.article}", fix
     expected = f", expected a tensor {param.type}{param.shape or ''}" if isinstance(param, TensorParam) else ""
     return f"{function}: {name} is missing{expected}", f"give it: {name}=..."
 
@@ -238,6 +243,8 @@ def _as_scalar(param: ScalarParam, value: Any) -> str:
         return " or ".join(f"{param.name}={choice!r}" for choice in param.kind.choices)
     if isinstance(param.kind, AnyList):
         return f"{param.name}=[{value!r}]" if param.kind.base.accepts(value) else ""
+    if isinstance(param.kind, DtypeKind | DeviceKind):
+        return ""
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
         return f"{param.kind.python_type.__name__}({param.name})"
     return ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from opwright.closest_name import closest_name
 from opwright.signature.domains import Domain, End
 from opwright.signature.dtypes import BY_NAME, DType
-from opwright.signature.expr import Axis, Binary, Constant, Expr, Group, KeptAxis
+from opwright.signature.expr import Axis, Binary, Constant, DataAxis, Expr, Group, KeptAxis, Shape
 from opwright.signature.grammar.tokens import Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions
-from opwright.signature.model import ELLIPSIS, DataAxis, Shape, TypeRef
+from opwright.signature.model import ELLIPSIS, TypeRef
 from opwright.signature.scalars import KINDS
 
 _MAX_OPERATORS, _MAX_NESTING = 64, 16  # far above any use; bounded because expressions are evaluated recursively

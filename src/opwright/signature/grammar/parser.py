@@ -12,7 +12,8 @@ from opwright.signature.clauses.conditions import Condition
 from opwright.signature.clauses.launch import Launch
 from opwright.signature.combinations import Combinations
 from opwright.signature.dtypes import BY_NAME, DType
-from opwright.signature.expr import Constant, Expr, NamedSize
+from opwright.signature.expr import Constant, Expr, NamedSize, Shape
+from opwright.signature.grammar.chosen import parse_axis, parse_device, parse_dtype_argument
 from opwright.signature.grammar.combinations import parse_combinations
 from opwright.signature.grammar.parameters import (
     parse_domain,
@@ -22,17 +23,10 @@ from opwright.signature.grammar.parameters import (
     parse_type,
     parse_variable,
 )
-from opwright.signature.grammar.scalars import (
-    begins_choice,
-    parse_axis,
-    parse_choice,
-    parse_list,
-    parse_scalar,
-    parse_word,
-)
+from opwright.signature.grammar.scalars import begins_choice, parse_choice, parse_list, parse_scalar, parse_word
 from opwright.signature.grammar.tokens import NotationError, Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions, check
-from opwright.signature.model import GeneratorParam, Param, Shape, Signature, TensorParam, TypeRef
+from opwright.signature.model import GeneratorParam, Param, Signature, TensorParam, TypeRef
 from opwright.signature.scalars import KINDS
 
 
@@ -116,8 +110,10 @@ class _Parser:
             return parse_choice(tokens, name)
         if tokens.word == "list":
             return parse_list(tokens, name)
-        if tokens.word == "axis" and tokens.peek() == "(":
-            return parse_axis(tokens, name)
+        if tokens.word in ("axis", "dtype") and tokens.peek() == "(":
+            return parse_axis(tokens, name) if tokens.word == "axis" else parse_dtype_argument(tokens, name)
+        if tokens.word == "device" and tokens.peek() != "[":
+            return parse_device(tokens, name)
         if tokens.word in KINDS and tokens.peek() != "[":
             return parse_scalar(tokens, name)
         if tokens.word == "generator":

@@ -23,6 +23,7 @@ def match_by_name(kernel: Kernel) -> tuple[Argument, ...]:
     _check_returns(kernel)
     taken = returned_output(kernel)
     needless = {*kernel.signature.computed, *kernel.signature.grouping.deciding, *([taken.name] if taken else [])}
+    needless |= {scalar.name for scalar in kernel.signature.scalars if not scalar.kind.members}
     missing = [name for name in wanted if name not in names and name not in needless]
     if missing:
         declared = ", ".join(_declaration(wanted[name], name) for name in missing)
