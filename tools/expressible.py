@@ -15,7 +15,7 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -164,11 +164,10 @@ def signature_of(text: str) -> tuple[str, str]:
         inputs.append(written)
     results = []
     for place, result in enumerate(known.returns):
-        if result.alias_info is not None:
-            return "", "results that are arguments (Tensor(a!))"
-        if str(result.type) != "Tensor":
-            return "", f"results: {_kind(str(result.type))}"
-        results.append(f"{result.name or 'out_'}{place}_: T[...]")
+        written, blocked = _result(result, f"{result.name or 'out_'}{place}_", _condition(known.arguments))
+        if blocked:
+            return "", blocked
+        results.append(written)
     tensors = [argument for argument in known.arguments if "Tensor" in str(argument.type)]
     if not tensors:
         return "", "no tensor among the arguments"
@@ -183,6 +182,28 @@ def signature_of(text: str) -> tuple[str, str]:
     except (SignatureError, RuntimeError) as error:
         return signature, f"refused: {str(error).splitlines()[0]}"
     return signature, difference(known, ours)
+
+
+def _result(result: Any, name: str, condition: str) -> tuple[str, str]:
+    """Return a result in the notation, and what blocks it; `condition`: the argument for an optional one's."""
+    kind = str(result.type)
+    if result.alias_info is not None:
+        return "", "results that are arguments (Tensor(a!))"
+    if kind in ("int", "SymInt"):
+        return f"{name}: int", ""
+    if kind == "Tensor":
+        return f"{name}: T[...]", ""
+    if kind == "Optional[Tensor]" and condition:
+        return f"{name}: T[...]? if {condition}", ""
+    return "", f"results: {_kind(kind)}"
+
+
+def _condition(arguments: Sequence[Any]) -> str:
+    """Return the argument that is most likely to decide whether an optional result is returned; "" if none can."""
+    kinds = {argument.name: str(argument.type) for argument in arguments}
+    decide = [name for name, kind in kinds.items() if kind == "bool"]
+    decide += [n for n, kind in kinds.items() if kind in ("Optional[Tensor]", "Optional[int]", "Optional[float]")]
+    return next(iter(decide), "")
 
 
 def _input(argument: Any) -> tuple[str, str]:
@@ -248,7 +269,8 @@ def difference(theirs: Any, ours: Any) -> str:
         trailing = {one[3], other[3]} == {None, "required"}  # an optional one without a default: None, if it can be
         if one != other and not (one[:3] == other[:3] and one[4] == other[4] and trailing):
             return f"other arguments: {one} is {other}"
-    return "" if len(theirs.returns) == len(ours.returns) else "other results"
+    results = [[str(result.type).replace("SymInt", "int") for result in each.returns] for each in (theirs, ours)]
+    return "" if results[0] == results[1] else "other results"
 
 
 def main() -> int:
