@@ -279,7 +279,7 @@ def _combined(types: dict[str, DType], origins: Mapping[str, str], report: Repor
             continue
         known = {variable: types[variable] for variable in each.variables if variable in types}
         arrived = ", ".join(
-            f"{variable} = {dtype.torch_name}" + f" ({origins[variable]})" * (variable in origins)
+            f"{variable} = {dtype.torch_name}" + (f" ({origins[variable]})" if variable in origins else "")
             for variable, dtype in known.items()
         )
         raise report.error(
@@ -302,12 +302,12 @@ def _exchanged(each: Combinations, known: dict[str, DType], origins: Mapping[str
 def _promoted_types(
     present: PresentTensors, known: Mapping[str, DType], report: Report, default: DType
 ) -> dict[str, DType]:
-    types = dict(known)
+    types, origins = dict(known), dict[str, str]()
     for name in report.sig.type_variables:
         among = [(t.name, i) for t, i in present if t.type.kind == "var" and t.type.name == name]
         if name not in types and among:
-            types[name] = _promoted_type(name, among, report, default)
-    types = _combined(_by_default(types, report), {}, report)
+            types[name], origins[name] = _promoted_type(name, among, report, default), among[0][0]
+    types = _combined(_by_default(types, report), origins, report)
     for tensor, info in present:
         if tensor.type.kind != "var":
             _check_type(tensor, info.dtype, types, {}, report)
@@ -334,6 +334,8 @@ def _conversion(name: str, dtype: DType, allowed: Sequence[DType]) -> str:
     To convert to 8-bit floats takes a scale, which only the caller knows; PyTorch converts no pairs of 4-bit floats.
     """
     found = next((other for other in allowed if not other.only_converts), None)
+    if dtype.is_complex and found and not found.is_complex:
+        return f"{name}.real.to(torch.{found.torch_name})"
     return f"{name}.to(torch.{found.torch_name})" if found and dtype is not DType.F4X2 else ""
 
 
@@ -373,8 +375,10 @@ def _check_allowed(tensor: TensorParam, dtype: DType, report: Report) -> None:
     if not any(name in each.variables for each in report.sig.combinations):
         fixes.append(f"in the signature: where {name} in ({listed})")
     fix = ", or ".join(filter(None, fixes))
-    if dtype.category == COMPLEX:
-        fix = f"torch.view_as_real({tensor.name}), with a last axis of 2; kernels don't take complex numbers"
+    if dtype.category == COMPLEX and not any(other.is_complex for other in allowed):
+        fix = (
+            f"in the signature: where {name} in ({listed}); or torch.view_as_real({tensor.name}), with a last axis of 2"
+        )
     raise report.error(f"{tensor.name} has element type {dtype.torch_name}, expected {name} in ({expected})", fix)
 
 

@@ -53,6 +53,10 @@ class TensorSample:
     high: float
     interval: Interval | None = None
 
+    def of_parts(self) -> TensorSample:
+        """Return the real and imaginary parts of a complex tensor's storage, as real numbers side by side."""
+        return TensorSample(**dict(self.__dict__, storage_size=2 * self.storage_size, dtype=self.dtype.part))
+
 
 @record
 class Sample:

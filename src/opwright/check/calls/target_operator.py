@@ -12,8 +12,8 @@ from opwright.check.calls.cases import (
     can_have_gradient,
     describe_tensor,
     dtype_name,
-    is_floating,
     positional,
+    to_dtype,
     torch_dtype,
 )
 from opwright.check.calls.last_call import recorded_call
@@ -296,11 +296,6 @@ def run_backward(results: Sequence[torch.Tensor]) -> None:
         torch.autograd.backward(roots, [torch.ones_like(root) for root in roots])
 
 
-def to_dtype(value: Any, dtype: torch.dtype = torch.float64) -> Any:
-    """Convert a floating tensor to `dtype`; return anything else as it is."""
-    return value.to(dtype) if is_floating(value) else value
-
-
 def _may_be_floating(tensor: TensorParam, signature: Signature) -> bool:
     if tensor.type.kind == "dtype":
         return _is_differentiated(tensor.type.resolve({}))
@@ -308,4 +303,4 @@ def _may_be_floating(tensor: TensorParam, signature: Signature) -> bool:
 
 
 def _is_differentiated(dtype: DType) -> bool:
-    return dtype.is_floating and dtype.is_differentiable
+    return dtype.is_differentiable

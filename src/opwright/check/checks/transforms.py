@@ -8,7 +8,16 @@ from typing import Any
 
 import torch
 
-from opwright.check.calls.cases import PAIRS, Arguments, Case, can_have_gradient, is_floating, positional, torch_dtype
+from opwright.check.calls.cases import (
+    PAIRS,
+    Arguments,
+    Case,
+    can_have_gradient,
+    is_floating,
+    positional,
+    to_dtype,
+    torch_dtype,
+)
 from opwright.check.calls.reproducer import reproducer
 from opwright.check.calls.target_operator import as_results, as_tensors, as_tuple
 from opwright.check.report import Finding, Skipped
@@ -114,7 +123,7 @@ def _narrowest_input(eager: Eager, arguments: Arguments) -> Arguments:
     for name in eager.wanted:
         param = next(t for t in eager.signature.tensors if t.name == name)
         same = [t for t in eager.signature.tensors if t.type == param.type and arguments[t.name] is not None]
-        if param.type.kind == "var" and len(same) > 1 and not param.mutated:
+        if param.type.kind == "var" and len(same) > 1 and not param.mutated and is_floating(arguments[name]):
             signature, drawn = eager.signature, eager.case.types
             every = [d for d in signature.allowed(param.type.name) if d.is_floating and not d.only_converts]
             types = [dtype for dtype in every if signature.exists({**drawn, param.type.name: dtype})]
@@ -127,9 +136,9 @@ def _relative_error(one: torch.Tensor, other: torch.Tensor) -> float:
     """Return the largest relative error of an element; for results that aren't floating, 0 or infinity."""
     if one.shape != other.shape:
         return float("inf")
-    if not is_floating(one) or not one.numel():
+    if not (is_floating(one) or one.is_complex()) or not one.numel():
         return 0.0 if equal_with_nan(one, other.to(one.dtype)) else float("inf")
-    a, b = one.double(), other.double()
+    a, b = to_dtype(one), to_dtype(other)
     error = (a - b).abs() / (b.abs() + b.abs().mean()).clamp_min(torch.finfo(torch.float64).tiny)
     return float(torch.where(a == b, 0.0, error.nan_to_num(0.0)).max())
 

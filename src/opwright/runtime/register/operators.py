@@ -293,11 +293,6 @@ def check_supported(signature: Signature, place: str, returns: str) -> None:
 
 def _unsupported(signature: Signature) -> Iterator[tuple[str, str]]:
     """Yield the unsupported parts of a signature, each with a replacement."""
-    yield from _unsupported_forms(signature)
-    yield from _unsupported_types(signature)
-
-
-def _unsupported_forms(signature: Signature) -> Iterator[tuple[str, str]]:
     if signature.broadcasts and signature.generator:
         kind = "batched" if signature.batched else "a pointwise signature (a bare T)"
         yield f"{kind} that draws random numbers", "take the leading axes in the kernel, with x: T[...]"
@@ -315,13 +310,3 @@ def _effect(signature: Signature, returns: str) -> str:
     """Return advice on how to declare the operator's result or the tensor that it overwrites."""
     result = "-> (status: i32[])" if returns in ("int", "enum") else "-> (y: T[...])"
     return f"mark what it overwrites: `{signature.tensors[0]}!`, or declare what it returns: `{result}`"
-
-
-def _unsupported_types(signature: Signature) -> Iterator[tuple[str, str]]:
-    parts = "take real and imaginary parts apart (torch.view_as_real)"
-    for tensor in signature.tensors + signature.results:
-        if tensor.type.kind == "dtype" and tensor.type.resolve({}).is_complex:
-            yield f"the complex tensor {tensor}", parts
-    for variable in signature.type_variables:
-        if any(dtype.is_complex for dtype in signature.allowed(variable)):
-            yield f"complex element types for {variable}", parts
