@@ -56,7 +56,7 @@ def test_its_signatures_use_every_part_of_every_rule() -> None:
 
 def declarations(cell: str) -> list[str]:
     """The declarations in a cell, of one parameter or several: code that ends in a name after a type."""
-    return [code for code in CODE.findall(cell) if re.fullmatch(r"[^=()]+[ *>]\w+", code)]
+    return [code for code in CODE.findall(cell) if re.fullmatch(r"[^=()]+[ *>&]\w+", code)]
 
 
 def sizes_of(form: str) -> list[str]:
@@ -76,8 +76,9 @@ def assert_fits(folder: Path, name: str, form: str, given: str, function: str) -
 @pytest.mark.parametrize(("form", "cpp", "c"), ROWS, ids=[row[0] for row in ROWS])
 def test_the_parameters_of_its_table_fit(form: str, cpp: str, c: str, tmp_path: Path) -> None:
     written = ", Tensor<float, 1> z" if form[:2] != "->" else ""
-    given = "g: T[..., N, C, M]" if "..." in form else "g: T[N, C, M]"
-    view = "Tensor<const T> g" if "..." in form else "Tensor<const T, 3> g"
+    asks = "if all" in form
+    given = ("g: T[..., N, C, M]" if "..." in form else "g: T[N, C, M]") + ", all: bool" * asks
+    view = ("Tensor<const T> g" if "..." in form else "Tensor<const T, 3> g") + ", bool all" * asks
     assert declarations(cpp)
     for declared in declarations(cpp):
         last = f"{written}, {declared}" if "generator" in form else f", {declared}{written}"
@@ -85,8 +86,8 @@ def test_the_parameters_of_its_table_fit(form: str, cpp: str, c: str, tmp_path: 
     assert bool(declarations(c)) == (c != "none")
     concrete = form.replace("T[", "f32[").replace("\\|", "|")
     for declared in declarations(c):
-        parameters = ["const float *g", *sizes_of(form), declared, *["float *z"] * bool(written)]
-        assert_fits(tmp_path, "f.c", concrete, "g: f32[N, C, M]", f"void f({', '.join(parameters)}) {{}}")
+        parameters = ["const float *g", *["bool all"] * asks, *sizes_of(form), declared, *["float *z"] * bool(written)]
+        assert_fits(tmp_path, "f.c", concrete, given.replace("T[", "f32["), f"void f({', '.join(parameters)}) {{}}")
 
 
 def test_its_table_has_every_kind_of_parameter() -> None:

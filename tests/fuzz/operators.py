@@ -19,6 +19,7 @@ from opwright.signature.schema import axis_argument
 ROOT = Path(__file__).parents[2]
 # Sources of other tests, whose values those check: here they only mustn't crash, and have the right shapes.
 UNREFERENCED = {"notation_ops", "bundle_ops", "hidden_names", "size_ops", "scalar_ops", "float8_ops", "combination_ops"}
+UNREFERENCED |= {"result_ops"}
 DTYPES = {torch_type: dtype for dtype, torch_type in TORCH_TYPES.items()}
 
 
@@ -41,6 +42,7 @@ class Target:
     mask: bool
     strided: bool
     referenced: bool = True  # whether `references` has what it computes
+    run: Any = None  # `op` in the form that the runtime uses
 
 
 def targets() -> list[Target]:
@@ -61,7 +63,17 @@ def targets() -> list[Target]:
             known = path.stem not in UNREFERENCED
             full = f"{path.stem}.{name}"
             made.append(
-                Target(full, registered.op, kernel.signature, kernel.axes, kernel.ellipsis, mask, strided, known)
+                Target(
+                    full,
+                    registered.op,
+                    kernel.signature,
+                    kernel.axes,
+                    kernel.ellipsis,
+                    mask,
+                    strided,
+                    known,
+                    registered.run,
+                )
             )
     return made
 

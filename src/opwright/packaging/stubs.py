@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from opwright.signature import GeneratorParam, Param, ScalarParam, Signature
+from opwright.signature import GeneratorParam, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.chosen.kinds import DeviceKind
 from opwright.signature.schema import sections
 from opwright.signature.wiring import BACKWARD
@@ -92,10 +92,14 @@ def _default(param: Param) -> str:
 
 
 def _returns(signature: Signature, prefix: str) -> str:
-    count = len(signature.outputs)
-    if not count:
-        return "None"
-    return "_torch.Tensor" if count == 1 else f"{prefix}tuple[{', '.join(['_torch.Tensor'] * count)}]"
+    types = [_result(output) for output in signature.outputs]
+    if len(types) > 1:
+        return f"{prefix}tuple[{', '.join(types)}]"
+    return types[0] if types else "None"
+
+
+def _result(output: TensorParam) -> str:
+    return "int" if output.is_count else "_torch.Tensor | None" if output.condition else "_torch.Tensor"
 
 
 def _documentation(signature: Signature, comment: str) -> str:

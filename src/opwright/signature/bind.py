@@ -80,7 +80,8 @@ def bind(
     solver.solve(solver.bind_plain_axes(present))
     solver.check_overwritten(present)
     solver.check_domains(later, values)
-    return Binding(report.sizes, report.ellipsis, bound_types, report.groups)
+    absent = sig.absent({**arguments, **(scalars or {})})
+    return Binding(report.sizes, report.ellipsis, bound_types, absent, report.groups)
 
 
 def _present_tensors(sig: Signature, arguments: Mapping[str, TensorInfo | None], report: Report) -> PresentTensors:

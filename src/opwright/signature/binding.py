@@ -30,12 +30,14 @@ class TensorInfo:
 class Binding:
     """The sizes of axes and the types of type variables in one call; ``ellipsis`` is the shape of ``...``, if bound.
 
+    ``absent``: the optional results that the call doesn't return.
     ``groups`` has the sizes of the groups of axes, whose products are among ``axes``.
     """
 
     axes: Mapping[str, int]
     ellipsis: tuple[int, ...] | None
     types: Mapping[str, DType]
+    absent: frozenset[str] = frozenset()
     groups: Groups = Groups()
 
 

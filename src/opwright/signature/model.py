@@ -10,6 +10,8 @@ from typing import Any, Literal
 from opwright.record import record
 from opwright.signature.chosen.groups import Grouping
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
+from opwright.signature.clauses.conditions import Condition
+from opwright.signature.clauses.launch import Launch
 from opwright.signature.combinations import Combinations
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
@@ -44,7 +46,20 @@ class TypeRef:
 
 @record
 class TensorParam:
-    """A tensor argument or result. ``shape`` is None for one of a pointwise operator (a bare ``T``)."""
+    """A tensor argument or result. ``shape`` is None for one of a pointwise operator (a bare ``T``).
+
+    A count among the results (``count: int``) is a tensor without axes to a kernel, and an int to a caller.
+
+    Attributes:
+        name: the name.
+        type: the element type.
+        shape: the axes.
+        optional: whether it may be absent.
+        mutated: whether the kernel overwrites it.
+        domain: the interval in which its elements lie.
+        condition: when an optional result is returned.
+        is_count: whether it is a count.
+    """
 
     name: str
     type: TypeRef
@@ -52,6 +67,8 @@ class TensorParam:
     optional: bool = False
     mutated: bool = False
     domain: Domain | None = None
+    condition: Condition | None = None
+    is_count: bool = False
 
     @cached_property
     def dims(self) -> tuple[Expr | DataAxis, ...]:
@@ -63,10 +80,17 @@ class TensorParam:
         """Whether the tensor has leading axes ``...``."""
         return self.shape is not None and self.shape.ellipsis
 
+    def with_condition(self, condition: Condition) -> TensorParam:
+        """Return the same result as one that is returned on a condition only."""
+        return TensorParam(self.name, self.type, self.shape, True, self.mutated, self.domain, condition)
+
     def __str__(self) -> str:
         """Return the notation."""
+        if self.is_count:
+            return f"{self.name}: int"
         marks = "?" * self.optional + "!" * self.mutated
-        return f"{self.name}: {self.type}{self.shape or ''}{marks}{_in(self.domain)}"
+        condition = "" if self.condition is None else f" {self.condition}"
+        return f"{self.name}: {self.type}{self.shape or ''}{marks}{_in(self.domain)}{condition}"
 
 
 @record
@@ -109,30 +133,6 @@ class GeneratorParam:
 
 
 Param = TensorParam | ScalarParam | GeneratorParam
-
-
-@record
-class Launch:
-    """The launch of a ``__global__`` kernel: `over` gives the number of threads along x, y and z.
-
-    Blocks have the size `threads`, and 1 along axes that `threads` doesn't list; `shared` is the dynamic shared memory
-    of a block, in bytes. `over` and `shared` may contain axes, int arguments, and ``...``, the number of elements of
-    the leading axes.
-    """
-
-    over: tuple[Expr, ...]
-    threads: tuple[int, ...]
-    shared: Expr | None = None
-
-    @property
-    def exprs(self) -> tuple[Expr, ...]:
-        """All expressions, in written order."""
-        return self.over if self.shared is None else (*self.over, self.shared)
-
-    def __str__(self) -> str:
-        """Return the notation."""
-        shared = "" if self.shared is None else f", shared {self.shared}"
-        return f"launch over {', '.join(map(str, self.over))}, threads {', '.join(map(str, self.threads))}{shared}"
 
 
 @record
@@ -214,8 +214,20 @@ class Signature:
 
     @property
     def skippable(self) -> tuple[TensorParam, ...]:
-        """The results that a call may leave out: residuals, and a backward's gradients if there are several."""
-        return (self.outputs if self.is_backward and len(self.outputs) > 1 else ()) + self.residuals
+        """The results that a call may leave out: optional ones, residuals, and a backward's gradients if several."""
+        if self.is_backward and len(self.outputs) > 1:
+            return self.results
+        return tuple(output for output in self.outputs if output.condition) + self.residuals
+
+    @cached_property
+    def counts(self) -> tuple[TensorParam, ...]:
+        """The results that are counts."""
+        return tuple(output for output in self.outputs if output.is_count)
+
+    def absent(self, values: Mapping[str, Any]) -> frozenset[str]:
+        """Return the names of the optional results that a call doesn't return; `values`: its arguments by name."""
+        conditional = [(result.name, result.condition) for result in self.results if result.condition]
+        return frozenset(name for name, condition in conditional if not condition.holds(values.get(condition.name)))
 
     @cached_property
     def pointwise(self) -> bool:

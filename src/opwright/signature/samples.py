@@ -114,7 +114,7 @@ def sample(
         if misfit := _misfit(sig, axes, fixed or {}, positive=not sig.named_sizes or rng.random() >= _EMPTY):
             kept = {axis: axes[axis] for axis in sig.free_axes if axis not in misfit and axis not in given}
             continue
-        kept, binding = {}, Binding(axes, binding.ellipsis, chosen, binding.groups)
+        kept, binding = {}, Binding(axes, binding.ellipsis, chosen, groups=binding.groups)
         shapes = _fitting_shapes(sig, binding, _draw_leading_shapes(sig, binding, absent, rng), max_numel)
         if shapes is not None:
             tensors = {
@@ -123,7 +123,7 @@ def sample(
                 else None
                 for tensor in sig.tensors
             }
-            return Sample(tensors, scalars, binding)
+            return Sample(tensors, scalars, _with_absent(sig, binding, {**tensors, **scalars}))
     raise ArgumentError(
         f"{sig.name}(): no sizes drawn from {tuple(sizes)} satisfy the signature with at most "
         f"{max_numel} elements a tensor\n  signature:    {sig}\n  likely fix:   other sizes="
@@ -153,7 +153,7 @@ def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, Value] 
         ArgumentError: the sizes don't satisfy the signature.
     """
     groups = ordinary_groups(sig, binding, scalars or {}) if sig.grouping else binding.groups
-    binding = Binding(_with_named_sizes(sig, binding.axes), binding.ellipsis, binding.types, groups)
+    binding = Binding(_with_named_sizes(sig, binding.axes), binding.ellipsis, binding.types, groups=groups)
     report = Report.on(sig, binding.axes)
     for size in sig.named_sizes:
         if size.name not in binding.axes:
@@ -179,7 +179,13 @@ def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, Value] 
         values[scalar.name] = _ordinary_scalar(scalar, number, sig, binding, {**values, **(scalars or {})})
     made = {t.name: _tensor_sample(t, inputs[t.name], binding, rng, contiguous=True) for t in sig.tensors}
     deciding = sig.grouping.scalars(binding.groups) if sig.grouping else {}
-    return Sample(made, {**values, **(scalars or {}), **deciding}, binding)
+    values |= {**(scalars or {}), **deciding}
+    return Sample(made, values, _with_absent(sig, binding, {**made, **values}))
+
+
+def _with_absent(sig: Signature, binding: Binding, values: Mapping[str, Any]) -> Binding:
+    """Return the binding with the optional results that a call with these arguments doesn't return."""
+    return Binding(binding.axes, binding.ellipsis, binding.types, sig.absent(values), binding.groups)
 
 
 def _with_named_sizes(sig: Signature, axes: Mapping[str, int]) -> dict[str, int]:
@@ -244,7 +250,7 @@ def _draw_binding(
         ellipsis = (fixed["..."], *(ellipsis or ())[1:])
     groups = draw_groups(sig, rng, sizes, fixed)
     axes |= {name: product(shape) for name, shape in groups.shapes.items()}
-    return Binding(axes, ellipsis, types, groups)
+    return Binding(axes, ellipsis, types, groups=groups)
 
 
 def _draw_leading_shapes(

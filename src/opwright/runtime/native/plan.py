@@ -22,12 +22,13 @@ from opwright.signature import (
 )
 from opwright.signature.choices import Choice
 from opwright.signature.chosen.kinds import AXIS_CODE, DTYPE_CODE, DeviceKind, DtypeKind
+from opwright.signature.clauses.conditions import Condition
 from opwright.signature.derivatives import old_values, tangents
 from opwright.signature.domains import Domain
 from opwright.signature.expr import Group, KeptAxis
 from opwright.signature.wiring import NodePlan
 
-VERSION = 10
+VERSION = 12
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
 KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
 KINDS |= {"choice": Choice.code, **lists.CODES, "chosen": AXIS_CODE, "dtype_argument": DTYPE_CODE}
@@ -35,6 +36,7 @@ NONE = -1
 CODES = {"axis": 0, "constant": 1, "+": 2, "-": 3, "*": 4, "//": 5}
 BROADCAST = {"none": 0, "pointwise": 1, "batched": 2}
 TYPE_KINDS = {"dtype": 0, "var": 1, "acc": 2}
+CONDITIONS = {"none": 0, "scalar": 1, "tensor": 2}
 HOLDS = {"value": 0, "given": 1, "list": 2}
 SOURCES = {"gradient": 0, "zero_gradient": 1, "input": 2, "output": 3, "scalar": 4, "axis": 5, "ellipsis": 6, "mask": 7}
 
@@ -166,12 +168,26 @@ def _tensors(signature: Signature, params: Sequence[TensorParam]) -> list[int]:
     words = [len(params)]
     for param in params:
         words += [*_type(signature, param.type), param.optional, param.mutated, signature.has_leading(param)]
+        words += [param.is_count, *_condition(signature, param.condition)]
         words += [param.domain is not None, *(_domain(signature, param.domain) if param.domain else ())]
         words.append(len(param.dims))
         for dim in param.dims:
             words += _dim(signature, dim)
         words += _in_groups(signature, param)
     return words
+
+
+def _condition(signature: Signature, condition: Condition | None) -> list[int]:
+    """Encode a result's condition: of what, which scalar's slot or input, the value that it compares, whether not."""
+    if condition is None:
+        return [CONDITIONS["none"], 0, 0, False]
+    tensors = [tensor.name for tensor in signature.tensors]
+    if condition.name in tensors:
+        return [CONDITIONS["tensor"], tensors.index(condition.name), 1, condition.negated]
+    kind = next(scalar.kind for scalar in signature.scalars if scalar.name == condition.name)
+    slot = signature.slot(condition.name) + len(kind.members) - 1  # of an optional scalar: whether it is given
+    value = 1 if condition.word is None else kind.choices.index(condition.word)
+    return [CONDITIONS["scalar"], slot, value, condition.negated]
 
 
 def known(signature: Signature) -> tuple[str, ...]:

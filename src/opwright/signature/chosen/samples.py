@@ -37,7 +37,7 @@ def with_deciding(
     if grouping.around and not any(binding.groups.shapes[name] for name in grouping.around):
         absent = frozenset(grouping.axis for _ in range(binding.axes[grouping.axis] == 1 and rng.random() < _SCALARS))
     groups = Groups(binding.groups.shapes, {flag: bool(scalars[flag]) for flag in grouping.flags}, absent)
-    binding = Binding(binding.axes, binding.ellipsis, binding.types, groups)
+    binding = Binding(binding.axes, binding.ellipsis, binding.types, groups=groups)
     if grouping.chosen is None or grouping.around is None:
         return binding, scalars
     before, after = (len(groups.shapes[name]) for name in grouping.around)

@@ -83,7 +83,8 @@ def _refuse_type(tokens: Tokens, name: str) -> None:
     if word in KINDS:
         element = KINDS[word].element_type
         fix = f"a 0-dim tensor: {name}: {element}[]" if element else "a tensor of integers that says the same"
-        tokens.fail(f"{name!r} is an output, and outputs are tensors", fix)
+        what = f"{name!r} is an output, and outputs are tensors or counts (int): torch.compile would keep the {word}"
+        tokens.fail(f"{what} that one call returned", fix)
     if word in _STRINGS:
         tokens.fail(f"{name!r}: a string is written str", f"{name}: str; or, of a few words: {name}: mean | sum")
     if word in _DTYPES:

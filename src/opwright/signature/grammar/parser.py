@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 
+from opwright.signature.clauses.conditions import Condition
+from opwright.signature.clauses.launch import Launch
 from opwright.signature.combinations import Combinations
 from opwright.signature.dtypes import BY_NAME, DType
-from opwright.signature.expr import Constant, Expr, NamedSize
+from opwright.signature.expr import Constant, Expr, NamedSize, Shape
 from opwright.signature.grammar.chosen import parse_axis, parse_device, parse_dtype_argument
 from opwright.signature.grammar.combinations import parse_combinations
 from opwright.signature.grammar.parameters import (
@@ -21,10 +23,10 @@ from opwright.signature.grammar.parameters import (
     parse_type,
     parse_variable,
 )
-from opwright.signature.grammar.scalars import begins_choice, parse_choice, parse_list, parse_scalar
+from opwright.signature.grammar.scalars import begins_choice, parse_choice, parse_list, parse_scalar, parse_word
 from opwright.signature.grammar.tokens import NotationError, Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions, check
-from opwright.signature.model import GeneratorParam, Launch, Param, Signature, TensorParam
+from opwright.signature.model import GeneratorParam, Param, Signature, TensorParam, TypeRef
 from opwright.signature.scalars import KINDS
 
 
@@ -130,8 +132,43 @@ class _Parser:
             elif lists[-1]:
                 self.separator("an output")
             if tokens.word != ")":
-                lists[-1].append(self.tensor(self.parameter_name("an output"), result=True))
+                lists[-1].append(self.result(residual=len(lists) > 1))
         return tuple(lists[0]), tuple(lists[1]) if len(lists) > 1 else ()
+
+    def result(self, *, residual: bool) -> TensorParam:
+        tokens = self.tokens
+        name = self.parameter_name("an output")
+        if tokens.word == "int" and tokens.peek() != "[":
+            return self.count(name, residual=residual)
+        result = self.tensor(name, result=True)
+        return result.with_condition(self.condition(result)) if result.optional or tokens.word == "if" else result
+
+    def count(self, name: str, *, residual: bool) -> TensorParam:
+        tokens, place = self.tokens, self.tokens.place
+        self.positions.type(place)
+        tokens.take()
+        if residual:
+            tokens.fail(f"{name!r} is a residual, and residuals are tensors", f"a 0-dim tensor: {name}: i64[]", place)
+        if tokens.word == "?":
+            tokens.fail(f"{name!r} is a count, which is always there", f"a 0-dim tensor: {name}: i64[]? if ...")
+        if tokens.word in ("in", "="):
+            tokens.fail(f"{name!r} is a count, which the kernel decides", f"leave out what follows {name}: int")
+        return TensorParam(name, TypeRef("dtype", "i64"), Shape(False, ()), is_count=True)
+
+    def condition(self, result: TensorParam) -> Condition:
+        tokens, name = self.tokens, result.name
+        example = f"{name}: {result.type}{result.shape or ''}? if all"
+        if not result.optional:
+            tokens.fail(f"{name!r} has a condition, so it isn't always there: it takes the mark '?'", example)
+        if tokens.word != "if":
+            tokens.fail(f"{name!r} is optional, and doesn't say when it is returned", f"{example}, with all: bool")
+        tokens.take()
+        negated = tokens.accept("not")
+        self.positions.condition(tokens.place)
+        of = take_name(tokens, "an argument", example)
+        if tokens.word == "=":
+            tokens.fail("a condition compares with '=='", f"if {of} == nearest")
+        return Condition(of, negated, parse_word(tokens, of) if tokens.accept("==") else None)
 
     def parameter_name(self, what: str) -> str:
         place = self.tokens.place
@@ -155,9 +192,8 @@ class _Parser:
     def marks(self, name: str, *, result: bool) -> tuple[bool, bool]:
         tokens, marks = self.tokens, set[str]()
         while tokens.word in ("?", "!"):
-            if result:
-                word = "optional" if tokens.word == "?" else "mutated"
-                tokens.fail(f"{name!r} is an output and can't be {word}", f"leave out the '{tokens.word}'")
+            if result and tokens.word == "!":
+                tokens.fail(f"{name!r} is an output and can't be mutated", "leave out the '!'")
             if tokens.word in marks:
                 tokens.fail(f"'{tokens.word}' stands twice", "leave one out")
             marks.add(tokens.take())

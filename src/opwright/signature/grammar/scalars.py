@@ -84,7 +84,7 @@ def parse_choice(tokens: Tokens, name: str) -> ScalarParam:
     """Parse the words of a choice, and its default."""
     words: list[str] = []
     while not words or tokens.accept("|"):
-        place, word = tokens.place, _parse_word(tokens, name)
+        place, word = tokens.place, parse_word(tokens, name)
         same = next((other for other in words if enumerator(other) == enumerator(word)), None)
         if same == word:
             tokens.fail(f"{name!r} has the choice {word} twice", "leave one out", place)
@@ -104,7 +104,7 @@ def parse_choice(tokens: Tokens, name: str) -> ScalarParam:
     return ScalarParam(name, kind, parse_default(tokens, name, kind) if tokens.accept("=") else None)
 
 
-def _parse_word(tokens: Tokens, name: str) -> str:
+def parse_word(tokens: Tokens, name: str) -> str:
     """Parse one of the words of a choice."""
     if tokens.kind == "quoted" and tokens.word != "''":
         return tokens.take()[1:-1]

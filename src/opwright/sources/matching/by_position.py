@@ -22,6 +22,7 @@ from opwright.sources.model import Argument, Function, Kernel, Parameter, Role
 from opwright.sources.types import spellings
 
 _STREAMS = {"Stream", "cudaStream_t"}
+_COUNT = "int64_t"
 _Expected = tuple[Role, Param]
 
 
@@ -221,6 +222,9 @@ def _fix(position: int, param: Param, wanted: str) -> str:
 def _tensor_problem(
     parameter: Parameter, role: Role, param: TensorParam, variables: dict[str, str], language: Language
 ) -> str:
+    if param.is_count:
+        fits = parameter.reference and not parameter.const and parameter.view in ("scalar", "other")
+        return "" if fits and INT.cpp_type(parameter.element) == _COUNT else "the function writes the count to it"
     decided = any(isinstance(dim, DataAxis) for dim in param.dims)
     if decided and parameter.view != "Resizable":
         return "the kernel decides a length, so it is a Resizable<...>"
@@ -263,6 +267,8 @@ def _declaration(role: Role, param: Param, names: dict[str, str]) -> str:
         return scalar_declaration(param)
     if isinstance(param, GeneratorParam):
         return f"Generator {param.name}"
+    if param.is_count:
+        return f"{_COUNT} &{param.name}"
     name = names.get(param.type.name, param.type.name)
     spelled = {"acc": f"acc<{name}>", "var": name}
     element = spelled.get(param.type.kind) or BY_NAME[name].ctype.removeprefix("opwright::")

@@ -56,6 +56,11 @@ TensorPlan read_tensor(Reader &in) {
   t.optional = in.next();
   t.mutated = in.next();
   t.ellipsis = in.next();
+  t.is_count = in.next();
+  t.condition.of = static_cast<ConditionOf>(in.next());
+  t.condition.index = in.next();
+  t.condition.value = in.next();
+  t.condition.negated = in.next();
   t.has_domain = in.next();
   if (t.has_domain) t.domain = read_domain(in);
   for (int64_t n = in.next(); n > 0; --n) {
@@ -162,6 +167,10 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
     plan.fallbacks.emplace_back(variable, in.next());
   }
   plan.factory = plan.inputs.empty();
+  for (const auto &output : plan.outputs) {
+    plan.conditional |= output.condition.of != ConditionOf::None;
+    plan.counts |= output.is_count;
+  }
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     plan.has_domain |= plan.inputs[i].has_domain;
     plan.grouped |= plan.inputs[i].grouped;

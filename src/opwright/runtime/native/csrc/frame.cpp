@@ -108,6 +108,11 @@ void Frame::refuse_result(size_t output, c10::IntArrayRef sizes, const c10::Erro
 at::Tensor Frame::allocate(size_t output, c10::IntArrayRef sizes, c10::OptionalIntArrayRef strides) const {
   const at::ScalarType type = output_type(plan(output), bound_);
   at::Tensor t;
+  if (C10_UNLIKELY(plan(output).is_count)) {
+    t = empty_on(c10::kCPU, {}, std::nullopt, type);
+    *t.mutable_data_ptr<int64_t>() = 0;
+    return t;
+  }
   try {
     t = empty_on(call_.device, sizes, strides, type);
   } catch (const c10::Error &error) {

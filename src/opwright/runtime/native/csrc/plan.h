@@ -57,6 +57,14 @@ struct Dim : Expression {
   bool is_decided() const { return decided >= 0; }
 };
 
+// When an optional result is made: a scalar has this value, or an input is there (`of` Tensor), or not.
+struct Condition {
+  ConditionOf of;
+  int64_t index;  // of the scalar among a call's, or of the input
+  int64_t value;
+  bool negated;
+};
+
 // An axis of size 1 that is there where a bool is true, and that no kernel sees.
 struct KeptAxis { int64_t before, flag; };  // before which other axis it stands; the bool, numbered like an axis
 
@@ -66,6 +74,8 @@ struct TensorPlan {
   bool optional;
   bool mutated;
   bool ellipsis;
+  bool is_count;  // a number on the CPU, which a caller gets as an int
+  Condition condition;
   bool has_domain;  // its elements are in the domain
   Domain domain;
   std::vector<Dim> dims;
@@ -112,6 +122,8 @@ struct Plan {
   bool masked = false;
   bool random = false;           // whether it takes a generator
   bool has_domain = false;       // whether an input tensor has a domain
+  bool conditional = false;      // whether a result has a condition
+  bool counts = false;           // whether a result is a count
   bool factory = false;          // no input is a tensor
   std::vector<int64_t> mutated;  // the inputs that the kernel overwrites
 
