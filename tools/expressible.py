@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 from opwright.errors import SignatureError  # noqa: E402 - from this checkout
-from opwright.signature import parse  # noqa: E402
+from opwright.signature import DType, parse  # noqa: E402
 from opwright.signature.schema import schema as schema_of  # noqa: E402
 from opwright.sources.cpp.tokens import MalformedError, Token, Tokens, readable  # noqa: E402
 
@@ -48,6 +48,7 @@ _CPP_TYPES = {
     r"std::tuple<((at|torch)::Tensor,?)+>": "tuple",
     r"void": "()",
 }
+_BY_CODE = {dtype.code: dtype for dtype in DType}
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
@@ -157,17 +158,17 @@ def signature_of(text: str) -> tuple[str, str]:
     except RuntimeError:
         return "", "not a schema that PyTorch reads"
     inputs = []
+    chosen = [argument.name for argument in known.arguments if "ScalarType" in str(argument.real_type)]
     for argument in known.arguments:
-        written, blocked = _input(argument)
+        written, blocked = _input(argument, f"W{chosen.index(argument.name)}" if argument.name in chosen else "")
         if blocked:
             return "", blocked
         inputs.append(written)
-    results = []
-    for place, result in enumerate(known.returns):
-        written, blocked = _result(result, f"{result.name or 'out_'}{place}_", _condition(known.arguments))
-        if blocked:
-            return "", blocked
-        results.append(written)
+    results, blocked = _results(known, len(chosen))
+    if blocked:
+        return "", blocked
+    if chosen and not results:
+        return "", "element types that no result has"
     tensors = [argument for argument in known.arguments if "Tensor" in str(argument.type)]
     if not tensors:
         return "", "no tensor among the arguments"
@@ -176,7 +177,9 @@ def signature_of(text: str) -> tuple[str, str]:
     if results and not bound:
         return "", "all tensors are optional"
     arrow = f" -> ({', '.join(results)})" if results else ""
-    signature = f"{known.name.rpartition('::')[2]}({', '.join(inputs)}){arrow}"
+    every = ", ".join(str(dtype) for dtype in DType if not dtype.is_complex)
+    where = f" where {', '.join(f'W{i} in ({every})' for i in range(len(chosen)))}" if chosen and results else ""
+    signature = f"{known.name.rpartition('::')[2]}({', '.join(inputs)}){arrow}{where}"
     try:
         ours = parse_schema(schema_of(parse(signature)))
     except (SignatureError, RuntimeError) as error:
@@ -184,17 +187,34 @@ def signature_of(text: str) -> tuple[str, str]:
     return signature, difference(known, ours)
 
 
-def _result(result: Any, name: str, condition: str) -> tuple[str, str]:
-    """Return a result in the notation, and what blocks it; `condition`: the argument for an optional one's."""
+def _results(known: Any, chosen: int) -> tuple[list[str], str]:
+    """Return the results in the notation, and what blocks one; `chosen`: how many element types are arguments."""
+    results = []
+    for place, result in enumerate(known.returns):
+        # An element type that is an argument is that of a result.
+        variable = f"W{min(place, chosen - 1)}" if chosen else "T"
+        tensor = f"{result.name or 'out_'}{place}_: {variable}[...]"
+        written, blocked = _result(result, tensor, _condition(known.arguments))
+        if blocked:
+            return [], blocked
+        results.append(written)
+    return results, ""
+
+
+def _result(result: Any, tensor: str, condition: str) -> tuple[str, str]:
+    """Return a result in the notation, as a `tensor` if it is one, and what blocks it.
+
+    `condition`: the argument that decides on an optional one.
+    """
     kind = str(result.type)
     if result.alias_info is not None:
         return "", "results that are arguments (Tensor(a!))"
     if kind in ("int", "SymInt"):
-        return f"{name}: int", ""
+        return f"{tensor.partition(':')[0]}: int", ""
     if kind == "Tensor":
-        return f"{name}: T[...]", ""
+        return tensor, ""
     if kind == "Optional[Tensor]" and condition:
-        return f"{name}: T[...]? if {condition}", ""
+        return f"{tensor}? if {condition}", ""
     return "", f"results: {_kind(kind)}"
 
 
@@ -206,8 +226,8 @@ def _condition(arguments: Sequence[Any]) -> str:
     return next(iter(decide), "")
 
 
-def _input(argument: Any) -> tuple[str, str]:
-    """Return an argument in the notation, and what blocks it."""
+def _input(argument: Any, variable: str) -> tuple[str, str]:
+    """Return an argument in the notation, and what blocks it; `variable`: the one that an element type says."""
     name, kind = argument.name, str(argument.real_type)
     if argument.kwarg_only:
         return "", "keyword-only arguments"
@@ -218,6 +238,12 @@ def _input(argument: Any) -> tuple[str, str]:
         return f"{name}: T[...]{'?' * kind.startswith('Opt')}{'!' * written}", ""
     if kind == "Optional[Generator]":
         return f"{name}: generator(1)", ""
+    if variable and (kind == "ScalarType" or argument.default_value is None):
+        known = argument.default_value
+        default = " = T" if kind != "ScalarType" else "" if known is None else f" = {_BY_CODE.get(known)}"
+        return f"{name}: dtype({variable}){default}", ""
+    if kind == "Optional[Device]" and argument.default_value is None:
+        return f"{name}: device", ""
     default = f" = {_default(argument)}" if argument.has_default_value() and argument.default_value is not None else ""
     optional = "?" * kind.startswith("Optional[")
     plain = kind.removeprefix("Optional[").removesuffix("]" * bool(optional))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -161,3 +163,29 @@ def test_vmap(ops: Operators) -> None:
     got = torch.vmap(lambda x: ops.total(x, 0, torch.float64))(x)
     torch.testing.assert_close(got, x.sum(1, dtype=torch.float64))
     assert torch.equal(torch.vmap(lambda x: ops.rounded(x, torch.int64))(x), ops.rounded(x, torch.int64))
+
+
+IN_BUNDLE = """
+import torch
+torch.ops.load_library({path!r})
+x = torch.ones(2, 3)
+print(torch.ops.chosen_ops.total(x, 0, torch.float64).dtype, torch.ops.chosen_ops.total(x).tolist())
+for call in (lambda: torch.ops.chosen_ops.total(x, 2), lambda: torch.ops.chosen_ops.grid(2, torch.int32)):
+    try:
+        call()
+    except RuntimeError as error:
+        print(str(error).splitlines()[1])
+"""
+
+
+@pytest.mark.slow
+def test_in_a_bundle(ops: Operators, tmp_path: Path) -> None:
+    path = str(opwright.bundle(ops, tmp_path / "chosen.so"))
+    done = subprocess.run(
+        [sys.executable, "-c", IN_BUNDLE.format(path=path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "torch.float64 [3.0, 3.0]",
+        "  got:          x: Float[2, 3], dim: 2, to: None",
+        "  got:          n: 2, to: Int, where: a device, step: 1",
+    ]

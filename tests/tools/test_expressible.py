@@ -80,7 +80,9 @@ def test_what_can_be_written(text: str, signature: str | None) -> None:
         ("f(Tensor x, *, int k) -> Tensor", "keyword-only arguments"),
         ("f(Tensor x) -> float", "results: float"),
         ("f(Tensor x) -> Tensor?", "results: optional tensors"),
-        ("f(Tensor x, ScalarType dtype) -> Tensor", "arguments: ScalarType"),
+        ("f(Tensor x, Device on) -> Tensor", "arguments: Device"),
+        ("f(Tensor x, ScalarType? to=float) -> Tensor", "arguments: Optional[ScalarType]"),
+        ("f(Tensor(a!) x, ScalarType to) -> ()", "element types that no result has"),
         ("f(int n) -> int", "no tensor among the arguments"),
         ("f(int n) -> ()", "no tensor among the arguments"),
         (
@@ -92,3 +94,15 @@ def test_what_can_be_written(text: str, signature: str | None) -> None:
 )
 def test_what_blocks(text: str, cause: str) -> None:
     assert signature_of(text)[1] == cause
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(Tensor x, ScalarType dtype) -> Tensor",
+        "f(Tensor x, int dim=-1, ScalarType? to=None) -> (Tensor, Tensor)",
+        "f(Tensor x, ScalarType to=float8_e4m3fn, ScalarType other=int64, Device? device=None) -> (Tensor, Tensor)",
+    ],
+)
+def test_element_types_devices_and_numbers_of_axes(text: str) -> None:
+    assert signature_of(text)[1] == ""

@@ -173,13 +173,12 @@ def _missing(signature: Signature, name: str, param: object) -> tuple[str, str]:
     function = f"{signature.name}()"
     if isinstance(param, ScalarParam):
         kind = param.kind
-        example, given = kind.example, kind.example_literal
+        example, written = kind.example, kind.example_literal
         if isinstance(kind, DtypeKind):
-            first = signature.allowed(kind.variable)[0]
-            example, given = str(first), kind.in_python(first)
-        default = f", or a default in the signature: `{name}: {kind} = {example}`"
-        fix = f"give it, as {name}={given}{'' if isinstance(kind, OpenList) else default}"
-        return f"{function}: {name} is missing, expected {kind.article}", fix
+            example = str(dtype := signature.allowed(kind.variable)[0])
+            written = kind.in_python(dtype)
+        default = "" if isinstance(kind, OpenList) else f", or a default in the signature: `{name}: {kind} = {example}`"
+        return f"{function}: {name} is missing, expected {kind.article}", f"give it, as {name}={written}{default}"
     expected = f", expected a tensor {param.type}{param.shape or ''}" if isinstance(param, TensorParam) else ""
     return f"{function}: {name} is missing{expected}", f"give it: {name}=..."
 
@@ -241,10 +240,10 @@ def _as_scalar(param: ScalarParam, value: Any) -> str:
         return f"if it is meant to be a tensor, write so in the signature: `{param.name}: T[...]`"
     if param.kind.choices and param.kind.python_type is str:
         return " or ".join(f"{param.name}={choice!r}" for choice in param.kind.choices)
-    if isinstance(param.kind, AnyList):
-        return f"{param.name}=[{value!r}]" if param.kind.base.accepts(value) else ""
     if isinstance(param.kind, DtypeKind | DeviceKind):
         return ""
+    if isinstance(param.kind, AnyList):
+        return f"{param.name}=[{value!r}]" if param.kind.base.accepts(value) else ""
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
         return f"{param.kind.python_type.__name__}({param.name})"
     return ""
