@@ -114,7 +114,7 @@ def judge_result(call: Call, given: SavedArguments, result: Any) -> bool:
     results = list(result) if isinstance(result, tuple | list) else [result] if signature.outputs else []
     _judge_shapes(call, binding, arguments, results)
     values = {n: v for n, v in arguments.items() if isinstance(v, Tensor)}
-    if any(value.device.type != "cpu" for value in [*values.values(), *(r for r in results if r is not None)]):
+    if any(value.device.type != "cpu" for value in [*values.values(), *(r for r in results if isinstance(r, Tensor))]):
         return False
     _judge_inputs(call, given)
     if signature.generator and given.arguments.get(signature.generator.name) is None:
@@ -190,9 +190,10 @@ def _judge_shapes(call: Call, binding: Binding, arguments: Mapping[str, Any], re
         return  # nothing is made, so nothing can be too large or too small
     shapes, types = output_shapes(signature, binding), output_types(signature, binding)
     for shape, dtype, want, result, param in zip(shapes, types, mask, results, signature.outputs, strict=True):
-        if (result is not None) != bool(want):
-            raise Wrong(f"{param.name} is {'missing' if want else 'there'}")
-        if result is None:
+        made = bool(want) and param.name not in binding.absent
+        if (result is not None) != made:
+            raise Wrong(f"{param.name} is {'missing' if made else 'there'}")
+        if result is None or param.is_count:
             continue
         sizes = [w if isinstance(w, int) else s for w, s in zip(shape, result.shape, strict=False)]
         if tuple(result.shape) != tuple(sizes) or result.dtype != TORCH_TYPES[dtype]:

@@ -19,6 +19,7 @@ from opwright.signature.schema import axis_argument
 ROOT = Path(__file__).parents[2]
 # Sources of other tests, whose values those check: here they only mustn't crash, and have the right shapes.
 UNREFERENCED = {"notation_ops", "bundle_ops", "hidden_names", "size_ops", "scalar_ops", "float8_ops", "combination_ops"}
+UNREFERENCED |= {"result_ops"}
 DTYPES = {torch_type: dtype for dtype, torch_type in TORCH_TYPES.items()}
 
 

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import math
 import random
+import resource
 import sys
 import threading
 import warnings
@@ -26,7 +27,7 @@ from torch.utils.checkpoint import checkpoint
 
 from opwright.runtime.register.kernels import started_runtime
 
-from .calls import make
+from .calls import MEMORY, make
 from .judge import is_plain, too_long
 from .operators import Call, targets
 
@@ -200,6 +201,7 @@ def main() -> int:
     parser.add_argument("--only", type=int)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(mode=True)  # fills what kernels leave unwritten
     found = targets()

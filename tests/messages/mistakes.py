@@ -50,22 +50,14 @@ def one(line: str, problem: str, fix: str, dtype: str = "float32") -> Mistake:
 
 
 MISTAKES = {
-    "call without a rank": Mistake(
-        "f(x: T[...]) -> (y: T[...])",
-        OF_ANY,
-        (LOOP, "  y(i, 0) = x(i, 0);"),
-        2,
-        "y is declared without a rank, `Tensor<T> y`, for `y: T[...]` in the signature: it takes one index, as in y[i]",
-        "declare it with its rank, `Tensor<T, 2> y`, and in the signature `y: T[M, N]`",
-    ),
     "brackets without a rank": Mistake(
         TWO,
         OF_ANY,
         (LOOP, "  y[i][0] = 1;"),
         2,
-        "y is declared without a rank, `Tensor<T> y`, for `y: T[M, N]` in the signature: it takes one index, "
-        "as in y[i]",
-        "declare it with its rank, `Tensor<T, 2> y`",
+        "y is declared without a rank, `Tensor<T> y`, for `y: T[M, N]` in the signature: in brackets it takes one "
+        "index, y[i], which counts all elements",
+        "write y(i, 0), or declare it with its rank, `Tensor<T, 2> y`",
     ),
     "too few indices": Mistake(
         TWO,

@@ -20,6 +20,9 @@ void embedding_bag(Tensor<const T, 2> table, Tensor<const I, 1> index, Tensor<co
       T sums[together] = {};
       for (int64_t n = first; n < last; ++n) {
         const T *const row = table.data() + index[n] * D + begin, by = weight ? weight[n] : T(1);
+        // Rows lie anywhere in the table: those to come are fetched early.
+        const T *const soon = table.data() + index[min(n + 16, index.numel() - 1)] * D + begin;
+        for (int64_t d = 0; d < count; d += 16) __builtin_prefetch(soon + d);
         if (count == together)
           for (int64_t d = 0; d < together; ++d) sums[d] += by * row[d];
         else

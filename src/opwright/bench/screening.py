@@ -13,7 +13,7 @@ from opwright.bench.results.measurement import Phase
 from opwright.bench.results.report import Report
 from opwright.bench.tasks import Candidate, Function, NoGradientError, Tensors
 from opwright.check.calls.cases import can_have_gradient, is_floating
-from opwright.check.calls.target_operator import TargetOperator, as_tuple
+from opwright.check.calls.target_operator import TargetOperator, as_tensors, as_tuple
 from opwright.check.isolation.fork import KILLED, run_in_fork
 from opwright.check.targets import registered_operator
 from opwright.errors import OpwrightError
@@ -110,6 +110,7 @@ def _phase_disagreement(tensors: Tensors, ours: Function, other: Function, phase
 def _values(tensors: Tensors, function: Function, phase: Phase) -> list[Any]:
     values = list(as_tuple(tensors.task(function, phase).run_once()))
     if phase == "forward":
+        values = list(as_tensors(values))
         values += [tensors.arguments[name].clone() for name in tensors.originals]
     return values
 
@@ -133,7 +134,7 @@ def _difference(name: str, actual: Any, expected: Any) -> str | None:
         return f"{name}: {count} of {expected.numel()} elements are NaN in one of them alone"
     inexact = [t.dtype for t in (actual, expected) if t.dtype.is_floating_point or t.dtype.is_complex]
     precision = max(torch.finfo(dtype).eps for dtype in inexact)
-    if not can_have_gradient(expected) and not expected.is_complex():  # 8-bit floats have no arithmetic
+    if not can_have_gradient(expected):  # 8-bit floats have no arithmetic
         actual, expected = actual.double(), expected.double()
     errors, values = (actual - expected).abs().double().nan_to_num(), expected.abs().double().nan_to_num(posinf=0.0)
     worst, largest = (float(t.max()) if t.numel() else 0.0 for t in (errors, values))

@@ -88,7 +88,7 @@ class Tensors:
     def leaves(self) -> dict[str, torch.Tensor]:
         """The tensors for which gradients are computed."""
         tensors = {tensor.name: self.arguments[tensor.name] for tensor in self.subject.differentiable}
-        return {name: t for name, t in tensors.items() if can_have_gradient(t) or (t is not None and t.is_complex())}
+        return {name: t for name, t in tensors.items() if can_have_gradient(t)}
 
     def binding(self) -> Binding:
         """Return the values of the signature's names; calls the operator if its kernel decides an axis' length."""
@@ -100,10 +100,11 @@ class Tensors:
         data_axes = {
             dim.name: size
             for output, result in zip(signature.outputs, results, strict=True)
+            if isinstance(result, torch.Tensor)
             for dim, size in zip(reversed(output.dims), reversed(result.shape), strict=False)
             if isinstance(dim, DataAxis)
         }
-        return Binding({**known.axes, **data_axes}, known.ellipsis, known.types)
+        return Binding({**known.axes, **data_axes}, known.ellipsis, known.types, known.absent, known.groups)
 
     @property
     def keywords(self) -> dict[str, Any]:
@@ -122,7 +123,8 @@ class Tensors:
         def forward() -> tuple[torch.Tensor, ...]:
             values = {**arguments, **{name: arguments[name].clone() for name in self.originals}}
             results = as_tuple(function(*positional(self.subject.signature, values), **self.keywords))
-            return tuple(t for t in (*results, *(values[name] for name in self.originals)) if t.requires_grad)
+            tensors = [result for result in results if isinstance(result, torch.Tensor)]  # counts and None aren't
+            return tuple(t for t in (*tensors, *(values[name] for name in self.originals)) if t.requires_grad)
 
         gradients = _incoming_gradients(forward())
         if not inputs or not gradients:

@@ -10,7 +10,8 @@ from string import Template
 from opwright.codegen import calls
 from opwright.codegen.calls import launcher
 from opwright.codegen.choices import conversions, converted, specializations
-from opwright.codegen.pointwise import CudaLoop, Loop
+from opwright.codegen.pointwise import Loop
+from opwright.codegen.pointwise_cuda import CudaLoop
 from opwright.signature import DType, ScalarParam, Signature
 from opwright.signature.choices import Choice
 from opwright.signature.derivatives import Derived
@@ -238,6 +239,8 @@ def _argument(kernel: Kernel, argument: Argument) -> str:
         return f'a.{kind.reader}({signature.slot(argument.name)}, "{argument.name}")'
     if argument.parameter.view == "Resizable":
         return f'a.resizable({_tensor_index(kernel, argument)}, "{argument.name}")'
+    if any(count.name == argument.name for count in signature.counts) and argument.role == "output":
+        return f"a.count({_tensor_index(kernel, argument)})"
     return f"a.tensor({_tensor_index(kernel, argument)})"
 
 

@@ -98,10 +98,9 @@ def _runtime() -> dict[str, Any]:
     indirect = ""
     try:
         from opwright.runtime.native.direct import DirectPath
-        from opwright.runtime.native.prebuilt import find
         from opwright.runtime.native.runtime import Native, known_native
 
-        path = find() or known_native()
+        path = known_native()
         if path is not None:
             indirect = DirectPath(Native(path)).obstacle
     except (OpwrightError, OSError, AttributeError, ImportError) as error:

@@ -1,4 +1,4 @@
-"""Axis expressions: integers, axis names, ``+ - * //``; evaluated, and solved for one unknown axis.
+"""Axis expressions: integers, axis names, ``+ - * //``; evaluated, and solved for one unknown axis. Shapes of them.
 
 Sizes are annotated as ``int``, but all operations also work on ``torch.SymInt``: the code doesn't branch on sizes.
 Division rounds down, also below zero, as in Python.
@@ -80,6 +80,28 @@ class Axis(Expr):
 
 
 @record
+class Group(Axis):
+    """A group of axes, any number of them: ``*A``. Its value is their product, the size of the one axis of a kernel."""
+
+    name: str
+
+    def __str__(self) -> str:
+        """Return the notation."""
+        return f"*{self.name}"
+
+
+@record
+class KeptAxis:
+    """An axis of size 1 that is there where a bool is true, and that no kernel sees: ``1 if keepdim``."""
+
+    flag: str
+
+    def __str__(self) -> str:
+        """Return the notation."""
+        return f"1 if {self.flag}"
+
+
+@record
 class Binary(Expr):
     """Two expressions joined by ``+``, ``-``, ``*`` or ``//``."""
 
@@ -135,6 +157,35 @@ class NamedSize:
     def __str__(self) -> str:
         """Return the notation."""
         return f"{self.name} = {self.expr}"
+
+
+@record
+class DataAxis:
+    """An output's axis whose length the kernel decides: ``?K`` or ``?K<=limit``."""
+
+    name: str
+    limit: Expr | None = None
+
+    def __str__(self) -> str:
+        """Return the notation."""
+        return f"?{self.name}" if self.limit is None else f"?{self.name}<={self.limit}"
+
+
+@record
+class Shape:
+    """The axes in the brackets: an optional ``...``, then axes."""
+
+    ellipsis: bool
+    dims: tuple[Expr | DataAxis | KeptAxis, ...]
+
+    @property
+    def exprs(self) -> tuple[Expr, ...]:
+        """The expressions of the axes whose length the kernel doesn't decide."""
+        return tuple(dim for dim in self.dims if isinstance(dim, Expr))
+
+    def __str__(self) -> str:
+        """Return the notation, with brackets."""
+        return f"[{', '.join([*(['...'] if self.ellipsis else []), *map(str, self.dims)])}]"
 
 
 def _is_linear(expr: Expr, axis: str) -> bool:

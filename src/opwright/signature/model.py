@@ -8,10 +8,14 @@ from functools import cached_property
 from typing import Any, Literal
 
 from opwright.record import record
+from opwright.signature.chosen.groups import Grouping
+from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
+from opwright.signature.clauses.conditions import Condition
+from opwright.signature.clauses.launch import Launch
 from opwright.signature.combinations import Combinations
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
-from opwright.signature.expr import Axis, Expr, NamedSize, determined
+from opwright.signature.expr import Axis, DataAxis, Expr, KeptAxis, NamedSize, Shape, determined
 from opwright.signature.lists import FixedList
 from opwright.signature.scalars import ScalarKind, Value
 
@@ -41,37 +45,21 @@ class TypeRef:
 
 
 @record
-class DataAxis:
-    """An output's axis whose length the kernel decides: ``?K`` or ``?K<=limit``."""
-
-    name: str
-    limit: Expr | None = None
-
-    def __str__(self) -> str:
-        """Return the notation."""
-        return f"?{self.name}" if self.limit is None else f"?{self.name}<={self.limit}"
-
-
-@record
-class Shape:
-    """The axes in the brackets: an optional ``...``, then axes."""
-
-    ellipsis: bool
-    dims: tuple[Expr | DataAxis, ...]
-
-    @property
-    def exprs(self) -> tuple[Expr, ...]:
-        """The expressions of the axes whose length the kernel doesn't decide."""
-        return tuple(dim for dim in self.dims if isinstance(dim, Expr))
-
-    def __str__(self) -> str:
-        """Return the notation, with brackets."""
-        return f"[{', '.join([*(['...'] if self.ellipsis else []), *map(str, self.dims)])}]"
-
-
-@record
 class TensorParam:
-    """A tensor argument or result. ``shape`` is None for one of a pointwise operator (a bare ``T``)."""
+    """A tensor argument or result. ``shape`` is None for one of a pointwise operator (a bare ``T``).
+
+    A count among the results (``count: int``) is a tensor without axes to a kernel, and an int to a caller.
+
+    Attributes:
+        name: the name.
+        type: the element type.
+        shape: the axes.
+        optional: whether it may be absent.
+        mutated: whether the kernel overwrites it.
+        domain: the interval in which its elements lie.
+        condition: when an optional result is returned.
+        is_count: whether it is a count.
+    """
 
     name: str
     type: TypeRef
@@ -79,21 +67,30 @@ class TensorParam:
     optional: bool = False
     mutated: bool = False
     domain: Domain | None = None
+    condition: Condition | None = None
+    is_count: bool = False
 
-    @property
+    @cached_property
     def dims(self) -> tuple[Expr | DataAxis, ...]:
-        """The axes in the brackets; empty for a pointwise operator."""
-        return self.shape.dims if self.shape else ()
+        """The axes in the brackets as a kernel sees them: a group is one. Empty for a pointwise operator."""
+        return tuple(dim for dim in self.shape.dims if not isinstance(dim, KeptAxis)) if self.shape else ()
 
     @property
     def has_ellipsis(self) -> bool:
         """Whether the tensor has leading axes ``...``."""
         return self.shape is not None and self.shape.ellipsis
 
+    def with_condition(self, condition: Condition) -> TensorParam:
+        """Return the same result as one that is returned on a condition only."""
+        return TensorParam(self.name, self.type, self.shape, True, self.mutated, self.domain, condition)
+
     def __str__(self) -> str:
         """Return the notation."""
+        if self.is_count:
+            return f"{self.name}: int"
         marks = "?" * self.optional + "!" * self.mutated
-        return f"{self.name}: {self.type}{self.shape or ''}{marks}{_in(self.domain)}"
+        condition = "" if self.condition is None else f" {self.condition}"
+        return f"{self.name}: {self.type}{self.shape or ''}{marks}{_in(self.domain)}{condition}"
 
 
 @record
@@ -139,30 +136,6 @@ Param = TensorParam | ScalarParam | GeneratorParam
 
 
 @record
-class Launch:
-    """The launch of a ``__global__`` kernel: `over` gives the number of threads along x, y and z.
-
-    Blocks have the size `threads`, and 1 along axes that `threads` doesn't list; `shared` is the dynamic shared memory
-    of a block, in bytes. `over` and `shared` may contain axes, int arguments, and ``...``, the number of elements of
-    the leading axes.
-    """
-
-    over: tuple[Expr, ...]
-    threads: tuple[int, ...]
-    shared: Expr | None = None
-
-    @property
-    def exprs(self) -> tuple[Expr, ...]:
-        """All expressions, in written order."""
-        return self.over if self.shared is None else (*self.over, self.shared)
-
-    def __str__(self) -> str:
-        """Return the notation."""
-        shared = "" if self.shared is None else f", shared {self.shared}"
-        return f"launch over {', '.join(map(str, self.over))}, threads {', '.join(map(str, self.threads))}{shared}"
-
-
-@record
 class Signature:
     """A whole signature; ``parse(str(signature)) == signature``."""
 
@@ -194,6 +167,11 @@ class Signature:
         return tuple(param for param in self.inputs if isinstance(param, ScalarParam))
 
     @cached_property
+    def grouping(self) -> Grouping:
+        """The groups of axes, ``*A``, and the argument that chooses an axis."""
+        return Grouping(self)
+
+    @cached_property
     def generator(self) -> GeneratorParam | None:
         """The random generator argument, or None."""
         return next((param for param in self.inputs if isinstance(param, GeneratorParam)), None)
@@ -215,8 +193,19 @@ class Signature:
 
     @cached_property
     def chosen_type(self) -> str | None:
-        """The type variable of a factory, chosen by ``dtype=``; None if there is none."""
-        return self.type_variables[0] if self.is_factory and self.type_variables else None
+        """The type variable of a factory, chosen by ``dtype=``; None if there is none, or an argument chooses it."""
+        unknown = [name for name in self.type_variables if name not in self.bound_types]
+        return unknown[0] if self.is_factory and unknown else None
+
+    @cached_property
+    def dtypes(self) -> Mapping[str, ScalarParam]:
+        """The arguments that are element types, each by the type variable that it binds."""
+        return {scalar.kind.variable: scalar for scalar in self.scalars if isinstance(scalar.kind, DtypeKind)}
+
+    @cached_property
+    def device(self) -> ScalarParam | None:
+        """The argument that is a device; None if there is none."""
+        return next((scalar for scalar in self.scalars if isinstance(scalar.kind, DeviceKind)), None)
 
     @property
     def is_backward(self) -> bool:
@@ -225,8 +214,20 @@ class Signature:
 
     @property
     def skippable(self) -> tuple[TensorParam, ...]:
-        """The results that a call may leave out: residuals, and a backward's gradients if there are several."""
-        return (self.outputs if self.is_backward and len(self.outputs) > 1 else ()) + self.residuals
+        """The results that a call may leave out: optional ones, residuals, and a backward's gradients if several."""
+        if self.is_backward and len(self.outputs) > 1:
+            return self.results
+        return tuple(output for output in self.outputs if output.condition) + self.residuals
+
+    @cached_property
+    def counts(self) -> tuple[TensorParam, ...]:
+        """The results that are counts."""
+        return tuple(output for output in self.outputs if output.is_count)
+
+    def absent(self, values: Mapping[str, Any]) -> frozenset[str]:
+        """Return the names of the optional results that a call doesn't return; `values`: its arguments by name."""
+        conditional = [(result.name, result.condition) for result in self.results if result.condition]
+        return frozenset(name for name, condition in conditional if not condition.holds(values.get(condition.name)))
 
     @cached_property
     def pointwise(self) -> bool:
@@ -327,7 +328,7 @@ class Signature:
     @cached_property
     def bound_types(self) -> tuple[str, ...]:
         """The type variables that the required inputs determine, also through combinations."""
-        told = _unique(t.type.name for t in self.tensors if t.type.kind == "var" and not t.optional)
+        told = _unique([*self.dtypes, *(t.type.name for t in self.tensors if t.type.kind == "var" and not t.optional)])
         return _unique([*told, *(v for each in self.combinations for v in each.determined_by(told))])
 
     def slot(self, scalar: str) -> int:

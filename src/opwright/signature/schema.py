@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature
+from opwright.signature.chosen.kinds import AxisKind, DeviceKind, DtypeKind
+from opwright.signature.dtypes import BOOLEAN, FLOATING, INTEGER
+from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.wiring import GRAD
 
 
@@ -34,14 +36,9 @@ def schema(
         output_mask: if not 0, add ``bool[n] output_mask``, which of the n gradients to compute.
     """
     if sig.is_factory:
-        chosen = ["ScalarType? dtype=None"] if sig.chosen_type else []
-        return _compose(
-            sig,
-            name,
-            overload,
-            [*_schema_arguments(sig, defaults=True), "*", *chosen, "Device? device=None"],
-            with_residuals,
-        )
+        chosen = ["ScalarType? dtype=None"] * bool(sig.chosen_type) + ["Device? device=None"] * (not sig.device)
+        arguments = [*_schema_arguments(sig, defaults=True), *(["*", *chosen] if chosen else [])]
+        return _compose(sig, name, overload, arguments, with_residuals)
     extra = [f"SymInt {axis_argument(axis)}" for axis in axes] + (["SymInt[] axis_ellipsis"] if ellipsis else [])
     arguments = _schema_arguments(sig, defaults=not extra) + extra
     if output_mask:
@@ -55,8 +52,8 @@ def axis_argument(axis: str) -> str:
 
 
 def _compose(sig: Signature, name: str | None, overload: str, arguments: Sequence[str], with_residuals: bool) -> str:
-    count = len(sig.results if with_residuals else sig.outputs)
-    returns = "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
+    types = [_schema_result(result) for result in (sig.results if with_residuals else sig.outputs)]
+    returns = types[0] if len(types) == 1 else f"({', '.join(types)})"
     return f"{name or sig.name}{'.' + overload if overload else ''}({', '.join(arguments)}) -> {returns}"
 
 
@@ -77,6 +74,24 @@ def _schema_argument(param: Param, mutated: list[str]) -> str:
         return f"Generator? {param.name}"
     alias = f"({_alias(mutated.index(param.name))}!)" if param.mutated else ""
     return f"Tensor{alias}{'?' if param.optional else ''} {param.name}"
+
+
+def _schema_result(result: TensorParam) -> str:
+    return "SymInt" if result.is_count else "Tensor?" if result.condition else "Tensor"
+
+
+_NUMBERS = {BOOLEAN: bool, INTEGER: int, FLOATING: float}
+
+
+def number_type(signature: Signature, tensor: TensorParam) -> type | None:
+    """Return the widest type of Python numbers that may stand for an input tensor; None if none may.
+
+    Numbers may stand for tensors that a pointwise operator of an author reads.
+    """
+    internal = signature.is_backward or signature.name.startswith("_")
+    if internal or not signature.pointwise or tensor.mutated or tensor.type.kind == "acc":
+        return None
+    return _NUMBERS.get(max(dtype.category for dtype in signature.element_types(tensor)))
 
 
 def _alias(index: int) -> str:
@@ -130,7 +145,7 @@ def sections(signature: Signature) -> Iterator[str]:
     if signature.inputs:
         yield "\n".join(["Args:", *(f"    {_describe_parameter(param)}" for param in signature.inputs)])
     if signature.outputs:
-        yield "\n".join(["Returns:", *(f"    {result}" for result in signature.outputs)])
+        yield "\n".join(["Returns:", *(f"    {_describe_result(result)}" for result in signature.outputs)])
     combined = {name for each in signature.combinations for name in each.variables}
     free = [name for name in signature.type_variables if name not in combined]
     lines = [f"{name} is one of {', '.join(d.torch_name for d in signature.allowed(name))}." for name in free]
@@ -143,20 +158,32 @@ def _describe_parameter(param: Param) -> str:
     if isinstance(param, GeneratorParam):
         return f"{param.name}: the generator to draw from; by default PyTorch's of the device"
     if isinstance(param, ScalarParam):
-        return str(param)
+        kind = param.kind
+        if isinstance(kind, AxisKind):
+            return f"{param}; which axis {kind.axis} is, from the last if negative"
+        if isinstance(kind, DtypeKind):
+            return f"{param}; the element type {kind.variable}, as torch.float32"
+        return f"{param}; by default that of the tensors, or the CPU" if isinstance(kind, DeviceKind) else str(param)
     # Spell out the notation's marks: a reader might not know the notation.
     what = f"{param.name}: {param.type}{param.shape or ''}"
     what += f", each in {param.domain}" if param.domain else ""
     return what + ("; overwritten" if param.mutated else "") + ("; may be None" if param.optional else "")
 
 
+def _describe_result(result: TensorParam) -> str:
+    if result.condition is None:
+        return str(result)
+    return f"{result.name}: {result.type}{result.shape or ''}; None unless {str(result.condition).removeprefix('if ')}"
+
+
 def _properties(signature: Signature) -> Iterator[str]:
     if signature.chosen_type:
         yield f"dtype= chooses {signature.chosen_type}, by default torch.get_default_dtype()."
-    if signature.is_factory:
+    if signature.is_factory and not signature.device:
         yield "device= is where it is made, by default the CPU."
     if signature.broadcasts:
-        yield "Pointwise: arguments broadcast and promote." if signature.pointwise else "Leading axes broadcast."
+        also = "; numbers may stand for tensors" if any(number_type(signature, t) for t in signature.tensors) else ""
+        yield f"Pointwise: arguments broadcast and promote{also}." if signature.pointwise else "Leading axes broadcast."
     if signature.data_axes:
         yield f"The call decides the length of {', '.join(signature.data_axes)}."
 

@@ -17,11 +17,6 @@ from tests.messages.mistakes import BODY_BEGINS, MISTAKES
 FILE = "/u/op.cpp"
 
 SAID = {
-    "call without a rank": [
-        "{at}:4: error: no match for call to '(opwright::Tensor<float, -1>) (int64_t&, int)'",
-        "{at}:3: error: type 'Tensor<float>' does not provide a call operator",
-        "{nvcc}: error: call of an object of a class type without appropriate operator() or conversion functions to pointer-to-function type",
-    ],
     "brackets without a rank": [
         "{at}:8: error: subscripted value is neither array nor pointer",
         "{at}:3: error: subscripted value is not an array, pointer, or vector",

@@ -12,14 +12,15 @@ from opwright.check.calls.cases import (
     can_have_gradient,
     describe_tensor,
     dtype_name,
-    is_floating,
     positional,
+    to_dtype,
     torch_dtype,
 )
 from opwright.check.calls.last_call import recorded_call
 from opwright.check.report import Finding
 from opwright.runtime.torch_internals import OpOverload
 from opwright.signature import DType, Sample, Signature, TensorParam, sample
+from opwright.signature.derivatives import without_hash
 from opwright.signature.wiring import BACKWARD, GRAD
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ def operator_results(value: Any, signature: Signature, overwritten: Sequence[Any
     Raises:
         WrongResultsError: there are more or fewer results, or a result isn't a tensor.
     """
-    results, count = as_tuple(value), len(signature.outputs)
+    results, count = as_results(value, signature), len(signature.outputs)
     if len(results) > count:
         results = tuple(result for result in results if not any(result is argument for argument in overwritten))
-    if len(results) == count and all(isinstance(result, torch.Tensor) for result in results):
-        return results
+    if len(results) == count and all(map(_fits, signature.outputs, results)):
+        return as_tensors(results)
     raise WrongResultsError(
         f"{signature.name} returned {_describe_value(value)}, expected {describe_outputs(signature)}"
     )
@@ -63,6 +64,8 @@ def operator_results(value: Any, signature: Signature, overwritten: Sequence[Any
 def dtype_mismatch(signature: Signature, results: Sequence[torch.Tensor], types: Mapping[str, DType]) -> Finding | None:
     """Find a result with another element type than the signature's, in which type variables have these `types`."""
     for output, result in zip(signature.outputs, results, strict=False):  # overwritten arguments follow them
+        if output.condition and is_stand_in(result):
+            continue
         if result.dtype != (expected := torch_dtype(output.type.resolve(types))):
             text = f"{output.name} is {dtype_name(result.dtype)}, expected {dtype_name(expected)}"
             return Finding("wrong-dtype", text)
@@ -77,17 +80,47 @@ def reference_results(
     Raises:
         BadReferenceError: the reference raises, or returns another number of tensors.
     """
-    name = getattr(reference, "__name__", None) or repr(reference).partition("\n")[0]
+    name = without_hash(getattr(reference, "__name__", None) or repr(reference).partition("\n")[0])
     prefix = f"the reference {name}, called with {describe_call(signature, arguments)},"
     try:
         value = reference(*arguments)
     except Exception as error:
         raise BadReferenceError(f"{prefix} raised {type(error).__name__}: {error}") from error
-    results, count = as_tuple(value), len(signature.outputs)
-    if len(results) in (count, count + written) and all(isinstance(result, torch.Tensor) for result in results):
-        return results
+    results, count = as_results(value, signature), len(signature.outputs)
+    outputs, others = results[:count], results[count:]
+    fit = all(map(_fits, signature.outputs, outputs)) and all(isinstance(other, torch.Tensor) for other in others)
+    if len(results) in (count, count + written) and fit:
+        return as_tensors(results)
     fix = "\n  likely fix: it has no `return`" if value is None else ""
     raise BadReferenceError(f"{prefix} returned {_describe_value(value)}, expected {describe_outputs(signature)}{fix}")
+
+
+def as_results(made: Any, signature: Signature) -> tuple[Any, ...]:
+    """Return what an operator with this signature returned as a tuple; None may be its only result."""
+    only = made is None and len(signature.outputs) == 1 and signature.outputs[0].condition is not None
+    return (None,) if only else as_tuple(made)
+
+
+def as_tensors(results: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+    """Return results as tensors, so that all are compared alike: a count is one without axes, None a stand-in."""
+    stand_in = torch.empty(_STAND_IN[0], dtype=_STAND_IN[1])
+    return tuple(
+        stand_in if each is None else each if isinstance(each, torch.Tensor) else torch.tensor(each) for each in results
+    )
+
+
+_STAND_IN = ((0,), torch.uint8)
+
+
+def is_stand_in(result: torch.Tensor) -> bool:
+    """Return whether an optional result is what `as_tensors` made of None."""
+    return (result.shape, result.dtype) == _STAND_IN
+
+
+def _fits(output: TensorParam, result: Any) -> bool:
+    if output.is_count and isinstance(result, int) and not isinstance(result, bool):
+        return True
+    return isinstance(result, torch.Tensor) or (result is None and output.condition is not None)
 
 
 def as_tuple(made: Any) -> tuple[Any, ...]:
@@ -99,8 +132,12 @@ def as_tuple(made: Any) -> tuple[Any, ...]:
 
 def describe_outputs(signature: Signature) -> str:
     """Name the results of a signature: ``"2 tensors, y, z"``."""
-    names = [output.name for output in signature.outputs]
-    tensors = "1 tensor" if len(names) == 1 else f"{len(names)} tensors"
+    names = [
+        f"{each.name} (None unless {each.condition})".replace("unless if", "unless") if each.condition else each.name
+        for each in signature.outputs
+    ]
+    what = "result" if signature.counts else "tensor"
+    tensors = f"1 {what}" if len(names) == 1 else f"{len(names)} {what}s"
     return f"{tensors}, {', '.join(names)}" if names else "nothing"
 
 
@@ -165,6 +202,9 @@ class TargetOperator:
         Raises:
             WrongResultsError: the results don't fit the signature.
         """
+        if types and self.signature.dtypes:  # those that a check compares with have other types
+            chosen = {param.name: types[v] for v, param in self.signature.dtypes.items() if v in types}
+            arguments = {**arguments, **{name: torch_dtype(dtype) for name, dtype in chosen.items()}}
         inputs = positional(self.signature, arguments)
         with recorded_call(arguments, types):
             value = self.function(*inputs, **self.keywords(types))
@@ -203,7 +243,9 @@ class TargetOperator:
         chosen = self.signature.chosen_type
         known = {"dtype": torch_dtype(types[chosen])} if chosen and types and chosen in types else {}
         elsewhere = self.ours and self.signature.is_factory and self.device != "cpu"
-        return {**known, "device": self.device} if elsewhere else known
+        if not elsewhere:
+            return known
+        return {**known, self.signature.device.name if self.signature.device else "device": self.device}
 
     def reference_results(
         self, arguments: Mapping[str, Any], dtype: torch.dtype = torch.float64
@@ -254,11 +296,6 @@ def run_backward(results: Sequence[torch.Tensor]) -> None:
         torch.autograd.backward(roots, [torch.ones_like(root) for root in roots])
 
 
-def to_dtype(value: Any, dtype: torch.dtype = torch.float64) -> Any:
-    """Convert a floating tensor to `dtype`; return anything else as it is."""
-    return value.to(dtype) if is_floating(value) else value
-
-
 def _may_be_floating(tensor: TensorParam, signature: Signature) -> bool:
     if tensor.type.kind == "dtype":
         return _is_differentiated(tensor.type.resolve({}))
@@ -266,4 +303,4 @@ def _may_be_floating(tensor: TensorParam, signature: Signature) -> bool:
 
 
 def _is_differentiated(dtype: DType) -> bool:
-    return dtype.is_floating and dtype.is_differentiable
+    return dtype.is_differentiable

@@ -9,14 +9,24 @@ from typing import Any
 
 import torch
 
-from opwright.check.calls.cases import PAIRS, Arguments, Case, can_have_gradient, is_floating, positional, torch_dtype
+from opwright.check.calls.cases import (
+    PAIRS,
+    Arguments,
+    Case,
+    can_have_gradient,
+    is_floating,
+    positional,
+    to_dtype,
+    torch_dtype,
+)
 from opwright.check.calls.reproducer import reproducer
-from opwright.check.calls.target_operator import as_tuple
+from opwright.check.calls.target_operator import as_results, as_tensors, as_tuple
 from opwright.check.context import is_refusal
 from opwright.check.report import Finding, Skipped
 from opwright.check.values.eager import Eager, pytorch_feature
 from opwright.check.values.ulp import equal_with_nan, worst_difference
 from opwright.errors import KernelError
+from opwright.signature import Signature
 
 _NARROW = 16 * torch.finfo(torch.bfloat16).eps
 """Relative tolerance of a result if some of its inputs were rounded to bfloat16."""
@@ -79,7 +89,7 @@ def inference(eager: Eager) -> Iterator[Finding]:
             yield finding
             return
         arguments = eager.requiring(eager.case.arguments())
-        if any(result.requires_grad for result in as_tuple(within(*positional(eager.signature, arguments)))):
+        if any(r.requires_grad for r in as_tensors(as_tuple(within(*positional(eager.signature, arguments))))):
             text = f"under torch.{mode.__name__} a result requires a gradient"
             yield eager.finding(eager.case, "gradient-in-inference", text)
             return
@@ -109,7 +119,8 @@ def autocast(eager: Eager) -> Iterator[Finding]:
 
 
 def _call_with(eager: Eager, changed: Arguments) -> tuple[torch.Tensor, ...]:
-    return as_tuple(eager.function(*positional(eager.signature, {**eager.case.arguments(), **changed})))
+    made = eager.function(*positional(eager.signature, {**eager.case.arguments(), **changed}))
+    return as_tensors(as_results(made, eager.signature))
 
 
 def _narrowest_input(eager: Eager, arguments: Arguments) -> Arguments:
@@ -117,7 +128,7 @@ def _narrowest_input(eager: Eager, arguments: Arguments) -> Arguments:
     for name in eager.wanted:
         param = next(t for t in eager.signature.tensors if t.name == name)
         same = [t for t in eager.signature.tensors if t.type == param.type and arguments[t.name] is not None]
-        if param.type.kind == "var" and len(same) > 1 and not param.mutated:
+        if param.type.kind == "var" and len(same) > 1 and not param.mutated and is_floating(arguments[name]):
             signature, drawn = eager.signature, eager.case.types
             every = [d for d in signature.allowed(param.type.name) if d.is_floating and not d.only_converts]
             types = [dtype for dtype in every if signature.exists({**drawn, param.type.name: dtype})]
@@ -130,9 +141,9 @@ def _relative_error(one: torch.Tensor, other: torch.Tensor) -> float:
     """Return the largest relative error of an element; for results that aren't floating, 0 or infinity."""
     if one.shape != other.shape:
         return float("inf")
-    if not is_floating(one) or not one.numel():
+    if not (is_floating(one) or one.is_complex()) or not one.numel():
         return 0.0 if equal_with_nan(one, other.to(one.dtype)) else float("inf")
-    a, b = one.double(), other.double()
+    a, b = to_dtype(one), to_dtype(other)
     error = (a - b).abs() / (b.abs() + b.abs().mean()).clamp_min(torch.finfo(torch.float64).tiny)
     return float(torch.where(a == b, 0.0, error.nan_to_num(0.0)).max())
 
@@ -141,8 +152,8 @@ def _relative_error(one: torch.Tensor, other: torch.Tensor) -> float:
 def vmap(eager: Eager) -> Iterator[Finding]:
     """Compare torch.vmap with a loop over the batch: all tensors batched, each alone, and along the last axis."""
     operator, signature = eager.operator, eager.signature
-    if not signature.tensors or signature.data_axes or signature.generator or operator.mutates:
-        raise Skipped("it takes no tensor, is random, overwrites an argument, or decides a length")
+    if not signature.tensors or signature.data_axes or signature.counts or signature.generator or operator.mutates:
+        raise Skipped("it takes no tensor, is random, overwrites an argument, counts, or decides a length")
     batches = 0
     for case in eager.cases(3):
         for dims in _batch_dims(eager, case):
@@ -176,13 +187,16 @@ def _judged(eager: Eager, case: Case, dims: Dims) -> Finding | None:
     accepted = list(itertools.islice(_accepted(eager, case, batched), _BATCH))
     if len(accepted) < _BATCH:
         return None
-    calls, results = zip(*accepted, strict=True)
+    calls, called = zip(*accepted, strict=True)
     batch = {**calls[0], **{name: _stack([call[name] for call in calls], dim) for name, dim in batched.items()}}
-    got = torch.vmap(operator.function, in_dims=dims)(*positional(signature, batch))
-    for output, one, expected in zip(signature.outputs, as_tuple(got), zip(*results, strict=True), strict=True):
+    present = [output for output in signature.outputs if output.name not in case.sample.binding.absent]
+    got = torch.vmap(_without_none(operator.function), in_dims=dims)(*positional(signature, batch))
+    kept = [place for place, output in enumerate(signature.outputs) if output in present]
+    expected_results = [[results[place] for results in called] for place in kept]
+    for output, one, expected in zip(present, as_tuple(got), expected_results, strict=True):
         if difference := worst_difference(one, torch.stack(expected)):
             text = f"{output.name}, in_dims={dims}: {difference}"
-            return Finding("wrong-under-vmap", text, reproducer(operator, batch, _vmap_call(dims)))
+            return Finding("wrong-under-vmap", text, reproducer(operator, batch, _vmap_call(dims, signature)))
     return None
 
 
@@ -202,6 +216,14 @@ def _accepted(eager: Eager, case: Case, batched: Iterable[str]) -> Iterator[tupl
         yield call, results
 
 
-def _vmap_call(dims: Dims) -> str:
+def _without_none(function: Any) -> Any:
+    """Return the function without results that are None, which torch.vmap refuses."""
+    return lambda *arguments: tuple(result for result in as_tuple(function(*arguments)) if result is not None)
+
+
+def _vmap_call(dims: Dims, signature: Signature) -> str:
     """Return the reproducer's last statement; `{call}` wouldn't be batched."""
-    return f"print(torch.vmap({{function}}, in_dims={dims})({{arguments}}))"
+    function = "{function}"
+    if any(output.condition for output in signature.outputs):
+        function = "lambda *call: [result for result in {function}(*call) if result is not None]"
+    return f"print(torch.vmap({function}, in_dims={dims})({{arguments}}))"

@@ -28,6 +28,7 @@ from opwright.runtime.native.compatibility import is_refusal, refusal, remember,
 from opwright.runtime.native.direct import DirectPath
 from opwright.runtime.native.plan import encode, encode_node, encode_tangents
 from opwright.runtime.native.prebuilt import find, python_errors_fit
+from opwright.runtime.native.shared import find_shared, share
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
 from opwright.signature import Signature, TensorInfo, chosen_type, index_error, output_shapes
 from opwright.signature.binding import require_types, too_large, unnamed_type
@@ -145,12 +146,12 @@ def _carried(error: BaseException) -> tuple[type[BaseException], bytes]:
 
 @functools.cache
 def native() -> Native:
-    """Return the runtime for the PyTorch in this process: a prebuilt one, or one that is built at first use.
+    """Return the runtime for the PyTorch in this process: a prebuilt one, one in the cache, or one that is built.
 
     Raises:
         ToolchainError: the runtime can't be built or loaded.
     """
-    if (known := find()) is not None:
+    for known in filter(None, (find(), find_shared())):
         with contextlib.suppress(OSError, AttributeError):  # for another build of that PyTorch: build one
             return Native(known)
     what = f"Opwright's runtime for PyTorch {torch.__version__}"
@@ -159,16 +160,18 @@ def native() -> Native:
 
 def _built(*, rebuild: bool) -> Built:
     """Build the runtime, unless the same build is known to fail."""
-    unit, options = _unit(), _options(for_bundles=False)
+    unit, options = build_inputs()
     if (reason := remembered(unit, options, CSRC)) is not None:
         raise refusal(reason)
     try:
-        return build_native(rebuild=rebuild)
+        built = build_native(rebuild=rebuild)
     except CompileError as error:
         if not is_refusal(error):
             raise
         remember(unit, options, CSRC, error)
         raise refusal(str(error)) from None
+    share(built.path)
+    return built
 
 
 def build_native(
@@ -186,12 +189,17 @@ def build_native(
 
 
 def known_native() -> Path | None:
-    """Return the runtime for this PyTorch, if it has been built.
+    """Return the runtime for this PyTorch, if there is one: prebuilt, or in the cache.
 
     Raises:
-        ToolchainError: there is no usable compiler (the cache key depends on it), or no usable cache.
+        ToolchainError: there is no usable compiler (the build's key depends on it), or no usable cache.
     """
-    return look_up(_unit(), _options(for_bundles=False))
+    return find() or find_shared() or look_up(*build_inputs())
+
+
+def build_inputs() -> tuple[Unit, Options]:
+    """Return what the runtime is built from, and the compiler's options."""
+    return _unit(), _options(for_bundles=False)
 
 
 def _unit() -> Unit:

@@ -78,7 +78,7 @@ def check_inplace(tensor: torch.Tensor) -> None:
         RuntimeError: a leaf, a view of a leaf, or a view that can't be overwritten.
     """
     # PyTorch raises its own error here, before anything is written.
-    if tensor.is_floating_point() and _is_refused(tensor):
+    if (tensor.is_floating_point() or tensor.is_complex()) and _is_refused(tensor):
         tensor.mul_(torch.ones((), dtype=tensor.dtype, device=tensor.device, requires_grad=True))
 
 
@@ -212,9 +212,8 @@ class Differentiable:
         call.others.update((i, t) for i, t in enumerate(kept) if i not in call.outputs)
         outputs = [written[i] for i in call.outputs]
         has_history = [self._has_history(i, written[i]) for i in call.outputs]
-        ctx.mark_non_differentiable(
-            *(t for t, has in zip(outputs, has_history, strict=True) if t is not None and not has)
-        )
+        pairs = zip(outputs, has_history, strict=True)
+        ctx.mark_non_differentiable(*(t for t, has in pairs if isinstance(t, torch.Tensor) and not has))
         ctx.outputs, ctx.call = call.outputs, call if call.tangents else None
         for i, has in zip(call.outputs if call.tangents else (), has_history, strict=False):
             if has and i not in call.tangents:
@@ -243,7 +242,8 @@ class Differentiable:
         `grad_fn` too, so that a second derivative that depends on them raises an error.
         """
         unjudged = self.backward is not None and self.backward.missing is not None and number in self.constants
-        return (self.differentiable[number] or unjudged) and tensor is not None and _has_gradient(tensor)
+        # A count is an int, and what is absent is None.
+        return (self.differentiable[number] or unjudged) and isinstance(tensor, torch.Tensor) and _has_gradient(tensor)
 
     def _kept(self, number: int, tensor: torch.Tensor | None, call: Call) -> torch.Tensor | None:
         """Return the tensor to save for a written one.
@@ -284,6 +284,10 @@ class Differentiable:
         for edge, (i, gradient) in enumerate(zip(self.edges, self.gradients, strict=True)):
             if wanted[i] and gradient < 0:  # overwritten without being read: CopySlices needs a zero
                 gradients_by_argument[i] = zeros(ctx.edges[edge])
+        for i, argument in zip(self.edges, ctx.edges, strict=True):
+            result = gradients_by_argument.get(i)
+            if argument is not None and result is not None and result.is_complex() and not argument[1].is_complex:
+                gradients_by_argument[i] = result.real  # of an argument that was promoted
         return (None, *(gradients_by_argument.get(i) for i in self.edges))
 
 

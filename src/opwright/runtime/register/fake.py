@@ -9,7 +9,7 @@ import torch
 
 from opwright.runtime import torch_internals
 from opwright.runtime.arguments import check_mask
-from opwright.runtime.binding import DTYPES, TORCH_TYPES, bind_call, check_sizes, tensor_info, two_devices
+from opwright.runtime.binding import DTYPES, TORCH_TYPES, bind_call, check_asked, check_sizes, tensor_info, two_devices
 from opwright.runtime.layouts import Layout, batched_strides, result_strides
 from opwright.signature import (
     Binding,
@@ -37,13 +37,15 @@ def fake(
         device = _device(signature, given)
         shapes = _decided(output_shapes(signature, binding, with_residuals=residuals, check=check_sizes), binding)
         types = output_types(signature, binding, with_residuals=residuals)
-        wanted = extra.pop(0) if mask and extra else kwargs.get("output_mask", [True] * len(shapes))
+        returned = signature.results if residuals else signature.outputs
+        made = [result.name not in binding.absent for result in returned]
+        wanted = extra.pop(0) if mask and extra else kwargs.get("output_mask", made)
         if mask:
             check_mask(signature, wanted)
         empty = _empty(signature, binding, given, device)
         results = [
-            empty(shape, TORCH_TYPES[dtype]) if want else None
-            for shape, dtype, want in zip(shapes, types, wanted, strict=True)
+            None if not want else _count() if param.is_count else empty(shape, TORCH_TYPES[dtype])
+            for param, shape, dtype, want in zip(returned, shapes, types, wanted, strict=True)
         ]
         return results[0] if len(results) == 1 else tuple(results) or None
 
@@ -132,15 +134,23 @@ def _decided(shapes: Sequence[Sequence[Any]], binding: Binding) -> list[tuple[An
     return [tuple(size(dim) for dim in shape) for shape in shapes]
 
 
+def _count() -> Any:
+    """Return an unbacked size, which stands for a count."""
+    return torch.library.get_ctx().new_dynamic_size(min=0)
+
+
 def _device(signature: Signature, given: Mapping[str, Any]) -> torch.device:
     present = [(t.name, given[t.name].device) for t in signature.tensors if given.get(t.name) is not None]
+    asked = given.get(signature.device.name if signature.device else "device")
     if not present:
-        return torch.device(given.get("device") or "cpu")
+        return torch.device(asked or "cpu")
     fixed = [(t.name, given[t.name].device) for t in signature.tensors if not _goes_anywhere(signature, t, given)]
     first, device = (fixed or present)[0]
     for name, other in fixed:
         if other != device:
             raise two_devices(signature, name, other, first, device)
+    if asked and signature.device:
+        check_asked(signature, asked, next(t for t in signature.tensors if t.name == first), given[first])
     return cast("torch.device", device)
 
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, NoReturn
 import torch
 
 from opwright.errors import KernelError, OpwrightError
-from opwright.runtime.arguments import CallingConvention, check_dense, check_values
-from opwright.runtime.binding import DTYPES, TORCH_TYPES, two_devices
+from opwright.runtime.arguments import Arguments, CallingConvention, check_dense, check_values
+from opwright.runtime.binding import DTYPES, TORCH_TYPES, check_asked, two_devices
 from opwright.runtime.interface import CPU_ONLY, KernelState
 from opwright.runtime.torch_internals import OpOverload, storage_identity
 from opwright.signature import (
@@ -112,7 +112,7 @@ class PythonKernel:
         """Check the arguments; return the expected shapes and types of the results."""
         signature, call = self._signature, self._convention.arguments(values)
         check_dense(signature, call.tensors)
-        device, binding = _device(signature, call.tensors), call.bind()
+        device, binding = _device(signature, call), call.bind()
         shapes: Any = output_shapes(signature, binding, with_residuals=True)
         types = [TORCH_TYPES[dtype] for dtype in output_types(signature, binding, with_residuals=True)]
         if len(self._plans) >= _MOST_KNOWN:
@@ -128,17 +128,19 @@ def _known_by(value: Any, *, whole: bool) -> Any:
     """
     if isinstance(value, torch.Tensor):
         return value.shape, value.dtype, value.device, value.layout
-    if isinstance(value, float) and not whole:  # sizes don't depend on it
-        return None
+    if isinstance(value, float) and not whole:  # sizes don't depend on it, but results may on whether it is given
+        return float
     return tuple(value) if isinstance(value, list) else value
 
 
-def _device(signature: Signature, tensors: Sequence[torch.Tensor | None]) -> torch.device:
+def _device(signature: Signature, call: Arguments) -> torch.device:
     """Return the device of all tensors of a call."""
     first: tuple[str, torch.device] | None = None
-    for param, tensor in zip(signature.tensors, tensors, strict=True):
+    for param, tensor in zip(signature.tensors, call.tensors, strict=True):
         if tensor is None:
             continue
+        if call.device and signature.device:
+            check_asked(signature, call.device, param, tensor)
         if first and tensor.device != first[1]:
             raise two_devices(signature, param.name, tensor.device, *first)
         first = first or (param.name, tensor.device)
@@ -153,20 +155,22 @@ class _Results:
         self._signature, self._expected, self._label, self._taken = signature, expected, label, taken
         self._decided: dict[str, int] = {}
 
-    def of(self, answer: Any) -> list[torch.Tensor | None]:
-        """Return one tensor for each result, or None if the mask leaves it out.
+    def of(self, answer: Any) -> list[torch.Tensor | int | None]:
+        """Return each result, or None if the mask or its condition leaves it out.
 
         Raises:
             KernelError: the results don't fit the signature.
         """
         params, values = self._signature.results, self._listed(answer)
         mask, device = self._expected.mask, self._expected.device
-        results: list[torch.Tensor | None] = []
+        results: list[torch.Tensor | int | None] = []
         for i, (value, shape, dtype) in enumerate(
             zip(values, self._expected.shapes, self._expected.dtypes, strict=True)
         ):
-            if mask is not None and not mask[i]:
+            if (mask is not None and not mask[i]) or self._is_absent(params[i], value):
                 results.append(None)
+            elif params[i].is_count:
+                results.append(self._counted(params[i], value))
             elif mask is not None and value is None:  # as in autograd.Function: the gradient is zero
                 results.append(torch.zeros([int(str(size)) for size in shape], dtype=dtype, device=device))
             else:
@@ -186,6 +190,22 @@ class _Results:
             + (f" ({residuals} after the ';', kept for the backward)" if residuals else ""),
             "return one for each name of the signature, in its order",
         )
+
+    def _is_absent(self, param: TensorParam, value: Any) -> bool:
+        """Return whether an optional result isn't returned; raise KernelError if the function has it otherwise."""
+        absent = param.name in self._expected.binding.absent
+        if param.condition and absent is not (value is None):
+            returned = "None" if value is None else type(value).__name__
+            expected = "None" if absent else "a tensor"
+            raise self._error(
+                f"returned {returned} for {param.name}, which is optional ({param.condition}): expected {expected}"
+            )
+        return absent
+
+    def _counted(self, param: TensorParam, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise self._error(f"returned {value!r} for {param.name}, expected a count: an int that is at least 0")
+        return value
 
     def _check(self, param: TensorParam, value: Any, shape: Shape, dtype: torch.dtype) -> None:
         if not isinstance(value, torch.Tensor):

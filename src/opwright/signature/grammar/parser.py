@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 
+from opwright.signature.clauses.conditions import Condition
+from opwright.signature.clauses.launch import Launch
 from opwright.signature.combinations import Combinations
 from opwright.signature.dtypes import BY_NAME, DType
-from opwright.signature.expr import Constant, Expr, NamedSize
+from opwright.signature.expr import Constant, Expr, NamedSize, Shape
+from opwright.signature.grammar.chosen import parse_axis, parse_device, parse_dtype_argument
 from opwright.signature.grammar.combinations import parse_combinations
 from opwright.signature.grammar.parameters import (
     parse_domain,
@@ -20,10 +23,10 @@ from opwright.signature.grammar.parameters import (
     parse_type,
     parse_variable,
 )
-from opwright.signature.grammar.scalars import begins_choice, parse_choice, parse_list, parse_scalar
+from opwright.signature.grammar.scalars import begins_choice, parse_choice, parse_list, parse_scalar, parse_word
 from opwright.signature.grammar.tokens import NotationError, Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions, check
-from opwright.signature.model import GeneratorParam, Launch, Param, Signature, TensorParam
+from opwright.signature.model import GeneratorParam, Param, Signature, TensorParam, TypeRef
 from opwright.signature.scalars import KINDS
 
 
@@ -71,6 +74,9 @@ class _Parser:
     def signature(self) -> Signature:
         tokens = self.tokens
         name = take_name(tokens, "the operator", "begin as in: my_op(x: T[N]) -> (y: T[N])")
+        if tokens.word == ".":
+            fix = f"a name of its own: {name}_{tokens.peek()}(...)"
+            tokens.fail(f"overloads of {name!r} can't be written yet", fix if tokens.peek().isidentifier() else None)
         tokens.expect("(", f"after the name {name!r}", f"{name}(x: T[N]) -> (y: T[N])")
         inputs = self.inputs()
         outputs, residuals = self.results() if tokens.accept("->") else ((), ())
@@ -104,6 +110,10 @@ class _Parser:
             return parse_choice(tokens, name)
         if tokens.word == "list":
             return parse_list(tokens, name)
+        if tokens.word in ("axis", "dtype") and tokens.peek() == "(":
+            return parse_axis(tokens, name) if tokens.word == "axis" else parse_dtype_argument(tokens, name)
+        if tokens.word == "device" and tokens.peek() != "[":
+            return parse_device(tokens, name)
         if tokens.word in KINDS and tokens.peek() != "[":
             return parse_scalar(tokens, name)
         if tokens.word == "generator":
@@ -125,8 +135,43 @@ class _Parser:
             elif lists[-1]:
                 self.separator("an output")
             if tokens.word != ")":
-                lists[-1].append(self.tensor(self.parameter_name("an output"), result=True))
+                lists[-1].append(self.result(residual=len(lists) > 1))
         return tuple(lists[0]), tuple(lists[1]) if len(lists) > 1 else ()
+
+    def result(self, *, residual: bool) -> TensorParam:
+        tokens = self.tokens
+        name = self.parameter_name("an output")
+        if tokens.word == "int" and tokens.peek() != "[":
+            return self.count(name, residual=residual)
+        result = self.tensor(name, result=True)
+        return result.with_condition(self.condition(result)) if result.optional or tokens.word == "if" else result
+
+    def count(self, name: str, *, residual: bool) -> TensorParam:
+        tokens, place = self.tokens, self.tokens.place
+        self.positions.type(place)
+        tokens.take()
+        if residual:
+            tokens.fail(f"{name!r} is a residual, and residuals are tensors", f"a 0-dim tensor: {name}: i64[]", place)
+        if tokens.word == "?":
+            tokens.fail(f"{name!r} is a count, which is always there", f"a 0-dim tensor: {name}: i64[]? if ...")
+        if tokens.word in ("in", "="):
+            tokens.fail(f"{name!r} is a count, which the kernel decides", f"leave out what follows {name}: int")
+        return TensorParam(name, TypeRef("dtype", "i64"), Shape(False, ()), is_count=True)
+
+    def condition(self, result: TensorParam) -> Condition:
+        tokens, name = self.tokens, result.name
+        example = f"{name}: {result.type}{result.shape or ''}? if all"
+        if not result.optional:
+            tokens.fail(f"{name!r} has a condition, so it isn't always there: it takes the mark '?'", example)
+        if tokens.word != "if":
+            tokens.fail(f"{name!r} is optional, and doesn't say when it is returned", f"{example}, with all: bool")
+        tokens.take()
+        negated = tokens.accept("not")
+        self.positions.condition(tokens.place)
+        of = take_name(tokens, "an argument", example)
+        if tokens.word == "=":
+            tokens.fail("a condition compares with '=='", f"if {of} == nearest")
+        return Condition(of, negated, parse_word(tokens, of) if tokens.accept("==") else None)
 
     def parameter_name(self, what: str) -> str:
         place = self.tokens.place
@@ -150,9 +195,8 @@ class _Parser:
     def marks(self, name: str, *, result: bool) -> tuple[bool, bool]:
         tokens, marks = self.tokens, set[str]()
         while tokens.word in ("?", "!"):
-            if result:
-                word = "optional" if tokens.word == "?" else "mutated"
-                tokens.fail(f"{name!r} is an output and can't be {word}", f"leave out the '{tokens.word}'")
+            if result and tokens.word == "!":
+                tokens.fail(f"{name!r} is an output and can't be mutated", "leave out the '!'")
             if tokens.word in marks:
                 tokens.fail(f"'{tokens.word}' stands twice", "leave one out")
             marks.add(tokens.take())
@@ -181,6 +225,8 @@ class _Parser:
             self.flops = parse_expr(tokens, counting=True)
         elif word == "launch":
             self.launch = parse_launch(tokens, self.positions)
+        elif word in _PLANNED:
+            tokens.fail(f"{word!r} can't be written yet", _PLANNED[word], place)
         else:
             fix = (
                 "'->' or one of: where T in (f32, f64), M = N//2; batched; autocast: f32; flops: 2*N; "
@@ -238,6 +284,9 @@ class _Parser:
                 return tuple(types)
             tokens.expect(",", f"or ')' after {dtype}")
 
+
+_PLANNED = {"variants": "an operator of its own that overwrites its argument: scale_(x: T[N]!)"}
+"""Words that signatures will have, each with what can be written today."""
 
 _AXES = "xyz"
 _MOST_THREADS, _MOST_ALONG_Z = 1024, 64  # per block, on every existing GPU

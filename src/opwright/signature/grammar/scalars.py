@@ -24,7 +24,7 @@ def parse_scalar(tokens: Tokens, name: str) -> ScalarParam:
     default, place = None, tokens.place
     if tokens.accept("="):
         place = tokens.place
-        default = _parse_default(tokens, name, kind)
+        default = parse_default(tokens, name, kind)
     if tokens.word == "in":
         tokens.fail(f"the domain of {name!r} stands before its default", f"{name}: {kind} in [0, 1] = {kind.example}")
     _check_default(tokens, name, kind, default, domain, place)
@@ -60,7 +60,7 @@ def parse_list(tokens: Tokens, name: str) -> ScalarParam:
                 f"{name!r} may have any length, so a number isn't its default", f"a length: {name}: list[{base}, 2]"
             )
         place = tokens.place
-        default = (_parse_default(tokens, name, base),) * kind.count
+        default = (parse_default(tokens, name, base),) * kind.count
         _check_default(tokens, name, base, default[0], domain, place)
     return ScalarParam(name, kind or OpenList(base), default, domain)
 
@@ -84,7 +84,7 @@ def parse_choice(tokens: Tokens, name: str) -> ScalarParam:
     """Parse the words of a choice, and its default."""
     words: list[str] = []
     while not words or tokens.accept("|"):
-        place, word = tokens.place, _parse_word(tokens, name)
+        place, word = tokens.place, parse_word(tokens, name)
         same = next((other for other in words if enumerator(other) == enumerator(word)), None)
         if same == word:
             tokens.fail(f"{name!r} has the choice {word} twice", "leave one out", place)
@@ -101,10 +101,10 @@ def parse_choice(tokens: Tokens, name: str) -> ScalarParam:
     kind = Choice(words)
     if tokens.word == "in":
         tokens.fail(f"{name!r} is {kind.article}, which has no domain", "leave it out")
-    return ScalarParam(name, kind, _parse_default(tokens, name, kind) if tokens.accept("=") else None)
+    return ScalarParam(name, kind, parse_default(tokens, name, kind) if tokens.accept("=") else None)
 
 
-def _parse_word(tokens: Tokens, name: str) -> str:
+def parse_word(tokens: Tokens, name: str) -> str:
     """Parse one of the words of a choice."""
     if tokens.kind == "quoted" and tokens.word != "''":
         return tokens.take()[1:-1]
@@ -125,7 +125,7 @@ def _parse_scalar_domain(tokens: Tokens, name: str, kind: ScalarKind) -> Domain:
     return domain
 
 
-def _parse_default(tokens: Tokens, name: str, kind: ScalarKind) -> Value:
+def parse_default(tokens: Tokens, name: str, kind: ScalarKind) -> Value:
     """Parse a default; that of an optional scalar is None, as if none were written, or a value."""
     if kind.is_optional and tokens.accept("None"):
         return None

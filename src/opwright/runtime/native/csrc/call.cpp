@@ -34,7 +34,6 @@ void explain(const Operator &op, const Call &call, const WrongElement *element) 
     words.push_back(static_cast<int64_t>(call.ellipsis.size()));
     words.insert(words.end(), call.ellipsis.begin(), call.ellipsis.end());
   }
-  if (call.dtype) words.push_back(static_cast<int64_t>(*call.dtype));
   if (element) words.insert(words.end(), {element->input, element->position, element->value});
   if (callbacks.explain) callbacks.explain(op.kernel->id, static_cast<int64_t>(words.size()), words.data());
   raise_pending(op.kernel->name + "(): the arguments don't fit the operator's signature");
@@ -88,6 +87,19 @@ void read(const Operator &op, c10::ArrayRef<c10::IValue> values, Call &call) {
 // A bit for each of `count` outputs, at most 64.
 uint64_t outputs_mask(size_t count) { return count ? ~uint64_t(0) >> (64 - count) : 0; }
 
+// The outputs, as bits, whose conditions hold.
+uint64_t made(const Plan &plan, const Call &call) {
+  uint64_t bits = ~uint64_t(0);
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const auto &condition = plan.outputs[i].condition;
+    if (condition.of == ConditionOf::None) continue;
+    const bool met = condition.of == ConditionOf::Tensor ? call.inputs[condition.index]->defined()
+                                                         : call.scalars[condition.index].i == condition.value;
+    if (met == condition.negated) bits &= ~(uint64_t(1) << i);
+  }
+  return bits;
+}
+
 // What is known before the tensors are looked at; false where a size is negative.
 bool preset(const Plan &plan, const Call &call, Bound<int64_t> &bound) {
   for (size_t i = 0; i < plan.given.size(); ++i) {
@@ -98,9 +110,12 @@ bool preset(const Plan &plan, const Call &call, Bound<int64_t> &bound) {
   }
   bound.has_ellipsis = call.has_ellipsis;
   bound.ellipsis.append(call.ellipsis.begin(), call.ellipsis.end());
-  if (!call.dtype) return true;
-  bound.types = static_cast<uint64_t>(*call.dtype) + 1;
-  return allows(plan, 0, *call.dtype);
+  for (const auto &[variable, type] : call.types) {
+    if (type == at::ScalarType::Undefined) continue;
+    if (!allows(plan, variable, type)) return false;
+    bound.types |= (static_cast<uint64_t>(type) + 1) << (8 * variable);
+  }
+  return true;
 }
 
 void check_memory(const Operator &op, const Call &call) {
@@ -162,6 +177,13 @@ void check_dense(const Operator &op, c10::ArrayRef<c10::IValue> arguments) {
 
 namespace {
 
+// The name of the argument that is a device.
+std::string device_argument(const Operator &op) {
+  size_t i = 0;
+  while (op.plan.arguments[i].kind != Kind::Device) ++i;
+  return op.handle.schema().arguments()[i].name();
+}
+
 bool serves(const Operator &op, c10::Device device) {
   return (device.is_cpu() && op.kernel->cpu) || (device.type() == accelerator && op.kernel->cuda);
 }
@@ -171,8 +193,9 @@ bool serves(const Operator &op, c10::Device device) {
   const std::string there = c10::DeviceTypeName(accelerator, /*lower_case=*/true), here = device.str();
   const std::string known = op.kernel->cpu && op.kernel->cuda ? "cpu and " + there : op.kernel->cuda ? there : "cpu";
   const std::string nearest = op.kernel->cpu ? "cpu" : there;
-  std::string text = input ? messages::no_kernel_for_device(named(op, *input), here, known, nearest)
-                           : messages::no_kernel_for_factory(op.kernel->name, here, known, nearest);
+  std::string text = input
+                         ? messages::no_kernel_for_device(named(op, *input), here, known, nearest)
+                         : messages::no_kernel_for_factory(op.kernel->name, device_argument(op), here, known, nearest);
   if (!input && !device.is_cpu()) text += messages::then_move_the_result(here);
   if (device.is_cpu()) text += messages::or_emulate();
   raise(Class::Argument, text);
@@ -196,6 +219,19 @@ void refuse_device(const Operator &op, c10::ArrayRef<c10::IValue> arguments) {
   read(op, arguments, call);
   explain(op, call);
 }
+
+namespace {
+
+// Raises where an argument asks for another device than that of a tensor.
+void check_asked(const Operator &op, const Call &call, size_t input) {
+  const auto there = call.inputs[input]->device();
+  if (call.device.type() == there.type() && (!call.device.has_index() || call.device == there)) return;
+  const std::string name = device_argument(op);
+  raise(Class::Argument, messages::other_device(op.kernel->name + "(): " + name, call.device.str(),
+                                                argument_name(op, input), there.str(), name));
+}
+
+}  // namespace
 
 c10::Device place(const Operator &op, const Call &call) {
   if (op.plan.factory) {
@@ -222,6 +258,7 @@ c10::Device place(const Operator &op, const Call &call) {
       raise(Class::Argument,
             messages::two_devices(named(op, i), device.str(), argument_name(op, *first), expected.str()));
   }
+  if (C10_UNLIKELY(call.asks_device) && (first || number)) check_asked(op, call, first ? *first : *number);
   if (first) return call.inputs[*first]->device();
   if (number && !serves(op, c10::kCPU)) refuse(op, c10::kCPU, *number);
   return c10::kCPU;
@@ -233,12 +270,13 @@ void run(const Operator &op, Call &call, at::Tensor *outputs) {
   const Moved numbers(call);
   if (C10_UNLIKELY(!call.unknown.empty() || call.misfits)) explain(op, call);
   Bound<int64_t> bound(op.plan);
-  if (!call.axes.empty() || call.has_ellipsis || call.dtype)
+  if (!call.axes.empty() || call.has_ellipsis || !call.types.empty())
     if (!preset(op.plan, call, bound)) explain(op, call);
   check_memory(op, call);
   if (C10_UNLIKELY(!bind(op.plan, call.inputs.data(), bound))) explain(op, call);
   if (C10_UNLIKELY(!op.plan.domains.empty() && !in_domains(op.plan, call.scalars.data(), bound))) explain(op, call);
   if (C10_UNLIKELY(op.plan.has_domain || !op.plan.mutated.empty())) check_values(op, call, bound);
+  if (C10_UNLIKELY(op.plan.conditional)) call.wanted &= made(op.plan, call);
   const uint64_t wanted = call.wanted & outputs_mask(op.plan.outputs.size());
   // A kernel with one gradient needn't ask whether it is wanted.
   if (C10_UNLIKELY(op.plan.masked && !wanted)) return;
@@ -253,13 +291,27 @@ void run(const Operator &op, Call &call, at::Tensor *outputs) {
   }
 }
 
+namespace {
+
+int64_t counted(const Operator &op, size_t output, const at::Tensor &number) {
+  const int64_t count = *number.const_data_ptr<int64_t>();
+  if (count < 0)
+    raise(Class::Kernel, messages::negative_count(op.kernel->name, std::to_string(count), std::to_string(output + 1)));
+  return count;
+}
+
+}  // namespace
+
 void run(const Operator &op, torch::jit::Stack &stack) {
   Call call;
   read(op, torch::jit::last(stack, op.plan.arguments.size()), call);
   c10::SmallVector<at::Tensor, 6> outputs(op.returns());
   run(op, call, outputs.data());
   torch::jit::drop(stack, op.plan.arguments.size());
-  for (auto &output : outputs) stack.emplace_back(std::move(output));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (C10_UNLIKELY(op.plan.outputs[i].is_count)) stack.emplace_back(counted(op, i, outputs[i]));
+    else stack.emplace_back(std::move(outputs[i]));
+  }
 }
 
 const opw_kernel *Kernel::get(uint64_t key) {

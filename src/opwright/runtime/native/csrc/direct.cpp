@@ -60,14 +60,14 @@ bool set_default(Parameter &parameter, const c10::IValue &value) {
 }  // namespace
 
 std::unique_ptr<Direct> direct(const Operator &op) {
-  if (op.bound || op.plan.factory || op.plan.masked) return nullptr;
+  if (op.bound || op.plan.factory || op.plan.masked || op.plan.counts) return nullptr;
   auto known = std::make_unique<Direct>(Direct{op, {}});
   const auto &schema = op.handle.schema().arguments();
   for (size_t i = 0; i < op.plan.arguments.size(); ++i) {
     const auto &argument = op.plan.arguments[i];
     if (taken_by(argument.kind) == Is::None && argument.kind != Kind::Generator) return nullptr;
     Parameter parameter;
-    parameter.takes = taken_by(argument.kind);
+    parameter.takes = schema[i].type()->kind() == c10::TypeKind::BoolType ? Is::Bool : taken_by(argument.kind);
     parameter.takes_none = takes_none(op.plan, argument);
     if (const auto &value = schema[i].default_value(); value && !set_default(parameter, *value)) return nullptr;
     known->parameters.push_back(std::move(parameter));

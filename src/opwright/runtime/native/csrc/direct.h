@@ -36,7 +36,8 @@ using Results = c10::SmallVector<at::Tensor, 4>;
 
 enum class Way { Dispatcher, Kernel, Autograd };
 
-// Nothing for operators that PyTorch has to call: those without tensors, backwards, and those with arguments that Given isn't for.
+// Nothing for operators that PyTorch has to call: those without tensors, backwards, those that return counts, and those with
+// arguments that Given isn't for.
 std::unique_ptr<Direct> direct(const Operator &op);
 // Which way a call has to go. The direct ones need plain tensors, and that no mode, transform, profiler or guard intervenes.
 Way way_of(const Direct &direct, const Arguments &arguments);

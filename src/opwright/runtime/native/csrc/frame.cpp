@@ -7,6 +7,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/fill.h>
 #include <ATen/ops/random.h>
+#include <ATen/ops/view_as_complex.h>
+#include <ATen/ops/view_as_real.h>
 
 #include <limits>
 
@@ -27,7 +29,7 @@ struct Text {
 // time.
 void fill_deterministically(at::Tensor &t) {
   if (t.scalar_type() == at::kFloat4_e2m1fn_x2) t.view(at::kByte).fill_(0xff);  // PyTorch can't fill such tensors
-  else if (t.is_floating_point()) t.fill_(std::numeric_limits<double>::quiet_NaN());
+  else if (t.is_floating_point() || t.is_complex()) t.fill_(std::numeric_limits<double>::quiet_NaN());
   else if (t.scalar_type() == at::kBool) t.fill_(true);
   else
     t.fill_(t.element_size() == 8 ? std::numeric_limits<int64_t>::max()
@@ -101,6 +103,12 @@ bool is_aligned(const at::Tensor &t) {
   return (reinterpret_cast<uintptr_t>(t.const_data_ptr()) & (t.element_size() - 1)) == 0;
 }
 
+bool is_unreadable(const at::Tensor &t) { return t.is_complex() && !is_aligned(t); }
+
+at::Tensor readable(const at::Tensor &t) {
+  return is_unreadable(t) ? at::view_as_complex(at::view_as_real(t).clone()) : t;
+}
+
 void Frame::refuse_result(size_t output, c10::IntArrayRef sizes, const c10::Error &error) const {
   refuse_memory(op_, "result number " + std::to_string(output + 1), sizes, output_type(plan(output), bound_), error);
 }
@@ -108,6 +116,11 @@ void Frame::refuse_result(size_t output, c10::IntArrayRef sizes, const c10::Erro
 at::Tensor Frame::allocate(size_t output, c10::IntArrayRef sizes, c10::OptionalIntArrayRef strides) const {
   const at::ScalarType type = output_type(plan(output), bound_);
   at::Tensor t;
+  if (C10_UNLIKELY(plan(output).is_count)) {
+    t = empty_on(c10::kCPU, {}, std::nullopt, type);
+    *t.mutable_data_ptr<int64_t>() = 0;
+    return t;
+  }
   try {
     t = empty_on(call_.device, sizes, strides, type);
   } catch (const c10::Error &error) {
@@ -128,11 +141,29 @@ void Frame::add_inputs(const opw_kernel &kernel) {
       tensors_.push_back(absent());
       continue;
     }
-    if (C10_UNLIKELY(!(((kernel.strided >> i) & 1 || t->is_contiguous()) && is_aligned(*t))))
+    const TensorPlan &p = op_.plan.inputs[i];
+    bool usable = (kernel.strided >> i) & 1 || t->is_contiguous();
+    if (C10_UNLIKELY(p.grouped) && usable && !t->is_contiguous()) {
+      c10::SmallVector<int64_t, 12> seen;
+      usable = fold(p, bound_, *t, seen);
+    }
+    if (C10_UNLIKELY(!(usable && is_aligned(*t))))
       t = hold(i, "a contiguous copy of ",
                [](const at::Tensor &from) { return from.clone(at::MemoryFormat::Contiguous); });
-    tensors_.push_back(view(*t, op_.plan.inputs[i].mutated));
+    tensors_.push_back(row(*t, p, p.mutated));
   }
+}
+
+// A tensor as the kernel sees it.
+opw_tensor Frame::row(const at::Tensor &t, const TensorPlan &p, bool written) {
+  opw_tensor seen = view(t, written);
+  if (C10_LIKELY(!p.grouped)) return seen;
+  folded_.reserve(op_.plan.inputs.size() + op_.plan.outputs.size());  // none may move: the kernel sees them
+  auto &folded = folded_.emplace_back();
+  fold(p, bound_, t, folded);
+  seen.ndim = static_cast<int32_t>(p.dims.size());
+  seen.sizes = folded.data(), seen.strides = folded.data() + seen.ndim;
+  return seen;
 }
 
 at::Tensor &Frame::memory(Decided &decided) {
@@ -251,7 +282,10 @@ void Frame::cut(const Decided &decided) {
 void Frame::finish() {
   if (C10_LIKELY(back_.empty() && decided_.empty())) return;
   at::AutoDispatchBelowADInplaceOrView guard;
-  for (const auto &copy : back_) const_cast<at::Tensor *>(copy.to)->copy_(held_[copy.from]);
+  for (const auto &copy : back_) {
+    if (C10_UNLIKELY(is_unreadable(*copy.to))) at::view_as_real(*copy.to).copy_(at::view_as_real(held_[copy.from]));
+    else const_cast<at::Tensor *>(copy.to)->copy_(held_[copy.from]);
+  }
   for (const auto &d : decided_) cut(d);
 }
 

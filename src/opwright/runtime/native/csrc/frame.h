@@ -56,6 +56,7 @@ class Frame {
     size_t from;  // in held_
   };
 
+  opw_tensor row(const at::Tensor &t, const TensorPlan &p, bool written);
   opw_tensor add_decided(size_t output);
   at::Tensor &memory(Decided &decided);
   int32_t provide(size_t index);
@@ -66,7 +67,8 @@ class Frame {
   c10::SmallVector<at::Tensor, 4> held_;  // copies
   c10::SmallVector<CopyBack, 2> back_;
   std::vector<Decided> decided_;
-  std::vector<int64_t> lengths_;  // of the decided axes, -1 where they aren't yet
+  std::vector<int64_t> lengths_;                       // of the decided axes, -1 where they aren't yet
+  std::vector<c10::SmallVector<int64_t, 12>> folded_;  // sizes and strides of tensors with groups of axes
 };
 
 // An absent tensor, and one as it is. What the kernel writes is asked for as such: a lazy copy (torch._lazy_clone) becomes
@@ -75,6 +77,8 @@ opw_tensor absent();
 opw_tensor view(const at::Tensor &t, bool written);
 // Whether every element is at a multiple of its size, as C++ takes it to be (torch.frombuffer doesn't care).
 bool is_aligned(const at::Tensor &t);
+// A copy of complex numbers that aren't aligned, which PyTorch's own functions can't read without a crash.
+at::Tensor readable(const at::Tensor &t);
 
 template <class F>
 void Frame::add_outputs(F &layout) {
@@ -91,8 +95,12 @@ void Frame::add_outputs(F &layout) {
       tensors_.push_back(absent());
     } else {
       if (!output_sizes(plan(i), bound_, sizes)) explain(op_, call_);
+      if (C10_UNLIKELY(plan(i).grouped)) {
+        c10::SmallVector<int64_t, 8> seen(sizes);
+        spread(plan(i), bound_, seen, sizes);
+      }
       outputs_[i] = allocate(i, sizes, layout.result_strides(sizes));
-      tensors_.push_back(view(outputs_[i], true));
+      tensors_.push_back(row(outputs_[i], plan(i), true));
     }
   }
 }
@@ -104,7 +112,7 @@ const at::Tensor *Frame::hold(size_t input, const char *what, F copy) {
   held_.reserve(call_.inputs.size());  // no copy may move: the kernel's tensors point into it
   if (op_.plan.inputs[input].mutated) back_.push_back({&t, held_.size()});
   try {
-    held_.push_back(copy(t));
+    held_.push_back(copy(readable(t)));
   } catch (const c10::Error &error) {
     refuse_memory(op_, what + argument_name(op_, input), t.sizes(), t.scalar_type(), error);
   }

@@ -181,6 +181,17 @@ bool is_told(const Plan &plan, const at::Tensor *const *inputs, int64_t variable
   return false;
 }
 
+// Gives variables without a type that of another one, if they have it by default; false where they can't be that.
+bool fall_back(const Plan &plan, uint64_t &types) {
+  for (const auto &[variable, other] : plan.fallbacks) {
+    const uint64_t code = (types >> (8 * other)) & 0xff;
+    if (((types >> (8 * variable)) & 0xff) || !code) continue;
+    if (!allows(plan, variable, static_cast<at::ScalarType>(code - 1))) return false;
+    types |= code << (8 * variable);
+  }
+  return true;
+}
+
 // Adds the types that are the same in all combinations that fit; false where none fits.
 bool combine(const Plan &plan, uint64_t &types) {
   for (const auto &each : plan.combinations) {
@@ -208,7 +219,9 @@ bool combine(const Plan &plan, uint64_t &types) {
 // False where a variable isn't for what its tensors promote to, or no tensor and no combination tells it.
 bool promote_all(const Plan &plan, const at::Tensor *const *inputs, uint64_t &types) {
   for (size_t v = 0; v < plan.variables.size(); ++v) {
-    if (!plan.combinations.empty() && !is_told(plan, inputs, static_cast<int64_t>(v))) continue;
+    if ((types >> (8 * v)) & 0xff) continue;  // an argument says it
+    const bool follows = !plan.combinations.empty() || !plan.fallbacks.empty();
+    if (follows && !is_told(plan, inputs, static_cast<int64_t>(v))) continue;
     const auto type = promoted(plan, inputs, static_cast<int64_t>(v));
     if (!allows(plan, static_cast<int64_t>(v), type)) return false;
     types |= (static_cast<uint64_t>(type) + 1) << (8 * v);
@@ -312,14 +325,19 @@ bool bind_shapes(const Plan &plan, const at::Tensor *const *inputs, Bound<I> &bo
     I size;
   };
   c10::SmallVector<Waiting, 4> waiting;
+  if (C10_UNLIKELY(plan.grouped) && !bind_ranks(plan, inputs, bound)) return false;
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     const auto &p = plan.inputs[i];
     const at::Tensor &t = *inputs[i];
     if (!t.defined()) continue;
     const int64_t leading = t.dim() - static_cast<int64_t>(p.dims.size());
-    if (p.ellipsis ? leading < 0 || !bind_leading(plan, t, leading, bound) : leading != 0) return false;
+    c10::SmallVector<I, 6> seen;
+    if (C10_UNLIKELY(p.grouped)) {
+      if (!bind_groups(p, t, bound, seen)) return false;
+    } else if (p.ellipsis ? leading < 0 || !bind_leading(plan, t, leading, bound) : leading != 0) return false;
     for (size_t d = 0; d < p.dims.size(); ++d) {
-      const I size = size_of(t, leading + static_cast<int64_t>(d), static_cast<I *>(nullptr));
+      if (p.dims[d].group >= 0) continue;
+      const I size = p.grouped ? seen[d] : size_of(t, leading + static_cast<int64_t>(d), static_cast<I *>(nullptr));
       const Step step = bind_dim(p.dims[d], size, bound);
       if (step == Step::Wrong) return false;
       if (step == Step::Later) waiting.push_back({&p.dims[d], size});
@@ -355,6 +373,7 @@ bool bind(const Plan &plan, const at::Tensor *const *inputs, Bound<int64_t> &bou
     accumulated |= p.type_kind == TypeKind::Accumulate;
     if (!bind_type(plan, p, t.scalar_type(), bound.types)) return false;
   }
+  if (C10_UNLIKELY(!plan.fallbacks.empty()) && !fall_back(plan, bound.types)) return false;
   if (C10_UNLIKELY(!combine(plan, bound.types))) return false;
   for (size_t v = 0; v < plan.variables.size(); ++v)
     if (!((bound.types >> (8 * v)) & 0xff)) return false;
