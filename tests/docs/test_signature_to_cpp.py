@@ -78,6 +78,8 @@ def test_the_parameters_of_its_table_fit(form: str, cpp: str, c: str, tmp_path: 
     written = ", Tensor<float, 1> z" if form[:2] != "->" else ""
     given = "g: T[..., N, C, M]" if "..." in form else "g: T[N, C, M]"
     view = "Tensor<const T> g" if "..." in form else "Tensor<const T, 3> g"
+    if form.startswith("-> (ys: list["):
+        given, view = f"{given}, xs: list[T[each L]]", f"{view}, List<const T, 1> xs"
     assert declarations(cpp)
     for declared in declarations(cpp):
         last = f"{written}, {declared}" if "generator" in form else f", {declared}{written}"

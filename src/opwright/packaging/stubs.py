@@ -14,7 +14,7 @@ _HEADING = '''\
 
 import torch as _torch
 '''
-_USED = ("tuple", "str")
+_USED = ("tuple", "str", "list")
 """Names of Python types in stubs that an operator can also have; the other types' names are C++ keywords."""
 
 
@@ -35,7 +35,8 @@ def stub(module: str, signatures: Sequence[Signature], comments: Mapping[str, st
     texts = comments or {}
     shadowed = any(signature.name in _USED for signature in signatures)
     heading = _HEADING.format(module=module) + ("import builtins as _builtins\n" if shadowed else "")
-    if any("_typing." in scalar.kind.annotation for signature in signatures for scalar in signature.scalars):
+    types = [_type(param, "") for signature in signatures for param in signature.inputs]
+    if any("_typing." in each for each in types):
         heading = heading.replace("import torch", "import typing as _typing\n\nimport torch", 1)
     prefix = "_builtins." if shadowed else ""
     return "\n".join(
@@ -76,6 +77,8 @@ def _type(param: Param, prefix: str) -> str:
         return prefix * param.kind.annotation.startswith("str") + param.kind.annotation
     if isinstance(param, GeneratorParam):
         return "_torch.Generator | None"
+    if param.listed:
+        return "_typing.Sequence[_torch.Tensor]"
     return "_torch.Tensor | None" if param.optional else "_torch.Tensor"
 
 
@@ -86,10 +89,10 @@ def _default(param: Param) -> str:
 
 
 def _returns(signature: Signature, prefix: str) -> str:
-    count = len(signature.outputs)
-    if not count:
+    types = [f"{prefix}list[_torch.Tensor]" if each.listed else "_torch.Tensor" for each in signature.outputs]
+    if not types:
         return "None"
-    return "_torch.Tensor" if count == 1 else f"{prefix}tuple[{', '.join(['_torch.Tensor'] * count)}]"
+    return types[0] if len(types) == 1 else f"{prefix}tuple[{', '.join(types)}]"
 
 
 def _documentation(signature: Signature, comment: str) -> str:

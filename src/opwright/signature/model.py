@@ -54,10 +54,11 @@ class DataAxis:
 
 @record
 class Shape:
-    """The axes in the brackets: an optional ``...``, then axes."""
+    """The axes in the brackets: an optional ``...``, or in lists ``each ...`` (``each_leading``), then axes."""
 
     ellipsis: bool
     dims: tuple[Expr | DataAxis, ...]
+    each_leading: bool = False
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
@@ -66,12 +67,13 @@ class Shape:
 
     def __str__(self) -> str:
         """Return the notation, with brackets."""
-        return f"[{', '.join([*(['...'] if self.ellipsis else []), *map(str, self.dims)])}]"
+        leading = ["..."] * self.ellipsis + ["each ..."] * self.each_leading
+        return f"[{', '.join([*leading, *map(str, self.dims)])}]"
 
 
 @record
 class TensorParam:
-    """A tensor argument or result. ``shape`` is None for one of a pointwise operator (a bare ``T``)."""
+    """A tensor argument or result, or (``listed``) a list of them. A pointwise operator's has the shape None."""
 
     name: str
     type: TypeRef
@@ -79,11 +81,22 @@ class TensorParam:
     optional: bool = False
     mutated: bool = False
     domain: Domain | None = None
+    listed: bool = False
 
     @property
     def dims(self) -> tuple[Expr | DataAxis, ...]:
         """The axes in the brackets; empty for a pointwise operator."""
         return self.shape.dims if self.shape else ()
+
+    @property
+    def has_any_rank(self) -> bool:
+        """Whether the shape begins with any number of axes: ``...``, or ``each ...``."""
+        return self.shape is not None and (self.shape.ellipsis or self.shape.each_leading)
+
+    @property
+    def form(self) -> str:
+        """The element type and the shape in the notation: ``T[N]``, ``list[T[each N]]``."""
+        return f"list[{self.type}{self.shape}]" if self.listed else f"{self.type}{self.shape or ''}"
 
     @property
     def has_ellipsis(self) -> bool:
@@ -93,7 +106,7 @@ class TensorParam:
     def __str__(self) -> str:
         """Return the notation."""
         marks = "?" * self.optional + "!" * self.mutated
-        return f"{self.name}: {self.type}{self.shape or ''}{marks}{_in(self.domain)}"
+        return f"{self.name}: {self.form}{marks}{_in(self.domain)}"
 
 
 @record
@@ -187,6 +200,11 @@ class Signature:
     def results(self) -> tuple[TensorParam, ...]:
         """The outputs, then the residuals."""
         return self.outputs + self.residuals
+
+    @cached_property
+    def lists(self) -> tuple[TensorParam, ...]:
+        """The arguments and results that are lists of tensors; see tensor_lists/."""
+        return tuple(tensor for tensor in self.tensors + self.results if tensor.listed)
 
     @cached_property
     def scalars(self) -> tuple[ScalarParam, ...]:

@@ -55,8 +55,8 @@ def axis_argument(axis: str) -> str:
 
 
 def _compose(sig: Signature, name: str | None, overload: str, arguments: Sequence[str], with_residuals: bool) -> str:
-    count = len(sig.results if with_residuals else sig.outputs)
-    returns = "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
+    types = ["Tensor[]" if tensor.listed else "Tensor" for tensor in (sig.results if with_residuals else sig.outputs)]
+    returns = types[0] if len(types) == 1 else f"({', '.join(types)})"
     return f"{name or sig.name}{'.' + overload if overload else ''}({', '.join(arguments)}) -> {returns}"
 
 
@@ -76,7 +76,7 @@ def _schema_argument(param: Param, mutated: list[str]) -> str:
     if isinstance(param, GeneratorParam):
         return f"Generator? {param.name}"
     alias = f"({_alias(mutated.index(param.name))}!)" if param.mutated else ""
-    return f"Tensor{alias}{'?' if param.optional else ''} {param.name}"
+    return f"Tensor{alias}{'[]' if param.listed else ''}{'?' if param.optional else ''} {param.name}"
 
 
 def _alias(index: int) -> str:
@@ -145,7 +145,7 @@ def _describe_parameter(param: Param) -> str:
     if isinstance(param, ScalarParam):
         return str(param)
     # Spell out the notation's marks: a reader might not know the notation.
-    what = f"{param.name}: {param.type}{param.shape or ''}"
+    what = f"{param.name}: {param.form}"
     what += f", each in {param.domain}" if param.domain else ""
     return what + ("; overwritten" if param.mutated else "") + ("; may be None" if param.optional else "")
 

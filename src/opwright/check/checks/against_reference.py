@@ -27,6 +27,7 @@ from opwright.check.report import Finding, Skipped
 from opwright.check.values.comparison import asks_reference, compare_results, compare_with_excuses
 from opwright.check.values.conditioning import excuse_overflow
 from opwright.check.values.conditions import add_condition
+from opwright.check.values.list_lengths import for_other_lengths
 from opwright.errors import ArgumentError
 from opwright.signature import DType, Sample
 
@@ -68,6 +69,7 @@ def agreement(context: Context) -> Iterator[Finding]:
     finding = next(_compare_each_type(context, judge, values=("uniform", "special"), unaligned=True), None)
     if finding or (finding := context.find(judge, sizes=SMALL_SIZES, values=("wide",))):
         yield finding
+    yield from for_other_lengths(context, agreement)
     context.detail = f"{context.tried} calls against the reference"
 
 

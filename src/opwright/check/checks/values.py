@@ -32,6 +32,7 @@ from opwright.check.values.comparison import (
     copy_as,
     reordered_sum_ulp,
 )
+from opwright.check.values.list_lengths import for_other_lengths
 from opwright.check.values.ulp import equal_with_nan
 
 _DIVIDED = (*LARGE_SIZES, 100_003)
@@ -128,6 +129,7 @@ def sizes(context: Context) -> Iterator[Finding]:
         if finding:
             empty = finding.kind == "raises" and most == 1 << 10
             yield Finding("fails-when-empty" if empty else finding.kind, finding.message, finding.reproducer)
+    yield from for_other_lengths(context, sizes)
     context.detail = f"{context.tried} calls with sizes 0, 1 and up to {max(_DIVIDED)}"
 
 

@@ -23,9 +23,12 @@ from opwright.signature import (
 from opwright.signature.choices import Choice
 from opwright.signature.derivatives import old_values, tangents
 from opwright.signature.domains import Domain
+from opwright.signature.expr import Each
+from opwright.signature.model import ELLIPSIS
+from opwright.signature.tensor_lists.calls import groups
 from opwright.signature.wiring import NodePlan
 
-VERSION = 9
+VERSION = 10
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
 KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
 KINDS |= {"choice": Choice.code, **lists.CODES}
@@ -66,11 +69,18 @@ def encode(
     words += _choices(signature) + _lists(signature)
     words += _named_sizes(signature)
     words += _domains_of_scalars(signature)
-    words += _tensors(signature, signature.tensors) + _tensors(signature, signature.results)
+    words += _tensors(signature, signature.tensors, results=False)
+    words += _tensors(signature, signature.results, results=True)
     autocast = signature.autocast.code if signature.autocast else NONE
     broadcast = BROADCAST["pointwise" if signature.pointwise else "batched" if signature.batched else "none"]
     words += [len(signature.residuals), len(signature.data_axes), autocast, broadcast, derived]
-    return array("q", words + _combinations(signature))
+    return array("q", words + _combinations(signature) + _groups(signature))
+
+
+def _groups(signature: Signature) -> list[int]:
+    """Encode how many groups of lists of tensors there are, and of which group an axis is a size of each tensor."""
+    found = groups(signature)
+    return [found.count, *(found.axes.get(axis, NONE) for axis in signature.axes), found.axes.get(ELLIPSIS, NONE)]
 
 
 def _combinations(signature: Signature) -> list[int]:
@@ -147,10 +157,12 @@ def _lists(signature: Signature) -> list[int]:
     return words
 
 
-def _tensors(signature: Signature, params: Sequence[TensorParam]) -> list[int]:
-    words = [len(params)]
+def _tensors(signature: Signature, params: Sequence[TensorParam], *, results: bool) -> list[int]:
+    words, lists = [len(params)], groups(signature)
     for param in params:
         words += [*_type(signature, param.type), param.optional, param.mutated, signature.has_leading(param)]
+        own_leading = param.shape is not None and param.shape.each_leading
+        words += [lists.of[param.name, results] if param.listed else NONE, own_leading]
         words += [param.domain is not None, *(_domain(signature, param.domain) if param.domain else ())]
         words.append(len(param.dims))
         for dim in param.dims:
@@ -219,6 +231,8 @@ def _code(signature: Signature, expr: Expr) -> Iterable[int]:
         return (CODES["axis"], known(signature).index(expr.name))
     if isinstance(expr, Constant):
         return (CODES["constant"], expr.value)
+    if isinstance(expr, Each):
+        return _code(signature, expr.expr)
     if not isinstance(expr, Binary):
         raise UnsupportedError(f"{signature.name}: the axis {expr} has no plan")
     return (*_code(signature, expr.left), *_code(signature, expr.right), CODES[expr.operator])

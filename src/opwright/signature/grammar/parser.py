@@ -20,10 +20,11 @@ from opwright.signature.grammar.parameters import (
     parse_type,
     parse_variable,
 )
-from opwright.signature.grammar.scalars import begins_choice, parse_choice, parse_list, parse_scalar
+from opwright.signature.grammar.scalars import begins_choice, begins_numbers, parse_choice, parse_list, parse_scalar
+from opwright.signature.grammar.tensor_lists import parse_tensors
 from opwright.signature.grammar.tokens import NotationError, Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions, check
-from opwright.signature.model import GeneratorParam, Launch, Param, Signature, TensorParam
+from opwright.signature.model import GeneratorParam, Launch, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.scalars import KINDS
 
 
@@ -103,7 +104,7 @@ class _Parser:
         if begins_choice(tokens):
             return parse_choice(tokens, name)
         if tokens.word == "list":
-            return parse_list(tokens, name)
+            return self.list(name, result=False)
         if tokens.word in KINDS and tokens.peek() != "[":
             return parse_scalar(tokens, name)
         if tokens.word == "generator":
@@ -125,8 +126,25 @@ class _Parser:
             elif lists[-1]:
                 self.separator("an output")
             if tokens.word != ")":
-                lists[-1].append(self.tensor(self.parameter_name("an output"), result=True))
+                lists[-1].append(self.result())
         return tuple(lists[0]), tuple(lists[1]) if len(lists) > 1 else ()
+
+    def result(self) -> TensorParam:
+        name = self.parameter_name("an output")
+        found = self.list(name, result=True) if self.tokens.word == "list" else self.tensor(name, result=True)
+        assert isinstance(found, TensorParam)  # noqa: S101 - no numbers among results
+        return found
+
+    def list(self, name: str, *, result: bool) -> TensorParam | ScalarParam:
+        """Parse a list of numbers or of tensors; ``list`` is the current token."""
+        tokens = self.tokens
+        tokens.take()
+        tokens.expect("[", "after 'list'", f"{name}: list[int, 2]")
+        if not begins_numbers(tokens):
+            return parse_tensors(tokens, name, self.positions, result=result)
+        if result:
+            tokens.fail(f"{name!r} is an output, and outputs are tensors", f"a tensor: {name}: i64[N]")
+        return parse_list(tokens, name)
 
     def parameter_name(self, what: str) -> str:
         place = self.tokens.place

@@ -8,6 +8,7 @@ from opwright.closest_name import closest_name
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import Expr, determined
 from opwright.signature.grammar.domains import check_domains
+from opwright.signature.grammar.tensor_list_rules import check_lists
 from opwright.signature.grammar.tokens import Tokens, check_parameter_name
 from opwright.signature.model import ELLIPSIS, DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam
 
@@ -52,6 +53,7 @@ def check(signature: Signature, positions: SourcePositions, tokens: Tokens) -> N
     rules.inputs()
     rules.forms()
     rules.axis_names()
+    check_lists(signature, rules.placed, positions, tokens)
     rules.named_sizes()
     rules.type_variables()
     check_domains(signature, rules.placed, positions, tokens)

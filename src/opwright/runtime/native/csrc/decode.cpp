@@ -56,6 +56,8 @@ TensorPlan read_tensor(Reader &in) {
   t.optional = in.next();
   t.mutated = in.next();
   t.ellipsis = in.next();
+  t.group = in.next();
+  t.own_leading = in.next();
   t.has_domain = in.next();
   if (t.has_domain) t.domain = read_domain(in);
   for (int64_t n = in.next(); n > 0; --n) {
@@ -75,7 +77,11 @@ void list_scalars(Plan &plan, const Argument &argument) {
 
 std::vector<TensorPlan> read_tensors(Reader &in) {
   std::vector<TensorPlan> tensors;
-  for (int64_t n = in.next(); n > 0; --n) tensors.push_back(read_tensor(in));
+  for (int64_t n = in.next(); n > 0; --n) {
+    const auto parameter = static_cast<int64_t>(tensors.size());
+    tensors.push_back(read_tensor(in));
+    tensors.back().parameter = parameter;
+  }
   return tensors;
 }
 
@@ -146,6 +152,9 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
   plan.broadcast = static_cast<Broadcast>(in.next());
   plan.derived = in.next();
   plan.combinations = read_combinations(in);
+  plan.groups = in.next();
+  for (int64_t axis = 0; axis < plan.axes; ++axis) plan.each.push_back(in.next());
+  plan.leading_group = in.next();
   plan.factory = plan.inputs.empty();
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     plan.has_domain |= plan.inputs[i].has_domain;

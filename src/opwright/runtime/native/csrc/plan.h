@@ -62,9 +62,13 @@ struct TensorPlan {
   bool optional;
   bool mutated;
   bool ellipsis;
-  bool has_domain;  // its elements are in the domain
+  int64_t group;     // of a list of tensors: which lists have the same length; -1: it is one tensor
+  bool own_leading;  // of a list: each tensor has leading axes of its own
+  bool has_domain;   // its elements are in the domain
   Domain domain;
   std::vector<Dim> dims;
+
+  int64_t parameter;  // its number among the inputs, or the outputs, of the signature
 
   bool is_of(int64_t variable) const { return type_kind == TypeKind::Variable && type == variable; }
   bool is_decided() const;  // whether the kernel decides the length of one of its axes
@@ -73,6 +77,13 @@ struct TensorPlan {
 struct Argument {
   Kind kind;
   int64_t index;  // into the tensors, the scalars, (Axis, Size) the axes, (Choice) the choices, or (List) the lists
+};
+
+// The tensors of an input or output: where they begin among all inputs, or outputs, and how many they are in a list.
+struct Span {
+  size_t first;
+  int64_t length;  // -1: it is no list, but one tensor
+  size_t count() const { return length < 0 ? 1 : static_cast<size_t>(length); }
 };
 
 struct Plan {
@@ -100,6 +111,15 @@ struct Plan {
   bool factory = false;          // no input is a tensor
   std::vector<int64_t> mutated;  // the inputs that the kernel overwrites
 
+  // Lists of tensors (tensor_lists.h).
+  int64_t groups = 0;          // of lists of the same length
+  std::vector<int64_t> each;   // per axis: the group of lists whose tensors have a size each; or -1
+  int64_t leading_group = -1;  // the same for leading axes
+  std::vector<Span> spans;     // of a call: the tensors of each input, then those of each output
+  int64_t own = 0;  // of a call: the sizes that tensors of lists have for themselves, numbered after the ints
+
+  // How many outputs the signature has: a list is one.
+  size_t results() const { return outputs.empty() ? 0 : static_cast<size_t>(outputs.back().parameter) + 1; }
   static Plan decode(const int64_t *words, int64_t count);
 };
 
@@ -112,7 +132,8 @@ struct Bound {
   bool has_ellipsis = false;
   uint64_t types = 0;  // byte v: 1 + the c10::ScalarType of variable v
 
-  explicit Bound(const Plan &plan) : axes(plan.axes + plan.ints, I(0)), known(plan.axes + plan.ints, false) {}
+  explicit Bound(const Plan &plan)
+      : axes(plan.axes + plan.ints + plan.own, I(0)), known(plan.axes + plan.ints + plan.own, false) {}
   at::ScalarType type(int64_t variable) const {
     return static_cast<at::ScalarType>(((types >> (8 * variable)) & 0xff) - 1);
   }
