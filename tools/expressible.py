@@ -161,19 +161,18 @@ def signature_of(text: str) -> tuple[str, str]:
         if blocked:
             return "", blocked
         inputs.append(written)
+    kinds = {str(argument.real_type) for argument in known.arguments}
     results = []
     for place, result in enumerate(known.returns):
-        if result.alias_info is not None:
-            return "", "results that are arguments (Tensor(a!))"
-        if str(result.type) != "Tensor":
-            return "", f"results: {_kind(str(result.type))}"
-        results.append(f"{result.name or 'out_'}{place}_: T[...]")
+        shape, blocked = _result(result, kinds)
+        if blocked:
+            return "", blocked
+        results.append(f"{result.name or 'out_'}{place}_: {shape}")
     tensors = [argument for argument in known.arguments if "Tensor" in str(argument.type)]
     if not tensors:
         return "", "no tensor among the arguments"
     # An input that is always given binds T and `...`; if there is none, the results have types and shapes of their own.
-    bound = any(str(argument.type) == "Tensor" for argument in tensors)
-    if results and not bound:
+    if results and not kinds & {"Tensor", _LIST}:
         return "", "all tensors are optional"
     arrow = f" -> ({', '.join(results)})" if results else ""
     signature = f"{known.name.rpartition('::')[2]}({', '.join(inputs)}){arrow}"
@@ -182,6 +181,21 @@ def signature_of(text: str) -> tuple[str, str]:
     except (SignatureError, RuntimeError) as error:
         return signature, f"refused: {str(error).splitlines()[0]}"
     return signature, _difference(known, ours)
+
+
+_LIST = "List[Tensor]"
+
+
+def _result(result: Any, kinds: set[str]) -> tuple[str, str]:
+    """Return a result's type in the notation, and what blocks it; `kinds`: the types of the arguments."""
+    kind = str(result.type)
+    if result.alias_info is not None:
+        return "", "results that are arguments (Tensor(a!))"
+    if kind == _LIST and _LIST in kinds:  # which has its length
+        return "list[T[each ...]]", ""
+    if kind != "Tensor":
+        return "", f"results: {_kind(kind)}"
+    return "T[...]" if "Tensor" in kinds or "Optional[Tensor]" in kinds else "T[]", ""
 
 
 def _input(argument: Any) -> tuple[str, str]:
@@ -194,6 +208,11 @@ def _input(argument: Any) -> tuple[str, str]:
     if kind in ("Tensor", "Optional[Tensor]"):
         written = argument.alias_info is not None and argument.alias_info.is_write
         return f"{name}: T[...]{'?' * kind.startswith('Opt')}{'!' * written}", ""
+    if kind == _LIST:  # not an optional one: the dispatcher finds no keys in it
+        return (
+            f"{name}: list[T[each ...]]{'!' * (argument.alias_info is not None and argument.alias_info.is_write)}",
+            "",
+        )
     if kind == "Optional[Generator]":
         return f"{name}: generator(1)", ""
     default = f" = {_default(argument)}" if argument.has_default_value() and argument.default_value is not None else ""

@@ -88,6 +88,8 @@ $kinds
 $type_kinds
 // Of what a scalar's domain holds: of the value, of one if it is given, of each element of a list.
 $holds
+// What decides whether an optional result is made.
+$conditions
 // How many entries an argument has among a call's scalars; a list of a fixed length has those of its elements.
 constexpr int64_t entries(Kind kind) {
   switch (kind) {
@@ -147,6 +149,7 @@ def _tables() -> str:
         kinds=_enumeration("Kind", plan.KINDS),
         entries="\n".join(_entries()),
         holds=_enumeration("Holds", plan.HOLDS),
+        conditions=_enumeration("ConditionOf", plan.CONDITIONS),
         type_kinds=_enumeration("TypeKind", plan.TYPE_KINDS, dtype="Concrete"),
         broadcast=_enumeration("Broadcast", plan.BROADCAST),
         opcodes=_enumeration("Code", plan.CODES),

@@ -56,12 +56,12 @@ def test_its_signatures_use_every_part_of_every_rule() -> None:
 
 def declarations(cell: str) -> list[str]:
     """The declarations in a cell, of one parameter or several: code that ends in a name after a type."""
-    return [code for code in CODE.findall(cell) if re.fullmatch(r"[^=()]+[ *>]\w+", code)]
+    return [code for code in CODE.findall(cell) if re.fullmatch(r"[^=()]+[ *>&]\w+", code)]
 
 
 def sizes_of(form: str) -> list[str]:
     """The int axes that a C function takes, beside those of the input that binds them."""
-    return [f"int64_t {axis}" for axis in "NCM" + "K" * ("?K" in form)]
+    return [f"int64_t {axis}" for axis in "NCM" + "K" * ("?K" in form) + "A" * ("*A" in form)]
 
 
 def assert_fits(folder: Path, name: str, form: str, given: str, function: str) -> None:
@@ -76,8 +76,9 @@ def assert_fits(folder: Path, name: str, form: str, given: str, function: str) -
 @pytest.mark.parametrize(("form", "cpp", "c"), ROWS, ids=[row[0] for row in ROWS])
 def test_the_parameters_of_its_table_fit(form: str, cpp: str, c: str, tmp_path: Path) -> None:
     written = ", Tensor<float, 1> z" if form[:2] != "->" else ""
-    given = "g: T[..., N, C, M]" if "..." in form else "g: T[N, C, M]"
-    view = "Tensor<const T> g" if "..." in form else "Tensor<const T, 3> g"
+    asks = "if all" in form
+    given = ("g: T[..., N, C, M]" if "..." in form else "g: T[N, C, M]") + ", all: bool" * asks
+    view = ("Tensor<const T> g" if "..." in form else "Tensor<const T, 3> g") + ", bool all" * asks
     if form.startswith("-> (ys: list["):
         given, view = f"{given}, xs: list[T[each L]]", f"{view}, List<const T, 1> xs"
     assert declarations(cpp)
@@ -87,8 +88,8 @@ def test_the_parameters_of_its_table_fit(form: str, cpp: str, c: str, tmp_path: 
     assert bool(declarations(c)) == (c != "none")
     concrete = form.replace("T[", "f32[").replace("\\|", "|")
     for declared in declarations(c):
-        parameters = ["const float *g", *sizes_of(form), declared, *["float *z"] * bool(written)]
-        assert_fits(tmp_path, "f.c", concrete, "g: f32[N, C, M]", f"void f({', '.join(parameters)}) {{}}")
+        parameters = ["const float *g", *["bool all"] * asks, *sizes_of(form), declared, *["float *z"] * bool(written)]
+        assert_fits(tmp_path, "f.c", concrete, given.replace("T[", "f32["), f"void f({', '.join(parameters)}) {{}}")
 
 
 def test_its_table_has_every_kind_of_parameter() -> None:

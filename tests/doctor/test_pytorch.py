@@ -95,5 +95,12 @@ def test_the_real_torch() -> None:
 )
 def test_the_runtime(facts: TorchFacts, asked: str, state: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPWRIGHT_RUNTIME", asked)
-    (found,) = pytorch.examine_runtime(facts)
+    found, *_ = pytorch.examine_runtime(facts)
     assert (found.state, text in found.text) == (state, True), found
+
+
+@pytest.mark.parametrize(("indirect", "state"), [("", "ok"), ("this Python has no GIL", "note")])
+def test_the_way_of_calls(indirect: str, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPWRIGHT_RUNTIME", raising=False)
+    *_, calls = pytorch.examine_runtime(TORCH._replace(runtime="/cache/runtime.so", indirect=indirect))
+    assert (calls.topic, calls.state, indirect in calls.text) == ("calls", state, True)

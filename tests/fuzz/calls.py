@@ -27,7 +27,7 @@ from .mutations import mutate
 from .operators import Call, Target, draw, targets
 
 _SECONDS = 600  # for one call, a compilation with sanitizers included
-_MEMORY = 8 << 30
+MEMORY = 8 << 30
 
 
 def make(found: Sequence[Target], seed: int, number: int) -> Call:
@@ -98,7 +98,7 @@ def main() -> int:
     warnings.simplefilter("ignore")
     sanitized = "asan" in os.environ.pop("LD_PRELOAD", "")  # not for the compilers: it slows them down, and they leak
     if not sanitized:
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     torch.set_num_threads(2)
     found = targets()
     for number in (options.only, options.describe):

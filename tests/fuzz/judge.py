@@ -15,7 +15,7 @@ from opwright.runtime.binding import TORCH_TYPES
 from opwright.signature import Binding, bind, output_shapes, output_types
 from opwright.signature.schema import axis_argument
 
-from .operators import DTYPES, Call, infos
+from .operators import DTYPES, Call, infos, signature_of
 from .references import compute
 
 Tensor = torch.Tensor
@@ -55,13 +55,14 @@ def save_arguments(call: Call) -> SavedArguments:
         call.arguments if call.by_keyword else dict(zip(names, [*call.arguments.values(), *call.extra], strict=False))
     )
     given = given | call.keywords
-    before = {n: v.detach().clone() for n, v in given.items() if isinstance(v, Tensor) and _is_plain(v)}
+    before = {n: v.detach().clone() for n, v in given.items() if isinstance(v, Tensor) and is_plain(v)}
     if isinstance(given.get("rng"), torch.Generator):
         given["rng"] = torch.Generator().set_state(given["rng"].get_state())
     return SavedArguments(given, before)
 
 
-def _is_plain(value: Tensor) -> bool:
+def is_plain(value: Tensor) -> bool:
+    """Whether its elements can be read: strided, on the CPU, of a type of ours, not too many, and with memory."""
     plain = (
         value.layout is torch.strided
         and value.dtype in DTYPES
@@ -94,7 +95,8 @@ def judge_error(call: Call, error: Exception) -> None:
         if not text.startswith((f"{name}():", f"{name}.")):
             raise Wrong("the error doesn't name the operator")
         arguments, results = call.target.op._schema.arguments, call.target.signature.results
-        named = ["...", "its sizes", *(argument.name for argument in arguments), *(result.name for result in results)]
+        named = ["...", "its sizes", *(argument.name.partition("[")[0] for argument in arguments)]
+        named += [result.name for result in results]
         first = text.split("\n", maxsplit=1)[0].removeprefix(f"{name}():")
         if isinstance(error, ArgumentError) and not any(n in first for n in named):
             raise Wrong("the error doesn't name an argument")
@@ -113,7 +115,7 @@ def judge_result(call: Call, given: SavedArguments, result: Any) -> bool:
     results = list(result) if isinstance(result, tuple | list) else [result] if signature.outputs else []
     _judge_shapes(call, binding, arguments, results)
     values = {n: v for n, v in arguments.items() if isinstance(v, Tensor)}
-    if any(value.device.type != "cpu" for value in [*values.values(), *(r for r in results if r is not None)]):
+    if any(value.device.type != "cpu" for value in [*values.values(), *(r for r in results if isinstance(r, Tensor))]):
         return False
     _judge_inputs(call, given)
     if signature.generator and given.arguments.get(signature.generator.name) is None:
@@ -175,6 +177,7 @@ def _bind(call: Call, given: SavedArguments) -> tuple[Binding, dict[str, Any]]:
     try:
         ellipsis = tuple(arguments["axis_ellipsis"]) if call.target.ellipsis else None
         scalars = {scalar.name: arguments[scalar.name] for scalar in signature.scalars}
+        signature = signature_of(call, arguments)
         binding = bind(signature, infos(full), axes=sizes, ellipsis=ellipsis, types=chosen, scalars=scalars)
     except (ArgumentError, KeyError) as error:
         raise Wrong(f"the call should have been refused: {error}") from error
@@ -182,16 +185,17 @@ def _bind(call: Call, given: SavedArguments) -> tuple[Binding, dict[str, Any]]:
 
 
 def _judge_shapes(call: Call, binding: Binding, arguments: Mapping[str, Any], results: list[Any]) -> None:
-    signature = call.target.signature
+    signature = signature_of(call, arguments)
     mask = arguments.get("output_mask") or [True] * len(signature.outputs)
     mask = mask if isinstance(mask, list) else [mask] * len(signature.outputs)
     if signature.outputs and not any(mask):
         return  # nothing is made, so nothing can be too large or too small
     shapes, types = output_shapes(signature, binding), output_types(signature, binding)
     for shape, dtype, want, result, param in zip(shapes, types, mask, results, signature.outputs, strict=True):
-        if (result is not None) != bool(want):
-            raise Wrong(f"{param.name} is {'missing' if want else 'there'}")
-        if result is None:
+        made = bool(want) and param.name not in binding.absent
+        if (result is not None) != made:
+            raise Wrong(f"{param.name} is {'missing' if made else 'there'}")
+        if result is None or param.is_count:
             continue
         sizes = [w if isinstance(w, int) else s for w, s in zip(shape, result.shape, strict=False)]
         if tuple(result.shape) != tuple(sizes) or result.dtype != TORCH_TYPES[dtype]:

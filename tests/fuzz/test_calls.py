@@ -54,6 +54,18 @@ def test_many_calls(runtime: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_some_calls_both_ways() -> None:
+    done = run("ways", "--count", "200")
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+
+
+@pytest.mark.exhaustive
+def test_many_calls_both_ways() -> None:
+    done = run("ways", "--count", "20000")
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+
+
+@pytest.mark.slow
 def test_some_programs() -> None:
     done = run("programs", "--count", "40")
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]

@@ -50,22 +50,14 @@ def one(line: str, problem: str, fix: str, dtype: str = "float32") -> Mistake:
 
 
 MISTAKES = {
-    "call without a rank": Mistake(
-        "f(x: T[...]) -> (y: T[...])",
-        OF_ANY,
-        (LOOP, "  y(i, 0) = x(i, 0);"),
-        2,
-        "y is declared without a rank, `Tensor<T> y`, for `y: T[...]` in the signature: it takes one index, as in y[i]",
-        "declare it with its rank, `Tensor<T, 2> y`, and in the signature `y: T[M, N]`",
-    ),
     "brackets without a rank": Mistake(
         TWO,
         OF_ANY,
         (LOOP, "  y[i][0] = 1;"),
         2,
-        "y is declared without a rank, `Tensor<T> y`, for `y: T[M, N]` in the signature: it takes one index, "
-        "as in y[i]",
-        "declare it with its rank, `Tensor<T, 2> y`",
+        "y is declared without a rank, `Tensor<T> y`, for `y: T[M, N]` in the signature: in brackets it takes one "
+        "index, y[i], which counts all elements",
+        "write y(i, 0), or declare it with its rank, `Tensor<T, 2> y`",
     ),
     "too few indices": Mistake(
         TWO,
@@ -167,6 +159,14 @@ MISTAKES = {
         "std::vector<T> kept(3);",
         "std::vector is used without its header, <vector>",
         "write #include <vector> at the top of the file",
+    ),
+    "std::array without its header": Mistake(
+        "f(x: T[N], at: list[int, 2] = 0) -> (y: T[N])",
+        "Tensor<const T, 1> x, std::array<int64_t, 2> at, Tensor<T, 1> y",
+        ("y[0] = x[at[0]];",),
+        0,
+        "std::array is used without its header, <array>",
+        "write #include <array> at the top of the file",
     ),
     "std::exp without its header": one(
         "y[i] = std::exp(x[i]);",

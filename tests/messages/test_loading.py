@@ -109,8 +109,8 @@ HEADS = {
     "types (f32) for T in the signature",
     "template <class T> Tensor<T, 1> f(Tensor<const T, 1> x) {}": "void f(Tensor<const T, 1> x, Tensor<T, 1> y), which "
     "writes its results to the last parameters",
-    "#define IN(T) Tensor<const T, 1>\ntemplate <class T> void f(IN(T) x, Tensor<T, 1> y) {}": "IN is a macro: write "
-    "there what it stands for",
+    "#define IN(T, N) Tensor<const T, N>\ntemplate <class T> void f(IN(T) x, Tensor<T, 1> y) {}": "write there what IN "
+    "stands for",
 }
 
 

@@ -34,6 +34,8 @@ SIGNATURES = {
         "smooth(x: T, beta: float = 1.0, k: int = 3) -> (y: T)",
         "scaled(x: T[N], weight: T[N]?, bias: T[N]?) -> (y: T[N])",
         "resize(x: T[N], n: int, mode: near | 'bi-linear' = near, p: float?, k: int? = 3, s: str = 'a') -> (y: T[n])",
+        "found(x: T[N], all: bool = False) -> (y: T[N], count: int, at: i64[?K]? if all)",
+        "counted(x: T[N]) -> (count: int)",
     ],
     "names": [
         "tuple(x: T[N], torch: float) -> (y: T[N], z: T[N])",

@@ -61,13 +61,15 @@ y = ops.blend(ops.swish(x.t().contiguous().t(), 2.0), w)
 y.sum().backward()
 with torch.no_grad():
     single = ops.swish(x.float())
-print(json.dumps([y.tolist(), x.grad.tolist(), w.grad.tolist(), single.tolist(), int(ops.count(torch.arange(3)))]))
+found = ops.found(torch.arange(4)), [ops.found(torch.arange(4), True)[0], *ops.found(torch.arange(4), True)[1].tolist()]
+counted = int(ops.count(torch.arange(3)))
+print(json.dumps([y.tolist(), x.grad.tolist(), w.grad.tolist(), single.tolist(), counted, found]))
 """
 
 
 @pytest.mark.slow
 def test_forward_and_backward_without_opwright(library: Path) -> None:
-    y, grad_x, grad_w, single, counted = result(_CALLS, library)
+    y, grad_x, grad_w, single, counted, found = result(_CALLS, library)
     x = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
     w = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
     expected = (x * (2 * x).sigmoid()) @ w
@@ -78,6 +80,7 @@ def test_forward_and_backward_without_opwright(library: Path) -> None:
     torch.testing.assert_close(torch.tensor(grad_w, dtype=torch.float64), w.grad)
     torch.testing.assert_close(torch.tensor(single), torch.nn.functional.silu(x.detach().float()))
     assert counted == 3
+    assert found == [[2, None], [2, 0, 2, 4, 6]]
 
 
 _WRONG = """

@@ -118,6 +118,33 @@ def test_what_is_refused_of_any_length(ops: Operators, arguments: tuple[Any, ...
     assert text in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("call", "problem", "fix"),
+    [
+        (
+            lambda ops, x: ops.cut(x),
+            "cut(): by is missing, expected a list of 2 ints",
+            "give it, as by=[1, 1], or a default in the signature: `by: list[int, 2] = 1`",
+        ),
+        (
+            lambda ops, x: ops.counted(x, [1], on=[]),
+            "counted(): by is missing, expected a list of floats",
+            "give it, as by=[1.0, 1.0]",
+        ),
+        (
+            lambda ops, x: ops.counted(x, [1], 0.5, []),
+            "counted(): by is the float 0.5, expected a list of floats",
+            "by=[0.5]",
+        ),
+    ],
+)
+def test_what_to_write(ops: Operators, call: Callable[..., object], problem: str, fix: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        call(ops, torch.zeros(5))
+    first, _, last = str(caught.value).splitlines()
+    assert (first, last) == (problem, f"  likely fix:   {fix}")
+
+
 def test_a_size_below_zero(ops: Operators) -> None:
     with pytest.raises(ArgumentError, match=r"cut\(\): M = N-by\[0\]-by\[1\] is -1, expected a size, at least 0"):
         ops.cut(torch.zeros(2), [1, 2])

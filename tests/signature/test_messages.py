@@ -186,8 +186,6 @@ MESSAGES = [
     ("f(x: ^dtype)", "'x': dtype can't be an argument", "name the element type of each tensor: f32[N], or T[N]"),
     ("f(x: ^Tensor)", "'x': a tensor is written by its element type and axes", "x: T[...]"),
     ("f(x: ^complex)", "'x': complex can't be an argument", "x: float, or a tensor: x: T[]"),
-    ("f(x: T[N]) -> (y: ^float)", "'y' is an output, and outputs are tensors", "a 0-dim tensor: y: f32[]"),
-    ("f(x: T[N]) -> (y: ^int)", "'y' is an output, and outputs are tensors", "a 0-dim tensor: y: i64[]"),
     ("f(x: acc(^f32)[N])", "expected a type variable, found 'f32'", "a capital letter: T"),
     ("f(x: acc(T^[N])", "expected ')' after T, found '['", "acc(T)"),
     (
@@ -268,7 +266,6 @@ MESSAGES = [
     ("f(x: T[^T])", "the axis 'T' has the name of a type variable", "rename one"),
     ("f(x: T[N]) -> (^y: T[...])", "'y' has '...', but no input that is always given has", "x: T[...]"),
     # marks
-    ("f(x: T[N]) -> (y: T[N]^?)", "'y' is an output and can't be optional", "leave out the '?'"),
     ("f(x: T[N]) -> (y: T[N]^!)", "'y' is an output and can't be mutated", "leave out the '!'"),
     ("f(x: T[N]?^?)", "'?' stands twice", "leave one out"),
     ("f(x: T[N] ^= 1)", "'x' is a tensor and can't have a default", "x: T[N]?"),

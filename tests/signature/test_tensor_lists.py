@@ -258,6 +258,40 @@ MESSAGES: list[tuple[str, str, str | None]] = [
 ]
 
 
+MESSAGES += [
+    (
+        "f(^xs: list[T[each N]]) -> (count: int)",
+        "a count, 'count', and lists of tensors don't mix",
+        "a tensor that is always there",
+    ),
+    (
+        "f(^xs: list[T[each N]], all: bool) -> (y: T[]? if all)",
+        "a result on a condition, 'y', and lists of tensors don't mix",
+        "a tensor that is always there",
+    ),
+    (
+        "f(^xs: list[T[each N]], x: T[*A]) -> (y: T[])",
+        "groups of axes and lists of tensors don't mix",
+        "leading axes of each: xs: list[T[each ..., C]]",
+    ),
+    (
+        "f(xs: list[T[^*A]]) -> (y: T[])",
+        "the tensors of a list have no groups of axes",
+        "leading axes of each: [each ..., N]",
+    ),
+    (
+        "f(xs: list[T[1 ^if keep]], keep: bool) -> (y: T[])",
+        "a bool can't decide axes of the tensors in a list",
+        "leave out what begins with 'if'",
+    ),
+    (
+        "f(xs: list[T[each N]], all: bool) -> (ys: list[T[each N]] ^if all)",
+        "'ys' is a list of tensors, which is always returned",
+        "leave out the condition",
+    ),
+]
+
+
 @pytest.mark.parametrize(("marked", "message", "fix"), MESSAGES)
 def test_wrong_signatures(marked: str, message: str, fix: str | None) -> None:
     assert_refused(marked, message, fix)

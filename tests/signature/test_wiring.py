@@ -404,3 +404,45 @@ def test_without_a_backward_every_tensor_that_can_have_a_gradient_counts() -> No
     assert found.wires == ()
     assert (found.edges, found.gradients) == ((3, 1), (1, 0))
     assert (found.differentiable, found.slots) == ((True, False, True, True), (0, 1, -1, 2))
+
+
+OPTIONAL = "f(x: T[N], all: bool) -> (y: T[N], z: T[N]? if all, n: int; r: T[N]? if all)"
+
+
+def test_gradients_of_optional_results() -> None:
+    found = wire(OPTIONAL, "f_backward(grad_y: T[N], grad_z: T[N]?, r: T[N]?, z: T[N]?) -> (grad_x: T[N])")
+    assert wires(found) == [("zero_gradient", 0), ("gradient", 1), ("output", 3), ("output", 1), ("mask", 0)]
+    assert found.differentiable == (True, True, False, False)
+    written = "f_backward(grad_y: T[N], grad_z: T[N]?, x: T[N], all: bool) -> (grad_x: T[N])"
+    assert suggestion(parse(OPTIONAL)) == written
+
+
+@pytest.mark.parametrize(
+    ("takes", "problem", "fix"),
+    [
+        (
+            "grad_z: T[N]",
+            "f_backward has grad_z: T[N], but z of f is optional: where there is no z, it has no gradient",
+            "write grad_z: T[N]? in f_backward",
+        ),
+        (
+            "grad_z: T[N]?, r: T[N]",
+            "f_backward has r: T[N], but in f it belongs to r: T[N]? if all",
+            "write r: T[N]? in f_backward",
+        ),
+        (
+            "grad_z: T[N]?, n: int",
+            "f_backward takes n, a count that f returns: counts aren't kept for a backward",
+            "keep it as a residual, too: (...; kept_n: i64[])",
+        ),
+        (
+            "grad_z: T[N]?, n: i64[]",
+            "f_backward takes n, a count that f returns: counts aren't kept for a backward",
+            "keep it as a residual, too: (...; kept_n: i64[])",
+        ),
+    ],
+)
+def test_what_a_backward_cant_have_of_optional_results_and_counts(takes: str, problem: str, fix: str) -> None:
+    with pytest.raises(SignatureError) as caught:
+        wire(OPTIONAL, f"f_backward(grad_y: T[N], {takes}) -> (grad_x: T[N])")
+    assert str(caught.value) == f"{problem}\n  signature:  {OPTIONAL}\n  likely fix: {fix}"

@@ -272,8 +272,12 @@ def _range(text: str) -> Iterator[Size]:
 
 
 def axis_names(sig: Signature) -> tuple[str, ...]:
-    """Return the names that can be set: the axes, ``...`` for leading axes, and the scalar arguments."""
-    return tuple(dict.fromkeys((*_lengths(sig), *(scalar.name for scalar in sig.scalars))))
+    """Return the names that can be set: the axes, ``...`` for leading axes, and the scalar arguments.
+
+    A group of axes is one axis; the number of a chosen axis follows from that.
+    """
+    scalars = (scalar.name for scalar in sig.scalars if scalar is not sig.grouping.chosen)
+    return tuple(dict.fromkeys((*_lengths(sig), *scalars)))
 
 
 def _lengths(sig: Signature) -> list[str]:
@@ -322,6 +326,8 @@ def call_at(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType
     given = [(s, s.default) for s in sig.scalars if s.default is not None]
     named = dict(pair for s, default in given for pair in s.kind.each(s.name, default))
     defaults = {name: value for name, value in named.items() if name in sig.sizes}
+    if sig.grouping.chosen and sig.grouping.around:  # by default the last axis is chosen
+        defaults[sig.grouping.around[sig.grouping.chosen.default != 0]] = 1
     sizes = {**defaults, **sizes}
     open_axes = [name for name in _lengths(sig) if name not in sizes]
     if not open_axes:

@@ -13,7 +13,7 @@ from opwright.bench.results.measurement import Phase
 from opwright.bench.results.report import Report
 from opwright.bench.tasks import Candidate, Function, NoGradientError, Tensors
 from opwright.check.calls.cases import can_have_gradient, is_floating
-from opwright.check.calls.target_operator import TargetOperator, as_tuple
+from opwright.check.calls.target_operator import TargetOperator, as_tensors, as_tuple
 from opwright.check.isolation.fork import KILLED, run_in_fork
 from opwright.check.targets import registered_operator
 from opwright.errors import OpwrightError
@@ -110,6 +110,7 @@ def _phase_disagreement(tensors: Tensors, ours: Function, other: Function, phase
 def _values(tensors: Tensors, function: Function, phase: Phase) -> list[Any]:
     values = list(as_tuple(tensors.task(function, phase).run_once()))
     if phase == "forward":
+        values = list(as_tensors(values))
         values += [tensors.arguments[name].clone() for name in tensors.originals]
     return values
 

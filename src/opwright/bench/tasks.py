@@ -100,10 +100,11 @@ class Tensors:
         data_axes = {
             dim.name: size
             for output, result in zip(signature.outputs, results, strict=True)
+            if isinstance(result, torch.Tensor)
             for dim, size in zip(reversed(output.dims), reversed(result.shape), strict=False)
             if isinstance(dim, DataAxis)
         }
-        return Binding({**known.axes, **data_axes}, known.ellipsis, known.types)
+        return Binding({**known.axes, **data_axes}, known.ellipsis, known.types, known.absent, known.groups)
 
     @property
     def keywords(self) -> dict[str, Any]:
@@ -122,7 +123,8 @@ class Tensors:
         def forward() -> tuple[torch.Tensor, ...]:
             values = {**arguments, **{name: arguments[name].clone() for name in self.originals}}
             results = as_tuple(function(*positional(self.subject.signature, values), **self.keywords))
-            return tuple(t for t in (*results, *(values[name] for name in self.originals)) if t.requires_grad)
+            tensors = [result for result in results if isinstance(result, torch.Tensor)]  # counts and None aren't
+            return tuple(t for t in (*tensors, *(values[name] for name in self.originals)) if t.requires_grad)
 
         gradients = _incoming_gradients(forward())
         if not inputs or not gradients:

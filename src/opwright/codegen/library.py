@@ -238,6 +238,8 @@ def _argument(kernel: Kernel, argument: Argument) -> str:
         return f'a.{kind.reader}({signature.slot(argument.name)}, "{argument.name}")'
     if argument.parameter.view == "Resizable":
         return f'a.resizable({_tensor_index(kernel, argument)}, "{argument.name}")'
+    if any(count.name == argument.name for count in signature.counts) and argument.role == "output":
+        return f"a.count({_tensor_index(kernel, argument)})"
     return f"a.tensor({_tensor_index(kernel, argument)})"
 
 

@@ -32,6 +32,7 @@ class TorchFacts(NamedTuple):
         architectures: the GPU architectures that it has code for, such as ``sm_90``.
         runtime: the file of Opwright's native runtime for it; None: not built yet.
         runtime_problem: why the native runtime can't be found or loaded; else empty.
+        indirect: why calls of operators can't take the direct path of the native runtime; else empty.
     """
 
     missing: bool = False
@@ -45,6 +46,7 @@ class TorchFacts(NamedTuple):
     architectures: tuple[str, ...] = ()
     runtime: str | None = None
     runtime_problem: str = ""
+    indirect: str = ""
 
 
 def torch_facts() -> TorchFacts:
@@ -93,16 +95,17 @@ def _runtime() -> dict[str, Any]:
     """Find Opwright's native runtime for this PyTorch, and try to load it."""
     from opwright.errors import OpwrightError
 
+    indirect = ""
     try:
-        from opwright.runtime.native.prebuilt import find
+        from opwright.runtime.native.direct import DirectPath
         from opwright.runtime.native.runtime import Native, known_native
 
-        path = find() or known_native()
+        path = known_native()
         if path is not None:
-            Native(path)
+            indirect = DirectPath(Native(path)).obstacle
     except (OpwrightError, OSError, AttributeError, ImportError) as error:
         return {"runtime_problem": str(error)}
-    return {"runtime": path and str(path)}
+    return {"runtime": path and str(path), "indirect": indirect}
 
 
 _AGAIN = "pip install --force-reinstall torch"
@@ -175,6 +178,10 @@ def examine_runtime(torch: TorchFacts) -> Iterator[Finding]:
         yield wrong("runtime", f"the native one can't be had{fallback}: {text}", fix or "opwright cache clean")
     elif torch.runtime:
         yield ok("runtime", f"native, for PyTorch {torch.version}: {torch.runtime}")
+        if torch.indirect:
+            yield note("calls", f"through PyTorch's parser and dispatcher, which is slower: {torch.indirect}")
+        else:
+            yield ok("calls", "by the direct path where nothing listens, else through PyTorch's dispatcher")
     else:
         text = f"the native one isn't built yet for PyTorch {torch.version}"
         yield note("runtime", text, "the first load builds it (once)")

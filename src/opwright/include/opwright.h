@@ -22,12 +22,14 @@
 #include "opwright/tensor.h"
 #include "opwright/optional.h"
 #include "opwright/random.h"
+#include "opwright/atomic.h"
 #ifndef __CUDACC_RTC__ /* what follows is for the host: NVRTC sees device code alone */
 #include "opwright/check.h"
 #include "opwright/list.h"
 #include "opwright/resizable.h"
 #include "opwright/parallel.h"
 #include "opwright/workspace.h"
+#include "opwright/accumulate.h"
 #include "opwright/gemm.h"
 #endif
 #if defined(__CUDACC__) || defined(OPWRIGHT_NVRTC_HOST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from opwright.signature import GeneratorParam, Param, ScalarParam, Signature
+from opwright.signature import GeneratorParam, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.schema import scalar_default, sections
 from opwright.signature.wiring import BACKWARD
 
@@ -89,10 +89,16 @@ def _default(param: Param) -> str:
 
 
 def _returns(signature: Signature, prefix: str) -> str:
-    types = [f"{prefix}list[_torch.Tensor]" if each.listed else "_torch.Tensor" for each in signature.outputs]
-    if not types:
-        return "None"
-    return types[0] if len(types) == 1 else f"{prefix}tuple[{', '.join(types)}]"
+    types = [_result(output, prefix) for output in signature.outputs]
+    if len(types) > 1:
+        return f"{prefix}tuple[{', '.join(types)}]"
+    return types[0] if types else "None"
+
+
+def _result(output: TensorParam, prefix: str) -> str:
+    if output.listed:
+        return f"{prefix}list[_torch.Tensor]"
+    return "int" if output.is_count else "_torch.Tensor | None" if output.condition else "_torch.Tensor"
 
 
 def _documentation(signature: Signature, comment: str) -> str:

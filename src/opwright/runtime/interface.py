@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from opwright.runtime.abi import KernelRow
-from opwright.runtime.torch_internals import OpOverload
+from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
 from opwright.signature import DType, Signature
 from opwright.signature.wiring import Derivative
 
@@ -29,6 +29,10 @@ RowKey = tuple[str, str, str]
 
 Operator = Any
 """An operator of the dispatcher, in the form that the runtime uses."""
+
+
+Explain = Callable[[RuntimeError, Any, tuple[Any, ...], dict[str, Any]], BaseException]
+"""Gets the error of a call, the operator, and the arguments by place and by name; returns the error to raise."""
 
 
 def row_key(row: KernelRow) -> RowKey:
@@ -187,3 +191,12 @@ class Runtime(Protocol):
             node: the name of its nodes in autograd graphs.
             missing: the message of the UnsupportedError if there is no backward.
         """
+
+    def callable_type(self, kind: type, explain: Explain) -> Any:
+        """Return the class to give to overloads or packets (`kind`), whose calls this runtime runs; None: their own.
+
+        `explain`: gives the error to raise for a RuntimeError of a call.
+        """
+
+    def call_directly(self, target: OpOverload | OpOverloadPacket, op: Operator | None) -> None:
+        """Let calls of an overload or packet run `op` where nothing intervenes; None: PyTorch's dispatcher runs all."""

@@ -127,6 +127,33 @@ def loops(shape: Sequence[int], tensors: Sequence[Layout]) -> list[Layout]:
     return [Layout(tuple(sizes[::-1]), tuple(own[::-1])) for own in strides]
 
 
+def folded(tensor: Layout, spans: Sequence[tuple[int, bool]]) -> Layout | None:
+    """Merge a tensor's groups of axes, and leave out the axes that a kernel doesn't see.
+
+    Args:
+        tensor: the tensor.
+        spans: for each axis of the result the number of axes that it stands for, and whether the kernel sees it.
+
+    Returns:
+        The layout; None if a group of axes has no single stride.
+    """
+    sizes, strides, start = list[int](), list[int](), 0
+    for count, is_seen in spans:
+        size, step = 1, 1
+        for axis in reversed(range(start, start + count)):
+            if tensor.sizes[axis] == 1:
+                continue
+            if size != 1 and tensor.strides[axis] != step * size and 0 not in tensor.sizes:
+                return None
+            step = tensor.strides[axis] if size == 1 else step
+            size *= tensor.sizes[axis]
+        start += count
+        if is_seen:
+            sizes.append(size)
+            strides.append(step)
+    return Layout(tuple(sizes), tuple(strides))
+
+
 def _compare(first: int, second: int, shape: Sequence[int], tensors: Sequence[Layout]) -> int:
     """Compare two axes by stride: 1 if the second has the smaller one, -1 if the first has, 0 if undecided.
 

@@ -41,6 +41,7 @@ NOT_RESIZED = (
     "{name}(): the kernel ended without calling .resize(...) on its result number {result}, whose length it "
     "decides (0 is a length, too)"
 )
+NEGATIVE_COUNT = "{name}(): the kernel left {count} in its result number {result}, and a count is at least 0"
 
 NO_FORWARD_MODE = (
     "{name}(): there is no forward-mode derivative (jvp) of this operator; use reverse mode (torch.autograd.grad, "

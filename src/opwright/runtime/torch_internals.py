@@ -11,7 +11,7 @@ class without a public name is taken from a public object of that class.
 from __future__ import annotations
 
 import contextlib
-import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +19,6 @@ import torch
 from torch.autograd import Function
 
 from opwright.runtime.private_name import PrivateName
-from opwright.tracebacks import keeps_all
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload as OpOverload  # noqa: PLC0414 - exported
@@ -29,8 +28,6 @@ else:
     OpOverloadPacket = type(torch.ops.aten.detach)
 
 Context = contextlib.AbstractContextManager[Any]
-Explain = Callable[[RuntimeError, Any, tuple[Any, ...], dict[str, Any]], BaseException]
-"""Gets the error of a call, the operator, and the arguments by place and by name; returns the error to raise."""
 
 OpNamespace: Any = type(torch.ops.aten)
 check: Any = torch._check  # noqa: SLF001 - documented
@@ -121,26 +118,8 @@ def set_call(op: OpOverload | OpOverloadPacket, call: Callable[..., Any]) -> Non
         setattr(op, _CALL.attribute, call)
 
 
-def explain_errors(op: OpOverload | OpOverloadPacket, explain: Explain) -> None:
-    """Have calls of an operator, or of a packet, raise what `explain` returns for a RuntimeError.
-
-    The class is replaced, and not the function that calls run, so that a call has no further frame in Python.
-    """
-    kind: Any = type(op)
-    if _CALL.of(op) is not None and kind in (OpOverload, OpOverloadPacket):
-        op.__class__ = _explaining(kind, explain)
-
-
-@functools.cache
-def _explaining(kind: Any, explain: Explain) -> Any:
-    class Explained(kind):  # type: ignore[misc]
-        def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-            try:
-                return self._op(*args, **kwargs)
-            except RuntimeError as error:
-                raise explain(error, self, args, kwargs) from (error if keeps_all() else None)
-
-    return Explained
+own_call: Callable[[Any], Callable[..., Any]] = operator.attrgetter(_CALL.attribute)
+"""Returns what `call_of` returns, at once; only for operators that have that attribute."""
 
 
 def overloads_of(packet: OpOverloadPacket) -> list[str]:
@@ -405,6 +384,11 @@ def typed_storage(storage: torch.UntypedStorage, dtype: torch.dtype) -> Any:
         return torch.storage.TypedStorage(**named, **{_INTERNAL.attribute: True})
     except TypeError:
         return torch.storage.TypedStorage(**named)
+
+
+def address_of(tensor: torch.Tensor) -> int | None:
+    """Return the address of a tensor's TensorImpl; None if this PyTorch doesn't say it."""
+    return cast("int | None", _TENSOR.of(tensor))
 
 
 def tensor_address() -> Any:

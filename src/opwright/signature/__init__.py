@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from opwright.signature.bind import Check, bind
 from opwright.signature.binding import Binding, TensorInfo, chosen_type, index_error
+from opwright.signature.clauses.launch import Launch
 from opwright.signature.dtypes import DEFAULT_TYPES, DType
 from opwright.signature.expr import Axis, Binary, Constant, Expr, NamedSize
 from opwright.signature.grammar.parser import parse
@@ -18,7 +19,6 @@ from opwright.signature.grammar.tokens import NotationError
 from opwright.signature.model import (
     DataAxis,
     GeneratorParam,
-    Launch,
     Param,
     ScalarParam,
     Shape,

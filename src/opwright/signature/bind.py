@@ -7,14 +7,15 @@ computed as soon as their parts are known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from opwright.record import record
 from opwright.signature.binding import FORWARD, Binding, PresentTensors, Report, TensorInfo, arrived, bind_types, shown
+from opwright.signature.chosen.groups import Groups, GroupsError, product
 from opwright.signature.domains import LARGEST
 from opwright.signature.dtypes import DType
-from opwright.signature.expr import Axis, Expr, NamedSize
+from opwright.signature.expr import Axis, Expr, Group, KeptAxis, NamedSize
 from opwright.signature.lists import AnyList
 from opwright.signature.model import ScalarParam, Signature, TensorParam
 
@@ -63,10 +64,13 @@ def bind(
     solver.preset(axes or {}, ellipsis)
     later = solver.check_domains(sig.scalars, values)
     solver.scalars(values)
+    if sig.grouping:
+        solver.find_groups(present, values)
     solver.solve(solver.bind_plain_axes(present))
     solver.check_overwritten(present)
     solver.check_domains(later, values)
-    return Binding(report.sizes, report.ellipsis, bound_types)
+    absent = sig.absent({**arguments, **(scalars or {})})
+    return Binding(report.sizes, report.ellipsis, bound_types, absent, report.groups)
 
 
 def _present_tensors(sig: Signature, arguments: Mapping[str, TensorInfo | None], report: Report) -> PresentTensors:
@@ -82,6 +86,8 @@ def _present_tensors(sig: Signature, arguments: Mapping[str, TensorInfo | None],
         elif not tensor.optional:
             raise report.error(f"{tensor.name} is missing, expected {tensor.type}{tensor.shape or ''}")
     for tensor, info in present:
+        if sig.grouping.has(tensor):  # see find_groups
+            continue
         count = len(info.shape) - len(tensor.dims)
         if count < 0 or (count and not sig.has_leading(tensor)):
             raise report.error(report.rank(tensor, info.shape))
@@ -104,6 +110,7 @@ class _Solver:
     def __init__(self, report: Report, check: Check | None) -> None:
         self.report = report
         self.sizes = report.sizes
+        self.ranks: Mapping[str, int] = {}
         self.check = check
 
     def require(self, condition: Any, message: Callable[[], str]) -> None:
@@ -167,16 +174,55 @@ class _Solver:
         self.sizes[axis] = size
         self.report.origins[axis] = origin
 
+    def find_groups(self, present: PresentTensors, scalars: Mapping[str, Any]) -> None:
+        """Find the groups of axes, and check the ranks of their tensors."""
+        grouping = self.report.sig.grouping
+        try:
+            self.ranks, self.report.groups = grouping.solve([(t, info.shape) for t, info in present], scalars)
+        except GroupsError as error:
+            if error.tensor is None:
+                raise self.report.error(str(error)) from None
+            info = next(info for tensor, info in present if tensor is error.tensor)
+            raise self.report.error(self.report.rank(error.tensor, info.shape)) from None
+
+    def bind_group(self, group: Group, own: tuple[int, ...], tensor: TensorParam, info: TensorInfo) -> None:
+        """Bind a group to sizes of a tensor, or require those that it is bound to."""
+        groups, size = self.report.groups, product(own)
+        if group.name not in groups.shapes:
+            if group.name in self.sizes:
+                self.require(size == self.sizes[group.name], lambda: self.report.mismatch(tensor, info.shape))
+            self.learn(group.name, size, tensor.name)
+            self.report.groups = Groups({**groups.shapes, group.name: own}, groups.flags, groups.absent)
+            return
+        for one, other in zip(own, groups.shapes[group.name], strict=True):
+            self.require(one == other, lambda: self.report.mismatch(tensor, info.shape))
+
+    def seen_sizes(self, tensor: TensorParam, info: TensorInfo) -> Iterator[int]:
+        """Yield the sizes of a tensor's axes as a kernel sees them, and bind its groups."""
+        splits = self.report.sig.grouping.split(tensor, info.shape, self.ranks, self.report.groups)
+        for dim, own in splits:
+            if isinstance(dim, Group):
+                self.bind_group(dim, own, tensor, info)
+            if isinstance(dim, KeptAxis) and own:
+                self.require(own[0] == 1, lambda: self.report.mismatch(tensor, info.shape))
+            if isinstance(dim, Expr):
+                yield product(own)
+
     def bind_plain_axes(self, present: PresentTensors) -> list[_Equation]:
         """Bind ``...`` and axes that are plain names; return the remaining equations."""
         equations: list[_Equation] = []
         for tensor, info in present:
             lead = len(info.shape) - len(tensor.dims)
+            sizes: Iterable[int] = info.shape[max(lead, 0) :]
             if self.report.sig.broadcasts:
                 self.broadcast_leading(tensor, info, tuple(info.shape[:lead]))
             elif tensor.has_ellipsis:
                 self.bind_leading(tensor, info, tuple(info.shape[:lead]))
-            for expr, size in zip(tensor.shape.exprs if tensor.shape else (), info.shape[lead:], strict=True):
+            elif self.report.sig.grouping.has(tensor):
+                sizes = self.seen_sizes(tensor, info)
+            for expr, size in zip(tensor.shape.exprs if tensor.shape else (), sizes, strict=True):
+                if isinstance(expr, Group):
+                    continue
                 if isinstance(expr, Axis) and expr.name not in self.sizes and expr.name not in self.report.sig.computed:
                     self.learn(expr.name, size, tensor.name)
                 else:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from opwright.errors import ArgumentError
 from opwright.record import record
+from opwright.signature.chosen.groups import Groups
 from opwright.signature.combinations import Combinations
 from opwright.signature.dtypes import COMPLEX, DType, result_type
-from opwright.signature.expr import Expr
+from opwright.signature.expr import Expr, Group, KeptAxis
 from opwright.signature.model import Signature, TensorParam
 
 FORWARD = "forward"
@@ -25,11 +26,17 @@ class TensorInfo:
 
 @record
 class Binding:
-    """The sizes of axes and the types of type variables in one call; ``ellipsis`` is the shape of ``...``, if bound."""
+    """The sizes of axes and the types of type variables in one call; ``ellipsis`` is the shape of ``...``, if bound.
+
+    ``absent``: the optional results that the call doesn't return.
+    ``groups`` has the sizes of the groups of axes, whose products are among ``axes``.
+    """
 
     axes: Mapping[str, int]
     ellipsis: tuple[int, ...] | None
     types: Mapping[str, DType]
+    absent: frozenset[str] = frozenset()
+    groups: Groups = Groups()
 
 
 _MOST_BOUND = 12
@@ -44,6 +51,7 @@ class Report:
         self.sig = sig
         self.sizes: dict[str, int] = {}
         self.ellipsis: tuple[int, ...] | None = None
+        self.groups = Groups()
         self.origins: dict[str, str] = {}
 
     @classmethod
@@ -60,8 +68,10 @@ class Report:
         if self.origins:
             sizes: dict[str, object] = {**self.sizes, "...": self.ellipsis}
             names = [name for name in self.origins if len(self.origins) <= _MOST_BOUND or name in message]
+            of_groups = {name: (f"*{name}", shown(shape)) for name, shape in self.groups.shapes.items()}
             bound = [
-                f"{name}={sizes[name]}" + (f" ({who})" if (who := self.origins[name]) else "")
+                "=".join(map(str, of_groups.get(name, (name, sizes.get(name)))))
+                + (f" ({who})" if (who := self.origins[name]) else "")
                 for name in names or list(self.origins)[:_MOST_BOUND]
             ]
             lines.append(f"  bound so far: {', '.join(bound)}")
@@ -74,6 +84,8 @@ class Report:
 
     def rank(self, tensor: TensorParam, shape: Sequence[int]) -> str:
         """Describe a tensor with too few or too many axes."""
+        if self.sig.grouping.has(tensor):
+            return f"{arrived(tensor, shape)}, expected {tensor.shape} = {shown([*self._expected(tensor)])}"
         count = len(tensor.dims)
         least = "at least " if self.sig.has_leading(tensor) else ""
         axes = "1 axis" if count == 1 else f"{count} axes"
@@ -85,7 +97,7 @@ class Report:
         expected: list[object] = []
         if self.sig.has_leading(tensor):  # if batched, any leading axes that broadcast
             expected += ["..."] if self.ellipsis is None or self.sig.broadcasts else self.ellipsis
-        expected += [self._size(dim) for dim in tensor.shape.exprs] if tensor.shape else []
+        expected += self._expected(tensor)
         return f"{arrived(tensor, shape)}, expected {tensor.shape} = {shown(expected)}"
 
     def unbroadcast(self, tensor: TensorParam, shape: Sequence[int]) -> str:
@@ -93,6 +105,16 @@ class Report:
         known = "" if self.ellipsis is None else shown(self.ellipsis)
         rule = "sizes, counted from the last, are equal or 1"
         return f"{arrived(tensor, shape)}, which doesn't broadcast with {known}: {rule}"
+
+    def _expected(self, tensor: TensorParam) -> Iterator[object]:
+        slot = self.sig.grouping.slot(tensor)
+        for place, dim in enumerate(tensor.shape.dims if tensor.shape else ()):
+            if isinstance(dim, Group):
+                yield from self.groups.shapes.get(dim.name, (dim,))
+            elif isinstance(dim, KeptAxis):
+                yield from [1] * (self.groups.flags.get(dim.flag, False) and slot not in self.groups.absent)
+            elif isinstance(dim, Expr) and not (slot in self.groups.absent and place == 1):
+                yield self._size(dim)
 
     def _size(self, expr: Expr) -> object:
         try:

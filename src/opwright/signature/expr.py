@@ -80,6 +80,28 @@ class Axis(Expr):
 
 
 @record
+class Group(Axis):
+    """A group of axes, any number of them: ``*A``. Its value is their product, the size of the one axis of a kernel."""
+
+    name: str
+
+    def __str__(self) -> str:
+        """Return the notation."""
+        return f"*{self.name}"
+
+
+@record
+class KeptAxis:
+    """An axis of size 1 that is there where a bool is true, and that no kernel sees: ``1 if keepdim``."""
+
+    flag: str
+
+    def __str__(self) -> str:
+        """Return the notation."""
+        return f"1 if {self.flag}"
+
+
+@record
 class Binary(Expr):
     """Two expressions joined by ``+``, ``-``, ``*`` or ``//``."""
 

@@ -47,6 +47,11 @@ class AnyList(ScalarKind):
         """See :class:`ScalarKind`."""
         return f"_typing.Sequence[{self.base.annotation}]"
 
+    @property
+    def example_literal(self) -> str:
+        """See :class:`ScalarKind`."""
+        return f"[{', '.join([self.base.example_literal] * getattr(self, 'count', 2))}]"
+
     def parse(self, word: str) -> Any:
         """See :class:`ScalarKind`."""
         return self.base.parse(word)

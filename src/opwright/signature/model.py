@@ -8,10 +8,13 @@ from functools import cached_property
 from typing import Any, Literal
 
 from opwright.record import record
+from opwright.signature.chosen.groups import Grouping
+from opwright.signature.clauses.conditions import Condition
+from opwright.signature.clauses.launch import Launch
 from opwright.signature.combinations import Combinations
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
-from opwright.signature.expr import Axis, Expr, NamedSize, determined
+from opwright.signature.expr import Axis, Expr, KeptAxis, NamedSize, determined
 from opwright.signature.lists import FixedList
 from opwright.signature.scalars import ScalarKind, Value
 
@@ -57,7 +60,7 @@ class Shape:
     """The axes in the brackets: an optional ``...``, or in lists ``each ...`` (``each_leading``), then axes."""
 
     ellipsis: bool
-    dims: tuple[Expr | DataAxis, ...]
+    dims: tuple[Expr | DataAxis | KeptAxis, ...]
     each_leading: bool = False
 
     @property
@@ -73,7 +76,7 @@ class Shape:
 
 @record
 class TensorParam:
-    """A tensor argument or result, or (``listed``) a list of them. A pointwise operator's has the shape None."""
+    """A tensor argument or result, a list of them, or a count, which is a tensor without axes to a kernel."""
 
     name: str
     type: TypeRef
@@ -81,17 +84,14 @@ class TensorParam:
     optional: bool = False
     mutated: bool = False
     domain: Domain | None = None
+    condition: Condition | None = None
+    is_count: bool = False
     listed: bool = False
 
-    @property
+    @cached_property
     def dims(self) -> tuple[Expr | DataAxis, ...]:
-        """The axes in the brackets; empty for a pointwise operator."""
-        return self.shape.dims if self.shape else ()
-
-    @property
-    def has_any_rank(self) -> bool:
-        """Whether the shape begins with any number of axes: ``...``, or ``each ...``."""
-        return self.shape is not None and (self.shape.ellipsis or self.shape.each_leading)
+        """The axes in the brackets as a kernel sees them: a group is one. Empty for a pointwise operator."""
+        return tuple(dim for dim in self.shape.dims if not isinstance(dim, KeptAxis)) if self.shape else ()
 
     @property
     def form(self) -> str:
@@ -103,10 +103,17 @@ class TensorParam:
         """Whether the tensor has leading axes ``...``."""
         return self.shape is not None and self.shape.ellipsis
 
+    def with_condition(self, condition: Condition) -> TensorParam:
+        """Return the same result as one that is returned on a condition only."""
+        return TensorParam(self.name, self.type, self.shape, True, self.mutated, self.domain, condition)
+
     def __str__(self) -> str:
         """Return the notation."""
+        if self.is_count:
+            return f"{self.name}: int"
         marks = "?" * self.optional + "!" * self.mutated
-        return f"{self.name}: {self.form}{marks}{_in(self.domain)}"
+        condition = "" if self.condition is None else f" {self.condition}"
+        return f"{self.name}: {self.form}{marks}{_in(self.domain)}{condition}"
 
 
 @record
@@ -152,30 +159,6 @@ Param = TensorParam | ScalarParam | GeneratorParam
 
 
 @record
-class Launch:
-    """The launch of a ``__global__`` kernel: `over` gives the number of threads along x, y and z.
-
-    Blocks have the size `threads`, and 1 along axes that `threads` doesn't list; `shared` is the dynamic shared memory
-    of a block, in bytes. `over` and `shared` may contain axes, int arguments, and ``...``, the number of elements of
-    the leading axes.
-    """
-
-    over: tuple[Expr, ...]
-    threads: tuple[int, ...]
-    shared: Expr | None = None
-
-    @property
-    def exprs(self) -> tuple[Expr, ...]:
-        """All expressions, in written order."""
-        return self.over if self.shared is None else (*self.over, self.shared)
-
-    def __str__(self) -> str:
-        """Return the notation."""
-        shared = "" if self.shared is None else f", shared {self.shared}"
-        return f"launch over {', '.join(map(str, self.over))}, threads {', '.join(map(str, self.threads))}{shared}"
-
-
-@record
 class Signature:
     """A whole signature; ``parse(str(signature)) == signature``."""
 
@@ -203,13 +186,18 @@ class Signature:
 
     @cached_property
     def lists(self) -> tuple[TensorParam, ...]:
-        """The arguments and results that are lists of tensors; see tensor_lists/."""
+        """The arguments and results that are lists of tensors."""
         return tuple(tensor for tensor in self.tensors + self.results if tensor.listed)
 
     @cached_property
     def scalars(self) -> tuple[ScalarParam, ...]:
         """The scalar inputs."""
         return tuple(param for param in self.inputs if isinstance(param, ScalarParam))
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        """The groups of axes, ``*A``, and the argument that chooses an axis."""
+        return Grouping(self)
 
     @cached_property
     def generator(self) -> GeneratorParam | None:
@@ -243,8 +231,20 @@ class Signature:
 
     @property
     def skippable(self) -> tuple[TensorParam, ...]:
-        """The results that a call may leave out: residuals, and a backward's gradients if there are several."""
-        return (self.outputs if self.is_backward and len(self.outputs) > 1 else ()) + self.residuals
+        """The results that a call may leave out: optional ones, residuals, and a backward's gradients if several."""
+        if self.is_backward and len(self.outputs) > 1:
+            return self.results
+        return tuple(output for output in self.outputs if output.condition) + self.residuals
+
+    @cached_property
+    def counts(self) -> tuple[TensorParam, ...]:
+        """The results that are counts."""
+        return tuple(output for output in self.outputs if output.is_count)
+
+    def absent(self, values: Mapping[str, Any]) -> frozenset[str]:
+        """Return the names of the optional results that a call doesn't return; `values`: its arguments by name."""
+        conditional = [(result.name, result.condition) for result in self.results if result.condition]
+        return frozenset(name for name, condition in conditional if not condition.holds(values.get(condition.name)))
 
     @cached_property
     def pointwise(self) -> bool:

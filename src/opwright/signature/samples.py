@@ -12,6 +12,8 @@ from opwright.errors import ArgumentError
 from opwright.record import record
 from opwright.signature.bind import bind
 from opwright.signature.binding import Binding, Report, TensorInfo
+from opwright.signature.chosen.groups import product
+from opwright.signature.chosen.samples import draw_groups, ordinary_groups, with_deciding
 from opwright.signature.domains import LARGEST, LEAST, Interval
 from opwright.signature.dtypes import DType
 from opwright.signature.lists import FixedList
@@ -105,11 +107,12 @@ def sample(
             kept = {}
             continue
         given = sig.with_elements(scalars)
+        binding, scalars = with_deciding(sig, binding, scalars, rng)
         axes = _with_named_sizes(sig, {**binding.axes, **{size: int(given[size]) for size in sig.sizes}})
         if misfit := _misfit(sig, axes, fixed or {}, positive=not sig.named_sizes or rng.random() >= _EMPTY):
             kept = {axis: axes[axis] for axis in sig.free_axes if axis not in misfit and axis not in given}
             continue
-        kept, binding = {}, Binding(axes, binding.ellipsis, chosen)
+        kept, binding = {}, Binding(axes, binding.ellipsis, chosen, groups=binding.groups)
         shapes = _fitting_shapes(sig, binding, _draw_leading_shapes(sig, binding, absent, rng), max_numel)
         if shapes is not None:
             tensors = {
@@ -118,7 +121,7 @@ def sample(
                 else None
                 for tensor in sig.tensors
             }
-            return Sample(tensors, scalars, binding)
+            return Sample(tensors, scalars, _with_absent(sig, binding, {**tensors, **scalars}))
     raise ArgumentError(
         f"{sig.name}(): no sizes drawn from {tuple(sizes)} satisfy the signature with at most "
         f"{max_numel} elements a tensor\n  signature:    {sig}\n  likely fix:   other sizes="
@@ -147,7 +150,8 @@ def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, Value] 
     Raises:
         ArgumentError: the sizes don't satisfy the signature.
     """
-    binding = Binding(_with_named_sizes(sig, binding.axes), binding.ellipsis, binding.types)
+    groups = ordinary_groups(sig, binding, scalars or {}) if sig.grouping else binding.groups
+    binding = Binding(_with_named_sizes(sig, binding.axes), binding.ellipsis, binding.types, groups=groups)
     report = Report.on(sig, binding.axes)
     for size in sig.named_sizes:
         if size.name not in binding.axes:
@@ -172,7 +176,14 @@ def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, Value] 
     for number, scalar in enumerate(sig.scalars):
         values[scalar.name] = _ordinary_scalar(scalar, number, sig, binding, {**values, **(scalars or {})})
     made = {t.name: _tensor_sample(t, inputs[t.name], binding, rng, contiguous=True) for t in sig.tensors}
-    return Sample(made, {**values, **(scalars or {})}, binding)
+    deciding = sig.grouping.scalars(binding.groups) if sig.grouping else {}
+    values |= {**(scalars or {}), **deciding}
+    return Sample(made, values, _with_absent(sig, binding, {**made, **values}))
+
+
+def _with_absent(sig: Signature, binding: Binding, values: Mapping[str, Any]) -> Binding:
+    """Return the binding with the optional results that a call with these arguments doesn't return."""
+    return Binding(binding.axes, binding.ellipsis, binding.types, sig.absent(values), binding.groups)
 
 
 def _with_named_sizes(sig: Signature, axes: Mapping[str, int]) -> dict[str, int]:
@@ -233,7 +244,9 @@ def _draw_binding(
     ellipsis = tuple(rng.choice(sizes) for _ in range(rng.randint(0, _MAX_LEADING))) if leads else None
     if "..." in fixed and leads:
         ellipsis = (fixed["..."], *(ellipsis or ())[1:])
-    return Binding(axes, ellipsis, types)
+    groups = draw_groups(sig, rng, sizes, fixed)
+    axes |= {name: product(shape) for name, shape in groups.shapes.items()}
+    return Binding(axes, ellipsis, types, groups=groups)
 
 
 def _draw_leading_shapes(
@@ -271,9 +284,10 @@ def _checked_shapes(
 ) -> tuple[dict[str, tuple[int, ...]], list[tuple[int, ...]]]:
     """Return the shapes of the present inputs, and those of all tensors; raise ArgumentError if the axes don't fit."""
     known = binding if sig.is_backward else Binding({}, None, {})
-    inputs = {t.name: _input_shape(t, binding, leading[t.name]) for t in sig.tensors if t.name in leading}
+    inputs = {t.name: _input_shape(sig, t, binding, leading[t.name]) for t in sig.tensors if t.name in leading}
     infos = {t.name: TensorInfo(inputs[t.name], t.type.resolve(binding.types)) for t in sig.tensors if t.name in inputs}
-    bind(sig, infos, axes=known.axes, ellipsis=known.ellipsis, types=known.types, scalars=binding.axes)
+    scalars = {**binding.axes, **(sig.grouping.scalars(binding.groups) if sig.grouping else {})}
+    bind(sig, infos, axes=known.axes, ellipsis=known.ellipsis, types=known.types, scalars=scalars)
     results = output_shapes(sig, binding, with_residuals=True)
     return inputs, [*inputs.values(), *(_with_unit_lengths(shape) for shape in results)]
 
@@ -283,7 +297,9 @@ def _with_unit_lengths(shape: Sequence[int | DataAxis]) -> tuple[int, ...]:
     return tuple(1 if isinstance(size, DataAxis) else size for size in shape)
 
 
-def _input_shape(tensor: TensorParam, binding: Binding, leading: tuple[int, ...]) -> tuple[int, ...]:
+def _input_shape(sig: Signature, tensor: TensorParam, binding: Binding, leading: tuple[int, ...]) -> tuple[int, ...]:
+    if sig.grouping.has(tensor):
+        return tuple(sig.grouping.spread(tensor, binding.groups, lambda dim: dim.evaluate(binding.axes)))
     return (*leading, *(dim.evaluate(binding.axes) for dim in (tensor.shape.exprs if tensor.shape else ())))
 
 

@@ -118,6 +118,11 @@ class ScalarKind:
         """Format a default for PyTorch's schema and for Python."""
         return repr(value)
 
+    @property
+    def example_literal(self) -> str:
+        """The value of `example`, as it is written in a call in Python."""
+        return self.literal(self.parse(self.example))
+
     def accepts(self, value: Any) -> bool:
         """Return whether PyTorch's parser takes the value for this kind; symbolic numbers stand for numbers."""
         return isinstance(value, self.python_type) or type(value).__name__.startswith("Sym")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature
+from opwright.signature.chosen.kinds import AxisKind
+from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.wiring import GRAD
 
 
@@ -55,7 +56,7 @@ def axis_argument(axis: str) -> str:
 
 
 def _compose(sig: Signature, name: str | None, overload: str, arguments: Sequence[str], with_residuals: bool) -> str:
-    types = ["Tensor[]" if tensor.listed else "Tensor" for tensor in (sig.results if with_residuals else sig.outputs)]
+    types = [_schema_result(result) for result in (sig.results if with_residuals else sig.outputs)]
     returns = types[0] if len(types) == 1 else f"({', '.join(types)})"
     return f"{name or sig.name}{'.' + overload if overload else ''}({', '.join(arguments)}) -> {returns}"
 
@@ -77,6 +78,12 @@ def _schema_argument(param: Param, mutated: list[str]) -> str:
         return f"Generator? {param.name}"
     alias = f"({_alias(mutated.index(param.name))}!)" if param.mutated else ""
     return f"Tensor{alias}{'[]' if param.listed else ''}{'?' if param.optional else ''} {param.name}"
+
+
+def _schema_result(result: TensorParam) -> str:
+    if result.listed:
+        return "Tensor[]"
+    return "SymInt" if result.is_count else "Tensor?" if result.condition else "Tensor"
 
 
 def _alias(index: int) -> str:
@@ -130,7 +137,7 @@ def sections(signature: Signature) -> Iterator[str]:
     if signature.inputs:
         yield "\n".join(["Args:", *(f"    {_describe_parameter(param)}" for param in signature.inputs)])
     if signature.outputs:
-        yield "\n".join(["Returns:", *(f"    {result}" for result in signature.outputs)])
+        yield "\n".join(["Returns:", *(f"    {_describe_result(result)}" for result in signature.outputs)])
     combined = {name for each in signature.combinations for name in each.variables}
     free = [name for name in signature.type_variables if name not in combined]
     lines = [f"{name} is one of {', '.join(d.torch_name for d in signature.allowed(name))}." for name in free]
@@ -143,11 +150,19 @@ def _describe_parameter(param: Param) -> str:
     if isinstance(param, GeneratorParam):
         return f"{param.name}: the generator to draw from; by default PyTorch's of the device"
     if isinstance(param, ScalarParam):
-        return str(param)
+        kind = param.kind
+        chooses = f"; which axis {kind.axis} is, from the last if negative" if isinstance(kind, AxisKind) else ""
+        return f"{param}{chooses}"
     # Spell out the notation's marks: a reader might not know the notation.
     what = f"{param.name}: {param.form}"
     what += f", each in {param.domain}" if param.domain else ""
     return what + ("; overwritten" if param.mutated else "") + ("; may be None" if param.optional else "")
+
+
+def _describe_result(result: TensorParam) -> str:
+    if result.condition is None:
+        return str(result)
+    return f"{result.name}: {result.type}{result.shape or ''}; None unless {str(result.condition).removeprefix('if ')}"
 
 
 def _properties(signature: Signature) -> Iterator[str]:

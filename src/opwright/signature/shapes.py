@@ -17,7 +17,7 @@ from opwright.signature.model import ELLIPSIS, DataAxis, Signature, TensorParam
 def output_shapes(
     sig: Signature, binding: Binding, with_residuals: bool = False, *, check: Check | None = None
 ) -> list[tuple[int | DataAxis, ...]]:
-    """Return the shape of each output and, if ``with_residuals``, of each residual.
+    """Return the shape of each output and, if ``with_residuals``, of each residual; ``()`` for an absent one.
 
     An axis whose length the kernel decides stays a :class:`DataAxis`. ``check`` is ``torch._check``
     for symbolic sizes, as in :func:`opwright.signature.bind`.
@@ -25,7 +25,8 @@ def output_shapes(
     Raises:
         ArgumentError: a size would be negative, or an axis or ``...`` isn't bound.
     """
-    return [_result_shape(sig, tensor, binding, check) for tensor in (sig.results if with_residuals else sig.outputs)]
+    results = sig.results if with_residuals else sig.outputs
+    return [() if r.name in binding.absent else _result_shape(sig, r, binding, check) for r in results]
 
 
 def output_types(sig: Signature, binding: Binding, with_residuals: bool = False) -> list[DType]:
@@ -45,6 +46,12 @@ def _result_shape(
     sig: Signature, tensor: TensorParam, binding: Binding, check: Check | None
 ) -> tuple[int | DataAxis, ...]:
     lead: tuple[int, ...] = ()
+    if sig.grouping.has(tensor):
+        unknown = [name for name in sig.grouping.names if name not in binding.groups.shapes]
+        if unknown:
+            raise Report.on(sig, binding.axes).error(f"{tensor.name}: no argument tells *{unknown[0]}")
+        sizes = sig.grouping.spread(tensor, binding.groups, lambda dim: _axis_size(sig, tensor, dim, binding, check))
+        return tuple(sizes)
     if sig.has_leading(tensor):
         if binding.ellipsis is None:
             raise Report.on(sig, binding.axes).error(f"{tensor.name}: no argument tells the shape of '...'")
@@ -145,7 +152,7 @@ def _traffic(
         return present is None or not tensor.optional or tensor.name in present
 
     inputs = [tensor for tensor in sig.tensors if is_present(tensor)]
-    results = sig.results if with_residuals else sig.outputs
+    results = [r for r in (sig.results if with_residuals else sig.outputs) if r.name not in binding.absent]
     read = {tensor.name: _tensor_bytes(sig, tensor, binding) for tensor in inputs}
     written = {t.name: _tensor_bytes(sig, t, binding) for t in [*results, *(t for t in inputs if t.mutated)]}
     return read, written

@@ -180,15 +180,37 @@ def _wire(forward: Signature, backward: Signature, param: TensorParam | ScalarPa
     of = param.name.removeprefix(GRAD)
     if param.name.startswith(GRAD) and of in written:
         _check_same(forward, backward, param, forward.written[written[of]], optional=True)
+        _check_may_be_absent(forward, backward, param, forward.written[written[of]])
         return Wire("gradient" if param.optional else "zero_gradient", written[of])
     if param.name in inputs and isinstance(forward.inputs[inputs[param.name]], TensorParam):
         _check_not_overwritten(forward, backward, param)
         _check_same(forward, backward, param, find_tensor(forward.tensors, param.name))
         return Wire("input", inputs[param.name])
     if param.name in results:
+        _check_no_count(forward, backward, param.name)
         _check_same(forward, backward, param, forward.results[results[param.name]])
         return Wire("output", results[param.name])
     raise _unknown_argument_error(forward, backward, param)
+
+
+def _check_may_be_absent(forward: Signature, backward: Signature, param: TensorParam, of: TensorParam) -> None:
+    """Check that the gradient of an optional result is optional: where there is no result, it has no gradient."""
+    if of.condition and not param.optional:
+        raise SignatureError(
+            f"{backward.name} has {param}, but {of.name} of {forward.name} is optional: where there is no {of.name}, "
+            f"it has no gradient\n"
+            f"  signature:  {forward}\n"
+            f"  likely fix: write {param.name}: {type_of(of)}? in {backward.name}"
+        )
+
+
+def _check_no_count(forward: Signature, backward: Signature, name: str) -> None:
+    if name in {count.name for count in forward.counts}:
+        raise SignatureError(
+            f"{backward.name} takes {name}, a count that {forward.name} returns: counts aren't kept for a backward\n"
+            f"  signature:  {forward}\n"
+            f"  likely fix: keep it as a residual, too: (...; kept_{name}: i64[])"
+        )
 
 
 def _check_not_overwritten(forward: Signature, backward: Signature, param: TensorParam) -> None:
@@ -218,6 +240,7 @@ def _check_plain(backward: Signature) -> None:
 def _scalar_wire(forward: Signature, backward: Signature, param: ScalarParam, inputs: Mapping[str, int]) -> Wire:
     scalar = next((s for s in forward.scalars if s.name == param.name), None)
     if scalar is None:
+        _check_no_count(forward, backward, param.name)
         raise _unknown_argument_error(forward, backward, param)
     if scalar.kind != param.kind:
         raise SignatureError(
@@ -327,7 +350,11 @@ def suggestion(forward: Signature) -> str:
     Return "" if there is nothing to differentiate, or if argument names would clash.
     """
     written = forward.outputs + forward.mutated
-    gradients = [f"{GRAD}{r.name}: {type_of(r)}" for r in written if may_be_differentiable(r, forward)]
+    gradients = [
+        f"{GRAD}{r.name}: {type_of(r)}{'?' * (r.condition is not None)}"
+        for r in written
+        if may_be_differentiable(r, forward)
+    ]
     inputs = [p for p in forward.inputs if isinstance(p, TensorParam | ScalarParam)]
     saved = [str(p) for p in inputs if p not in forward.mutated]
     results = [f"{GRAD}{p.name}: {type_of(p)}" for p in forward.tensors if may_be_differentiable(p, forward)]
@@ -348,7 +375,7 @@ def _resolved_shape(param: TensorParam) -> str:
     """Return the shape as a backward writes it, without ``?``: a kernel-decided length is known in the backward."""
     if param.shape is None:
         return str(None)
-    dims = [dim.name if isinstance(dim, DataAxis) else str(dim) for dim in param.dims]
+    dims = [dim.name if isinstance(dim, DataAxis) else str(dim) for dim in param.shape.dims]
     leading = ["..."] * param.shape.ellipsis + ["each ..."] * param.shape.each_leading
     return f"[{', '.join(leading + dims)}]"
 

@@ -65,7 +65,7 @@ class Function:
         defined: whether a body follows the head.
         kernel: whether it is a CUDA ``__global__`` function, which runs on the device and has to be launched.
         tested: the names of the parameters that its body tests for being there, where a result can be unwanted.
-        macros: the macros of the same file that stand in its head; they are read unexpanded.
+        macros: for each macro in its head, whether it was expanded, and why it wasn't; for messages.
     """
 
     name: str
@@ -136,12 +136,11 @@ class Kernel:
         function, signature = self.function, self.signature
         place = f"{function.path or self.path}:{function.line}"
         origin = "given in ops" if self.given else f"{self.path}:{self.line}"
-        macros = ", ".join(function.macros)
-        unexpanded = f"  macro:      {macros}: a function's head is read without expanding macros\n" if macros else ""
+        macros = "".join(f"  macro:      {told}\n" for told in function.macros)
         return SourceError(
             f"{place}: {signature.name}: {problem}\n"
             f"  signature:  {signature}  ({origin})\n"
-            f"  function:   {function.text}  ({place})\n{unexpanded}"
+            f"  function:   {function.text}  ({place})\n{macros}"
             f"  likely fix: {fix}"
         )
 

@@ -12,6 +12,7 @@ from opwright.languages import LANGUAGES, Language
 from opwright.signature import NotationError, parse
 from opwright.sources.annotations import Annotation, find_annotations
 from opwright.sources.cpp.directives import included, without_dead_lines
+from opwright.sources.cpp.macros import Definitions, expand
 from opwright.sources.cpp.tokens import MalformedError, Token, Tokens, line_of, segments
 from opwright.sources.function_heads import Alias, UnreadableError, aliases, read_function, resolve_aliases
 from opwright.sources.model import Function, Kernel, Source
@@ -35,10 +36,12 @@ def scan(path: pathlib.Path, text: str | None = None) -> Source:
     parts = segments(text)
     kernels: list[Kernel] = []
     known: dict[str, Alias] | None = None if language != "c" else {}
+    definitions: Definitions | None = None
     try:
         for annotation in find_annotations(text, parts):
             known = aliases(text) if known is None else known
-            kernel = _kernel(path, language, text, annotation, known)
+            definitions = definitions or Definitions(text, parts, path)
+            kernel = _kernel(path, language, text, annotation, known, definitions)
             if kernel.signature.pointwise and kernel.function.returns != "void":
                 _check_returns(kernel, _body(text, parts, annotation))
             elif kernel.signature.skippable and not kernel.signature.pointwise:
@@ -74,7 +77,12 @@ def _contents(path: pathlib.Path) -> str:
 
 
 def _kernel(
-    path: pathlib.Path, language: Language, text: str, annotation: Annotation, known: dict[str, Alias]
+    path: pathlib.Path,
+    language: Language,
+    text: str,
+    annotation: Annotation,
+    known: dict[str, Alias],
+    definitions: Definitions,
 ) -> Kernel:
     """Return the kernel of an annotation: its signature and the head of the function after it."""
     line, head_line = line_of(text, annotation.offset), line_of(text, annotation.head_offset)
@@ -88,24 +96,43 @@ def _kernel(
             f"{path}:{head_line}: {signature.name}: __global__ is CUDA, and this file is C++\n"
             f"  likely fix: rename it to {path.with_suffix('.cu').name}; {_EMULATED}"
         )
-    macros = [name for name in dict.fromkeys(_MACRO.findall(text)) if re.search(rf"\b{name}\b", annotation.head)]
+    head, macros = expand(annotation.head, definitions.at(annotation.head_offset))
     try:
-        function = read_function(annotation.head, language, annotation.namespace, head_line)
+        function = _read(head, annotation, language, head_line)
     except UnreadableError as error:
         template = ", perhaps after `template <class T>`" if language != "c" else ""
-        why = f"\n  likely fix: {macros[0]} is a macro: write there what it stands for" if macros else ""
+        told = [f"\n  macro:      {_told(name, why)}" for name, why in macros.items()]
+        known_macro = next((name for name, why in macros.items() if why), None)
+        fix = f"\n  likely fix: write there what {known_macro} stands for" if known_macro else ""
         if annotation.head.lstrip().startswith("namespace"):
-            why = "\n  likely fix: write OPWRIGHT(...) inside the namespace, directly before the function"
+            fix = "\n  likely fix: write OPWRIGHT(...) inside the namespace, directly before the function"
         raise SourceError(
             f"{path}:{line}: {signature.name}: what follows OPWRIGHT(...) can't be read as a function: `{error}`\n"
-            f"  expected `void name(...) {{ ... }}`{template}{why}"
+            f"  expected `void name(...) {{ ... }}`{template}{''.join(told)}{fix}"
         ) from None
     if language == "c":
         from opwright.sources.prototypes import with_standard_types
 
         function = with_standard_types(function)
-    function = Function(**dict(function.__dict__, macros=tuple(macros)))
+    function = Function(**dict(function.__dict__, macros=tuple(_told(name, why) for name, why in macros.items())))
     return Kernel(signature, resolve_aliases(function, known), line, path, language)
+
+
+def _read(head: str, annotation: Annotation, language: Language, line: int) -> Function:
+    """Read a head whose macros are expanded; as it is written, if only that can be read."""
+    try:
+        return read_function(head, language, annotation.namespace, line)
+    except UnreadableError:
+        if head == annotation.head:
+            raise
+    try:
+        return read_function(annotation.head, language, annotation.namespace, line)
+    except UnreadableError:
+        return read_function(head, language, annotation.namespace, line)
+
+
+def _told(name: str, why: str) -> str:
+    return f"{name} isn't expanded: it {why}" if why else f"{name} is expanded here"
 
 
 def _body(text: str, parts: Sequence[Token], annotation: Annotation) -> str:
@@ -146,7 +173,6 @@ def _check_unique(kernel: Kernel, earlier: list[Kernel]) -> None:
             )
 
 
-_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _MAY_RETURN = re.compile(r"\b(?:return|throw)\b|\b[A-Z][A-Z0-9_]+\b")  # or a macro, which may
 _COMMENT = re.compile(r"\s*///[ \t]?(?!/)(.*?)\s*")
 _OF_DECLARATION = re.compile(r"\s*[^\s/#].*[^;}\s]\s*|\s*[\w>]\s*")

@@ -49,6 +49,14 @@ void count(Tensor<const int64_t, 1> x, Tensor<int64_t, 0> n) {
   n() = x.size(0);
 }
 
+OPWRIGHT("found(x: i64[N], all: bool = False) -> (n: int, y: i64[N]? if all)")
+void found(Tensor<const int64_t, 1> x, bool, int64_t &n, Tensor<int64_t, 1> y) {
+  for (int64_t i = 0; i < x.size(0); ++i) {
+    n += x[i] > 1;
+    if (y) y[i] = 2 * x[i];
+  }
+}
+
 OPWRIGHT("axpys(xs: list[T[each ...]], y: T[], a: float) -> (zs: list[T[each ...]])")
 template <class T>
 void axpys(List<const T> xs, Tensor<const T, 0> y, double a, List<T> zs) {

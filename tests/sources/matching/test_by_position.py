@@ -117,16 +117,19 @@ T1 = "template <class T> "
 
 
 def test_macros_in_a_head_are_told() -> None:
-    text = """#define IN Tensor<const T, 1>
+    text = """#define IN Tensor<T, 1>
+#define OUT Tensor<T, 1>
+#define OUT Strided<T, 1>
 #define UNUSED 1
 OPWRIGHT("f(x: T[N]) -> (y: T[N])")
-template <class T> void f(IN x, Tensor<T, 1> y) {}
+template <class T> void f(IN x, OUT y) {}
 """
     with pytest.raises(SourceError) as error:
         match(scan(pathlib.Path("op.cpp"), text).kernels[0])
     assert str(error.value).splitlines()[2:] == [
-        "  function:   template <class T> void f(IN x, Tensor<T, 1> y)  (op.cpp:4)",
-        "  macro:      IN: a function's head is read without expanding macros",
+        "  function:   template <class T> void f(Tensor<T, 1> x, OUT y)  (op.cpp:6)",
+        "  macro:      IN is expanded here",
+        "  macro:      OUT isn't expanded: it is defined in several ways",
         "  likely fix: declare parameter 1 as `Tensor<const T, 1> x`",
     ]
 
@@ -230,3 +233,58 @@ def test_a_backward_may_take_and_return_the_same_name() -> None:
         "template <class T> void g(Tensor<const T> grad_grad_x, Tensor<const T> grad_y, Tensor<T> a, Tensor<T> b)",
     )
     assert found[-1] == ("b", "output", "grad_y")
+
+
+def test_a_count_is_a_reference() -> None:
+    signature = "f(x: T[N]) -> (n: int)"
+    head = "template <class T> void f(Tensor<const T, 1> x, "
+    assert roles(signature, f"{head}int64_t &n)")[-1] == ("n", "output", "n")
+    for wrong in ("int64_t n", "const int64_t &n", "int &n", "Tensor<int64_t, 0> n", "int64_t *n"):
+        text = refusal(signature, f"{head}{wrong})")
+        assert f"parameter 2 is `{wrong}`, expected `int64_t &n` for the output `n: int`" in text
+        assert "likely fix: declare parameter 2 as `int64_t &n`" in text
+
+
+def test_an_optional_result_is_a_view() -> None:
+    signature = "f(x: T[N], all: bool) -> (y: T[N]? if all)"
+    head = "template <class T> void f(Tensor<const T, 1> x, bool all, "
+    assert roles(signature, f"{head}Tensor<T, 1> y)")[-1] == ("y", "output", "y")
+    assert "expected `Tensor<T, 1> y` for the output `y: T[N]? if all`" in refusal(signature, f"{head}T y)")
+
+
+SUM = "f(x: T[*A, D, *B], dim: axis(D), keepdim: bool = False) -> (y: T[*A, 1 if keepdim, *B])"
+
+
+def test_a_kernel_sees_a_group_as_one_axis_and_needs_no_parameter_for_what_decides_ranks() -> None:
+    function = "template <class T> void f(Strided<const T, 3> x, bool keepdim, int B, Tensor<T, 2> y) {}"
+    (kernel,) = scan(pathlib.Path("op.cpp"), f'OPWRIGHT("{SUM}")\n{function}\n').kernels
+    assert [(argument.parameter.name, argument.role) for argument in match(kernel)] == [
+        ("x", "input"),
+        ("keepdim", "scalar"),
+        ("B", "axis"),
+        ("y", "output"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("function", "problem", "fix"),
+    [
+        ("Tensor<const T, 4> x, Tensor<T, 2> y", "its rank is 3", "declare parameter 1 as `Tensor<const T, 3> x`"),
+        (
+            "Tensor<const T, 3> x, float dim, Tensor<T, 2> y",
+            "parameter 2 is `float dim`, expected `int64_t dim` for the scalar `dim: axis(D)`",
+            "declare parameter 2 as `int64_t dim`",
+        ),
+        (
+            "Tensor<const T, 3> x, int64_t n, Tensor<T, 2> y",
+            "the function takes 3 parameters, expected 2: x (input), y (output); and any of the axes A, D, B",
+            "void f(Tensor<const T, 3> x, Tensor<T, 2> y)",
+        ),
+    ],
+)
+def test_what_does_not_fit_a_signature_with_groups(function: str, problem: str, fix: str) -> None:
+    text = f'OPWRIGHT("{SUM}")\ntemplate <class T> void f({function}) {{}}\n'
+    with pytest.raises(SourceError) as caught:
+        match(scan(pathlib.Path("op.cpp"), text).kernels[0])
+    assert problem in str(caught.value)
+    assert str(caught.value).rpartition("likely fix: ")[2].startswith(fix)

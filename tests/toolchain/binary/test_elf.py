@@ -12,7 +12,7 @@ import pytest
 
 import opwright
 from opwright.toolchain import find_compiler
-from opwright.toolchain.binary.elf import gpu_code, library_requirements
+from opwright.toolchain.binary.elf import build_id, gpu_code, library_requirements
 
 SOURCE = """
 #include <math.h>
@@ -79,3 +79,17 @@ def test_cubins_and_ptx_by_themselves() -> None:
     inside = cubin(90, 8)[:-128] + b".target sm_90\n".ljust(128, b"\0")  # what a debugger reads of it
     data = b"\x7fELF\x02\x01" + bytes(100) + cubin(75, 7) + bytes(3) + inside + text
     assert [*gpu_code(data)] == ["sm_75", "sm_90", "compute_120"]
+
+
+@pytest.mark.parametrize("option", ["sha1", "md5", "0x0123456789abcdef", "none"])
+def test_the_build_id(tmp_path: Path, option: str) -> None:
+    library = built(tmp_path, f"-Wl,--build-id={option}")
+    found = re.search(r"Build ID: (\w+)", read(library, "-n"))
+    assert build_id(library) == (found[1] if found else "")
+    assert bool(found) == (option != "none")
+
+
+def test_the_build_id_of_what_is_no_library(tmp_path: Path) -> None:
+    for data in (b"", b"\x7fELF", b"\x7fELF\2\1" + bytes(90), built(tmp_path).read_bytes()[:200]):
+        (tmp_path / "file").write_bytes(data)
+        assert build_id(tmp_path / "file") == ""

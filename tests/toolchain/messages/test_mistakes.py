@@ -17,11 +17,6 @@ from tests.messages.mistakes import BODY_BEGINS, MISTAKES
 FILE = "/u/op.cpp"
 
 SAID = {
-    "call without a rank": [
-        "{at}:4: error: no match for call to '(opwright::Tensor<float, -1>) (int64_t&, int)'",
-        "{at}:3: error: type 'Tensor<float>' does not provide a call operator",
-        "{nvcc}: error: call of an object of a class type without appropriate operator() or conversion functions to pointer-to-function type",
-    ],
     "brackets without a rank": [
         "{at}:8: error: subscripted value is neither array nor pointer",
         "{at}:3: error: subscripted value is not an array, pointer, or vector",
@@ -89,6 +84,11 @@ SAID = {
     "std::vector without its header": [
         "{at}:8: error: 'vector' is not a member of 'std'",
         "{at}:8: error: no template named 'vector' in namespace 'std'",
+    ],
+    "std::array without its header": [
+        "{at}:8: error: 'std::array' has not been declared",
+        "{at}:8: error: 'array' in namespace 'std' does not name a template type",
+        "{at}:8: error: no template named 'array' in namespace 'std'",
     ],
     "printf without its header": [
         "{at}:3: error: there are no arguments to 'printf' that depend on a template parameter, so a declaration of 'printf' must be available [-fpermissive]",

@@ -54,7 +54,7 @@ class ExampleCall:
             else None
             for tensor in signature.tensors
         }
-        binding = Binding(self.binding.axes, self.binding.ellipsis, chosen)
+        binding = Binding(self.binding.axes, self.binding.ellipsis, chosen, self.binding.absent, self.binding.groups)
         return Sample(tensors, self.scalars, binding, self.tensors if as_given else None)
 
 

@@ -50,11 +50,11 @@ def operator_results(value: Any, signature: Signature, overwritten: Sequence[Any
     Raises:
         WrongResultsError: there are more or fewer results, or a result isn't a tensor.
     """
-    results, count = as_tuple(value), len(signature.outputs)
+    results, count = as_results(value, signature), len(signature.outputs)
     if len(results) > count:
         results = tuple(result for result in results if not any(result is argument for argument in overwritten))
-    if len(results) == count and all(isinstance(result, torch.Tensor) for result in results):
-        return results
+    if len(results) == count and all(map(_fits, signature.outputs, results)):
+        return as_tensors(results)
     raise WrongResultsError(
         f"{signature.name} returned {_describe_value(value)}, expected {describe_outputs(signature)}"
     )
@@ -63,6 +63,8 @@ def operator_results(value: Any, signature: Signature, overwritten: Sequence[Any
 def dtype_mismatch(signature: Signature, results: Sequence[torch.Tensor], types: Mapping[str, DType]) -> Finding | None:
     """Find a result with another element type than the signature's, in which type variables have these `types`."""
     for output, result in zip(signature.outputs, results, strict=False):  # overwritten arguments follow them
+        if output.condition and is_stand_in(result):
+            continue
         if result.dtype != (expected := torch_dtype(output.type.resolve(types))):
             text = f"{output.name} is {dtype_name(result.dtype)}, expected {dtype_name(expected)}"
             return Finding("wrong-dtype", text)
@@ -83,11 +85,41 @@ def reference_results(
         value = reference(*arguments)
     except Exception as error:
         raise BadReferenceError(f"{prefix} raised {type(error).__name__}: {error}") from error
-    results, count = as_tuple(value), len(signature.outputs)
-    if len(results) in (count, count + written) and all(isinstance(result, torch.Tensor) for result in results):
-        return results
+    results, count = as_results(value, signature), len(signature.outputs)
+    outputs, others = results[:count], results[count:]
+    fit = all(map(_fits, signature.outputs, outputs)) and all(isinstance(other, torch.Tensor) for other in others)
+    if len(results) in (count, count + written) and fit:
+        return as_tensors(results)
     fix = "\n  likely fix: it has no `return`" if value is None else ""
     raise BadReferenceError(f"{prefix} returned {_describe_value(value)}, expected {describe_outputs(signature)}{fix}")
+
+
+def as_results(made: Any, signature: Signature) -> tuple[Any, ...]:
+    """Return what an operator with this signature returned as a tuple; None may be its only result."""
+    only = made is None and len(signature.outputs) == 1 and signature.outputs[0].condition is not None
+    return (None,) if only else as_tuple(made)
+
+
+def as_tensors(results: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+    """Return results as tensors, so that all are compared alike: a count is one without axes, None a stand-in."""
+    stand_in = torch.empty(_STAND_IN[0], dtype=_STAND_IN[1])
+    return tuple(
+        stand_in if each is None else each if isinstance(each, torch.Tensor) else torch.tensor(each) for each in results
+    )
+
+
+_STAND_IN = ((0,), torch.uint8)
+
+
+def is_stand_in(result: torch.Tensor) -> bool:
+    """Return whether an optional result is what `as_tensors` made of None."""
+    return (result.shape, result.dtype) == _STAND_IN
+
+
+def _fits(output: TensorParam, result: Any) -> bool:
+    if output.is_count and isinstance(result, int) and not isinstance(result, bool):
+        return True
+    return isinstance(result, torch.Tensor) or (result is None and output.condition is not None)
 
 
 def as_tuple(made: Any) -> tuple[Any, ...]:
@@ -99,8 +131,12 @@ def as_tuple(made: Any) -> tuple[Any, ...]:
 
 def describe_outputs(signature: Signature) -> str:
     """Name the results of a signature: ``"2 tensors, y, z"``."""
-    names = [output.name for output in signature.outputs]
-    tensors = "1 tensor" if len(names) == 1 else f"{len(names)} tensors"
+    names = [
+        f"{each.name} (None unless {each.condition})".replace("unless if", "unless") if each.condition else each.name
+        for each in signature.outputs
+    ]
+    what = "result" if signature.counts else "tensor"
+    tensors = f"1 {what}" if len(names) == 1 else f"{len(names)} {what}s"
     return f"{tensors}, {', '.join(names)}" if names else "nothing"
 
 

@@ -24,10 +24,9 @@ from opwright.check.calls.target_operator import dtype_mismatch
 from opwright.check.context import EXAMPLES, Context
 from opwright.check.registry import register
 from opwright.check.report import Finding, Skipped
-from opwright.check.values.comparison import asks_reference, compare_results, compare_with_excuses
+from opwright.check.values.comparison import asks_reference, compare_results, compare_with_excuses, for_other_lengths
 from opwright.check.values.conditioning import excuse_overflow
 from opwright.check.values.conditions import add_condition
-from opwright.check.values.list_lengths import for_other_lengths
 from opwright.errors import ArgumentError
 from opwright.signature import DType, Sample
 

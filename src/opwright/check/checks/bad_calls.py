@@ -19,6 +19,7 @@ from opwright.check.report import Finding, Skipped
 from opwright.errors import ArgumentError
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam, bind
 from opwright.signature.binding import TensorInfo
+from opwright.signature.chosen.kinds import AxisKind
 from opwright.signature.domains import LARGEST, LEAST, Interval
 from opwright.signature.dtypes import BY_ANY_NAME
 
@@ -90,6 +91,16 @@ def _mistakes(signature: Signature, arguments: Arguments) -> Iterator[_Mistake]:
         yield _Mistake(f"is {wrong!r}", scalar.name, wrong)
         if scalar.name in signature.sizes:
             yield _Mistake("is -1, and the size of an axis", scalar.name, -1)
+        if isinstance(scalar.kind, AxisKind):
+            yield from _axes_beyond(signature, scalar, arguments)
+
+
+def _axes_beyond(signature: Signature, chosen: ScalarParam, arguments: Arguments) -> Iterator[_Mistake]:
+    """Yield numbers of axes that the tensors don't have."""
+    around = (arguments[tensor.name] for tensor in signature.tensors if signature.grouping.surrounds(tensor))
+    rank = next(tensor.dim() for tensor in around if isinstance(tensor, torch.Tensor))
+    for number in (rank + 1, -rank - 2):
+        yield _Mistake(f"is {number}, and there is no such axis", chosen.name, number)
 
 
 def _outside_domains(operator: TargetOperator, case: Case, arguments: Arguments) -> Iterator[_Mistake]:

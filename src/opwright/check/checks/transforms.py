@@ -10,10 +10,11 @@ import torch
 
 from opwright.check.calls.cases import PAIRS, Arguments, Case, can_have_gradient, is_floating, positional, torch_dtype
 from opwright.check.calls.reproducer import reproducer
-from opwright.check.calls.target_operator import as_tuple
+from opwright.check.calls.target_operator import as_results, as_tensors, as_tuple
 from opwright.check.report import Finding, Skipped
 from opwright.check.values.eager import Eager, pytorch_feature
 from opwright.check.values.ulp import equal_with_nan, worst_difference
+from opwright.signature import Signature
 
 _NARROW = 16 * torch.finfo(torch.bfloat16).eps
 """Relative tolerance of a result if some of its inputs were rounded to bfloat16."""
@@ -74,7 +75,7 @@ def inference(eager: Eager) -> Iterator[Finding]:
             yield finding
             return
         arguments = eager.requiring(eager.case.arguments())
-        if any(result.requires_grad for result in as_tuple(within(*positional(eager.signature, arguments)))):
+        if any(r.requires_grad for r in as_tensors(as_tuple(within(*positional(eager.signature, arguments))))):
             text = f"under torch.{mode.__name__} a result requires a gradient"
             yield eager.finding(eager.case, "gradient-in-inference", text)
             return
@@ -104,7 +105,8 @@ def autocast(eager: Eager) -> Iterator[Finding]:
 
 
 def _call_with(eager: Eager, changed: Arguments) -> tuple[torch.Tensor, ...]:
-    return as_tuple(eager.function(*positional(eager.signature, {**eager.case.arguments(), **changed})))
+    made = eager.function(*positional(eager.signature, {**eager.case.arguments(), **changed}))
+    return as_tensors(as_results(made, eager.signature))
 
 
 def _narrowest_input(eager: Eager, arguments: Arguments) -> Arguments:
@@ -136,8 +138,8 @@ def _relative_error(one: torch.Tensor, other: torch.Tensor) -> float:
 def vmap(eager: Eager) -> Iterator[Finding]:
     """Compare torch.vmap with a loop over the batch: all tensors batched, each alone, and along the last axis."""
     operator, signature = eager.operator, eager.signature
-    if not signature.tensors or signature.data_axes or signature.generator or operator.mutates:
-        raise Skipped("it takes no tensor, is random, overwrites an argument, or decides a length")
+    if not signature.tensors or signature.data_axes or signature.counts or signature.generator or operator.mutates:
+        raise Skipped("it takes no tensor, is random, overwrites an argument, counts, or decides a length")
     batches = 0
     for case in eager.cases(3):
         for dims in _batch_dims(eager, case):
@@ -171,15 +173,26 @@ def _judged(eager: Eager, case: Case, dims: Dims) -> Finding | None:
     batched = {p.name: dim for p, dim in zip(signature.inputs, dims, strict=True) if dim is not None}
     calls = [first, *({**first, **{name: other[name] for name in batched}} for other in others)]
     batch = {**first, **{name: _stack([call[name] for call in calls], dim) for name, dim in batched.items()}}
-    got = torch.vmap(operator.function, in_dims=dims)(*positional(signature, batch))
-    expected_results = zip(*[operator.call(call, case.types) for call in calls], strict=True)
-    for output, one, expected in zip(signature.outputs, as_tuple(got), expected_results, strict=True):
+    present = [output for output in signature.outputs if output.name not in case.sample.binding.absent]
+    got = torch.vmap(_without_none(operator.function), in_dims=dims)(*positional(signature, batch))
+    called = [operator.call(call, case.types) for call in calls]
+    kept = [place for place, output in enumerate(signature.outputs) if output in present]
+    expected_results = [[results[place] for results in called] for place in kept]
+    for output, one, expected in zip(present, as_tuple(got), expected_results, strict=True):
         if difference := worst_difference(one, torch.stack(expected)):
             text = f"{output.name}, in_dims={dims}: {difference}"
-            return Finding("wrong-under-vmap", text, reproducer(operator, batch, _vmap_call(dims)))
+            return Finding("wrong-under-vmap", text, reproducer(operator, batch, _vmap_call(dims, signature)))
     return None
 
 
-def _vmap_call(dims: Dims) -> str:
+def _without_none(function: Any) -> Any:
+    """Return the function without results that are None, which torch.vmap refuses."""
+    return lambda *arguments: tuple(result for result in as_tuple(function(*arguments)) if result is not None)
+
+
+def _vmap_call(dims: Dims, signature: Signature) -> str:
     """Return the reproducer's last statement; `{call}` wouldn't be batched."""
-    return f"print(torch.vmap({{function}}, in_dims={dims})({{arguments}}))"
+    function = "{function}"
+    if any(output.condition for output in signature.outputs):
+        function = "lambda *call: [result for result in {function}(*call) if result is not None]"
+    return f"print(torch.vmap({function}, in_dims={dims})({{arguments}}))"

@@ -21,7 +21,7 @@ from opwright.check.calls.cases import (
 )
 from opwright.check.calls.reproducer import case_reproducer
 from opwright.check.calls.settings import using_threads
-from opwright.check.calls.target_operator import dtype_mismatch
+from opwright.check.calls.target_operator import dtype_mismatch, is_stand_in
 from opwright.check.context import Context, are_numbers_of
 from opwright.check.registry import register
 from opwright.check.report import Finding, Skipped
@@ -30,9 +30,9 @@ from opwright.check.values.comparison import (
     compare_with_excuses,
     contiguous_call,
     copy_as,
+    for_other_lengths,
     reordered_sum_ulp,
 )
-from opwright.check.values.list_lengths import for_other_lengths
 from opwright.check.values.ulp import equal_with_nan
 
 _DIVIDED = (*LARGE_SIZES, 100_003)
@@ -117,6 +117,12 @@ def sizes(context: Context) -> Iterator[Finding]:
         results = context.operator.call(arguments, case.types)
         shapes = output_shapes(context.operator.signature, case.sample.binding)
         for output, got, expected in zip(context.operator.signature.outputs, results, shapes, strict=True):
+            absent = output.name in case.sample.binding.absent
+            if output.condition and absent is not is_stand_in(got):
+                returned = "a tensor, expected None" if absent else "None, expected a tensor"
+                return Finding("wrong-shape", f"{output.name} ({output.condition}) is {returned}")
+            if absent:
+                continue
             fits = len(got.shape) == len(expected) and all(
                 not isinstance(b, int) or a == b for a, b in zip(got.shape, expected, strict=True)
             )

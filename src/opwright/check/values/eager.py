@@ -11,7 +11,7 @@ import torch
 
 from opwright.check.calls.cases import Arguments, Case, can_have_gradient, copy_value, dtype_name, positional
 from opwright.check.calls.reproducer import case_reproducer
-from opwright.check.calls.target_operator import as_tuple
+from opwright.check.calls.target_operator import as_results, as_tensors, as_tuple
 from opwright.check.context import Context
 from opwright.check.registry import Body, register
 from opwright.check.report import Finding, Level, Skipped
@@ -64,6 +64,15 @@ class Eager:
 
         return overwriting
 
+    def require_functional(self) -> None:
+        """Raise Skipped for an operator that PyTorch can't put into a graph: it overwrites, and returns other things.
+
+        Raises:
+            Skipped: it overwrites an argument, and returns a count or an optional result.
+        """
+        if self.signature.mutated and any(output.is_count or output.condition for output in self.signature.outputs):
+            raise Skipped("PyTorch traces no operator that overwrites an argument and returns a count or None")
+
     def requiring(self, arguments: Arguments, *, overwritten: bool = True) -> Arguments:
         """Return the arguments; those that can be differentiated require a gradient.
 
@@ -80,12 +89,13 @@ class Eager:
 
     def results(self, case: Case, function: Called | None = None) -> tuple[torch.Tensor, ...]:
         """Return the results, then the overwritten arguments."""
-        return as_tuple((function or self.function)(*positional(self.signature, case.arguments())))
+        made = (function or self.function)(*positional(self.signature, case.arguments()))
+        return as_tensors(as_results(made, self.signature))
 
     def gradients(self, case: Case, function: Called | None = None) -> dict[str, torch.Tensor | None]:
         """Compute the gradients of the sum of all results; None for an argument without one."""
         arguments = self.requiring(case.arguments())
-        results = as_tuple((function or self.function)(*positional(self.signature, arguments)))
+        results = as_tensors(as_tuple((function or self.function)(*positional(self.signature, arguments))))
         roots = [result for result in results if result.requires_grad]
         inputs = {name: arguments[name] for name in self.wanted if arguments[name] is not None}
         if not roots or not inputs:

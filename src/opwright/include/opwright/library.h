@@ -216,6 +216,7 @@ struct Arguments {
   }
   IntegerArgument axis(int i, const char *name) const { return {call->axes[i], name}; }
   ResizableArgument resizable(int i, const char *name) const { return {call, i, name}; }
+  int64_t &count(int i) const { return *static_cast<int64_t *>(call->tensors[i].data); }
   Generator rng() const { return Generator(*call->rng); }
   StreamArgument stream() const { return {call->stream}; }
 

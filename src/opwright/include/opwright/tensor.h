@@ -1,6 +1,7 @@
 /* Views of a kernel's tensor arguments.
  *
- *   Tensor<T>        dense and row-major, of any rank: x[i] is element i, x.size(d), x.numel(), x.data()
+ *   Tensor<T>        dense and row-major, of any rank: x[i] is element i, x(i, j) that with these indices, x.size(d), x.numel(),
+ *                    x.data()
  *   Tensor<T, N>     dense and row-major, of rank N: also x(i, j, ...); x[i] is element i for N = 1, row i (a view of rank
  *                    N - 1) for N >= 2; x.flat(i) is element i whatever N is
  *   Strided<T, N>    any strides, rank N: x(i, j, ...) and x[i] as above; no data(), no linear index (copied all the same
@@ -18,6 +19,9 @@
 #define OPWRIGHT_TENSOR_H
 
 #include "abi.h"
+#ifndef __CUDACC_RTC__
+#include "check.h"
+#endif
 #include "device.h"
 #ifdef OPWRIGHT_CUDA_TEXT
 #include "accessor.h"
@@ -193,8 +197,28 @@ class Tensor<T, any_rank> {
   OPWRIGHT_HOST_DEVICE T *data() const { return data_; }
   OPWRIGHT_HOST_DEVICE T &flat(int64_t i) const { return data_[i]; }
   OPWRIGHT_HOST_DEVICE T &operator[](int64_t i) const { return data_[i]; }
+  /* With as many indices as the tensor has axes, which only the call tells. */
+  template <class... I>
+  OPWRIGHT_HOST_DEVICE T &operator()(I... index) const {
+    if (__builtin_expect(ndim_ != int(sizeof...(I)), 0)) wrong_rank(int(sizeof...(I)));
+    const int64_t at[] = {int64_t(index)..., 0};
+    int64_t offset = 0;
+    for (int d = 0; d < int(sizeof...(I)); ++d) offset = offset * sizes()[d] + at[d];
+    return data_[offset];
+  }
 
  private:
+  [[noreturn]] OPWRIGHT_HOST_DEVICE void wrong_rank(int indices) const {
+#ifdef __CUDA_ARCH__
+    (void)indices;
+    __trap();
+#else
+    if (!needed_) detail::refuse("a view of what isn't there was read or written: test it before");
+    detail::refuse("a view without a rank was indexed as x(...) with ", indices, indices == 1 ? " index" : " indices",
+                   ", and its tensor has ", ndim_, ndim_ == 1 ? " axis" : " axes",
+                   "; with a rank, Tensor<T, N>, the compiler says where");
+#endif
+  }
   T *data_ = nullptr;
   int64_t numel_ = 0;
   const int64_t *sizes_ = nullptr;

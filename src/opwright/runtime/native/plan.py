@@ -21,21 +21,24 @@ from opwright.signature import (
     scalars,
 )
 from opwright.signature.choices import Choice
+from opwright.signature.chosen.kinds import AXIS_CODE
+from opwright.signature.clauses.conditions import Condition
 from opwright.signature.derivatives import old_values, tangents
 from opwright.signature.domains import Domain
-from opwright.signature.expr import Each
+from opwright.signature.expr import Each, Group, KeptAxis
 from opwright.signature.model import ELLIPSIS
 from opwright.signature.tensor_lists.calls import groups
 from opwright.signature.wiring import NodePlan
 
-VERSION = 10
+VERSION = 12
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
 KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
-KINDS |= {"choice": Choice.code, **lists.CODES}
+KINDS |= {"choice": Choice.code, **lists.CODES, "chosen": AXIS_CODE}
 NONE = -1
 CODES = {"axis": 0, "constant": 1, "+": 2, "-": 3, "*": 4, "//": 5}
 BROADCAST = {"none": 0, "pointwise": 1, "batched": 2}
 TYPE_KINDS = {"dtype": 0, "var": 1, "acc": 2}
+CONDITIONS = {"none": 0, "scalar": 1, "tensor": 2}
 HOLDS = {"value": 0, "given": 1, "list": 2}
 SOURCES = {"gradient": 0, "zero_gradient": 1, "input": 2, "output": 3, "scalar": 4, "axis": 5, "ellipsis": 6, "mask": 7}
 
@@ -62,22 +65,23 @@ def encode(
     arguments += [(KINDS["device"], 0)] * signature.is_factory
     arguments += [(KINDS["axis"], signature.axes.index(axis)) for axis in axes]
     arguments += [(KINDS["ellipsis"], 0)] * ellipsis + [(KINDS["mask"], 0)] * mask
-    # The ints in domains are numbered like axes, after them.
-    words = [VERSION, len(signature.axes), len(signature.ints_in_domains), len(signature.type_variables)]
+    # The ints in domains are numbered like axes, after them; then the scalars that decide on ranks.
+    numbered = len(known(signature)) - len(signature.axes)
+    words = [VERSION, len(signature.axes), numbered, len(signature.type_variables)]
     words += [sum(1 << dtype.code for dtype in signature.allowed(variable)) for variable in signature.type_variables]
     words += [len(arguments), *(word for argument in arguments for word in argument)]
     words += _choices(signature) + _lists(signature)
-    words += _named_sizes(signature)
+    words += _named_sizes(signature) + _groups(signature)
     words += _domains_of_scalars(signature)
     words += _tensors(signature, signature.tensors, results=False)
     words += _tensors(signature, signature.results, results=True)
     autocast = signature.autocast.code if signature.autocast else NONE
     broadcast = BROADCAST["pointwise" if signature.pointwise else "batched" if signature.batched else "none"]
     words += [len(signature.residuals), len(signature.data_axes), autocast, broadcast, derived]
-    return array("q", words + _combinations(signature) + _groups(signature))
+    return array("q", words + _combinations(signature) + _list_groups(signature))
 
 
-def _groups(signature: Signature) -> list[int]:
+def _list_groups(signature: Signature) -> list[int]:
     """Encode how many groups of lists of tensors there are, and of which group an axis is a size of each tensor."""
     found = groups(signature)
     return [found.count, *(found.axes.get(axis, NONE) for axis in signature.axes), found.axes.get(ELLIPSIS, NONE)]
@@ -163,16 +167,61 @@ def _tensors(signature: Signature, params: Sequence[TensorParam], *, results: bo
         words += [*_type(signature, param.type), param.optional, param.mutated, signature.has_leading(param)]
         own_leading = param.shape is not None and param.shape.each_leading
         words += [lists.of[param.name, results] if param.listed else NONE, own_leading]
+        words += [param.is_count, *_condition(signature, param.condition)]
         words += [param.domain is not None, *(_domain(signature, param.domain) if param.domain else ())]
         words.append(len(param.dims))
         for dim in param.dims:
             words += _dim(signature, dim)
+        words += _in_groups(signature, param)
     return words
 
 
+def _condition(signature: Signature, condition: Condition | None) -> list[int]:
+    """Encode a result's condition: of what, which scalar's slot or input, the value that it compares, whether not."""
+    if condition is None:
+        return [CONDITIONS["none"], 0, 0, False]
+    tensors = [tensor.name for tensor in signature.tensors]
+    if condition.name in tensors:
+        return [CONDITIONS["tensor"], tensors.index(condition.name), 1, condition.negated]
+    kind = next(scalar.kind for scalar in signature.scalars if scalar.name == condition.name)
+    slot = signature.slot(condition.name) + len(kind.members) - 1  # of an optional scalar: whether it is given
+    value = 1 if condition.word is None else kind.choices.index(condition.word)
+    return [CONDITIONS["scalar"], slot, value, condition.negated]
+
+
 def known(signature: Signature) -> tuple[str, ...]:
-    """Return the names that expressions refer to by number: the axes, then the other ints in domains."""
-    return signature.axes + signature.ints_in_domains
+    """Return the names with numbers: the axes, the other ints in domains, and the scalars that decide on ranks."""
+    return signature.axes + signature.ints_in_domains + signature.grouping.deciding
+
+
+def _groups(signature: Signature) -> list[int]:
+    """Encode the number of groups; then the chosen axis's number, and the groups before and after it, or -1s."""
+    grouping = signature.grouping
+    if grouping.chosen is None or grouping.around is None:
+        return [len(grouping.names), NONE, NONE, NONE]
+    around = [grouping.names.index(name) for name in grouping.around]
+    return [len(grouping.names), known(signature).index(grouping.chosen.name), *around]
+
+
+def _in_groups(signature: Signature, tensor: TensorParam) -> list[int]:
+    """Encode whether a tensor has groups; if so, which each axis is, or -1; the axes that bools keep, and the slot.
+
+    Of an axis that a bool keeps: before which other one it stands, and the bool. The slot is the axis whose absence
+    makes a 0-dim tensor fit, or -1, and its place among the axes, or -1 if a bool keeps it.
+    """
+    grouping = signature.grouping
+    if not grouping.has(tensor) or tensor.shape is None:
+        return [False]
+    words: list[int] = [True]
+    words += [grouping.names.index(dim.name) if isinstance(dim, Group) else NONE for dim in tensor.dims]
+    kept, before = list[int](), 0
+    for dim in tensor.shape.dims:
+        if isinstance(dim, KeptAxis):
+            kept += [before, known(signature).index(dim.flag)]
+        before += not isinstance(dim, KeptAxis)
+    slot = grouping.slot(tensor)
+    place = 1 if len(tensor.dims) == 3 else NONE
+    return [*words, len(kept) // 2, *kept, signature.axes.index(slot) if slot else NONE, place]
 
 
 def _named_sizes(signature: Signature) -> list[int]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import torch
 from opwright._version import format_minor
 from opwright.errors import ToolchainError
 from opwright.toolchain.binary.prebuilt import FACTS, LIBRARY, folder_name, platform_name
+from opwright.toolchain.cache.folder import copy_atomically, write_atomically
 from opwright.toolchain.compilers.flags import header_dir, sanitizers
 
 CSRC = Path(__file__).parent / "csrc"
@@ -90,9 +90,9 @@ def add(folder: Path, runtime: Path) -> Path:
     target = folder / folder_name(facts["torch"])
     try:
         target.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(runtime, target / LIBRARY)
+        copy_atomically(runtime, target / LIBRARY)  # another process may have loaded an older one
         facts["sha256"] = sha256((target / LIBRARY).read_bytes()).hexdigest()
-        (target / FACTS).write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
+        write_atomically(target / FACTS, json.dumps(facts, indent=1) + "\n")
     except OSError as error:
         raise ToolchainError(f"{target}: can't be written: {error.strerror or error}") from error
     return target

@@ -23,11 +23,13 @@ from opwright.errors import CompileError, OpwrightError
 from opwright.log import notice
 from opwright.runtime.abi import LibraryTable
 from opwright.runtime.binding import bind_call
-from opwright.runtime.interface import BY_CODE, ForwardMode, KernelState, RowKey, row_key
+from opwright.runtime.interface import BY_CODE, Explain, ForwardMode, KernelState, RowKey, row_key
 from opwright.runtime.native.compatibility import is_refusal, refusal, remember, remembered
+from opwright.runtime.native.direct import DirectPath
 from opwright.runtime.native.plan import encode, encode_node, encode_tangents
 from opwright.runtime.native.prebuilt import find, python_errors_fit
-from opwright.runtime.torch_internals import OpOverload
+from opwright.runtime.native.shared import find_shared, share
+from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
 from opwright.signature import Signature, TensorInfo, chosen_type, index_error, output_shapes
 from opwright.signature.binding import require_types, too_large, unnamed_type
 from opwright.signature.scalars import FLOAT
@@ -63,6 +65,9 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     ),
     "opw_set_accelerator": (None, [ctypes.c_int32]),
     "opw_operator_bind": (None, [ctypes.c_void_p]),
+    "opw_direct_start": (ctypes.c_char_p, [ctypes.py_object, ctypes.c_void_p, *[ctypes.py_object] * 2]),
+    "opw_direct_type": (ctypes.py_object, [ctypes.c_int32, ctypes.c_char_p, *[ctypes.py_object] * 2]),
+    "opw_direct_set": (ctypes.c_int32, [ctypes.py_object, ctypes.c_void_p]),
     "opw_operator_register": (
         ctypes.c_int32,
         [*[ctypes.c_void_p] * 5, ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p],
@@ -142,12 +147,12 @@ def _carried(error: BaseException) -> tuple[type[BaseException], bytes]:
 
 @functools.cache
 def native() -> Native:
-    """Return the runtime for the PyTorch in this process: a prebuilt one, or one that is built at first use.
+    """Return the runtime for the PyTorch in this process: a prebuilt one, one in the cache, or one that is built.
 
     Raises:
         ToolchainError: the runtime can't be built or loaded.
     """
-    if (known := find()) is not None:
+    for known in filter(None, (find(), find_shared())):
         with contextlib.suppress(OSError, AttributeError):  # for another build of that PyTorch: build one
             return Native(known)
     what = f"Opwright's runtime for PyTorch {torch.__version__}"
@@ -156,16 +161,18 @@ def native() -> Native:
 
 def _built(*, rebuild: bool) -> Built:
     """Build the runtime, unless the same build is known to fail."""
-    unit, options = _unit(), _options(for_bundles=False)
+    unit, options = build_inputs()
     if (reason := remembered(unit, options, CSRC)) is not None:
         raise refusal(reason)
     try:
-        return build_native(rebuild=rebuild)
+        built = build_native(rebuild=rebuild)
     except CompileError as error:
         if not is_refusal(error):
             raise
         remember(unit, options, CSRC, error)
         raise refusal(str(error)) from None
+    share(built.path)
+    return built
 
 
 def build_native(
@@ -183,12 +190,17 @@ def build_native(
 
 
 def known_native() -> Path | None:
-    """Return the runtime for this PyTorch, if it has been built.
+    """Return the runtime for this PyTorch, if there is one: prebuilt, or in the cache.
 
     Raises:
-        ToolchainError: there is no usable compiler (the cache key depends on it), or no usable cache.
+        ToolchainError: there is no usable compiler (the build's key depends on it), or no usable cache.
     """
-    return look_up(_unit(), _options(for_bundles=False))
+    return find() or find_shared() or look_up(*build_inputs())
+
+
+def build_inputs() -> tuple[Unit, Options]:
+    """Return what the runtime is built from, and the compiler's options."""
+    return _unit(), _options(for_bundles=False)
 
 
 def _unit() -> Unit:
@@ -234,6 +246,7 @@ class NativeRuntime:
         """Build and load the library; raise ToolchainError if that fails."""
         self._library = native()
         self._kernels: list[KernelState] = []  # C++ refers to them by index
+        self.direct = DirectPath(self._library)
 
     def start(self, build: Callable[[KernelState, int], None]) -> None:
         """See the interface."""
@@ -298,6 +311,14 @@ class NativeRuntime:
                 op, forward, backward, jvp and jvp.operator, address, count, node.encode(), missing.encode()
             )
         )
+
+    def callable_type(self, kind: type, explain: Explain) -> Any:
+        """See the interface."""
+        return self.direct.type_of(kind, explain)
+
+    def call_directly(self, target: OpOverload | OpOverloadPacket, op: int | None) -> None:
+        """See the interface."""
+        self.direct.set(target, op)
 
 
 def _explain(state: KernelState, words: Sequence[int]) -> None:

@@ -212,9 +212,8 @@ class Differentiable:
         call.others.update((i, t) for i, t in enumerate(kept) if i not in call.outputs)
         outputs = [written[i] for i in call.outputs]
         has_history = [self._has_history(i, written[i]) for i in call.outputs]
-        ctx.mark_non_differentiable(
-            *(t for t, has in zip(outputs, has_history, strict=True) if t is not None and not has)
-        )
+        pairs = zip(outputs, has_history, strict=True)
+        ctx.mark_non_differentiable(*(t for t, has in pairs if isinstance(t, torch.Tensor) and not has))
         ctx.outputs, ctx.call = call.outputs, call if call.tangents else None
         for i, has in zip(call.outputs if call.tangents else (), has_history, strict=False):
             if has and i not in call.tangents:
@@ -243,7 +242,8 @@ class Differentiable:
         `grad_fn` too, so that a second derivative that depends on them raises an error.
         """
         unjudged = self.backward is not None and self.backward.missing is not None and number in self.constants
-        return (self.differentiable[number] or unjudged) and tensor is not None and _has_gradient(tensor)
+        # A count is an int, and what is absent is None.
+        return (self.differentiable[number] or unjudged) and isinstance(tensor, torch.Tensor) and _has_gradient(tensor)
 
     def _kept(self, number: int, tensor: torch.Tensor | None, call: Call) -> torch.Tensor | None:
         """Return the tensor to save for a written one.

@@ -20,7 +20,7 @@ from opwright.errors import KernelError
 from opwright.runtime import abi, messages
 from opwright.runtime.arguments import Arguments, memory_for
 from opwright.runtime.binding import DTYPES, TORCH_TYPES
-from opwright.runtime.layouts import Layout, batched_strides, is_contiguous, loops, result_strides
+from opwright.runtime.layouts import Layout, batched_strides, folded, is_contiguous, loops, result_strides
 from opwright.runtime.python.data_dependent import RESIZE, Decided, Lengths
 from opwright.runtime.python.devices import accelerator, key_of, new_tensor
 from opwright.runtime.python.host import Mark, note, signals_held, taken
@@ -58,8 +58,8 @@ class Frame:
         self._decided: dict[int, Decided] = {}
         self._returned, self._device = returned, device
 
-    def run(self, instance: Instance) -> list[torch.Tensor | None]:
-        """Call the kernel; return its results, with None for those that the mask leaves out.
+    def run(self, instance: Instance) -> list[torch.Tensor | int | None]:
+        """Call the kernel; return its results, with None for those that the mask or a condition leaves out.
 
         Raises:
             KernelError: the kernel reported an error.
@@ -90,9 +90,16 @@ class Frame:
             if param.mutated:
                 self._back.append((tensor, copy))
 
-    def _is_usable(self, _param: TensorParam, tensor: torch.Tensor, strided: bool) -> bool:
+    def _is_usable(self, param: TensorParam, tensor: torch.Tensor, strided: bool) -> bool:
         """Return whether the kernel can use the tensor itself: contiguous, unless `strided`, and aligned."""
-        return (strided or tensor.is_contiguous()) and is_aligned(tensor)
+        fits = tensor.is_contiguous() or (strided and self._seen(param, tensor) is not None)
+        return fits and is_aligned(tensor)
+
+    def _seen(self, param: TensorParam, tensor: torch.Tensor) -> Layout | None:
+        """Return the tensor's axes as the kernel sees them; None if a group of axes has no single stride."""
+        layout = Layout(tuple(tensor.shape), tensor.stride())
+        grouping = self._signature.grouping
+        return folded(layout, grouping.spans(param, self._binding.groups)) if grouping.has(param) else layout
 
     def _copy(self, _param: TensorParam, tensor: torch.Tensor) -> torch.Tensor:
         """Return the copy that the kernel gets instead of `tensor`."""
@@ -104,19 +111,22 @@ class Frame:
 
     def _layouts(self, tensors: Sequence[torch.Tensor | None]) -> list[Layout | None]:
         """Return the axes of the inputs and results as the kernel sees them."""
-        return [t if t is None else Layout(tuple(t.shape), t.stride()) for t in tensors]
+        params = self._signature.tensors + self._signature.results
+        return [t if t is None else self._seen(param, t) for param, t in zip(params, tensors, strict=True)]
 
     def _add_results(self) -> None:
         signature, everything = self._signature, self._returned > len(self._signature.outputs)
         shapes: Any = output_shapes(signature, self._binding, with_residuals=everything)
         types = output_types(signature, self._binding, with_residuals=everything)
         for i, (shape, dtype) in enumerate(zip(shapes, types, strict=True)):
-            tensor = None
-            if any(isinstance(dim, DataAxis) for dim in shape):
+            tensor, param = None, signature.results[i]
+            if param.is_count:
+                tensor = torch.zeros((), dtype=TORCH_TYPES[dtype])
+            elif any(isinstance(dim, DataAxis) for dim in shape):
                 self._decided[len(signature.tensors) + i] = Decided(
                     signature, i, shape, dtype, self._binding, self._device
                 )
-            elif self._call.mask is None or self._call.mask[i]:
+            elif param.name not in self._binding.absent and (self._call.mask is None or self._call.mask[i]):
                 if max(shape, default=0) > _LARGEST:
                     raise too_large(signature)
                 with memory_for(signature, f"result number {i + 1}", shape, TORCH_TYPES[dtype]):
@@ -126,8 +136,13 @@ class Frame:
     def _unwanted(self, index: int) -> Decided:
         """Allocate a result that nobody wants, for a kernel that writes it all the same."""
         i, signature = index - len(self._inputs), self._signature
-        shape: Any = output_shapes(signature, self._binding, with_residuals=True)[i]
-        dtype = output_types(signature, self._binding, with_residuals=True)[i]
+        known = self._binding
+        known = Binding(known.axes, known.ellipsis, known.types, groups=known.groups)  # nothing is absent
+        shape: Any = output_shapes(signature, known, with_residuals=True)[i]
+        if signature.grouping.has(signature.results[i]):
+            axes, dims = known.axes, signature.results[i].dims  # as the kernel sees it: nobody else does
+            shape = tuple(dim if isinstance(dim, DataAxis) else dim.evaluate(axes) for dim in dims)
+        dtype = output_types(signature, known, with_residuals=True)[i]
         return Decided(signature, i, shape, dtype, self._binding, self._device)
 
     def _enter(self, entry: Any, rows: Any, lengths: Lengths) -> None:
@@ -167,12 +182,27 @@ class Frame:
         except RuntimeError as error:
             raise KernelError(f"{self._signature.name}(): {error}") from error
 
-    def _finish(self, lengths: Lengths) -> list[torch.Tensor | None]:
+    def _finish(self, lengths: Lengths) -> list[torch.Tensor | int | None]:
         for tensor, copy in self._back:
             tensor.copy_(copy)
         for index, tensor in lengths.results().items() if self._decided else ():
             self._results[index - len(self._inputs)] = tensor
-        return self._results
+        return [self._count(i) if param.is_count else self._results[i] for i, param in enumerate(self._made())]
+
+    def _made(self) -> Sequence[TensorParam]:
+        return self._signature.results[: len(self._results)]
+
+    def _count(self, i: int) -> int:
+        """Return a count as the kernel left it.
+
+        Raises:
+            KernelError: it is negative.
+        """
+        count = int(self._results[i])  # type: ignore[arg-type]
+        if count < 0:
+            facts = {"name": self._signature.name, "result": i + 1, "count": count}
+            raise KernelError(messages.NEGATIVE_COUNT.format(**facts))
+        return count
 
 
 def is_aligned(tensor: torch.Tensor) -> bool:

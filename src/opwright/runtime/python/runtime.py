@@ -11,14 +11,14 @@ import torch
 from opwright.errors import OpwrightError
 from opwright.runtime import abi, messages
 from opwright.runtime.fork_and_exit import keep_until_exit
-from opwright.runtime.interface import ForwardMode, KernelState, RowKey, row_key
+from opwright.runtime.interface import Explain, ForwardMode, KernelState, RowKey, row_key
 from opwright.runtime.python.autograd import Differentiable
 from opwright.runtime.python.devices import accelerator
 from opwright.runtime.python.frame import Instance
 from opwright.runtime.python.host import host
 from opwright.runtime.python.operators import Autocast, Build, Operator, autocast_keys
 from opwright.runtime.python.tensor_lists import ListDifferentiable, ListOperator
-from opwright.runtime.torch_internals import OpOverload, operator_names
+from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, operator_names
 from opwright.signature.wiring import Derivative
 
 
@@ -100,6 +100,13 @@ class PythonRuntime:
             library.impl(op.op, op.overwriting, "ADInplaceOrView", with_keyset=True)
             library.impl(op.op, op.resolving, "Negative", with_keyset=True)
             library.impl(op.op, op.resolving, "Conjugate", with_keyset=True)
+
+    def callable_type(self, kind: type, explain: Explain) -> Any:
+        """See the interface."""
+        del kind, explain
+
+    def call_directly(self, target: OpOverload | OpOverloadPacket, op: Any) -> None:
+        """See the interface: the dispatcher runs all calls."""
 
     def _library(self, namespace: str) -> torch.library.Library:
         if namespace not in self._libraries:

@@ -6,6 +6,7 @@ the name of an overload that holds a hash.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,23 +15,58 @@ import torch
 
 from opwright.closest_name import closest_name
 from opwright.errors import ArgumentError, OpwrightError, UnsupportedError
-from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, explain_errors, schema_of
+from opwright.runtime.interface import Explain
+from opwright.runtime.register.kernels import started_runtime
+from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, call_of, own_call, schema_of
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
+from opwright.signature.lists import AnyList, OpenList
 from opwright.tracebacks import keeps_all, trimmed
 
 __all__ = ["explain_calls"]
 
 _OVERLOAD = re.compile(r"\.sig_[0-9a-f]+(_recorded)?")
 _LEAF = "a leaf Variable that requires grad"
+_ALIASED = "We only support functionalizing operators whose outputs do not have alias annotations"
 _SIGNATURES: dict[str, Signature] = {}
 """The signature of each operator, by its qualified name with its overload."""
 
 
 def explain_calls(op: OpOverload, signature: Signature) -> None:
-    """Make calls of an operator, and of its packet, explain arguments that PyTorch's parser refuses."""
+    """Make calls of an operator, and of its packet, explain arguments that PyTorch's parser refuses.
+
+    The class is replaced, and not the function that calls run, so that a call has no further frame in Python.
+    """
     _SIGNATURES[op.name()] = signature
-    explain_errors(op, _explained)
-    explain_errors(op.overloadpacket, _explained_of_packet)
+    targets: list[OpOverload | OpOverloadPacket] = [op, op.overloadpacket]
+    for target in targets:
+        kind: Any = type(target)
+        if kind in (OpOverload, OpOverloadPacket) and call_of(target) is not target:
+            target.__class__ = _callable_type(kind)
+
+
+@functools.cache
+def _callable_type(kind: type) -> Any:
+    """Return the subclass of `kind`, the class of overloads or of packets, whose calls explain errors."""
+    explain = _explained if issubclass(kind, OpOverload) else _explained_of_packet
+
+    def told(error: RuntimeError, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BaseException:
+        """Return the error to raise; it shows the first one only if tracebacks keep everything."""
+        new = explain(error, op, args, kwargs)
+        new.__cause__ = error if keeps_all() and new is not error else None
+        return new
+
+    return started_runtime().callable_type(kind, told) or _explaining(kind, told)
+
+
+def _explaining(kind: Any, told: Explain) -> Any:
+    class Explained(kind):  # type: ignore[misc]
+        def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return own_call(self)(*args, **kwargs)
+            except RuntimeError as error:
+                raise told(error, self, args, kwargs)  # noqa: B904 - it has its cause
+
+    return Explained
 
 
 def _explained_of_packet(
@@ -51,6 +87,8 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
             f"  PyTorch:      {text}\n"
             f"  likely fix:   {leaf}.clone() before the call; or, to change a parameter, call it under torch.no_grad()"
         )
+    if _ALIASED in text and (problem := _not_functional(signature)):
+        return UnsupportedError(problem)
     if not _OVERLOAD.search(text):
         return error if keeps_all() else trimmed(error)
     if isinstance(error, NotImplementedError):
@@ -61,6 +99,22 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
         problem = f"{signature.name}(): {_OVERLOAD.sub('', text).splitlines()[0]}"
     advice = f"\n  likely fix:   {fix}" if fix else ""
     return ArgumentError(f"{problem}\n  signature:    {signature.as_written}{advice}")
+
+
+def _not_functional(signature: Signature) -> str:
+    """Return the error for what PyTorch can't put into a graph: overwriting beside other results than tensors."""
+    strange = next((output for output in signature.outputs if output.is_count or output.condition), None)
+    if strange is None or not signature.mutated:
+        return ""
+    name, kind, form = strange.name, "a count", "i64[]"
+    if not strange.is_count:
+        kind, form = "optional", f"{strange.type}{strange.shape or ''}, always there"
+    return (
+        f"{signature.name}(): it overwrites {signature.mutated[0].name}, and its result {name} is {kind}: PyTorch "
+        f"can't trace or compile such an operator\n"
+        f"  signature:    {signature.as_written}\n"
+        f"  likely fix:   call it in a function under @torch.compiler.disable, or return a tensor: {name}: {form}"
+    )
 
 
 def _overwritten_leaf(signature: Signature, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -110,10 +164,10 @@ def _problems(
 
 def _missing(function: str, name: str, param: object) -> tuple[str, str]:
     if isinstance(param, ScalarParam):
-        example = f"{name}={param.kind.literal(param.kind.parse(param.kind.example))}"
+        default = f", or a default in the signature: `{name}: {param.kind} = {param.kind.example}`"
         return (
             f"{function}: {name} is missing, expected {param.kind.article}",
-            f"give it, as {example}, or a default in the signature: `{name}: {param.kind} = {param.kind.example}`",
+            f"give it, as {name}={param.kind.example_literal}{'' if isinstance(param.kind, OpenList) else default}",
         )
     expected = f", expected a tensor {param.form}" if isinstance(param, TensorParam) else ""
     if isinstance(param, TensorParam) and param.listed:
@@ -186,6 +240,8 @@ def _as_scalar(param: ScalarParam, value: Any) -> str:
         return f"if it is meant to be a tensor, write so in the signature: `{param.name}: T[...]`"
     if param.kind.choices and param.kind.python_type is str:
         return " or ".join(f"{param.name}={choice!r}" for choice in param.kind.choices)
+    if isinstance(param.kind, AnyList):
+        return f"{param.name}=[{value!r}]" if param.kind.base.accepts(value) else ""
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
         return f"{param.kind.python_type.__name__}({param.name})"
     return ""

@@ -44,13 +44,15 @@ def fake(
         device = _device(signature, given)
         shapes = _decided(output_shapes(signature, binding, with_residuals=residuals, check=check_sizes), binding)
         types = output_types(signature, binding, with_residuals=residuals)
-        wanted = extra.pop(0) if mask and extra else kwargs.get("output_mask", [True] * len(shapes))
+        returned = signature.results if residuals else signature.outputs
+        made = [result.name not in binding.absent for result in returned]
+        wanted = extra.pop(0) if mask and extra else kwargs.get("output_mask", made)
         if mask:
             check_mask(signature, wanted)
         empty = _empty(signature, binding, given, device)
         results = [
-            empty(shape, TORCH_TYPES[dtype]) if want else None
-            for shape, dtype, want in zip(shapes, types, wanted, strict=True)
+            None if not want else _count() if param.is_count else empty(shape, TORCH_TYPES[dtype])
+            for param, shape, dtype, want in zip(returned, shapes, types, wanted, strict=True)
         ]
         return results[0] if len(results) == 1 else tuple(results) or None
 
@@ -137,6 +139,11 @@ def _decided(shapes: Sequence[Sequence[Any]], binding: Binding) -> list[tuple[An
         return sizes[dim.name]
 
     return [tuple(size(dim) for dim in shape) for shape in shapes]
+
+
+def _count() -> Any:
+    """Return an unbacked size, which stands for a count."""
+    return torch.library.get_ctx().new_dynamic_size(min=0)
 
 
 def _device(signature: Signature, given: Mapping[str, Any]) -> torch.device:

@@ -189,7 +189,8 @@ def selected() -> Runtime:
             "  likely fix: unset it; then the native one is used, or the one in Python where there is no compiler"
         )
     try:
-        runtime = _python() if requested == "python" else _native()
+        without = requested == "python" or (not requested and _begins_without())
+        runtime = _python() if without else _native()
     except ToolchainError as error:
         if requested:
             raise
@@ -199,6 +200,21 @@ def selected() -> Runtime:
 
     warn_if_untested()
     return runtime
+
+
+def _begins_without() -> bool:
+    """Return whether an interactive session begins with the runtime in Python, while the native one is being built."""
+    from opwright.runtime.native.background import is_interactive, must_be_built, start_builder
+
+    if not is_interactive() or not must_be_built():
+        return False
+    problem = start_builder()
+    what = (
+        f"the native runtime isn't built: {problem}" if problem else "building the native runtime beside this session"
+    )
+    then = "" if problem else "; the next one starts with it"
+    notice(f"{what}; this one uses the runtime in Python, which is slower at each call{then}")
+    return True
 
 
 def _warning(error: ToolchainError) -> str:

@@ -228,7 +228,7 @@ def missing(signature: Signature, *, is_python: bool = False) -> str:
 def _tags(signature: Signature) -> list[torch.Tag]:
     """Return the tags that PyTorch's compilers need, as for results whose size depends on data."""
     tags = [torch.Tag.pt2_compliant_tag]
-    if signature.data_axes:
+    if signature.data_axes or signature.counts:
         tags += [torch.Tag.dynamic_output_shape, torch.Tag.cudagraph_unsafe]
     if signature.generator:
         tags.append(torch.Tag.nondeterministic_seeded)

@@ -16,7 +16,7 @@ import torch
 from opwright.errors import OpwrightError
 from opwright.runtime.interface import KernelState, Provider
 from opwright.runtime.register.flops import count_flops
-from opwright.runtime.register.kernels import switch
+from opwright.runtime.register.kernels import started_runtime, switch
 from opwright.runtime.register.operators import Registered, check_chain, register
 from opwright.runtime.torch_internals import OpOverload, call_of, overloads_of, set_call, set_overloads
 from opwright.signature import DType, Signature
@@ -55,6 +55,8 @@ def _make_current(registered: Registered) -> None:
     packet: Any = op.overloadpacket
     for form in (op, registered.recorded):
         _restore(form)
+    for target in (op, packet):
+        started_runtime().call_directly(target, registered.run)
     packet.default = op  # the usual name of an operator's only overload
     packet.recorded = registered.recorded
     count_flops(packet, registered.kernel)
@@ -77,6 +79,7 @@ def _refuse_calls(op: OpOverload, text: str) -> None:
 
     packet: Any = op.overloadpacket
     for target in (op, packet) if packet.default is op else (op,):
+        started_runtime().call_directly(target, None)
         set_call(target, _StandIn(refuse, _original(call_of(target))))
 
 

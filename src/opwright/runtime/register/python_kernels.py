@@ -128,8 +128,8 @@ def _known_by(value: Any, *, whole: bool) -> Any:
     """
     if isinstance(value, torch.Tensor):
         return value.shape, value.dtype, value.device, value.layout
-    if isinstance(value, float) and not whole:  # sizes don't depend on it
-        return None
+    if isinstance(value, float) and not whole:  # sizes don't depend on it, but results may on whether it is given
+        return float
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -153,20 +153,22 @@ class _Results:
         self._signature, self._expected, self._label, self._taken = signature, expected, label, taken
         self._decided: dict[str, int] = {}
 
-    def of(self, answer: Any) -> list[torch.Tensor | None]:
-        """Return one tensor for each result, or None if the mask leaves it out.
+    def of(self, answer: Any) -> list[torch.Tensor | int | None]:
+        """Return each result, or None if the mask or its condition leaves it out.
 
         Raises:
             KernelError: the results don't fit the signature.
         """
         params, values = self._signature.results, self._listed(answer)
         mask, device = self._expected.mask, self._expected.device
-        results: list[torch.Tensor | None] = []
+        results: list[torch.Tensor | int | None] = []
         for i, (value, shape, dtype) in enumerate(
             zip(values, self._expected.shapes, self._expected.dtypes, strict=True)
         ):
-            if mask is not None and not mask[i]:
+            if (mask is not None and not mask[i]) or self._is_absent(params[i], value):
                 results.append(None)
+            elif params[i].is_count:
+                results.append(self._counted(params[i], value))
             elif mask is not None and value is None:  # as in autograd.Function: the gradient is zero
                 results.append(torch.zeros([int(str(size)) for size in shape], dtype=dtype, device=device))
             else:
@@ -186,6 +188,22 @@ class _Results:
             + (f" ({residuals} after the ';', kept for the backward)" if residuals else ""),
             "return one for each name of the signature, in its order",
         )
+
+    def _is_absent(self, param: TensorParam, value: Any) -> bool:
+        """Return whether an optional result isn't returned; raise KernelError if the function has it otherwise."""
+        absent = param.name in self._expected.binding.absent
+        if param.condition and absent is not (value is None):
+            returned = "None" if value is None else type(value).__name__
+            expected = "None" if absent else "a tensor"
+            raise self._error(
+                f"returned {returned} for {param.name}, which is optional ({param.condition}): expected {expected}"
+            )
+        return absent
+
+    def _counted(self, param: TensorParam, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise self._error(f"returned {value!r} for {param.name}, expected a count: an int that is at least 0")
+        return value
 
     def _check(self, param: TensorParam, value: Any, shape: Shape, dtype: torch.dtype) -> None:
         if not isinstance(value, torch.Tensor):

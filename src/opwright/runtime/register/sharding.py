@@ -50,7 +50,7 @@ def _extended(strategy: Callable[[Any], Any], schema: Any, public: OpOverload, s
     choices = []
     for choice in found.strategies:
         outputs = choice.output_specs if isinstance(choice.output_specs, tuple) else (choice.output_specs,)
-        placements = _Residuals(signature, given, (*(choice.input_specs or ()), *filter(None, outputs))).placements()
+        placements = _Residuals(signature, given, (*(choice.input_specs or ()), *outputs)).placements()
         if None not in placements:
             spec = type(choice.input_specs[0])
             choice.output_specs = (*outputs, *(spec(choice.mesh, each) for each in placements))
@@ -98,8 +98,10 @@ class _Residuals:
 
         sharded: set[Axis] = set()
         for axes, spec in zip(self._axes, self._specs, strict=True):
+            if spec is None:  # of an optional result, or a count
+                continue
             placement = spec.placements[dimension]
-            if type(placement) is Shard:
+            if type(placement) is Shard and not self._signature.grouping:  # which axes its groups are, nobody says here
                 sharded.add(axes[placement.dim])
             elif not isinstance(placement, Replicate):  # a partial sum, or a part of a shard
                 return None

@@ -136,6 +136,12 @@ def _check(signature: Signature, vmap: _Vmap, args: Sequence[Any]) -> None:
             f"{signature.name}(): vmap over a random operator has to be told what to draw\n"
             "  likely fix: vmap(..., randomness='different'), or 'same'"
         )
+    if signature.counts:
+        name = signature.counts[0].name
+        raise UnsupportedError(
+            f"{signature.name}(): vmap can't stack counts, and each element of the batch has its own {name}\n"
+            f"  likely fix: a loop in Python over the batch, or a tensor in the signature: {name}: i64[]"
+        )
     check_overwritten(signature, vmap.in_dims, args)
 
 

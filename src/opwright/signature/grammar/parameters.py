@@ -5,7 +5,7 @@ from __future__ import annotations
 from opwright.closest_name import closest_name
 from opwright.signature.domains import Domain, End
 from opwright.signature.dtypes import BY_NAME, DType
-from opwright.signature.expr import Axis, Binary, Constant, Each, Expr
+from opwright.signature.expr import Axis, Binary, Constant, Each, Expr, Group, KeptAxis
 from opwright.signature.grammar.tokens import Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions
 from opwright.signature.model import ELLIPSIS, DataAxis, Shape, TypeRef
@@ -83,7 +83,8 @@ def _refuse_type(tokens: Tokens, name: str) -> None:
     if word in KINDS:
         element = KINDS[word].element_type
         fix = f"a 0-dim tensor: {name}: {element}[]" if element else "a tensor of integers that says the same"
-        tokens.fail(f"{name!r} is an output, and outputs are tensors", fix)
+        what = f"{name!r} is an output, and outputs are tensors or counts (int): torch.compile would keep the {word}"
+        tokens.fail(f"{what} that one call returned", fix)
     if word in _STRINGS:
         tokens.fail(f"{name!r}: a string is written str", f"{name}: str; or, of a few words: {name}: mean | sum")
     if word in _DTYPES:
@@ -142,7 +143,7 @@ def parse_shape(tokens: Tokens, positions: SourcePositions, *, result: bool, lis
     if each_leading:
         tokens.take()
         tokens.take()
-    dims: list[Expr | DataAxis] = []
+    dims: list[Expr | DataAxis | KeptAxis] = []
     if (ellipsis or each_leading) and tokens.word != "]":
         tokens.expect(",", "or ']' after '...'")
         if tokens.word == "]":
@@ -150,8 +151,12 @@ def parse_shape(tokens: Tokens, positions: SourcePositions, *, result: bool, lis
     while not tokens.accept("]"):
         if dims:
             tokens.expect(",", "or ']' after an axis", _juxtaposition_fix(tokens, dims[-1]))
-        positions.axis(tokens.place)
+        place = tokens.place
         dims.append(_parse_dim(tokens, result=result, listed=listed))
+        if isinstance(dims[-1], KeptAxis):
+            positions.kept.append(place)
+        else:
+            positions.axis(place)
     return Shape(ellipsis, tuple(dims), each_leading)
 
 
@@ -160,23 +165,44 @@ def parse_expr(tokens: Tokens, *, counting: bool = False) -> Expr:
     return _Expressions(tokens, counting=counting).sum()
 
 
-def _juxtaposition_fix(tokens: Tokens, previous: Expr | DataAxis) -> str | None:
+def _juxtaposition_fix(tokens: Tokens, previous: Expr | DataAxis | KeptAxis) -> str | None:
     if tokens.kind != "name":
         return None
     return f"{previous}*{tokens.word}" if isinstance(previous, Constant) else f"{previous}, {tokens.word}"
 
 
-def _parse_dim(tokens: Tokens, *, result: bool, listed: bool) -> Expr | DataAxis:
+def _parse_dim(tokens: Tokens, *, result: bool, listed: bool) -> Expr | DataAxis | KeptAxis:
     if tokens.word == "...":
         tokens.fail("'...' stands for leading axes", "write it first, and once: [..., N]")
     if tokens.word == "each":
         return _parse_each(tokens, listed=listed)
-    if tokens.word == "?" and listed:
-        tokens.fail("the kernel can't decide sizes of the tensors in a list", "sizes of an argument's: list[T[each N]]")
+    if listed:
+        return _parse_listed_dim(tokens)
     if tokens.word == "?":
         return _parse_data_axis(tokens, result=result)
+    if tokens.accept("*"):
+        return Group(take_name(tokens, "a group of axes", "*A"))
     place = tokens.place
     dim = parse_expr(tokens)
+    if tokens.accept("if"):
+        if dim != Constant(1):
+            tokens.fail(f"an axis that a bool decides has the size 1, not {dim}", "1 if keepdim", place)
+        return KeptAxis(take_name(tokens, "a bool", "1 if keepdim"))
+    if isinstance(dim, Constant) and dim.value < 0:
+        tokens.fail(f"an axis can't have the size {dim}", str(-dim.value), place)
+    return dim
+
+
+def _parse_listed_dim(tokens: Tokens) -> Expr:
+    """Parse an axis that the tensors of a list share."""
+    if tokens.word == "?":
+        tokens.fail("the kernel can't decide sizes of the tensors in a list", "sizes of an argument's: list[T[each N]]")
+    if tokens.word == "*":
+        tokens.fail("the tensors of a list have no groups of axes", "leading axes of each: [each ..., N]")
+    place = tokens.place
+    dim = parse_expr(tokens)
+    if tokens.word == "if":
+        tokens.fail("a bool can't decide axes of the tensors in a list", "leave out what begins with 'if'")
     if isinstance(dim, Constant) and dim.value < 0:
         tokens.fail(f"an axis can't have the size {dim}", str(-dim.value), place)
     return dim

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+from opwright.signature.clauses.conditions import Condition
+from opwright.signature.clauses.launch import Launch
 from opwright.signature.combinations import Combinations
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.expr import Constant, Expr, NamedSize
@@ -20,11 +22,18 @@ from opwright.signature.grammar.parameters import (
     parse_type,
     parse_variable,
 )
-from opwright.signature.grammar.scalars import begins_choice, begins_numbers, parse_choice, parse_list, parse_scalar
-from opwright.signature.grammar.tensor_lists import parse_tensors
+from opwright.signature.grammar.scalars import (
+    begins_choice,
+    begins_numbers,
+    parse_axis,
+    parse_choice,
+    parse_list,
+    parse_scalar,
+    parse_word,
+)
 from opwright.signature.grammar.tokens import NotationError, Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions, check
-from opwright.signature.model import GeneratorParam, Launch, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import GeneratorParam, Param, ScalarParam, Shape, Signature, TensorParam, TypeRef
 from opwright.signature.scalars import KINDS
 
 
@@ -105,6 +114,8 @@ class _Parser:
             return parse_choice(tokens, name)
         if tokens.word == "list":
             return self.list(name, result=False)
+        if tokens.word == "axis" and tokens.peek() == "(":
+            return parse_axis(tokens, name)
         if tokens.word in KINDS and tokens.peek() != "[":
             return parse_scalar(tokens, name)
         if tokens.word == "generator":
@@ -126,13 +137,51 @@ class _Parser:
             elif lists[-1]:
                 self.separator("an output")
             if tokens.word != ")":
-                lists[-1].append(self.result())
+                lists[-1].append(self.result(residual=len(lists) > 1))
         return tuple(lists[0]), tuple(lists[1]) if len(lists) > 1 else ()
 
-    def result(self) -> TensorParam:
+    def result(self, *, residual: bool) -> TensorParam:
+        tokens = self.tokens
         name = self.parameter_name("an output")
-        found = self.list(name, result=True) if self.tokens.word == "list" else self.tensor(name, result=True)
+        if tokens.word == "int" and tokens.peek() != "[":
+            return self.count(name, residual=residual)
+        if tokens.word == "list":
+            return self.listed_result(name)
+        result = self.tensor(name, result=True)
+        return result.with_condition(self.condition(result)) if result.optional or tokens.word == "if" else result
+
+    def count(self, name: str, *, residual: bool) -> TensorParam:
+        tokens, place = self.tokens, self.tokens.place
+        self.positions.type(place)
+        tokens.take()
+        if residual:
+            tokens.fail(f"{name!r} is a residual, and residuals are tensors", f"a 0-dim tensor: {name}: i64[]", place)
+        if tokens.word == "?":
+            tokens.fail(f"{name!r} is a count, which is always there", f"a 0-dim tensor: {name}: i64[]? if ...")
+        if tokens.word in ("in", "="):
+            tokens.fail(f"{name!r} is a count, which the kernel decides", f"leave out what follows {name}: int")
+        return TensorParam(name, TypeRef("dtype", "i64"), Shape(False, ()), is_count=True)
+
+    def condition(self, result: TensorParam) -> Condition:
+        tokens, name = self.tokens, result.name
+        example = f"{name}: {result.type}{result.shape or ''}? if all"
+        if not result.optional:
+            tokens.fail(f"{name!r} has a condition, so it isn't always there: it takes the mark '?'", example)
+        if tokens.word != "if":
+            tokens.fail(f"{name!r} is optional, and doesn't say when it is returned", f"{example}, with all: bool")
+        tokens.take()
+        negated = tokens.accept("not")
+        self.positions.condition(tokens.place)
+        of = take_name(tokens, "an argument", example)
+        if tokens.word == "=":
+            tokens.fail("a condition compares with '=='", f"if {of} == nearest")
+        return Condition(of, negated, parse_word(tokens, of) if tokens.accept("==") else None)
+
+    def listed_result(self, name: str) -> TensorParam:
+        found = self.list(name, result=True)
         assert isinstance(found, TensorParam)  # noqa: S101 - no numbers among results
+        if self.tokens.word == "if":
+            self.tokens.fail(f"{name!r} is a list of tensors, which is always returned", "leave out the condition")
         return found
 
     def list(self, name: str, *, result: bool) -> TensorParam | ScalarParam:
@@ -168,9 +217,8 @@ class _Parser:
     def marks(self, name: str, *, result: bool) -> tuple[bool, bool]:
         tokens, marks = self.tokens, set[str]()
         while tokens.word in ("?", "!"):
-            if result:
-                word = "optional" if tokens.word == "?" else "mutated"
-                tokens.fail(f"{name!r} is an output and can't be {word}", f"leave out the '{tokens.word}'")
+            if result and tokens.word == "!":
+                tokens.fail(f"{name!r} is an output and can't be mutated", "leave out the '!'")
             if tokens.word in marks:
                 tokens.fail(f"'{tokens.word}' stands twice", "leave one out")
             marks.add(tokens.take())
@@ -299,3 +347,33 @@ def _parse_threads(tokens: Tokens, axes: int) -> tuple[int, ...]:
     if len(threads) == len(_AXES) and threads[-1] > _MOST_ALONG_Z:
         tokens.fail(f"{most}, {_MOST_ALONG_Z} of them along z; found {threads[-1]}", None, place)
     return tuple(threads)
+
+
+def parse_tensors(tokens: Tokens, name: str, positions: SourcePositions, *, result: bool) -> TensorParam:
+    """Parse a list of tensors; the element type of its tensors is the current token."""
+    if tokens.kind != "name":
+        tokens.fail(f"{name!r}: a list has elements", f"{name}: list[int], list[float], list[bool] or list[T[each N]]")
+    positions.type(tokens.place)
+    type_ = parse_type(tokens, name)
+    if tokens.word != "[":
+        tokens.fail(f"{name!r}: the tensors of a list have axes", f"{name}: list[{type_}[each N]]")
+    shape = parse_shape(tokens, positions, result=result, listed=True)
+    written = f"list[{type_}{shape}]"
+    for mark, what in (("?", "optional"), ("!", "mutated"), (",", "of a fixed length")):
+        if tokens.word == mark:
+            fix = "a list of tensors has any length" if mark == "," else f"{written}{'!' * (mark == '!')}"
+            tokens.fail(f"{name!r}: the tensors of a list can't be {what}", fix)
+    tokens.expect("]", "after the tensors of a list", f"{name}: {written}")
+    if tokens.word == "?":
+        fix = f"an empty list is what an absent one would be: {name}: {written}"
+        tokens.fail(f"{name!r} is a list of tensors and can't be optional", fix)
+    if tokens.word == "!" and result:
+        tokens.fail(f"{name!r} is an output and can't be mutated", "leave out the '!'")
+    mutated = tokens.accept("!")
+    positions.domain(tokens.place)
+    if tokens.word == "in":
+        fix = "check the elements in the kernel: OPWRIGHT_CHECK(condition, message...)"
+        tokens.fail(f"{name!r} is a list of tensors, which has no domain", fix)
+    if tokens.word == "=":
+        tokens.fail(f"{name!r} is a list of tensors and can't have a default", f"{name}: {written}")
+    return TensorParam(name, type_, shape, mutated=mutated, listed=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from opwright.signature.choices import Choice, enumerator, written
+from opwright.signature.chosen.kinds import AxisKind
 from opwright.signature.domains import Domain
 from opwright.signature.grammar.domains import refuse_fractions
 from opwright.signature.grammar.parameters import parse_domain
-from opwright.signature.grammar.tokens import Tokens
+from opwright.signature.grammar.tokens import Tokens, take_name
 from opwright.signature.lists import MAX_LENGTH, FixedList, OpenList
 from opwright.signature.model import ScalarParam
 from opwright.signature.scalars import KINDS, NOTATION_WORDS, ScalarKind, Value
@@ -65,6 +66,20 @@ def parse_list(tokens: Tokens, name: str) -> ScalarParam:
     return ScalarParam(name, kind or OpenList(base), default, domain)
 
 
+def parse_axis(tokens: Tokens, name: str) -> ScalarParam:
+    """Parse an argument that says which axis one is, and its default; ``axis`` is the current token."""
+    tokens.take()
+    tokens.take()
+    kind = AxisKind(take_name(tokens, "an axis", f"{name}: axis(D) = -1"))
+    tokens.expect(")", "after the name of an axis", f"{name}: {kind} = -1")
+    for mark, what in (("?", "optional"), ("!", "mutated")):
+        if tokens.word == mark:
+            tokens.fail(f"{name!r} is the number of an axis and can't be {what}", "leave out the mark")
+    if tokens.word == "in":
+        tokens.fail(f"{name!r} is the number of an axis, so its domain is known", "leave it out")
+    return ScalarParam(name, kind, _parse_default(tokens, name, kind) if tokens.accept("=") else None)
+
+
 def _check_default(
     tokens: Tokens, name: str, kind: ScalarKind, default: Value, domain: Domain | None, place: int
 ) -> None:
@@ -84,7 +99,7 @@ def parse_choice(tokens: Tokens, name: str) -> ScalarParam:
     """Parse the words of a choice, and its default."""
     words: list[str] = []
     while not words or tokens.accept("|"):
-        place, word = tokens.place, _parse_word(tokens, name)
+        place, word = tokens.place, parse_word(tokens, name)
         same = next((other for other in words if enumerator(other) == enumerator(word)), None)
         if same == word:
             tokens.fail(f"{name!r} has the choice {word} twice", "leave one out", place)
@@ -104,7 +119,7 @@ def parse_choice(tokens: Tokens, name: str) -> ScalarParam:
     return ScalarParam(name, kind, _parse_default(tokens, name, kind) if tokens.accept("=") else None)
 
 
-def _parse_word(tokens: Tokens, name: str) -> str:
+def parse_word(tokens: Tokens, name: str) -> str:
     """Parse one of the words of a choice."""
     if tokens.kind == "quoted" and tokens.word != "''":
         return tokens.take()[1:-1]

@@ -58,6 +58,13 @@ def _check_forms(
     if signature.launch is not None:
         fix = "write the function that launches the kernels, and put the signature before that"
         tokens.fail("a kernel on the device can't take lists of tensors", fix, positions.modifiers["launch"])
+    for result in signature.results:
+        if result.condition is not None or result.is_count:
+            what = f"{'a count' if result.is_count else 'a result on a condition'}, {result.name!r},"
+            tokens.fail(f"{what} and lists of tensors don't mix", "a tensor that is always there", place)
+    if signature.grouping:
+        fix = f"leading axes of each: {param.name}: list[{param.type}[each ..., C]]"
+        tokens.fail("groups of axes and lists of tensors don't mix", fix, place)
     if signature.generator is not None:
         fix = "a tensor of random numbers as an argument"
         tokens.fail("an operator with lists of tensors can't draw random numbers", fix, place)

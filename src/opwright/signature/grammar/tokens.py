@@ -11,7 +11,7 @@ from opwright.signature.keywords import C_AND_CPP_KEYWORDS
 
 _TOKEN = re.compile(
     r"(?P<name>[A-Za-z_]\w*)|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
-    r"|(?P<quoted>'[^'\\\n]*')|(?P<mark>\.\.\.|->|//|<=|[()\[\],:;?!=+*|-])|(?P<space>\s+)|(?P<other>.)",
+    r"|(?P<quoted>'[^'\\\n]*')|(?P<mark>\.\.\.|->|//|<=|==|[()\[\],:;?!=+*|-])|(?P<space>\s+)|(?P<other>.)",
     re.ASCII | re.DOTALL,
 )
 

@@ -8,6 +8,8 @@ from opwright.closest_name import closest_name
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import Expr, determined
 from opwright.signature.grammar.domains import check_domains
+from opwright.signature.grammar.groups import check_groups
+from opwright.signature.grammar.results import check_results
 from opwright.signature.grammar.tensor_list_rules import check_lists
 from opwright.signature.grammar.tokens import Tokens, check_parameter_name
 from opwright.signature.model import ELLIPSIS, DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam
@@ -23,9 +25,11 @@ class SourcePositions:
         self.domains: dict[int, int] = {}
         self.axes: dict[int, list[int]] = {}
         self.modifiers: dict[str, int] = {}
+        self.conditions: dict[int, int] = {}
         self.variables: dict[str, int] = {}
         self.named_sizes: dict[str, int] = {}
         self.launched: list[int] = []
+        self.kept: list[int] = []
         self.flops = 0
 
     def parameter(self, place: int) -> None:
@@ -41,6 +45,10 @@ class SourcePositions:
         """Record the position of the current parameter's domain, or of what follows it."""
         self.domains[self.parameters[-1]] = place
 
+    def condition(self, place: int) -> None:
+        """Record the position of what the current parameter's condition is about."""
+        self.conditions[self.parameters[-1]] = place
+
     def axis(self, place: int) -> None:
         """Record the position of the current parameter's next axis."""
         self.axes[self.parameters[-1]].append(place)
@@ -52,10 +60,12 @@ def check(signature: Signature, positions: SourcePositions, tokens: Tokens) -> N
     rules.names()
     rules.inputs()
     rules.forms()
+    check_results(signature, rules.placed, positions, tokens)
     rules.axis_names()
     check_lists(signature, rules.placed, positions, tokens)
     rules.named_sizes()
     rules.type_variables()
+    check_groups(signature, rules.placed, positions, tokens)
     check_domains(signature, rules.placed, positions, tokens)
     rules.launch()
     rules.flops()
@@ -136,9 +146,10 @@ class _Rules:
     def forms(self) -> None:
         """Check that bare types, brackets, ``...`` and ``batched`` are combined correctly."""
         signature = self.signature
-        bare = [tensor.shape is None for tensor, _ in self.tensors()]
-        for (_, place), other in zip(self.tensors(), bare, strict=True):
-            if other != bare[0]:
+        tensors = [(tensor, place) for tensor, place in self.tensors() if not tensor.is_count]
+        for tensor, place in tensors:
+            if (tensor.shape is None) != (tensors[0][0].shape is None):
+                self.bool_result(tensor, place)
                 self.fail(
                     "bare element types (a pointwise operator) and brackets don't mix",
                     "brackets everywhere (T[] is a 0-dim tensor), or nowhere",
@@ -153,6 +164,16 @@ class _Rules:
             self.fail("'batched' brings the leading axes itself", "leave out the '...'", place)
         if signature.data_axes:
             self.fail(f"?{signature.data_axes[0]} could differ along the leading axes", "leave out 'batched'", place)
+
+    def bool_result(self, tensor: TensorParam, place: int) -> None:
+        """Fail if a bare type beside brackets is a bool among the results, which was meant for a Python bool."""
+        if tensor.shape is None and tensor.type.name == "bool" and tensor in self.signature.outputs:
+            self.fail(
+                f"{tensor.name!r} is one bool, and outputs are tensors or counts (int): torch.compile would keep the "
+                "bool that one call returned",
+                f"a 0-dim tensor: {tensor.name}: bool[]",
+                place,
+            )
 
     def axis_names(self) -> None:
         sizes = set(self.signature.ints)
@@ -235,7 +256,7 @@ class _Rules:
                 )
             known = tensor.type.kind == "dtype" or signature.is_backward or signature.is_factory
             known = known or tensor.type.name in signature.bound_types
-            own = tensor.optional and tensor.type.kind == "var"
+            own = tensor.optional and tensor.type.kind == "var" and tensor.condition is None
             if not (known or own):
                 combined = any(variable in each.variables for each in signature.combinations)
                 has = "determines" if combined else "has"
@@ -304,14 +325,21 @@ class _Rules:
             )
 
     def bound_in_results(self) -> None:
-        known = frozenset(self.signature.bound_by_required)
         for tensor, place in self.results():
+            known = self.known_with(tensor)
             if tensor.has_ellipsis and not self.signature.bound_ellipsis:
                 self.fail(f"{tensor.name!r} has '...', but no input that is always given has", "x: T[...]", place)
             for dim, at in zip(tensor.dims, self.positions.axes[place], strict=True):
                 expr = dim if isinstance(dim, Expr) else dim.limit
                 if expr is not None:
                     self.known(expr, known, at, _AXIS_OF_RESULT)
+
+    def known_with(self, result: TensorParam) -> frozenset[str]:
+        """Return the axes that are known where a result is returned: its condition may be that an input is given."""
+        required, of = frozenset(self.signature.bound_by_required), result.condition
+        given = [t for t in self.signature.tensors if of and not of.negated and t.name == of.name and t.shape]
+        exprs = [expr for tensor in given if tensor.shape for expr in tensor.shape.exprs]
+        return required | determined(exprs, required, self.signature.named_sizes) if exprs else required
 
     def known(self, expr: Expr, known: frozenset[str], place: int, fix: str = "give an input the axis {axis}") -> None:
         for axis in expr.names():

@@ -22,7 +22,7 @@ def match_by_name(kernel: Kernel) -> tuple[Argument, ...]:
     wanted, names = _wanted(kernel.signature), _names(kernel)
     _check_returns(kernel)
     taken = returned_output(kernel)
-    needless = {*kernel.signature.computed, *([taken.name] if taken else [])}
+    needless = {*kernel.signature.computed, *kernel.signature.grouping.deciding, *([taken.name] if taken else [])}
     missing = [name for name in wanted if name not in names and name not in needless]
     if missing:
         declared = ", ".join(_declaration(wanted[name], name) for name in missing)

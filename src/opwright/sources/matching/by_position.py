@@ -23,17 +23,21 @@ from opwright.sources.model import Argument, Function, Kernel, Parameter, Role
 from opwright.sources.types import spellings
 
 _STREAMS = {"Stream", "cudaStream_t"}
+_COUNT = "int64_t"
 _Expected = tuple[Role, Param]
 
 
 def match_by_position(kernel: Kernel) -> tuple[Argument, ...]:
     """Match a kernel by position; see :func:`opwright.sources.matching.match`.
 
-    Parameters that have an axis's name get its size, wherever they stand; they don't count as positions.
+    Parameters that have an axis's name get its size, wherever they stand; they don't count as positions. Neither do
+    those with the name of a scalar that decides on ranks alone: most kernels have no use for it.
     """
     variables = variables_by_parameter(kernel)
     expected, axes = list(expected_arguments(kernel)), _axis_names(kernel.signature)
-    counted = [parameter for parameter in kernel.function.parameters if parameter.name not in axes]
+    deciding = {name: scalar for scalar in kernel.signature.scalars if (name := scalar.name) in _deciding(kernel)}
+    named = {*axes, *deciding}
+    counted = [parameter for parameter in kernel.function.parameters if parameter.name not in named]
     for position, parameter in enumerate(kernel.function.parameters, 1):
         if parameter.name in axes:
             _check_axis(kernel, position, parameter)
@@ -44,6 +48,9 @@ def match_by_position(kernel: Kernel) -> tuple[Argument, ...]:
     for position, parameter in enumerate(kernel.function.parameters, 1):
         if parameter.name in axes:
             arguments.append(Argument(parameter, "axis", parameter.name))
+        elif parameter.name in deciding:
+            _check(kernel, position, parameter, "scalar", deciding[parameter.name], variables)
+            arguments.append(Argument(parameter, "scalar", parameter.name))
         elif (following := next(remaining, None)) is None:
             arguments.append(Argument(parameter, "stream", ""))
         else:
@@ -52,6 +59,11 @@ def match_by_position(kernel: Kernel) -> tuple[Argument, ...]:
             _check(kernel, position, parameter, role, param, variables)
             arguments.append(Argument(parameter, role, param.name))
     return tuple(arguments)
+
+
+def _deciding(kernel: Kernel) -> tuple[str, ...]:
+    """Return the scalars that decide on ranks, for which the kernel needs no parameter."""
+    return kernel.signature.grouping.deciding
 
 
 def _axis_names(signature: Signature) -> list[str]:
@@ -111,13 +123,14 @@ def template_variables(kernel: Kernel) -> tuple[str, ...]:
 def expected_arguments(kernel: Kernel) -> Iterator[_Expected]:
     """Yield the arguments of a C++ kernel, in order: inputs, outputs, residuals, the generator.
 
-    Scalars over which the function is a template are left out.
+    Scalars over which the function is a template are left out, and those that decide on ranks alone.
     """
-    signature, templated = kernel.signature, template_scalars(kernel).values()
+    signature, templated = kernel.signature, [scalar.name for scalar in template_scalars(kernel).values()]
+    templated += _deciding(kernel)
     for param in signature.inputs:
         if isinstance(param, TensorParam):
             yield "input", param
-        elif isinstance(param, ScalarParam) and param not in templated:
+        elif isinstance(param, ScalarParam) and param.name not in templated:
             yield "scalar", param
     yield from (("output", output) for output in signature.outputs)
     yield from (("residual", residual) for residual in signature.residuals)
@@ -213,6 +226,9 @@ def _fix(position: int, param: Param, wanted: str) -> str:
 def _tensor_problem(
     parameter: Parameter, role: Role, param: TensorParam, variables: dict[str, str], language: Language
 ) -> str:
+    if param.is_count:
+        fits = parameter.reference and not parameter.const and parameter.view in ("scalar", "other")
+        return "" if fits and INT.cpp_type(parameter.element) == _COUNT else "the function writes the count to it"
     decided = any(isinstance(dim, DataAxis) for dim in param.dims)
     if param.listed != (parameter.view in ("List", "StridedList")):
         return "a list of tensors is a List<...> or a StridedList<...>" if param.listed else "it is one tensor"
@@ -231,7 +247,7 @@ def _tensor_problem(
 
 def _rank_problem(parameter: Parameter, param: TensorParam) -> str:
     dense = ("Tensor", "List")
-    if param.has_any_rank:
+    if _has_any_rank(param):
         if parameter.view not in dense:
             return f"{parameter.view} needs a rank, and `...` stands for any number of axes"
         return "`...` stands for any number of axes, so no rank can be given" if parameter.rank is not None else ""
@@ -241,6 +257,10 @@ def _rank_problem(parameter: Parameter, param: TensorParam) -> str:
     if parameter.view not in dense and parameter.rank is None and "," not in parameter.text:
         return f"{parameter.view} needs its rank"
     return ""
+
+
+def _has_any_rank(param: TensorParam) -> bool:
+    return param.shape is not None and (param.shape.ellipsis or param.shape.each_leading)
 
 
 def element_fits(element: str, type_ref: TypeRef, variables: dict[str, str], language: Language = "c++") -> bool:
@@ -258,11 +278,13 @@ def _declaration(role: Role, param: Param, names: dict[str, str]) -> str:
         return scalar_declaration(param)
     if isinstance(param, GeneratorParam):
         return f"Generator {param.name}"
+    if param.is_count:
+        return f"{_COUNT} &{param.name}"
     name = names.get(param.type.name, param.type.name)
     spelled = {"acc": f"acc<{name}>", "var": name}
     element = spelled.get(param.type.kind) or BY_NAME[name].ctype.removeprefix("opwright::")
     const = "const " if role == "input" and not param.mutated else ""
-    rank = "" if param.has_any_rank else f", {len(param.dims)}"
+    rank = "" if _has_any_rank(param) else f", {len(param.dims)}"
     view = "Resizable" if any(isinstance(dim, DataAxis) for dim in param.dims) else "List" if param.listed else "Tensor"
     return f"{view}<{const}{element}{rank}> {param.name}"
 

@@ -5,6 +5,7 @@ The files are read without the compiler's tools (System V ABI; symbol versions: 
 
 from __future__ import annotations
 
+import contextlib
 import re
 import struct
 import sys
@@ -22,6 +23,7 @@ _SYMBOL_TABLE, _DYNAMIC, _DYNAMIC_SYMBOL_TABLE, _INITIALIZERS, _VERSIONS_NEEDED 
 _POINTER = 8
 _NEEDED, _RPATH, _RUNPATH, _TEXTREL = 1, 15, 29, 22
 _STACK, _EXECUTABLE = 0x6474E551, 1
+_NOTES, _BUILD_ID, _HEAD = 4, (b"GNU\0", 3), 1 << 16
 _LOCAL, _WEAK, _HIDDEN = 0, 2, (1, 2)
 _MALFORMED = (struct.error, ValueError, IndexError, OverflowError)
 
@@ -133,6 +135,34 @@ def has_initializers(library: Path) -> bool:
         return sum(section.size for section in sections) > _POINTER
     except _MALFORMED:
         return False
+
+
+def build_id(library: Path) -> str:
+    """Return the linker's hash of a library's contents (``--build-id``), in hexadecimal; "" if it has none.
+
+    Raises:
+        OSError: the file can't be read.
+    """
+    with library.open("rb") as file, contextlib.suppress(*_MALFORMED):
+        elf = _ElfFile(file.read(_HEAD))
+        for segment in elf.segments:
+            if segment.kind != _NOTES:
+                continue
+            file.seek(segment.offset)
+            for name, kind, value in _notes(file.read(segment.size), elf.order):
+                if (name, kind) == _BUILD_ID:
+                    return value.hex()
+    return ""
+
+
+def _notes(data: bytes, order: str) -> Iterator[tuple[bytes, int, bytes]]:
+    """Yield the name, the kind and the value of each note; all are padded to 4 bytes."""
+    at = 0
+    while at < len(data):
+        name, value, kind = struct.unpack_from(f"{order}III", data, at)
+        begin = at + 12 + (name + 3) // 4 * 4
+        yield data[at + 12 : at + 12 + name], kind, data[begin : begin + value]
+        at = begin + (value + 3) // 4 * 4
 
 
 def describe_damage(library: Path, *, relocatable: bool = False) -> str:

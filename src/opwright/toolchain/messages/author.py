@@ -105,7 +105,7 @@ class Spot(NamedTuple):
             for at, dim in enumerate(tensor.dims):
                 if isinstance(dim, Expr) and not isinstance(dim, DataAxis):
                     axis = at - count if tensor.has_ellipsis else at
-                    found.setdefault(str(dim), (f"{argument.parameter.name}.size({axis})", tensor))
+                    found.setdefault(str(dim).removeprefix("*"), (f"{argument.parameter.name}.size({axis})", tensor))
         return found
 
 

@@ -47,6 +47,7 @@ _STD = {
     "stack": "stack",
     "stdexcept": "domain_error invalid_argument logic_error out_of_range overflow_error range_error runtime_error",
     "string": "stod stoi string to_string",
+    "string_view": "string_view",
     "thread": "thread",
     "tuple": "get make_tuple tie tuple",
     "type_traits": "conditional_t decay_t enable_if_t is_floating_point is_integral is_same is_same_v make_unsigned_t",
@@ -129,6 +130,8 @@ RULES = (
     Rule(
         one_of(
             r"'(\w+)' is not a member of 'std'",
+            r"'std::(\w+)' has not been declared",  # a parameter's type
+            r"'(\w+)' in namespace 'std' does not name a (?:template )?type",
             r"no (?:member|template) named '(\w+)' in namespace 'std'",
             r'namespace "std" has no member(?: class template)? "(\w+)"',
             r"use of undeclared identifier 'std'",

@@ -64,11 +64,11 @@ def _indexed(access: Access, spot: Spot, error: Diagnostic) -> Mistake | None:
     view, count = access.view, len(access.indices)
     declared = spot.declared(view.name)
     of = f", for `{declared}` in the signature" if declared else ""
-    if view.rank is None and view.view == "Tensor" and (count > 1 or access.brackets == "("):
-        more = _with_axes(declared, count) if declared and declared.has_ellipsis else ""
+    if view.rank is None and view.view == "Tensor" and count > 1 and access.brackets == "[":
         return Mistake(
-            f"{view.name} is declared without a rank, `{view.text}`{of}: it takes one index, as in {view.name}[i]",
-            f"declare it with its rank, {_of_rank(view, count)}" + (f", and in the signature {more}" if more else ""),
+            f"{view.name} is declared without a rank, `{view.text}`{of}: in brackets it takes one index, "
+            f"{view.name}[i], which counts all elements",
+            f"write {view.name}({', '.join(access.indices)}), or declare it with its rank, {_of_rank(view, count)}",
             signature=True,
         )
     if view.rank is None or view.view == "Resizable":

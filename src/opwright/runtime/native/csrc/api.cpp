@@ -87,7 +87,6 @@ void raise_pending(const std::string &otherwise) {
 }  // namespace opw
 
 using namespace opw;
-#define OPW_EXPORT extern "C" __attribute__((visibility("default")))
 
 OPW_EXPORT void opw_initialize(Callbacks given, _object *argument, _object *kernel, _object *unsupported,
                                _object *internal) {

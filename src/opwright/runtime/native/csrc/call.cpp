@@ -99,6 +99,19 @@ void read(const Operator &op, c10::ArrayRef<c10::IValue> values, Call &call) {
 // A bit for each of `count` outputs, at most 64.
 uint64_t outputs_mask(size_t count) { return count ? ~uint64_t(0) >> (64 - count) : 0; }
 
+// The outputs, as bits, whose conditions hold.
+uint64_t made(const Plan &plan, const Call &call) {
+  uint64_t bits = ~uint64_t(0);
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const auto &condition = plan.outputs[i].condition;
+    if (condition.of == ConditionOf::None) continue;
+    const bool met = condition.of == ConditionOf::Tensor ? call.inputs[condition.index]->defined()
+                                                         : call.scalars[condition.index].i == condition.value;
+    if (met == condition.negated) bits &= ~(uint64_t(1) << i);
+  }
+  return bits;
+}
+
 // What is known before the tensors are looked at; false where a size is negative.
 bool preset(const Plan &plan, const Call &call, Bound<int64_t> &bound) {
   for (size_t i = 0; i < plan.given.size(); ++i) {
@@ -250,6 +263,7 @@ void run(const Operator &op, Call &call, at::Tensor *outputs) {
   if (C10_UNLIKELY(!bind(op.plan, call.inputs.data(), bound))) explain(op, call);
   if (C10_UNLIKELY(!op.plan.domains.empty() && !in_domains(op.plan, call.scalars.data(), bound))) explain(op, call);
   if (C10_UNLIKELY(op.plan.has_domain || !op.plan.mutated.empty())) check_values(op, call, bound);
+  if (C10_UNLIKELY(op.plan.conditional)) call.wanted &= made(op.plan, call);
   const uint64_t wanted = call.wanted & outputs_mask(op.plan.results());
   // A kernel with one gradient needn't ask whether it is wanted.
   if (C10_UNLIKELY(op.plan.masked && !wanted)) return;
@@ -264,13 +278,27 @@ void run(const Operator &op, Call &call, at::Tensor *outputs) {
   }
 }
 
+namespace {
+
+int64_t counted(const Operator &op, size_t output, const at::Tensor &number) {
+  const int64_t count = *number.const_data_ptr<int64_t>();
+  if (count < 0)
+    raise(Class::Kernel, messages::negative_count(op.kernel->name, std::to_string(count), std::to_string(output + 1)));
+  return count;
+}
+
+}  // namespace
+
 void run(const Operator &op, torch::jit::Stack &stack) {
   Call call;
   read(op, torch::jit::last(stack, op.plan.arguments.size()), call);
   c10::SmallVector<at::Tensor, 6> outputs(op.returns());
   run(op, call, outputs.data());
   torch::jit::drop(stack, op.plan.arguments.size());
-  for (auto &output : outputs) stack.emplace_back(std::move(output));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (C10_UNLIKELY(op.plan.outputs[i].is_count)) stack.emplace_back(counted(op, i, outputs[i]));
+    else stack.emplace_back(std::move(outputs[i]));
+  }
 }
 
 const opw_kernel *Kernel::get(uint64_t key) {

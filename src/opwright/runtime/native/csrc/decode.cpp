@@ -58,6 +58,11 @@ TensorPlan read_tensor(Reader &in) {
   t.ellipsis = in.next();
   t.group = in.next();
   t.own_leading = in.next();
+  t.is_count = in.next();
+  t.condition.of = static_cast<ConditionOf>(in.next());
+  t.condition.index = in.next();
+  t.condition.value = in.next();
+  t.condition.negated = in.next();
   t.has_domain = in.next();
   if (t.has_domain) t.domain = read_domain(in);
   for (int64_t n = in.next(); n > 0; --n) {
@@ -66,6 +71,15 @@ TensorPlan read_tensor(Reader &in) {
     static_cast<Expression &>(dim) = read_expression(in);
     t.dims.push_back(dim);
   }
+  t.grouped = in.next();
+  if (!t.grouped) return t;
+  for (auto &dim : t.dims) dim.group = in.next();
+  for (int64_t n = in.next(); n > 0; --n) {
+    const int64_t before = in.next();
+    t.kept.push_back({before, in.next()});
+  }
+  t.slot = in.next();
+  t.slot_at = in.next();
   return t;
 }
 
@@ -136,6 +150,8 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
     const int64_t axis = in.next();
     plan.named_sizes.push_back({axis, read_expression(in)});
   }
+  plan.groups = in.next();
+  plan.chosen.number = in.next(), plan.chosen.before = in.next(), plan.chosen.after = in.next();
   for (int64_t n = in.next(); n > 0; --n) {
     ScalarDomain scalar{};
     scalar.slot = in.next();
@@ -152,12 +168,17 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
   plan.broadcast = static_cast<Broadcast>(in.next());
   plan.derived = in.next();
   plan.combinations = read_combinations(in);
-  plan.groups = in.next();
+  plan.list_groups = in.next();
   for (int64_t axis = 0; axis < plan.axes; ++axis) plan.each.push_back(in.next());
   plan.leading_group = in.next();
   plan.factory = plan.inputs.empty();
+  for (const auto &output : plan.outputs) {
+    plan.conditional |= output.condition.of != ConditionOf::None;
+    plan.counts |= output.is_count;
+  }
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     plan.has_domain |= plan.inputs[i].has_domain;
+    plan.grouped |= plan.inputs[i].grouped;
     if (plan.inputs[i].mutated) plan.mutated.push_back(static_cast<int64_t>(i));
   }
   TORCH_CHECK(in.at == in.end, "opwright: a plan with words left over");

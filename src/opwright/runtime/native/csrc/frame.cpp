@@ -109,6 +109,11 @@ void Frame::refuse_result(size_t output, c10::IntArrayRef sizes, const c10::Erro
 at::Tensor Frame::allocate(size_t output, c10::IntArrayRef sizes, c10::OptionalIntArrayRef strides) const {
   const at::ScalarType type = output_type(plan(output), bound_);
   at::Tensor t;
+  if (C10_UNLIKELY(plan(output).is_count)) {
+    t = empty_on(c10::kCPU, {}, std::nullopt, type);
+    *t.mutable_data_ptr<int64_t>() = 0;
+    return t;
+  }
   try {
     t = empty_on(call_.device, sizes, strides, type);
   } catch (const c10::Error &error) {
@@ -129,12 +134,29 @@ void Frame::add_inputs(const opw_kernel &kernel) {
       tensors_.push_back(absent());
       continue;
     }
-    const auto parameter = op_.plan.inputs[i].parameter;
-    if (C10_UNLIKELY(!(((kernel.strided >> parameter) & 1 || t->is_contiguous()) && is_aligned(*t))))
+    const TensorPlan &p = op_.plan.inputs[i];
+    bool usable = (kernel.strided >> p.parameter) & 1 || t->is_contiguous();
+    if (C10_UNLIKELY(p.grouped) && usable && !t->is_contiguous()) {
+      c10::SmallVector<int64_t, 12> seen;
+      usable = fold(p, bound_, *t, seen);
+    }
+    if (C10_UNLIKELY(!(usable && is_aligned(*t))))
       t = hold(i, "a contiguous copy of ",
                [](const at::Tensor &from) { return from.clone(at::MemoryFormat::Contiguous); });
-    tensors_.push_back(view(*t, op_.plan.inputs[i].mutated));
+    tensors_.push_back(row(*t, p, p.mutated));
   }
+}
+
+// A tensor as the kernel sees it.
+opw_tensor Frame::row(const at::Tensor &t, const TensorPlan &p, bool written) {
+  opw_tensor seen = view(t, written);
+  if (C10_LIKELY(!p.grouped)) return seen;
+  folded_.reserve(op_.plan.inputs.size() + op_.plan.outputs.size());  // none may move: the kernel sees them
+  auto &folded = folded_.emplace_back();
+  fold(p, bound_, t, folded);
+  seen.ndim = static_cast<int32_t>(p.dims.size());
+  seen.sizes = folded.data(), seen.strides = folded.data() + seen.ndim;
+  return seen;
 }
 
 at::Tensor &Frame::memory(Decided &decided) {

@@ -61,6 +61,7 @@ class Frame {
 
   void pack();
   size_t index_of(size_t parameter) const;
+  opw_tensor row(const at::Tensor &t, const TensorPlan &p, bool written);
   opw_tensor add_decided(size_t output);
   at::Tensor &memory(Decided &decided);
   int32_t provide(size_t parameter);
@@ -71,7 +72,8 @@ class Frame {
   c10::SmallVector<at::Tensor, 4> held_;  // copies
   c10::SmallVector<CopyBack, 2> back_;
   std::vector<Decided> decided_;
-  std::vector<int64_t> lengths_;  // of the decided axes, -1 where they aren't yet
+  std::vector<int64_t> lengths_;                       // of the decided axes, -1 where they aren't yet
+  std::vector<c10::SmallVector<int64_t, 12>> folded_;  // sizes and strides of tensors with groups of axes
 };
 
 // An absent tensor, and one as it is. What the kernel writes is asked for as such: a lazy copy (torch._lazy_clone) becomes
@@ -96,8 +98,12 @@ void Frame::add_outputs(F &layout) {
       tensors_.push_back(absent());
     } else {
       if (!output_sizes(plan(i), bound_, sizes)) explain(op_, call_);
+      if (C10_UNLIKELY(plan(i).grouped)) {
+        c10::SmallVector<int64_t, 8> seen(sizes);
+        spread(plan(i), bound_, seen, sizes);
+      }
       outputs_[i] = allocate(i, sizes, layout.result_strides(sizes));
-      tensors_.push_back(view(outputs_[i], true));
+      tensors_.push_back(row(outputs_[i], plan(i), true));
     }
   }
 }

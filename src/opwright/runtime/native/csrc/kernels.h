@@ -14,7 +14,7 @@ template <class Kernel>
 struct BoxedKernel : c10::OperatorKernel {
   explicit BoxedKernel(const Operator *op) : op(op) {}
   void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
-    if (C10_LIKELY(!op->plan.groups)) return Kernel::run(*op, keys, stack);
+    if (C10_LIKELY(!op->plan.list_groups)) return Kernel::run(*op, keys, stack);
     const Operator &elements = split_arguments(*op, stack);
     Kernel::run(elements, keys, stack);
     pack_results(elements, stack);

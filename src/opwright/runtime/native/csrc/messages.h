@@ -69,6 +69,10 @@ inline std::string not_resized(const std::string& name, const std::string& resul
   return name + "(): the kernel ended without calling .resize(...) on its result number " + result + ", whose length it decides (0 is a length, too)";
 }
 
+inline std::string negative_count(const std::string& name, const std::string& count, const std::string& result) {
+  return name + "(): the kernel left " + count + " in its result number " + result + ", and a count is at least 0";
+}
+
 inline std::string no_forward_mode(const std::string& name) {
   return name + "(): there is no forward-mode derivative (jvp) of this operator; use reverse mode (torch.autograd.grad, torch.func.vjp)";
 }

@@ -42,7 +42,10 @@ at::Tensor dense(const at::Tensor &gradient) {
   return gradient.defined() && gradient.layout() != at::kStrided ? gradient.to_dense() : gradient;
 }
 
-c10::SymInt symbolic(const c10::IValue &value) { return value.isInt() ? c10::SymInt(value.toInt()) : value.toSymInt(); }
+c10::SymInt symbolic(const c10::IValue &value) {
+  if (value.isBool()) return c10::SymInt(static_cast<int64_t>(value.toBool()));
+  return value.isInt() ? c10::SymInt(value.toInt()) : value.toSymInt();
+}
 
 void learn(Bound<c10::SymInt> &bound, int64_t axis, const c10::IValue &size) {
   bound.axes[axis] = symbolic(size);

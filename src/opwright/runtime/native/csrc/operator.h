@@ -10,11 +10,15 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device.h"
 #include "opwright/abi.h"
 #include "plan.h"
+
+// Functions that Python calls, through ctypes.
+#define OPW_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace opw {
 
@@ -76,11 +80,11 @@ struct Operator {
 struct Call {
   c10::SmallVector<const at::Tensor *, 8> inputs;
   c10::SmallVector<opw_scalar, 4> scalars;
-  c10::SmallVector<int64_t, 1> lengths;              // of lists of a fixed length, as given
-  std::vector<std::unique_ptr<opw_scalar[]>> held;   // the elements of lists of any length
-  bool misfits = false;                              // a list of a fixed length has another one
-  c10::SmallVector<const std::string *, 1> unknown;  // what was given for choices, where it is none of the words
-  c10::SmallVector<int64_t, 4> axes;                 // those that the schema gives sizes for (Size, Axis), in its order
+  c10::SmallVector<int64_t, 1> lengths;             // of lists of a fixed length, as given
+  std::vector<std::unique_ptr<opw_scalar[]>> held;  // the elements of lists of any length
+  bool misfits = false;                             // a list of a fixed length has another one
+  c10::SmallVector<std::string_view, 1> unknown;    // what was given for choices, where it is none of the words
+  c10::SmallVector<int64_t, 4> axes;                // those that the schema gives sizes for (Size, Axis), in its order
   c10::SmallVector<int64_t, 6> ellipsis;
   bool has_ellipsis = false;
   uint64_t wanted = ~uint64_t(0);  // bit i: output i
@@ -90,10 +94,12 @@ struct Call {
 
   void read(const Plan &plan, const Argument &argument,
             const c10::IValue &value);  // anything but a tensor and the mask
+  // A float, an int or a bool; `given`: unless it is None.
+  void read_number(const Argument &argument, opw_scalar value, bool given = true);
+  // A string or a choice. Its memory is the caller's, zero-terminated.
+  void read_text(const Plan &plan, const Argument &argument, std::string_view text);
 
  private:
-  void read_string(const std::string &text);
-  void read_optional(Kind kind, const c10::IValue &value);
   void read_list(const Plan &plan, const std::vector<Argument> &elements, c10::ArrayRef<c10::IValue> values);
   void read_open_list(Kind kind, c10::ArrayRef<c10::IValue> values);
 };

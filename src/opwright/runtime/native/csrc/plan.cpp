@@ -312,14 +312,19 @@ bool bind_shapes(const Plan &plan, const at::Tensor *const *inputs, Bound<I> &bo
     I size;
   };
   c10::SmallVector<Waiting, 4> waiting;
+  if (C10_UNLIKELY(plan.grouped) && !bind_ranks(plan, inputs, bound)) return false;
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     const auto &p = plan.inputs[i];
     const at::Tensor &t = *inputs[i];
     if (!t.defined()) continue;
     const int64_t leading = t.dim() - static_cast<int64_t>(p.dims.size());
-    if (p.ellipsis ? leading < 0 || !bind_leading(plan, t, leading, bound) : leading != 0) return false;
+    c10::SmallVector<I, 6> seen;
+    if (C10_UNLIKELY(p.grouped)) {
+      if (!bind_groups(p, t, bound, seen)) return false;
+    } else if (p.ellipsis ? leading < 0 || !bind_leading(plan, t, leading, bound) : leading != 0) return false;
     for (size_t d = 0; d < p.dims.size(); ++d) {
-      const I size = size_of(t, leading + static_cast<int64_t>(d), static_cast<I *>(nullptr));
+      if (p.dims[d].group >= 0) continue;
+      const I size = p.grouped ? seen[d] : size_of(t, leading + static_cast<int64_t>(d), static_cast<I *>(nullptr));
       const Step step = bind_dim(p.dims[d], size, bound);
       if (step == Step::Wrong) return false;
       if (step == Step::Later) waiting.push_back({&p.dims[d], size});

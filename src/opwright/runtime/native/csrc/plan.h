@@ -53,8 +53,20 @@ struct ScalarDomain {
 // An axis of a tensor. Where the kernel decides its length, the expression is its bound, empty without one.
 struct Dim : Expression {
   int64_t decided = -1;  // which kernel-decided axis it is
+  int64_t group = -1;    // which group of axes it is
   bool is_decided() const { return decided >= 0; }
 };
+
+// When an optional result is made: a scalar has this value, or an input is there (`of` Tensor), or not.
+struct Condition {
+  ConditionOf of;
+  int64_t index;  // of the scalar among a call's, or of the input
+  int64_t value;
+  bool negated;
+};
+
+// An axis of size 1 that is there where a bool is true, and that no kernel sees.
+struct KeptAxis { int64_t before, flag; };  // before which other axis it stands; the bool, numbered like an axis
 
 struct TensorPlan {
   TypeKind type_kind;
@@ -64,9 +76,15 @@ struct TensorPlan {
   bool ellipsis;
   int64_t group;     // of a list of tensors: which lists have the same length; -1: it is one tensor
   bool own_leading;  // of a list: each tensor has leading axes of its own
-  bool has_domain;   // its elements are in the domain
+  bool is_count;     // a number on the CPU, which a caller gets as an int
+  Condition condition;
+  bool has_domain;  // its elements are in the domain
   Domain domain;
   std::vector<Dim> dims;
+  bool grouped = false;  // whether it has groups of axes, or axes that a bool keeps: see groups.cpp
+  std::vector<KeptAxis> kept;
+  int64_t slot = -1;     // the axis whose absence makes a tensor without axes fit
+  int64_t slot_at = -1;  // which of `dims` it is; -1: the first of `kept`
 
   int64_t parameter;  // its number among the inputs, or the outputs, of the signature
 
@@ -85,10 +103,15 @@ struct Span {
   int64_t length;  // -1: it is no list, but one tensor
   size_t count() const { return length < 0 ? 1 : static_cast<size_t>(length); }
 };
+// The argument that chooses an axis, numbered like one, and the groups on either side of that.
+struct Chosen { int64_t number = -1, before = -1, after = -1; };
 
 struct Plan {
   int64_t axes = 0;
-  int64_t ints = 0;                 // the ints in domains that aren't axes: numbered after them
+  int64_t ints = 0;  // the ints in domains that aren't axes, and what decides on ranks: numbered after them
+  int64_t groups = 0;
+  bool grouped = false;  // whether a tensor is
+  Chosen chosen;
   std::vector<uint64_t> variables;  // per type variable: the set of its element types, bit by c10::ScalarType
   std::vector<Combinations> combinations;
   std::vector<Argument> arguments;                // in schema order
@@ -108,11 +131,13 @@ struct Plan {
   bool masked = false;
   bool random = false;           // whether it takes a generator
   bool has_domain = false;       // whether an input tensor has a domain
+  bool conditional = false;      // whether a result has a condition
+  bool counts = false;           // whether a result is a count
   bool factory = false;          // no input is a tensor
   std::vector<int64_t> mutated;  // the inputs that the kernel overwrites
 
   // Lists of tensors (tensor_lists.h).
-  int64_t groups = 0;          // of lists of the same length
+  int64_t list_groups = 0;     // of lists of the same length
   std::vector<int64_t> each;   // per axis: the group of lists whose tensors have a size each; or -1
   int64_t leading_group = -1;  // the same for leading axes
   std::vector<Span> spans;     // of a call: the tensors of each input, then those of each output
@@ -130,7 +155,10 @@ struct Bound {
   c10::SmallVector<bool, 8> known;
   c10::SmallVector<I, 6> ellipsis;
   bool has_ellipsis = false;
-  uint64_t types = 0;  // byte v: 1 + the c10::ScalarType of variable v
+  uint64_t types = 0;                          // byte v: 1 + the c10::ScalarType of variable v
+  std::vector<c10::SmallVector<I, 6>> groups;  // the sizes of each group of axes
+  std::vector<int64_t> ranks;                  // how many axes each is, -1 where that isn't known
+  std::vector<bool> absent;                    // the axes that a tensor without axes lacks
 
   explicit Bound(const Plan &plan)
       : axes(plan.axes + plan.ints + plan.own, I(0)), known(plan.axes + plan.ints + plan.own, false) {}
@@ -163,5 +191,17 @@ template <class I>
 bool output_sizes(const TensorPlan &output, const Bound<I> &bound, c10::SmallVectorImpl<I> &sizes);
 template <class I>
 at::ScalarType output_type(const TensorPlan &output, const Bound<I> &bound);
+
+// Finds how many axes each group is; false where the tensors' ranks don't fit.
+template <class I>
+bool bind_ranks(const Plan &plan, const at::Tensor *const *inputs, Bound<I> &bound);
+// Binds the groups of a tensor, whose ranks are known, and gives its sizes as a kernel sees them; false where one differs.
+template <class I>
+bool bind_groups(const TensorPlan &p, const at::Tensor &t, Bound<I> &bound, c10::SmallVectorImpl<I> &seen);
+// The sizes of a tensor as PyTorch sees it, of those that a kernel sees.
+void spread(const TensorPlan &p, const Bound<int64_t> &bound, c10::IntArrayRef seen,
+            c10::SmallVectorImpl<int64_t> &sizes);
+// The sizes, then the strides, of a tensor as a kernel sees it; false where a group has no single stride.
+bool fold(const TensorPlan &p, const Bound<int64_t> &bound, const at::Tensor &t, c10::SmallVectorImpl<int64_t> &seen);
 
 }  // namespace opw

@@ -39,7 +39,7 @@ void add_scalars(const Plan &plan, const Call &call, std::vector<int64_t> &words
     } else {
       for (int64_t i = 0; i < entries(kind); ++i) words.push_back(call.scalars[next + i].i);
       if (kind == Kind::Choice && call.scalars[next].i < 0) {
-        const std::string &given = *call.unknown[unknown++];
+        const std::string_view given = call.unknown[unknown++];
         add_text(given.data(), given.size(), words);
       }
     }
@@ -49,18 +49,26 @@ void add_scalars(const Plan &plan, const Call &call, std::vector<int64_t> &words
 
 namespace {
 
-int64_t place_of(const std::string &choice, const std::vector<std::string> &choices) {
+int64_t place_of(std::string_view choice, const std::vector<std::string> &choices) {
   const auto at = std::find(choices.begin(), choices.end(), choice);
   return at == choices.end() ? -1 : at - choices.begin();
 }
 
 }  // namespace
 
-void Call::read_string(const std::string &text) {
-  opw_scalar address{}, length{};
-  address.s = text.c_str();
+void Call::read_text(const Plan &plan, const Argument &argument, std::string_view text) {
+  opw_scalar scalar{}, length{};
+  if (argument.kind == Kind::Choice) {
+    scalar.i = place_of(text, plan.choices[argument.index]);
+    if (C10_UNLIKELY(scalar.i < 0)) unknown.push_back(text);
+    return scalars.push_back(scalar);
+  }
+  scalar.s = text.data();
   length.i = static_cast<int64_t>(text.size());
-  scalars.push_back(address), scalars.push_back(length);
+  scalars.push_back(scalar), scalars.push_back(length);
+  opw_scalar given{};
+  given.i = 1;
+  if (argument.kind == Kind::OptionalString) scalars.push_back(given);
 }
 
 void Call::read_list(const Plan &plan, const std::vector<Argument> &elements, c10::ArrayRef<c10::IValue> values) {
@@ -89,56 +97,43 @@ void Call::read_open_list(Kind kind, c10::ArrayRef<c10::IValue> values) {
   held.push_back(std::move(list));
 }
 
-// The value, zero if there is none, then whether there is one.
-void Call::read_optional(Kind kind, const c10::IValue &value) {
-  opw_scalar scalar{}, given{};
-  given.i = !value.isNone();
-  if (kind == Kind::OptionalString && given.i) read_string(value.toStringRef());
-  else {
-    if (given.i && kind == Kind::OptionalFloat) scalar.f = value.toDouble();
-    if (given.i && kind == Kind::OptionalInt) scalar.i = int_of(value);
-    if (given.i && kind == Kind::OptionalBool) scalar.i = value.toBool();
-    scalars.push_back(scalar);
-    if (kind == Kind::OptionalString) scalars.push_back(scalar);
-  }
-  scalars.push_back(given);
+// One that is optional has its value, zero if there is none, then whether there is one.
+void Call::read_number(const Argument &argument, opw_scalar value, bool given) {
+  scalars.push_back(value);
+  if (argument.kind == Kind::Size) axes.push_back(value.i);
+  if (entries(argument.kind) < 2) return;
+  if (argument.kind == Kind::OptionalString) scalars.push_back(value);
+  opw_scalar is_given{};
+  is_given.i = given;
+  scalars.push_back(is_given);
 }
 
 void Call::read(const Plan &plan, const Argument &argument, const c10::IValue &value) {
   opw_scalar scalar{};
+  const bool given = !value.isNone();
   switch (argument.kind) {
     case Kind::Float:
-      scalar.f = value.toDouble();
-      scalars.push_back(scalar);
-      break;
-    case Kind::Int:
-      scalar.i = int_of(value);
-      scalars.push_back(scalar);
-      break;
-    case Kind::Bool:
-      scalar.i = value.toBool();
-      scalars.push_back(scalar);
-      break;
     case Kind::OptionalFloat:
+      if (given) scalar.f = value.toDouble();
+      return read_number(argument, scalar, given);
+    case Kind::Int:
+    case Kind::Size:
     case Kind::OptionalInt:
+      if (given) scalar.i = value.isBool() ? value.toBool() : int_of(value);
+      return read_number(argument, scalar, given);
+    case Kind::Bool:
     case Kind::OptionalBool:
-    case Kind::OptionalString: read_optional(argument.kind, value); break;
-    case Kind::String: read_string(value.toStringRef()); break;
+      if (given) scalar.i = value.toBool();
+      return read_number(argument, scalar, given);
+    case Kind::String:
     case Kind::Choice:
-      scalar.i = place_of(value.toStringRef(), plan.choices[argument.index]);
-      if (C10_UNLIKELY(scalar.i < 0)) unknown.push_back(&value.toStringRef());
-      scalars.push_back(scalar);
-      break;
+    case Kind::OptionalString:
+      return given ? read_text(plan, argument, value.toStringRef()) : read_number(argument, scalar, false);
     case Kind::List: read_list(plan, plan.lists[argument.index], value.toListRef()); break;
     case Kind::FloatList:
     case Kind::IntList:
     case Kind::BoolList: read_open_list(argument.kind, value.toListRef()); break;
     case Kind::Axis: axes.push_back(int_of(value)); break;
-    case Kind::Size:
-      scalar.i = int_of(value);
-      scalars.push_back(scalar);
-      axes.push_back(scalar.i);
-      break;
     case Kind::Ellipsis:
       for (const auto &size : value.toListRef()) ellipsis.push_back(int_of(size));
       has_ellipsis = true;
@@ -150,6 +145,7 @@ void Call::read(const Plan &plan, const Argument &argument, const c10::IValue &v
     case Kind::Device:
       if (!value.isNone()) device = value.toDevice();
       break;
+    case Kind::Chosen:  // it is numbered: Kind::Size
     case Kind::Tensor:
     case Kind::Mask: TORCH_INTERNAL_ASSERT(false);
   }

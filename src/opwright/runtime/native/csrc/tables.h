@@ -7,14 +7,16 @@
 
 namespace opw {
 
-constexpr int64_t kPlanVersion = 10;
+constexpr int64_t kPlanVersion = 12;
 
 // The kinds of an operator's schema arguments.
-enum class Kind : int64_t { Tensor = 0, Float = 1, Int = 2, Bool = 3, Axis = 4, Ellipsis = 5, Mask = 6, Size = 7, Generator = 8, Dtype = 9, Device = 10, OptionalFloat = 11, OptionalInt = 12, OptionalBool = 13, String = 14, Choice = 15, OptionalString = 16, List = 17, FloatList = 18, IntList = 19, BoolList = 20 };
+enum class Kind : int64_t { Tensor = 0, Float = 1, Int = 2, Bool = 3, Axis = 4, Ellipsis = 5, Mask = 6, Size = 7, Generator = 8, Dtype = 9, Device = 10, OptionalFloat = 11, OptionalInt = 12, OptionalBool = 13, String = 14, Choice = 15, OptionalString = 16, List = 17, FloatList = 18, IntList = 19, BoolList = 20, Chosen = 21 };
 // How an element type is written: f32, T, acc(T).
 enum class TypeKind : int64_t { Concrete = 0, Variable = 1, Accumulate = 2 };
 // Of what a scalar's domain holds: of the value, of one if it is given, of each element of a list.
 enum class Holds : int64_t { Value = 0, Given = 1, List = 2 };
+// What decides whether an optional result is made.
+enum class ConditionOf : int64_t { None = 0, Scalar = 1, Tensor = 2 };
 // How many entries an argument has among a call's scalars; a list of a fixed length has those of its elements.
 constexpr int64_t entries(Kind kind) {
   switch (kind) {

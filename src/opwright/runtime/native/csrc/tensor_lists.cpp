@@ -19,7 +19,7 @@ class OwnSizes {
       first_.push_back(next_);
       if (group >= 0) next_ += lengths[static_cast<size_t>(group)];
     }
-    for (size_t i = static_cast<size_t>(plan.groups); i < lengths.size(); ++i) {
+    for (size_t i = static_cast<size_t>(plan.list_groups); i < lengths.size(); ++i) {
       leading_.push_back({next_, lengths[i]});
       next_ += lengths[i];
     }
@@ -81,7 +81,7 @@ std::vector<TensorPlan> expanded(const std::vector<TensorPlan> &tensors, const O
 Plan expanded(const Plan &plan, const Lengths &lengths) {
   Plan e = plan;
   const OwnSizes sizes(plan, lengths);
-  e.groups = 0;
+  e.list_groups = 0;
   e.own = sizes.count();
   e.spans.clear();
   e.inputs = expanded(plan.inputs, sizes, lengths, e.spans);
@@ -136,7 +136,7 @@ struct Places {
 // The lengths of the backward's lists: each comes from one of the forward.
 Lengths lengths_of_backward(const Derivative &d, const Places &places, const Lengths &forward, size_t groups) {
   const Plan &plan = d.backward->plan;
-  Lengths lengths(static_cast<size_t>(plan.groups), 0);
+  Lengths lengths(static_cast<size_t>(plan.list_groups), 0);
   for (size_t i = 0; i < d.wires.size(); ++i) {
     if (plan.arguments[i].kind != Kind::Tensor) continue;
     const int64_t group = plan.inputs[static_cast<size_t>(plan.arguments[i].index)].group;
@@ -161,7 +161,8 @@ const Derivative *expanded(const Derivative &d, const Operator &op, const Operat
   made->wires.clear(), made->edges.clear();
   const Operator *backward = nullptr;
   if (d.backward)
-    backward = &elements_of(*d.backward, lengths_of_backward(d, places, lengths, static_cast<size_t>(op.plan.groups)));
+    backward =
+        &elements_of(*d.backward, lengths_of_backward(d, places, lengths, static_cast<size_t>(op.plan.list_groups)));
   made->backward = backward;
   for (const auto &wire : d.wires) {
     const Span span = places.of(wire);
@@ -172,7 +173,8 @@ const Derivative *expanded(const Derivative &d, const Operator &op, const Operat
     const Span span = places.arguments[static_cast<size_t>(edge.argument)];
     const bool zero = edge.gradient < 0 || !backward;  // without a backward nobody asks
     auto first = zero ? 0 : static_cast<size_t>(edge.gradient);
-    if (!zero && d.backward->plan.groups) first = backward->plan.spans[d.backward->plan.inputs.size() + first].first;
+    if (!zero && d.backward->plan.list_groups)
+      first = backward->plan.spans[d.backward->plan.inputs.size() + first].first;
     for (size_t e = 0; e < span.count(); ++e)
       made->edges.push_back({static_cast<int64_t>(span.first + e), zero ? -1 : static_cast<int64_t>(first + e)});
   }
@@ -212,7 +214,7 @@ void refuse_nested(const Operator &op, c10::ArrayRef<c10::IValue> arguments) {
 
 Lengths lengths_of(const Operator &op, c10::ArrayRef<c10::IValue> arguments) {
   const Plan &plan = op.plan;
-  Lengths lengths(static_cast<size_t>(plan.groups), -1);
+  Lengths lengths(static_cast<size_t>(plan.list_groups), -1);
   std::vector<int64_t> ranks;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (plan.arguments[i].kind != Kind::Tensor) continue;
@@ -292,7 +294,7 @@ void split_results(const Operator &elements, torch::jit::Stack *stack) {
 }  // namespace
 
 const Operator &elements_of(const Operator &op, const Lengths &lengths) {
-  if (!op.plan.groups) return op;
+  if (!op.plan.list_groups) return op;
   static std::recursive_mutex mutex;  // a derivative asks for the operators of the backward
   std::lock_guard<std::recursive_mutex> lock(mutex);
   auto &made = op.calls[lengths];

@@ -8,6 +8,7 @@
 // (runtime/native/compatibility.py). Each comment says why there is no public name instead.
 #pragma once
 #include <ATen/EmptyTensor.h>
+#include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/TypeProperties.h>
 #include <ATen/ops/_dirichlet_grad.h>
@@ -25,6 +26,9 @@ using ExcludeKeys = c10::impl::ExcludeDispatchKeyGuard;
 
 // The keys that modes and guards of this thread add and take away, for calls that don't go through the dispatcher.
 inline auto local_keys() { return c10::impl::tls_local_dispatch_key_set(); }
+
+// Whether something listens to calls from Python before the dispatcher does, as torch.set_default_device.
+inline bool function_mode_enabled() { return at::impl::torch_function_mode_enabled(); }
 
 // A device's streams and indices, without linking to what is for that device (libc10_cuda).
 using Devices = c10::impl::VirtualGuardImpl;

@@ -1,0 +1,124 @@
+"""Rules for groups of axes, and for arguments that choose an axis; each error points at what breaks the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from opwright.signature.chosen.kinds import AxisKind
+from opwright.signature.expr import Axis, Group, KeptAxis
+from opwright.signature.grammar.tokens import Tokens
+from opwright.signature.model import DataAxis, Param, ScalarParam, Signature, TensorParam
+
+if TYPE_CHECKING:
+    from opwright.signature.grammar.validation import SourcePositions
+
+
+def check_groups(
+    signature: Signature, placed: Sequence[tuple[Param, int]], positions: SourcePositions, tokens: Tokens
+) -> None:
+    """Fail if a group can't be told in each call, or an argument chooses an axis that no group surrounds.
+
+    Args:
+        signature: the signature.
+        placed: its parameters with their positions.
+        positions: the positions of its parts.
+        tokens: its tokens, for the error.
+    """
+    rules = _Rules(signature, placed, positions, tokens)
+    if signature.grouping:
+        rules.form()
+        rules.flags()
+    rules.chosen()
+    if signature.grouping.names:
+        rules.told()
+
+
+class _Rules:
+    def __init__(
+        self, signature: Signature, placed: Sequence[tuple[Param, int]], positions: SourcePositions, tokens: Tokens
+    ) -> None:
+        self.signature, self.grouping = signature, signature.grouping
+        self.placed, self.positions, self.tokens = placed, positions, tokens
+        self.tensors = [(param, place) for param, place in placed if isinstance(param, TensorParam)]
+
+    def form(self) -> None:
+        """Check what stands beside groups."""
+        for tensor, place in self.tensors:
+            if not self.grouping.has(tensor):
+                continue
+            groups = [dim.name for dim in tensor.dims if isinstance(dim, Group)]
+            twice = next((name for name in groups if groups.count(name) > 1), None)
+            if twice:
+                self.tokens.fail(f"*{twice} stands twice in {tensor.name!r}", f"another name: *{twice}2", place)
+            if tensor.has_ellipsis or (groups and self.signature.has_ellipsis):
+                self.tokens.fail("'...' and named groups of axes don't mix", "name all of them: [*A, N]", place)
+            if self.signature.batched:
+                fix = "leave out 'batched', or the groups"
+                self.tokens.fail("'batched' brings the leading axes itself", fix, self.positions.modifiers["batched"])
+            decided = next((dim for dim in tensor.dims if isinstance(dim, DataAxis)), None)
+            if decided:
+                what = f"?{decided.name} needs a known number of axes beside it"
+                self.tokens.fail(what, f"name the other axes: {tensor.name}: {tensor.type}[B, ?{decided.name}]", place)
+
+    def flags(self) -> None:
+        """Check that the bools that decide axes are bools."""
+        kinds = {scalar.name: str(scalar.kind) for scalar in self.signature.scalars}
+        dims = [dim for tensor, _ in self.tensors if tensor.shape for dim in tensor.shape.dims]
+        kept = [dim for dim in dims if isinstance(dim, KeptAxis)]
+        for dim, place in zip(kept, self.positions.kept, strict=True):
+            if kinds.get(dim.flag) != "bool":
+                what = f"which is {kinds[dim.flag]}" if dim.flag in kinds else "which is no argument"
+                fix = f"among the inputs, {dim.flag}: bool = False"
+                self.tokens.fail(f"whether the axis of {dim} is there is up to {dim.flag!r}, {what}", fix, place)
+
+    def chosen(self) -> None:
+        """Check that an argument that chooses an axis has one to choose."""
+        choosing = [(param, place) for param, place in self.placed if _chooses(param)]
+        if not choosing:
+            return
+        chosen, place = choosing[0]
+        if len(choosing) > 1:
+            what = "an operator has one argument that chooses an axis"
+            self.tokens.fail(what, "move the axes together first, with torch.movedim", choosing[1][1])
+        axis = self.grouping.axis
+        fix = f"x: T[*A, {axis}, *B]"
+        if self.grouping.around is None:
+            among = "an input" if not self.signature.is_backward else "a tensor"
+            self.tokens.fail(f"{chosen.name!r} says which axis {axis} is, so {among} has it between groups", fix, place)
+        surrounded = [tensor for tensor in self._given() if self.grouping.surrounds(tensor)]
+        forward = self.signature.is_backward or any(
+            tensor.dims[1:2] == (Axis(axis),) and len(tensor.dims) == 3 for tensor in surrounded
+        )
+        if not surrounded or not forward:
+            before, after = self.grouping.around
+            what = f"no input that is always given has the axes around {axis}, *{before} and *{after}"
+            self.tokens.fail(f"{chosen.name!r}: {what}", f"x: T[*{before}, {axis}, *{after}]", place)
+
+    def told(self) -> None:
+        """Check that the inputs tell how many axes each group has."""
+        known = {*(self.grouping.around or ())}
+        while True:
+            unknown = [[name for name in _groups(tensor) if name not in known] for tensor in self._given()]
+            found = {names[0] for names in unknown if len(names) == 1}
+            if not found:
+                break
+            known |= found
+        for tensor, place in self.tensors:
+            missing = [name for name in _groups(tensor) if name not in known]
+            optional = tensor.optional and len(missing) == 1
+            if missing and not optional:
+                listed = " and ".join(f"*{name}" for name in missing)
+                fix = "an input with that group alone, x: T[*A]; or dim: axis(D), for the axis between two groups"
+                self.tokens.fail(f"the inputs that are always given can't tell how many axes {listed} are", fix, place)
+
+    def _given(self) -> list[TensorParam]:
+        return [tensor for tensor in self.signature.tensors if not tensor.optional]
+
+
+def _chooses(param: Param) -> bool:
+    return isinstance(param, ScalarParam) and isinstance(param.kind, AxisKind)
+
+
+def _groups(tensor: TensorParam) -> list[str]:
+    return [dim.name for dim in tensor.dims if isinstance(dim, Group)]
