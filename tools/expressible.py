@@ -164,7 +164,8 @@ def signature_of(text: str) -> tuple[str, str]:
         if blocked:
             return "", blocked
         inputs.append(written)
-    results, blocked = _results(known, len(chosen))
+    kinds = {str(argument.real_type) for argument in known.arguments}
+    results, blocked = _results(known, kinds, len(chosen))
     if blocked:
         return "", blocked
     if chosen and not results:
@@ -173,8 +174,7 @@ def signature_of(text: str) -> tuple[str, str]:
     if not tensors:
         return "", "no tensor among the arguments"
     # An input that is always given binds T and `...`; if there is none, the results have types and shapes of their own.
-    bound = any(str(argument.type) == "Tensor" for argument in tensors)
-    if results and not bound:
+    if results and not kinds & {"Tensor", _LIST}:
         return "", "all tensors are optional"
     arrow = f" -> ({', '.join(results)})" if results else ""
     every = ", ".join(str(dtype) for dtype in DType if not dtype.is_complex)
@@ -187,34 +187,44 @@ def signature_of(text: str) -> tuple[str, str]:
     return signature, difference(known, ours)
 
 
-def _results(known: Any, chosen: int) -> tuple[list[str], str]:
-    """Return the results in the notation, and what blocks one; `chosen`: how many element types are arguments."""
+_LIST = "List[Tensor]"
+_TENSORS = {"Tensor": "T[...]", "Optional[Tensor]": "T[...]?", _LIST: "list[T[each ...]]"}
+"""Not an optional list: the dispatcher finds no keys in it."""
+
+
+def _results(known: Any, kinds: set[str], chosen: int) -> tuple[list[str], str]:
+    """Return the results in the notation, and what blocks one.
+
+    `kinds`: the types of the arguments; `chosen`: how many element types are arguments.
+    """
     results = []
     for place, result in enumerate(known.returns):
         # An element type that is an argument is that of a result.
         variable = f"W{min(place, chosen - 1)}" if chosen else "T"
-        tensor = f"{result.name or 'out_'}{place}_: {variable}[...]"
-        written, blocked = _result(result, tensor, _condition(known.arguments))
+        written, blocked = _result(result, variable, kinds, _condition(known.arguments))
         if blocked:
             return [], blocked
-        results.append(written)
+        results.append(f"{result.name or 'out_'}{place}_: {written}")
     return results, ""
 
 
-def _result(result: Any, tensor: str, condition: str) -> tuple[str, str]:
-    """Return a result in the notation, as a `tensor` if it is one, and what blocks it.
+def _result(result: Any, variable: str, kinds: set[str], condition: str) -> tuple[str, str]:
+    """Return a result's type in the notation, and what blocks it.
 
-    `condition`: the argument that decides on an optional one.
+    `kinds`: the types of the arguments; `condition`: the argument that decides on an optional result.
     """
     kind = str(result.type)
+    shape = "[...]" if kinds & {"Tensor", "Optional[Tensor]"} else "[]"
     if result.alias_info is not None:
         return "", "results that are arguments (Tensor(a!))"
     if kind in ("int", "SymInt"):
-        return f"{tensor.partition(':')[0]}: int", ""
+        return "int", ""
+    if kind == _LIST and _LIST in kinds:  # which has its length
+        return f"list[{variable}[each ...]]", ""
     if kind == "Tensor":
-        return tensor, ""
+        return f"{variable}{shape}", ""
     if kind == "Optional[Tensor]" and condition:
-        return f"{tensor}? if {condition}", ""
+        return f"{variable}{shape}? if {condition}", ""
     return "", f"results: {_kind(kind)}"
 
 
@@ -233,9 +243,8 @@ def _input(argument: Any, variable: str) -> tuple[str, str]:
         return "", "keyword-only arguments"
     if argument.alias_info is not None and not argument.alias_info.is_write:
         return "", "views of arguments (Tensor(a))"
-    if kind in ("Tensor", "Optional[Tensor]"):
-        written = argument.alias_info is not None and argument.alias_info.is_write
-        return f"{name}: T[...]{'?' * kind.startswith('Opt')}{'!' * written}", ""
+    if kind in _TENSORS:
+        return f"{name}: {_TENSORS[kind]}{'!' * (argument.alias_info is not None)}", ""
     if kind == "Optional[Generator]":
         return f"{name}: generator(1)", ""
     if variable and (kind == "ScalarType" or argument.default_value is None):

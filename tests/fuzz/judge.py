@@ -15,7 +15,7 @@ from opwright.runtime.binding import TORCH_TYPES
 from opwright.signature import Binding, bind, output_shapes, output_types
 from opwright.signature.schema import axis_argument
 
-from .operators import DTYPES, Call, infos
+from .operators import DTYPES, Call, infos, signature_of
 from .references import compute
 
 Tensor = torch.Tensor
@@ -95,7 +95,8 @@ def judge_error(call: Call, error: Exception) -> None:
         if not text.startswith((f"{name}():", f"{name}.")):
             raise Wrong("the error doesn't name the operator")
         arguments, results = call.target.op._schema.arguments, call.target.signature.results
-        named = ["...", "its sizes", *(argument.name for argument in arguments), *(result.name for result in results)]
+        named = ["...", "its sizes", *(argument.name.partition("[")[0] for argument in arguments)]
+        named += [result.name for result in results]
         first = text.split("\n", maxsplit=1)[0].removeprefix(f"{name}():")
         if isinstance(error, ArgumentError) and not any(n in first for n in named):
             raise Wrong("the error doesn't name an argument")
@@ -176,6 +177,7 @@ def _bind(call: Call, given: SavedArguments) -> tuple[Binding, dict[str, Any]]:
     try:
         ellipsis = tuple(arguments["axis_ellipsis"]) if call.target.ellipsis else None
         scalars = {scalar.name: arguments[scalar.name] for scalar in signature.scalars}
+        signature = signature_of(call, arguments)
         binding = bind(signature, infos(full), axes=sizes, ellipsis=ellipsis, types=chosen, scalars=scalars)
     except (ArgumentError, KeyError) as error:
         raise Wrong(f"the call should have been refused: {error}") from error
@@ -183,7 +185,7 @@ def _bind(call: Call, given: SavedArguments) -> tuple[Binding, dict[str, Any]]:
 
 
 def _judge_shapes(call: Call, binding: Binding, arguments: Mapping[str, Any], results: list[Any]) -> None:
-    signature = call.target.signature
+    signature = signature_of(call, arguments)
     mask = arguments.get("output_mask") or [True] * len(signature.outputs)
     mask = mask if isinstance(mask, list) else [mask] * len(signature.outputs)
     if signature.outputs and not any(mask):

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 import opwright
+from opwright.check.calls.tensor_lists import lengths
 from opwright.runtime.binding import TORCH_TYPES
 from opwright.signature import Signature, TensorInfo, sample
 from opwright.signature.dtypes import DType
 from opwright.signature.samples import TensorSample
 from opwright.signature.schema import axis_argument
+from opwright.signature.tensor_lists.calls import Elements, elements, flat, lengths_of, packed
 
 ROOT = Path(__file__).parents[2]
 # Sources of other tests, whose values those check: here they only mustn't crash, and have the right shapes.
 UNREFERENCED = {"notation_ops", "bundle_ops", "hidden_names", "size_ops", "scalar_ops", "float8_ops", "combination_ops"}
-UNREFERENCED |= {"result_ops"}
+UNREFERENCED |= {"result_ops", "list_ops"}
 DTYPES = {torch_type: dtype for dtype, torch_type in TORCH_TYPES.items()}
 
 
@@ -55,6 +59,9 @@ def targets() -> list[Target]:
             if (path.stem, name) == ("notation_ops", "pick_backward"):
                 continue
             kernel = registered.kernel
+            if kernel.signature.lists:
+                made += _of_lists(path.stem, registered)
+                continue
             if kernel.signature.broadcasts:  # scalars.py makes those, and include/loops.py
                 continue
             body = text[text.index(f" {name}(") :]
@@ -75,6 +82,49 @@ def targets() -> list[Target]:
                     registered.run,
                 )
             )
+    return made
+
+
+class _ListOp:
+    """An operator with lists, which takes each tensor of them, by name (``xs[1]``) or by its place."""
+
+    def __init__(self, op: Any, made: Elements) -> None:
+        self._op, self._made = op, made
+        after = [argument for argument in op._schema.arguments if argument.name not in {p.name for p in made.of.inputs}]
+        names = [SimpleNamespace(name=param.name) for param in made.inputs]
+        self._schema = SimpleNamespace(arguments=[*names, *after])
+
+    def __call__(self, /, *given: Any, **named: Any) -> Any:
+        names = [argument.name for argument in self._schema.arguments]
+        if len(given) > len(names) or named.keys() & names[: len(given)] or not named.keys() <= {*names}:
+            return self._op(*given, **named)  # is refused
+        values = dict(zip(names, given, strict=False)) | named
+        counts, at, arguments = self._made.input_counts, 0, dict[str, Any]()
+        for param, count in zip(self._made.of.inputs, counts, strict=True):
+            own = names[at : at + (1 if count is None else count)]
+            at += len(own)
+            if count is not None and all(name in values for name in own):
+                arguments[param.name] = [values[name] for name in own]
+            elif count is None and own[0] in values:
+                arguments[param.name] = values[own[0]]
+        arguments |= {name: values[name] for name in names[at:] if name in values}
+        answer = self._op(**arguments)
+        if answer is None:
+            return None
+        results = self._made.result_counts[: len(self._made.of.outputs)]
+        return tuple(flat(results, [answer] if len(results) == 1 else answer))
+
+
+def _of_lists(stem: str, registered: Any) -> list[Target]:
+    """Targets for an operator with lists of some lengths; backwards, whose masks are of lists, aren't called alone."""
+    signature = registered.kernel.signature
+    if signature.is_backward:
+        return []
+    strided, made = signature.name == "squares", list[Target]()
+    for counts in ((2, 1), (1, 3)):
+        one: Any = elements(signature, lengths(signature, counts))
+        op: Any = _ListOp(registered.op, one)
+        made.append(Target(f"{stem}.{signature.name}", op, one, (), False, False, strided, referenced=False))
     return made
 
 
@@ -164,6 +214,15 @@ def _make(s: TensorSample, generator: torch.Generator) -> torch.Tensor:
         low, high = int(s.low), int(s.high)
         storage = torch.randint(low, max(high, low + 1), (s.storage_size,), generator=generator)
     return storage.to(kind).as_strided(s.shape, s.strides, s.offset)
+
+
+def signature_of(call: Call, arguments: Mapping[str, Any]) -> Signature:
+    """The signature of a call: tensors of a list of any rank may have got other ranks."""
+    signature = call.target.signature
+    if not isinstance(signature, Elements):
+        return signature
+    values = packed(signature.input_counts, [arguments.get(param.name) for param in signature.inputs])
+    return elements(signature.of, lengths_of(signature.of, list(values)))
 
 
 def infos(call: Call) -> dict[str, TensorInfo | None]:

@@ -30,6 +30,7 @@ SIGNATURES = {
         "arange(n: int) -> (y: i64[n])",
         "pad(x: T[N], by: list[int, 2] = 0, w: list[float, 1] = 2.0, on: list[bool, 2] = True) -> (y: T[N + by[0]])",
         "pick(x: T[N], at: list[int]) -> (y: T[?K])",
+        "axpys(xs: list[T[each ...]], ys: list[T[each ...]]!, a: float = 1.0) -> (norms: list[T[]], count: i64[])",
         "smooth(x: T, beta: float = 1.0, k: int = 3) -> (y: T)",
         "scaled(x: T[N], weight: T[N]?, bias: T[N]?) -> (y: T[N])",
         "resize(x: T[N], n: int, mode: near | 'bi-linear' = near, p: float?, k: int? = 3, s: str = 'a') -> (y: T[n])",
@@ -39,6 +40,7 @@ SIGNATURES = {
     "names": [
         "tuple(x: T[N], torch: float) -> (y: T[N], z: T[N])",
         "str(n: int, s: str, t: str?) -> (y: T[n])",
+        "list(xs: list[T[each N]]) -> (ys: list[T[each N]])",
     ],
 }
 
@@ -94,6 +96,7 @@ ops.resize(x, 3, "bi-linear", p=None, k=2)
 ops.pad(x, 1)
 ops.pad(x, [1, 2], w=(0.5,), on=[True, False])
 ops.pick(x, [1, 2, 3])
+reveal_type(ops.axpys([x], (x, x))[0][0])
 """
 WRONG = """\
 import torch
@@ -105,6 +108,7 @@ ops.smooth(torch.ones(3), beta="1")
 ops.missing(torch.ones(3))
 ops.resize(torch.ones(3), 3, "nearr")
 ops.pad(torch.ones(3), 0.5)
+ops.axpys(torch.ones(3), [torch.ones(3)])
 """
 
 
@@ -131,9 +135,9 @@ def test_mypy(tmp_path: Path) -> None:
 
     right = run("user.py")
     assert right.returncode == 0, right.stdout
-    assert right.stdout.count('Revealed type is "torch._tensor.Tensor"') == 4
+    assert right.stdout.count('Revealed type is "torch._tensor.Tensor"') == 5
     wrong = run("wrong.py").stdout.splitlines()
-    assert [line.split(":")[1] for line in wrong if ": error:" in line] == ["5", "6", "7", "8", "9"]
+    assert [line.split(":")[1] for line in wrong if ": error:" in line] == ["5", "6", "7", "8", "9", "10"]
 
 
 @pytest.mark.exhaustive
@@ -152,4 +156,4 @@ def test_pyright(tmp_path: Path) -> None:
 
     assert "0 errors" in run("user.py")
     wrong = run("wrong.py")
-    assert set(re.findall(r"wrong.py:(\d+):\d+ - error", wrong)) == {"5", "6", "7", "8", "9"}
+    assert set(re.findall(r"wrong.py:(\d+):\d+ - error", wrong)) == {"5", "6", "7", "8", "9", "10"}

@@ -116,6 +116,33 @@ def test_wrong_calls_without_opwright(library: Path) -> None:
     assert texts[4].startswith("swish_backward() has no second derivative: there is no swish_backward_backward")
 
 
+_LISTS = """
+torch.ops.load_library(sys.argv[1])
+axpys = torch.ops.bundle_ops.axpys
+xs = [torch.ones(2, requires_grad=True), torch.ones(2, 3), torch.ones((), requires_grad=True)]
+y = torch.ones((), requires_grad=True)
+zs = axpys(xs, y, 2.0)
+(zs[0].sum() + zs[2]).backward()
+texts = []
+for wrong in ([torch.ones(1), torch.ones(2).double()], []):
+    try:
+        axpys(wrong, torch.ones(1) if wrong else torch.ones(2), 1.0)
+    except RuntimeError as error:
+        texts.append(str(error))
+print(json.dumps([[z.tolist() for z in zs], xs[0].grad.tolist(), xs[2].grad.item(), y.grad.item(), texts]))
+"""
+
+
+@pytest.mark.slow
+def test_lists_of_tensors_without_opwright(library: Path) -> None:
+    zs, grad_x, grad_last, grad_y, texts = result(_LISTS, library)
+    assert zs == [[3, 3], [[3, 3, 3], [3, 3, 3]], 3]
+    assert (grad_x, grad_last, grad_y) == ([2, 2], 2, 3)
+    refusal = "axpys(): the arguments don't fit the operator's signature\n  got:          "
+    assert texts[0].startswith(f"{refusal}xs[0]: Float[1], xs[1]: Double[2], y: Float[1], a: 1\n")
+    assert texts[1].startswith(f"{refusal}y: Float[2], a: 1\n")
+
+
 @pytest.mark.slow
 def test_an_element_type_that_was_left_out(ops: Operators, tmp_path: Path) -> None:
     path = opwright.bundle(ops, tmp_path / "some.so", dtypes=[torch.float32])

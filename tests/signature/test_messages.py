@@ -109,12 +109,7 @@ MESSAGES = [
         "x: list[int]",
     ),
     ("f(x: T[N], a: list^)", "expected '[' after 'list', found ')'", "a: list[int, 2]"),
-    (
-        "f(x: T[N], a: list[^T[N]])",
-        "'a': lists of tensors can't be arguments yet",
-        "a: list[int], list[float] or list[bool]",
-    ),
-    ("f(x: T[N], a: list[^2])", "'a': a list has elements", "a: list[int], list[float] or list[bool]"),
+    ("f(x: T[N], a: list[^2])", "'a': a list has elements", "a: list[int], list[float], list[bool] or list[T[each N]]"),
     (
         "f(x: T[N], a: list[int, ^0])",
         "the length of 'a' is a number from 1 to 16, found '0'",

@@ -53,6 +53,14 @@ def test_what_is_found(tmp_path: Path) -> None:
         ("f(Tensor x, Tensor? w, int? k=None, str s='a') -> ()", "f(x: T[...], w: T[...]?, k: int?, s: str = 'a')"),
         ("f(Tensor(a!) x, bool[3] m, SymInt[] s, float[2] c=0.5)", None),
         (
+            "f(Tensor[] xs, Tensor y) -> (Tensor[], Tensor)",
+            "f(xs: list[T[each ...]], y: T[...]) -> (out_0_: list[T[each ...]], out_1_: T[...])",
+        ),
+        (
+            "f(float a, Tensor(a!)[] xs, Tensor[] ys) -> Tensor",
+            "f(a: float, xs: list[T[each ...]]!, ys: list[T[each ...]]) -> (out_0_: T[])",
+        ),
+        (
             "f(Tensor(a!) x, bool[3] m, SymInt[] s, float[2] c) -> ()",
             "f(x: T[...]!, m: list[bool, 3], s: list[int], c: list[float, 2])",
         ),
@@ -75,7 +83,7 @@ def test_what_can_be_written(text: str, signature: str | None) -> None:
     ("text", "cause"),
     [
         ("f(Tensor x) -> Tensor[]", "results: lists of tensors"),
-        ("f(Tensor[] x) -> Tensor", "arguments: lists of tensors"),
+        ("f(Tensor[]? x, Tensor y) -> Tensor", "arguments: lists of tensors"),
         ("f(Tensor(a!) x) -> Tensor(a!)", "results that are arguments (Tensor(a!))"),
         ("f(Tensor x, *, int k) -> Tensor", "keyword-only arguments"),
         ("f(Tensor x) -> float", "results: float"),

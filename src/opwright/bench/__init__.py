@@ -109,6 +109,7 @@ def bench(
     from opwright.bench.alternatives import named_alternatives
     from opwright.bench.request import Operations, Request
     from opwright.bench.run import run
+    from opwright.bench.tensor_lists import with_lengths
     from opwright.check.targets import find_operators
 
     _check_words("phases", phases, ("forward", "backward", "both"))
@@ -118,10 +119,11 @@ def bench(
         device: {"backend": "emulate"} if device == "emulated" else {} for device in devices
     }
     operators = {device: find_operators(op, signature=signature, load_options=options[device]) for device in devices}
+    operators, sizes = with_lengths(operators, axes or {})
     counts = [threads] if isinstance(threads, int) else list(threads or [torch.get_num_threads()])
     dtype_names = None if dtypes is None else [str(each).removeprefix("torch.") for each in dtypes]
     request = Request(
-        axes=axes or {},
+        axes=sizes,
         dtypes=dtype_names,
         threads=counts,
         phases=tuple(phases),

@@ -22,6 +22,7 @@ import torch
 from opwright.bench.request import RequestError
 from opwright.bench.tasks import Candidate, Function
 from opwright.check.calls.target_operator import TargetOperator
+from opwright.check.calls.tensor_lists import like, over_tensors
 from opwright.check.targets import find_operators, is_source, resolve_name
 from opwright.errors import SourceError
 from opwright.signature.derivatives import without_hash
@@ -101,11 +102,12 @@ class Alternatives:
         return self._instantiate(alternative)
 
     def _parse(self, text: str) -> Function:
-        arguments = [param.name for param in self.subject.signature.inputs]
+        whole = self.subject.with_lists or self.subject
+        arguments = [param.name for param in whole.signature.inputs]
         if _OBJECT.fullmatch(text):
             return self._instantiate(resolve_name(text))
         if names_in(text) & {*arguments, "torch"}:
-            return function_of(text, arguments, self.folder)
+            return over_tensors(function_of(text, arguments, self.folder), self.subject.signature)
         source = self.subject.sources[0].path if self.subject.sources else None
         if source is not None and is_revision(text, source):
             return self._build(check_out(text, source, self.folder))
@@ -122,7 +124,8 @@ class Alternatives:
         if self.subject.name not in operators and len(operators) != 1:
             listed = ", ".join(operators) or "none"
             raise SourceError(f"{path} has no operator {self.subject.name}; it has: {listed}")
-        return (operators.get(self.subject.name) or next(iter(operators.values()))).function
+        found = operators.get(self.subject.name) or next(iter(operators.values()))
+        return like(found, self.subject.signature).function
 
     def _instantiate(self, value: Any) -> Function:
         """Instantiate a module's class, and move a module to the arguments' device."""
@@ -130,8 +133,7 @@ class Alternatives:
             value = value.apply if issubclass(value, torch.autograd.Function) else value()
         if isinstance(value, torch.nn.Module) and self.device == "cuda":
             value = value.to("cuda")
-        function: Function = value
-        return function
+        return over_tensors(value, self.subject.signature)
 
 
 def _compile(function: Function) -> Function:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from opwright.bench.results.measurement import Phase, Point
 from opwright.bench.tasks import Task
+from opwright.bench.tensor_lists import axis_of, described
 from opwright.check.calls.target_operator import TargetOperator
 from opwright.errors import ArgumentError
 from opwright.signature import Binding, DType, Sample, Signature, bytes_moved, sample_at
@@ -184,7 +185,7 @@ class Operations:
 
 
 def _evaluate_count(count: OperationCount, sig: Signature, binding: Binding) -> float | None:
-    sizes = dict(binding.axes)
+    sizes = described(sig, binding.axes)
     if binding.ellipsis is not None:
         sizes[NUMEL] = math.prod(binding.ellipsis)
     if count is None or isinstance(count, (int, float)):
@@ -281,7 +282,7 @@ def axis_names(sig: Signature) -> tuple[str, ...]:
 
 def _lengths(sig: Signature) -> list[str]:
     leading = [LEADING] if sig.broadcasts or sig.has_ellipsis else []
-    return [*leading, *sig.free_axes]
+    return list(dict.fromkeys([*leading, *(axis_of(sig, axis) for axis in sig.free_axes)]))
 
 
 def check_axes(signatures: Sequence[Signature], axes: Mapping[str, object]) -> None:
@@ -382,7 +383,7 @@ def _check_integers(sig: Signature, sizes: Mapping[str, Size]) -> None:
 
 
 def _sample(sig: Signature, sizes: Mapping[str, Size], types: Mapping[str, DType]) -> Sample:
-    axes = {name: int(sizes[name]) for name in sig.free_axes if name in sizes}
+    axes = {name: int(sizes[axis]) for name in sig.free_axes if (axis := axis_of(sig, name)) in sizes}
     leading = (int(sizes[LEADING]),) if LEADING in sizes else None
     scalars = {scalar.name: scalar.kind.convert(sizes[scalar.name]) for scalar in sig.scalars if scalar.name in sizes}
     return sample_at(sig, Binding(axes, leading, types), scalars=scalars)

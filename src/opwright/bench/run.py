@@ -21,6 +21,7 @@ from opwright.bench.results.report import Report
 from opwright.bench.roofline import Machine
 from opwright.bench.screening import agreeing_candidates
 from opwright.bench.tasks import Candidate, Function, Task, Tensors
+from opwright.bench.tensor_lists import described
 from opwright.check.calls.settings import using_threads
 from opwright.check.calls.target_operator import TargetOperator
 from opwright.errors import ArgumentError, SourceError
@@ -124,7 +125,7 @@ class _Run:
         subject, request = setting.subject, self.request
         sample = call_at(subject.signature, sizes, setting.types)
         leading = {LEADING: sample.binding.ellipsis[0]} if sample.binding.ellipsis else {}
-        all_sizes = {**leading, **sample.binding.axes, **sizes}
+        all_sizes = {**leading, **described(subject.signature, sample.binding.axes), **sizes}
         label, types = describe_sizes(all_sizes), {name: dtype.torch_name for name, dtype in setting.types.items()}
         tensors = _tensors(setting, sample)
         candidates = agreeing_candidates(setting, tensors, label, request.phases, self.report)

@@ -16,6 +16,7 @@ import torch
 
 from opwright.check.calls.reproducer import callable_expression
 from opwright.check.calls.target_operator import Reference, TargetOperator, backward_signature
+from opwright.check.calls.tensor_lists import of_tensors, with_reference
 from opwright.errors import SignatureError, SourceError
 from opwright.languages import LANGUAGES
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
@@ -128,18 +129,20 @@ def registered_operators(ops: Any, imports: tuple[str, ...] = ()) -> list[Target
     paths = ", ".join(repr(str(source.path)) for source in sources)
     imports = imports or ("import opwright", f"ops = opwright.load({paths})")
     return [
-        TargetOperator(
-            name,
-            signature.as_written,
-            overloads[name],
-            overloads[name],
-            backward=backward_signature(name, signatures),
-            ours=True,
-            sources=tuple(sources),
-            imports=imports,
-            expression=f"ops.{name}",
-            namespace=overloads,
-            devices=registered[name].kernel.devices,
+        of_tensors(
+            TargetOperator(
+                name,
+                signature.as_written,
+                overloads[name],
+                overloads[name],
+                backward=backward_signature(name, signatures),
+                ours=True,
+                sources=tuple(sources),
+                imports=imports,
+                expression=f"ops.{name}",
+                namespace=overloads,
+                devices=registered[name].kernel.devices,
+            )
         )
         for name, signature in signatures.items()
         if name not in derived and not _is_backward(name, signatures)
@@ -201,7 +204,7 @@ def assign_reference(
             f"  likely fix: check one of them, {place}:{operators[0].name}, or give the reference its operator's name"
         )
     return [
-        replace(operator, reference=reference) if operator.name in own_callables else operator for operator in operators
+        with_reference(operator, reference) if operator.name in own_callables else operator for operator in operators
     ]
 
 
@@ -235,8 +238,8 @@ def find_operators(
     if isinstance(target, OpOverloadPacket):
         target = getattr(target, target.overloads()[0])
     if isinstance(target, OpOverload) and (operator := registered_operator(target)):
-        return [replace(operator, reference=known)]
-    return [_unregistered(target, signature, known)]
+        return [with_reference(operator, known)]
+    return [of_tensors(_unregistered(target, signature, known))]
 
 
 def is_source(target: Target) -> bool:
@@ -345,7 +348,7 @@ def _pair(target: Sequence[Callable[..., Any]], texts: Sequence[str], reference:
     op = differentiable(*target, signature=texts, namespace=f"checked_{parse(texts[0]).name}")
     operator = registered_operator(op)
     assert operator is not None  # noqa: S101 - it was made just now
-    return replace(operator, reference=reference)
+    return with_reference(operator, reference)
 
 
 def _is_function(target: Any) -> bool:

@@ -254,7 +254,7 @@ def _tensor_index(kernel: Kernel, argument: Argument) -> int:
 
 def _row(instance: Instance, arguments: Iterable[Argument], index: int, device: str) -> str:
     kernel, signature = instance.kernel, instance.signature
-    strided = _bits(kernel, (a for a in arguments if a.parameter.view == "Strided"))
+    strided = _bits(kernel, (a for a in arguments if a.parameter.view in ("Strided", "StridedList")))
     if signature.pointwise:
         strided = (1 << len(signature.tensors + signature.results)) - 1
     return _ROW.substitute(

@@ -26,6 +26,7 @@
 #include "opwright/atomic.h"
 #ifndef __CUDACC_RTC__ /* what follows is for the host: NVRTC sees device code alone */
 #include "opwright/check.h"
+#include "opwright/list.h"
 #include "opwright/resizable.h"
 #include "opwright/parallel.h"
 #include "opwright/workspace.h"

@@ -15,7 +15,7 @@ _HEADING = '''\
 
 import torch as _torch
 '''
-_USED = ("tuple", "str")
+_USED = ("tuple", "str", "list")
 """Names of Python types in stubs that an operator can also have; the other types' names are C++ keywords."""
 
 
@@ -36,7 +36,8 @@ def stub(module: str, signatures: Sequence[Signature], comments: Mapping[str, st
     texts = comments or {}
     shadowed = any(signature.name in _USED for signature in signatures)
     heading = _HEADING.format(module=module) + ("import builtins as _builtins\n" if shadowed else "")
-    if any("_typing." in scalar.kind.annotation for signature in signatures for scalar in signature.scalars):
+    types = [_type(signature, param, "") for signature in signatures for param in signature.inputs]
+    if any("_typing." in each for each in types):
         heading = heading.replace("import torch", "import typing as _typing\n\nimport torch", 1)
     prefix = "_builtins." if shadowed else ""
     return "\n".join(
@@ -80,6 +81,8 @@ def _type(signature: Signature, param: Param, prefix: str) -> str:
         return prefix * param.kind.annotation.startswith("str") + param.kind.annotation
     if isinstance(param, GeneratorParam):
         return "_torch.Generator | None"
+    if param.listed:
+        return "_typing.Sequence[_torch.Tensor]"
     number = number_type(signature, param)
     numbers = f" | {number.__name__}" if number else ""
     return f"_torch.Tensor{numbers}{' | None' * param.optional}"
@@ -94,13 +97,15 @@ def _default(param: Param) -> str:
 
 
 def _returns(signature: Signature, prefix: str) -> str:
-    types = [_result(output) for output in signature.outputs]
+    types = [_result(output, prefix) for output in signature.outputs]
     if len(types) > 1:
         return f"{prefix}tuple[{', '.join(types)}]"
     return types[0] if types else "None"
 
 
-def _result(output: TensorParam) -> str:
+def _result(output: TensorParam, prefix: str) -> str:
+    if output.listed:
+        return f"{prefix}list[_torch.Tensor]"
     return "int" if output.is_count else "_torch.Tensor | None" if output.condition else "_torch.Tensor"
 
 

@@ -58,7 +58,7 @@ class TensorRow(ctypes.Structure):
         ("ndim", c_int32),
         ("dtype", c_int32),
         ("present", c_int32),
-        ("reserved", c_int32),
+        ("is_list", c_int32),
     )
 
 

@@ -29,6 +29,11 @@ OR_EMULATE = ', or run its CUDA kernels on the CPU: load(..., backend="emulate")
 GENERATOR_DEVICE = "Expected a '{expected}' device type for generator but found '{device}'"
 OUTPUT_MASK = "{name}(): output_mask has {count} elements, expected one for each of {expected} gradients"
 
+EMPTY_LISTS = (
+    "{name}(): all lists are empty and there is no other tensor, so nothing tells the device and the element types\n"
+    "  likely fix: don't call it without a tensor"
+)
+
 INTERNAL_OVERLAP = (
     "{argument} is overwritten, but several of its elements share one place in memory\n"
     "  likely fix: clone() it before the call"

@@ -41,6 +41,10 @@ class Binding:
     groups: Groups = Groups()
 
 
+_MOST_BOUND = 12
+"""Where more names are bound, as by the tensors of a list, an error shows only those that it is about."""
+
+
 class Report:
     """Error messages for one call, with the names bound so far and the arguments that bound them."""
 
@@ -65,9 +69,13 @@ class Report:
         lines = [f"{self.sig.name}(): {message}"]
         if self.origins:
             sizes: dict[str, object] = {**self.sizes, "...": self.ellipsis}
+            names = [name for name in self.origins if len(self.origins) <= _MOST_BOUND or name in message]
             of_groups = {name: (f"*{name}", shown(shape)) for name, shape in self.groups.shapes.items()}
-            named = [(*of_groups.get(name, (name, sizes[name])), who) for name, who in self.origins.items()]
-            bound = [f"{name}={size}" + (f" ({who})" if who else "") for name, size, who in named]
+            bound = [
+                "=".join(map(str, of_groups.get(name, (name, sizes.get(name)))))
+                + (f" ({who})" if (who := self.origins[name]) else "")
+                for name in names or list(self.origins)[:_MOST_BOUND]
+            ]
             lines.append(f"  bound so far: {', '.join(bound)}")
         lines.append(f"  signature:    {self.sig.as_written}")
         return "\n".join([*lines, f"  likely fix:   {fix}"] if fix else lines)

@@ -148,6 +148,46 @@ class Binary(Expr):
 
 
 @record
+class Each(Expr):
+    """An axis of the tensors in a list, whose size each of them has for itself: ``each N``."""
+
+    expr: Expr
+
+    def names(self) -> Iterator[str]:
+        """Yield the axes of the expression."""
+        return self.expr.names()
+
+    def divisors(self) -> Iterator[Expr]:
+        """Yield the divisors of the expression."""
+        return self.expr.divisors()
+
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
+        """Return the value of the expression."""
+        return self.expr.evaluate(sizes)
+
+    def is_linear_in(self, axis: str) -> bool:
+        """Return whether the expression is linear in the axis."""
+        return self.expr.is_linear_in(axis)
+
+    def coefficients(self, axis: str, sizes: Mapping[str, int]) -> tuple[int, int]:
+        """Return the coefficients of the expression."""
+        return self.expr.coefficients(axis, sizes)
+
+    def __str__(self) -> str:
+        """Return the notation."""
+        return f"each {self.expr}"
+
+
+def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
+    """Return an expression with other names for some of its axes, without ``each``."""
+    if isinstance(expr, Each):
+        return renamed(expr.expr, names)
+    if isinstance(expr, Binary):
+        return Binary(expr.operator, renamed(expr.left, names), renamed(expr.right, names))
+    return Axis(names.get(expr.name, expr.name)) if isinstance(expr, Axis) else expr
+
+
+@record
 class NamedSize:
     """A size that a signature computes once, and that has a name: ``OH = (H - K)//stride + 1``."""
 
@@ -173,10 +213,11 @@ class DataAxis:
 
 @record
 class Shape:
-    """The axes in the brackets: an optional ``...``, then axes."""
+    """The axes in the brackets: an optional ``...``, or in lists ``each ...`` (``each_leading``), then axes."""
 
     ellipsis: bool
     dims: tuple[Expr | DataAxis | KeptAxis, ...]
+    each_leading: bool = False
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
@@ -185,7 +226,8 @@ class Shape:
 
     def __str__(self) -> str:
         """Return the notation, with brackets."""
-        return f"[{', '.join([*(['...'] if self.ellipsis else []), *map(str, self.dims)])}]"
+        leading = ["..."] * self.ellipsis + ["each ..."] * self.each_leading
+        return f"[{', '.join([*leading, *map(str, self.dims)])}]"
 
 
 def _is_linear(expr: Expr, axis: str) -> bool:

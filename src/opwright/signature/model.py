@@ -46,20 +46,7 @@ class TypeRef:
 
 @record
 class TensorParam:
-    """A tensor argument or result. ``shape`` is None for one of a pointwise operator (a bare ``T``).
-
-    A count among the results (``count: int``) is a tensor without axes to a kernel, and an int to a caller.
-
-    Attributes:
-        name: the name.
-        type: the element type.
-        shape: the axes.
-        optional: whether it may be absent.
-        mutated: whether the kernel overwrites it.
-        domain: the interval in which its elements lie.
-        condition: when an optional result is returned.
-        is_count: whether it is a count.
-    """
+    """A tensor argument or result, a list of them, or a count, which is a tensor without axes to a kernel."""
 
     name: str
     type: TypeRef
@@ -69,11 +56,17 @@ class TensorParam:
     domain: Domain | None = None
     condition: Condition | None = None
     is_count: bool = False
+    listed: bool = False
 
     @cached_property
     def dims(self) -> tuple[Expr | DataAxis, ...]:
         """The axes in the brackets as a kernel sees them: a group is one. Empty for a pointwise operator."""
         return tuple(dim for dim in self.shape.dims if not isinstance(dim, KeptAxis)) if self.shape else ()
+
+    @property
+    def form(self) -> str:
+        """The element type and the shape in the notation: ``T[N]``, ``list[T[each N]]``."""
+        return f"list[{self.type}{self.shape}]" if self.listed else f"{self.type}{self.shape or ''}"
 
     @property
     def has_ellipsis(self) -> bool:
@@ -90,7 +83,7 @@ class TensorParam:
             return f"{self.name}: int"
         marks = "?" * self.optional + "!" * self.mutated
         condition = "" if self.condition is None else f" {self.condition}"
-        return f"{self.name}: {self.type}{self.shape or ''}{marks}{_in(self.domain)}{condition}"
+        return f"{self.name}: {self.form}{marks}{_in(self.domain)}{condition}"
 
 
 @record
@@ -160,6 +153,11 @@ class Signature:
     def results(self) -> tuple[TensorParam, ...]:
         """The outputs, then the residuals."""
         return self.outputs + self.residuals
+
+    @cached_property
+    def lists(self) -> tuple[TensorParam, ...]:
+        """The arguments and results that are lists of tensors."""
+        return tuple(tensor for tensor in self.tensors + self.results if tensor.listed)
 
     @cached_property
     def scalars(self) -> tuple[ScalarParam, ...]:

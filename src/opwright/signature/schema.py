@@ -73,10 +73,12 @@ def _schema_argument(param: Param, mutated: list[str]) -> str:
     if isinstance(param, GeneratorParam):
         return f"Generator? {param.name}"
     alias = f"({_alias(mutated.index(param.name))}!)" if param.mutated else ""
-    return f"Tensor{alias}{'?' if param.optional else ''} {param.name}"
+    return f"Tensor{alias}{'[]' if param.listed else ''}{'?' if param.optional else ''} {param.name}"
 
 
 def _schema_result(result: TensorParam) -> str:
+    if result.listed:
+        return "Tensor[]"
     return "SymInt" if result.is_count else "Tensor?" if result.condition else "Tensor"
 
 
@@ -165,7 +167,7 @@ def _describe_parameter(param: Param) -> str:
             return f"{param}; the element type {kind.variable}, as torch.float32"
         return f"{param}; by default that of the tensors, or the CPU" if isinstance(kind, DeviceKind) else str(param)
     # Spell out the notation's marks: a reader might not know the notation.
-    what = f"{param.name}: {param.type}{param.shape or ''}"
+    what = f"{param.name}: {param.form}"
     what += f", each in {param.domain}" if param.domain else ""
     return what + ("; overwritten" if param.mutated else "") + ("; may be None" if param.optional else "")
 

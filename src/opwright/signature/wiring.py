@@ -10,6 +10,7 @@ from opwright.record import record
 from opwright.signature.dtypes import FLOATING, INTEGER
 from opwright.signature.expr import DataAxis
 from opwright.signature.model import ScalarParam, Signature, TensorParam
+from opwright.signature.tensor_lists.calls import groups, own_axes
 
 GRAD = "grad_"
 BACKWARD = "_backward"
@@ -56,6 +57,7 @@ def derivative(forward: Signature, backward: Signature) -> Derivative:
     _check_gradients_taken(forward, backward)
     _check_old_values(forward, backward)
     _check_plain(backward)
+    _check_lists(forward, backward)
     axes = tuple(axis for axis in backward.free_axes if axis not in backward.bound_by_required)
     ellipsis = backward.has_ellipsis and not backward.bound_ellipsis
     _check_visible(forward, backward, axes, ellipsis)
@@ -75,6 +77,21 @@ def derivative(forward: Signature, backward: Signature) -> Derivative:
         inputs=tuple(_differentiated_input(forward, backward, output) for output in backward.outputs),
         differentiable=tuple(i in taken and may_be_differentiable(r, forward) for i, r in enumerate(forward.written)),
     )
+
+
+def _check_lists(forward: Signature, backward: Signature) -> None:
+    """Check that a list which the backward takes tells the length of each list of gradients."""
+    told, found = {axis for t in backward.tensors if t.listed for axis in own_axes(t)}, groups(backward)
+    for output in backward.outputs:
+        missing = sorted(own_axes(output) - told)
+        if output.listed and (missing or found.of[output.name, True] < 0):
+            of = next((t for t in forward.tensors if t.listed and GRAD + t.name == output.name), output)
+            what = f"each {missing[0]}" if missing else "how many tensors there are"
+            raise SignatureError(
+                f"{backward.name} returns {output}, and nothing that it takes tells {what}\n"
+                f"  signature:  {backward}\n"
+                f"  likely fix: take the list as well: {of.name}: {type_of(of)}"
+            )
 
 
 def may_be_differentiable(param: TensorParam, signature: Signature) -> bool:
@@ -122,6 +139,8 @@ def _check_gradients_taken(forward: Signature, backward: Signature) -> None:
     for output in forward.outputs + forward.mutated:
         if may_be_differentiable(output, forward) and GRAD + output.name not in taken:
             fix = f"add {GRAD}{output.name}: {type_of(output)}? to its inputs (absent where nobody gave one)"
+            if output.listed:
+                fix = f"add {GRAD}{output.name}: {type_of(output)} to its inputs (zeros where nobody gave one)"
             if strange := _gradient_of_nothing(forward, backward):
                 fix = f"rename {strange} to {GRAD}{output.name}: the result of {forward.name} is called {output.name}"
             raise SignatureError(
@@ -273,7 +292,7 @@ def _differentiated_input(forward: Signature, backward: Signature, output: Tenso
 def _check_same(
     forward: Signature, backward: Signature, param: TensorParam, of: TensorParam, *, optional: bool = False
 ) -> None:
-    same = (param.type, str(param.shape)) == (of.type, _resolved_shape(of))
+    same = (param.type, str(param.shape), param.listed) == (of.type, _resolved_shape(of), of.listed)
     if same and (optional or param.optional or not of.optional):
         return
     mark = "?" if of.optional and not optional else ""
@@ -351,7 +370,8 @@ def suggestion(forward: Signature) -> str:
 
 def type_of(param: TensorParam) -> str:
     """Return a tensor's element type and shape in the notation, as they appear in the backward's signature."""
-    return f"{param.type}{_resolved_shape(param) if param.shape else ''}"
+    written = f"{param.type}{_resolved_shape(param) if param.shape else ''}"
+    return f"list[{written}]" if param.listed else written
 
 
 def _resolved_shape(param: TensorParam) -> str:
@@ -359,7 +379,8 @@ def _resolved_shape(param: TensorParam) -> str:
     if param.shape is None:
         return str(None)
     dims = [dim.name if isinstance(dim, DataAxis) else str(dim) for dim in param.shape.dims]
-    return f"[{', '.join(['...'] * param.has_ellipsis + dims)}]"
+    leading = ["..."] * param.shape.ellipsis + ["each ..."] * param.shape.each_leading
+    return f"[{', '.join(leading + dims)}]"
 
 
 def find_tensor(params: Iterable[TensorParam], name: str) -> TensorParam:

@@ -11,7 +11,8 @@ from opwright.languages import Language
 from opwright.record import record
 from opwright.signature import Signature
 
-View = Literal["Tensor", "Strided", "Resizable", "pointer", "scalar", "other"]
+View = Literal["Tensor", "Strided", "Resizable", "List", "StridedList", "pointer", "scalar", "other"]
+VIEWS: frozenset[View] = frozenset({"Tensor", "Strided", "Resizable", "List", "StridedList"})
 Role = Literal["input", "scalar", "output", "residual", "rng", "stream", "axis", "number"]
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|NULL", re.ASCII)
@@ -123,7 +124,7 @@ class Kernel:
         if self.language == "c" or self.signature.pointwise:
             return self.language == "c"
         views = {parameter.view for parameter in self.function.parameters}
-        return self.given is not None and not self.function.template and not views & {"Tensor", "Strided", "Resizable"}
+        return self.given is not None and not self.function.template and not views & VIEWS
 
     def mismatch(self, problem: str, fix: str) -> SourceError:
         """Return the error for a function that doesn't fit its signature, with both of them.

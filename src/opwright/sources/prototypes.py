@@ -17,7 +17,7 @@ from opwright.sources.cpp.directives import without_dead_lines
 from opwright.sources.cpp.line_markers import LineMarkers
 from opwright.sources.cpp.tokens import blank, line_of, readable, segments
 from opwright.sources.function_heads import UnreadableError, read_function
-from opwright.sources.model import Function, Parameter
+from opwright.sources.model import VIEWS, Function, Parameter
 from opwright.sources.types import SPECIFIERS, standard_spelling
 
 _DEFINED = re.compile(r"\(\s*\*\s*(\w+)\s*\)|(\w+)\s*(?:\[[^\]]*\]\s*)*\Z")
@@ -189,7 +189,7 @@ class Declarations:
 def has_known_types(function: Function, language: Language) -> bool:
     """Return whether all parameters have standard types or views, and, in C, the return type is a standard type."""
     kinds = ((p.view, p.element) for p in function.parameters)
-    typed = all(view in ("Tensor", "Strided", "Resizable") or standard_spelling(element) for view, element in kinds)
+    typed = all(view in VIEWS or standard_spelling(element) for view, element in kinds)
     return typed and (language != "c" or bool(standard_spelling(function.returns)))
 
 

@@ -7,11 +7,13 @@ import re
 from opwright.languages import Language
 from opwright.signature import DType
 from opwright.signature.scalars import KINDS
-from opwright.sources.model import Parameter, View
+from opwright.sources.model import VIEWS, Parameter, View
 
 _PREFIX = re.compile(r"(?:::\s*)?\b(?:opwright|std)\s*::\s*(?!complex\s*<)")
 _SPACES = re.compile(r"\s*([<>,])\s*")
-_VIEW = re.compile(r"(Tensor|Strided|Resizable|PackedTensorAccessor(?:32|64))<([^,]*?(?:<.*>)?)(?:,([^,]*)(?:,.*)?)?>")
+_VIEW = re.compile(
+    r"(Tensor|Strided|Resizable|List|StridedList|PackedTensorAccessor(?:32|64))<([^,]*?(?:<.*>)?)(?:,([^,]*)(?:,.*)?)?>"
+)
 _WORDS = {"unsigned", "signed", "char", "short", "int", "long", "float", "double", "bool", "_Bool"}
 _WORDS |= {dtype.ctype.removeprefix("opwright::") for dtype in DType if dtype.is_floating or dtype.is_complex}
 _NAMED_INTEGER = re.compile(r"u?int(?:8|16|32|64|ptr)_t|s?size_t|ptrdiff_t")
@@ -95,7 +97,8 @@ def _view(name: str, text: str, view: re.Match[str]) -> Parameter:
     qualifiers = element.split()
     bare = " ".join(word for word in qualifiers if word != "const")
     number = int(rank) if rank and rank.strip().isdecimal() else None
-    views: dict[str, View] = {"Tensor": "Tensor", "Resizable": "Resizable"}  # an accessor supports any strides
+    views: dict[str, View] = {view: view for view in VIEWS}
+    # A packed accessor supports any strides.
     return Parameter(name, text, views.get(kind, "Strided"), bare, "const" in qualifiers, number)
 
 

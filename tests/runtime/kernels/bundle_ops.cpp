@@ -56,3 +56,21 @@ void found(Tensor<const int64_t, 1> x, bool, int64_t &n, Tensor<int64_t, 1> y) {
     if (y) y[i] = 2 * x[i];
   }
 }
+
+OPWRIGHT("axpys(xs: list[T[each ...]], y: T[], a: float) -> (zs: list[T[each ...]])")
+template <class T>
+void axpys(List<const T> xs, Tensor<const T, 0> y, double a, List<T> zs) {
+  for (int64_t i = 0; i < xs.size(); ++i)
+    for (int64_t j = 0; j < xs[i].numel(); ++j) zs[i][j] = T(a) * xs[i][j] + y();
+}
+
+OPWRIGHT("axpys_backward(grad_zs: list[T[each ...]], a: float) -> (grad_xs: list[T[each ...]], grad_y: T[])")
+template <class T>
+void axpys_backward(List<const T> grad_zs, double a, List<T> grad_xs, Tensor<T, 0> grad_y) {
+  if (grad_y) grad_y() = 0;
+  for (int64_t i = 0; i < grad_zs.size(); ++i)
+    for (int64_t j = 0; j < grad_zs[i].numel(); ++j) {
+      if (grad_xs) grad_xs[i][j] = T(a) * grad_zs[i][j];
+      if (grad_y) grad_y() += grad_zs[i][j];
+    }
+}

@@ -15,6 +15,7 @@ from opwright.errors import ArgumentError, SourceError
 from opwright.runtime.binding import DTYPES
 from opwright.signature import Binding, DType, Sample, Signature, TensorInfo, TensorParam, bind
 from opwright.signature.samples import TensorSample, draw_layout, draw_types, row_major
+from opwright.signature.tensor_lists.calls import Elements
 
 Examples = Any
 """Calls, each a sequence of arguments or a mapping by name; a function that returns them; or either by operator."""
@@ -119,6 +120,8 @@ def _parsed(operator: TargetOperator, calls: Any, label: str) -> tuple[ExampleCa
 
 
 def _example(signature: Signature, call: Any, label: str) -> ExampleCall:
+    if isinstance(signature, Elements):
+        raise SourceError(f"{label}: calls of operators with lists of tensors can't be given; they are drawn")
     names = [param.name for param in signature.inputs]
     if isinstance(call, Mapping):
         arguments = dict(call)

@@ -12,6 +12,7 @@ import torch
 
 from opwright.check.calls.cases import PAIRS, Arguments, Case, can_have_gradient
 from opwright.check.calls.target_operator import TargetOperator
+from opwright.check.calls.tensor_lists import lists_of
 
 _HUGE, _LITTLE = 1e4, 1e-12
 """Larger numbers, and numbers closer to zero, are outliers: they aren't in the range of the other numbers."""
@@ -89,10 +90,12 @@ def reproducer(
         types: element types of the type variables; an operator without input tensors needs the type of its result.
     """
     lines = ["import torch", *operator.imports]
-    lines += [f"{name} = {_value(value)}" for name, value in arguments.items()]
+    lines += [f"{variable(name)} = {_value(value)}" for name, value in arguments.items()]
     if any("torch.rand" in line for line in lines):
         lines.insert(1, "torch.manual_seed(0)")
-    names = [name if name in arguments else "None" for name in (param.name for param in operator.signature.inputs)]
+    inputs = [param.name for param in operator.signature.inputs]
+    names = [variable(name) if name in arguments else "None" for name in inputs]
+    names = [f"[{', '.join(n)}]" if isinstance(n, list) else n for n in lists_of(operator.signature, names)]
     call_arguments = ", ".join(names + [f"{name}={value!r}" for name, value in operator.keywords(types).items()])
     for part, text in {
         "call": "{function}({arguments})",
@@ -101,6 +104,11 @@ def reproducer(
     }.items():
         shows = (shows or "print({call})").replace(f"{{{part}}}", text)
     return "\n".join([*lines, shows])
+
+
+def variable(name: str) -> str:
+    """Return the name of the variable for an argument: ``xs_0`` for the tensor ``xs[0]`` of a list."""
+    return name.replace("[", "_").replace("]", "")
 
 
 def case_reproducer(operator: TargetOperator, case: Case, shows: str = "") -> str:
@@ -185,7 +193,7 @@ def gradient_reproducer(
     """
     differentiable = {tensor.name for tensor in operator.differentiable}
     names = [n for n, v in arguments.items() if n in differentiable and can_have_gradient(v)]
-    listed = "".join(f"{name}, " for name in names).strip()
+    listed = "".join(f"{variable(name)}, " for name in names).strip()
     lines = [
         *_function(operator, arguments, names),
         f"inputs = ({listed})",
@@ -204,14 +212,24 @@ def gradient_reproducer(
 def _function(operator: TargetOperator, arguments: Arguments, names: list[str]) -> list[str]:
     """Define the function to differentiate: it copies overwritten arguments, and seeds random numbers."""
     overwritten = [t.name for t in operator.signature.mutated if arguments[t.name] is not None]
-    body = [f"{name} = {name}.clone()" for name in overwritten]
+    body = [f"{name} = {name}.clone()" for name in map(variable, overwritten)]
     body += ["torch.manual_seed(0)"] * bool(operator.signature.generator)
     body += ["made = {call}"]
     several = "*made" if overwritten else "made"
     made = [several if len(operator.signature.outputs) > 1 else "made"] * bool(operator.signature.outputs)
-    results = ", ".join([*made, *overwritten])
+    if operator.with_lists is not None and operator.with_lists.signature.outputs:
+        made = _results(operator.with_lists)
+    results = ", ".join([*made, *map(variable, overwritten)])
     body.append(f"return {results}")
-    return [f"def f({', '.join(names)}):", *(f"    {line}" for line in body)]
+    return [f"def f({', '.join(map(variable, names))}):", *(f"    {line}" for line in body)]
+
+
+def _results(operator: TargetOperator) -> list[str]:
+    """Return expressions for the results of ``made``, with all tensors of its lists."""
+    outputs = operator.signature.outputs
+    if len(outputs) == 1:
+        return ["*made" if outputs[0].listed else "made"]
+    return [f"{'*' * output.listed}made[{place}]" for place, output in enumerate(outputs)]
 
 
 def _printed(layout: str) -> list[str]:

@@ -174,6 +174,7 @@ class TargetOperator:
         device: device of the tensors that it is called with.
         assumed: inputs whose domain was given from outside: calls are drawn from it, and the operator doesn't check it.
         examples: calls to vary, instead of calls drawn from the signature.
+        with_lists: of an operator with lists of tensors the operator itself; see tensor_lists.py.
         reference_complaints: problems of the reference that were already reported, so that each is reported once.
     """
 
@@ -192,6 +193,7 @@ class TargetOperator:
     device: str = "cpu"
     assumed: frozenset[str] = frozenset()
     examples: tuple[ExampleCall, ...] = ()
+    with_lists: TargetOperator | None = None
     reference_complaints: list[str] = field(default_factory=list, compare=False)
 
     def call(self, arguments: Mapping[str, Any], types: Mapping[str, DType] | None = None) -> tuple[torch.Tensor, ...]:

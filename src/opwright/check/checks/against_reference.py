@@ -24,7 +24,7 @@ from opwright.check.calls.target_operator import dtype_mismatch
 from opwright.check.context import EXAMPLES, Context
 from opwright.check.registry import register
 from opwright.check.report import Finding, Skipped
-from opwright.check.values.comparison import asks_reference, compare_results, compare_with_excuses
+from opwright.check.values.comparison import asks_reference, compare_results, compare_with_excuses, for_other_lengths
 from opwright.check.values.conditioning import excuse_overflow
 from opwright.check.values.conditions import add_condition
 from opwright.errors import ArgumentError
@@ -68,6 +68,7 @@ def agreement(context: Context) -> Iterator[Finding]:
     finding = next(_compare_each_type(context, judge, values=("uniform", "special"), unaligned=True), None)
     if finding or (finding := context.find(judge, sizes=SMALL_SIZES, values=("wide",))):
         yield finding
+    yield from for_other_lengths(context, agreement)
     context.detail = f"{context.tried} calls against the reference"
 
 

@@ -59,7 +59,8 @@ def _judge(context: Context, arguments: Arguments, mistake: _Mistake) -> Finding
     try:
         operator.call(arguments)
     except Exception as error:  # noqa: BLE001 - any error that names the argument will do
-        if re.search(rf"\b{mistake.argument}\b", str(error)):  # `x` isn't named by "expected"
+        # `x` isn't named by "expected".
+        if re.search(rf"(?<!\w){re.escape(mistake.argument)}(?!\w)", str(error)):
             return None
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         return Finding(

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from opwright.check.calls.cases import Arguments, Case, dtype_name, positional
+from opwright.check.calls.tensor_lists import lists_of
 from opwright.check.report import Finding, Skipped
 from opwright.check.values.eager import Eager, pytorch_feature
 from opwright.runtime.torch_internals import OpOverload, fake_tensor_mode
@@ -38,7 +39,7 @@ def opcheck(eager: Eager) -> Iterator[Finding]:
         arguments = eager.requiring(eager.case.arguments(), overwritten=False)
         result = torch.library.opcheck(
             op,
-            tuple(positional(signature, arguments)),
+            tuple(lists_of(signature, positional(signature, arguments))),
             eager.operator.keywords(eager.case.types),
             test_utils=name,
             raise_exception=False,

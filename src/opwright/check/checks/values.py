@@ -30,6 +30,7 @@ from opwright.check.values.comparison import (
     compare_with_excuses,
     contiguous_call,
     copy_as,
+    for_other_lengths,
     reordered_sum_ulp,
 )
 from opwright.check.values.ulp import equal_with_nan
@@ -134,6 +135,7 @@ def sizes(context: Context) -> Iterator[Finding]:
         if finding:
             empty = finding.kind == "raises" and most == 1 << 10
             yield Finding("fails-when-empty" if empty else finding.kind, finding.message, finding.reproducer)
+    yield from for_other_lengths(context, sizes)
     context.detail = f"{context.tried} calls with sizes 0, 1 and up to {max(_DIVIDED)}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,11 +19,13 @@ from opwright.check.calls.cases import (
     most_repeated_values,
 )
 from opwright.check.calls.target_operator import BadReferenceError
+from opwright.check.calls.tensor_lists import USUAL, lengths, of_tensors
 from opwright.check.context import Context
 from opwright.check.registry import Body
 from opwright.check.report import Finding, Skipped
 from opwright.check.values.conditioning import CallReference, excuse_ill_conditioned
 from opwright.check.values.ulp import ULP, count_sign_changes, worst_difference
+from opwright.signature.tensor_lists.calls import Elements
 
 
 def asks_reference(body: Body) -> Body:
@@ -134,3 +136,33 @@ def sum_ulp(result: torch.Tensor, arguments: Arguments, allowed: float | None = 
 def copy_as(value: Any, dtype: torch.dtype | None) -> Any:
     """Copy a tensor with an element type; copy or return anything else as it is."""
     return value.to(dtype, copy=True) if isinstance(value, torch.Tensor) and dtype is not None else copy_value(value)
+
+
+_OTHERS = ((1, 1), (4, 0), (0, 1), (2, 5))
+"""Lengths of the lists of a first and a second group."""
+
+
+def for_other_lengths(context: Context, check: Callable[[Context], Iterator[Finding]]) -> Iterator[Finding]:
+    """Yield the first finding of a check for lists of other lengths; nothing if the operator has no lists.
+
+    Args:
+        context: the context of the check with lists of usual lengths.
+        check: the check.
+    """
+    operator = context.operator
+    signature = operator.signature
+    if operator.with_lists is None or not isinstance(signature, Elements):
+        return
+    if signature.lengths != lengths(signature.of, USUAL):
+        return
+    for counts in _OTHERS[: 2 + 2 * (context.level != "quick")]:
+        other = of_tensors(operator.with_lists, counts)
+        if set(other.signature.type_variables) > set(other.signature.bound_types) or not other.signature.tensors:
+            continue  # lists are empty that alone tell something: such calls are refused
+        smaller = replace(context, operator=other, level="quick", tried=0)
+        finding = next(check(smaller), None)
+        context.tried += smaller.tried
+        if finding:
+            text = f"with lists of {' and '.join(map(str, counts))} tensors: {finding.message}"
+            yield replace(finding, message=text)
+            return

@@ -40,7 +40,7 @@ typedef struct opw_tensor {
   int32_t ndim;
   int32_t dtype;   /* enum opw_dtype */
   int32_t present; /* 0: an optional argument not given, a gradient or a residual not wanted */
-  int32_t reserved;
+  int32_t is_list; /* 1: a list of tensors: `data` are numel opw_tensor, without sizes, strides and axes here */
 } opw_tensor;
 
 /* A scalar argument has an entry, `f` for float, `i` for int, bool and the number of a choice, or several: a string its address,

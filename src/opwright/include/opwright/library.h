@@ -5,6 +5,7 @@
 #include "check.h"
 #include "half.h"
 #include "host.h"
+#include "list.h"
 #include "optional.h"
 #include "random.h"
 #include "resizable.h"
@@ -32,6 +33,14 @@ struct TensorArgument {
   operator Strided<T, N>() const {
     check_rank(N);
     return Strided<T, N>(static_cast<T *>(t.data), t.sizes, t.strides, t.present != 0);
+  }
+  template <class T, int N>
+  operator List<T, N>() const {
+    return List<T, N>(static_cast<const opw_tensor *>(t.data), t.numel, t.present != 0);
+  }
+  template <class T, int N>
+  operator StridedList<T, N>() const {
+    return StridedList<T, N>(static_cast<const opw_tensor *>(t.data), t.numel, t.present != 0);
   }
   template <class T>
   operator T *() const {

@@ -25,10 +25,12 @@ from opwright.signature.chosen.kinds import AXIS_CODE, DTYPE_CODE, DeviceKind, D
 from opwright.signature.clauses.conditions import Condition
 from opwright.signature.derivatives import old_values, tangents
 from opwright.signature.domains import Domain
-from opwright.signature.expr import Group, KeptAxis
+from opwright.signature.expr import Each, Group, KeptAxis
+from opwright.signature.model import ELLIPSIS
+from opwright.signature.tensor_lists.calls import groups
 from opwright.signature.wiring import NodePlan
 
-VERSION = 12
+VERSION = 13
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
 KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
 KINDS |= {"choice": Choice.code, **lists.CODES, "chosen": AXIS_CODE, "dtype_argument": DTYPE_CODE}
@@ -72,11 +74,12 @@ def encode(
     words += _choices(signature) + _lists(signature)
     words += _named_sizes(signature) + _groups(signature)
     words += _domains_of_scalars(signature)
-    words += _tensors(signature, signature.tensors) + _tensors(signature, signature.results)
+    words += _tensors(signature, signature.tensors, results=False)
+    words += _tensors(signature, signature.results, results=True)
     autocast = signature.autocast.code if signature.autocast else NONE
     broadcast = BROADCAST["pointwise" if signature.pointwise else "batched" if signature.batched else "none"]
     words += [len(signature.residuals), len(signature.data_axes), autocast, broadcast, derived]
-    return array("q", words + _combinations(signature) + _fallbacks(signature))
+    return array("q", words + _combinations(signature) + _fallbacks(signature) + _list_groups(signature))
 
 
 def _fallbacks(signature: Signature) -> list[int]:
@@ -84,6 +87,12 @@ def _fallbacks(signature: Signature) -> list[int]:
     kinds = [param.kind for param in signature.dtypes.values() if isinstance(param.kind, DtypeKind)]
     pairs = [(kind.variable, kind.fallback) for kind in kinds if kind.fallback]
     return [len(pairs), *(signature.type_variables.index(name) for pair in pairs for name in pair)]
+
+
+def _list_groups(signature: Signature) -> list[int]:
+    """Encode how many groups of lists of tensors there are, and of which group an axis is a size of each tensor."""
+    found = groups(signature)
+    return [found.count, *(found.axes.get(axis, NONE) for axis in signature.axes), found.axes.get(ELLIPSIS, NONE)]
 
 
 def _combinations(signature: Signature) -> list[int]:
@@ -164,10 +173,12 @@ def _lists(signature: Signature) -> list[int]:
     return words
 
 
-def _tensors(signature: Signature, params: Sequence[TensorParam]) -> list[int]:
-    words = [len(params)]
+def _tensors(signature: Signature, params: Sequence[TensorParam], *, results: bool) -> list[int]:
+    words, lists = [len(params)], groups(signature)
     for param in params:
         words += [*_type(signature, param.type), param.optional, param.mutated, signature.has_leading(param)]
+        own_leading = param.shape is not None and param.shape.each_leading
+        words += [lists.of[param.name, results] if param.listed else NONE, own_leading]
         words += [param.is_count, *_condition(signature, param.condition)]
         words += [param.domain is not None, *(_domain(signature, param.domain) if param.domain else ())]
         words.append(len(param.dims))
@@ -281,6 +292,8 @@ def _code(signature: Signature, expr: Expr) -> Iterable[int]:
         return (CODES["axis"], known(signature).index(expr.name))
     if isinstance(expr, Constant):
         return (CODES["constant"], expr.value)
+    if isinstance(expr, Each):
+        return _code(signature, expr.expr)
     if not isinstance(expr, Binary):
         raise UnsupportedError(f"{signature.name}: the axis {expr} has no plan")
     return (*_code(signature, expr.left), *_code(signature, expr.right), CODES[expr.operator])

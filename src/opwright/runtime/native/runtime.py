@@ -10,7 +10,7 @@ import contextlib
 import ctypes
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
 from opwright.signature import Signature, TensorInfo, chosen_type, index_error, output_shapes
 from opwright.signature.binding import require_types, too_large, unnamed_type
 from opwright.signature.scalars import FLOAT
+from opwright.signature.tensor_lists.calls import elements, lengths_of
 from opwright.signature.wiring import Derivative, node_plan
 from opwright.toolchain import Built, Options, Unit, build, include_line
 from opwright.toolchain.build.builder import load_built, look_up
@@ -323,6 +324,8 @@ class NativeRuntime:
 def _explain(state: KernelState, words: Sequence[int]) -> None:
     """Raise the ArgumentError of a call that the native side refused (format of `words`: csrc/call.cpp)."""
     signature, numbers = state.signature, iter(words)
+    if signature.lists:
+        signature, numbers = _elements(signature, numbers)
     arguments = {tensor.name: _tensor(signature, tensor.name, numbers) for tensor in signature.tensors}
     scalars = {scalar.name: scalar.kind.unpack(numbers) for scalar in signature.scalars}
     axes = {axis: next(numbers) for axis in state.axes}
@@ -338,6 +341,17 @@ def _explain(state: KernelState, words: Sequence[int]) -> None:
         raise index_error(signature, binding, tensor, arguments, position, element)
     require_types(signature, binding)
     raise too_large(signature)
+
+
+def _elements(signature: Signature, numbers: Iterator[int]) -> tuple[Signature, Iterator[int]]:
+    """Return the signature of a call with lists, and its words without the lists' lengths; raise for wrong lengths."""
+    counts = {tensor.name: next(numbers) for tensor in signature.tensors if tensor.listed}
+    words = list(numbers)
+    rest, values = iter(words), dict[str, Any]()
+    for tensor in signature.tensors:
+        read = [_tensor(signature, f"{tensor.name}[{i}]", rest) for i in range(counts.get(tensor.name, 1))]
+        values[tensor.name] = read if tensor.listed else None
+    return elements(signature, lengths_of(signature, [values.get(p.name) for p in signature.inputs])), iter(words)
 
 
 def _tensor(signature: Signature, name: str, numbers: Any) -> TensorInfo | None:

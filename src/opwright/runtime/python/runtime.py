@@ -17,6 +17,7 @@ from opwright.runtime.python.devices import accelerator
 from opwright.runtime.python.frame import Instance
 from opwright.runtime.python.host import host
 from opwright.runtime.python.operators import Autocast, Build, Operator, autocast_keys
+from opwright.runtime.python.tensor_lists import ListDifferentiable, ListOperator
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, operator_names
 from opwright.signature.wiring import Derivative
 
@@ -57,7 +58,9 @@ class PythonRuntime:
 
     def define(self, kernel: KernelState, op: OpOverload, *, residuals: bool, mask: bool) -> Operator:
         """See the interface."""
-        return Operator(kernel, op, self._build, residuals=residuals, mask=mask)
+        kind: Any = ListOperator if kernel.signature.lists else Operator
+        operator: Operator = kind(kernel, op, self._build, residuals=residuals, mask=mask)
+        return operator
 
     def connect(
         self,
@@ -83,10 +86,16 @@ class PythonRuntime:
         if signature.is_factory:
             library.impl(op.op, op.selecting, "BackendSelect", with_keyset=True)
             return
-        rule = Differentiable(op, forward if backward else op, backward, wiring, jvp=jvp, node=node, missing=missing)
+        recorded = forward if backward else op
+        if isinstance(op, ListOperator):
+            of_lists: Any = recorded
+            rule: Any = ListDifferentiable(op, of_lists, backward, wiring, node=node, missing=missing)
+        else:
+            rule = Differentiable(op, recorded, backward, wiring, jvp=jvp, node=node, missing=missing)
         library.impl(op.op, rule, "Autograd", with_keyset=True)
+        autocast = op.autocast if isinstance(op, ListOperator) else Autocast(op)
         for key in autocast_keys():
-            library.impl(op.op, Autocast(op), key)
+            library.impl(op.op, autocast, key)
         if signature.mutated:
             library.impl(op.op, op.overwriting, "ADInplaceOrView", with_keyset=True)
             library.impl(op.op, op.resolving, "Negative", with_keyset=True)

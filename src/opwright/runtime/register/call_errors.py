@@ -130,9 +130,11 @@ def _overwritten_leaf(signature: Signature, op: OpOverload, args: Sequence[Any],
     """Return the name of the overwritten argument that is a leaf with a gradient; "" if there is none."""
     given = dict(zip((argument.name for argument in schema_of(op).arguments), args, strict=False)) | dict(kwargs)
     for param in signature.tensors:
-        value = given.get(param.name)
-        if param.mutated and isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad:
-            return param.name
+        value: Any = given.get(param.name)
+        named = {f"{param.name}[{i}]": each for i, each in enumerate(value)} if param.listed else {param.name: value}
+        for name, each in named.items() if param.mutated else ():
+            if isinstance(each, torch.Tensor) and each.is_leaf and each.requires_grad:
+                return name
     return ""
 
 
@@ -166,7 +168,7 @@ def _problems(
             yield _missing(signature, argument.name, params.get(argument.name))
     for name, param in params.items():
         if name in given and (problem := _unfit(signature, param, given[name])):
-            yield f"{function}: {name} is {problem[0]}", problem[1]
+            yield f"{function}: {name}{'' if problem[0].startswith('[') else ' is '}{problem[0]}", problem[1]
 
 
 def _missing(signature: Signature, name: str, param: object) -> tuple[str, str]:
@@ -179,7 +181,9 @@ def _missing(signature: Signature, name: str, param: object) -> tuple[str, str]:
             written = kind.in_python(dtype)
         default = "" if isinstance(kind, OpenList) else f", or a default in the signature: `{name}: {kind} = {example}`"
         return f"{function}: {name} is missing, expected {kind.article}", f"give it, as {name}={written}{default}"
-    expected = f", expected a tensor {param.type}{param.shape or ''}" if isinstance(param, TensorParam) else ""
+    expected = f", expected a tensor {param.form}" if isinstance(param, TensorParam) else ""
+    if isinstance(param, TensorParam) and param.listed:
+        expected = f", expected a list of tensors {param.form}"
     return f"{function}: {name} is missing{expected}", f"give it: {name}=..."
 
 
@@ -187,6 +191,8 @@ def _unfit(
     signature: Signature, param: TensorParam | ScalarParam | GeneratorParam, value: Any
 ) -> tuple[str, str] | None:
     """Return what an argument is and what was expected, and a fix; None if it can be what is expected."""
+    if isinstance(param, TensorParam) and param.listed:
+        return _unfit_list(param, value)
     if isinstance(param, TensorParam):
         number = number_type(signature, param)
         if isinstance(value, torch.Tensor) or value is None or is_taken(number, value):
@@ -202,6 +208,18 @@ def _unfit(
     if param.kind.accepts(value):
         return None
     return f"{_described(value)}, expected {param.kind.article}", _as_scalar(param, value)
+
+
+def _unfit_list(param: TensorParam, value: Any) -> tuple[str, str] | None:
+    """Return the same for a list of tensors; what one of its elements is begins with its place, ``[2] is ...``."""
+    expected = f"expected a list of tensors {param.form}"
+    if not isinstance(value, list | tuple):
+        fix = f"[{param.name}]" if isinstance(value, torch.Tensor) else f"list({param.name})"
+        return f"{_described(value)}, {expected}", fix if hasattr(value, "__iter__") else ""
+    for place, each in enumerate(value):
+        if not isinstance(each, torch.Tensor):
+            return f"[{place}] is {_described(each)}, expected a tensor {param.type}{param.shape}", ""
+    return None
 
 
 def _described(value: Any) -> str:

@@ -11,6 +11,7 @@ from opwright.runtime import torch_internals
 from opwright.runtime.arguments import check_mask
 from opwright.runtime.binding import DTYPES, TORCH_TYPES, bind_call, check_asked, check_sizes, tensor_info, two_devices
 from opwright.runtime.layouts import Layout, batched_strides, result_strides
+from opwright.runtime.tensor_lists import over_elements
 from opwright.signature import (
     Binding,
     Check,
@@ -29,6 +30,12 @@ def fake(
     signature: Signature, axes: Sequence[str], *, ellipsis: bool, residuals: bool, mask: bool
 ) -> Callable[..., Any]:
     """Return the fake kernel of an operator; the options are those of `opwright.signature.schema`."""
+    if signature.lists:
+
+        def of_call(made: Signature) -> Callable[..., Any]:
+            return fake(made, axes, ellipsis=ellipsis, residuals=residuals, mask=mask)
+
+        return over_elements(signature, of_call, residuals=residuals, mask=mask)
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         """Return empty results of the shapes and element types that follow from the signature."""

@@ -14,6 +14,7 @@ import torch
 
 from opwright.errors import ArgumentError, UnsupportedError
 from opwright.runtime.arguments import CallingConvention, check_dense
+from opwright.runtime.tensor_lists import refuse_nested
 from opwright.runtime.torch_internals import OpOverload, call_of, jagged_like, ragged_axis
 from opwright.signature import Signature, TensorParam
 
@@ -38,6 +39,15 @@ def over_values(convention: CallingConvention, op: OpOverload) -> Callable[..., 
         size = values[structure.like.place].shape[structure.axis]
         pairs = zip(convention.returned, convention.unpack(call(*values)), strict=True)
         return convention.pack([structure.around(param, result, size) for param, result in pairs])
+
+    return kernel
+
+
+def refusing(convention: CallingConvention) -> Callable[..., Any]:
+    """Return the kernel, for nested tensors, of an operator with lists: there is no one structure for its results."""
+
+    def kernel(*given: Any, **named: Any) -> Any:
+        refuse_nested(convention.signature, convention.with_defaults(given, named))
 
     return kernel
 

@@ -22,7 +22,8 @@ from opwright.runtime.register.python_kernels import PythonFunction, PythonKerne
 from opwright.runtime.register.python_numbers import accept_numbers
 from opwright.runtime.register.recorded import share_policies
 from opwright.runtime.register.sharding import with_sharding
-from opwright.runtime.register.vmap import batched, drawing, looped
+from opwright.runtime.register.vmap import batched, drawing, looped, over_lists
+from opwright.runtime.tensor_lists import ListConvention
 from opwright.runtime.torch_internals import (
     OpOverload,
     OpOverloadPacket,
@@ -119,6 +120,11 @@ class _Form:
         self.axes, self.ellipsis = (of.axes, of.ellipsis) if of else ((), False)
         self.mask = of is not None
         self.function = provider if isinstance(provider, PythonFunction) else None
+        if self.function and signature.lists:
+            raise UnsupportedError(
+                f"{signature.name}: a Python function can't have lists of tensors\n  signature:  {signature}\n"
+                "  likely fix: write the kernel in C++, or give the function one tensor: torch.cat(xs)"
+            )
         state = KernelState(signature, self.axes, self.ellipsis, provider, derived=provider.masked)
         state.is_python = self.function is not None
         self.kernel = add(state)
@@ -146,15 +152,21 @@ class _Form:
         if not residuals:
             accept_numbers(op, signature)
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
-        if residuals:
+        if residuals and not signature.lists:
             rule = with_sharding(rule, op, self.public, signature)
         register_fake(library, op, _guarded(op, _drawing(rule, packet) if signature.generator else rule))
-        if signature.generator:
+        if signature.lists:
+            torch.library.register_vmap(op, over_lists(op, signature, rule, self._convention(residuals)), lib=library)
+        elif signature.generator:
             library.impl(op, drawing(op, signature, rule), "FuncTorchVmapMode", with_keyset=True)
         else:
             over_batches = batched(op, signature, self.axes) if signature.broadcasts else looped(op, signature, rule)
             torch.library.register_vmap(op, over_batches, lib=library)
-        if not signature.is_factory:
+        if signature.lists:
+            refusal = jagged.refusing(CallingConvention(self.kernel, op, residuals=residuals, mask=self.mask))
+            for key in jagged.KEYS:
+                library.impl(op, refusal, key)
+        elif not signature.is_factory:
             nested = jagged.over_values(CallingConvention(self.kernel, op, residuals=residuals, mask=self.mask), op)
             for key in jagged.KEYS:
                 library.impl(op, nested, key)
@@ -162,6 +174,9 @@ class _Form:
             kernel = PythonKernel(self.kernel, op, residuals=residuals, mask=self.mask)
             library.impl(op, kernel, "CompositeExplicitAutograd")
         return op, started_runtime().define(self.kernel, op, residuals=residuals, mask=self.mask)
+
+    def _convention(self, residuals: bool) -> ListConvention:
+        return ListConvention(self.signature, residuals=residuals, mask=self.mask)
 
     def connect(self, wiring: Derivative | None, backward: _Form | None, jvp: Registered | None) -> None:
         """Register the kernels; `wiring` describes how `backward` gets its arguments."""

@@ -16,8 +16,10 @@ import torch
 
 from opwright.errors import UnsupportedError
 from opwright.runtime.binding import TORCH_TYPES, bind_call, check_sizes, leading, tensor_info
+from opwright.runtime.tensor_lists import ListConvention
 from opwright.runtime.torch_internals import OpOverload, VmapLevel
 from opwright.signature import Signature, TensorInfo, TensorParam
+from opwright.signature.tensor_lists.calls import elements, flat, lengths_of, packed
 
 Call = Callable[..., Any]
 
@@ -37,6 +39,47 @@ def looped(op: OpOverload, signature: Signature, fake: Call) -> Call:
         return _loop(op, fake, signature, _Vmap(info.randomness, info.batch_size, in_dims), args, kwargs)
 
     return rule
+
+
+class _Logical(NamedTuple):
+    """What one call sees of a tensor: its shape without the batch axis."""
+
+    shape: tuple[int, ...]
+
+
+def over_lists(op: OpOverload, signature: Signature, fake: Call, convention: ListConvention) -> Call:
+    """Return the batching rule of an operator with lists of tensors: one call for each element of the batch."""
+
+    def rule(info: Any, in_dims: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        names = [param.name for param in signature.inputs]
+        values = [*args, *(kwargs[name] for name in names[len(args) :] if name in kwargs)]
+        dims = [*in_dims, *[None] * (len(values) - len(in_dims))]
+        made = elements(signature, lengths_of(signature, [_logical(*pair) for pair in zip(values, dims, strict=True)]))
+        given, rest = values[: len(names)], values[len(names) :]
+        tensors = [*flat(made.input_counts, given), *rest]
+        flat_dims = [*flat(made.input_counts, dims[: len(names)]), *dims[len(names) :]]
+
+        def of(call: Call) -> Call:
+            """Return `call` with each tensor as an argument; sizes and the mask stay as they are."""
+            inputs = len(made.inputs)
+            return lambda *each: tuple(
+                convention.split_results(made, call(*packed(made.input_counts, each[:inputs]), *each[inputs:]))
+            )
+
+        vmap = _Vmap(info.randomness, info.batch_size, flat_dims)
+        results, result_dims = _loop(of(op), of(fake), made, vmap, tensors, {})
+        if results is None:
+            return None, None
+        return convention.join_results(made, results), convention.join_results(made, result_dims)
+
+    return rule
+
+
+def _logical(value: Any, dim: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return _Logical(tuple(size for axis, size in enumerate(value.shape) if axis != dim))
+    is_list = isinstance(value, list | tuple) and value and isinstance(value[0], torch.Tensor)
+    return [_logical(*pair) for pair in zip(value, dim or [None] * len(value), strict=True)] if is_list else value
 
 
 def drawing(op: OpOverload, signature: Signature, fake: Call) -> Call:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from opwright.closest_name import closest_name
 from opwright.signature.domains import Domain, End
 from opwright.signature.dtypes import BY_NAME, DType
-from opwright.signature.expr import Axis, Binary, Constant, DataAxis, Expr, Group, KeptAxis, Shape
+from opwright.signature.expr import Axis, Binary, Constant, DataAxis, Each, Expr, Group, KeptAxis, Shape
 from opwright.signature.grammar.tokens import Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions
 from opwright.signature.model import ELLIPSIS, TypeRef
@@ -135,12 +135,16 @@ def _is_number(word: str) -> bool:
     return word == "inf" or (word[:1] in ".0123456789" and not word.isdigit() and word not in ("", "..."))
 
 
-def parse_shape(tokens: Tokens, positions: SourcePositions, *, result: bool) -> Shape:
-    """Parse a shape, beginning at its opening bracket; ``?K`` is legal in a result only."""
+def parse_shape(tokens: Tokens, positions: SourcePositions, *, result: bool, listed: bool = False) -> Shape:
+    """Parse a shape, beginning at its opening bracket; ``?K`` is legal in a result only, ``each`` if it is `listed`."""
     tokens.take()
     ellipsis = tokens.accept("...")
+    each_leading = listed and not ellipsis and tokens.word == "each" and tokens.peek() == "..."
+    if each_leading:
+        tokens.take()
+        tokens.take()
     dims: list[Expr | DataAxis | KeptAxis] = []
-    if ellipsis and tokens.word != "]":
+    if (ellipsis or each_leading) and tokens.word != "]":
         tokens.expect(",", "or ']' after '...'")
         if tokens.word == "]":
             tokens.fail("nothing follows the comma", "leave it out")
@@ -148,12 +152,12 @@ def parse_shape(tokens: Tokens, positions: SourcePositions, *, result: bool) -> 
         if dims:
             tokens.expect(",", "or ']' after an axis", _juxtaposition_fix(tokens, dims[-1]))
         place = tokens.place
-        dims.append(_parse_dim(tokens, result=result))
+        dims.append(_parse_dim(tokens, result=result, listed=listed))
         if isinstance(dims[-1], KeptAxis):
             positions.kept.append(place)
         else:
             positions.axis(place)
-    return Shape(ellipsis, tuple(dims))
+    return Shape(ellipsis, tuple(dims), each_leading)
 
 
 def parse_expr(tokens: Tokens, *, counting: bool = False) -> Expr:
@@ -167,9 +171,13 @@ def _juxtaposition_fix(tokens: Tokens, previous: Expr | DataAxis | KeptAxis) -> 
     return f"{previous}*{tokens.word}" if isinstance(previous, Constant) else f"{previous}, {tokens.word}"
 
 
-def _parse_dim(tokens: Tokens, *, result: bool) -> Expr | DataAxis | KeptAxis:
+def _parse_dim(tokens: Tokens, *, result: bool, listed: bool) -> Expr | DataAxis | KeptAxis:
     if tokens.word == "...":
         tokens.fail("'...' stands for leading axes", "write it first, and once: [..., N]")
+    if tokens.word == "each":
+        return _parse_each(tokens, listed=listed)
+    if listed:
+        return _parse_listed_dim(tokens)
     if tokens.word == "?":
         return _parse_data_axis(tokens, result=result)
     if tokens.accept("*"):
@@ -183,6 +191,34 @@ def _parse_dim(tokens: Tokens, *, result: bool) -> Expr | DataAxis | KeptAxis:
     if isinstance(dim, Constant) and dim.value < 0:
         tokens.fail(f"an axis can't have the size {dim}", str(-dim.value), place)
     return dim
+
+
+def _parse_listed_dim(tokens: Tokens) -> Expr:
+    """Parse an axis that the tensors of a list share."""
+    if tokens.word == "?":
+        tokens.fail("the kernel can't decide sizes of the tensors in a list", "sizes of an argument's: list[T[each N]]")
+    if tokens.word == "*":
+        tokens.fail("the tensors of a list have no groups of axes", "leading axes of each: [each ..., N]")
+    place = tokens.place
+    dim = parse_expr(tokens)
+    if tokens.word == "if":
+        tokens.fail("a bool can't decide axes of the tensors in a list", "leave out what begins with 'if'")
+    if isinstance(dim, Constant) and dim.value < 0:
+        tokens.fail(f"an axis can't have the size {dim}", str(-dim.value), place)
+    return dim
+
+
+def _parse_each(tokens: Tokens, *, listed: bool) -> Each:
+    place = tokens.place
+    tokens.take()
+    if not listed:
+        tokens.fail("'each' stands in lists of tensors", "a list: list[T[each N]]; or leave it out", place)
+    if tokens.word == "...":
+        tokens.fail("'each ...' stands for leading axes", "write it first, and once: [each ..., N]", place)
+    expr = parse_expr(tokens)
+    if not expr.axes:
+        tokens.fail(f"each tensor has the same size {expr}", f"leave out 'each': {expr}", place)
+    return Each(expr)
 
 
 def _parse_data_axis(tokens: Tokens, *, result: bool) -> DataAxis:

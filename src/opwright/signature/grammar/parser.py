@@ -23,10 +23,17 @@ from opwright.signature.grammar.parameters import (
     parse_type,
     parse_variable,
 )
-from opwright.signature.grammar.scalars import begins_choice, parse_choice, parse_list, parse_scalar, parse_word
+from opwright.signature.grammar.scalars import (
+    begins_choice,
+    begins_numbers,
+    parse_choice,
+    parse_list,
+    parse_scalar,
+    parse_word,
+)
 from opwright.signature.grammar.tokens import NotationError, Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions, check
-from opwright.signature.model import GeneratorParam, Param, Signature, TensorParam, TypeRef
+from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
 from opwright.signature.scalars import KINDS
 
 
@@ -109,7 +116,7 @@ class _Parser:
         if begins_choice(tokens):
             return parse_choice(tokens, name)
         if tokens.word == "list":
-            return parse_list(tokens, name)
+            return self.list(name, result=False)
         if tokens.word in ("axis", "dtype") and tokens.peek() == "(":
             return parse_axis(tokens, name) if tokens.word == "axis" else parse_dtype_argument(tokens, name)
         if tokens.word == "device" and tokens.peek() != "[":
@@ -143,6 +150,8 @@ class _Parser:
         name = self.parameter_name("an output")
         if tokens.word == "int" and tokens.peek() != "[":
             return self.count(name, residual=residual)
+        if tokens.word == "list":
+            return self.listed_result(name)
         result = self.tensor(name, result=True)
         return result.with_condition(self.condition(result)) if result.optional or tokens.word == "if" else result
 
@@ -172,6 +181,24 @@ class _Parser:
         if tokens.word == "=":
             tokens.fail("a condition compares with '=='", f"if {of} == nearest")
         return Condition(of, negated, parse_word(tokens, of) if tokens.accept("==") else None)
+
+    def listed_result(self, name: str) -> TensorParam:
+        found = self.list(name, result=True)
+        assert isinstance(found, TensorParam)  # noqa: S101 - no numbers among results
+        if self.tokens.word == "if":
+            self.tokens.fail(f"{name!r} is a list of tensors, which is always returned", "leave out the condition")
+        return found
+
+    def list(self, name: str, *, result: bool) -> TensorParam | ScalarParam:
+        """Parse a list of numbers or of tensors; ``list`` is the current token."""
+        tokens = self.tokens
+        tokens.take()
+        tokens.expect("[", "after 'list'", f"{name}: list[int, 2]")
+        if not begins_numbers(tokens):
+            return parse_tensors(tokens, name, self.positions, result=result)
+        if result:
+            tokens.fail(f"{name!r} is an output, and outputs are tensors", f"a tensor: {name}: i64[N]")
+        return parse_list(tokens, name)
 
     def parameter_name(self, what: str) -> str:
         place = self.tokens.place
@@ -330,3 +357,33 @@ def _parse_threads(tokens: Tokens, axes: int) -> tuple[int, ...]:
     if len(threads) == len(_AXES) and threads[-1] > _MOST_ALONG_Z:
         tokens.fail(f"{most}, {_MOST_ALONG_Z} of them along z; found {threads[-1]}", None, place)
     return tuple(threads)
+
+
+def parse_tensors(tokens: Tokens, name: str, positions: SourcePositions, *, result: bool) -> TensorParam:
+    """Parse a list of tensors; the element type of its tensors is the current token."""
+    if tokens.kind != "name":
+        tokens.fail(f"{name!r}: a list has elements", f"{name}: list[int], list[float], list[bool] or list[T[each N]]")
+    positions.type(tokens.place)
+    type_ = parse_type(tokens, name)
+    if tokens.word != "[":
+        tokens.fail(f"{name!r}: the tensors of a list have axes", f"{name}: list[{type_}[each N]]")
+    shape = parse_shape(tokens, positions, result=result, listed=True)
+    written = f"list[{type_}{shape}]"
+    for mark, what in (("?", "optional"), ("!", "mutated"), (",", "of a fixed length")):
+        if tokens.word == mark:
+            fix = "a list of tensors has any length" if mark == "," else f"{written}{'!' * (mark == '!')}"
+            tokens.fail(f"{name!r}: the tensors of a list can't be {what}", fix)
+    tokens.expect("]", "after the tensors of a list", f"{name}: {written}")
+    if tokens.word == "?":
+        fix = f"an empty list is what an absent one would be: {name}: {written}"
+        tokens.fail(f"{name!r} is a list of tensors and can't be optional", fix)
+    if tokens.word == "!" and result:
+        tokens.fail(f"{name!r} is an output and can't be mutated", "leave out the '!'")
+    mutated = tokens.accept("!")
+    positions.domain(tokens.place)
+    if tokens.word == "in":
+        fix = "check the elements in the kernel: OPWRIGHT_CHECK(condition, message...)"
+        tokens.fail(f"{name!r} is a list of tensors, which has no domain", fix)
+    if tokens.word == "=":
+        tokens.fail(f"{name!r} is a list of tensors and can't have a default", f"{name}: {written}")
+    return TensorParam(name, type_, shape, mutated=mutated, listed=True)

@@ -14,6 +14,11 @@ from opwright.signature.scalars import KINDS, NOTATION_WORDS, ScalarKind, Value
 _ELEMENTS = ("float", "int", "bool")
 
 
+def begins_numbers(tokens: Tokens) -> bool:
+    """Return whether a list's elements, whose type is the current token, are numbers; ``bool[N]`` is a tensor."""
+    return tokens.word in _ELEMENTS and tokens.peek() != "["
+
+
 def parse_scalar(tokens: Tokens, name: str) -> ScalarParam:
     """Parse a scalar's type, domain and default; the type is the current token."""
     word = tokens.take()
@@ -32,12 +37,7 @@ def parse_scalar(tokens: Tokens, name: str) -> ScalarParam:
 
 
 def parse_list(tokens: Tokens, name: str) -> ScalarParam:
-    """Parse a list of numbers, its domain and its default; ``list`` is the current token."""
-    tokens.take()
-    tokens.expect("[", "after 'list'", f"{name}: list[int, 2]")
-    if tokens.word not in _ELEMENTS:
-        what = "lists of tensors can't be arguments yet" if tokens.kind == "name" else "a list has elements"
-        tokens.fail(f"{name!r}: {what}", f"{name}: list[int], list[float] or list[bool]")
+    """Parse a list of numbers, its domain and its default; the type of its elements is the current token."""
     base, kind = KINDS[tokens.take()], None
     if tokens.accept(","):
         place, length = tokens.place, tokens.word

@@ -10,6 +10,7 @@ from opwright.signature.expr import DataAxis, Expr, determined
 from opwright.signature.grammar.domains import check_domains
 from opwright.signature.grammar.groups import check_chosen, check_groups
 from opwright.signature.grammar.results import check_results
+from opwright.signature.grammar.tensor_list_rules import check_lists
 from opwright.signature.grammar.tokens import Tokens, check_parameter_name
 from opwright.signature.model import ELLIPSIS, GeneratorParam, Param, ScalarParam, Signature, TensorParam
 
@@ -61,6 +62,7 @@ def check(signature: Signature, positions: SourcePositions, tokens: Tokens) -> N
     rules.forms()
     check_results(signature, rules.placed, positions, tokens)
     rules.axis_names()
+    check_lists(signature, rules.placed, positions, tokens)
     rules.named_sizes()
     check_chosen(signature, rules.placed, positions, tokens)
     rules.type_variables()

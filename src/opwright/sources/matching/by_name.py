@@ -105,6 +105,9 @@ def _check_expressible(kernel: Kernel) -> None:
     if decided or signature.generator:
         what = "a generator" if signature.generator else f"the axis {decided[0]}"
         raise kernel.mismatch(f"a C function can't be given {what}", "write the kernel in C++ (.cpp)")
+    if signature.lists:
+        what = f"a C function can't be given {signature.lists[0].name}, a list of tensors"
+        raise kernel.mismatch(what, "write the kernel in C++ (.cpp)")
     both = _ambiguous(signature)
     if both and not (kernel.given and kernel.given.call):
         fix = f'name the parameters in order: ops={{"{kernel.function.name}(...)": ...}}; or write it in C++ (.cpp)'

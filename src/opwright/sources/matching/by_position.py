@@ -11,6 +11,7 @@ from opwright.languages import Language
 from opwright.signature import DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
 from opwright.signature.dtypes import BY_NAME
 from opwright.signature.scalars import INT
+from opwright.signature.tensor_lists.calls import groups
 from opwright.sources.matching.scalars import (
     check_device_scalars,
     scalar_declaration,
@@ -67,7 +68,8 @@ def _deciding(kernel: Kernel) -> tuple[str, ...]:
 
 def _axis_names(signature: Signature) -> list[str]:
     """Return the axes that a parameter can have the name of; an int that is an axis is an argument already."""
-    return [axis for axis in signature.axes if axis not in signature.ints]
+    own = groups(signature).axes
+    return [axis for axis in signature.axes if axis not in signature.ints and axis not in own]
 
 
 def _check_axis(kernel: Kernel, position: int, parameter: Parameter) -> None:
@@ -153,12 +155,14 @@ def _takes(kernel: Kernel) -> str:
 def _meant_axis(kernel: Kernel, expected: list[_Expected], axes: list[str]) -> str:
     """Return a hint if a parameter that nothing has the name of was meant for an axis; else an empty string."""
     known = {*axes, *(param.name for _, param in expected)}
-    decided = kernel.signature.data_axes
+    decided, own = kernel.signature.data_axes, groups(kernel.signature).axes
     for parameter in kernel.function.parameters:
         if parameter.view != "scalar" or parameter.name in known or not INT.cpp_type(parameter.element):
             continue
         if parameter.name in decided:
             return f"leave out `{parameter.text}`: the kernel decides ?{parameter.name}"
+        if parameter.name in own:
+            return f"leave out `{parameter.text}`: each tensor of a list has its own, as in xs[i].size(0)"
         if similar := closest_name(parameter.name, axes, cutoff=0.5):
             return f"did you mean the axis {similar}? If so, declare `{INT.cpp_types[0]} {similar}`"
     return ""
@@ -226,9 +230,11 @@ def _tensor_problem(
         fits = parameter.reference and not parameter.const and parameter.view in ("scalar", "other")
         return "" if fits and INT.cpp_type(parameter.element) == _COUNT else "the function writes the count to it"
     decided = any(isinstance(dim, DataAxis) for dim in param.dims)
+    if param.listed != (parameter.view in ("List", "StridedList")):
+        return "a list of tensors is a List<...> or a StridedList<...>" if param.listed else "it is one tensor"
     if decided and parameter.view != "Resizable":
         return "the kernel decides a length, so it is a Resizable<...>"
-    if not decided and parameter.view not in ("Tensor", "Strided"):
+    if not decided and not param.listed and parameter.view not in ("Tensor", "Strided"):
         return "a tensor is a Tensor<...> or a Strided<...>"
     if not element_fits(parameter.element, param.type, variables, language):
         return f"its elements are {param.type}"
@@ -240,16 +246,21 @@ def _tensor_problem(
 
 
 def _rank_problem(parameter: Parameter, param: TensorParam) -> str:
-    if param.has_ellipsis:
-        if parameter.view != "Tensor":
+    dense = ("Tensor", "List")
+    if _has_any_rank(param):
+        if parameter.view not in dense:
             return f"{parameter.view} needs a rank, and `...` stands for any number of axes"
         return "`...` stands for any number of axes, so no rank can be given" if parameter.rank is not None else ""
     rank = len(param.dims)
     if parameter.rank is not None and parameter.rank != rank:
         return f"its rank is {rank}"
-    if parameter.view != "Tensor" and parameter.rank is None and "," not in parameter.text:
+    if parameter.view not in dense and parameter.rank is None and "," not in parameter.text:
         return f"{parameter.view} needs its rank"
     return ""
+
+
+def _has_any_rank(param: TensorParam) -> bool:
+    return param.shape is not None and (param.shape.ellipsis or param.shape.each_leading)
 
 
 def element_fits(element: str, type_ref: TypeRef, variables: dict[str, str], language: Language = "c++") -> bool:
@@ -273,8 +284,8 @@ def _declaration(role: Role, param: Param, names: dict[str, str]) -> str:
     spelled = {"acc": f"acc<{name}>", "var": name}
     element = spelled.get(param.type.kind) or BY_NAME[name].ctype.removeprefix("opwright::")
     const = "const " if role == "input" and not param.mutated else ""
-    rank = "" if param.has_ellipsis else f", {len(param.dims)}"
-    view = "Resizable" if any(isinstance(dim, DataAxis) for dim in param.dims) else "Tensor"
+    rank = "" if _has_any_rank(param) else f", {len(param.dims)}"
+    view = "Resizable" if any(isinstance(dim, DataAxis) for dim in param.dims) else "List" if param.listed else "Tensor"
     return f"{view}<{const}{element}{rank}> {param.name}"
 
 

@@ -21,6 +21,8 @@ class Named {
   /* From the lowest element to the highest, wherever its strides put them. */
   static void name(const opw_tensor &t, const char *name) {
     if (!t.present || !t.data || t.numel <= 0) return;
+    for (int64_t i = 0; t.is_list && i < t.numel; ++i) Named::name(static_cast<const opw_tensor *>(t.data)[i], name);
+    if (t.is_list) return;
     const int64_t element = bytes_of(t.dtype);
     int64_t low = 0, high = element;
     for (int d = 0; d < t.ndim; ++d) (t.strides[d] < 0 ? low : high) += (t.sizes[d] - 1) * t.strides[d] * element;

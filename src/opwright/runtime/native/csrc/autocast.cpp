@@ -58,20 +58,20 @@ class Widest {
 
 }  // namespace
 
-void AutocastKernel::operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet, torch::jit::Stack *stack) {
+void AutocastKernel::run(const Operator &op, c10::DispatchKeySet, torch::jit::Stack *stack) {
   const compat::ExcludeKeys no_autocast(c10::autocast_dispatch_keyset);
-  const size_t count = op->plan.arguments.size(), first = stack->size() - count;
-  const Widest widest(op->plan, torch::jit::last(*stack, count));
+  const size_t count = op.plan.arguments.size(), first = stack->size() - count;
+  const Widest widest(op.plan, torch::jit::last(*stack, count));
   for (size_t i = 0; i < count; ++i) {
-    if (op->plan.arguments[i].kind != Kind::Tensor) continue;
-    const auto &p = op->plan.inputs[op->plan.arguments[i].index];
+    if (op.plan.arguments[i].kind != Kind::Tensor) continue;
+    const auto &p = op.plan.inputs[op.plan.arguments[i].index];
     const at::Tensor &t = tensor_of((*stack)[first + i]);
     const auto type = widest.of(p);
     if (is_cast(t) && !p.mutated && type && c10::isFloatingType(*type) && !only_converts(*type) &&
         *type != t.scalar_type())
       (*stack)[first + i] = t.to(*type);
   }
-  handle.callBoxed(stack);
+  call(op, stack);
 }
 
 }  // namespace opw

@@ -29,7 +29,7 @@ void below_autograd(const Operator &op, c10::DispatchKeySet keys, torch::jit::St
   }
   check_dense(op, torch::jit::last(*stack, op.plan.arguments.size()));
   at::AutoDispatchBelowADInplaceOrView guard;
-  op.handle.redispatchBoxed(below, stack);
+  redispatch(op, below, stack);
 }
 
 compat::edge_list edges_of(const Derivative &d, c10::ArrayRef<c10::IValue> arguments) {
@@ -85,23 +85,23 @@ void connect(const Derivative &d, const NodePtr &node, c10::ArrayRef<c10::IValue
 
 }  // namespace
 
-void AutogradKernel::operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
-  const auto arguments = torch::jit::last(*stack, op->plan.arguments.size());
-  const Derivative &d = *op->derivative;
+void AutogradKernel::run(const Operator &op, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+  const auto arguments = torch::jit::last(*stack, op.plan.arguments.size());
+  const Derivative &d = *op.derivative;
   const bool recorded = requires_grad(d, arguments);
-  const Mutated mutated(*op, *stack);
+  const Mutated mutated(op, *stack);
   mutated.check(recorded);
   if (recorded && C10_UNLIKELY(mutated.have_view_beside(d.result_slots))) {
-    if (is_plain(keys & c10::after_autograd_keyset)) check_overlap(*op, arguments);
-    return run_on_copies(*op, stack);
+    if (is_plain(keys & c10::after_autograd_keyset)) check_overlap(op, arguments);
+    return run_on_copies(op, stack);
   }
-  const Tangents tangents(*op, arguments);
+  const Tangents tangents(op, arguments);
   if (!recorded) {
-    below_autograd(*op, keys, stack);
-    return tangents.set(torch::jit::last(*stack, op->returns()), mutated);
+    below_autograd(op, keys, stack);
+    return tangents.set(torch::jit::last(*stack, op.returns()), mutated);
   }
   const NodePtr node = record(d, arguments);
-  const Operator &forward = d.backward ? *d.forward : *op;
+  const Operator &forward = d.backward ? *d.forward : op;
   const Absent absent(forward, arguments);
   below_autograd(forward, keys, stack);
   const auto outputs = torch::jit::last(*stack, forward.returns());
@@ -110,10 +110,10 @@ void AutogradKernel::operator()(const c10::OperatorHandle &, c10::DispatchKeySet
   tangents.set(outputs, mutated);
   if (d.backward) static_cast<OperatorNode &>(*node).save_outputs(outputs);
   // Whoever asks for residuals, as torch.func does for a level above this one, computes with them.
-  for (size_t i = 0; d.backward && op->returns_residuals && i < outputs.size(); ++i)
+  for (size_t i = 0; d.backward && op.returns_residuals && i < outputs.size(); ++i)
     if (d.written[i].slot < 0)
       (*stack)[stack->size() - forward.returns() + i] = dependent(d, tensor_of(outputs[i]), node->next_edges());
-  torch::jit::drop(*stack, forward.returns() - op->returns());
+  torch::jit::drop(*stack, forward.returns() - op.returns());
 }
 
 }  // namespace opw

@@ -150,9 +150,16 @@ void misfit(int64_t kernel, int64_t count, const int64_t *words) {
   const opw_bundle_kernel &k = loaded->kernels[kernel];
   const int64_t *const end = words + count;
   std::string got;
-  std::vector<at::ScalarType> types(k.inputs, at::ScalarType::Undefined);
-  for (int32_t i = 0; i < k.inputs && words < end; ++i) {
-    got += (i ? ", " : "") + std::string(k.input_names[i]) + ": ";
+  std::vector<std::string> names;  // of each tensor: "x", "xs[0]"
+  for (int32_t i = 0; i < k.inputs; ++i) {
+    const std::string name = k.input_names[i];
+    if (k.input_kinds[i] == 't') names.push_back(name);
+    else
+      for (int64_t length = *words++, e = 0; e < length; ++e) names.push_back(name + "[" + std::to_string(e) + "]");
+  }
+  std::vector<at::ScalarType> types(names.size(), at::ScalarType::Undefined);
+  for (size_t i = 0; i < names.size() && words < end; ++i) {
+    got += (i ? ", " : "") + names[i] + ": ";
     if (!*words++) {
       got += "None";
       continue;
@@ -166,15 +173,15 @@ void misfit(int64_t kernel, int64_t count, const int64_t *words) {
   // As runtime/native/runtime.py reads them: scalars, what was given beforehand, then the element that is out of its domain.
   const char *kind = k.scalar_kinds;
   for (int32_t i = 0; i < k.scalars && words < end; ++i, ++kind)
-    got += (k.inputs || i ? ", " : "") + std::string(k.scalar_names[i]) + ": " +
+    got += (!names.empty() || i ? ", " : "") + std::string(k.scalar_names[i]) + ": " +
            (*kind == '[' ? list(*++kind, words) : scalar(*kind, words));
   words += k.given;
   if (k.ellipsis && words < end) words += 1 + *words;
   words += k.dtype;
   std::string element;
   if (end - words == 3)
-    element = std::string("\n  out of range: element ") + std::to_string(words[1]) + " of " + k.input_names[words[0]] +
-              ", " + (c10::isFloatingType(types[words[0]]) ? real(words + 2) : std::to_string(words[2]));
+    element = std::string("\n  out of range: element ") + std::to_string(words[1]) + " of " + names[words[0]] + ", " +
+              (c10::isFloatingType(types[words[0]]) ? real(words + 2) : std::to_string(words[2]));
   raise(Class::Argument, std::string(k.name) +
                              "(): the arguments don't fit the operator's signature\n  got:          " + got + element +
                              "\n  signature:    " + k.signature);

@@ -6,6 +6,7 @@ struct opw_bundle_kernel {
   const char *name, *signature;
   int32_t inputs;
   const char *const *input_names;
+  const char *input_kinds;  // of each a letter: t, or l for a list
   int32_t scalars;
   const char *const *scalar_names;
   const char *

@@ -16,17 +16,21 @@
 
 namespace opw {
 
-// What Python needs to say what is wrong: per input 0 or (1, type, rank, sizes...), then the scalars, the axes, the shape of
+void add_tensor(const at::Tensor &t, std::vector<int64_t> &words) {
+  words.push_back(t.defined());
+  if (!t.defined()) return;
+  words.push_back(static_cast<int64_t>(t.scalar_type()));
+  words.push_back(t.dim());
+  words.insert(words.end(), t.sizes().begin(), t.sizes().end());
+}
+
+// What Python needs to say what is wrong: the lengths of lists, per tensor 0 or (1, type, rank, sizes...), then the scalars, the axes, the shape of
 // `...` and the element type that were given beforehand, then the element that is out of its domain.
 void explain(const Operator &op, const Call &call, const WrongElement *element) {
   std::vector<int64_t> words;
-  for (const auto *t : call.inputs) {
-    words.push_back(t->defined());
-    if (!t->defined()) continue;
-    words.push_back(static_cast<int64_t>(t->scalar_type()));
-    words.push_back(t->dim());
-    words.insert(words.end(), t->sizes().begin(), t->sizes().end());
-  }
+  for (size_t i = 0; op.with_lists && i < op.with_lists->plan.inputs.size(); ++i)
+    if (op.plan.spans[i].length >= 0) words.push_back(op.plan.spans[i].length);
+  for (const auto *t : call.inputs) add_tensor(*t, words);
   add_scalars(op.plan, call, words);
   // Those of `call.axes` that are scalars come first.
   words.insert(words.end(), call.axes.begin() + op.plan.given_by_scalars, call.axes.end());
@@ -39,7 +43,13 @@ void explain(const Operator &op, const Call &call, const WrongElement *element) 
   raise_pending(op.kernel->name + "(): the arguments don't fit the operator's signature");
 }
 
-const std::string &argument_name(const Operator &op, size_t input) {
+std::string argument_name(const Operator &op, size_t input) {
+  if (op.with_lists) {
+    const auto parameter = static_cast<size_t>(op.plan.inputs[input].parameter);
+    const auto &span = op.plan.spans[parameter];
+    const std::string name = argument_name(*op.with_lists, parameter);
+    return span.length < 0 ? name : name + "[" + std::to_string(input - span.first) + "]";
+  }
   const auto &arguments = op.handle.schema().arguments();
   size_t i = 0;
   for (; op.plan.arguments[i].kind != Kind::Tensor || input-- > 0; ++i) {
@@ -67,9 +77,10 @@ void refuse_memory(const Operator &op, const std::string &what, const c10::IntAr
 namespace {
 
 uint64_t wanted(const Operator &op, const c10::List<bool> &mask) {
-  if (mask.size() != op.plan.outputs.size())
+  const size_t results = op.with_lists ? op.with_lists->plan.outputs.size() : op.plan.outputs.size();
+  if (mask.size() != results)
     raise(Class::Argument,
-          messages::output_mask(op.kernel->name, std::to_string(mask.size()), std::to_string(op.plan.outputs.size())));
+          messages::output_mask(op.kernel->name, std::to_string(mask.size()), std::to_string(results)));
   uint64_t bits = 0;
   for (size_t i = 0; i < mask.size(); ++i) bits |= static_cast<uint64_t>(mask.get(i)) << i;
   return bits;
@@ -277,7 +288,7 @@ void run(const Operator &op, Call &call, at::Tensor *outputs) {
   if (C10_UNLIKELY(!op.plan.domains.empty() && !in_domains(op.plan, call.scalars.data(), bound))) explain(op, call);
   if (C10_UNLIKELY(op.plan.has_domain || !op.plan.mutated.empty())) check_values(op, call, bound);
   if (C10_UNLIKELY(op.plan.conditional)) call.wanted &= made(op.plan, call);
-  const uint64_t wanted = call.wanted & outputs_mask(op.plan.outputs.size());
+  const uint64_t wanted = call.wanted & outputs_mask(op.plan.results());
   // A kernel with one gradient needn't ask whether it is wanted.
   if (C10_UNLIKELY(op.plan.masked && !wanted)) return;
   const uint64_t types = call.device.is_cpu() ? bound.types : bound.types | on_accelerator;

@@ -56,6 +56,8 @@ TensorPlan read_tensor(Reader &in) {
   t.optional = in.next();
   t.mutated = in.next();
   t.ellipsis = in.next();
+  t.group = in.next();
+  t.own_leading = in.next();
   t.is_count = in.next();
   t.condition.of = static_cast<ConditionOf>(in.next());
   t.condition.index = in.next();
@@ -89,7 +91,11 @@ void list_scalars(Plan &plan, const Argument &argument) {
 
 std::vector<TensorPlan> read_tensors(Reader &in) {
   std::vector<TensorPlan> tensors;
-  for (int64_t n = in.next(); n > 0; --n) tensors.push_back(read_tensor(in));
+  for (int64_t n = in.next(); n > 0; --n) {
+    const auto parameter = static_cast<int64_t>(tensors.size());
+    tensors.push_back(read_tensor(in));
+    tensors.back().parameter = parameter;
+  }
   return tensors;
 }
 
@@ -166,6 +172,9 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
     const int64_t variable = in.next();
     plan.fallbacks.emplace_back(variable, in.next());
   }
+  plan.list_groups = in.next();
+  for (int64_t axis = 0; axis < plan.axes; ++axis) plan.each.push_back(in.next());
+  plan.leading_group = in.next();
   plan.factory = plan.inputs.empty();
   for (const auto &output : plan.outputs) {
     plan.conditional |= output.condition.of != ConditionOf::None;

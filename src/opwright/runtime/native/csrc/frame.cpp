@@ -110,7 +110,8 @@ at::Tensor readable(const at::Tensor &t) {
 }
 
 void Frame::refuse_result(size_t output, c10::IntArrayRef sizes, const c10::Error &error) const {
-  refuse_memory(op_, "result number " + std::to_string(output + 1), sizes, output_type(plan(output), bound_), error);
+  refuse_memory(op_, "result number " + std::to_string(plan(output).parameter + 1), sizes,
+                output_type(plan(output), bound_), error);
 }
 
 at::Tensor Frame::allocate(size_t output, c10::IntArrayRef sizes, c10::OptionalIntArrayRef strides) const {
@@ -142,7 +143,7 @@ void Frame::add_inputs(const opw_kernel &kernel) {
       continue;
     }
     const TensorPlan &p = op_.plan.inputs[i];
-    bool usable = (kernel.strided >> i) & 1 || t->is_contiguous();
+    bool usable = (kernel.strided >> p.parameter) & 1 || t->is_contiguous();
     if (C10_UNLIKELY(p.grouped) && usable && !t->is_contiguous()) {
       c10::SmallVector<int64_t, 12> seen;
       usable = fold(p, bound_, *t, seen);
@@ -194,9 +195,36 @@ opw_tensor Frame::add_decided(size_t output) {
   return t;
 }
 
-int32_t Frame::provide(size_t index) {
+// Puts what the kernel gets into packed_: for a list one entry, which points to those of its tensors.
+void Frame::pack() {
+  packed_.clear();
+  const size_t inputs = op_.with_lists->plan.inputs.size();
+  for (size_t i = 0; i < op_.plan.spans.size(); ++i) {
+    const auto &span = op_.plan.spans[i];
+    opw_tensor *const first = tensors_.data() + span.first + (i < inputs ? 0 : call_.inputs.size());
+    if (span.length < 0) {
+      packed_.push_back(*first);
+      continue;
+    }
+    const bool wanted = i < inputs || (i - inputs < op_.with_lists->returns() && ((call_.wanted >> (i - inputs)) & 1));
+    packed_.push_back({first, nullptr, nullptr, span.length, 0, 0, wanted, 1});
+  }
+}
+
+// Where the tensor of that number is among tensors_; of a list the first.
+size_t Frame::index_of(size_t parameter) const {
+  if (!op_.with_lists) return parameter;
+  const bool result = parameter >= op_.with_lists->plan.inputs.size();
+  return op_.plan.spans[parameter].first + (result ? call_.inputs.size() : 0);
+}
+
+int32_t Frame::provide(size_t parameter) {
   decided_.reserve(op_.plan.outputs.size());
-  tensors_[index] = add_decided(index - call_.inputs.size());
+  const size_t index = index_of(parameter), count = op_.with_lists ? op_.plan.spans[parameter].count() : 1;
+  for (size_t i = index; i < index + count; ++i) tensors_[i] = add_decided(i - call_.inputs.size());
+  if (!op_.with_lists) return 0;
+  if (op_.plan.spans[parameter].length < 0) packed_[parameter] = tensors_[index];
+  else packed_[parameter].present = 1;
   return 0;
 }
 
@@ -216,8 +244,9 @@ int32_t Frame::decide(const Decided &decided, const int64_t *lengths) {
   return 0;
 }
 
-int32_t Frame::resize(int64_t index, const int64_t *lengths) {
-  const size_t output = static_cast<size_t>(index) - call_.inputs.size();
+int32_t Frame::resize(int64_t parameter, const int64_t *lengths) {
+  const size_t index = index_of(static_cast<size_t>(parameter));
+  const size_t output = index - call_.inputs.size();
   for (auto &d : decided_) {
     if (d.output != output) continue;
     if (const int32_t problem = decide(d, lengths)) return problem;
@@ -231,6 +260,7 @@ int32_t Frame::resize(int64_t index, const int64_t *lengths) {
       if (dims[k].is_decided()) d.sizes[d.sizes.size() - dims.size() + k] = lengths_[dims[k].decided];
     memory(d) = allocate(output, d.sizes);
     tensors_[index] = view(memory(d), true);
+    if (op_.with_lists) packed_[static_cast<size_t>(parameter)] = tensors_[index];
     return 0;
   }
   return 0;  // a result that isn't wanted
@@ -240,6 +270,7 @@ void Frame::enter(const opw_kernel &kernel) {
   Text failure;
   std::optional<Drawn> drawn;
   if (C10_UNLIKELY(op_.plan.random)) drawn.emplace(call_);
+  if (C10_UNLIKELY(op_.with_lists != nullptr)) pack();
   const auto resize = [](void *self, int32_t index, const int64_t *lengths) -> int32_t {
     try {
       auto *frame = static_cast<Frame *>(self);
@@ -249,7 +280,7 @@ void Frame::enter(const opw_kernel &kernel) {
     }
   };
   const opw_call call{sizeof(opw_call),
-                      tensors_.data(),
+                      op_.with_lists ? packed_.data() : tensors_.data(),
                       call_.scalars.data(),
                       bound_.axes.data(),
                       native_stream(call_.device),

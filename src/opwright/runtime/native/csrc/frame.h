@@ -30,7 +30,9 @@ class Frame {
   // The tensor that the kernel gets instead of an input: what `copy` makes. Copied back, if it is overwritten.
   template <class F>
   const at::Tensor *hold(size_t input, const char *what, F copy);
-  bool is_wanted(size_t output) const { return output < op_.returns() && ((call_.wanted >> output) & 1); }
+  bool is_wanted(size_t output) const {
+    return output < op_.returns() && ((call_.wanted >> plan(output).parameter) & 1);
+  }
   const TensorPlan &plan(size_t output) const { return op_.plan.outputs[output]; }
   [[noreturn]] void refuse_result(size_t output, c10::IntArrayRef sizes, const c10::Error &error) const;
   at::Tensor allocate(size_t output, c10::IntArrayRef sizes, c10::OptionalIntArrayRef strides = std::nullopt) const;
@@ -40,6 +42,7 @@ class Frame {
   const Bound<int64_t> &bound_;
   at::Tensor *outputs_;
   c10::SmallVector<opw_tensor, 12> tensors_;
+  c10::SmallVector<opw_tensor, 1> packed_;  // where there are lists: what the kernel gets
 
  private:
   // A result with axes whose length the kernel decides, or one that nobody wants and the kernel writes all the same.
@@ -56,11 +59,13 @@ class Frame {
     size_t from;  // in held_
   };
 
+  void pack();
+  size_t index_of(size_t parameter) const;
   opw_tensor row(const at::Tensor &t, const TensorPlan &p, bool written);
   opw_tensor add_decided(size_t output);
   at::Tensor &memory(Decided &decided);
-  int32_t provide(size_t index);
-  int32_t resize(int64_t index, const int64_t *lengths);
+  int32_t provide(size_t parameter);
+  int32_t resize(int64_t parameter, const int64_t *lengths);
   int32_t decide(const Decided &decided, const int64_t *lengths);
   void cut(const Decided &decided);
 

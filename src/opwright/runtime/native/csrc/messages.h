@@ -53,6 +53,10 @@ inline std::string output_mask(const std::string& name, const std::string& count
   return name + "(): output_mask has " + count + " elements, expected one for each of " + expected + " gradients";
 }
 
+inline std::string empty_lists(const std::string& name) {
+  return name + "(): all lists are empty and there is no other tensor, so nothing tells the device and the element types\n  likely fix: don't call it without a tensor";
+}
+
 inline std::string internal_overlap(const std::string& argument) {
   return argument + " is overwritten, but several of its elements share one place in memory\n  likely fix: clone() it before the call";
 }

@@ -40,7 +40,7 @@ void run_on_copies(const Operator &op, torch::jit::Stack *stack) {
     back.emplace_back(t, at::clone(t));
     (*stack)[first + i] = back.back().second;
   }
-  op.handle.callBoxed(stack);
+  call(op, stack);
   for (const auto &[to, from] : back) to.copy_(from);
 }
 
@@ -69,24 +69,24 @@ void Mutated::rebase(const Derivative &d, const NodePtr &node) const {
   }
 }
 
-void InplaceKernel::operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
-  const Mutated mutated(*op, *stack);
-  handle.redispatchBoxed(keys & c10::after_ADInplaceOrView_keyset, stack);
+void InplaceKernel::run(const Operator &op, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+  const Mutated mutated(op, *stack);
+  redispatch(op, keys & c10::after_ADInplaceOrView_keyset, stack);
   mutated.bump();
 }
 
-void LazyKernel::operator()(const c10::OperatorHandle &handle, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
-  const size_t count = op->plan.arguments.size(), first = stack->size() - count;
+void LazyKernel::run(const Operator &op, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
+  const size_t count = op.plan.arguments.size(), first = stack->size() - count;
   at::AutoDispatchBelowADInplaceOrView guard;
   c10::SmallVector<std::pair<at::Tensor, at::Tensor>, 2> back;
   for (size_t i = 0; i < count; ++i) {
     const at::Tensor t = tensor_of((*stack)[first + i]);
     if (!t.defined() || !(t.is_neg() || t.is_conj())) continue;
     const at::Tensor plain = at::clone(t);
-    if (op->plan.inputs[op->plan.arguments[i].index].mutated) back.emplace_back(t, plain);
+    if (op.plan.inputs[op.plan.arguments[i].index].mutated) back.emplace_back(t, plain);
     (*stack)[first + i] = plain;
   }
-  handle.redispatchBoxed(keys - c10::DispatchKeySet({c10::DispatchKey::Negative, c10::DispatchKey::Conjugate}), stack);
+  redispatch(op, keys - c10::DispatchKeySet({c10::DispatchKey::Negative, c10::DispatchKey::Conjugate}), stack);
   for (const auto &[to, from] : back) to.copy_(from);
 }
 

@@ -10,6 +10,7 @@
 
 #include "errors.h"
 #include "messages.h"
+#include "tensor_lists.h"
 #include "torch_compat.h"
 
 namespace opw {
@@ -136,7 +137,7 @@ uint64_t OperatorNode::wanted() const {
   uint64_t bits = 0;
   for (size_t e = 0; e < derivative_.edges.size(); ++e)
     if (const int64_t i = derivative_.edges[e].gradient; i >= 0 && task_should_compute_output(e))
-      bits |= uint64_t(1) << i;
+      bits |= uint64_t(1) << derivative_.backward->plan.outputs[static_cast<size_t>(i)].parameter;
   return bits;
 }
 
@@ -165,14 +166,14 @@ variable_list call_backward(const Derivative &d, const c10::SmallVectorImpl<at::
       stack.emplace_back(t.defined() ? c10::IValue(t) : c10::IValue());
     } else if (argument.kind == Kind::Mask) {
       c10::List<bool> mask;
-      mask.resize(plan.outputs.size(), false);
+      mask.resize(plan.results(), false);
       for (size_t i = 0; i < mask.size(); ++i) mask[i] = (wanted >> i & 1) != 0;
       stack.emplace_back(mask);
     } else {
       stack.emplace_back(scalars[next_scalar++]);
     }
   }
-  d.backward->handle.callBoxed(stack);
+  call(*d.backward, &stack);
   variable_list result;
   for (auto &value : stack) result.emplace_back(tensor_of(value));
   return result;

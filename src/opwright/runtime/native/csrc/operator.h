@@ -5,6 +5,7 @@
 #include <ATen/core/stack.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -68,6 +69,10 @@ struct Operator {
   bool bound =
       false;  // whether its kernel is a function that the dispatcher alone knows, below autograd, for any device
 
+  // Lists of tensors (tensor_lists.h): of a call, the operator with the lists; and that one's operators for calls.
+  const Operator *with_lists = nullptr;
+  mutable std::map<std::vector<int64_t>, std::unique_ptr<Operator>> calls = {};
+
   size_t returns() const { return plan.outputs.size() - (returns_residuals ? 0 : plan.residuals); }
 };
 
@@ -124,14 +129,17 @@ void check_overlap(const Operator &op, const Call &call);
 // What the values of tensors have to obey: elements in their domains, nothing mutated that overlaps something.
 void check_values(const Operator &op, const Call &call, const Bound<int64_t> &bound);
 
-// The name of the input tensor of that number.
-const std::string &argument_name(const Operator &op, size_t input);
+// The name of the input tensor of that number: "x", or "xs[2]".
+std::string argument_name(const Operator &op, size_t input);
 // "op(): name", for the input tensor of that number.
 std::string named(const Operator &op, size_t input);
 
 // Raises what a tensor of a call's is too large for: `what` names it, `error` is PyTorch's own.
 [[noreturn]] void refuse_memory(const Operator &op, const std::string &what, const c10::IntArrayRef &sizes,
                                 at::ScalarType type, const c10::Error &error);
+
+// Appends 1, the type, the rank and the sizes, or 0 for an undefined tensor.
+void add_tensor(const at::Tensor &t, std::vector<int64_t> &words);
 
 // Checks the arguments, allocates op.returns() outputs (undefined where not wanted), and runs the kernel for their device.
 void run(const Operator &op, Call &call, at::Tensor *outputs);

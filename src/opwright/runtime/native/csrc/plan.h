@@ -74,7 +74,9 @@ struct TensorPlan {
   bool optional;
   bool mutated;
   bool ellipsis;
-  bool is_count;  // a number on the CPU, which a caller gets as an int
+  int64_t group;     // of a list of tensors: which lists have the same length; -1: it is one tensor
+  bool own_leading;  // of a list: each tensor has leading axes of its own
+  bool is_count;     // a number on the CPU, which a caller gets as an int
   Condition condition;
   bool has_domain;  // its elements are in the domain
   Domain domain;
@@ -83,6 +85,8 @@ struct TensorPlan {
   std::vector<KeptAxis> kept;
   int64_t slot = -1;     // the axis whose absence makes a tensor without axes fit
   int64_t slot_at = -1;  // which of `dims` it is; -1: the first of `kept`
+
+  int64_t parameter;  // its number among the inputs, or the outputs, of the signature
 
   bool is_of(int64_t variable) const { return type_kind == TypeKind::Variable && type == variable; }
   bool is_decided() const;  // whether the kernel decides the length of one of its axes
@@ -93,6 +97,12 @@ struct Argument {
   int64_t index;  // into the tensors, the scalars, (Axis, Size) the axes, (Choice) the choices, or (List) the lists
 };
 
+// The tensors of an input or output: where they begin among all inputs, or outputs, and how many they are in a list.
+struct Span {
+  size_t first;
+  int64_t length;  // -1: it is no list, but one tensor
+  size_t count() const { return length < 0 ? 1 : static_cast<size_t>(length); }
+};
 // The argument that chooses an axis, numbered like one, and the groups on either side of that.
 struct Chosen { int64_t number = -1, before = -1, after = -1; };
 
@@ -127,6 +137,15 @@ struct Plan {
   bool factory = false;          // no input is a tensor
   std::vector<int64_t> mutated;  // the inputs that the kernel overwrites
 
+  // Lists of tensors (tensor_lists.h).
+  int64_t list_groups = 0;     // of lists of the same length
+  std::vector<int64_t> each;   // per axis: the group of lists whose tensors have a size each; or -1
+  int64_t leading_group = -1;  // the same for leading axes
+  std::vector<Span> spans;     // of a call: the tensors of each input, then those of each output
+  int64_t own = 0;  // of a call: the sizes that tensors of lists have for themselves, numbered after the ints
+
+  // How many outputs the signature has: a list is one.
+  size_t results() const { return outputs.empty() ? 0 : static_cast<size_t>(outputs.back().parameter) + 1; }
   static Plan decode(const int64_t *words, int64_t count);
 };
 
@@ -142,7 +161,8 @@ struct Bound {
   std::vector<int64_t> ranks;                  // how many axes each is, -1 where that isn't known
   std::vector<bool> absent;                    // the axes that a tensor without axes lacks
 
-  explicit Bound(const Plan &plan) : axes(plan.axes + plan.ints, I(0)), known(plan.axes + plan.ints, false) {}
+  explicit Bound(const Plan &plan)
+      : axes(plan.axes + plan.ints + plan.own, I(0)), known(plan.axes + plan.ints + plan.own, false) {}
   at::ScalarType type(int64_t variable) const {
     return static_cast<at::ScalarType>(((types >> (8 * variable)) & 0xff) - 1);
   }
