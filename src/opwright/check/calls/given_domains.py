@@ -87,7 +87,9 @@ def _possible_names(operator: TargetOperator) -> list[str]:
 def _with_domain(operator: TargetOperator, name: str, domain: Domain) -> TargetOperator:
     signature = operator.signature
     inputs = tuple(
-        param.__class__(**{**vars(param), "domain": domain}) if param.name == name else param
+        param.__class__(**{**{key: vars(param)[key] for key in param.__class__.__annotations__}, "domain": domain})
+        if param.name == name
+        else param
         for param in signature.inputs
     )
     return replace(operator, signature=signature.replaced(inputs=inputs), assumed=operator.assumed | {name})
