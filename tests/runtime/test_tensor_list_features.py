@@ -282,3 +282,22 @@ def test_reloading(tmp_path: Path) -> None:
     with pytest.raises(opwright.ArgumentError, match=r"xs\[1\] has shape \(2,\)"):
         ops.moved([torch.zeros(1), torch.zeros(2)])
     shutil.rmtree(tmp_path)
+
+
+def test_cuda_under_emulation(tmp_path: Path) -> None:
+    """A host function launches a kernel for each tensor."""
+    source = tmp_path / "twice_all.cu"
+    source.write_text(
+        "#include <opwright.h>\n"
+        "template <class T>\n"
+        "__global__ void twice(Tensor<const T, 1> x, Tensor<T, 1> y) {\n"
+        "  const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;\n"
+        "  if (i < x.size(0)) y[i] = 2 * x[i];\n}\n"
+        'OPWRIGHT("twice_all(xs: list[f32[each N]]) -> (ys: list[f32[each N]])")\n'
+        "void twice_all(List<const float, 1> xs, List<float, 1> ys, cudaStream_t stream) {\n"
+        "  for (int64_t i = 0; i < xs.size(); ++i)\n"
+        "    if (xs[i].size(0)) twice<float><<<(xs[i].size(0) + 63) / 64, 64, 0, stream>>>(xs[i], ys[i]);\n}\n"
+    )
+    ops = opwright.load(source, backend="emulate")
+    xs = [torch.randn(n) for n in (3, 0, 100)]
+    torch.testing.assert_close(ops.twice_all(xs), [2 * x for x in xs])
