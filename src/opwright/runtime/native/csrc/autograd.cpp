@@ -52,22 +52,22 @@ NodePtr record(const Derivative &d, c10::ArrayRef<c10::IValue> arguments) {
 // Stands for an output that the mask left out: no memory, but the shape and type that a zero gradient for it has.
 class Absent {
  public:
-  Absent(const Operator &op, c10::ArrayRef<c10::IValue> arguments) : plan_(op.plan), bound_(op.plan) {
-    if (!plan_.masked) return;
-    bind_arguments(plan_, arguments, bound_);
+  Absent(const Operator &op, c10::ArrayRef<c10::IValue> arguments) : plan_(op.plan) {
+    if (C10_LIKELY(!plan_.masked)) return;
+    bind_arguments(plan_, arguments, bound_.emplace(plan_));
     for (const auto &value : arguments)
       if (value.isTensor() && value.toTensor().defined()) device_ = value.toTensor().device();
   }
   at::Tensor like(size_t output) const {
     c10::SmallVector<c10::SymInt, 6> sizes;
-    if (!plan_.masked || !output_sizes(plan_.outputs[output], bound_, sizes)) return {};
-    const auto options = at::TensorOptions(output_type(plan_.outputs[output], bound_)).device(device_);
+    if (!bound_ || !output_sizes(plan_.outputs[output], *bound_, sizes)) return {};
+    const auto options = at::TensorOptions(output_type(plan_.outputs[output], *bound_)).device(device_);
     return at::zeros({}, options).expand_symint(sizes);
   }
 
  private:
   const Plan &plan_;
-  Bound<c10::SymInt> bound_;
+  std::optional<Bound<c10::SymInt>> bound_;
   c10::Device device_ = c10::kCPU;
 };
 

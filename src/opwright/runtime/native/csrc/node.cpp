@@ -96,13 +96,14 @@ void OperatorNode::release_variables() {
 
 void OperatorNode::save_inputs(c10::ArrayRef<c10::IValue> arguments) {
   if (!derivative_.backward) return;
-  Bound<c10::SymInt> bound(derivative_.forward->plan);
-  if (derivative_.needs_axes) bind_arguments(derivative_.forward->plan, arguments, bound);
+  std::optional<Bound<c10::SymInt>> bound;
+  if (derivative_.needs_axes)
+    bind_arguments(derivative_.forward->plan, arguments, bound.emplace(derivative_.forward->plan));
   for (const auto &wire : derivative_.wires) {
     if (wire.source == Source::Input) saved_.emplace_back(tensor_of(arguments[wire.index]), false);
     if (wire.source == Source::Scalar) scalars_.push_back(arguments[wire.index]);
-    if (wire.source == Source::Axis) scalars_.emplace_back(bound.axes[wire.index]);
-    if (wire.source == Source::Ellipsis) scalars_.emplace_back(c10::SymIntArrayRef(bound.ellipsis));
+    if (wire.source == Source::Axis) scalars_.emplace_back(bound->axes[wire.index]);
+    if (wire.source == Source::Ellipsis) scalars_.emplace_back(c10::SymIntArrayRef(bound->ellipsis));
     if (wire.source == Source::Output) saved_.emplace_back();
   }
 }
