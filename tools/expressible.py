@@ -15,7 +15,7 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 from opwright.errors import SignatureError  # noqa: E402 - from this checkout
-from opwright.signature import parse  # noqa: E402
+from opwright.signature import DType, parse  # noqa: E402
 from opwright.signature.schema import schema as schema_of  # noqa: E402
 from opwright.sources.cpp.tokens import MalformedError, Token, Tokens, readable  # noqa: E402
 
@@ -48,6 +48,7 @@ _CPP_TYPES = {
     r"std::tuple<((at|torch)::Tensor,?)+>": "tuple",
     r"void": "()",
 }
+_BY_CODE = {dtype.code: dtype for dtype in DType}
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
@@ -145,29 +146,30 @@ def _schema_type(cpp: str) -> str:
     return next((kind for pattern, kind in _CPP_TYPES.items() if re.fullmatch(pattern, plain)), "")
 
 
-def _parse_schema(text: str) -> Any:
+def parse_schema(text: str) -> Any:
+    """Return PyTorch's schema for a text; raise RuntimeError if it is none."""
     return torch._C.parse_schema(text)  # noqa: SLF001, TID251 - there is no public one
 
 
 def signature_of(text: str) -> tuple[str, str]:
     """Return the signature for a schema, and "" or what blocks it."""
     try:
-        known = _parse_schema(text)
+        known = parse_schema(text)
     except RuntimeError:
         return "", "not a schema that PyTorch reads"
     inputs = []
+    chosen = [argument.name for argument in known.arguments if "ScalarType" in str(argument.real_type)]
     for argument in known.arguments:
-        written, blocked = _input(argument)
+        written, blocked = _input(argument, f"W{chosen.index(argument.name)}" if argument.name in chosen else "")
         if blocked:
             return "", blocked
         inputs.append(written)
+    results, blocked = _results(known, len(chosen))
+    if blocked:
+        return "", blocked
+    if chosen and not results:
+        return "", "element types that no result has"
     kinds = {str(argument.real_type) for argument in known.arguments}
-    results = []
-    for place, result in enumerate(known.returns):
-        shape, blocked = _result(result, kinds)
-        if blocked:
-            return "", blocked
-        results.append(f"{result.name or 'out_'}{place}_: {shape}")
     tensors = [argument for argument in known.arguments if "Tensor" in str(argument.type)]
     if not tensors:
         return "", "no tensor among the arguments"
@@ -175,46 +177,82 @@ def signature_of(text: str) -> tuple[str, str]:
     if results and not kinds & {"Tensor", _LIST}:
         return "", "all tensors are optional"
     arrow = f" -> ({', '.join(results)})" if results else ""
-    signature = f"{known.name.rpartition('::')[2]}({', '.join(inputs)}){arrow}"
+    every = ", ".join(str(dtype) for dtype in DType if not dtype.is_complex)
+    where = f" where {', '.join(f'W{i} in ({every})' for i in range(len(chosen)))}" if chosen and results else ""
+    signature = f"{known.name.rpartition('::')[2]}({', '.join(inputs)}){arrow}{where}"
     try:
-        ours = _parse_schema(schema_of(parse(signature)))
+        ours = parse_schema(schema_of(parse(signature)))
     except (SignatureError, RuntimeError) as error:
         return signature, f"refused: {str(error).splitlines()[0]}"
-    return signature, _difference(known, ours)
+    return signature, difference(known, ours)
 
 
 _LIST = "List[Tensor]"
 
 
-def _result(result: Any, kinds: set[str]) -> tuple[str, str]:
-    """Return a result's type in the notation, and what blocks it; `kinds`: the types of the arguments."""
+def _results(known: Any, chosen: int) -> tuple[list[str], str]:
+    """Return the results in the notation, and what blocks one; `chosen`: how many element types are arguments."""
+    results, kinds = [], {str(argument.real_type) for argument in known.arguments}
+    for place, result in enumerate(known.returns):
+        # An element type that is an argument is that of a result.
+        variable = f"W{min(place, chosen - 1)}" if chosen else "T"
+        tensor = f"{result.name or 'out_'}{place}_: {variable}[...]"
+        if chosen == 0 and not kinds & {"Tensor", "Optional[Tensor]"}:  # nothing tells `...`
+            tensor = tensor.replace("[...]", "[]")
+        written, blocked = _result(result, tensor, _condition(known.arguments), lists=_LIST in kinds)
+        if blocked:
+            return [], blocked
+        results.append(written)
+    return results, ""
+
+
+def _result(result: Any, tensor: str, condition: str, *, lists: bool) -> tuple[str, str]:
+    """Return a result in the notation, as a `tensor` if it is one, and what blocks it.
+
+    `condition`: the argument that decides on an optional one; `lists`: whether an argument is a list of tensors, whose
+    length results have.
+    """
     kind = str(result.type)
     if result.alias_info is not None:
         return "", "results that are arguments (Tensor(a!))"
-    if kind == _LIST and _LIST in kinds:  # which has its length
-        return "list[T[each ...]]", ""
-    if kind != "Tensor":
-        return "", f"results: {_kind(kind)}"
-    return "T[...]" if "Tensor" in kinds or "Optional[Tensor]" in kinds else "T[]", ""
+    if kind in ("int", "SymInt"):
+        return f"{tensor.partition(':')[0]}: int", ""
+    if kind == "Tensor":
+        return tensor, ""
+    if kind == _LIST and lists:
+        return f"{tensor.partition(':')[0]}: list[{tensor.partition(': ')[2].partition('[')[0]}[each ...]]", ""
+    if kind == "Optional[Tensor]" and condition:
+        return f"{tensor}? if {condition}", ""
+    return "", f"results: {_kind(kind)}"
 
 
-def _input(argument: Any) -> tuple[str, str]:
-    """Return an argument in the notation, and what blocks it."""
+def _condition(arguments: Sequence[Any]) -> str:
+    """Return the argument that is most likely to decide whether an optional result is returned; "" if none can."""
+    kinds = {argument.name: str(argument.type) for argument in arguments}
+    decide = [name for name, kind in kinds.items() if kind == "bool"]
+    decide += [n for n, kind in kinds.items() if kind in ("Optional[Tensor]", "Optional[int]", "Optional[float]")]
+    return next(iter(decide), "")
+
+
+def _input(argument: Any, variable: str) -> tuple[str, str]:
+    """Return an argument in the notation, and what blocks it; `variable`: the one that an element type says."""
     name, kind = argument.name, str(argument.real_type)
     if argument.kwarg_only:
         return "", "keyword-only arguments"
     if argument.alias_info is not None and not argument.alias_info.is_write:
         return "", "views of arguments (Tensor(a))"
-    if kind in ("Tensor", "Optional[Tensor]"):
-        written = argument.alias_info is not None and argument.alias_info.is_write
-        return f"{name}: T[...]{'?' * kind.startswith('Opt')}{'!' * written}", ""
-    if kind == _LIST:  # not an optional one: the dispatcher finds no keys in it
-        return (
-            f"{name}: list[T[each ...]]{'!' * (argument.alias_info is not None and argument.alias_info.is_write)}",
-            "",
-        )
+    if kind in ("Tensor", "Optional[Tensor]", _LIST):  # an optional list has no keys for the dispatcher
+        written = "!" * (argument.alias_info is not None and argument.alias_info.is_write)
+        form = "list[T[each ...]]" if kind == _LIST else f"T[...]{'?' * kind.startswith('Opt')}"
+        return f"{name}: {form}{written}", ""
     if kind == "Optional[Generator]":
         return f"{name}: generator(1)", ""
+    if variable and (kind == "ScalarType" or argument.default_value is None):
+        known = argument.default_value
+        default = " = T" if kind != "ScalarType" else "" if known is None else f" = {_BY_CODE.get(known)}"
+        return f"{name}: dtype({variable}){default}", ""
+    if kind == "Optional[Device]" and argument.default_value is None:
+        return f"{name}: device", ""
     default = f" = {_default(argument)}" if argument.has_default_value() and argument.default_value is not None else ""
     optional = "?" * kind.startswith("Optional[")
     plain = kind.removeprefix("Optional[").removesuffix("]" * bool(optional))
@@ -247,7 +285,7 @@ def _kind(text: str) -> str:
     }.get(text, text)
 
 
-def _difference(theirs: Any, ours: Any) -> str:
+def difference(theirs: Any, ours: Any) -> str:
     """Return how two schemas differ: names, types (SymInt is int), defaults, written arguments, results; or ""."""
 
     def facts(schema: Any) -> list[tuple[object, ...]]:
@@ -266,7 +304,8 @@ def _difference(theirs: Any, ours: Any) -> str:
         trailing = {one[3], other[3]} == {None, "required"}  # an optional one without a default: None, if it can be
         if one != other and not (one[:3] == other[:3] and one[4] == other[4] and trailing):
             return f"other arguments: {one} is {other}"
-    return "" if len(theirs.returns) == len(ours.returns) else "other results"
+    results = [[str(result.type).replace("SymInt", "int") for result in each.returns] for each in (theirs, ours)]
+    return "" if results[0] == results[1] else "other results"
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Writes the figures and tables from benchmarks/results in README.md, measured.md, comparison.md, edit_to_result.svg.
+"""Writes the figures and tables from benchmarks/results in README.md, measured.md, comparison.md, gallery.md, pictures.
 
 ``--check``: exit with status 1 if one of them isn't up to date.
 """
@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import gallery_figures  # beside this file
 
 ROOT = Path(__file__).parent.parent
 # The alternatives in docs/comparison.md, including results that are bad for Opwright.
@@ -183,6 +185,8 @@ PAGES: dict[str, Callable[[str], str]] = {
     "docs/measured.md": lambda text: between("zoo", zoo, between("measured", measured, text)),
     "docs/comparison.md": lambda text: between("features", features, between("compared", compared, text)),
     "docs/edit_to_result.svg": lambda _: picture(),
+    "docs/gallery.md": lambda text: between("gallery", lambda: gallery_figures.table(_result("gallery")), text),
+    "docs/gallery.svg": lambda _: gallery_figures.picture(_result("gallery")),
 }
 
 

@@ -54,15 +54,16 @@ extern "C" double value(int i) {
   volatile float x = -0.5f;
   const half zero = 0;
   const double values[] = {abs(x), fabs(-0.25f), exp(0.1f), min(2.0f, 1.5f), double(max(-3, 2)), double(abs(-7L)),
-                           double(isnan(zero / zero)), pow(2.0f, 0.5f), rint(-2.5f)};
+                           double(isnan(zero / zero)), pow(2.0f, 0.5f), rint(-2.5f), -INFINITY, NAN};
   return values[i];
 }
 """
     library = compile_text(_ORDERS[order] + checks() + values, "-Wno-unused-variable")
     library.value.restype = ctypes.c_double
     exp, root = (float(np.exp(np.float32(0.1))), float(np.sqrt(np.float32(2.0))))
-    expected = [0.5, 0.25, exp, 1.5, 2, 7, 1, root, -2]
-    assert [library.value(i) for i in range(9)] == pytest.approx(expected, rel=1e-7, abs=0)
+    expected = [0.5, 0.25, exp, 1.5, 2, 7, 1, root, -2, -math.inf, math.nan]
+    found = [library.value(i) for i in range(len(expected))]
+    assert found == pytest.approx(expected, rel=1e-7, abs=0, nan_ok=True)
 
 
 _REFERENCES: dict[str, Callable[[Any], Any]] = {

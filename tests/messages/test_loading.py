@@ -21,12 +21,7 @@ from tests.messages.raising import Write, failing
 _BODY = "template <class T>\nvoid f(Tensor<const T, 1> x, Tensor<T, 1> y) {}"
 
 
-_COMPLEX = "take real and imaginary parts apart (torch.view_as_real)"
-
-
 UNSUPPORTED = [
-    ("f(x: c64[N]) -> (y: f32[N])", "the complex tensor x: c64[N]", _COMPLEX),
-    ("f(x: T[N]) -> (y: T[N]) where T in (f32, c64)", "complex element types for T", _COMPLEX),
     (
         "f(x: T[N]?) -> (y: f32[])",
         "an operator whose tensors may all be absent",

@@ -103,7 +103,7 @@ def test_the_notation(name: str, signature: str, facts: list[str], notation: opw
 def test_derived_gradients_and_plain_c(pointwise: opwright.Operators, write: Callable[..., Path]) -> None:
     name = next(name for name in pointwise if f"{name}_backward" in dir(pointwise))
     op = getattr(pointwise, name)
-    assert "\nPointwise: arguments broadcast and promote.\n" in op.__doc__
+    assert "\nPointwise: arguments broadcast and promote; numbers may stand for tensors.\n" in op.__doc__
     assert f", by {name}_backward." in op.__doc__
     path = write("float total(int n, float *x) { return n ? x[0] : 0; }", "documented_plain.c")
     plain = opwright.load(path, ops="total(x: f32[n]) -> (y: f32[])").total

@@ -9,7 +9,16 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from opwright.signature import Signature, parse
-from opwright.signature.derivatives import active, chains, jvp_name, obstacle, tangents, with_derived
+from opwright.signature.derivatives import (
+    active,
+    chains,
+    jvp_name,
+    obstacle,
+    overload_name,
+    tangents,
+    with_derived,
+    without_hash,
+)
 from opwright.signature.wiring import GRAD, derivative
 
 
@@ -139,3 +148,8 @@ def test_whatever_is_derived_fits(signatures: st.SearchStrategy[Signature], data
             assert [GRAD + forward.inputs[i].name for i in wiring.inputs] == [o.name for o in backward.outputs]
             wanted = {i for i, param in enumerate(forward.inputs) if param in active(forward, forward.inputs)}
             assert set(wiring.inputs) == wanted
+
+
+def test_overload_names_leave_texts() -> None:
+    name = overload_name([parse("f(x: T[N]) -> (y: T[N])")])
+    assert without_hash(f"ns::f.{name}() and f.{name}_recorded, f.sig_x") == "ns::f() and f, f.sig_x"

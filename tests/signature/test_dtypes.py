@@ -77,9 +77,6 @@ def test_references() -> None:
         TypeRef("var", "U").resolve(types)
 
 
-REAL = [dtype for dtype in DType if not dtype.is_complex]
-
-
 def theirs(tensors: Sequence[tuple[DType, int]]) -> torch.dtype | None:
     """What PyTorch computes in; None where it refuses."""
     made = [torch.zeros([1] * rank, dtype=getattr(torch, dtype.torch_name)) for dtype, rank in tensors]
@@ -95,7 +92,7 @@ def theirs(tensors: Sequence[tuple[DType, int]]) -> torch.dtype | None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("first", "second"), list(itertools.product(REAL, REAL)), ids=str)
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(DType, DType)), ids=str)
 def test_pairs(first: DType, second: DType) -> None:
     try:
         expected = str(torch.promote_types(getattr(torch, first.torch_name), getattr(torch, second.torch_name)))
@@ -109,19 +106,17 @@ def test_pairs(first: DType, second: DType) -> None:
     for ranks in itertools.product((0, 1, 3), repeat=2):
         tensors = list(zip((first, second), ranks, strict=True))
         both = result_type(tensors)
-        assert (both and getattr(torch, both.torch_name)) == theirs(tensors), tensors
+        promoted = theirs(tensors)
+        if promoted is torch.complex32:  # which no kernel has
+            promoted = None
+        assert (both and getattr(torch, both.torch_name)) == promoted, tensors
 
 
 def test_several_of_one_rank() -> None:
-    types = [d for d in REAL if d not in (DType.U16, DType.U32, DType.U64) and not d.only_converts]
+    types = [d for d in DType if d not in (DType.U16, DType.U32, DType.U64) and not d.only_converts]
     rng = random.Random(0)
     for _ in range(300):
         tensors = [(rng.choice(types), 2) for _ in range(rng.randint(1, 4))]
         found = result_type(tensors)
         assert found is not None
         assert getattr(torch, found.torch_name) == theirs(tensors), tensors
-
-
-def test_no_complex_type_has_a_rule() -> None:
-    assert promote(DType.C64, DType.F32) is None
-    assert result_type([(DType.F32, 1), (DType.C64, 0)]) is None

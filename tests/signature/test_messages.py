@@ -265,6 +265,7 @@ MESSAGES = [
     ("f(x: T[^ellipsis])", "no axis can have the name 'ellipsis': Opwright's own schemas use it", "rename it"),
     ("f(x: T[^T])", "the axis 'T' has the name of a type variable", "rename one"),
     ("f(x: T[N]) -> (^y: T[...])", "'y' has '...', but no input that is always given has", "x: T[...]"),
+    ("scale^.number(x: T[N])", "overloads of 'scale' can't be written yet", "a name of its own: scale_number(...)"),
     # marks
     ("f(x: T[N]) -> (y: T[N]^!)", "'y' is an output and can't be mutated", "leave out the '!'"),
     ("f(x: T[N]?^?)", "'?' stands twice", "leave one out"),

@@ -21,6 +21,11 @@ MESSAGES = [
         "?K needs a known number of axes, and '...' stands for any number",
         "name the other axes: y: T[B, ?K]",
     ),
+    (
+        "f(x: T[N]) -> (y: T[N]) ^variants: out, inplace",
+        "'variants' can't be written yet",
+        "an operator of its own that overwrites its argument: scale_(x: T[N]!)",
+    ),
     ("f(x: T[N]) batched ^batched", "'batched' stands twice", "leave one out"),
     ("f(x: T[N]) autocast ^f32", "expected ':' after 'autocast', found 'f32'", "autocast: f32"),
     ("f(x: T[N]) autocast: ^i32", "autocast concerns floating types, not i32", "autocast: f32"),

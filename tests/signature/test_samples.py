@@ -154,6 +154,16 @@ def test_named_sizes_fit() -> None:
     assert fixed["OW"] == 0 != fixed["W"]
 
 
+def test_a_fixed_size_is_in_its_domain() -> None:
+    """As `opwright check` asks for each size to be 0, where that can be."""
+    signature = parse("top(x: T[G, E], groups: int in [1, G], k: int in [1, groups*E]) -> (y: T[k])")
+    rng = random.Random(0)
+    assert sample(signature, rng, sizes=(2, 3), fixed={"k": 1}).binding.axes["k"] == 1
+    for name in ("k", "E"):
+        with pytest.raises(ArgumentError, match="no sizes drawn from"):
+            sample(signature, rng, sizes=(2, 3), fixed={name: 0})
+
+
 def test_a_call_with_given_sizes_computes_the_named_ones() -> None:
     signature = parse("f(x: T[N], by: int) -> (y: T[M]) where M = (N - 3)//by")
     types = {"T": DType.F32}

@@ -65,6 +65,11 @@ def test_what_is_found(tmp_path: Path) -> None:
             "f(x: T[...]!, m: list[bool, 3], s: list[int], c: list[float, 2])",
         ),
         (
+            "f(Tensor x, Tensor? w, bool all) -> (Tensor, Tensor?, int)",
+            "f(x: T[...], w: T[...]?, all: bool) -> (out_0_: T[...], out_1_: T[...]? if all, out_2_: int)",
+        ),
+        ("f(Tensor x, Tensor? w) -> Tensor?", "f(x: T[...], w: T[...]?) -> (out_0_: T[...]? if w)"),
+        (
             "f(Tensor x, Generator? g=None) -> (Tensor, Tensor)",
             "f(x: T[...], g: generator(1)) -> (out_0_: T[...], out_1_: T[...])",
         ),
@@ -81,9 +86,12 @@ def test_what_can_be_written(text: str, signature: str | None) -> None:
         ("f(Tensor[]? x, Tensor y) -> Tensor", "arguments: lists of tensors"),
         ("f(Tensor(a!) x) -> Tensor(a!)", "results that are arguments (Tensor(a!))"),
         ("f(Tensor x, *, int k) -> Tensor", "keyword-only arguments"),
-        ("f(Tensor x) -> int", "results: int"),
-        ("f(Tensor x, ScalarType dtype) -> Tensor", "arguments: ScalarType"),
-        ("f(int n) -> int", "results: int"),
+        ("f(Tensor x) -> float", "results: float"),
+        ("f(Tensor x) -> Tensor?", "results: optional tensors"),
+        ("f(Tensor x, Device on) -> Tensor", "arguments: Device"),
+        ("f(Tensor x, ScalarType? to=float) -> Tensor", "arguments: Optional[ScalarType]"),
+        ("f(Tensor(a!) x, ScalarType to) -> ()", "element types that no result has"),
+        ("f(int n) -> int", "no tensor among the arguments"),
         ("f(int n) -> ()", "no tensor among the arguments"),
         (
             "f(Tensor grad_x) -> Tensor",
@@ -94,3 +102,15 @@ def test_what_can_be_written(text: str, signature: str | None) -> None:
 )
 def test_what_blocks(text: str, cause: str) -> None:
     assert signature_of(text)[1] == cause
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(Tensor x, ScalarType dtype) -> Tensor",
+        "f(Tensor x, int dim=-1, ScalarType? to=None) -> (Tensor, Tensor)",
+        "f(Tensor x, ScalarType to=float8_e4m3fn, ScalarType other=int64, Device? device=None) -> (Tensor, Tensor)",
+    ],
+)
+def test_element_types_devices_and_numbers_of_axes(text: str) -> None:
+    assert signature_of(text)[1] == ""

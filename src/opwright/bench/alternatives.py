@@ -25,6 +25,7 @@ from opwright.check.calls.target_operator import TargetOperator
 from opwright.check.calls.tensor_lists import like, over_tensors
 from opwright.check.targets import find_operators, is_source, resolve_name
 from opwright.errors import SourceError
+from opwright.signature.derivatives import without_hash
 
 Against = Mapping[str, Any] | Iterable[Any] | str | Callable[..., Any]
 """Alternatives by name, several, or one; each is a callable or a string (see `Alternatives.candidate`)."""
@@ -54,7 +55,7 @@ def unused_name(name: str, taken: Container[str]) -> str:
 def _name(alternative: Any) -> str:
     if isinstance(alternative, (str, os.PathLike)):
         return os.fspath(alternative)
-    return str(getattr(alternative, "__name__", type(alternative).__name__))
+    return without_hash(str(getattr(alternative, "__name__", type(alternative).__name__)))
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ def _difference(name: str, actual: Any, expected: Any) -> str | None:
         return f"{name}: {count} of {expected.numel()} elements are NaN in one of them alone"
     inexact = [t.dtype for t in (actual, expected) if t.dtype.is_floating_point or t.dtype.is_complex]
     precision = max(torch.finfo(dtype).eps for dtype in inexact)
-    if not can_have_gradient(expected) and not expected.is_complex():  # 8-bit floats have no arithmetic
+    if not can_have_gradient(expected):  # 8-bit floats have no arithmetic
         actual, expected = actual.double(), expected.double()
     errors, values = (actual - expected).abs().double().nan_to_num(), expected.abs().double().nan_to_num(posinf=0.0)
     worst, largest = (float(t.max()) if t.numel() else 0.0 for t in (errors, values))

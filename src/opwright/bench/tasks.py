@@ -88,7 +88,7 @@ class Tensors:
     def leaves(self) -> dict[str, torch.Tensor]:
         """The tensors for which gradients are computed."""
         tensors = {tensor.name: self.arguments[tensor.name] for tensor in self.subject.differentiable}
-        return {name: t for name, t in tensors.items() if can_have_gradient(t) or (t is not None and t.is_complex())}
+        return {name: t for name, t in tensors.items() if can_have_gradient(t)}
 
     def binding(self) -> Binding:
         """Return the values of the signature's names; calls the operator if its kernel decides an axis' length."""

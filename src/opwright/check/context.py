@@ -315,4 +315,4 @@ def are_numbers_of(types: Mapping[str, DType], widest: Mapping[str, DType]) -> b
 
 
 def _width(dtype: DType) -> int:
-    return dtype.itemsize if dtype.is_floating else 0
+    return dtype.part.itemsize if dtype.is_floating or dtype.is_complex else 0

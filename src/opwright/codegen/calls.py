@@ -242,8 +242,9 @@ def launcher(kernel: Kernel, launch: Launch, arguments: Sequence[Argument], inde
 
 
 def _template_parameter(parameter: tuple[str, str]) -> str:
+    """Return the declaration of a template parameter; that of a scalar as the author wrote it, without a default."""
     text, name = parameter
-    return f"class {name}" if text == name else f"auto {name}"
+    return f"class {name}" if text == name else text.partition("=")[0].rstrip()
 
 
 def _block(launch: Launch) -> tuple[int, ...]:

@@ -10,7 +10,8 @@ from string import Template
 from opwright.codegen import calls
 from opwright.codegen.calls import launcher
 from opwright.codegen.choices import conversions, converted, specializations
-from opwright.codegen.pointwise import CudaLoop, Loop
+from opwright.codegen.pointwise import Loop
+from opwright.codegen.pointwise_cuda import CudaLoop
 from opwright.signature import DType, ScalarParam, Signature
 from opwright.signature.choices import Choice
 from opwright.signature.derivatives import Derived

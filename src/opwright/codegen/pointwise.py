@@ -1,12 +1,14 @@
-"""Generated code of pointwise kernels: the computation of one element, on any device, and the loops around it.
+"""Generated code of pointwise kernels: the computation of one element, on any device, and the CPU's loop around it.
 
 The computation of an element is the author's function or a derivative of it. For the CPU it is put in a loop over
-blocks of elements, for CUDA in a kernel whose threads process several elements at once.
+blocks of elements, for CUDA in a kernel (:mod:`opwright.codegen.pointwise_cuda`). Derivatives compute with real
+numbers: a complex element is two of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from string import Template
 from typing import TYPE_CHECKING
 
@@ -174,13 +176,17 @@ class Element:
         functions that dual numbers lack here, too. But dual numbers of different types can't be mixed, unlike float and
         double: with several floating-point types, plain numbers are used, and only the derivatives report such errors.
         """
-        plain = dtype.accumulate.ctype
-        mixed = len({other.accumulate for other in self.types.values() if other.is_floating}) > 1
-        return f"opwright::Dual<{plain}, 0>" if self.dual and dtype.is_floating and not mixed else plain
+        parts = {other.part.accumulate for other in self.types.values() if other.is_floating or other.is_complex}
+        part = dtype.part.accumulate
+        if not self.dual or len(parts) > 1 or part not in parts:
+            return dtype.accumulate.ctype
+        number = f"opwright::Dual<{part.ctype}, 0>"
+        return f"opwright::Complex<{number}>" if dtype.is_complex else number
 
     def _rounded(self, tensor: TensorParam, value: str) -> str:
-        floating = tensor.type.resolve(self.types).is_floating
-        return f"static_cast<{self._stored(tensor)}>({f'opwright::value_of({value})' if floating else value})"
+        dtype = tensor.type.resolve(self.types)
+        plain = f"opwright::value_of({value})" if dtype.is_floating or dtype.is_complex else value
+        return f"static_cast<{self._stored(tensor)}>({plain})"
 
     def _call(self, numbers: Mapping[str, str], value: Callable[[TensorParam], str]) -> Iterator[str]:
         """Yield the call of the function, with a variable for each of its tensors: x_ for inputs, y_ for results.
@@ -226,11 +232,31 @@ class Element:
         """Return the function in the form that derivatives use: from an array of numbers to an array of numbers."""
         own = self._own
         inputs, written = active(own, own.tensors), self._written()
-        numbers = {v: "S" if d.is_floating else d.ctype for v, d in self.types.items()}
+        numbers = {v: _differentiated(d) for v, d in self.types.items()}
         numbers |= {v: "S" for v in own.type_variables if v not in numbers}
-        lines = list(self._call(numbers, lambda t: f"x[{inputs.index(t)}]" if t in inputs else f"c.v_{t.name}"))
-        lines += [f"    y[{o}] = {value};" for o, value in enumerate(written)]
-        return _BODY.substitute(index=self.index, given=len(inputs), results=len(written), statements="\n".join(lines))
+        places = self._places(inputs)
+
+        def value(tensor: TensorParam) -> str:
+            if tensor not in inputs:
+                return f"c.v_{tensor.name}"
+            first = places[inputs.index(tensor)]
+            return f"x[{first}], x[{first + 1}]" if self._is_complex(tensor) else f"x[{first}]"
+
+        lines = list(self._call(numbers, value))
+        targets = self._places(self._kept_written())
+        for tensor, first, expression in zip(self._kept_written(), targets, written, strict=False):
+            if self._is_complex(tensor):
+                lines.append(f"    y[{first}] = {expression}.re, y[{first + 1}] = {expression}.im;")
+            else:
+                lines.append(f"    y[{first}] = {expression};")
+        return _BODY.substitute(index=self.index, given=places[-1], results=targets[-1], statements="\n".join(lines))
+
+    def _is_complex(self, tensor: TensorParam) -> bool:
+        return tensor.type.resolve(self.types).is_complex
+
+    def _places(self, tensors: Sequence[TensorParam]) -> list[int]:
+        """Return where each tensor's numbers begin, and the number of them all: a complex one is two real numbers."""
+        return list(itertools.accumulate((1 + self._is_complex(t) for t in tensors), initial=0))
 
     def _written(self) -> list[str]:
         """Return the expressions of the function's results, in the order of the first derivative's gradients."""
@@ -246,7 +272,12 @@ class Element:
             return f"x_{tensor.name}"
         if any(tensor.name == result.name for result in own.results):
             return f"y_{tensor.name}"
-        return f"x[{[t.name for t in active(own, own.tensors)].index(tensor.name.removeprefix(OLD))}]"
+        inputs = active(own, own.tensors)
+        index = [t.name for t in inputs].index(tensor.name.removeprefix(OLD))
+        first = self._places(inputs)[index]
+        if self._is_complex(inputs[index]):
+            return f"opwright::Complex<S>(x[{first}], x[{first + 1}])"
+        return f"x[{first}]"
 
     def _derivative(self) -> Iterator[str]:
         """Yield the call of the differentiation rules on the function's body."""
@@ -255,22 +286,32 @@ class Element:
         for tensor in self._passive():
             element = f"{self._pointer(self._operand_of(tensor))}[i]"
             yield f"    c.v_{tensor.name} = {element}{' != 0' * (self._stored(tensor) == 'bool')};"
-        loads = ", ".join(f"{number}({self._load(tensor)})" for tensor in inputs)
-        yield f"    const {number} in[] = {{{loads}}};"
-        yield f"    {number} out[{len(results)}];"
+        loads = (part for tensor in inputs for part in self._parts(tensor))
+        yield f"    const {number} in[] = {{{', '.join(f'{number}({part})' for part in loads)}}};"
+        places = self._places(results)
+        yield f"    {number} out[{places[-1]}];"
         yield f"    {self._rule()}::run(c, in, out);"
-        for k, tensor in enumerate(results):
-            yield f"    {self._pointer(tensor)}[i] = static_cast<{self._stored(tensor)}>(out[{k}]);"
+        for first, tensor in zip(places, results, strict=False):
+            stored = self._stored(tensor)
+            value = f"static_cast<{stored}>(out[{first}])"
+            if self._is_complex(tensor):
+                value = f"{stored}(out[{first}], out[{first + 1}])"
+            yield f"    {self._pointer(tensor)}[i] = {value};"
+
+    def _parts(self, tensor: TensorParam) -> tuple[str, ...]:
+        """Return the element of an operand as real numbers: for a complex one, both parts."""
+        element = self._load(tensor)
+        return (f"{element}.re", f"{element}.im") if self._is_complex(tensor) else (element,)
 
     def _widest(self) -> str:
-        floating = [dtype.accumulate for dtype in self.types.values() if dtype.is_floating]
-        return max(floating, key=lambda dtype: dtype.itemsize).ctype
+        numbers = [dtype.part.accumulate for dtype in self.types.values() if dtype.is_floating or dtype.is_complex]
+        return max(numbers, key=lambda dtype: dtype.itemsize).ctype
 
     def _rule(self) -> str:
         """Return the C++ class of the rules, nested from the body outwards; only the outermost takes the mask."""
         assert self.derived is not None  # noqa: S101 - called for derivatives only
         body, rules = f"opwright_body_{self.index}", list(self.derived.rules)
-        mask = f", {hex(self.wanted)}ull" if self.wanted else ""
+        mask = f", {hex(self._mask(self.wanted, self.signature.results))}ull" if self.wanted else ""
         if rules == ["vjp", "vjp"]:
             return f"opwright::detail::SecondVjp<{body}{mask}>"
         for depth, rule in enumerate(rules):
@@ -283,8 +324,22 @@ class Element:
         """Return the mask of the function's results that have a tangent: all except residuals."""
         assert self.derived is not None  # noqa: S101 - called for derivatives only
         residuals = [tensor.name for tensor in self.derived.body.residuals]
-        written = [tensor.name for tensor in self._kept_written()]
-        return f", {hex(sum(1 << o for o, name in enumerate(written) if name not in residuals))}ull"
+        written = self._kept_written()
+        kept = sum(1 << o for o, tensor in enumerate(written) if tensor.name not in residuals)
+        return f", {hex(self._mask(kept, written))}ull"
+
+    def _mask(self, tensors: int, among: Sequence[TensorParam]) -> int:
+        """Return the bits of the real numbers of those tensors whose bits are set in `tensors`."""
+        places = self._places(among)
+        bits = (k for i in range(len(among)) if tensors >> i & 1 for k in range(places[i], places[i + 1]))
+        return sum(1 << k for k in bits)
+
+
+def _differentiated(dtype: DType) -> str:
+    """Return the C++ type in which elements of a type variable are differentiated; S is any real number."""
+    if dtype.is_complex:
+        return "opwright::Complex<S>"
+    return "S" if dtype.is_floating else dtype.ctype
 
 
 def _element_type(type_ref: TypeRef, numbers: Mapping[str, str]) -> str:
@@ -346,82 +401,3 @@ class Loop(Element):
             stored = self._memory(tensor)
             type_ = f"const {stored}" if access == "reads" else stored
             yield f"  {type_} *const {self._pointer(tensor)} = reinterpret_cast<{type_} *>(p[{i}]);"
-
-
-_KERNEL = Template("""\
-__global__ void __launch_bounds__(opwright::detail::block_threads, 1) opwright_pointwise_$index(
-    const opwright::detail::Piece<$count> piece, const opwright_context_$index given) {
-  constexpr int width = $width;
-  [[maybe_unused]] opwright_context_$index c = given;
-  for (uint32_t first = opwright::detail::first_element<width>(); first < piece.elements;
-       first += opwright::detail::all_threads<width>()) {
-    const opwright::detail::Places<$count, width> places(piece, first);
-$registers
-$loads
-#pragma unroll
-    for (int i = 0; i < width; ++i) {
-$statements
-    }
-$stores
-  }
-}
-static void opwright_launch_$index(const opwright::detail::Piece<$count> &piece, const void *context, void *stream) {
-  const opwright_context_$index &c = *static_cast<const opwright_context_$index *>(context);
-  opwright_pointwise_$index<<<opwright::detail::blocks(piece.elements, $width), opwright::detail::block_threads, 0,
-                              static_cast<cudaStream_t>(stream)>>>(piece, c);
-  opwright::check_launch();
-}
-""")
-_POINTWISE_CUDA_STATEMENT = Template("""\
-static const opwright::detail::Operand operands[] = {$operands};
-    const opwright_context_$index context{$values};
-    opwright::detail::pointwise_cuda<$count, $width>(a.call, operands, &opwright_launch_$index, &context);""")
-_WIDEST = 16
-"""The most bytes that a thread reads or writes at once."""
-_MOST = 128
-"""The most elements, of all operands together, that a thread holds in registers."""
-
-
-class CudaLoop(Element):
-    """The CUDA kernel of one instance, and its launch."""
-
-    def definitions(self) -> str:
-        """Return the definitions before the entry."""
-        kernel = _KERNEL.substitute(
-            index=self.index,
-            count=len(self._operands()),
-            width=self._width(),
-            registers="\n".join(self._registers()),
-            loads="\n".join(self._moves("load", "reads")),
-            statements="\n".join(f"  {line}" for line in self._element()),
-            stores="\n".join(self._moves("store", "writes")),
-        )
-        return f"{self.context()}{kernel}"
-
-    def statement(self, scalar: Scalar) -> str:
-        """Return the entry's statement on the call `a`; `scalar` returns the expression of a scalar argument."""
-        values, count = ", ".join(self._values(scalar)), len(self._operands())
-        return _POINTWISE_CUDA_STATEMENT.substitute(
-            operands=self._listed(), count=count, width=self._width(), index=self.index, values=values
-        )
-
-    def _width(self) -> int:
-        """Return how many elements a thread processes at once: 16 bytes of the widest operand, but at least four.
-
-        Fewer if 16 bytes of the narrowest operand hold less than four, or if registers don't suffice.
-        """
-        sizes = [tensor.type.resolve(self.types).itemsize for tensor, _ in self._operands()]
-        width = max(_WIDEST // max(sizes), min(4, _WIDEST // min(sizes)))
-        while width > 1 and width * len(sizes) > _MOST:
-            width //= 2
-        return width
-
-    def _registers(self) -> Iterator[str]:
-        for tensor, _ in self._operands():
-            yield f"    {self._memory(tensor)} {self._pointer(tensor)}[width];"
-
-    def _moves(self, move: str, access: str) -> Iterator[str]:
-        """Yield the loads of operands that are read, or the stores of those that are written."""
-        for i, (tensor, of_it) in enumerate(self._operands()):
-            if of_it in (access, "overwrites"):
-                yield f"    places.{move}({i}, {self._pointer(tensor)});"

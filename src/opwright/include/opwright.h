@@ -19,6 +19,7 @@
 #include "opwright/math.h"
 #include "opwright/special.h"
 #include "opwright/activations.h"
+#include "opwright/complex_math.h"
 #include "opwright/tensor.h"
 #include "opwright/optional.h"
 #include "opwright/random.h"

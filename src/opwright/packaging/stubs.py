@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from opwright.signature import GeneratorParam, Param, ScalarParam, Signature, TensorParam
-from opwright.signature.schema import scalar_default, sections
+from opwright.signature.chosen.kinds import DeviceKind
+from opwright.signature.schema import number_type, sections
 from opwright.signature.wiring import BACKWARD
 
 _HEADING = '''\
@@ -35,7 +36,7 @@ def stub(module: str, signatures: Sequence[Signature], comments: Mapping[str, st
     texts = comments or {}
     shadowed = any(signature.name in _USED for signature in signatures)
     heading = _HEADING.format(module=module) + ("import builtins as _builtins\n" if shadowed else "")
-    types = [_type(param, "") for signature in signatures for param in signature.inputs]
+    types = [_type(signature, param, "") for signature in signatures for param in signature.inputs]
     if any("_typing." in each for each in types):
         heading = heading.replace("import torch", "import typing as _typing\n\nimport torch", 1)
     prefix = "_builtins." if shadowed else ""
@@ -60,31 +61,38 @@ def _arguments(signature: Signature, prefix: str) -> list[str]:
     for param in reversed(signature.inputs):
         default = _default(param) if defaults else ""
         defaults = default != ""
-        texts.append(f"{param.name}: {_type(param, prefix)}{default}")
+        texts.append(f"{param.name}: {_type(signature, param, prefix)}{default}")
     return [*texts[::-1], *_of_factory(signature, prefix)]
 
 
 def _of_factory(signature: Signature, prefix: str) -> Iterator[str]:
-    if signature.is_factory:
+    if signature.is_factory and (signature.chosen_type or not signature.device):
         yield "*"
         if signature.chosen_type:
             yield "dtype: _torch.dtype | None = None"
-        yield f"device: _torch.device | {prefix}str | int | None = None"
+        if not signature.device:
+            yield f"device: _torch.device | {prefix}str | int | None = None"
 
 
-def _type(param: Param, prefix: str) -> str:
+def _type(signature: Signature, param: Param, prefix: str) -> str:
     if isinstance(param, ScalarParam):
+        if isinstance(param.kind, DeviceKind):
+            return param.kind.annotation.replace("str", f"{prefix}str")
         return prefix * param.kind.annotation.startswith("str") + param.kind.annotation
     if isinstance(param, GeneratorParam):
         return "_torch.Generator | None"
     if param.listed:
         return "_typing.Sequence[_torch.Tensor]"
-    return "_torch.Tensor | None" if param.optional else "_torch.Tensor"
+    number = number_type(signature, param)
+    numbers = f" | {number.__name__}" if number else ""
+    return f"_torch.Tensor{numbers}{' | None' * param.optional}"
 
 
 def _default(param: Param) -> str:
     if isinstance(param, ScalarParam):
-        return f" = {scalar_default(param)}" if param.has_default else ""
+        if not param.has_default:
+            return ""
+        return " = None" if param.default is None else f" = {param.kind.in_python(param.default, '_torch')}"
     return " = None" if isinstance(param, GeneratorParam) or param.optional else ""
 
 

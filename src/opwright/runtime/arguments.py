@@ -46,7 +46,8 @@ class Arguments:
         self.scalars = {p.name: v for p, v in pairs if isinstance(p, ScalarParam)}
         self.generator: torch.Generator | None = next((v for p, v in pairs if isinstance(p, GeneratorParam)), None)
         self.dtype: torch.dtype | None = next(extra) if signature.chosen_type else None
-        self.device: torch.device | None = next(extra) if signature.is_factory else None
+        implied = signature.is_factory and not signature.device
+        self.device = next(extra) if implied else self.scalars.get(signature.device.name) if signature.device else None
         self.axes = {axis: next(extra) for axis in kernel.axes}
         self.ellipsis = tuple(next(extra)) if kernel.ellipsis else None
         self.mask = list(next(extra)) if mask else None

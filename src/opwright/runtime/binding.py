@@ -97,6 +97,16 @@ def check_sizes(condition: Any, message: Callable[[], str]) -> None:
     torch_internals.check(condition, message)
 
 
+def check_asked(signature: Signature, asked: torch.device | str, param: TensorParam, tensor: torch.Tensor) -> None:
+    """Raise ArgumentError if the argument that is a device isn't that of a tensor; "cuda" is any of that type."""
+    device, there = torch.device(asked), tensor.device
+    assert signature.device is not None  # noqa: S101 - it was given
+    if device.type != there.type or device.index not in (None, there.index):
+        name = signature.device.name
+        facts = {"argument": f"{signature.name}(): {name}", "device": device, "name": name, "expected": there}
+        raise ArgumentError(messages.OTHER_DEVICE.format(**facts, other=param.name))
+
+
 def two_devices(
     signature: Signature, name: str, device: torch.device, other: str, expected: torch.device
 ) -> ArgumentError:

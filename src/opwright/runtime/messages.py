@@ -12,12 +12,17 @@ OTHER_ABI = "{path} was built for another version of Opwright's ABI; this one is
 NOT_DENSE = "{argument} is a {layout} tensor, expected a dense one\n  likely fix: {fix}"
 STORAGE_FREED = "{argument} has no memory: its storage was freed (untyped_storage().resize_(0))"
 TWO_DEVICES = "{argument} is on {device}, {other} on {expected}; all tensors of a call must be on one device"
+OTHER_DEVICE = (
+    "{argument} is {device}, but {other} is on {expected}: beside tensors it is their device\n"
+    '  likely fix: leave out {name}=, or {other}.to("{device}")'
+)
 NO_KERNEL_FOR_DEVICE = (
     "{argument} is on {device}, but this operator has kernels for {known} only\n"
     '  likely fix: call it with .to("{nearest}")'
 )
 NO_KERNEL_FOR_FACTORY = (
-    '{name}(): device is {device}, but this operator has kernels for {known} only\n  likely fix: device="{nearest}"'
+    "{name}(): {argument} is {device}, but this operator has kernels for {known} only\n"
+    '  likely fix: {argument}="{nearest}"'
 )
 THEN_MOVE_THE_RESULT = ', then .to("{device}")'
 OR_EMULATE = ', or run its CUDA kernels on the CPU: load(..., backend="emulate")'

@@ -13,19 +13,10 @@ from opwright.signature.bind import Check, bind
 from opwright.signature.binding import Binding, TensorInfo, chosen_type, index_error
 from opwright.signature.clauses.launch import Launch
 from opwright.signature.dtypes import DEFAULT_TYPES, DType
-from opwright.signature.expr import Axis, Binary, Constant, Expr, NamedSize
+from opwright.signature.expr import Axis, Binary, Constant, DataAxis, Expr, NamedSize, Shape
 from opwright.signature.grammar.parser import parse
 from opwright.signature.grammar.tokens import NotationError
-from opwright.signature.model import (
-    DataAxis,
-    GeneratorParam,
-    Param,
-    ScalarParam,
-    Shape,
-    Signature,
-    TensorParam,
-    TypeRef,
-)
+from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
 from opwright.signature.schema import schema
 from opwright.signature.shapes import Traffic, bytes_by_tensor, bytes_moved, operations, output_shapes, output_types
 

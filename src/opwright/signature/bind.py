@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from opwright.record import record
-from opwright.signature.binding import FORWARD, Binding, PresentTensors, Report, TensorInfo, arrived, bind_types, shown
+from opwright.signature.binding import (
+    FORWARD,
+    Binding,
+    PresentTensors,
+    Report,
+    TensorInfo,
+    arrived,
+    bind_types,
+    shown,
+    types_of_arguments,
+)
 from opwright.signature.chosen.groups import Groups, GroupsError, product
 from opwright.signature.domains import LARGEST
 from opwright.signature.dtypes import DType
@@ -57,7 +67,8 @@ def bind(
     """
     report = Report(sig)
     present = _present_tensors(sig, arguments, report)
-    bound_types = bind_types(present, types or {}, report, default)
+    chosen = types_of_arguments(sig, scalars or {}, report)
+    bound_types = bind_types(present, types or {}, report, default, chosen)
     solver = _Solver(report, check)
     solver.check_scalars(scalars or {})
     values = sig.with_elements(scalars or {})

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from opwright.errors import ArgumentError
 from opwright.record import record
 from opwright.signature.chosen.groups import Groups
+from opwright.signature.chosen.kinds import DtypeKind
 from opwright.signature.combinations import Combinations
 from opwright.signature.dtypes import COMPLEX, DType, result_type
 from opwright.signature.expr import Expr, Group, KeptAxis
@@ -213,22 +215,65 @@ def _unravel(position: int, shape: Sequence[int]) -> list[int]:
 PresentTensors = list[tuple[TensorParam, TensorInfo]]
 
 
-def bind_types(present: PresentTensors, known: Mapping[str, DType], report: Report, default: DType) -> dict[str, DType]:
+def types_of_arguments(sig: Signature, scalars: Mapping[str, Any], report: Report) -> dict[str, DType]:
+    """Return the types that arguments say, as ``to: dtype(W)``; raise ArgumentError for one that W can't be."""
+    types: dict[str, DType] = {}
+    for variable, param in sig.dtypes.items():
+        value = scalars.get(param.name)
+        if value is None:  # it isn't given, or is that of another variable
+            continue
+        assert isinstance(param.kind, DtypeKind)  # noqa: S101 - one of dtypes
+        dtype = param.kind.convert(value)
+        if dtype is None or dtype not in sig.allowed(variable):
+            arrived = dtype.torch_name if dtype else "a type that no signature can name"
+            expected = ", ".join(other.torch_name for other in sig.allowed(variable))
+            fix = f"{param.name}=torch.{sig.allowed(variable)[0].torch_name}"
+            raise report.error(f"{param.name} is {arrived}, expected {variable} in ({expected})", fix)
+        types[variable] = dtype
+    return types
+
+
+def _by_default(types: dict[str, DType], report: Report) -> dict[str, DType]:
+    """Return the types with those of variables that have another one's by default; raise ArgumentError if one can't."""
+    for variable, param in report.sig.dtypes.items():
+        fallback = param.kind.fallback if isinstance(param.kind, DtypeKind) else ""
+        if variable in types or fallback not in types:
+            continue
+        types[variable] = types[fallback]
+        if types[variable] not in report.sig.allowed(variable):
+            expected = ", ".join(other.torch_name for other in report.sig.allowed(variable))
+            raise report.error(
+                f"{param.name} is {fallback} = {types[variable].torch_name} by default, expected {variable} in "
+                f"({expected})",
+                f"{param.name}=torch.{report.sig.allowed(variable)[0].torch_name}",
+            )
+    return types
+
+
+def bind_types(
+    present: PresentTensors,
+    known: Mapping[str, DType],
+    report: Report,
+    default: DType,
+    chosen: Mapping[str, DType],
+) -> dict[str, DType]:
     """Bind all type variables and check every tensor; raise ArgumentError if a type doesn't fit.
+
+    `known` are those of a forward, `chosen` those that arguments say.
 
     A pointwise signature promotes types; integers promote to `default` if the variable allows no integer types. In
     other signatures, the first tensor with a type variable binds it.
     """
+    origins = {**dict.fromkeys(known, FORWARD), **{v: report.sig.dtypes[v].name for v in chosen}}
     if report.sig.pointwise:
-        return _promoted_types(present, known, report, default)
-    types = dict(known)
-    origins = dict.fromkeys(types, FORWARD)
+        return _promoted_types(present, {**known, **chosen}, report, default)
+    types = {**known, **chosen}
     for tensor, info in present:
         name = tensor.type.name
         if tensor.type.kind == "var" and name not in types:
             _check_allowed(tensor, info.dtype, report)
             types[name], origins[name] = info.dtype, tensor.name
-    types = _combined(types, origins, report)
+    types = _combined(_by_default(types, report), origins, report)
     for tensor, info in present:
         _check_type(tensor, info.dtype, types, origins, report)
     return types
@@ -242,7 +287,7 @@ def _combined(types: dict[str, DType], origins: Mapping[str, str], report: Repor
             continue
         known = {variable: types[variable] for variable in each.variables if variable in types}
         arrived = ", ".join(
-            f"{variable} = {dtype.torch_name}" + f" ({origins[variable]})" * (variable in origins)
+            f"{variable} = {dtype.torch_name}" + (f" ({origins[variable]})" if variable in origins else "")
             for variable, dtype in known.items()
         )
         raise report.error(
@@ -265,12 +310,12 @@ def _exchanged(each: Combinations, known: dict[str, DType], origins: Mapping[str
 def _promoted_types(
     present: PresentTensors, known: Mapping[str, DType], report: Report, default: DType
 ) -> dict[str, DType]:
-    types = dict(known)
+    types, origins = dict(known), dict[str, str]()
     for name in report.sig.type_variables:
         among = [(t.name, i) for t, i in present if t.type.kind == "var" and t.type.name == name]
         if name not in types and among:
-            types[name] = _promoted_type(name, among, report, default)
-    types = _combined(types, {}, report)
+            types[name], origins[name] = _promoted_type(name, among, report, default), among[0][0]
+    types = _combined(_by_default(types, report), origins, report)
     for tensor, info in present:
         if tensor.type.kind != "var":
             _check_type(tensor, info.dtype, types, {}, report)
@@ -297,6 +342,8 @@ def _conversion(name: str, dtype: DType, allowed: Sequence[DType]) -> str:
     To convert to 8-bit floats takes a scale, which only the caller knows; PyTorch converts no pairs of 4-bit floats.
     """
     found = next((other for other in allowed if not other.only_converts), None)
+    if dtype.is_complex and found and not found.is_complex:
+        return f"{name}.real.to(torch.{found.torch_name})"
     return f"{name}.to(torch.{found.torch_name})" if found and dtype is not DType.F4X2 else ""
 
 
@@ -336,8 +383,10 @@ def _check_allowed(tensor: TensorParam, dtype: DType, report: Report) -> None:
     if not any(name in each.variables for each in report.sig.combinations):
         fixes.append(f"in the signature: where {name} in ({listed})")
     fix = ", or ".join(filter(None, fixes))
-    if dtype.category == COMPLEX:
-        fix = f"torch.view_as_real({tensor.name}), with a last axis of 2; kernels don't take complex numbers"
+    if dtype.category == COMPLEX and not any(other.is_complex for other in allowed):
+        fix = (
+            f"in the signature: where {name} in ({listed}); or torch.view_as_real({tensor.name}), with a last axis of 2"
+        )
     raise report.error(f"{tensor.name} has element type {dtype.torch_name}, expected {name} in ({expected})", fix)
 
 

@@ -8,6 +8,7 @@ and promote, and autograd reduces and casts their results.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Literal
@@ -128,6 +129,11 @@ def recorded_name(overload: str) -> str:
     return f"{overload}_recorded"
 
 
+def without_hash(text: str) -> str:
+    """Return a text, as of PyTorch's errors, without the overload names in it: people never wrote them."""
+    return re.sub(r"\.sig_[0-9a-f]{12}(_recorded)?", "", text)
+
+
 TANGENT = "tangent_"
 JVP = "_jvp"
 MAX_TENSORS = 64
@@ -167,6 +173,9 @@ def obstacle(signature: Signature) -> str:
     fixed = [t for t in tensors if t.type.kind == "dtype" and may_be_differentiable(t, signature)]
     if fixed:
         return f"{fixed[0]} has a fixed type, which can't carry a derivative; write {fixed[0].name}: T"
+    if signature.dtypes:
+        chosen = next(iter(signature.dtypes.values()))
+        return f"{chosen.name} says which type an argument or a result has"
     if signature.generator:
         return f"it draws from the generator {signature.generator.name}"
     inputs, written = active(signature, signature.tensors), active(signature, signature.written)

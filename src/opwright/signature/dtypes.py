@@ -17,6 +17,11 @@ BOOLEAN, INTEGER, FLOATING, COMPLEX = range(4)
 _BYTE: Mapping[str, tuple[str, ...]] = {"c": ("uint8_t", "unsigned char", "char")}
 
 
+def _complex(part: str, *cuda: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the other names of the complex type of `part`; functions that take pointers may have the library's."""
+    return {"any": (f"Complex<{part}>",), "c": (f"{part} _Complex", f"std::complex<{part}>"), "cuda": cuda}
+
+
 class DType(enum.Enum):
     """An element type; its value is its name in the notation (``DType("f32") is DType.F32``).
 
@@ -93,9 +98,14 @@ class DType(enum.Enum):
         FLOATING,
         {**_BYTE, "cuda": ("__nv_fp4x2_e2m1",)},
     )
-    # The headers don't define the complex C++ types; runtime/register/operators.py refuses kernels of these types.
-    C64 = ("c64", 9, 8, "opwright::complex64", "complex64", COMPLEX)
-    C128 = ("c128", 10, 16, "opwright::complex128", "complex128", COMPLEX)
+    C64 = (
+        *("c64", 9, 8, "opwright::complex64", "complex64", COMPLEX),
+        _complex("float", "cuFloatComplex", "cuComplex"),
+    )
+    C128 = (
+        *("c128", 10, 16, "opwright::complex128", "complex128", COMPLEX),
+        _complex("double", "cuDoubleComplex"),
+    )
     BOOL = ("bool", 11, 1, "bool", "bool", BOOLEAN, {"c": ("_Bool",)})
 
     def __new__(  # noqa: PYI034
@@ -150,6 +160,11 @@ class DType(enum.Enum):
         return self.category >= FLOATING and not self.only_converts
 
     @property
+    def part(self) -> DType:
+        """The type of a complex type's parts: float32 or float64; of any other type the type itself."""
+        return {"c64": DType.F32, "c128": DType.F64}.get(str(self), self)
+
+    @property
     def accumulate(self) -> DType:
         """The type ``acc(T)`` if this is T: float32 for floating-point types of fewer bits, otherwise T itself."""
         return DType.F32 if self.is_floating and self.itemsize < DType.F32.itemsize else self
@@ -163,16 +178,22 @@ BY_ANY_NAME: dict[str, DType] = {**BY_NAME, **{dtype.torch_name: dtype for dtype
 DEFAULT_TYPES: tuple[DType, ...] = (DType.F32, DType.F64, DType.F16, DType.BF16)
 """The allowed types of a type variable that no ``where`` lists."""
 
+_AS_COMPLEX = {DType.BF16: DType.C64, DType.F32: DType.C64, DType.F64: DType.C128}
+"""What a floating tensor becomes beside a complex 0-dim one; float16 would become complex32, which no kernel has."""
 _SIGNED = {1: DType.I8, 2: DType.I16, 4: DType.I32, 8: DType.I64}
 
 
 def promote(first: DType, second: DType) -> DType | None:
-    """Return ``torch.promote_types``; None if PyTorch refuses, or if one is complex and the other is another type."""
+    """Return ``torch.promote_types``; None if PyTorch refuses."""
     if first is second:
         return first
     low, high = sorted((first, second), key=lambda dtype: dtype.category)
-    if high.is_complex or low.only_converts or high.only_converts:
+    if low.only_converts or high.only_converts:
         return None
+    if high.is_complex:
+        if low.is_unsigned and low.itemsize > 1:
+            return None
+        return DType.C128 if DType.C128 in (low, high) or low is DType.F64 else DType.C64
     if high.is_floating:
         if not low.is_floating:
             return high
@@ -196,6 +217,8 @@ def result_type(tensors: Iterable[tuple[DType, int]]) -> DType | None:
         return None
     if others is None or scalars is None:
         return others or scalars
+    if scalars.is_complex and (others.is_floating or (others.is_unsigned and others.itemsize > 1)):
+        return _AS_COMPLEX.get(others) if others.is_floating else scalars
     return promote(others, scalars) if scalars.category > others.category else others
 
 

@@ -1,4 +1,4 @@
-"""Axis expressions: integers, axis names, ``+ - * //``; evaluated, and solved for one unknown axis.
+"""Axis expressions: integers, axis names, ``+ - * //``; evaluated, and solved for one unknown axis. Shapes of them.
 
 Sizes are annotated as ``int``, but all operations also work on ``torch.SymInt``: the code doesn't branch on sizes.
 Division rounds down, also below zero, as in Python.
@@ -197,6 +197,37 @@ class NamedSize:
     def __str__(self) -> str:
         """Return the notation."""
         return f"{self.name} = {self.expr}"
+
+
+@record
+class DataAxis:
+    """An output's axis whose length the kernel decides: ``?K`` or ``?K<=limit``."""
+
+    name: str
+    limit: Expr | None = None
+
+    def __str__(self) -> str:
+        """Return the notation."""
+        return f"?{self.name}" if self.limit is None else f"?{self.name}<={self.limit}"
+
+
+@record
+class Shape:
+    """The axes in the brackets: an optional ``...``, or in lists ``each ...`` (``each_leading``), then axes."""
+
+    ellipsis: bool
+    dims: tuple[Expr | DataAxis | KeptAxis, ...]
+    each_leading: bool = False
+
+    @property
+    def exprs(self) -> tuple[Expr, ...]:
+        """The expressions of the axes whose length the kernel doesn't decide."""
+        return tuple(dim for dim in self.dims if isinstance(dim, Expr))
+
+    def __str__(self) -> str:
+        """Return the notation, with brackets."""
+        leading = ["..."] * self.ellipsis + ["each ..."] * self.each_leading
+        return f"[{', '.join([*leading, *map(str, self.dims)])}]"
 
 
 def _is_linear(expr: Expr, axis: str) -> bool:

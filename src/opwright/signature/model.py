@@ -9,12 +9,13 @@ from typing import Any, Literal
 
 from opwright.record import record
 from opwright.signature.chosen.groups import Grouping
+from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.clauses.conditions import Condition
 from opwright.signature.clauses.launch import Launch
 from opwright.signature.combinations import Combinations
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
-from opwright.signature.expr import Axis, Expr, KeptAxis, NamedSize, determined
+from opwright.signature.expr import Axis, DataAxis, Expr, KeptAxis, NamedSize, Shape, determined
 from opwright.signature.lists import FixedList
 from opwright.signature.scalars import ScalarKind, Value
 
@@ -41,37 +42,6 @@ class TypeRef:
     def __str__(self) -> str:
         """Return the notation."""
         return f"acc({self.name})" if self.kind == "acc" else self.name
-
-
-@record
-class DataAxis:
-    """An output's axis whose length the kernel decides: ``?K`` or ``?K<=limit``."""
-
-    name: str
-    limit: Expr | None = None
-
-    def __str__(self) -> str:
-        """Return the notation."""
-        return f"?{self.name}" if self.limit is None else f"?{self.name}<={self.limit}"
-
-
-@record
-class Shape:
-    """The axes in the brackets: an optional ``...``, or in lists ``each ...`` (``each_leading``), then axes."""
-
-    ellipsis: bool
-    dims: tuple[Expr | DataAxis | KeptAxis, ...]
-    each_leading: bool = False
-
-    @property
-    def exprs(self) -> tuple[Expr, ...]:
-        """The expressions of the axes whose length the kernel doesn't decide."""
-        return tuple(dim for dim in self.dims if isinstance(dim, Expr))
-
-    def __str__(self) -> str:
-        """Return the notation, with brackets."""
-        leading = ["..."] * self.ellipsis + ["each ..."] * self.each_leading
-        return f"[{', '.join([*leading, *map(str, self.dims)])}]"
 
 
 @record
@@ -221,8 +191,19 @@ class Signature:
 
     @cached_property
     def chosen_type(self) -> str | None:
-        """The type variable of a factory, chosen by ``dtype=``; None if there is none."""
-        return self.type_variables[0] if self.is_factory and self.type_variables else None
+        """The type variable of a factory, chosen by ``dtype=``; None if there is none, or an argument chooses it."""
+        unknown = [name for name in self.type_variables if name not in self.bound_types]
+        return unknown[0] if self.is_factory and unknown else None
+
+    @cached_property
+    def dtypes(self) -> Mapping[str, ScalarParam]:
+        """The arguments that are element types, each by the type variable that it binds."""
+        return {scalar.kind.variable: scalar for scalar in self.scalars if isinstance(scalar.kind, DtypeKind)}
+
+    @cached_property
+    def device(self) -> ScalarParam | None:
+        """The argument that is a device; None if there is none."""
+        return next((scalar for scalar in self.scalars if isinstance(scalar.kind, DeviceKind)), None)
 
     @property
     def is_backward(self) -> bool:
@@ -345,7 +326,7 @@ class Signature:
     @cached_property
     def bound_types(self) -> tuple[str, ...]:
         """The type variables that the required inputs determine, also through combinations."""
-        told = _unique(t.type.name for t in self.tensors if t.type.kind == "var" and not t.optional)
+        told = _unique([*self.dtypes, *(t.type.name for t in self.tensors if t.type.kind == "var" and not t.optional)])
         return _unique([*told, *(v for each in self.combinations for v in each.determined_by(told))])
 
     def slot(self, scalar: str) -> int:

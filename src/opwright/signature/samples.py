@@ -13,11 +13,13 @@ from opwright.record import record
 from opwright.signature.bind import bind
 from opwright.signature.binding import Binding, Report, TensorInfo
 from opwright.signature.chosen.groups import product
+from opwright.signature.chosen.kinds import DtypeKind
 from opwright.signature.chosen.samples import draw_groups, ordinary_groups, with_deciding
 from opwright.signature.domains import LARGEST, LEAST, Interval
 from opwright.signature.dtypes import DType
+from opwright.signature.expr import DataAxis
 from opwright.signature.lists import FixedList
-from opwright.signature.model import DataAxis, ScalarParam, Signature, TensorParam
+from opwright.signature.model import ScalarParam, Signature, TensorParam
 from opwright.signature.scalars import ScalarKind, Value
 from opwright.signature.shapes import output_shapes
 
@@ -50,6 +52,10 @@ class TensorSample:
     low: float
     high: float
     interval: Interval | None = None
+
+    def of_parts(self) -> TensorSample:
+        """Return the real and imaginary parts of a complex tensor's storage, as real numbers side by side."""
+        return TensorSample(**dict(self.__dict__, storage_size=2 * self.storage_size, dtype=self.dtype.part))
 
 
 @record
@@ -218,6 +224,8 @@ def _ordinary_scalar(
     scalar: ScalarParam, number: int, sig: Signature, binding: Binding, earlier: Mapping[str, Any]
 ) -> Value:
     """Return the value of a scalar for which the caller specifies none."""
+    if isinstance(scalar.kind, DtypeKind):
+        return binding.types[scalar.kind.variable]
     if scalar.kind.is_size and scalar.name in binding.axes:
         return binding.axes[scalar.name]
     if isinstance(scalar.kind, FixedList):
@@ -343,7 +351,7 @@ def _tensor_sample(
 def _draw_scalars(
     sig: Signature, rng: random.Random, binding: Binding, sizes: Sequence[int], fixed: Mapping[str, int]
 ) -> dict[str, Value] | None:
-    """Draw the scalars in order, each in its domain; None if a domain excludes every number."""
+    """Draw the scalars in order, each in its domain; None if a domain excludes every number, or one that is fixed."""
     known, drawn = dict(binding.axes), dict[str, Value]()
     for scalar in sig.scalars:
         try:
@@ -353,10 +361,14 @@ def _draw_scalars(
         if interval and (interval.is_empty or (scalar.kind.is_whole and interval.first > interval.last)):
             return None
         value: Value = None
+        if isinstance(scalar.kind, DtypeKind):
+            value = binding.types[scalar.kind.variable]
         if scalar.name in sig.sizes:
             value = _draw_size(scalar.kind, scalar.name, rng, interval, sizes, known)
         if scalar.name in fixed:
             value = fixed[scalar.name]
+            if interval and fixed[scalar.name] not in interval:
+                return None
         value = _draw_scalar(scalar, rng, interval) if value is None else value
         if isinstance(scalar.kind, FixedList):
             value = [

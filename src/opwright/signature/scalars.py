@@ -115,13 +115,18 @@ class ScalarKind:
         return repr(value)
 
     def literal(self, value: Any) -> str:
-        """Format a default for PyTorch's schema and for Python."""
+        """Format a default for PyTorch's schema."""
         return repr(value)
 
     @property
     def example_literal(self) -> str:
         """The value of `example`, as it is written in a call in Python."""
-        return self.literal(self.parse(self.example))
+        return self.in_python(self.parse(self.example))
+
+    def in_python(self, value: Any, torch: str = "torch") -> str:
+        """Format a value for Python, in which the module is called `torch`."""
+        del torch
+        return self.literal(value)
 
     def accepts(self, value: Any) -> bool:
         """Return whether PyTorch's parser takes the value for this kind; symbolic numbers stand for numbers."""

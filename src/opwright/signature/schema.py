@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from opwright.signature.chosen.kinds import AxisKind
+from opwright.signature.chosen.kinds import AxisKind, DeviceKind, DtypeKind
+from opwright.signature.dtypes import BOOLEAN, FLOATING, INTEGER
 from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.wiring import GRAD
 
@@ -35,14 +36,9 @@ def schema(
         output_mask: if not 0, add ``bool[n] output_mask``, which of the n gradients to compute.
     """
     if sig.is_factory:
-        chosen = ["ScalarType? dtype=None"] if sig.chosen_type else []
-        return _compose(
-            sig,
-            name,
-            overload,
-            [*_schema_arguments(sig, defaults=True), "*", *chosen, "Device? device=None"],
-            with_residuals,
-        )
+        chosen = ["ScalarType? dtype=None"] * bool(sig.chosen_type) + ["Device? device=None"] * (not sig.device)
+        arguments = [*_schema_arguments(sig, defaults=True), *(["*", *chosen] if chosen else [])]
+        return _compose(sig, name, overload, arguments, with_residuals)
     extra = [f"SymInt {axis_argument(axis)}" for axis in axes] + (["SymInt[] axis_ellipsis"] if ellipsis else [])
     arguments = _schema_arguments(sig, defaults=not extra) + extra
     if output_mask:
@@ -84,6 +80,20 @@ def _schema_result(result: TensorParam) -> str:
     if result.listed:
         return "Tensor[]"
     return "SymInt" if result.is_count else "Tensor?" if result.condition else "Tensor"
+
+
+_NUMBERS = {BOOLEAN: bool, INTEGER: int, FLOATING: float}
+
+
+def number_type(signature: Signature, tensor: TensorParam) -> type | None:
+    """Return the widest type of Python numbers that may stand for an input tensor; None if none may.
+
+    Numbers may stand for tensors that a pointwise operator of an author reads.
+    """
+    internal = signature.is_backward or signature.name.startswith("_")
+    if internal or not signature.pointwise or tensor.mutated or tensor.type.kind == "acc":
+        return None
+    return _NUMBERS.get(max(dtype.category for dtype in signature.element_types(tensor)))
 
 
 def _alias(index: int) -> str:
@@ -151,8 +161,11 @@ def _describe_parameter(param: Param) -> str:
         return f"{param.name}: the generator to draw from; by default PyTorch's of the device"
     if isinstance(param, ScalarParam):
         kind = param.kind
-        chooses = f"; which axis {kind.axis} is, from the last if negative" if isinstance(kind, AxisKind) else ""
-        return f"{param}{chooses}"
+        if isinstance(kind, AxisKind):
+            return f"{param}; which axis {kind.axis} is, from the last if negative"
+        if isinstance(kind, DtypeKind):
+            return f"{param}; the element type {kind.variable}, as torch.float32"
+        return f"{param}; by default that of the tensors, or the CPU" if isinstance(kind, DeviceKind) else str(param)
     # Spell out the notation's marks: a reader might not know the notation.
     what = f"{param.name}: {param.form}"
     what += f", each in {param.domain}" if param.domain else ""
@@ -168,10 +181,11 @@ def _describe_result(result: TensorParam) -> str:
 def _properties(signature: Signature) -> Iterator[str]:
     if signature.chosen_type:
         yield f"dtype= chooses {signature.chosen_type}, by default torch.get_default_dtype()."
-    if signature.is_factory:
+    if signature.is_factory and not signature.device:
         yield "device= is where it is made, by default the CPU."
     if signature.broadcasts:
-        yield "Pointwise: arguments broadcast and promote." if signature.pointwise else "Leading axes broadcast."
+        also = "; numbers may stand for tensors" if any(number_type(signature, t) for t in signature.tensors) else ""
+        yield f"Pointwise: arguments broadcast and promote{also}." if signature.pointwise else "Leading axes broadcast."
     if signature.data_axes:
         yield f"The call decides the length of {', '.join(signature.data_axes)}."
 

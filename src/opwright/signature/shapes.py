@@ -10,8 +10,8 @@ from opwright.record import record
 from opwright.signature.bind import Check
 from opwright.signature.binding import Binding, Report
 from opwright.signature.dtypes import DType
-from opwright.signature.expr import Expr
-from opwright.signature.model import ELLIPSIS, DataAxis, Signature, TensorParam
+from opwright.signature.expr import DataAxis, Expr
+from opwright.signature.model import ELLIPSIS, Signature, TensorParam
 
 
 def output_shapes(

@@ -8,7 +8,8 @@ from typing import Literal
 from opwright.errors import SignatureError
 from opwright.record import record
 from opwright.signature.dtypes import FLOATING, INTEGER
-from opwright.signature.model import DataAxis, ScalarParam, Signature, TensorParam
+from opwright.signature.expr import DataAxis
+from opwright.signature.model import ScalarParam, Signature, TensorParam
 from opwright.signature.tensor_lists.calls import groups, own_axes
 
 GRAD = "grad_"
@@ -356,6 +357,8 @@ def suggestion(forward: Signature) -> str:
         if may_be_differentiable(r, forward)
     ]
     inputs = [p for p in forward.inputs if isinstance(p, TensorParam | ScalarParam)]
+    told = {scalar.name for scalar in [*forward.dtypes.values(), *([forward.device] if forward.device else [])]}
+    inputs = [p for p in inputs if p.name not in told]
     saved = [str(p) for p in inputs if p not in forward.mutated]
     results = [f"{GRAD}{p.name}: {type_of(p)}" for p in forward.tensors if may_be_differentiable(p, forward)]
     names = [text.partition(":")[0] for text in gradients + saved]

@@ -37,6 +37,7 @@ class Declaration(NamedTuple):
         spaces: the execution spaces it is marked with: ``"host"``, ``"device"``, ``"global"``, or ``"variable"`` for
             ``__constant__`` and other memory spaces.
         words: the words of its head, in order.
+        variables: the names of all variables of a statement, of which `name` is one.
     """
 
     kind: str
@@ -48,6 +49,7 @@ class Declaration(NamedTuple):
     parameters: tuple[int, int] | None = None
     spaces: frozenset[str] = frozenset()
     words: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
 
     @property
     def on_device(self) -> bool:
@@ -146,10 +148,25 @@ class Reader:
         head_end = self._head_end or (all_tokens[body[0]].start if body else all_tokens[last].end)
         spaces = frozenset(_MARKS[word] for word in self._words if word in _MARKS)
         name = self._name or (self._declared() if kind == "statement" else "")
+        plain = kind == "statement" and not self._parameters and "using" not in self._words
         return Declaration(
             kind, all_tokens[self._first].start, all_tokens[last].end, body, head_end, name,
-            self._parameters, spaces, tuple(self._words),
+            self._parameters, spaces, tuple(self._words), tuple(self._variables()) if plain else (),
         )  # fmt: skip
+
+    def _variables(self) -> Iterator[str]:
+        """Yield the last word before the size or value of each variable: a and b of ``int a = f(1, 2), b[3];``."""
+        tokens, at, name, named = self._tokens, self._first, "", False
+        while at < self._last and not tokens.is_sign(at, ";", "}"):
+            if tokens.is_sign(at, ",") and name:
+                yield name
+                name, named = "", False
+            named = named or tokens.is_sign(at, "=", "[", "{")
+            name = tokens.all[at].text if tokens.is_word(at) and not named else name
+            behind = tokens.after_angle(at) if tokens.is_sign(at, "<") else None
+            at = behind or (tokens.partner.get(at, at) if tokens.is_sign(at, "(", "[", "{") else at) + 1
+        if name:
+            yield name
 
     def _declared(self) -> str:
         """Return the last word before a variable's size or value, or an alias's name after ``using``."""

@@ -15,7 +15,7 @@ from opwright.languages import Language
 from opwright.record import record
 from opwright.sources.cpp.tokens import without_comments
 from opwright.sources.model import Function, Parameter
-from opwright.sources.types import classified
+from opwright.sources.types import classified, with_complex_apart, with_complex_joined
 
 _PARAMETERS = {"parameter_declaration", "optional_parameter_declaration", "variadic_parameter_declaration"}
 _VARIADIC = {"...", "variadic_parameter"}  # in the C++ grammar, in the C grammar
@@ -42,6 +42,7 @@ def read_function(text: str, language: Language, namespace: tuple[str, ...], lin
     parser = tree_sitter.Parser(_grammar(language))
     written = text.encode("utf-8", "surrogateescape")
     head = _without_cuda(written) if language == "cuda" else written
+    head = with_complex_joined(head)
     root = parser.parse(head + b"{}").root_node
     declarator = next((node for node in _walk(root) if node.type == "function_declarator"), None)
     name = declarator.child_by_field_name("declarator") if declarator else None
@@ -92,7 +93,7 @@ def _text(node: tree_sitter.Node | None) -> str:
 
 def _line(text: bytes) -> str:
     """Return the text on one line, without comments and directives."""
-    return " ".join(without_comments(text.decode(errors="replace"), directives=False).split())
+    return with_complex_apart(" ".join(without_comments(text.decode(errors="replace"), directives=False).split()))
 
 
 def _template(root: tree_sitter.Node) -> tuple[str, ...]:

@@ -9,19 +9,25 @@ from opwright.signature import DType
 from opwright.signature.scalars import KINDS
 from opwright.sources.model import VIEWS, Parameter, View
 
-_PREFIX = re.compile(r"(?:::\s*)?\b(?:opwright|std)\s*::\s*")
+_PREFIX = re.compile(r"(?:::\s*)?\b(?:opwright|std)\s*::\s*(?!complex\s*<)")
 _SPACES = re.compile(r"\s*([<>,])\s*")
 _VIEW = re.compile(
     r"(Tensor|Strided|Resizable|List|StridedList|PackedTensorAccessor(?:32|64))<([^,]*?(?:<.*>)?)(?:,([^,]*)(?:,.*)?)?>"
 )
 _WORDS = {"unsigned", "signed", "char", "short", "int", "long", "float", "double", "bool", "_Bool"}
-_WORDS |= {dtype.ctype.removeprefix("opwright::") for dtype in DType if dtype.is_floating}
+_WORDS |= {dtype.ctype.removeprefix("opwright::") for dtype in DType if dtype.is_floating or dtype.is_complex}
 _NAMED_INTEGER = re.compile(r"u?int(?:8|16|32|64|ptr)_t|s?size_t|ptrdiff_t")
 
 _FIXED = re.compile(
     r"u?int(?:8|16|32|64|ptr)_t|s?size_t|ptrdiff_t|float|double|long double|void|_?Bool|bool|_Float16|__bf16"
+    r"|(?:float|double) _Complex|std::complex<(?:float|double)>"
 )
 _INTEGER_WORDS = {"signed", "unsigned", "char", "short", "int", "long"}
+_COMPLEX = re.compile(
+    rb"\b(?P<part>float|double)(?P<gap>[ \t]+)(?:_Complex|__complex__|complex)\b"
+    rb"|\b(?:_Complex|__complex__|complex)(?P<gap2>[ \t]+)(?P<part2>float|double)\b"
+)
+_JOINED = re.compile(r"\b(float|double)_Complex(_*)\b")
 SPECIFIERS = {"const", "volatile", "register", "extern", "static", "inline"}
 
 
@@ -42,6 +48,20 @@ def standard_spelling(written: str) -> str:
         return f"{sign}char" if sign or "signed" not in specifiers else "signed char"
     size = "short" if "short" in specifiers else " ".join(["long"] * specifiers.count("long")) or "int"
     return sign + size
+
+
+def with_complex_joined(head: bytes) -> bytes:
+    """Write C's complex types as one word, which the grammar knows for a type; offsets don't change."""
+    if b"omplex" not in head:
+        return head
+    return _COMPLEX.sub(
+        lambda found: ((found["part"] or found["part2"]) + b"_Complex").ljust(len(found[0]), b"_"), head
+    )
+
+
+def with_complex_apart(text: str) -> str:
+    """Write the joined words as C does: ``float _Complex``."""
+    return _JOINED.sub(r"\1 _Complex", text) if "_Complex" in text else text
 
 
 def spellings(dtype: DType, language: Language) -> frozenset[str]:

@@ -137,6 +137,22 @@ def test_a_rule_of_vmap_that_takes_all_for_batched_is_found() -> None:
     assert "in_dims=(0, None)" in report.findings[0].message
 
 
+@pytest.mark.slow
+def test_a_batch_has_no_call_that_the_kernel_refuses(tmp_path: Path) -> None:
+    (tmp_path / "between.cpp").write_text("""#include <opwright.h>
+
+OPWRIGHT("between(x: f64[N], at: i64[2] in [0, N]) -> (y: f64[])")
+void between(Tensor<const double, 1> x, Tensor<const int64_t, 1> at, Tensor<double, 0> y) {
+  OPWRIGHT_CHECK(at[0] <= at[1], "at descends");
+  y() = 0;
+  for (int64_t i = at[0]; i < at[1]; ++i) y() += x[i];
+}
+""")
+    report = features(tmp_path / "between.cpp", "vmap")
+    assert report.ok, str(report)
+    assert status(report, "vmap")[0] == "passed"
+
+
 def test_what_others_operators_do_not_have_is_no_fault_of_theirs() -> None:
     report = features(Twice, "vmap", "torch.func", signature=VECTOR)
     assert report.ok

@@ -16,8 +16,8 @@ CHOSEN = """#include <opwright.h>
 enum class Mode { sum, mean };
 
 OPWRIGHT("views(x: T[N], mode: mean | sum, k: int?, twice: bool) -> (y: T[N]) launch over N, threads 32")
-template <class T, bool twice>
-__global__ void views(Tensor<const T, 1> x, Mode mode, Optional<int64_t> k, Tensor<T, 1> y) {
+template <class T, Mode mode, bool twice>
+__global__ void views(Tensor<const T, 1> x, Optional<int64_t> k, Tensor<T, 1> y) {
   const int64_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < x.numel()) y[i] = x[i] * T(mode == Mode::sum ? 3 : 2) * T(twice ? 2 : 1) + T(k ? *k : 7);
 }

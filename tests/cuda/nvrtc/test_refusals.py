@@ -112,9 +112,10 @@ def test_the_device_half_holds_what_kernels_reach_and_nothing_else() -> None:
         "  Pair(const std::string &text) { parse(text); }\n  __device__ float sum() const { return a + b; } };\n"
         "__device__ float operator*(Pair p, float x) { return p.sum() * x; }\n"
         "std::map<int, Host> hosts;\nconstexpr int twice(int x) { return 2 * x; }\n"
+        "constexpr int ONE = twice(1), PAIR[2] = {2, 3};\n"
         "int host_only(Host h) { return 1; }\n"
         "static_assert(sizeof(Host) > 1);\n__device__ int counter;\n__device__ int unused() { return LARGE; }\n"
-        "__global__ void k(Pair *p, Index n) { counter = twice(SMALL); p->a = *p * 2.f; }\n"
+        "__global__ void k(Pair *p, Index n) { counter = PAIR[0] * SMALL; p->a = *p * 2.f; }\n"
         "void launch(Pair *p) { k<<<1, 1>>>(p, 3); }\n"
     )
     for kept in ("SMALL", "using Index", "struct Pair", "operator*", "twice(int x)", "int counter", "void k("):

@@ -71,7 +71,8 @@ void padded(Tensor<const T, 2> x, std::array<int64_t, 2> by, std::array<double, 
     for (int64_t j = 0; j < y.size(1); ++j) {
       const int64_t a = i - by[0], b = j - by[1];
       const bool inside = 0 <= a && a < H && 0 <= b && b < W;
-      y(i, j) = inside ? x(flip[0] ? H - 1 - a : a, flip[1] ? W - 1 - b : b) * T(scale[0] * scale[1]) : T(0);
+      const T value = inside ? x(flip[0] ? H - 1 - a : a, flip[1] ? W - 1 - b : b) : T(0);
+      y(i, j) = value * T(scale[0] * scale[1]);
     }
 }
 

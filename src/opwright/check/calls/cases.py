@@ -82,7 +82,8 @@ class Case:
             name: None if made is None else self._tensor(name, made, generator, dtype)
             for name, made in self.sample.tensors.items()
         }
-        return {**tensors, **self.sample.scalars}
+        scalars = {n: torch_dtype(v) if isinstance(v, DType) else v for n, v in self.sample.scalars.items()}
+        return {**tensors, **scalars}
 
     def _tensor(
         self, name: str, made: TensorSample, generator: torch.Generator, dtype: torch.dtype | None
@@ -91,8 +92,8 @@ class Case:
         storage = draw_storage(made, generator, self.values, numbers)
         if self.sample.values and self.values == "uniform":  # row-major: the storage has the tensor's elements
             storage = self.sample.values[name].detach().to(storage.dtype).flatten()
-        if dtype is not None and is_floating(storage):
-            storage = storage.to(dtype)
+        if dtype is not None:
+            storage = to_dtype(storage, dtype)
         if self.device != "cpu":
             storage = storage.to(self.device)
         elif self.unaligned:
@@ -104,6 +105,9 @@ def draw_storage(
     made: TensorSample, generator: torch.Generator, values: Values = "uniform", numbers: Sequence[float] = ()
 ) -> torch.Tensor:
     """Fill a tensor's storage from its range; special values include `numbers`, at which functions often change."""
+    if made.dtype.is_complex:
+        parts = draw_storage(made.of_parts(), generator, values, numbers)
+        return torch.view_as_complex(parts.reshape(-1, 2)).clone()  # PyTorch can't fake views of real numbers
     drawn = torch.rand(made.storage_size, generator=generator, dtype=torch.float64) * (made.high - made.low) + made.low
     dtype = torch_dtype(made.dtype)
     if made.dtype.is_integer or made.dtype is DType.BOOL:
@@ -180,8 +184,11 @@ def _specials(info: torch.finfo, generator: torch.Generator, values: Values, num
 
 
 def unaligned_copy(storage: torch.Tensor) -> torch.Tensor:
-    """Copy the elements to an address that is off by one byte, if their type has more than one byte."""
-    if not storage.numel() or storage.element_size() == 1:
+    """Copy the elements to an address that is off by one byte, if their type has more than one byte.
+
+    Complex ones stay: PyTorch's own functions crash where those aren't aligned.
+    """
+    if not storage.numel() or storage.element_size() == 1 or storage.is_complex():
         return storage
     space = bytearray(storage.nbytes + 2)
     base = torch.frombuffer(space, dtype=torch.uint8).data_ptr()
@@ -205,8 +212,20 @@ def is_floating(value: object) -> TypeGuard[torch.Tensor]:
 
 
 def can_have_gradient(value: object) -> TypeGuard[torch.Tensor]:
-    """Return whether `value` is a floating tensor that isn't of 8-bit floats."""
-    return is_floating(value) and value.element_size() > 1
+    """Return whether `value` is a tensor of complex or floating numbers, other than 8-bit floats."""
+    return is_complex(value) or (is_floating(value) and value.element_size() > 1)
+
+
+def is_complex(value: object) -> TypeGuard[torch.Tensor]:
+    """Return whether `value` is a tensor of complex numbers."""
+    return isinstance(value, torch.Tensor) and value.is_complex()
+
+
+def to_dtype(value: Any, dtype: torch.dtype = torch.float64) -> Any:
+    """Convert a floating tensor to `dtype`, a complex one to that of such parts; return anything else as it is."""
+    if is_complex(value):
+        return value.to(dtype.to_complex())
+    return value.to(dtype) if is_floating(value) else value
 
 
 def copy_value(value: Any) -> Any:

@@ -12,14 +12,15 @@ from opwright.check.calls.cases import (
     can_have_gradient,
     describe_tensor,
     dtype_name,
-    is_floating,
     positional,
+    to_dtype,
     torch_dtype,
 )
 from opwright.check.calls.last_call import recorded_call
 from opwright.check.report import Finding
 from opwright.runtime.torch_internals import OpOverload
 from opwright.signature import DType, Sample, Signature, TensorParam, sample
+from opwright.signature.derivatives import without_hash
 from opwright.signature.wiring import BACKWARD, GRAD
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def reference_results(
     Raises:
         BadReferenceError: the reference raises, or returns another number of tensors.
     """
-    name = getattr(reference, "__name__", None) or repr(reference).partition("\n")[0]
+    name = without_hash(getattr(reference, "__name__", None) or repr(reference).partition("\n")[0])
     prefix = f"the reference {name}, called with {describe_call(signature, arguments)},"
     try:
         value = reference(*arguments)
@@ -203,6 +204,9 @@ class TargetOperator:
         Raises:
             WrongResultsError: the results don't fit the signature.
         """
+        if types and self.signature.dtypes:  # those that a check compares with have other types
+            chosen = {param.name: types[v] for v, param in self.signature.dtypes.items() if v in types}
+            arguments = {**arguments, **{name: torch_dtype(dtype) for name, dtype in chosen.items()}}
         inputs = positional(self.signature, arguments)
         with recorded_call(arguments, types):
             value = self.function(*inputs, **self.keywords(types))
@@ -241,7 +245,9 @@ class TargetOperator:
         chosen = self.signature.chosen_type
         known = {"dtype": torch_dtype(types[chosen])} if chosen and types and chosen in types else {}
         elsewhere = self.ours and self.signature.is_factory and self.device != "cpu"
-        return {**known, "device": self.device} if elsewhere else known
+        if not elsewhere:
+            return known
+        return {**known, self.signature.device.name if self.signature.device else "device": self.device}
 
     def reference_results(
         self, arguments: Mapping[str, Any], dtype: torch.dtype = torch.float64
@@ -292,11 +298,6 @@ def run_backward(results: Sequence[torch.Tensor]) -> None:
         torch.autograd.backward(roots, [torch.ones_like(root) for root in roots])
 
 
-def to_dtype(value: Any, dtype: torch.dtype = torch.float64) -> Any:
-    """Convert a floating tensor to `dtype`; return anything else as it is."""
-    return value.to(dtype) if is_floating(value) else value
-
-
 def _may_be_floating(tensor: TensorParam, signature: Signature) -> bool:
     if tensor.type.kind == "dtype":
         return _is_differentiated(tensor.type.resolve({}))
@@ -304,4 +305,4 @@ def _may_be_floating(tensor: TensorParam, signature: Signature) -> bool:
 
 
 def _is_differentiated(dtype: DType) -> bool:
-    return dtype.is_floating and dtype.is_differentiable
+    return dtype.is_differentiable

@@ -19,9 +19,9 @@ from opwright.check.report import Finding, Skipped
 from opwright.errors import ArgumentError
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam, bind
 from opwright.signature.binding import TensorInfo
-from opwright.signature.chosen.kinds import AxisKind
+from opwright.signature.chosen.kinds import AxisKind, DtypeKind
 from opwright.signature.domains import LARGEST, LEAST, Interval
-from opwright.signature.dtypes import BY_ANY_NAME
+from opwright.signature.dtypes import BY_ANY_NAME, DType
 
 _CASES = 4
 
@@ -91,6 +91,9 @@ def _mistakes(signature: Signature, arguments: Arguments) -> Iterator[_Mistake]:
         yield _Mistake(f"is {wrong!r}", scalar.name, wrong)
         if scalar.name in signature.sizes:
             yield _Mistake("is -1, and the size of an axis", scalar.name, -1)
+        if isinstance(scalar.kind, DtypeKind):
+            other = next(dtype for dtype in DType if dtype not in signature.allowed(scalar.kind.variable))
+            yield _Mistake(f"is torch.{other.torch_name}", scalar.name, getattr(torch, other.torch_name))
         if isinstance(scalar.kind, AxisKind):
             yield from _axes_beyond(signature, scalar, arguments)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from opwright.check.calls.tensor_lists import lists_of
 from opwright.check.report import Finding, Skipped
 from opwright.check.values.eager import Eager, pytorch_feature
 from opwright.runtime.torch_internals import OpOverload, fake_tensor_mode
+from opwright.signature.derivatives import without_hash
 
 _KINDS = {"test_schema": "schema-disagrees", "test_faketensor": "fake-disagrees"}
 _REGISTRATION = ("cpu", "cuda", "xpu")
@@ -107,14 +108,23 @@ def exported(eager: Eager) -> Iterator[Finding]:
         raise Skipped("it is random, or takes no tensor")
     eager.require_functional()
 
+    arguments = positional(eager.signature, eager.case.arguments())
+    types = {i: value for i, value in enumerate(arguments) if isinstance(value, torch.dtype)}  # no inputs of a program
+
     class Module(torch.nn.Module):
         def forward(self, *args: Any) -> Any:
-            return function(*args)
+            return function(*(types.get(i, value) for i, value in enumerate(args)))
 
-    program = torch.export.export(Module(), tuple(positional(eager.signature, eager.case.arguments())))
+    def plain(args: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(None if i in types else value for i, value in enumerate(args))
+
+    program = torch.export.export(Module(), plain(arguments))
+    module = program.module()
     if eager.operator.ours and all(node.target is not op for node in program.graph.nodes):
-        yield eager.finding(eager.case, "lost-in-export", f"torch.export has no {op} in its graph")
-    if finding := eager.differs(eager.case, program.module(), "the exported program", gradients=False):
+        yield eager.finding(eager.case, "lost-in-export", f"torch.export has no {without_hash(str(op))} in its graph")
+    if finding := eager.differs(
+        eager.case, lambda *args: module(*plain(args)), "the exported program", gradients=False
+    ):
         yield finding
     eager.context.detail = "one call"
 

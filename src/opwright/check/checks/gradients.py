@@ -64,7 +64,7 @@ def gradgradcheck(context: Context) -> Iterator[Finding]:
 def gradient_types(context: Context) -> Iterator[Finding]:
     """Compare the gradients of every element type with those of the widest one for the same numbers."""
     widest = differentiable_types(context)
-    others = [types for types in context.type_choices() if types != widest and _same_kinds_and_real(types, widest)]
+    others = [types for types in context.type_choices() if types != widest and _same_kinds(types, widest)]
     if not others:
         raise Skipped("there is one element type")
     for types in others:
@@ -117,9 +117,9 @@ def _untested(context: Context) -> str:
     return f"; it would be faster to leave out the gradients that aren't wanted: {tests}"
 
 
-def _same_kinds_and_real(types: Mapping[str, DType], widest: Mapping[str, DType]) -> bool:
+def _same_kinds(types: Mapping[str, DType], widest: Mapping[str, DType]) -> bool:
     same = all(types[name].is_differentiable == widest[name].is_differentiable for name in widest)
-    return same and are_numbers_of(types, widest) and not any(dtype.is_complex for dtype in types.values())
+    return same and are_numbers_of(types, widest)
 
 
 def _explain_gradcheck(search: GradientSearch) -> StepExplanation | None:

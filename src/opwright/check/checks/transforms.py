@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from opwright.check.calls.cases import PAIRS, Arguments, Case, can_have_gradient, is_floating, positional, torch_dtype
+from opwright.check.calls.cases import (
+    PAIRS,
+    Arguments,
+    Case,
+    can_have_gradient,
+    is_floating,
+    positional,
+    to_dtype,
+    torch_dtype,
+)
 from opwright.check.calls.reproducer import reproducer
 from opwright.check.calls.target_operator import as_results, as_tensors, as_tuple
+from opwright.check.context import is_refusal
 from opwright.check.report import Finding, Skipped
 from opwright.check.values.eager import Eager, pytorch_feature
 from opwright.check.values.ulp import equal_with_nan, worst_difference
+from opwright.errors import KernelError
 from opwright.signature import Signature
 
 _NARROW = 16 * torch.finfo(torch.bfloat16).eps
 """Relative tolerance of a result if some of its inputs were rounded to bfloat16."""
 _BATCH = 3
+_ATTEMPTS = 30
+"""Calls drawn for a batch: a kernel may refuse some."""
 Dims = tuple[int | None, ...]
 
 
@@ -114,7 +128,7 @@ def _narrowest_input(eager: Eager, arguments: Arguments) -> Arguments:
     for name in eager.wanted:
         param = next(t for t in eager.signature.tensors if t.name == name)
         same = [t for t in eager.signature.tensors if t.type == param.type and arguments[t.name] is not None]
-        if param.type.kind == "var" and len(same) > 1 and not param.mutated:
+        if param.type.kind == "var" and len(same) > 1 and not param.mutated and is_floating(arguments[name]):
             signature, drawn = eager.signature, eager.case.types
             every = [d for d in signature.allowed(param.type.name) if d.is_floating and not d.only_converts]
             types = [dtype for dtype in every if signature.exists({**drawn, param.type.name: dtype})]
@@ -127,9 +141,9 @@ def _relative_error(one: torch.Tensor, other: torch.Tensor) -> float:
     """Return the largest relative error of an element; for results that aren't floating, 0 or infinity."""
     if one.shape != other.shape:
         return float("inf")
-    if not is_floating(one) or not one.numel():
+    if not (is_floating(one) or one.is_complex()) or not one.numel():
         return 0.0 if equal_with_nan(one, other.to(one.dtype)) else float("inf")
-    a, b = one.double(), other.double()
+    a, b = to_dtype(one), to_dtype(other)
     error = (a - b).abs() / (b.abs() + b.abs().mean()).clamp_min(torch.finfo(torch.float64).tiny)
     return float(torch.where(a == b, 0.0, error.nan_to_num(0.0)).max())
 
@@ -169,13 +183,14 @@ def _stack(values: list[torch.Tensor], dim: int) -> torch.Tensor:
 
 def _judged(eager: Eager, case: Case, dims: Dims) -> Finding | None:
     operator, signature = eager.operator, eager.signature
-    first, *others = (replace(case, seed=seed).arguments() for seed in range(_BATCH))
     batched = {p.name: dim for p, dim in zip(signature.inputs, dims, strict=True) if dim is not None}
-    calls = [first, *({**first, **{name: other[name] for name in batched}} for other in others)]
-    batch = {**first, **{name: _stack([call[name] for call in calls], dim) for name, dim in batched.items()}}
+    accepted = list(itertools.islice(_accepted(eager, case, batched), _BATCH))
+    if len(accepted) < _BATCH:
+        return None
+    calls, called = zip(*accepted, strict=True)
+    batch = {**calls[0], **{name: _stack([call[name] for call in calls], dim) for name, dim in batched.items()}}
     present = [output for output in signature.outputs if output.name not in case.sample.binding.absent]
     got = torch.vmap(_without_none(operator.function), in_dims=dims)(*positional(signature, batch))
-    called = [operator.call(call, case.types) for call in calls]
     kept = [place for place, output in enumerate(signature.outputs) if output in present]
     expected_results = [[results[place] for results in called] for place in kept]
     for output, one, expected in zip(present, as_tuple(got), expected_results, strict=True):
@@ -183,6 +198,22 @@ def _judged(eager: Eager, case: Case, dims: Dims) -> Finding | None:
             text = f"{output.name}, in_dims={dims}: {difference}"
             return Finding("wrong-under-vmap", text, reproducer(operator, batch, _vmap_call(dims, signature)))
     return None
+
+
+def _accepted(eager: Eager, case: Case, batched: Iterable[str]) -> Iterator[tuple[Arguments, Sequence[torch.Tensor]]]:
+    """Yield calls that share what isn't batched, and their results; not those that the kernel's own check refuses."""
+    first: Arguments = {}
+    for seed in range(_ATTEMPTS):
+        drawn = replace(case, seed=seed).arguments()
+        call = {**first, **{name: drawn[name] for name in batched}} if first else drawn
+        try:
+            results = eager.operator.call(call, case.types)
+        except KernelError as error:
+            if not is_refusal(error):
+                raise
+            continue
+        first = first or call
+        yield call, results
 
 
 def _without_none(function: Any) -> Any:

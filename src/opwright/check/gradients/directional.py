@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from opwright.check.calls.cases import Arguments
+from opwright.check.calls.cases import Arguments, is_complex
 from opwright.check.calls.target_operator import TargetOperator
 from opwright.check.gradients.jacobian import (
     FLOAT64_PRECISION,
@@ -25,7 +25,7 @@ from opwright.check.gradients.jacobian import (
     has_derivative,
     values_near,
 )
-from opwright.check.gradients.point import Point, Tensors, as_vector
+from opwright.check.gradients.point import Point, Tensors, as_parts, as_vector, from_parts
 from opwright.check.gradients.vjp import (
     Forward,
     reference_gradients,
@@ -364,13 +364,15 @@ class DirectionalCheck:
 
         def given(number: int, result: torch.Tensor) -> torch.Tensor:
             vector = vectors.get(named[number]) if number < len(named) else None
-            return torch.zeros_like(result) if vector is None else vector.to(result)
+            if vector is None:
+                return torch.zeros_like(result)
+            return (from_parts(vector) if is_complex(result) else vector).to(result)
 
         try:
             expected = reference_gradients(operator, arguments, list(self.names), given)
         except Exception:  # noqa: BLE001 - a reference needs no gradient
             return None
-        for name, expected_gradient in expected.items():
+        for name, expected_gradient in ((name, as_parts(gradient)) for name, gradient in expected.items()):
             allowed = 4 * max(ULP.get(gradients[name].dtype, 64.0), reordered_sum_ulp(dict(gradients)))
             if bool(expected_gradient.any()) and (
                 difference := worst_difference(gradients[name], expected_gradient, allowed)

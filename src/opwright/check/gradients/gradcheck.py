@@ -256,7 +256,7 @@ class GradientSearch:
         """Whether all floating tensors are float64."""
         tensors = (*self.context.operator.differentiable, *self.context.operator.signature.outputs)
         types = [tensor.type.resolve(self.types) for tensor in tensors]
-        return all(dtype is DType.F64 for dtype in types if dtype.is_floating)
+        return all(dtype.part is DType.F64 for dtype in types if dtype.is_floating or dtype.is_complex)
 
     def _find_difference(self, case: Case, arguments: Arguments) -> tuple[Finding | None, str]:
         """Return the finding, and the layout of the incoming gradient for which it occurs."""

@@ -1,4 +1,8 @@
-"""An operator at a point: a function of only its differentiable arguments, and the derivative of that function."""
+"""An operator at a point: a function of only its differentiable arguments, and the derivative of that function.
+
+Complex numbers are pairs of real ones here, along a last axis: what PyTorch calls the gradient of a complex tensor is
+that of its parts.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from opwright.check.calls.cases import Arguments, Case, can_have_gradient, is_floating
+from opwright.check.calls.cases import Arguments, Case, can_have_gradient, is_complex, is_floating
 from opwright.check.calls.target_operator import TargetOperator
 from opwright.signature.wiring import GRAD
 
@@ -51,20 +55,43 @@ def point_of_case(operator: TargetOperator, case: Case, arguments: Arguments, se
     Errors that the operator raises for the call are passed on.
     """
     differentiable = {t.name for t in operator.differentiable}
-    chosen = {n: v.detach() for n, v in arguments.items() if n in differentiable and can_have_gradient(v)}
-    computed = _call_by_name(operator, case, arguments, seed)
+    chosen = {n: as_parts(v.detach()) for n, v in arguments.items() if n in differentiable and can_have_gradient(v)}
+    computed = {n: as_parts(v) for n, v in _call_by_name(operator, case, arguments, seed).items()}
     results = tuple(name for name, value in computed.items() if can_have_gradient(value))
     if not chosen or not results:
         return None
 
     def function(inputs: Tensors) -> tuple[torch.Tensor, ...]:
-        again = _call_by_name(operator, case, {**arguments, **inputs}, seed)
-        return tuple(again[name] for name in results)
+        given = {n: from_parts(v) if is_complex(arguments[n]) else v for n, v in inputs.items()}
+        again = _call_by_name(operator, case, {**arguments, **given}, seed)
+        return tuple(_apart(again[name]) for name in results)
 
     binding = case.sample.binding
     scalars = {n: float(v) for n, v in case.sample.scalars.items() if type(v) in (int, float)}
-    tensors = {n: v for n, v in arguments.items() if is_floating(v)} | {n: computed[n].detach() for n in results}
+    floats = {n: as_parts(v) for n, v in arguments.items() if is_floating(v) or is_complex(v)}
+    tensors = floats | {n: computed[n].detach() for n in results}
     return Point(function, chosen, results, {**{n: float(v) for n, v in binding.axes.items()}, **scalars}, tensors)
+
+
+def as_parts(tensor: torch.Tensor) -> torch.Tensor:
+    """Return complex numbers as pairs of real ones, in the same memory; anything else as it is."""
+    return torch.view_as_real(tensor.resolve_conj()) if is_complex(tensor) else tensor
+
+
+def _apart(value: torch.Tensor) -> torch.Tensor:
+    """Return the parts of complex numbers, in memory of their own: the view's backward refuses some empty gradients."""
+    return torch.stack((value.real, value.imag), -1) if is_complex(value) else value
+
+
+def from_parts(parts: torch.Tensor) -> torch.Tensor:
+    """Return the complex numbers of pairs of real ones, in their layout where they can have it."""
+    if (
+        parts.numel()
+        and parts.stride(-1) == 1
+        and all(n % 2 == 0 for n in (*parts.stride()[:-1], parts.storage_offset()))
+    ):
+        return torch.view_as_complex(parts)
+    return torch.complex(parts.select(-1, 0), parts.select(-1, 1))
 
 
 def backward_point(point: Point, seed: int = 0) -> Point | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
-from opwright.check.calls.cases import Arguments, Case
-from opwright.check.calls.target_operator import TargetOperator, to_dtype
+from opwright.check.calls.cases import Arguments, Case, to_dtype
+from opwright.check.calls.target_operator import TargetOperator
 from opwright.check.context import Context
 from opwright.check.gradients.jacobian import AutogradJacobian
 from opwright.check.gradients.point import Point, Tensors, as_vector, point_of_case

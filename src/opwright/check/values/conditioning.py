@@ -98,7 +98,7 @@ def _sum_perturbation(arguments: Arguments, eps: float) -> float:
 
 def compute_dtype(arguments: Arguments) -> torch.dtype:
     """Return the type in which a kernel computes: float32 for float16, bfloat16 and 8-bit floats."""
-    dtypes = [value.dtype for value in arguments.values() if can_have_gradient(value)]
+    dtypes = [v.dtype for v in arguments.values() if is_floating(v) and can_have_gradient(v)]
     return functools.reduce(torch.promote_types, dtypes, torch.float32)
 
 
@@ -196,7 +196,7 @@ def _excuse_ill_conditioned_of(
 
 def _may_overflow(arguments: Arguments) -> bool:
     """Return whether a product or sum of the numbers may overflow."""
-    tensors = [v for v in arguments.values() if can_have_gradient(v)]
+    tensors = [v for v in arguments.values() if is_floating(v) and can_have_gradient(v)]
     return any(bool((torch.isfinite(v) & (v.abs() > torch.finfo(v.dtype).max ** 0.5)).any()) for v in tensors)
 
 

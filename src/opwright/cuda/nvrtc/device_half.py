@@ -109,6 +109,7 @@ def _declares(tokens: Tokens, decl: Declaration) -> Iterator[str]:
     """Yield the names that a declaration introduces."""
     if decl.name:
         yield decl.name
+    yield from decl.variables
     unnamed = not decl.name and decl.kind == "class"
     if decl.kind == "class" and decl.body and ("enum" in decl.words or unnamed):
         yield from {t.text for t in tokens.all[decl.body[0] : decl.body[1]] if t.kind == "word"}

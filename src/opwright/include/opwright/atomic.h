@@ -13,7 +13,7 @@
 #define OPWRIGHT_ATOMIC_H
 
 #include "bit_cast.h"
-#include "floating.h"
+#include "complex.h"
 
 namespace opwright {
 namespace detail {
@@ -23,9 +23,6 @@ template <> struct word_of<1> { using type = uint8_t; };
 template <> struct word_of<2> { using type = uint16_t; };
 template <> struct word_of<4> { using type = uint32_t; };
 template <> struct word_of<8> { using type = uint64_t; };
-
-template <class T> struct is_integer { static constexpr bool value = false; };
-template <> struct is_integer<integer> { static constexpr bool value = true; };
 
 #if defined(__CUDA_ARCH__) && defined(OPWRIGHT_CUDA_COMPILER)
 /* CUDA has atomic functions of 4 and 8 bytes: what is shorter is changed in the word around it. */
@@ -91,6 +88,14 @@ OPWRIGHT_HOST_DEVICE inline T atomic_add(T *at, typename detail::addend<T>::type
 template <class T, class... None>
 OPWRIGHT_HOST_DEVICE inline T atomic_add(T &at, typename detail::addend<T>::type value, None...) {
   return detail::atomically_added(&at, value);
+}
+template <class R, class... None>
+OPWRIGHT_HOST_DEVICE inline void atomic_add(Complex<R> *at, const detail::same<Complex<R>> &value, None...) {
+  detail::atomically_added(&at->re, value.re), detail::atomically_added(&at->im, value.im);
+}
+template <class R, class... None>
+OPWRIGHT_HOST_DEVICE inline void atomic_add(Complex<R> &at, const detail::same<Complex<R>> &value, None...) {
+  atomic_add(&at, value);
 }
 
 }  // namespace opwright

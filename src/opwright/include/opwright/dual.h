@@ -1,9 +1,10 @@
-/* Functions that are differentiated by being run: dual numbers, and every function of math.h, special.h and
- * activations.h for them. Generated code includes it; all is found by the arguments' type, without `using`. */
+/* Functions that are differentiated by being run: dual numbers, and every function of math.h, special.h,
+ * activations.h and complex_math.h for them. Generated code includes it; all is found by the arguments' type, without `using`. */
 #ifndef OPWRIGHT_DUAL_H
 #define OPWRIGHT_DUAL_H
 
 #include "activations.h"
+#include "complex_dual.h"
 #include "dual_math.h"
 #include "dual_number.h"
 #include "dual_select.h"

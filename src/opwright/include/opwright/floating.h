@@ -41,6 +41,8 @@ template <> struct whole<long long> { using type = long long; };
 
 /* The type that two plain numbers are computed in: the wider float; a whole number takes the other's type. */
 struct integer {};
+template <class T> struct is_integer { static constexpr bool value = false; };
+template <> struct is_integer<integer> { static constexpr bool value = true; };
 template <class T> struct number : floating<T> {};
 template <> struct number<bool> { using type = integer; };
 template <> struct number<char> { using type = integer; };

@@ -11,6 +11,16 @@
 
 #include "vector.h"
 
+/* As CUDA sources have them without an include, in the C library's own words: its header may define them again. */
+/* clang-format off */
+#if !defined(INFINITY) && !defined(__CUDACC_RTC__)
+#define INFINITY (__builtin_inff ())
+#endif
+#if !defined(NAN) && !defined(__CUDACC_RTC__)
+#define NAN (__builtin_nanf (""))
+#endif
+/* clang-format on */
+
 namespace opwright {
 
 #define OPWRIGHT_FLOATING(name)                                                 \

@@ -38,6 +38,7 @@ OPWRIGHT_INLINE void run(int bytes, char *strided, int64_t step, char *dense, in
   else if (bytes == 4) run<gather, 4>(strided, step, dense, n);
   else if (bytes == 8) run<gather, 8>(strided, step, dense, n);
   else if (bytes == 2) run<gather, 2>(strided, step, dense, n);
+  else if (bytes == 16) run<gather, 16>(strided, step, dense, n);
   else run<gather, 1>(strided, step, dense, n);
 }
 
@@ -69,8 +70,8 @@ struct Pointwise {
   const void *context;
   const int64_t *sizes = nullptr; /* of every operand */
   int ndim = 0;
-  int64_t numel = 0;
-  bool flat = true; /* every operand is there and contiguous */
+  int64_t numel = 0, widest = 8; /* the bytes of the widest operand's elements */
+  bool flat = true;              /* every operand is there and contiguous */
   enum Way : unsigned char { direct, packed, scratch } ways[64];
 
   const opw_tensor &tensor(int i) const { return call->tensors[operands[i].tensor]; }
@@ -91,6 +92,7 @@ struct Pointwise {
     for (int i = 0; i < count; ++i) {
       ways[i] = !tensor(i).present ? scratch : is_contiguous(tensor(i)) ? direct : packed;
       flat &= ways[i] == direct;
+      if (operands[i].bytes > widest) widest = operands[i].bytes;
     }
   }
 
@@ -102,7 +104,7 @@ struct Pointwise {
 
   /* Elements [begin, end) of those in row-major order, in blocks. What isn't there is zeros to read, and room to write. */
   void cut(int64_t begin, int64_t end) const {
-    constexpr int64_t bytes = block_elements * 8;
+    const int64_t bytes = block_elements * widest;
     char *const room = static_cast<char *>(__builtin_alloca_with_align(size_t(count) * bytes, 512));
     char *pointers[64];
     for (int i = 0; i < count; ++i)
@@ -128,12 +130,12 @@ struct Pointwise {
         pointers[o] = static_cast<char *>(t.data) + offset * operands[o].bytes;
         continue;
       }
-      pointers[o] = room + o * block_elements * 8;
+      pointers[o] = room + o * block_elements * widest;
       if (operands[o].access & reads) copy<true>(t, operands[o].bytes, at, pointers[o], n);
     }
     block(pointers, n, context);
     for (int o = 0; o < count; ++o)
-      if (ways[o] == packed && (operands[o].access & writes) && pointers[o] == room + o * block_elements * 8)
+      if (ways[o] == packed && (operands[o].access & writes) && pointers[o] == room + o * block_elements * widest)
         copy<false>(tensor(o), operands[o].bytes, at, pointers[o], n);
   }
 };

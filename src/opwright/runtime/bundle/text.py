@@ -11,7 +11,7 @@ from string import Template
 from opwright.runtime.torch_internals import OpOverload, schema_of
 from opwright.signature import Signature
 from opwright.signature.choices import Choice
-from opwright.signature.chosen.kinds import AxisKind
+from opwright.signature.chosen.kinds import AxisKind, DeviceKind, DtypeKind
 from opwright.signature.lists import AnyList
 from opwright.signature.scalars import ScalarKind
 
@@ -180,6 +180,8 @@ def _letter(kind: ScalarKind) -> str:
     """Return a scalar kind's letter for csrc/bundle.h; two characters for a list."""
     if isinstance(kind, AnyList):
         return f"[{_letter(kind.base)}"
+    if isinstance(kind, DtypeKind | DeviceKind):
+        return "t" if isinstance(kind, DtypeKind) else "d"
     letter = "c" if isinstance(kind, Choice) else "i" if isinstance(kind, AxisKind) else kind.name[0]
     return letter.upper() if kind.is_optional else letter
 

@@ -21,7 +21,7 @@ from opwright.signature import (
     scalars,
 )
 from opwright.signature.choices import Choice
-from opwright.signature.chosen.kinds import AXIS_CODE
+from opwright.signature.chosen.kinds import AXIS_CODE, DTYPE_CODE, DeviceKind, DtypeKind
 from opwright.signature.clauses.conditions import Condition
 from opwright.signature.derivatives import old_values, tangents
 from opwright.signature.domains import Domain
@@ -30,10 +30,10 @@ from opwright.signature.model import ELLIPSIS
 from opwright.signature.tensor_lists.calls import groups
 from opwright.signature.wiring import NodePlan
 
-VERSION = 12
+VERSION = 13
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
 KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
-KINDS |= {"choice": Choice.code, **lists.CODES, "chosen": AXIS_CODE}
+KINDS |= {"choice": Choice.code, **lists.CODES, "chosen": AXIS_CODE, "dtype_argument": DTYPE_CODE}
 NONE = -1
 CODES = {"axis": 0, "constant": 1, "+": 2, "-": 3, "*": 4, "//": 5}
 BROADCAST = {"none": 0, "pointwise": 1, "batched": 2}
@@ -61,8 +61,9 @@ def encode(
         derived: whether its kernel has a separate instance for each subset of results.
     """
     arguments = [_argument(signature, param) for param in signature.inputs]
-    arguments += [(KINDS["dtype"], 0)] * (signature.chosen_type is not None)
-    arguments += [(KINDS["device"], 0)] * signature.is_factory
+    if signature.chosen_type is not None:
+        arguments.append((KINDS["dtype"], signature.type_variables.index(signature.chosen_type)))
+    arguments += [(KINDS["device"], 0)] * (signature.is_factory and not signature.device)
     arguments += [(KINDS["axis"], signature.axes.index(axis)) for axis in axes]
     arguments += [(KINDS["ellipsis"], 0)] * ellipsis + [(KINDS["mask"], 0)] * mask
     # The ints in domains are numbered like axes, after them; then the scalars that decide on ranks.
@@ -78,13 +79,20 @@ def encode(
     autocast = signature.autocast.code if signature.autocast else NONE
     broadcast = BROADCAST["pointwise" if signature.pointwise else "batched" if signature.batched else "none"]
     words += [len(signature.residuals), len(signature.data_axes), autocast, broadcast, derived]
-    return array("q", words + _combinations(signature) + _list_groups(signature))
+    return array("q", words + _combinations(signature) + _fallbacks(signature) + _list_groups(signature))
 
 
 def _list_groups(signature: Signature) -> list[int]:
     """Encode how many groups of lists of tensors there are, and of which group an axis is a size of each tensor."""
     found = groups(signature)
     return [found.count, *(found.axes.get(axis, NONE) for axis in signature.axes), found.axes.get(ELLIPSIS, NONE)]
+
+
+def _fallbacks(signature: Signature) -> list[int]:
+    """Encode the type variables that are another one by default."""
+    kinds = [param.kind for param in signature.dtypes.values() if isinstance(param.kind, DtypeKind)]
+    pairs = [(kind.variable, kind.fallback) for kind in kinds if kind.fallback]
+    return [len(pairs), *(signature.type_variables.index(name) for pair in pairs for name in pair)]
 
 
 def _combinations(signature: Signature) -> list[int]:
@@ -128,6 +136,10 @@ def _argument(signature: Signature, param: Param) -> tuple[int, int]:
         return KINDS["tensor"], signature.tensors.index(param)
     if isinstance(param, GeneratorParam):
         return KINDS["generator"], 0
+    if isinstance(param.kind, DtypeKind):
+        return KINDS["dtype_argument"], signature.type_variables.index(param.kind.variable)
+    if isinstance(param.kind, DeviceKind):
+        return KINDS["device"], 0
     if param.name in known(signature):
         return KINDS["size"], known(signature).index(param.name)
     for own in (Choice, lists.FixedList):

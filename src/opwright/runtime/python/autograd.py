@@ -78,7 +78,7 @@ def check_inplace(tensor: torch.Tensor) -> None:
         RuntimeError: a leaf, a view of a leaf, or a view that can't be overwritten.
     """
     # PyTorch raises its own error here, before anything is written.
-    if tensor.is_floating_point() and _is_refused(tensor):
+    if (tensor.is_floating_point() or tensor.is_complex()) and _is_refused(tensor):
         tensor.mul_(torch.ones((), dtype=tensor.dtype, device=tensor.device, requires_grad=True))
 
 
@@ -284,6 +284,10 @@ class Differentiable:
         for edge, (i, gradient) in enumerate(zip(self.edges, self.gradients, strict=True)):
             if wanted[i] and gradient < 0:  # overwritten without being read: CopySlices needs a zero
                 gradients_by_argument[i] = zeros(ctx.edges[edge])
+        for i, argument in zip(self.edges, ctx.edges, strict=True):
+            result = gradients_by_argument.get(i)
+            if argument is not None and result is not None and result.is_complex() and not argument[1].is_complex:
+                gradients_by_argument[i] = result.real  # of an argument that was promoted
         return (None, *(gradients_by_argument.get(i) for i in self.edges))
 
 

@@ -13,7 +13,7 @@ import torch
 from opwright.errors import ArgumentError
 from opwright.runtime import messages
 from opwright.runtime.arguments import Arguments, check_dense
-from opwright.runtime.binding import two_devices
+from opwright.runtime.binding import check_asked, two_devices
 from opwright.runtime.interface import KernelState
 from opwright.signature import Signature, TensorParam
 
@@ -116,6 +116,8 @@ def place(state: KernelState, call: Arguments) -> torch.device:
         if tensor.device != (fixed or pairs)[0][1].device:
             first, other = (fixed or pairs)[0]
             raise two_devices(signature, param.name, tensor.device, first.name, other.device)
+    if call.device and pairs:
+        check_asked(signature, call.device, *(fixed or pairs)[0])
     for param, tensor in pairs:
         if tensor.numel() and not tensor.untyped_storage().nbytes():
             raise ArgumentError(messages.STORAGE_FREED.format(argument=f"{signature.name}(): {param.name}"))
@@ -164,7 +166,8 @@ def _refused(state: KernelState, device: torch.device, param: TensorParam | None
         text = messages.NO_KERNEL_FOR_DEVICE.format(argument=f"{name}(): {param.name}", **facts)
     else:
         move = "" if on_cpu else messages.THEN_MOVE_THE_RESULT.format(**facts)
-        text = messages.NO_KERNEL_FOR_FACTORY.format(name=name, **facts) + move
+        argument = state.signature.device.name if state.signature.device else "device"
+        text = messages.NO_KERNEL_FOR_FACTORY.format(name=name, argument=argument, **facts) + move
     return ArgumentError(text + (messages.OR_EMULATE if on_cpu else ""))
 
 

@@ -85,7 +85,7 @@ class Frame:
                 self._inputs.append(tensor)
                 continue
             with memory_for(self._signature, f"{self._copied} of {param.name}", tensor.shape, tensor.dtype):
-                copy = self._copy(param, tensor)
+                copy = self._copy(param, _readable(tensor))
             self._inputs.append(copy)
             if param.mutated:
                 self._back.append((tensor, copy))
@@ -184,7 +184,10 @@ class Frame:
 
     def _finish(self, lengths: Lengths) -> list[torch.Tensor | int | None]:
         for tensor, copy in self._back:
-            tensor.copy_(copy)
+            if _is_unreadable(tensor):
+                torch.view_as_real(tensor).copy_(torch.view_as_real(copy))
+            else:
+                tensor.copy_(copy)
         for index, tensor in lengths.results().items() if self._decided else ():
             self._results[index - len(self._inputs)] = tensor
         return [self._count(i) if param.is_count else self._results[i] for i, param in enumerate(self._made())]
@@ -208,6 +211,15 @@ class Frame:
 def is_aligned(tensor: torch.Tensor) -> bool:
     """Return whether a tensor is aligned to its element size, as C++ requires."""
     return tensor.data_ptr() % tensor.element_size() == 0
+
+
+def _is_unreadable(tensor: torch.Tensor) -> bool:
+    """Return whether these are complex numbers that PyTorch's own functions can't read without a crash."""
+    return tensor.is_complex() and not is_aligned(tensor)
+
+
+def _readable(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_complex(torch.view_as_real(tensor).clone()) if _is_unreadable(tensor) else tensor
 
 
 def _taking(text: list[bytes]) -> Any:

@@ -7,7 +7,6 @@ the name of an overload that holds a hash.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,14 +16,17 @@ from opwright.closest_name import closest_name
 from opwright.errors import ArgumentError, OpwrightError, UnsupportedError
 from opwright.runtime.interface import Explain
 from opwright.runtime.register.kernels import started_runtime
+from opwright.runtime.register.python_numbers import is_taken
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, call_of, own_call, schema_of
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
+from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
+from opwright.signature.derivatives import without_hash
 from opwright.signature.lists import AnyList, OpenList
+from opwright.signature.schema import number_type
 from opwright.tracebacks import keeps_all, trimmed
 
 __all__ = ["explain_calls"]
 
-_OVERLOAD = re.compile(r"\.sig_[0-9a-f]+(_recorded)?")
 _LEAF = "a leaf Variable that requires grad"
 _ALIASED = "We only support functionalizing operators whose outputs do not have alias annotations"
 _SIGNATURES: dict[str, Signature] = {}
@@ -55,7 +57,14 @@ def _callable_type(kind: type) -> Any:
         new.__cause__ = error if keeps_all() and new is not error else None
         return new
 
-    return started_runtime().callable_type(kind, told) or _explaining(kind, told)
+    made: Any = started_runtime().callable_type(kind, told) or _explaining(kind, told)
+    if issubclass(kind, OpOverload):
+        made.__repr__ = _shown
+    return made
+
+
+def _shown(op: OpOverload) -> str:
+    return f"<OpOverload(op={without_hash(str(op))!r})>"
 
 
 def _explaining(kind: Any, told: Explain) -> Any:
@@ -89,14 +98,14 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
         )
     if _ALIASED in text and (problem := _not_functional(signature)):
         return UnsupportedError(problem)
-    if not _OVERLOAD.search(text):
+    if (plain := without_hash(text)) == text:
         return error if keeps_all() else trimmed(error)
     if isinstance(error, NotImplementedError):
-        return UnsupportedError(f"{_OVERLOAD.sub('', text)}\n  signature:    {signature.as_written}")
+        return UnsupportedError(f"{plain}\n  signature:    {signature.as_written}")
     problems = _problems(signature, op, args, kwargs)
     problem, fix = next(problems, ("", ""))
     if not problem:
-        problem = f"{signature.name}(): {_OVERLOAD.sub('', text).splitlines()[0]}"
+        problem = f"{signature.name}(): {plain.splitlines()[0]}"
     advice = f"\n  likely fix:   {fix}" if fix else ""
     return ArgumentError(f"{problem}\n  signature:    {signature.as_written}{advice}")
 
@@ -156,33 +165,42 @@ def _problems(
     params = {param.name: param for param in signature.inputs}
     for argument in arguments:
         if argument.name not in given and not argument.has_default_value():
-            yield _missing(function, argument.name, params.get(argument.name))
+            yield _missing(signature, argument.name, params.get(argument.name))
     for name, param in params.items():
-        if name in given and (problem := _unfit(param, given[name])):
+        if name in given and (problem := _unfit(signature, param, given[name])):
             yield f"{function}: {name}{'' if problem[0].startswith('[') else ' is '}{problem[0]}", problem[1]
 
 
-def _missing(function: str, name: str, param: object) -> tuple[str, str]:
+def _missing(signature: Signature, name: str, param: object) -> tuple[str, str]:
+    function = f"{signature.name}()"
     if isinstance(param, ScalarParam):
-        default = f", or a default in the signature: `{name}: {param.kind} = {param.kind.example}`"
-        return (
-            f"{function}: {name} is missing, expected {param.kind.article}",
-            f"give it, as {name}={param.kind.example_literal}{'' if isinstance(param.kind, OpenList) else default}",
-        )
+        kind = param.kind
+        example, written = kind.example, kind.example_literal
+        if isinstance(kind, DtypeKind):
+            example = str(dtype := signature.allowed(kind.variable)[0])
+            written = kind.in_python(dtype)
+        default = "" if isinstance(kind, OpenList) else f", or a default in the signature: `{name}: {kind} = {example}`"
+        return f"{function}: {name} is missing, expected {kind.article}", f"give it, as {name}={written}{default}"
     expected = f", expected a tensor {param.form}" if isinstance(param, TensorParam) else ""
     if isinstance(param, TensorParam) and param.listed:
         expected = f", expected a list of tensors {param.form}"
     return f"{function}: {name} is missing{expected}", f"give it: {name}=..."
 
 
-def _unfit(param: TensorParam | ScalarParam | GeneratorParam, value: Any) -> tuple[str, str] | None:
+def _unfit(
+    signature: Signature, param: TensorParam | ScalarParam | GeneratorParam, value: Any
+) -> tuple[str, str] | None:
     """Return what an argument is and what was expected, and a fix; None if it can be what is expected."""
     if isinstance(param, TensorParam) and param.listed:
         return _unfit_list(param, value)
     if isinstance(param, TensorParam):
-        if isinstance(value, torch.Tensor) or value is None:
+        number = number_type(signature, param)
+        if isinstance(value, torch.Tensor) or value is None or is_taken(number, value):
             return None
-        return f"{_described(value)}, expected a tensor {param.type}{param.shape or ''}", _as_tensor(param, value)
+        expected = f"a tensor {param.type}{param.shape or ''}" + (f" or a number ({number.__name__})" if number else "")
+        if number and isinstance(value, (bool, int, float)):
+            return f"{_described(value)}, expected {expected}", f"{number.__name__}({param.name})"
+        return f"{_described(value)}, expected {expected}", _as_tensor(param, value)
     if isinstance(param, GeneratorParam):
         if isinstance(value, torch.Generator) or value is None:
             return None
@@ -240,6 +258,8 @@ def _as_scalar(param: ScalarParam, value: Any) -> str:
         return f"if it is meant to be a tensor, write so in the signature: `{param.name}: T[...]`"
     if param.kind.choices and param.kind.python_type is str:
         return " or ".join(f"{param.name}={choice!r}" for choice in param.kind.choices)
+    if isinstance(param.kind, DtypeKind | DeviceKind):
+        return ""
     if isinstance(param.kind, AnyList):
         return f"{param.name}=[{value!r}]" if param.kind.base.accepts(value) else ""
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from opwright.runtime.binding import TORCH_TYPES
+from opwright.runtime.interface import BY_CODE
 from opwright.runtime.torch_internals import OpOverload, schema_of
 from opwright.signature.scalars import KINDS
 from opwright.signature.schema import documentation
@@ -88,6 +90,8 @@ def signature_of(op: OpOverload) -> inspect.Signature:
 def _parameter(argument: torch.Argument) -> inspect.Parameter:
     kind = inspect.Parameter.KEYWORD_ONLY if argument.kwarg_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
     default = argument.default_value if argument.has_default_value() else inspect.Parameter.empty
+    if "ScalarType" in str(argument.real_type) and isinstance(default, int):  # the schema has its number
+        default = TORCH_TYPES[BY_CODE[default]]
     return inspect.Parameter(argument.name, kind, default=default, annotation=_type(str(argument.real_type)))
 
 

@@ -9,7 +9,7 @@ import torch
 
 from opwright.runtime import torch_internals
 from opwright.runtime.arguments import check_mask
-from opwright.runtime.binding import DTYPES, TORCH_TYPES, bind_call, check_sizes, tensor_info, two_devices
+from opwright.runtime.binding import DTYPES, TORCH_TYPES, bind_call, check_asked, check_sizes, tensor_info, two_devices
 from opwright.runtime.layouts import Layout, batched_strides, result_strides
 from opwright.runtime.tensor_lists import over_elements
 from opwright.signature import (
@@ -148,13 +148,16 @@ def _count() -> Any:
 
 def _device(signature: Signature, given: Mapping[str, Any]) -> torch.device:
     present = [(t.name, given[t.name].device) for t in signature.tensors if given.get(t.name) is not None]
+    asked = given.get(signature.device.name if signature.device else "device")
     if not present:
-        return torch.device(given.get("device") or "cpu")
+        return torch.device(asked or "cpu")
     fixed = [(t.name, given[t.name].device) for t in signature.tensors if not _goes_anywhere(signature, t, given)]
     first, device = (fixed or present)[0]
     for name, other in fixed:
         if other != device:
             raise two_devices(signature, name, other, first, device)
+    if asked and signature.device:
+        check_asked(signature, asked, next(t for t in signature.tensors if t.name == first), given[first])
     return cast("torch.device", device)
 
 

@@ -30,7 +30,8 @@ def over_values(convention: CallingConvention, op: OpOverload) -> Callable[..., 
         """Call the operator with the values of its jagged arguments; give the results their structure."""
         values = convention.with_defaults(given, named)
         operands = list(_operands(signature, values))
-        check_dense(signature, [None if o.is_jagged else o.tensor for o in operands], jagged=signature.broadcasts)
+        dense = {o.param.name: o.tensor for o in operands if not o.is_jagged}
+        check_dense(signature, [dense.get(t.name) for t in signature.tensors], jagged=signature.broadcasts)
         structure = _structure(signature, [o for o in operands if o.is_jagged])
         _check_overwritten(signature, operands)
         for operand in operands:

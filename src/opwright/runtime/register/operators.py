@@ -19,6 +19,7 @@ from opwright.runtime.register.call_errors import explain_calls
 from opwright.runtime.register.fake import fake
 from opwright.runtime.register.kernels import add, started_runtime
 from opwright.runtime.register.python_kernels import PythonFunction, PythonKernel
+from opwright.runtime.register.python_numbers import accept_numbers
 from opwright.runtime.register.recorded import share_policies
 from opwright.runtime.register.sharding import with_sharding
 from opwright.runtime.register.vmap import batched, drawing, looped, over_lists
@@ -148,6 +149,8 @@ class _Form:
         packet = getattr(getattr(torch.ops, self.namespace), name)
         op = getattr(packet, overload)
         explain_calls(op, signature)
+        if not residuals:
+            accept_numbers(op, signature)
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
         if residuals and not signature.lists:
             rule = with_sharding(rule, op, self.public, signature)
@@ -305,11 +308,6 @@ def check_supported(signature: Signature, place: str, returns: str) -> None:
 
 def _unsupported(signature: Signature) -> Iterator[tuple[str, str]]:
     """Yield the unsupported parts of a signature, each with a replacement."""
-    yield from _unsupported_forms(signature)
-    yield from _unsupported_types(signature)
-
-
-def _unsupported_forms(signature: Signature) -> Iterator[tuple[str, str]]:
     if signature.broadcasts and signature.generator:
         kind = "batched" if signature.batched else "a pointwise signature (a bare T)"
         yield f"{kind} that draws random numbers", "take the leading axes in the kernel, with x: T[...]"
@@ -327,13 +325,3 @@ def _effect(signature: Signature, returns: str) -> str:
     """Return advice on how to declare the operator's result or the tensor that it overwrites."""
     result = "-> (status: i32[])" if returns in ("int", "enum") else "-> (y: T[...])"
     return f"mark what it overwrites: `{signature.tensors[0]}!`, or declare what it returns: `{result}`"
-
-
-def _unsupported_types(signature: Signature) -> Iterator[tuple[str, str]]:
-    parts = "take real and imaginary parts apart (torch.view_as_real)"
-    for tensor in signature.tensors + signature.results:
-        if tensor.type.kind == "dtype" and tensor.type.resolve({}).is_complex:
-            yield f"the complex tensor {tensor}", parts
-    for variable in signature.type_variables:
-        if any(dtype.is_complex for dtype in signature.allowed(variable)):
-            yield f"complex element types for {variable}", parts

@@ -18,6 +18,7 @@ from opwright.runtime.interface import KernelState, Provider
 from opwright.runtime.register.flops import count_flops
 from opwright.runtime.register.kernels import started_runtime, switch
 from opwright.runtime.register.operators import Registered, check_chain, register
+from opwright.runtime.register.python_numbers import WithNumbers
 from opwright.runtime.torch_internals import OpOverload, call_of, overloads_of, set_call, set_overloads
 from opwright.signature import DType, Signature
 from opwright.signature.derivatives import jvp_name, overload_name
@@ -65,7 +66,8 @@ def _make_current(registered: Registered) -> None:
     packet.__name__ = op.__name__.replace(".", "_")
     setattr(getattr(torch.ops, op.namespace), packet.__name__, packet)
     overloads = [op.name().partition(".")[2]]
-    if overloads_of(packet) != overloads or isinstance(call_of(packet), _StandIn):
+    converts = isinstance(call_of(op), WithNumbers)
+    if overloads_of(packet) != overloads or converts or isinstance(call_of(packet), _StandIn):
         # The packet's own function would try every overload that was ever defined.
         set_call(packet, _StandIn(call_of(op), _original(call_of(packet))))
         set_overloads(packet, overloads)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, NoReturn
 import torch
 
 from opwright.errors import KernelError, OpwrightError
-from opwright.runtime.arguments import CallingConvention, check_dense, check_values
-from opwright.runtime.binding import DTYPES, TORCH_TYPES, two_devices
+from opwright.runtime.arguments import Arguments, CallingConvention, check_dense, check_values
+from opwright.runtime.binding import DTYPES, TORCH_TYPES, check_asked, two_devices
 from opwright.runtime.interface import CPU_ONLY, KernelState
 from opwright.runtime.torch_internals import OpOverload, storage_identity
 from opwright.signature import (
@@ -112,7 +112,7 @@ class PythonKernel:
         """Check the arguments; return the expected shapes and types of the results."""
         signature, call = self._signature, self._convention.arguments(values)
         check_dense(signature, call.tensors)
-        device, binding = _device(signature, call.tensors), call.bind()
+        device, binding = _device(signature, call), call.bind()
         shapes: Any = output_shapes(signature, binding, with_residuals=True)
         types = [TORCH_TYPES[dtype] for dtype in output_types(signature, binding, with_residuals=True)]
         if len(self._plans) >= _MOST_KNOWN:
@@ -133,12 +133,14 @@ def _known_by(value: Any, *, whole: bool) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _device(signature: Signature, tensors: Sequence[torch.Tensor | None]) -> torch.device:
+def _device(signature: Signature, call: Arguments) -> torch.device:
     """Return the device of all tensors of a call."""
     first: tuple[str, torch.device] | None = None
-    for param, tensor in zip(signature.tensors, tensors, strict=True):
+    for param, tensor in zip(signature.tensors, call.tensors, strict=True):
         if tensor is None:
             continue
+        if call.device and signature.device:
+            check_asked(signature, call.device, param, tensor)
         if first and tensor.device != first[1]:
             raise two_devices(signature, param.name, tensor.device, *first)
         first = first or (param.name, tensor.device)

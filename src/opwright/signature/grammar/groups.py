@@ -1,14 +1,17 @@
-"""Rules for groups of axes, and for arguments that choose an axis; each error points at what breaks the rule."""
+"""Rules for groups of axes, and for arguments that choose an axis, a type or a device.
+
+Each error points at what breaks the rule.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from opwright.signature.chosen.kinds import AxisKind
-from opwright.signature.expr import Axis, Group, KeptAxis
+from opwright.signature.chosen.kinds import AxisKind, DeviceKind, DtypeKind
+from opwright.signature.expr import Axis, DataAxis, Group, KeptAxis
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import DataAxis, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import Param, ScalarParam, Signature, TensorParam
 
 if TYPE_CHECKING:
     from opwright.signature.grammar.validation import SourcePositions
@@ -32,6 +35,61 @@ def check_groups(
     rules.chosen()
     if signature.grouping.names:
         rules.told()
+
+
+def check_chosen(
+    signature: Signature, placed: Sequence[tuple[Param, int]], positions: SourcePositions, tokens: Tokens
+) -> None:
+    """Fail if an argument that is an element type or a device doesn't fit the others.
+
+    Args:
+        signature: the signature.
+        placed: its parameters with their positions.
+        positions: the positions of its parts.
+        tokens: its tokens, for the error.
+    """
+    scalars = [(param, place) for param, place in placed if isinstance(param, ScalarParam)]
+    devices = [(param, place) for param, place in scalars if isinstance(param.kind, DeviceKind)]
+    seen: dict[str, str] = {}
+    for param, place in scalars:
+        if not isinstance(param.kind, DtypeKind):
+            continue
+        _check_dtype(signature, param, param.kind, positions, tokens, place)
+        variable = param.kind.variable
+        if variable in seen:
+            what = f"{seen[variable]!r} and {param.name!r} both say what {variable} is"
+            tokens.fail(what, f"another variable: {param.name}: dtype({variable}2)", place)
+        seen[variable] = param.name
+    if len(devices) > 1:
+        tokens.fail("an operator is on one device, and has two arguments for it", "leave one out", devices[1][1])
+    if devices and signature.is_backward:
+        tokens.fail("a backward is on the device of its tensors", "leave it out", devices[0][1])
+
+
+def _check_dtype(
+    signature: Signature, param: ScalarParam, kind: DtypeKind, positions: SourcePositions, tokens: Tokens, place: int
+) -> None:
+    variable, name = kind.variable, param.name
+    if signature.is_backward:
+        what = f"{name!r} says what {variable} is, which a backward is told by its tensors"
+        tokens.fail(what, f"leave it out; grad_y: {variable}[N] tells it", place)
+    if variable not in signature.type_variables:
+        used = ", ".join(signature.type_variables) or "none"
+        what = f"{name!r} says what {variable} is, and no tensor has that element type; the type variables are: {used}"
+        tokens.fail(what, f"-> (y: {variable}[N])", place)
+    if kind.fallback and kind.fallback not in _bound_by_tensors(signature):
+        what = f"{name!r} is {kind.fallback} by default, which no input that is always given has"
+        fix = f"x: {kind.fallback}[...] among the inputs, or a type: {name}: dtype({variable}) = f32"
+        tokens.fail(what, fix, place)
+    if param.default is not None and param.default not in signature.allowed(variable):
+        listed = ", ".join(map(str, signature.allowed(variable)))
+        what = f"{name!r} is {param.default} by default, and {variable} is one of {listed}"
+        where = positions.variables.get(variable, place)
+        tokens.fail(what, f"where {variable} in ({listed}, {param.default})", where)
+
+
+def _bound_by_tensors(signature: Signature) -> set[str]:
+    return {t.type.name for t in signature.tensors if t.type.kind == "var" and not t.optional}
 
 
 class _Rules:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from opwright.closest_name import closest_name
 from opwright.signature.domains import Domain, End
 from opwright.signature.dtypes import BY_NAME, DType
-from opwright.signature.expr import Axis, Binary, Constant, Each, Expr, Group, KeptAxis
+from opwright.signature.expr import Axis, Binary, Constant, DataAxis, Each, Expr, Group, KeptAxis, Shape
 from opwright.signature.grammar.tokens import Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions
-from opwright.signature.model import ELLIPSIS, DataAxis, Shape, TypeRef
+from opwright.signature.model import ELLIPSIS, TypeRef
 from opwright.signature.scalars import KINDS
 
 _MAX_OPERATORS, _MAX_NESTING = 64, 16  # far above any use; bounded because expressions are evaluated recursively
@@ -227,6 +227,9 @@ def _parse_data_axis(tokens: Tokens, *, result: bool) -> DataAxis:
     name = take_name(tokens, "an axis", "?K")
     if not result:
         tokens.fail(f"?{name} is a length that the kernel decides; an input has its length already", name, place)
+    if tokens.word == "=":
+        fix = f"?{name}, of which the kernel decides the length; or two operators, one with an int that is the size"
+        tokens.fail(f"an int that may be None can't decide ?{name} yet", fix)
     return DataAxis(name, parse_expr(tokens) if tokens.accept("<=") else None)
 
 

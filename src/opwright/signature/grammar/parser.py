@@ -12,7 +12,8 @@ from opwright.signature.clauses.conditions import Condition
 from opwright.signature.clauses.launch import Launch
 from opwright.signature.combinations import Combinations
 from opwright.signature.dtypes import BY_NAME, DType
-from opwright.signature.expr import Constant, Expr, NamedSize
+from opwright.signature.expr import Constant, Expr, NamedSize, Shape
+from opwright.signature.grammar.chosen import parse_axis, parse_device, parse_dtype_argument
 from opwright.signature.grammar.combinations import parse_combinations
 from opwright.signature.grammar.parameters import (
     parse_domain,
@@ -25,7 +26,6 @@ from opwright.signature.grammar.parameters import (
 from opwright.signature.grammar.scalars import (
     begins_choice,
     begins_numbers,
-    parse_axis,
     parse_choice,
     parse_list,
     parse_scalar,
@@ -33,7 +33,7 @@ from opwright.signature.grammar.scalars import (
 )
 from opwright.signature.grammar.tokens import NotationError, Tokens, take_name
 from opwright.signature.grammar.validation import SourcePositions, check
-from opwright.signature.model import GeneratorParam, Param, ScalarParam, Shape, Signature, TensorParam, TypeRef
+from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
 from opwright.signature.scalars import KINDS
 
 
@@ -81,6 +81,9 @@ class _Parser:
     def signature(self) -> Signature:
         tokens = self.tokens
         name = take_name(tokens, "the operator", "begin as in: my_op(x: T[N]) -> (y: T[N])")
+        if tokens.word == ".":
+            fix = f"a name of its own: {name}_{tokens.peek()}(...)"
+            tokens.fail(f"overloads of {name!r} can't be written yet", fix if tokens.peek().isidentifier() else None)
         tokens.expect("(", f"after the name {name!r}", f"{name}(x: T[N]) -> (y: T[N])")
         inputs = self.inputs()
         outputs, residuals = self.results() if tokens.accept("->") else ((), ())
@@ -114,8 +117,10 @@ class _Parser:
             return parse_choice(tokens, name)
         if tokens.word == "list":
             return self.list(name, result=False)
-        if tokens.word == "axis" and tokens.peek() == "(":
-            return parse_axis(tokens, name)
+        if tokens.word in ("axis", "dtype") and tokens.peek() == "(":
+            return parse_axis(tokens, name) if tokens.word == "axis" else parse_dtype_argument(tokens, name)
+        if tokens.word == "device" and tokens.peek() != "[":
+            return parse_device(tokens, name)
         if tokens.word in KINDS and tokens.peek() != "[":
             return parse_scalar(tokens, name)
         if tokens.word == "generator":
@@ -247,6 +252,8 @@ class _Parser:
             self.flops = parse_expr(tokens, counting=True)
         elif word == "launch":
             self.launch = parse_launch(tokens, self.positions)
+        elif word in _PLANNED:
+            tokens.fail(f"{word!r} can't be written yet", _PLANNED[word], place)
         else:
             fix = (
                 "'->' or one of: where T in (f32, f64), M = N//2; batched; autocast: f32; flops: 2*N; "
@@ -304,6 +311,9 @@ class _Parser:
                 return tuple(types)
             tokens.expect(",", f"or ')' after {dtype}")
 
+
+_PLANNED = {"variants": "an operator of its own that overwrites its argument: scale_(x: T[N]!)"}
+"""Words that signatures will have, each with what can be written today."""
 
 _AXES = "xyz"
 _MOST_THREADS, _MOST_ALONG_Z = 1024, 64  # per block, on every existing GPU

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from opwright.signature.choices import Choice, enumerator, written
-from opwright.signature.chosen.kinds import AxisKind
 from opwright.signature.domains import Domain
 from opwright.signature.grammar.domains import refuse_fractions
 from opwright.signature.grammar.parameters import parse_domain
-from opwright.signature.grammar.tokens import Tokens, take_name
+from opwright.signature.grammar.tokens import Tokens
 from opwright.signature.lists import MAX_LENGTH, FixedList, OpenList
 from opwright.signature.model import ScalarParam
 from opwright.signature.scalars import KINDS, NOTATION_WORDS, ScalarKind, Value
@@ -30,7 +29,7 @@ def parse_scalar(tokens: Tokens, name: str) -> ScalarParam:
     default, place = None, tokens.place
     if tokens.accept("="):
         place = tokens.place
-        default = _parse_default(tokens, name, kind)
+        default = parse_default(tokens, name, kind)
     if tokens.word == "in":
         tokens.fail(f"the domain of {name!r} stands before its default", f"{name}: {kind} in [0, 1] = {kind.example}")
     _check_default(tokens, name, kind, default, domain, place)
@@ -61,23 +60,9 @@ def parse_list(tokens: Tokens, name: str) -> ScalarParam:
                 f"{name!r} may have any length, so a number isn't its default", f"a length: {name}: list[{base}, 2]"
             )
         place = tokens.place
-        default = (_parse_default(tokens, name, base),) * kind.count
+        default = (parse_default(tokens, name, base),) * kind.count
         _check_default(tokens, name, base, default[0], domain, place)
     return ScalarParam(name, kind or OpenList(base), default, domain)
-
-
-def parse_axis(tokens: Tokens, name: str) -> ScalarParam:
-    """Parse an argument that says which axis one is, and its default; ``axis`` is the current token."""
-    tokens.take()
-    tokens.take()
-    kind = AxisKind(take_name(tokens, "an axis", f"{name}: axis(D) = -1"))
-    tokens.expect(")", "after the name of an axis", f"{name}: {kind} = -1")
-    for mark, what in (("?", "optional"), ("!", "mutated")):
-        if tokens.word == mark:
-            tokens.fail(f"{name!r} is the number of an axis and can't be {what}", "leave out the mark")
-    if tokens.word == "in":
-        tokens.fail(f"{name!r} is the number of an axis, so its domain is known", "leave it out")
-    return ScalarParam(name, kind, _parse_default(tokens, name, kind) if tokens.accept("=") else None)
 
 
 def _check_default(
@@ -116,7 +101,7 @@ def parse_choice(tokens: Tokens, name: str) -> ScalarParam:
     kind = Choice(words)
     if tokens.word == "in":
         tokens.fail(f"{name!r} is {kind.article}, which has no domain", "leave it out")
-    return ScalarParam(name, kind, _parse_default(tokens, name, kind) if tokens.accept("=") else None)
+    return ScalarParam(name, kind, parse_default(tokens, name, kind) if tokens.accept("=") else None)
 
 
 def parse_word(tokens: Tokens, name: str) -> str:
@@ -140,7 +125,7 @@ def _parse_scalar_domain(tokens: Tokens, name: str, kind: ScalarKind) -> Domain:
     return domain
 
 
-def _parse_default(tokens: Tokens, name: str, kind: ScalarKind) -> Value:
+def parse_default(tokens: Tokens, name: str, kind: ScalarKind) -> Value:
     """Parse a default; that of an optional scalar is None, as if none were written, or a value."""
     if kind.is_optional and tokens.accept("None"):
         return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from opwright.signature.expr import Each, Expr
+from opwright.signature.expr import DataAxis, Each, Expr
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import DataAxis, Param, Signature, TensorParam
+from opwright.signature.model import Param, Signature, TensorParam
 from opwright.signature.tensor_lists.calls import groups, own_axes
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from opwright.closest_name import closest_name
 from opwright.signature.dtypes import DType
-from opwright.signature.expr import Expr, determined
+from opwright.signature.expr import DataAxis, Expr, determined
 from opwright.signature.grammar.domains import check_domains
-from opwright.signature.grammar.groups import check_groups
+from opwright.signature.grammar.groups import check_chosen, check_groups
 from opwright.signature.grammar.results import check_results
 from opwright.signature.grammar.tensor_list_rules import check_lists
 from opwright.signature.grammar.tokens import Tokens, check_parameter_name
-from opwright.signature.model import ELLIPSIS, DataAxis, GeneratorParam, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import ELLIPSIS, GeneratorParam, Param, ScalarParam, Signature, TensorParam
 
 
 class SourcePositions:
@@ -64,6 +64,7 @@ def check(signature: Signature, positions: SourcePositions, tokens: Tokens) -> N
     rules.axis_names()
     check_lists(signature, rules.placed, positions, tokens)
     rules.named_sizes()
+    check_chosen(signature, rules.placed, positions, tokens)
     rules.type_variables()
     check_groups(signature, rules.placed, positions, tokens)
     check_domains(signature, rules.placed, positions, tokens)
@@ -134,13 +135,15 @@ class _Rules:
         signature = self.signature
         if signature.is_backward or not signature.results:
             self.fail("no input is a tensor, so there is nothing to work on", "x: T[N]", 0)
-        if len(signature.type_variables) > 1:
-            variables = " and ".join(signature.type_variables)
+        unknown = [name for name in signature.type_variables if name not in signature.bound_types]
+        if len(unknown) > 1:
+            variables = " and ".join(unknown)
             self.fail(f"no input is a tensor, and dtype= can't choose {variables} at once", "a concrete type: f32", 0)
         if signature.pointwise or signature.batched:
             self.fail("no input is a tensor, so nothing has a shape to broadcast", "y: T[n], after n: int", 0)
+        implied = ["dtype"] * bool(signature.chosen_type) + ["device"] * (not signature.device)
         for param, place in self.placed:
-            if param.name in ("dtype", "device"):
+            if param.name in implied:
                 self.fail(f"an operator without input tensors has a {param.name!r} of its own", "rename it", place)
 
     def forms(self) -> None:

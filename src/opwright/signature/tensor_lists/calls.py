@@ -13,8 +13,8 @@ from typing import Any
 
 from opwright.record import record
 from opwright.signature.binding import Report
-from opwright.signature.expr import Axis, Each, renamed
-from opwright.signature.model import Param, Shape, Signature, TensorParam
+from opwright.signature.expr import Axis, Each, Shape, renamed
+from opwright.signature.model import Param, Signature, TensorParam
 
 _LEADING = "..."
 _MOST_REMEMBERED = 256

@@ -23,6 +23,7 @@ def match_by_name(kernel: Kernel) -> tuple[Argument, ...]:
     _check_returns(kernel)
     taken = returned_output(kernel)
     needless = {*kernel.signature.computed, *kernel.signature.grouping.deciding, *([taken.name] if taken else [])}
+    needless |= {scalar.name for scalar in kernel.signature.scalars if not scalar.kind.members}
     missing = [name for name in wanted if name not in names and name not in needless]
     if missing:
         declared = ", ".join(_declaration(wanted[name], name) for name in missing)
@@ -261,6 +262,9 @@ def _problem(kernel: Kernel, parameter: Parameter, role: Role, param: _Wanted) -
     return "the function writes to it, so its elements can't be const" if parameter.const and not reads else ""
 
 
+_C_COMPLEX = ("float _Complex", "double _Complex")
+
+
 def _dtype(param: TensorParam) -> DType:
     return BY_NAME[param.type.name]
 
@@ -270,5 +274,5 @@ def _declaration(wanted: tuple[Role, _Wanted], name: str) -> str:
     if not isinstance(param, TensorParam):
         kind = param.kind if param else INT
         return f"const {kind.c_pointer} *{name}" if kind.c_pointer else f"{(kind.cpp_types or INT.cpp_types)[0]} {name}"
-    element = min(spellings(_dtype(param), "c") - {"char"}, key=len)
+    element = min(spellings(_dtype(param), "c") - {"char"}, key=lambda name: (name not in _C_COMPLEX, len(name)))
     return f"{'const ' if role == 'input' and not param.mutated else ''}{element} *{name}"

@@ -123,10 +123,10 @@ def template_variables(kernel: Kernel) -> tuple[str, ...]:
 def expected_arguments(kernel: Kernel) -> Iterator[_Expected]:
     """Yield the arguments of a C++ kernel, in order: inputs, outputs, residuals, the generator.
 
-    Scalars over which the function is a template are left out, and those that decide on ranks alone.
+    Scalars over which the function is a template are left out, and those that decide on ranks, types or the device.
     """
     signature, templated = kernel.signature, [scalar.name for scalar in template_scalars(kernel).values()]
-    templated += _deciding(kernel)
+    templated += [*_deciding(kernel), *(scalar.name for scalar in signature.scalars if not scalar.kind.members)]
     for param in signature.inputs:
         if isinstance(param, TensorParam):
             yield "input", param

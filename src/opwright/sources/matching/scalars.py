@@ -45,7 +45,7 @@ def scalar_problem(parameter: Parameter, param: ScalarParam) -> str:
 def check_device_scalars(kernel: Kernel) -> None:
     """Refuse scalars that device code, or a function of one element, can't have."""
     for scalar in kernel.signature.scalars:
-        if not scalar.kind.on_device:
+        if not scalar.kind.on_device and scalar.kind.members:
             where = "a function of one element" if kernel.signature.pointwise else "a `__global__` kernel"
             instead = f"name what it can be, `{scalar.name}: mean | sum`, an enum in C++"
             if isinstance(scalar.kind, OpenList):

@@ -130,8 +130,10 @@ std::string scalar(char kind, const int64_t *&words) {
     return *words++ ? value : "None";
   }
   if (kind == 's') return text(words);
+  if (kind == 'd') return "a device";
   const int64_t *const word = words++;
   if (kind == 'f') return real(word);
+  if (kind == 't') return *word < 0 ? "None" : c10::toString(static_cast<at::ScalarType>(*word));
   if (kind != 'c') return std::to_string(*word);
   return *word < 0 ? text(words) : "choice number " + std::to_string(*word);
 }

@@ -10,7 +10,7 @@ struct opw_bundle_kernel {
   int32_t scalars;
   const char *const *scalar_names;
   const char *
-      scalar_kinds;  // of each scalar a letter: f, i, b, s, c (a choice); a capital one where it is optional; of a list [ and that of its elements
+      scalar_kinds;  // of each scalar a letter: f, i, b, s, c (a choice); t and d (an element type, a device); a capital one where it is optional; of a list [ and that of its elements
   int32_t given;     // the sizes that come as arguments of their own
   int32_t ellipsis, dtype;  // whether the shape of `...` and an element type do
   int32_t derived;          // from a pointwise operator

@@ -38,7 +38,6 @@ void explain(const Operator &op, const Call &call, const WrongElement *element) 
     words.push_back(static_cast<int64_t>(call.ellipsis.size()));
     words.insert(words.end(), call.ellipsis.begin(), call.ellipsis.end());
   }
-  if (call.dtype) words.push_back(static_cast<int64_t>(*call.dtype));
   if (element) words.insert(words.end(), {element->input, element->position, element->value});
   if (callbacks.explain) callbacks.explain(op.kernel->id, static_cast<int64_t>(words.size()), words.data());
   raise_pending(op.kernel->name + "(): the arguments don't fit the operator's signature");
@@ -122,9 +121,12 @@ bool preset(const Plan &plan, const Call &call, Bound<int64_t> &bound) {
   }
   bound.has_ellipsis = call.has_ellipsis;
   bound.ellipsis.append(call.ellipsis.begin(), call.ellipsis.end());
-  if (!call.dtype) return true;
-  bound.types = static_cast<uint64_t>(*call.dtype) + 1;
-  return allows(plan, 0, *call.dtype);
+  for (const auto &[variable, type] : call.types) {
+    if (type == at::ScalarType::Undefined) continue;
+    if (!allows(plan, variable, type)) return false;
+    bound.types |= (static_cast<uint64_t>(type) + 1) << (8 * variable);
+  }
+  return true;
 }
 
 void check_memory(const Operator &op, const Call &call) {
@@ -186,6 +188,13 @@ void check_dense(const Operator &op, c10::ArrayRef<c10::IValue> arguments) {
 
 namespace {
 
+// The name of the argument that is a device.
+std::string device_argument(const Operator &op) {
+  size_t i = 0;
+  while (op.plan.arguments[i].kind != Kind::Device) ++i;
+  return op.handle.schema().arguments()[i].name();
+}
+
 bool serves(const Operator &op, c10::Device device) {
   return (device.is_cpu() && op.kernel->cpu) || (device.type() == accelerator && op.kernel->cuda);
 }
@@ -195,8 +204,9 @@ bool serves(const Operator &op, c10::Device device) {
   const std::string there = c10::DeviceTypeName(accelerator, /*lower_case=*/true), here = device.str();
   const std::string known = op.kernel->cpu && op.kernel->cuda ? "cpu and " + there : op.kernel->cuda ? there : "cpu";
   const std::string nearest = op.kernel->cpu ? "cpu" : there;
-  std::string text = input ? messages::no_kernel_for_device(named(op, *input), here, known, nearest)
-                           : messages::no_kernel_for_factory(op.kernel->name, here, known, nearest);
+  std::string text = input
+                         ? messages::no_kernel_for_device(named(op, *input), here, known, nearest)
+                         : messages::no_kernel_for_factory(op.kernel->name, device_argument(op), here, known, nearest);
   if (!input && !device.is_cpu()) text += messages::then_move_the_result(here);
   if (device.is_cpu()) text += messages::or_emulate();
   raise(Class::Argument, text);
@@ -220,6 +230,19 @@ void refuse_device(const Operator &op, c10::ArrayRef<c10::IValue> arguments) {
   read(op, arguments, call);
   explain(op, call);
 }
+
+namespace {
+
+// Raises where an argument asks for another device than that of a tensor.
+void check_asked(const Operator &op, const Call &call, size_t input) {
+  const auto there = call.inputs[input]->device();
+  if (call.device.type() == there.type() && (!call.device.has_index() || call.device == there)) return;
+  const std::string name = device_argument(op);
+  raise(Class::Argument, messages::other_device(op.kernel->name + "(): " + name, call.device.str(),
+                                                argument_name(op, input), there.str(), name));
+}
+
+}  // namespace
 
 c10::Device place(const Operator &op, const Call &call) {
   if (op.plan.factory) {
@@ -246,6 +269,7 @@ c10::Device place(const Operator &op, const Call &call) {
       raise(Class::Argument,
             messages::two_devices(named(op, i), device.str(), argument_name(op, *first), expected.str()));
   }
+  if (C10_UNLIKELY(call.asks_device) && (first || number)) check_asked(op, call, first ? *first : *number);
   if (first) return call.inputs[*first]->device();
   if (number && !serves(op, c10::kCPU)) refuse(op, c10::kCPU, *number);
   return c10::kCPU;
@@ -257,7 +281,7 @@ void run(const Operator &op, Call &call, at::Tensor *outputs) {
   const Moved numbers(call);
   if (C10_UNLIKELY(!call.unknown.empty() || call.misfits)) explain(op, call);
   Bound<int64_t> bound(op.plan);
-  if (!call.axes.empty() || call.has_ellipsis || call.dtype)
+  if (!call.axes.empty() || call.has_ellipsis || !call.types.empty())
     if (!preset(op.plan, call, bound)) explain(op, call);
   check_memory(op, call);
   if (C10_UNLIKELY(!bind(op.plan, call.inputs.data(), bound))) explain(op, call);

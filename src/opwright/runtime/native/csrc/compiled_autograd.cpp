@@ -34,7 +34,8 @@ struct Packed {
 
 // Calls the backward with what was packed; `scalars` has sizes as they were when the graph was traced.
 variable_list backward_in_graph(const Derivative &d, uint64_t wanted, c10::SmallVector<c10::IValue, 4> scalars,
-                                const variable_list &gradients, const std::vector<c10::IValue> &values) {
+                                const std::vector<bool> &real, const variable_list &gradients,
+                                const std::vector<c10::IValue> &values) {
   c10::SmallVector<at::Tensor, 8> tensors;
   size_t next_value = 0, next_scalar = 0;
   for (const auto &wire : d.wires) {
@@ -49,7 +50,9 @@ variable_list backward_in_graph(const Derivative &d, uint64_t wanted, c10::Small
     if (wire.source == Source::Ellipsis) scalars[next_scalar] = values[next_value++].toSymIntVector();
     next_scalar += is_scalar(wire);
   }
-  return call_backward(d, tensors, scalars, wanted);
+  auto results = call_backward(d, tensors, scalars, wanted);
+  take_real_parts(results, real);
+  return results;
 }
 
 }  // namespace
@@ -59,6 +62,7 @@ void OperatorNode::compiled_args(compat::CompiledNodeArgs &args) const {
   if (!derivative_.forward->plan.mutated.empty()) raise(Class::Unsupported, messages::compiled_autograd(name()));
   args.collect(reinterpret_cast<uint64_t>(&derivative_));
   for (size_t e = 0; e < derivative_.edges.size(); ++e) args.collect(task_should_compute_output(e));
+  for (const bool real : real_edges()) args.collect(real);
   size_t next_saved = 0, next_scalar = 0;
   for (const auto &wire : derivative_.wires) {
     if (is_saved(wire)) args.collect(saved_[next_saved++], wire.source == Source::Output);
@@ -94,9 +98,9 @@ variable_list OperatorNode::apply_with_saved(const variable_list &gradients, com
   }
 
   const c10::SmallVector<c10::IValue, 4> scalars = scalars_;
-  const auto in_graph = [&d = derivative_, wanted = wanted(), scalars](const variable_list &gradients,
-                                                                       const std::vector<c10::IValue> &values) {
-    return backward_in_graph(d, wanted, scalars, gradients, values);
+  const auto in_graph = [&d = derivative_, wanted = wanted(), scalars, real = real_edges()](
+                            const variable_list &gradients, const std::vector<c10::IValue> &values) {
+    return backward_in_graph(d, wanted, scalars, real, gradients, values);
   };
   const auto &compiler = compat::compiler_interface();
   const auto name = compiler->bind_function(saved.get_py_compiler(), derivative_.node_name, in_graph, packed.types,

@@ -7,6 +7,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/fill.h>
 #include <ATen/ops/random.h>
+#include <ATen/ops/view_as_complex.h>
+#include <ATen/ops/view_as_real.h>
 
 #include <limits>
 
@@ -27,7 +29,7 @@ struct Text {
 // time.
 void fill_deterministically(at::Tensor &t) {
   if (t.scalar_type() == at::kFloat4_e2m1fn_x2) t.view(at::kByte).fill_(0xff);  // PyTorch can't fill such tensors
-  else if (t.is_floating_point()) t.fill_(std::numeric_limits<double>::quiet_NaN());
+  else if (t.is_floating_point() || t.is_complex()) t.fill_(std::numeric_limits<double>::quiet_NaN());
   else if (t.scalar_type() == at::kBool) t.fill_(true);
   else
     t.fill_(t.element_size() == 8 ? std::numeric_limits<int64_t>::max()
@@ -99,6 +101,12 @@ opw_tensor view(const at::Tensor &t, bool written) {
 
 bool is_aligned(const at::Tensor &t) {
   return (reinterpret_cast<uintptr_t>(t.const_data_ptr()) & (t.element_size() - 1)) == 0;
+}
+
+bool is_unreadable(const at::Tensor &t) { return t.is_complex() && !is_aligned(t); }
+
+at::Tensor readable(const at::Tensor &t) {
+  return is_unreadable(t) ? at::view_as_complex(at::view_as_real(t).clone()) : t;
 }
 
 void Frame::refuse_result(size_t output, c10::IntArrayRef sizes, const c10::Error &error) const {
@@ -305,7 +313,10 @@ void Frame::cut(const Decided &decided) {
 void Frame::finish() {
   if (C10_LIKELY(back_.empty() && decided_.empty())) return;
   at::AutoDispatchBelowADInplaceOrView guard;
-  for (const auto &copy : back_) const_cast<at::Tensor *>(copy.to)->copy_(held_[copy.from]);
+  for (const auto &copy : back_) {
+    if (C10_UNLIKELY(is_unreadable(*copy.to))) at::view_as_real(*copy.to).copy_(at::view_as_real(held_[copy.from]));
+    else const_cast<at::Tensor *>(copy.to)->copy_(held_[copy.from]);
+  }
   for (const auto &d : decided_) cut(d);
 }
 

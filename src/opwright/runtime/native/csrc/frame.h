@@ -82,6 +82,8 @@ opw_tensor absent();
 opw_tensor view(const at::Tensor &t, bool written);
 // Whether every element is at a multiple of its size, as C++ takes it to be (torch.frombuffer doesn't care).
 bool is_aligned(const at::Tensor &t);
+// A copy of complex numbers that aren't aligned, which PyTorch's own functions can't read without a crash.
+at::Tensor readable(const at::Tensor &t);
 
 template <class F>
 void Frame::add_outputs(F &layout) {
@@ -115,7 +117,7 @@ const at::Tensor *Frame::hold(size_t input, const char *what, F copy) {
   held_.reserve(call_.inputs.size());  // no copy may move: the kernel's tensors point into it
   if (op_.plan.inputs[input].mutated) back_.push_back({&t, held_.size()});
   try {
-    held_.push_back(copy(t));
+    held_.push_back(copy(readable(t)));
   } catch (const c10::Error &error) {
     refuse_memory(op_, what + argument_name(op_, input), t.sizes(), t.scalar_type(), error);
   }

@@ -51,7 +51,10 @@ struct LazyKernel final : BoxedKernel<LazyKernel> {
 struct FactoryKernel final : BoxedKernel<FactoryKernel> {
   using BoxedKernel::BoxedKernel;
   static void run(const Operator &op, c10::DispatchKeySet, torch::jit::Stack *stack) {
-    const auto &device = torch::jit::peek(*stack, 0, 1);
+    const auto &arguments = op.plan.arguments;
+    size_t at = 0;
+    while (arguments[at].kind != Kind::Device) ++at;
+    const auto &device = torch::jit::peek(*stack, at, arguments.size());
     const auto on = device.isNone() ? c10::Device(c10::kCPU) : device.toDevice();
     op.handle.redispatchBoxed(c10::DispatchKeySet(c10::computeDispatchKey(std::nullopt, std::nullopt, on)), stack);
   }

@@ -25,12 +25,16 @@ inline std::string two_devices(const std::string& argument, const std::string& d
   return argument + " is on " + device + ", " + other + " on " + expected + "; all tensors of a call must be on one device";
 }
 
+inline std::string other_device(const std::string& argument, const std::string& device, const std::string& other, const std::string& expected, const std::string& name) {
+  return argument + " is " + device + ", but " + other + " is on " + expected + ": beside tensors it is their device\n  likely fix: leave out " + name + "=, or " + other + ".to(\"" + device + "\")";
+}
+
 inline std::string no_kernel_for_device(const std::string& argument, const std::string& device, const std::string& known, const std::string& nearest) {
   return argument + " is on " + device + ", but this operator has kernels for " + known + " only\n  likely fix: call it with .to(\"" + nearest + "\")";
 }
 
-inline std::string no_kernel_for_factory(const std::string& name, const std::string& device, const std::string& known, const std::string& nearest) {
-  return name + "(): device is " + device + ", but this operator has kernels for " + known + " only\n  likely fix: device=\"" + nearest + "\"";
+inline std::string no_kernel_for_factory(const std::string& name, const std::string& argument, const std::string& device, const std::string& known, const std::string& nearest) {
+  return name + "(): " + argument + " is " + device + ", but this operator has kernels for " + known + " only\n  likely fix: " + argument + "=\"" + nearest + "\"";
 }
 
 inline std::string then_move_the_result(const std::string& device) {

@@ -2,6 +2,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/alias.h>
+#include <ATen/ops/real.h>
 #include <ATen/record_function.h>
 #include <c10/core/GradMode.h>
 
@@ -187,7 +188,26 @@ variable_list OperatorNode::apply(variable_list &&gradients) {
   Keys keys;
   for (const auto &t : tensors) keys.add(t);
   const bool directly = !derivative_.backward->bound && keys.may_skip_dispatcher();
-  return in_edge_order(directly ? run_directly(tensors) : call_backward(derivative_, tensors, scalars_, wanted()));
+  auto results =
+      in_edge_order(directly ? run_directly(tensors) : call_backward(derivative_, tensors, scalars_, wanted()));
+  take_real_parts(results, real_edges());
+  return results;
+}
+
+// An argument that was promoted to a complex type: autograd casts gradients to the argument's type, but no complex one.
+std::vector<bool> OperatorNode::real_edges() const {
+  std::vector<bool> real(derivative_.edges.size());
+  for (size_t e = 0; e < real.size() && e < num_outputs(); ++e) {
+    const auto &edge = next_edge(e);
+    real[e] = edge.is_valid() &&
+              !c10::isComplexType(c10::typeMetaToScalarType(edge.function->input_metadata(edge.input_nr).dtype()));
+  }
+  return real;
+}
+
+void take_real_parts(variable_list &gradients, const std::vector<bool> &real) {
+  for (size_t e = 0; e < gradients.size() && e < real.size(); ++e)
+    if (real[e] && gradients[e].defined() && gradients[e].is_complex()) gradients[e] = at::real(gradients[e]);
 }
 
 // The gradient of what was overwritten without being read is zero; CopySlices, which stands in for the node of a

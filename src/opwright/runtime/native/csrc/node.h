@@ -1,6 +1,7 @@
 // The C++ Node that autograd keeps of one call of an operator.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "derivative.h"
 #include "torch_compat_autograd.h"
@@ -31,7 +32,8 @@ class OperatorNode final : public compat::Node {
   void unpack(const variable_list &gradients, c10::SmallVectorImpl<at::Tensor> &tensors);
   variable_list in_edge_order(variable_list &&results) const;
   variable_list run_directly(const c10::SmallVectorImpl<at::Tensor> &tensors);
-  uint64_t wanted() const;  // bit i: somebody waits for output i of the backward
+  std::vector<bool> real_edges() const;  // whether the argument at an edge has real numbers
+  uint64_t wanted() const;               // bit i: somebody waits for output i of the backward
 
   const Derivative &derivative_;
   c10::SmallVector<compat::SavedVariable, 6> saved_;  // in the order of the wires that need them
@@ -41,6 +43,9 @@ class OperatorNode final : public compat::Node {
 // Calls a backward through the dispatcher: `tensors`, `scalars` and a mask of the wanted gradients, in its schema's order.
 variable_list call_backward(const Derivative &d, const c10::SmallVectorImpl<at::Tensor> &tensors,
                             c10::ArrayRef<c10::IValue> scalars, uint64_t wanted);
+
+// Makes complex gradients of arguments with real numbers real.
+void take_real_parts(variable_list &gradients, const std::vector<bool> &real);
 
 // A residual that has no gradient depends on the inputs all the same. Where a second derivative may be asked for, and
 // there is none, it gets a history that ends in the error that says so: a constant would make it a zero.

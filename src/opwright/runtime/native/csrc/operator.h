@@ -87,10 +87,11 @@ struct Call {
   c10::SmallVector<int64_t, 4> axes;                // those that the schema gives sizes for (Size, Axis), in its order
   c10::SmallVector<int64_t, 6> ellipsis;
   bool has_ellipsis = false;
-  uint64_t wanted = ~uint64_t(0);  // bit i: output i
-  at::Generator generator;         // undefined: the default one
-  std::optional<at::ScalarType> dtype;
+  uint64_t wanted = ~uint64_t(0);                                 // bit i: output i
+  at::Generator generator;                                        // undefined: the default one
+  c10::SmallVector<std::pair<int64_t, at::ScalarType>, 1> types;  // that arguments say, by variable; Undefined: None
   c10::Device device = c10::kCPU;  // where it runs: what a factory was asked for; `run` finds it for the others
+  bool asks_device = false;        // whether an argument says it
 
   void read(const Plan &plan, const Argument &argument,
             const c10::IValue &value);  // anything but a tensor and the mask

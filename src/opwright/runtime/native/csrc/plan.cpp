@@ -181,6 +181,17 @@ bool is_told(const Plan &plan, const at::Tensor *const *inputs, int64_t variable
   return false;
 }
 
+// Gives variables without a type that of another one, if they have it by default; false where they can't be that.
+bool fall_back(const Plan &plan, uint64_t &types) {
+  for (const auto &[variable, other] : plan.fallbacks) {
+    const uint64_t code = (types >> (8 * other)) & 0xff;
+    if (((types >> (8 * variable)) & 0xff) || !code) continue;
+    if (!allows(plan, variable, static_cast<at::ScalarType>(code - 1))) return false;
+    types |= code << (8 * variable);
+  }
+  return true;
+}
+
 // Adds the types that are the same in all combinations that fit; false where none fits.
 bool combine(const Plan &plan, uint64_t &types) {
   for (const auto &each : plan.combinations) {
@@ -208,7 +219,9 @@ bool combine(const Plan &plan, uint64_t &types) {
 // False where a variable isn't for what its tensors promote to, or no tensor and no combination tells it.
 bool promote_all(const Plan &plan, const at::Tensor *const *inputs, uint64_t &types) {
   for (size_t v = 0; v < plan.variables.size(); ++v) {
-    if (!plan.combinations.empty() && !is_told(plan, inputs, static_cast<int64_t>(v))) continue;
+    if ((types >> (8 * v)) & 0xff) continue;  // an argument says it
+    const bool follows = !plan.combinations.empty() || !plan.fallbacks.empty();
+    if (follows && !is_told(plan, inputs, static_cast<int64_t>(v))) continue;
     const auto type = promoted(plan, inputs, static_cast<int64_t>(v));
     if (!allows(plan, static_cast<int64_t>(v), type)) return false;
     types |= (static_cast<uint64_t>(type) + 1) << (8 * v);
@@ -360,6 +373,7 @@ bool bind(const Plan &plan, const at::Tensor *const *inputs, Bound<int64_t> &bou
     accumulated |= p.type_kind == TypeKind::Accumulate;
     if (!bind_type(plan, p, t.scalar_type(), bound.types)) return false;
   }
+  if (C10_UNLIKELY(!plan.fallbacks.empty()) && !fall_back(plan, bound.types)) return false;
   if (C10_UNLIKELY(!combine(plan, bound.types))) return false;
   for (size_t v = 0; v < plan.variables.size(); ++v)
     if (!((bound.types >> (8 * v)) & 0xff)) return false;

@@ -17,9 +17,9 @@ void add_text(const char *text, size_t length, std::vector<int64_t> &words) {
 }  // namespace
 
 // Of a float its bits, of a string its length and bytes; of a choice its number, or -1 and what was given; of a list its
-// length and elements, or the complement of a length that isn't the signature's.
+// length and elements, or the complement of a length that isn't the signature's; of an element type its number, or -1.
 void add_scalars(const Plan &plan, const Call &call, std::vector<int64_t> &words) {
-  size_t next = 0, unknown = 0, lists = 0;
+  size_t next = 0, unknown = 0, lists = 0, types = 0;
   for (const auto &argument : plan.arguments) {
     const auto kind = argument.kind;
     if (kind == Kind::List) {
@@ -32,6 +32,9 @@ void add_scalars(const Plan &plan, const Call &call, std::vector<int64_t> &words
       words.push_back(length.i);
       for (int64_t i = 0; i < length.i; ++i)
         words.push_back(kind == Kind::BoolList ? list.s[i] : reinterpret_cast<const opw_scalar *>(list.s)[i].i);
+    } else if (kind == Kind::Dtype || kind == Kind::DtypeArgument) {
+      const auto type = call.types[types++].second;
+      words.push_back(type == at::ScalarType::Undefined ? -1 : static_cast<int64_t>(type));
     } else if (kind == Kind::String || kind == Kind::OptionalString) {
       const opw_scalar text = call.scalars[next], length = call.scalars[next + 1];
       add_text(text.s, static_cast<size_t>(length.i), words);
@@ -141,9 +144,16 @@ void Call::read(const Plan &plan, const Argument &argument, const c10::IValue &v
     case Kind::Generator:
       if (!value.isNone()) generator = value.toGenerator();
       break;
-    case Kind::Dtype: dtype = value.isNone() ? c10::get_default_dtype_as_scalartype() : value.toScalarType(); break;
+    case Kind::Dtype:
+      types.emplace_back(argument.index,
+                         value.isNone() ? c10::get_default_dtype_as_scalartype() : value.toScalarType());
+      break;
+    case Kind::DtypeArgument:
+      types.emplace_back(argument.index, value.isNone() ? at::ScalarType::Undefined : value.toScalarType());
+      break;
     case Kind::Device:
-      if (!value.isNone()) device = value.toDevice();
+      asks_device = !value.isNone();
+      if (asks_device) device = value.toDevice();
       break;
     case Kind::Chosen:  // it is numbered: Kind::Size
     case Kind::Tensor:
