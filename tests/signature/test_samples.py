@@ -154,6 +154,16 @@ def test_named_sizes_fit() -> None:
     assert fixed["OW"] == 0 != fixed["W"]
 
 
+def test_a_call_has_no_more_operations_than_it_may_take() -> None:
+    text = "attend(q: T[B, D], table: i32[B, M]) -> (y: T[B, D])"
+    drawn = [
+        [sample(parse(text + flops), random.Random(seed), sizes=(2, 9000)) for seed in range(40)]
+        for flops in ("", " flops: 64*B*M*D//(D - 2)", " flops: 64*B*M*D")
+    ]
+    worked = [max(d.binding.axes["B"] * d.binding.axes["M"] * d.binding.axes["D"] for d in draws) for draws in drawn]
+    assert worked[0] > 2**28 // 64 >= worked[2]
+
+
 def test_a_fixed_size_is_in_its_domain() -> None:
     """As `opwright check` asks for each size to be 0, where that can be."""
     signature = parse("top(x: T[G, E], groups: int in [1, G], k: int in [1, groups*E]) -> (y: T[k])")

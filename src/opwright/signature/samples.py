@@ -21,7 +21,7 @@ from opwright.signature.expr import DataAxis
 from opwright.signature.lists import FixedList
 from opwright.signature.model import ScalarParam, Signature, TensorParam
 from opwright.signature.scalars import ScalarKind, Value
-from opwright.signature.shapes import output_shapes
+from opwright.signature.shapes import operations, output_shapes
 
 _SIZES = (0, 1, 2, 3, 5, 8, 17)
 _ATTEMPTS = 1000
@@ -31,6 +31,7 @@ _MAX_LEADING = 3
 _NARROWED = 0.4  # probability that a tensor has to be broadcast, and of each axis of such a tensor
 _DEFAULT = 0.5  # probability that a scalar has its default
 _MAX_INTEGER = 8
+_MOST_OPERATIONS = 1 << 28  # of a call, where `flops:` says: more take an emulated kernel minutes
 _MARGIN = 1 / 64  # of a domain of floats, at each end
 
 
@@ -120,7 +121,7 @@ def sample(
             continue
         kept, binding = {}, Binding(axes, binding.ellipsis, chosen, groups=binding.groups)
         shapes = _fitting_shapes(sig, binding, _draw_leading_shapes(sig, binding, absent, rng), max_numel)
-        if shapes is not None:
+        if shapes is not None and not _is_too_much(sig, binding, given):
             tensors = {
                 tensor.name: _tensor_sample(tensor, shapes[tensor.name], binding, rng, contiguous)
                 if tensor.name in shapes
@@ -287,6 +288,13 @@ def _fitting_shapes(
     return inputs if fits and None not in filled else None
 
 
+def _is_too_much(sig: Signature, binding: Binding, scalars: Mapping[str, Any]) -> bool:
+    """Return whether a call has more operations than a draw may take: few elements can be read many times."""
+    with contextlib.suppress(ArgumentError):  # a division by zero: counting it says so
+        return (operations(sig, binding, scalars) or 0) > _MOST_OPERATIONS
+    return False
+
+
 def _checked_shapes(
     sig: Signature, binding: Binding, leading: Mapping[str, tuple[int, ...]]
 ) -> tuple[dict[str, tuple[int, ...]], list[tuple[int, ...]]]:
@@ -358,17 +366,15 @@ def _draw_scalars(
             interval = None if scalar.domain is None else scalar.domain.interval(_with_named_sizes(sig, known))
         except (KeyError, ZeroDivisionError):
             return None
-        if interval and (interval.is_empty or (scalar.kind.is_whole and interval.first > interval.last)):
+        if interval and (
+            interval.is_empty or (scalar.kind.is_whole and fixed.get(scalar.name, interval.first) not in interval)
+        ):
             return None
-        value: Value = None
+        value: Value = fixed.get(scalar.name)
         if isinstance(scalar.kind, DtypeKind):
             value = binding.types[scalar.kind.variable]
-        if scalar.name in sig.sizes:
+        if value is None and scalar.name in sig.sizes:
             value = _draw_size(scalar.kind, scalar.name, rng, interval, sizes, known)
-        if scalar.name in fixed:
-            value = fixed[scalar.name]
-            if interval and fixed[scalar.name] not in interval:
-                return None
         value = _draw_scalar(scalar, rng, interval) if value is None else value
         if isinstance(scalar.kind, FixedList):
             value = [
