@@ -37,6 +37,7 @@ def session(code: str, cache: Path, **environment: str) -> subprocess.CompletedP
 
 
 def test_who_is_interactive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)  # other tests have a shell of it
     assert not background.is_interactive()
     monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
     assert background.is_interactive()
