@@ -80,7 +80,7 @@ def test_values_and_gradients(case: Case) -> None:
     assert_agrees(load(case.source), case, torch.float32)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("case", **names(CHECKED))
 def test_every_element_type(case: Case, dtype: torch.dtype) -> None:
@@ -92,9 +92,14 @@ def test_every_element_type(case: Case, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("case", **names(CHECKED))
 def test_cuda_kernels(cuda_place: CudaPlace, case: Case) -> None:
     backend, device = cuda_place
-    ops = load(case.source, backend)
-    for dtype in (torch.float32, case.dtypes[-1]):
-        assert_agrees(ops, case, dtype, device)
+    assert_agrees(load(case.source, backend), case, torch.float32, device)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("case", **names(CHECKED))
+def test_cuda_kernels_of_another_type(cuda_place: CudaPlace, case: Case) -> None:
+    backend, device = cuda_place
+    assert_agrees(load(case.source, backend), case, case.dtypes[-1], device)
 
 
 @pytest.mark.slow

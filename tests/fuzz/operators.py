@@ -23,7 +23,7 @@ from opwright.signature.tensor_lists.calls import Elements, elements, flat, leng
 ROOT = Path(__file__).parents[2]
 # Sources of other tests, whose values those check: here they only mustn't crash, and have the right shapes.
 UNREFERENCED = {"notation_ops", "bundle_ops", "hidden_names", "size_ops", "scalar_ops", "float8_ops", "combination_ops"}
-UNREFERENCED |= {"result_ops", "list_ops"}
+UNREFERENCED |= {"result_ops", "list_ops", "complex_ops", "group_ops", "chosen_ops", "number_ops"}
 DTYPES = {torch_type: dtype for dtype, torch_type in TORCH_TYPES.items()}
 
 
@@ -63,6 +63,8 @@ def targets() -> list[Target]:
                 made += _of_lists(path.stem, registered)
                 continue
             if kernel.signature.broadcasts:  # scalars.py makes those, and include/loops.py
+                continue
+            if kernel.signature.dtypes or kernel.signature.device:  # not drawn: tests/runtime/test_chosen.py
                 continue
             body = text[text.index(f" {name}(") :]
             strided = "Strided<" in body[: body.index("{")]

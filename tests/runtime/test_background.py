@@ -100,7 +100,7 @@ def test_a_session_does_not_wait(tmp_path: Path) -> None:
     assert started.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_next_session_is_native(tmp_path: Path) -> None:
     first = session(SESSION, tmp_path)
     assert first.stdout == "[2.0, 2.0] python\n"

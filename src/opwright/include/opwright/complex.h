@@ -51,8 +51,8 @@ struct alignas(2 * alignof(R)) Complex {
   OPWRIGHT_INLINE Complex(const A &real) : re(real), im(0) {}
   template <class P, class = detail::if_part<R, P>>
   OPWRIGHT_INLINE Complex(const Complex<P> &z) : re(z.re), im(z.im) {}
-  OPWRIGHT_INLINE Complex(const Complex &z) = default;
-  OPWRIGHT_INLINE Complex &operator=(const Complex &z) = default;
+  Complex(const Complex &z) = default;
+  Complex &operator=(const Complex &z) = default;
   /* Other libraries' complex numbers. */
   template <class Z, class = typename Z::value_type, class = decltype(detail::made<const Z &>().imag())>
   OPWRIGHT_INLINE Complex(const Z &z) : re(z.real()), im(z.imag()) {}
