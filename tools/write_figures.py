@@ -20,9 +20,11 @@ COMPARED = {
     "aten_build": ("torch / opwright, edited",),
     "call_overhead": (
         "no gradient: opwright / torch.add",
-        "forward + backward: opwright / torch.add",
-        "forward + backward: autograd.Function / opwright",
-        "forward + backward: register_autograd / opwright",
+        "one float: opwright / torch.add",
+        "forward: opwright / torch.mul",
+        "step: opwright / torch.mul",
+        "step: autograd.Function / opwright",
+        "step: register_autograd / opwright",
     ),
     "lltm": (
         "eager / opwright, whole operator, forward + backward, 16x32x128, 1 thread",
@@ -36,6 +38,7 @@ COMPARED = {
 SCRIPTS = (
     "edit_to_call",
     "call_overhead",
+    "first_result",
     "lltm",
     "pointwise",
     "compile_pointwise",
@@ -70,7 +73,7 @@ def figures() -> str:
     """Return the README's four figures."""
     edit, call, lltm, pointwise = map(_result, ("edit_to_call", "call_overhead", "lltm", "pointwise"))
     seconds = {name: timing["median"] for name, timing in edit["timings"].items()}
-    step = call["ratios"]["forward + backward: opwright / torch.add"]
+    step = call["ratios"]["step: opwright / torch.add"]
     eager = [
         lltm["ratios"][f"eager / opwright, whole operator, forward + backward, 16x32x128, {threads}"]
         for threads in ("1 thread", "2 threads")
