@@ -24,7 +24,8 @@ print(ops.f(torch.ones(2)).tolist(), opwright.runtime.name())
 
 def session(code: str, cache: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Type `code` at the prompt of a new Python, with a cache of its own."""
-    known = {name: value for name, value in os.environ.items() if name != "OPWRIGHT_RUNTIME"}
+    ours = {"OPWRIGHT_RUNTIME", "PYTEST_CURRENT_TEST"}
+    known = {name: value for name, value in os.environ.items() if name not in ours}
     return subprocess.run(
         [sys.executable, "-i", "-q"],
         input=code,
@@ -37,6 +38,10 @@ def session(code: str, cache: Path, **environment: str) -> subprocess.CompletedP
 
 
 def test_who_is_interactive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "ps1", "In: ", raising=False)
+    assert not background.is_interactive()  # a test
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    monkeypatch.delattr(sys, "ps1")
     monkeypatch.delitem(sys.modules, "IPython", raising=False)  # other tests have a shell of it
     assert not background.is_interactive()
     monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
@@ -68,7 +73,7 @@ def test_what_is_said(
 
 def test_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "free_memory", lambda: 1 << 30)
-    monkeypatch.setattr(subprocess, "Popen", None)  # nothing is started
+    monkeypatch.setattr(os, "posix_spawn", None)  # nothing is started
     assert background.start_builder() == "1.0 GiB of memory are free, and a compiler needs 2"
 
 

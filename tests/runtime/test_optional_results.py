@@ -220,8 +220,8 @@ def test_python_functions_that_return_what_isnt_wanted() -> None:
         lambda x, more: (x.clone(), x.clone()),
         lambda grad_y, grad_z: grad_y,
         signature=[
-            "wrong(x: T[N], more: bool) -> (y: T[N], z: T[N]? if more)",
-            "wrong_backward(grad_y: T[N], grad_z: T[N]?) -> (grad_x: T[N])",
+            "unwanted_result(x: T[N], more: bool) -> (y: T[N], z: T[N]? if more)",
+            "unwanted_result_backward(grad_y: T[N], grad_z: T[N]?) -> (grad_x: T[N])",
         ],
     )
     with pytest.raises(KernelError, match=r"returned Tensor for z, which is optional \(if more\): expected None"):

