@@ -19,9 +19,11 @@ import torch.utils.cpp_extension
 import opwright
 from opwright.bench import Result, interleaved, ratio
 from opwright.bench.scripts import parse_rounds, summary
+from opwright.runtime.torch_internals import call_of
 
 HERE = Path(__file__).parent
 IN_A_ROW = 16
+DISPATCHED = "opwright, by PyTorch's parser and dispatcher"
 FLOOR, OURS, FUNCTION, REGISTERED = "floor", "opwright", "autograd.Function", "register_autograd"
 Op = Callable[..., Any]
 Group = dict[str, Callable[[], object]]
@@ -92,9 +94,10 @@ def groups(ops: opwright.Operators, forms: dict[str, Op]) -> dict[str, Group]:
     column, row, eight = torch.randn(4, 1), torch.randn(1, 4), [torch.randn(4) for _ in range(8)]
     into, added = torch.zeros(4), torch.zeros(4)
     calls = {name: form for name, form in forms.items() if name != FLOOR}
+    dispatched = {DISPATCHED: call_of(forms[OURS])}  # type: ignore[arg-type] - the operator
     layer_norm = torch.ops.aten.native_layer_norm.default
     return {
-        "no gradient": {name: lambda op=op: op(x, y) for name, op in calls.items()},  # type: ignore[misc]
+        "no gradient": {name: lambda op=op: op(x, y) for name, op in (calls | dispatched).items()},  # type: ignore[misc]
         "one float": {"torch.add": lambda: torch.add(x, y), OURS: lambda: ops.scaled_sum(x, y, 2.0)},
         "forward": {name: lambda op=op: op(a, b) for name, op in forms.items()},  # type: ignore[misc]
         "step": {name: step(op, a, b, grad) for name, op in forms.items()},
@@ -136,6 +139,7 @@ def main() -> None:
 
     compare("no gradient", OURS, "torch.add", "<= 0.8")
     compare("one float", OURS, "torch.add", "<= 0.8")
+    compare("no gradient", DISPATCHED, OURS)
     compare("no gradient", FUNCTION, OURS)
     compare("no gradient", REGISTERED, OURS)
     compare("forward", OURS, "torch.mul", "<= 0.9")

@@ -191,7 +191,8 @@ variable_list OperatorNode::apply(variable_list &&gradients) {
   const bool directly = !derivative_.backward->bound && keys.may_skip_dispatcher();
   auto results =
       in_edge_order(directly ? run_directly(tensors) : call_backward(derivative_, tensors, scalars_, wanted()));
-  take_real_parts(results, real_edges());
+  const auto is_complex = [](const at::Tensor &t) { return t.defined() && t.is_complex(); };
+  if (C10_UNLIKELY(std::any_of(results.begin(), results.end(), is_complex))) take_real_parts(results, real_edges());
   return results;
 }
 
