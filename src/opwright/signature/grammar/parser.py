@@ -79,6 +79,7 @@ class _Parser:
         self.combinations: list[Combinations] = []
 
     def signature(self) -> Signature:
+        """Parse the whole signature, and check it."""
         tokens = self.tokens
         name = take_name(tokens, "the operator", "begin as in: my_op(x: T[N]) -> (y: T[N])")
         if tokens.word == ".":
@@ -97,6 +98,7 @@ class _Parser:
         return signature
 
     def inputs(self) -> tuple[Param, ...]:
+        """Parse what stands in the parentheses, to the closing one."""
         params: list[Param] = []
         while not self.tokens.accept(")"):
             if params:
@@ -105,12 +107,14 @@ class _Parser:
         return tuple(params)
 
     def separator(self, what: str) -> None:
+        """Parse the comma after `what`; fail if nothing follows it."""
         tokens = self.tokens
         tokens.expect(",", f"or ')' after {what}")
         if tokens.word in (")", ";"):
             tokens.fail("nothing follows the comma", "leave it out")
 
     def input(self) -> Param:
+        """Parse a parameter: a tensor, a scalar, a list, or the generator."""
         tokens = self.tokens
         name = self.parameter_name("an input")
         if begins_choice(tokens):
@@ -132,6 +136,7 @@ class _Parser:
         return self.tensor(name, result=False)
 
     def results(self) -> tuple[tuple[TensorParam, ...], tuple[TensorParam, ...]]:
+        """Parse the outputs, and the residuals after a semicolon."""
         tokens = self.tokens
         tokens.expect("(", "after '->'", "outputs have names and stand in parentheses: -> (y: T[N])")
         lists: list[list[TensorParam]] = [[]]
@@ -146,6 +151,7 @@ class _Parser:
         return tuple(lists[0]), tuple(lists[1]) if len(lists) > 1 else ()
 
     def result(self, *, residual: bool) -> TensorParam:
+        """Parse an output or a residual, with its condition."""
         tokens = self.tokens
         name = self.parameter_name("an output")
         if tokens.word == "int" and tokens.peek() != "[":
@@ -156,6 +162,7 @@ class _Parser:
         return result.with_condition(self.condition(result)) if result.optional or tokens.word == "if" else result
 
     def count(self, name: str, *, residual: bool) -> TensorParam:
+        """Parse a result that is a count, after its name and colon."""
         tokens, place = self.tokens, self.tokens.place
         self.positions.type(place)
         tokens.take()
@@ -168,6 +175,7 @@ class _Parser:
         return TensorParam(name, TypeRef("dtype", "i64"), Shape(False, ()), is_count=True)
 
     def condition(self, result: TensorParam) -> Condition:
+        """Parse the condition of an optional result, after ``if``."""
         tokens, name = self.tokens, result.name
         example = f"{name}: {result.type}{result.shape or ''}? if all"
         if not result.optional:
@@ -183,6 +191,7 @@ class _Parser:
         return Condition(of, negated, parse_word(tokens, of) if tokens.accept("==") else None)
 
     def listed_result(self, name: str) -> TensorParam:
+        """Parse a result that is a list of tensors."""
         found = self.list(name, result=True)
         assert isinstance(found, TensorParam)  # noqa: S101 - no numbers among results
         if self.tokens.word == "if":
@@ -201,6 +210,7 @@ class _Parser:
         return parse_list(tokens, name)
 
     def parameter_name(self, what: str) -> str:
+        """Parse the name of a parameter, and record its position."""
         place = self.tokens.place
         name = take_name(self.tokens, what)
         self.positions.parameter(place)
@@ -208,6 +218,7 @@ class _Parser:
         return name
 
     def tensor(self, name: str, *, result: bool) -> TensorParam:
+        """Parse a tensor's type, shape, marks and domain."""
         tokens = self.tokens
         self.positions.type(tokens.place)
         type_ = parse_type(tokens, name)
@@ -220,6 +231,7 @@ class _Parser:
         return TensorParam(name, type_, shape, optional, mutated, domain)
 
     def marks(self, name: str, *, result: bool) -> tuple[bool, bool]:
+        """Parse ``?`` and ``!``; return whether the tensor is optional, and whether it is overwritten."""
         tokens, marks = self.tokens, set[str]()
         while tokens.word in ("?", "!"):
             if result and tokens.word == "!":
@@ -230,6 +242,7 @@ class _Parser:
         return "?" in marks, "!" in marks
 
     def modifier(self) -> None:
+        """Parse one of the words after the results."""
         tokens, place = self.tokens, self.tokens.place
         word = tokens.take()
         if word in self.positions.modifiers:
@@ -274,6 +287,7 @@ class _Parser:
                 return
 
     def named_size(self) -> None:
+        """Parse a named size: ``OH = H//2``."""
         tokens, place = self.tokens, self.tokens.place
         name = take_name(tokens, "a size")
         tokens.take()
@@ -289,6 +303,7 @@ class _Parser:
         self.named_sizes.append(NamedSize(name, expr))
 
     def types_of_variable(self) -> None:
+        """Parse a variable's element types: ``T in (f32, f64)``."""
         tokens, place = self.tokens, self.tokens.place
         variable = parse_variable(tokens)
         if variable in self.positions.variables:
@@ -300,6 +315,7 @@ class _Parser:
         self.where[variable] = self.type_list(variable)
 
     def type_list(self, variable: str) -> tuple[DType, ...]:
+        """Parse element types, to the closing parenthesis; fail if one stands twice."""
         tokens, types = self.tokens, list[DType]()
         while True:
             place = tokens.place

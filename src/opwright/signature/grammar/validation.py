@@ -83,12 +83,15 @@ class _Rules:
         self.placed: list[tuple[Param, int]] = list(zip(params, positions.parameters, strict=True))
 
     def tensors(self) -> Iterator[tuple[TensorParam, int]]:
+        """Return the tensors with their positions, results included."""
         return ((param, place) for param, place in self.placed if isinstance(param, TensorParam))
 
     def results(self) -> Iterator[tuple[TensorParam, int]]:
+        """Return the outputs and residuals with their positions."""
         return ((t, place) for t, place in list(self.tensors())[len(self.signature.tensors) :])
 
     def names(self) -> None:
+        """Fail if two parameters have one name, or a name has a meaning of its own."""
         backward, inputs = self.signature.is_backward, len(self.signature.inputs)
         seen: dict[str, int] = {}
         for index, (param, place) in enumerate(self.placed):
@@ -103,6 +106,7 @@ class _Rules:
             self.gradients()
 
     def gradients(self) -> None:
+        """Fail if a parameter is called a gradient and can be none."""
         scalars = {scalar.name for scalar in self.signature.scalars}
         for param, place in self.placed:
             if not param.name.startswith("grad_"):
@@ -114,6 +118,7 @@ class _Rules:
                 self.fail(f"{param.name!r}: a scalar has no gradient", f"make {source!r} a 0-dim tensor: T[]", place)
 
     def inputs(self) -> None:
+        """Check the order of defaults, and that there is one generator at most."""
         earlier = ""
         for param, place in self.placed[: len(self.signature.inputs)]:
             if isinstance(param, ScalarParam) and param.default is not None:
@@ -179,6 +184,7 @@ class _Rules:
             )
 
     def axis_names(self) -> None:
+        """Check the names in shapes, and the axes whose lengths the kernel decides."""
         sizes = set(self.signature.ints)
         params = {param.name for param, _ in self.placed} - sizes
         bounds: dict[str, str] = {}
@@ -196,6 +202,7 @@ class _Rules:
                     self.data_axis(dim, bounds, place)
 
     def axis_name(self, name: str, params: set[str], place: int) -> None:
+        """Fail if the axis `name` is one of the parameters `params`, or a scalar that is no size."""
         of = next((s for s in self.signature.scalars if s.name == name.partition("[")[0]), None)
         of_forward = self.signature.is_backward and of is None  # wiring.py checks it
         if "[" in name and name not in self.signature.ints and not of_forward:
@@ -215,6 +222,7 @@ class _Rules:
             self.fail(f"the axis {name!r} has the name of a type variable", "rename one", place)
 
     def data_axis(self, axis: DataAxis, bounds: dict[str, str], place: int) -> None:
+        """Check an axis whose length the kernel decides, and its bound."""
         if axis.name in self.signature.axes:
             self.fail(
                 f"?{axis.name} is decided by the kernel, but {axis.name!r} also stands without '?'",
@@ -244,6 +252,7 @@ class _Rules:
                 self.known(size.expr, frozenset(signature.bound_by_required), place)
 
     def type_variables(self) -> None:
+        """Check that each type variable is used, and told by an input."""
         signature = self.signature
         for variable, place in self.positions.variables.items():
             if variable not in signature.type_variables:
@@ -299,6 +308,7 @@ class _Rules:
         self.counted(signature.flops, known, "flops can't count", self.positions.flops)
 
     def counted(self, expr: Expr, known: set[str], what: str, place: int) -> None:
+        """Fail if an expression uses a name that isn't among the `known`."""
         if unknown := [name for name in expr.names() if name not in known]:
             listed = ", ".join(sorted(known)) or "none"
             self.fail(f"{what} {unknown[0]}: the axes and ints are: {listed}", None, place)
@@ -318,6 +328,7 @@ class _Rules:
                 self.known(param.draws, frozenset(required), place)
 
     def solvable(self, expr: Expr, known: frozenset[str], place: int) -> None:
+        """Fail if an expression has an axis that isn't `known`: nothing tells it."""
         unknown = [axis for axis in dict.fromkeys(expr.names()) if axis not in known]
         if unknown:
             how = "; '//' is never inverted" if "//" in str(expr) else ""
@@ -328,6 +339,7 @@ class _Rules:
             )
 
     def bound_in_results(self) -> None:
+        """Check that the axes and types of results are known."""
         for tensor, place in self.results():
             known = self.known_with(tensor)
             if tensor.has_ellipsis and not self.signature.bound_ellipsis:
@@ -345,6 +357,7 @@ class _Rules:
         return required | determined(exprs, required, self.signature.named_sizes) if exprs else required
 
     def known(self, expr: Expr, known: frozenset[str], place: int, fix: str = "give an input the axis {axis}") -> None:
+        """Fail at the first axis of an expression that isn't `known`."""
         for axis in expr.names():
             if axis not in known:
                 optional = any(axis in e.axes for t in self.signature.tensors if t.shape for e in t.shape.exprs)
