@@ -122,7 +122,7 @@ def test_a_namespace_that_is_taken(write: Write) -> None:
     text = f'OPWRIGHT("f(x: T[N]) -> (y: T[N])")\n{_BODY}'
     for name in ("aten", "prims", "higher_order", "loaded_libraries"):
         assert failing(partial(opwright.load, write(text, f"{name}.cpp")), SourceError) == (
-            f"the namespace torch.ops.{name} belongs to PyTorch or to another library\n"
+            f"the namespace torch.ops.{name} is taken by PyTorch, another library or another source\n"
             '  likely fix: load(..., namespace="...") with another name, or rename the source'
         )
     first, second = write(text, "clash_a.cpp"), write(text, "clash_b.cpp")

@@ -196,7 +196,7 @@ except opwright.SourceError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("the namespace torch.ops.bundle_ops belongs to PyTorch or to another library")
+    assert done.stdout.startswith("the namespace torch.ops.bundle_ops is taken by PyTorch, another library")
 
 
 @pytest.mark.slow

@@ -217,6 +217,7 @@ def test_python_functions(ops: Operators) -> None:
             "weigh(x: T[N], mode: mean | sum, k: int?) -> (y: T[N])",
             "weigh_backward(grad_y: T[N], mode: mean | sum, k: int?) -> (grad_x: T[N])",
         ],
+        namespace="scalars_in_functions",
     )
     x = torch.randn(3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: op(x, "sum", 3), x)

@@ -153,12 +153,12 @@ def check_name(name: str, namespace: str) -> None:
 
 
 def check_free(namespace: str, function: str = "load") -> None:
-    """Refuse a namespace in which PyTorch or another library has operators.
+    """Refuse a namespace in which PyTorch, another library or another source has operators.
 
     `function`: the function of Opwright that the user called, for the message.
 
     Raises:
-        SourceError: PyTorch or another library has operators in the namespace.
+        SourceError: the namespace has operators already.
     """
     if (
         started_runtime().namespace_in_use(namespace)
@@ -166,7 +166,7 @@ def check_free(namespace: str, function: str = "load") -> None:
         or type(vars(torch.ops).get(namespace)) not in {type(None), OpNamespace}
     ):
         raise SourceError(
-            f"the namespace torch.ops.{namespace} belongs to PyTorch or to another library\n"
+            f"the namespace torch.ops.{namespace} is taken by PyTorch, another library or another source\n"
             f'  likely fix: {function}(..., namespace="...") with another name'
             + (", or rename the source" if function == "load" else "")
         )
