@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from opwright.codegen.derivable import check_derivable
 from opwright.codegen.backends import Backend, CudaText, FindBackend, no_backend
 from opwright.codegen.calls import HONEST, caller, with_streams
 from opwright.codegen.library import Instance, instance_name, library_text
@@ -69,6 +70,8 @@ class KernelSource:
         """Set the signatures of all files, which the source needs since a backward takes over its forward's types."""
         self._written = {signature.name: signature for signature in inherited(signatures)}
         self.__dict__.pop("_family", None)
+        for kernel in self.source.kernels:
+            check_derivable(kernel, self._written[kernel.signature.name], self._written)
 
     @property
     def signatures(self) -> Mapping[str, Signature]:
@@ -292,7 +295,9 @@ def compiled_ahead(derived: Derived) -> int | None:
     None for forward mode and second derivatives: few programs need them, so nothing is compiled ahead.
     """
     first = derived.rules == ("vjp",) and not derived.body.is_backward
-    return (1 << len(derived.signature.outputs)) - 1 if first else None
+    if not first:
+        return None
+    return (1 << len(derived.signature.outputs)) - 1 if derived.masked else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,7 +320,7 @@ class SourceProvider:
     @property
     def masked(self) -> bool:
         """Whether there is an instance for each subset of results; a handwritten kernel has one for all subsets."""
-        return bool(self.derived) and self._first.derived[self.derived].signature.is_backward
+        return bool(self.derived) and self._first.derived[self.derived].masked
 
     @property
     def ahead(self) -> int | None:
@@ -361,9 +366,17 @@ def providers(sources: Sequence[KernelSource]) -> dict[str, SourceProvider]:
         for name, each in sources_by_operator.items()
     }
     derived = {
-        name: SourceProvider(sources_by_operator[each.body.name], name) for name, each in sources[0].derived.items()
+        name: SourceProvider(_differentiating(each, sources_by_operator[each.body.name]), name)
+        for name, each in sources[0].derived.items()
     }
     return handwritten | derived
+
+
+def _differentiating(derived: Derived, by_device: Mapping[str, KernelSource]) -> Mapping[str, KernelSource]:
+    """Return the source for each device that has the derived kernel: a tape is the CPU's."""
+    if derived.body.pointwise:
+        return by_device
+    return {device: source for device, source in by_device.items() if not source.is_cuda(device)}
 
 
 def kernels(sources: Sequence[KernelSource]) -> list[Kernel]:

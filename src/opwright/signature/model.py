@@ -143,6 +143,7 @@ class Signature:
     launch: Launch | None = None
     named_sizes: tuple[NamedSize, ...] = ()
     combinations: tuple[Combinations, ...] = ()
+    derived: bool = False
 
     @cached_property
     def tensors(self) -> tuple[TensorParam, ...]:
@@ -383,7 +384,7 @@ class Signature:
     def replaced(self, **fields: Any) -> Signature:
         """Return a copy of the signature with some fields replaced."""
         written = ("name", "inputs", "outputs", "residuals")
-        names = (*written, "where", "batched", "autocast", "flops", "launch", "named_sizes", "combinations")
+        names = (*written, "where", "batched", "autocast", "flops", "launch", "named_sizes", "combinations", "derived")
         return Signature(**{**{name: getattr(self, name) for name in names}, **fields})
 
     def _exprs(self) -> Iterator[Expr]:
@@ -415,6 +416,8 @@ class Signature:
         text += " where " * bool(clauses) + ", ".join(clauses)
         if self.batched:
             text += " batched"
+        if self.derived:
+            text += " derived"
         if self.autocast is not None:
             text += f" autocast: {self.autocast}"
         if self.flops is not None:

@@ -71,7 +71,7 @@ class _Parser:
         self.tokens = Tokens(text)
         self.positions = SourcePositions()
         self.where: dict[str, tuple[DType, ...]] = {}
-        self.batched = False
+        self.batched = self.derived = False
         self.autocast: DType | None = None
         self.flops: Expr | None = None
         self.launch: Launch | None = None
@@ -92,7 +92,7 @@ class _Parser:
             self.modifier()
         modifiers = tuple(self.where.items()), self.batched, self.autocast, self.flops, self.launch
         signature = Signature(
-            name, inputs, outputs, residuals, *modifiers, tuple(self.named_sizes), tuple(self.combinations)
+            name, inputs, outputs, residuals, *modifiers, tuple(self.named_sizes), tuple(self.combinations), self.derived
         )
         check(signature, self.positions, tokens)
         return signature
@@ -251,6 +251,8 @@ class _Parser:
         self.positions.modifiers[word] = place
         if word == "batched":
             self.batched = True
+        elif word == "derived":
+            self.derived = True
         elif word == "where":
             self.clauses()
         elif word == "autocast":
@@ -269,7 +271,7 @@ class _Parser:
             tokens.fail(f"{word!r} can't be written yet", _PLANNED[word], place)
         else:
             fix = (
-                "'->' or one of: where T in (f32, f64), M = N//2; batched; autocast: f32; flops: 2*N; "
+                "'->' or one of: where T in (f32, f64), M = N//2; batched; derived; autocast: f32; flops: 2*N; "
                 "launch over N, threads 256"
             )
             tokens.fail(f"expected nothing more, found {word!r}", fix, place)
