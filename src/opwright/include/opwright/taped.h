@@ -12,7 +12,7 @@
 #include "by_name.h"
 #include "element_size.h"
 #include "dual_gemm.h"
-#include "lanes.h"
+#include "lane_rows.h"
 #include "library.h"
 #include "tape.h"
 #include "taped_memory.h"
@@ -56,16 +56,12 @@ struct Function {
 template <class S> struct width_of { static constexpr int value = 1; };
 template <class R, int W> struct width_of<Lanes<R, W>> { static constexpr int value = W; };
 
-template <class R, class S> OPWRIGHT_INLINE void put(S &number, int, R value) { number = S(value); }
-template <class R, int W> OPWRIGHT_INLINE void put(Lanes<R, W> &number, int lane, R value) { number.v[lane] = value; }
-template <class R, class S> OPWRIGHT_INLINE void put_direction(S &, int, R) {}
-template <class R> OPWRIGHT_INLINE void put_direction(Dual<R, 1> &number, int, R value) { number.partial[0] = value; }
-template <class R> OPWRIGHT_INLINE R get(R number, int) { return number; }
-template <class R> OPWRIGHT_INLINE R get(const Dual<R, 1> &number, int) { return number.value; }
-template <class R, int W> OPWRIGHT_INLINE R get(const Lanes<R, W> &number, int lane) { return number.v[lane]; }
-template <class R> OPWRIGHT_INLINE R get_direction(R, int) { return R(0); }
-template <class R> OPWRIGHT_INLINE R get_direction(const Dual<R, 1> &number, int) { return number.partial[0]; }
-template <class R, int W> OPWRIGHT_INLINE R get_direction(const Lanes<R, W> &, int) { return R(0); }
+/* The part of a number that is its value, or its tangent. */
+template <bool tangent, class R> OPWRIGHT_INLINE R &part(R &number) { return number; }
+template <bool tangent, class R> OPWRIGHT_INLINE R &part(Dual<R, 1> &number) {
+  if constexpr (tangent) return number.partial[0];
+  else return number.value;
+}
 
 template <class T> struct is_taped { static constexpr bool value = false; };
 template <class S> struct is_taped<Dual<S, taped>> { static constexpr bool value = true; };
@@ -133,23 +129,20 @@ class Runner {
       }
       return;
     }
+    if (of.numel >= int64_t(0xfffffff0) - variables_) refuse("a call with so many elements has no tape");
     const bool variable = is_taped<T>::value && (is_wanted(rows, t.gradient) || is_wanted(rows, t.second));
     T *const x = memory_[i].template room<T>(of.numel);
     tensors_[i].data = x;
-    for (int lane = 0; lane < lanes; ++lane) {
-      const R *const values = plain_.template read<R>(rows[lane][int(t.value)]);
-      for (int64_t k = 0; k < of.numel; ++k) put(at(x[k]), lane, values[k]);
-      if (t.direction >= 0 && rows[lane][int(t.direction)].present) {
-        const R *const tangents = plain_.template read<R>(rows[lane][int(t.direction)]);
-        for (int64_t k = 0; k < of.numel; ++k) put_direction(at(x[k]), lane, tangents[k]);
-      }
-    }
-    if constexpr (is_taped<T>::value) {
-      first_[i] = variable ? variables_ + 1 : 0;
-      if (of.numel >= int64_t(0xfffffff0) - variables_) refuse("a call with so many elements has no tape");
-      for (int64_t k = 0; k < of.numel; ++k) x[k].index = variable ? uint32_t(first_[i] + k) : 0;
-      if (variable) variables_ += uint32_t(of.numel);
-    }
+    const uint32_t first = variable ? variables_ + 1 : 0;
+    if (variable) variables_ += uint32_t(of.numel);
+    const bool kept = first_[i] == first && source_[i] == of.data && is_shared(rows, t.value) && t.direction < 0;
+    first_[i] = first, source_[i] = of.data;
+    if (kept) return;
+    load<false>(rows, t.value, of.numel, [&](int64_t k) -> S & { return at(x[k]); });
+    if (t.direction >= 0 && rows[0][int(t.direction)].present)
+      load<true>(rows, t.direction, of.numel, [&](int64_t k) -> S & { return at(x[k]); });
+    if constexpr (is_taped<T>::value)
+      for (int64_t k = 0; k < of.numel; ++k) x[k].index = variable ? uint32_t(first + k) : 0;
   }
   void result(int i, opw_tensor (*rows)[most_traced]) {
     const Traced &t = f_.tensors[i];
@@ -181,17 +174,9 @@ class Runner {
       const int64_t n = tensors_[i].numel;
       S *const seeds = seeds_.template room<S>(n);
       for (int64_t k = 0; k < n; ++k) seeds[k] = S(0);
-      for (int lane = 0; lane < lanes; ++lane) {
-        const opw_tensor &given = rows[lane][int(t.seed)];
-        if (given.present) {
-          const R *const values = plain_.template read<R>(given);
-          for (int64_t k = 0; k < n; ++k) put(seeds[k], lane, values[k]);
-        }
-        if (t.seed_direction >= 0 && rows[lane][int(t.seed_direction)].present) {
-          const R *const values = plain_.template read<R>(rows[lane][int(t.seed_direction)]);
-          for (int64_t k = 0; k < n; ++k) put_direction(seeds[k], lane, values[k]);
-        }
-      }
+      const auto seed = [&](int64_t k) -> S & { return seeds[k]; };
+      if (rows[0][int(t.seed)].present) load<false>(rows, t.seed, n, seed);
+      if (t.seed_direction >= 0 && rows[0][int(t.seed_direction)].present) load<true>(rows, t.seed_direction, n, seed);
       for (int64_t k = 0; k < n; ++k) adjoints[y[k].index] = adjoints[y[k].index] + seeds[k];
     }
     adjoints_ = adjoints;
@@ -200,24 +185,49 @@ class Runner {
     for (int i = 0; i < f_.count; ++i) {
       const Traced &t = f_.tensors[i];
       if (t.result || !t.active || !tensors_[i].present) continue;
-      const S *const adjoints = adjoints_ + first_[i];
-      for (int lane = 0; lane < lanes; ++lane) {
-        if (is_wanted(rows, t.gradient))
-          plain_.template write<R>(rows[lane][int(t.gradient)], [&](int64_t k) { return get(adjoints[k], lane); });
-        if (is_wanted(rows, t.second))
-          plain_.template write<R>(rows[lane][int(t.second)],
-                                   [&](int64_t k) { return get_direction(adjoints[k], lane); });
-      }
+      S *const adjoints = adjoints_ + first_[i];
+      const auto adjoint = [&](int64_t k) -> S & { return adjoints[k]; };
+      if (is_wanted(rows, t.gradient)) store<false>(rows, t.gradient, adjoint);
+      if (is_wanted(rows, t.second)) store<true>(rows, t.second, adjoint);
     }
   }
   void tangents(opw_tensor (*rows)[most_traced]) {
+    for (int i = 0; i < f_.count; ++i) {
+      const Traced &t = f_.tensors[i];
+      if (!t.active || !t.result || !is_wanted(rows, t.tangent)) continue;
+      T *const y = numbers(i);
+      store<true>(rows, t.tangent, [&](int64_t k) -> S & { return at(y[k]); });
+    }
+  }
+  static bool is_shared(opw_tensor (*rows)[most_traced], int place) {
+    for (int lane = 1; lane < lanes; ++lane)
+      if (rows[lane][place].data != rows[0][place].data) return false;
+    return true;
+  }
+  /* Reads the n elements of a tensor in all rows into the value, or the tangent, of number(k). */
+  template <bool tangent, class F>
+  void load(opw_tensor (*rows)[most_traced], int place, int64_t n, const F &number) {
+    const R *const first = plain_.template read<R>(rows[0][place], 0, lanes);
+    if constexpr (lanes == 1) {
+      for (int64_t k = 0; k < n; ++k) part<tangent>(number(k)) = first[k];
+    } else if (is_shared(rows, place)) {
+      for (int64_t k = 0; k < n; ++k) number(k) = S(first[k]);
+    } else {
+      const R *values[lanes] = {first};
+      for (int lane = 1; lane < lanes; ++lane) values[lane] = plain_.template read<R>(rows[lane][place], lane, lanes);
+      gather<R, lanes>(values, n, [&](int64_t k, const auto &v) { number(k).v = v; });
+    }
+  }
+  /* Writes the value, or the tangent, of number(k) to a tensor in all rows. */
+  template <bool tangent, class F>
+  void store(opw_tensor (*rows)[most_traced], int place, const F &number) {
+    const int64_t n = rows[0][place].numel;
+    R *values[lanes];
+    for (int lane = 0; lane < lanes; ++lane) values[lane] = plain_.template target<R>(rows[lane][place], lane, lanes);
     if constexpr (lanes == 1)
-      for (int i = 0; i < f_.count; ++i) {
-        const Traced &t = f_.tensors[i];
-        if (!t.active || !t.result || !is_wanted(rows, t.tangent)) continue;
-        T *const y = numbers(i);
-        plain_.template write<R>(rows[0][int(t.tangent)], [&](int64_t k) { return get_direction(at(y[k]), 0); });
-      }
+      for (int64_t k = 0; k < n; ++k) values[0][k] = part<tangent>(number(k));
+    else scatter<R, lanes>(values, n, [&](int64_t k) { return number(k).v; });
+    for (int lane = 0; lane < lanes; ++lane) plain_.template written<R>(rows[lane][place], values[lane]);
   }
   static bool is_wanted(opw_tensor (*rows)[most_traced], int place) { return place >= 0 && rows[0][place].present; }
   static S &at(T &number) {
@@ -231,11 +241,12 @@ class Runner {
   opw_tensor tensors_[most_traced];
   int64_t axes_[most_axes_named];
   Shape shapes_[most_shapes];
-  uint32_t variables_ = 0, first_[most_traced] = {};
+  uint32_t variables_ = 0, first_[most_traced] = {}; /* of each tensor the index of its first element */
   Room memory_[most_traced], seeds_;
   Plain plain_;
   Tape<S> tape_;
-  const S *adjoints_ = nullptr;
+  S *adjoints_ = nullptr;
+  const void *source_[most_traced] = {};
 };
 
 /* A call of an operator that isn't batched. */

@@ -39,22 +39,33 @@ class Room {
   size_t bytes_ = 0;
 };
 
-/* Elements in memory, of the four types that have gradients, as R. */
+template <class R> struct code_of;
+template <> struct code_of<float> { static constexpr int32_t value = OPW_F32; };
+template <> struct code_of<double> { static constexpr int32_t value = OPW_F64; };
+
+/* Elements of the four types that have gradients as numbers of type R; where they are R they stay in their place. */
 class Plain {
  public:
+  /* The elements of a row of which there are `lanes`. */
   template <class R>
-  const R *read(const opw_tensor &t) {
-    R *const to = memory_.room<R>(t.numel);
+  const R *read(const opw_tensor &t, int lane, int lanes) {
+    if (t.dtype == code_of<R>::value) return static_cast<const R *>(t.data);
+    R *const to = memory_.room<R>(t.numel * lanes) + t.numel * lane;
     if (t.dtype == OPW_F32) copy(static_cast<const float *>(t.data), to, t.numel);
     else if (t.dtype == OPW_F64) copy(static_cast<const double *>(t.data), to, t.numel);
     else if (t.dtype == OPW_F16) copy(static_cast<const half *>(t.data), to, t.numel);
     else copy(static_cast<const bfloat16 *>(t.data), to, t.numel);
     return to;
   }
-  template <class R, class F>
-  void write(const opw_tensor &t, const F &number) {
-    R *const from = memory_.room<R>(t.numel);
-    for (int64_t k = 0; k < t.numel; ++k) from[k] = number(k);
+  /* Where they are to be written, before `written`. */
+  template <class R>
+  R *target(const opw_tensor &t, int lane, int lanes) {
+    if (t.dtype == code_of<R>::value) return static_cast<R *>(t.data);
+    return memory_.room<R>(t.numel * lanes) + t.numel * lane;
+  }
+  template <class R>
+  void written(const opw_tensor &t, const R *from) {
+    if (t.dtype == code_of<R>::value) return;
     if (t.dtype == OPW_F32) copy(from, static_cast<float *>(t.data), t.numel);
     else if (t.dtype == OPW_F64) copy(from, static_cast<double *>(t.data), t.numel);
     else if (t.dtype == OPW_F16) copy(from, static_cast<half *>(t.data), t.numel);
