@@ -84,7 +84,7 @@ void product(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k
   multiply(false, false, m, n, k, alpha, static_cast<const S *>(kept->a.data()),
            static_cast<const S *>(kept->b.data()), values);
   const bool noted = (kept->by_a || kept->by_b) && alpha != 0;
-  const S share = base<S>(beta), none = base<S>(0);
+  const S share = base<S>(beta);
   if (noted) {
     Tape<S> &tape = tape_of_thread<S>();
     tape.add(tape.next(), uint32_t(m * n), kept, &Product<S>::sweep, &Product<S>::release);
@@ -94,7 +94,7 @@ void product(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k
       Dual<S, taped> &to = c[i * ldc + j];
       const Dual<S, taped> before = beta == 0 ? Dual<S, taped>(0) : to;
       const S value = beta == 0 ? values[i * n + j] : values[i * n + j] + share * before.value;
-      if (noted) to = {value, tape_of_thread<S>().note(before.index, share, 0, none)};
+      if (noted) to = {value, tape_of_thread<S>().note(before.index, share)};
       else to = chain(before, value, share);
     }
   if (!noted) delete kept;

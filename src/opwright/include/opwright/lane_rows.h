@@ -7,20 +7,35 @@
 namespace opwright {
 namespace detail {
 
-/* A square of W vectors is turned by exchanging halves, quarters, ... of pairs of them. */
+#if defined(__GNUC__) && !defined(__clang__)
+/* Which elements of two vectors, s apart in a square, make the first and the second of the pair that takes their place. */
+template <class R, int W, int s>
+struct Exchange {
+  typename bits_of<R>::type first[W], second[W];
+  constexpr Exchange() : first{}, second{} {
+    for (int k = 0; k < W; ++k) first[k] = k & s ? W + k - s : k, second[k] = k & s ? W + k : k + s;
+  }
+};
+template <class R, int W, int s>
+OPWRIGHT_INLINE void exchange(typename Lanes<R, W>::Vector (&rows)[W]) {
+  static constexpr Exchange<R, W, s> at;
+  typename Mask<R, W>::Vector first, second;
+  __builtin_memcpy(&first, at.first, sizeof(first)), __builtin_memcpy(&second, at.second, sizeof(second));
+#pragma GCC unroll 16
+  for (int i = 0; i < W; ++i) {
+    if (i & s) continue;
+    const auto a = rows[i], b = rows[i + s];
+    rows[i] = __builtin_shuffle(a, b, first), rows[i + s] = __builtin_shuffle(a, b, second);
+  }
+  if constexpr (s > 1) exchange<R, W, s / 2>(rows);
+}
+#endif
+
+/* Turns a square: by exchanging halves, quarters, ... of pairs of its vectors. */
 template <class R, int W>
 OPWRIGHT_INLINE void transpose(typename Lanes<R, W>::Vector (&rows)[W]) {
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC unroll 4
-  for (int s = 1; s < W; s *= 2) {
-    typename Mask<R, W>::Vector first, second;
-    for (int k = 0; k < W; ++k) first[k] = k & s ? W + k - s : k, second[k] = k & s ? W + k : k + s;
-    for (int i = 0; i < W; ++i) {
-      if (i & s) continue;
-      const auto a = rows[i], b = rows[i + s];
-      rows[i] = __builtin_shuffle(a, b, first), rows[i + s] = __builtin_shuffle(a, b, second);
-    }
-  }
+  exchange<R, W, W / 2>(rows);
 #else
   typename Lanes<R, W>::Vector turned[W];
   for (int i = 0; i < W; ++i)
@@ -36,8 +51,10 @@ void gather(const R *const *rows, int64_t n, const F &put) {
   int64_t k = 0;
   for (; k + W <= n; k += W) {
     Vector square[W];
+#pragma GCC unroll 16
     for (int i = 0; i < W; ++i) __builtin_memcpy(&square[i], rows[i] + k, sizeof(Vector));
     transpose<R, W>(square);
+#pragma GCC unroll 16
     for (int i = 0; i < W; ++i) put(k + i, square[i]);
   }
   for (; k < n; ++k) {
@@ -53,8 +70,10 @@ void scatter(R *const *rows, int64_t n, const F &get) {
   int64_t k = 0;
   for (; k + W <= n; k += W) {
     Vector square[W];
+#pragma GCC unroll 16
     for (int i = 0; i < W; ++i) square[i] = get(k + i);
     transpose<R, W>(square);
+#pragma GCC unroll 16
     for (int i = 0; i < W; ++i) __builtin_memcpy(rows[i] + k, &square[i], sizeof(Vector));
   }
   for (; k < n; ++k) {

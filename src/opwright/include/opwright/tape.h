@@ -32,7 +32,10 @@ struct TapeBlock {
   TapeBlock *before;
 };
 
-/* Entries: entry k of the tape has index `first` + k; those below are the variables. */
+/* What a parent's slope is, above the bits of its index: the next one on the stack of slopes, or 1, or -1, which sums have. */
+constexpr uint32_t stored = 0, plus = uint32_t(1) << 30, minus = uint32_t(2) << 30, index_bits = plus - 1;
+
+/* Entry k of the tape has index `first` + k; the indices below are those of the variables. */
 template <class S>
 class Tape {
  public:
@@ -46,16 +49,26 @@ class Tape {
   /* Begins anew, with the indices below `first` for variables. */
   void clear(uint32_t first) {
     drop();
-    first_ = next_ = first;
-    if (room_ == 0) grow(1024);
-    end_ = first_ + room_;
+    if (!entry_room_) grow(entries_, entry_room_, 0), grow(slopes_, slope_room_, 0);
+    first_ = next_ = first, used_ = 0;
+    parents_ = static_cast<Parents *>(entries_.data()), slope_ = static_cast<S *>(slopes_.data());
+    end_ = first_ + entry_room_;
   }
+  /* A number made of a and b, with the slopes by them; 0: of nothing. */
   OPWRIGHT_INLINE uint32_t note(uint32_t a, const S &by_a, uint32_t b, const S &by_b) {
-    const uint32_t at = next_;
-    if (__builtin_expect((at >= end_) | (a >= at) | (b >= at), 0)) mend(a, b);
-    const uint32_t k = at - first_;
-    parents_[k] = {a, b}, by_a_[k] = by_a, by_b_[k] = by_b;
-    return next_ = at + 1, at;
+    const uint32_t at = begin(a, b);
+    slope_[used_] = by_a, slope_[used_ + 1] = by_b;
+    used_ += 2;
+    return end(at, a, b);
+  }
+  OPWRIGHT_INLINE uint32_t note(uint32_t a, const S &by_a) {
+    const uint32_t at = begin(a, 0);
+    slope_[used_++] = by_a;
+    return end(at, a, plus);
+  }
+  /* A sum or a difference: the signs are `plus` or `minus`. */
+  OPWRIGHT_INLINE uint32_t note_sum(uint32_t a, uint32_t sign_a, uint32_t b, uint32_t sign_b) {
+    return end(begin(a, b), a | sign_a, b | sign_b);
   }
   uint32_t next() const { return next_; }
 
@@ -71,10 +84,15 @@ class Tape {
   }
   void sweep() {
     TapeBlock<S> *block = blocks_;
-    uint32_t k = next_;
-    while (true) {
+    const S *slope = slope_ + used_;
+    for (uint32_t index = next_;;) {
       const uint32_t stop = block ? block->first : first_;
-      for (; k > stop; --k) pass(k - 1);
+      for (; index > stop; --index) {
+        const S adjoint = adjoints_[index - 1];
+        const Parents of = parents_[index - 1 - first_];
+        spread(of.b, slope, adjoint);
+        spread(of.a, slope, adjoint);
+      }
       if (!block) return;
       block->sweep(block->data, adjoints_ + block->first, adjoints_);
       block = block->before;
@@ -82,12 +100,21 @@ class Tape {
   }
 
  private:
-  OPWRIGHT_INLINE void pass(uint32_t index) {
-    const uint32_t k = index - first_;
-    const S adjoint = adjoints_[index];
-    const Parents of = parents_[k];
-    adjoints_[of.a] = adjoints_[of.a] + times(by_a_[k], adjoint);
-    if (of.b) adjoints_[of.b] = adjoints_[of.b] + times(by_b_[k], adjoint);
+  OPWRIGHT_INLINE uint32_t begin(uint32_t a, uint32_t b) {
+    const uint32_t at = next_;
+    if (__builtin_expect((at >= end_) | (used_ + 2 > slope_room_) | (a >= at) | (b >= at), 0)) mend(a, b);
+    return at;
+  }
+  OPWRIGHT_INLINE uint32_t end(uint32_t at, uint32_t a, uint32_t b) {
+    parents_[at - first_] = {a, b};
+    return next_ = at + 1, at;
+  }
+  OPWRIGHT_INLINE void spread(uint32_t parent, const S *&slope, const S &adjoint) {
+    S &to = adjoints_[parent & index_bits];
+    if (parent < plus) to = to + times(*--slope, adjoint);
+    else if (parent == plus) return;
+    else if (parent < minus) to = to + adjoint;
+    else to = to - adjoint;
   }
   void drop() {
     while (TapeBlock<S> *const block = blocks_) {
@@ -101,33 +128,33 @@ class Tape {
       refuse(
           "the kernel computes with a number that was never set, or that another call left behind\n"
           "  likely fix: set every variable before it is read, T sum = 0; keep nothing from one call for the next");
-    grow(room_ * 2);
-    end_ = first_ + room_;
+    if (next_ >= end_) grow(entries_, entry_room_, (next_ - first_) * sizeof(Parents));
+    if (used_ + 2 > slope_room_) grow(slopes_, slope_room_, used_ * sizeof(S));
+    parents_ = static_cast<Parents *>(entries_.data()), slope_ = static_cast<S *>(slopes_.data());
+    end_ = first_ + entry_room_;
   }
-  void grow(uint32_t room) {
-    constexpr size_t each = sizeof(Parents) + 2 * sizeof(S);
-    if (size_t(room) * (each + sizeof(S)) > size_t(OPWRIGHT_TAPE_MIB) << 20)
+  /* Twice as much memory, which begins with the first `bytes` of what there was. */
+  void grow(Room &memory, uint32_t &room, size_t bytes) {
+    const uint64_t entries = &memory == &entries_ ? (room ? uint64_t(room) * 2 : 1024) : entry_room_;
+    const uint64_t slopes = &memory == &slopes_ ? (room ? uint64_t(room) * 2 : 1024) : slope_room_;
+    const uint64_t all = entries * (sizeof(Parents) + sizeof(S)) + slopes * sizeof(S);
+    if (all > uint64_t(OPWRIGHT_TAPE_MIB) << 20 || first_ + entries >= index_bits)
       refuse("the tape is larger than ", OPWRIGHT_TAPE_MIB,
              " MiB: each operation of the kernel is kept until the gradients are known\n"
              "  likely fix: `batched` in the signature, if rows are independent: then a few rows at a time are taped; "
              "smaller calls; a handwritten backward; or a larger bound: -DOPWRIGHT_TAPE_MIB=",
              4 * OPWRIGHT_TAPE_MIB);
+    room = uint32_t(&memory == &entries_ ? entries : slopes);
     Room larger;
-    S *const by_a = reinterpret_cast<S *>(larger.room<char>(int64_t(room * each))), *const by_b = by_a + room;
-    Parents *const parents = reinterpret_cast<Parents *>(by_b + room);
-    if (const size_t n = next_ - first_) {
-      __builtin_memcpy(static_cast<void *>(by_a), static_cast<const void *>(by_a_), n * sizeof(S));
-      __builtin_memcpy(static_cast<void *>(by_b), static_cast<const void *>(by_b_), n * sizeof(S));
-      __builtin_memcpy(static_cast<void *>(parents), parents_, n * sizeof(Parents));
-    }
-    memory_.swap(larger);
-    by_a_ = by_a, by_b_ = by_b, parents_ = parents, room_ = room;
+    void *const to = larger.room<char>(int64_t(room * (&memory == &entries_ ? sizeof(Parents) : sizeof(S))));
+    if (bytes) __builtin_memcpy(to, memory.data(), bytes);
+    memory.swap(larger);
   }
 
-  uint32_t first_ = 1, next_ = 1, end_ = 1, room_ = 0;
-  Room memory_, adjoint_memory_;
-  S *by_a_ = nullptr, *by_b_ = nullptr, *adjoints_ = nullptr;
+  uint32_t first_ = 1, next_ = 1, end_ = 1, used_ = 0, entry_room_ = 0, slope_room_ = 0;
+  Room entries_, slopes_, adjoint_memory_;
   Parents *parents_ = nullptr;
+  S *slope_ = nullptr, *adjoints_ = nullptr;
   TapeBlock<S> *blocks_ = nullptr;
 };
 
@@ -164,13 +191,14 @@ namespace detail {
 /* The chain rule, written down. */
 template <class S>
 OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &x, const S &value, const S &slope) {
-  return {value, x.index ? tape_of_thread<S>().note(x.index, slope, 0, slope) : 0};
+  return {value, x.index ? tape_of_thread<S>().note(x.index, slope) : 0};
 }
 template <class S>
 OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &a, const Dual<S, taped> &b, const S &value,
                                      const S &slope_a, const S &slope_b) {
   if (!b.index) return chain(a, value, slope_a);
   if (!a.index) return chain(b, value, slope_b);
+  if (a.index == b.index) return chain(a, value, S(slope_a + slope_b));
   return {value, tape_of_thread<S>().note(a.index, slope_a, b.index, slope_b)};
 }
 
@@ -185,17 +213,22 @@ OPWRIGHT_INLINE Dual<S, taped> select(bool first, const Dual<S, taped> &a, const
 #define OPWRIGHT_TAPED template <class S> OPWRIGHT_INLINE Dual<S, taped>
 #define OPWRIGHT_TAPED_AND_NUMBER template <class S, class A, class = detail::if_number<A>> OPWRIGHT_INLINE Dual<S, taped>
 
-OPWRIGHT_TAPED operator-(const Dual<S, taped> &x) { return detail::chain(x, S(-x.value), S(-1)); }
+OPWRIGHT_TAPED operator-(const Dual<S, taped> &x) {
+  using namespace detail;
+  return {-x.value, x.index ? tape_of_thread<S>().note_sum(x.index, minus, 0, plus) : 0};
+}
 OPWRIGHT_TAPED operator+(const Dual<S, taped> &a, const Dual<S, taped> &b) {
+  using namespace detail;
   const S sum = a.value + b.value;
   if (!b.index) return {sum, a.index};
   if (!a.index) return {sum, b.index};
-  return detail::chain(a, b, sum, S(1), S(1));
+  return {sum, tape_of_thread<S>().note_sum(a.index, plus, b.index, plus)};
 }
 OPWRIGHT_TAPED operator-(const Dual<S, taped> &a, const Dual<S, taped> &b) {
+  using namespace detail;
   const S difference = a.value - b.value;
   if (!b.index) return {difference, a.index};
-  return detail::chain(a, b, difference, S(1), S(-1));
+  return {difference, tape_of_thread<S>().note_sum(a.index, plus, b.index, minus)};
 }
 OPWRIGHT_TAPED_AND_NUMBER operator*(const Dual<S, taped> &x, A number) {
   const detail::base<S> factor = static_cast<detail::base<S>>(number);
