@@ -38,7 +38,8 @@ struct Mask {
 template <class R, int W>
 struct Lanes {
   typedef R Vector __attribute__((vector_size(W * sizeof(R))));
-  Vector v;
+  typedef Vector Stored __attribute__((aligned(16))); /* beside an index, 64 bytes of it would be padding */
+  Stored v;
 
   Lanes() = default;
   OPWRIGHT_INLINE Lanes(const Vector &numbers) : v(numbers) {}

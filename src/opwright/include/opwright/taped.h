@@ -173,7 +173,8 @@ class Runner {
       const T *const y = numbers(i);
       const int64_t n = tensors_[i].numel;
       S *const seeds = seeds_.template room<S>(n);
-      for (int64_t k = 0; k < n; ++k) seeds[k] = S(0);
+      if (is_dual<S>::value || !rows[0][int(t.seed)].present)
+        for (int64_t k = 0; k < n; ++k) seeds[k] = S(0);
       const auto seed = [&](int64_t k) -> S & { return seeds[k]; };
       if (rows[0][int(t.seed)].present) load<false>(rows, t.seed, n, seed);
       if (t.seed_direction >= 0 && rows[0][int(t.seed_direction)].present) load<true>(rows, t.seed_direction, n, seed);
