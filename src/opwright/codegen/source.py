@@ -153,7 +153,10 @@ class KernelSource:
     def built(self, instances: Sequence[Instance], device: str, *, rebuild: bool = False) -> str:
         """Return the path of the library with these instances; build it if necessary."""
         if not self.is_cuda(device):
-            return str(build(self._unit(instances), self.options, rebuild=rebuild).path)
+            options = self.options
+            if all(instance.taped for instance in instances) and not options.debug:
+                options = replace(options, extra_cflags=("-O2", *options.extra_cflags))
+            return str(build(self._unit(instances), options, rebuild=rebuild).path)
         backend = self.backend or self.find_backend()
         return str(backend.build(self._cuda_text(instances, backend.device), self.options, rebuild=rebuild))
 
