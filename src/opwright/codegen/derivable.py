@@ -45,8 +45,6 @@ def _of_function(kernel: Kernel, signature: Signature) -> tuple[str, str] | None
     template = f"write it in C++ as a template: template <{variables}> void {kernel.function.name}(...); or {by_hand}"
     if kernel.language == "c":
         return "it is a C function, and a gradient comes from numbers of another type in the place of float", template
-    if kernel.by_name:
-        return "it takes pointers, whose sizes a tape doesn't know", f"take views: Tensor<const T, 1>; or {by_hand}"
     if not variables_by_parameter(kernel):
         return "it isn't a template over its element type", template
     return None

@@ -336,4 +336,5 @@ def _with_types_of(signature: Signature, derivative: Signature) -> Signature:
     where, combinations = signature.types_of(derivative.type_variables)
     if not signature.pointwise:
         where = taping.differentiable_types(signature, where)
-    return derivative.replaced(where=where, combinations=combinations, batched=signature.batched)
+        derivative = derivative.replaced(batched=signature.batched, named_sizes=signature.named_sizes)
+    return derivative.replaced(where=where, combinations=combinations)

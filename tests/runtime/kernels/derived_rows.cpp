@@ -74,7 +74,7 @@ void lorenz_step(Tensor<const T, 1> state, Tensor<const T, 1> rates, double h, i
   for (int64_t n = 0; n < steps; ++n) {  // Runge and Kutta's method
     for (int stage = 0; stage < 4; ++stage) {
       const double share = stage == 0 ? 0 : stage == 3 ? h : h / 2;
-      for (int i = 0; i < 3; ++i) at[i] = stage ? s[i] + share * k[stage - 1][i] : s[i];
+      for (int i = 0; i < 3; ++i) at[i] = T(s[i] + (stage ? T(share * k[stage - 1][i]) : T(0)));
       slope(at, k[stage]);
     }
     for (int i = 0; i < 3; ++i) s[i] += h / 6 * (k[0][i] + 2 * k[1][i] + 2 * k[2][i] + k[3][i]);

@@ -138,6 +138,8 @@ class Runner {
     const bool kept = first_[i] == first && source_[i] == of.data && is_shared(rows, t.value) && t.direction < 0;
     first_[i] = first, source_[i] = of.data;
     if (kept) return;
+    if constexpr (is_dual<S>::value)
+      for (int64_t k = 0; k < of.numel; ++k) at(x[k]) = S(0);
     load<false>(rows, t.value, of.numel, [&](int64_t k) -> S & { return at(x[k]); });
     if (t.direction >= 0 && rows[0][int(t.direction)].present)
       load<true>(rows, t.direction, of.numel, [&](int64_t k) -> S & { return at(x[k]); });
