@@ -77,12 +77,16 @@ def test_c() -> None:
     source = 'OPWRIGHT("f(x: f32[N]) -> (y: f32[N]) derived")\nvoid f(const float *x, float *y, int64_t N) {}\n'
     with pytest.raises(UnsupportedError) as raised:
         opwright.load_inline("derivable_c", c=source)
-    assert "f: its gradient can't be derived: it is a C function, and a gradient comes from numbers of" in str(raised.value)
-    assert "likely fix: write it in C++ as a template: template <class T> void f(...); or write f_backw" in str(raised.value)
+    assert "f: its gradient can't be derived: it is a C function, and a gradient comes from numbers of" in str(
+        raised.value
+    )
+    assert "likely fix: write it in C++ as a template: template <class T> void f(...); or write f_backw" in str(
+        raised.value
+    )
 
 
 def test_a_written_backward_that_is_no_template() -> None:
-    """Of an operator that says ``derived`` the second derivative comes from the written backward, or the word is of no use."""
+    """Where an operator says ``derived``, its second derivative comes from the written backward."""
     with pytest.raises(UnsupportedError, match="f_backward: its gradient can't be derived: it isn't a template"):
         opwright.load_inline(
             "derivable_second",

@@ -89,7 +89,8 @@ def _bounded(x: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
 def _attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     scores = q @ k.T / q.shape[1] ** 0.5
     mask = torch.ones_like(scores, dtype=torch.bool).tril()
-    return scores.masked_fill(~mask, -torch.inf).softmax(-1) @ v
+    weights: Tensor = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+    return weights @ v
 
 
 def _depthwise(x: Tensor, w: Tensor) -> Tensor:
@@ -139,7 +140,8 @@ def _definite() -> tuple[Tensor]:
 def _lower(a: Tensor) -> Tensor:
     """The lower triangle is all that the kernel reads."""
     lower = a.tril(-1)
-    return torch.linalg.cholesky(lower + lower.mT + torch.diag_embed(a.diagonal(dim1=-2, dim2=-1)))
+    factor: Tensor = torch.linalg.cholesky(lower + lower.mT + torch.diag_embed(a.diagonal(dim1=-2, dim2=-1)))
+    return factor
 
 
 CASES = (
@@ -188,7 +190,10 @@ CASES = (
     ),
     Case("views", "sample", _sample, lambda: (uniform(4, 5), uniform(7, 2, high=3) * 0.99 + 0.005)),
     Case(
-        "views", "distances", lambda x, y: (x[:, None] - y).square().sum(-1).sqrt(), lambda: (uniform(4, 3), uniform(5, 3))
+        "views",
+        "distances",
+        lambda x, y: (x[:, None] - y).square().sum(-1).sqrt(),
+        lambda: (uniform(4, 3), uniform(5, 3)),
     ),
     Case(
         "views",
@@ -208,7 +213,7 @@ CASES = (
     Case(
         "views",
         "triangular_solve",
-        lambda l, b: torch.linalg.solve_triangular(l.tril(), b, upper=False),
+        lambda lower, b: torch.linalg.solve_triangular(lower.tril(), b, upper=False),
         lambda: (uniform(4, 4) + torch.eye(4, dtype=torch.float64), uniform(4, 2)),
     ),
 )
@@ -258,10 +263,12 @@ def test_double_is_that_of_pytorch(case: Case) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [c for c in CASES if c.name not in ("cholesky", "triangular_solve")], ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c.name not in ("cholesky", "triangular_solve")], ids=lambda c: c.name
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_shorter_types_within_what_the_composition_gives(case: Case, dtype: torch.dtype) -> None:
-    """Against double of the same rounded arguments: at most a few times the error of PyTorch's own, or a few roundings."""
+    """Against double of the same rounded arguments: a few times the error of PyTorch's own, or a few roundings."""
     torch.manual_seed(0)
     args = leaves(case.make(), dtype)
     exact = gradients(case.reference, leaves(args, torch.float64))[1]

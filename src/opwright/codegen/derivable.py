@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from opwright.errors import UnsupportedError
 from opwright.signature import Signature
-from opwright.signature import taping
 from opwright.signature.derivatives import obstacle
+from opwright.signature.taping.obstacles import tape_obstacle
 from opwright.signature.wiring import BACKWARD
 from opwright.sources import Kernel
 from opwright.sources.matching.by_position import variables_by_parameter
@@ -26,7 +26,7 @@ def check_derivable(kernel: Kernel, signature: Signature, written: Mapping[str, 
     """
     if not signature.derived or signature.name + BACKWARD in written:
         return
-    reason, fix = _of_function(kernel, signature) or taping.obstacle(signature)
+    reason, fix = _of_function(kernel, signature) or tape_obstacle(signature)
     reason = reason or obstacle(signature)
     if reason:
         raise UnsupportedError(

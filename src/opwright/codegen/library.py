@@ -267,7 +267,9 @@ def _tensor_index(kernel: Kernel, argument: Argument) -> int:
 
 def _row(instance: Instance, arguments: Iterable[Argument], index: int, device: str) -> str:
     kernel, signature = instance.kernel, instance.signature
-    strided = 0 if instance.taped else _bits(kernel, (a for a in arguments if a.parameter.view in ("Strided", "StridedList")))
+    strided = (
+        0 if instance.taped else _bits(kernel, (a for a in arguments if a.parameter.view in ("Strided", "StridedList")))
+    )
     if signature.pointwise:
         strided = (1 << len(signature.tensors + signature.results)) - 1
     return _ROW.substitute(

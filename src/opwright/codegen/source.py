@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from opwright.codegen.derivable import check_derivable
 from opwright.codegen.backends import Backend, CudaText, FindBackend, no_backend
 from opwright.codegen.calls import HONEST, caller, with_streams
+from opwright.codegen.derivable import check_derivable
 from opwright.codegen.library import Instance, instance_name, library_text
 from opwright.errors import SourceError, UnsupportedError
 from opwright.signature import DType, Signature

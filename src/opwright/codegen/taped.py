@@ -1,6 +1,6 @@
-"""Generated code of kernels over views that are differentiated by a tape: the author's function on numbers that are traced.
+"""Generated code of derivatives by a tape: the author's kernel over views, on numbers that are traced.
 
-``include/opwright/taped.h`` does the work. What it needs to know stands here: for each tensor of the function, the tensors
+``include/opwright/taped.h`` does the work. What it needs to know stands here: for each tensor of the function, those
 of the derivative's call that belong to it, and how the function is called.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from opwright.codegen.calls import expression
 from opwright.codegen.choices import specializations
-from opwright.signature import Signature, TensorParam
+from opwright.signature import Expr, Signature, TensorParam
 from opwright.signature.derivatives import TANGENT, Rule, active
 from opwright.signature.model import ELLIPSIS
 from opwright.signature.wiring import GRAD
@@ -65,7 +65,7 @@ _FIELDS: dict[tuple[Rule, ...], dict[str, str]] = {
     },
     ("jvp", "vjp"): {"direction": TANGENT, "seed": GRAD + TANGENT, "gradient": GRAD + TANGENT, "second": GRAD},
 }
-"""For each derivative, the tensors of its call that belong to a tensor of the function, by the prefix of their names."""
+"""For each derivative, the tensors of its call that belong to one of the function, by the prefix of their names."""
 
 _OF_INPUTS = {"direction": True, "gradient": False, "second": False}  # whether it is an input of the derivative
 _OF_RESULTS = {"seed": True, "seed_direction": True, "tangent": False}
@@ -95,7 +95,9 @@ class Taped:
         run = _ROWS if self.signature.batched else _WHOLE
         real = self._real()
         return _STATEMENT.substitute(
-            tensors=",\n      ".join(self._traced(tensor, i >= len(self.own.tensors)) for i, tensor in enumerate(tensors)),
+            tensors=",\n      ".join(
+                self._traced(tensor, i >= len(self.own.tensors)) for i, tensor in enumerate(tensors)
+            ),
             count=len(tensors),
             run=run.substitute(
                 number=self._number(real),
@@ -152,14 +154,15 @@ class Taped:
         known = _ints(self.own)
         lines = []
         for place, result in enumerate(self._unshaped()):
-            leading, rank = "0", len(result.dims)
+            leading = "0"
             if result.has_ellipsis:
                 like = next(i for i, t in enumerate(self.own.tensors) if t.has_ellipsis and not t.optional)
                 others = len(self.own.tensors[like].dims)
                 leading = f"opwright::detail::leading_sizes(call->tensors[{like}], {others}, shapes[{place}].sizes)"
             sizes = "".join(
                 f"\n    shapes[{place}].sizes[shapes[{place}].ndim++] = {expression(dim, self.own, known, _INTEGER)};"
-                for dim in result.dims[:rank]
+                for dim in result.dims
+                if isinstance(dim, Expr)
             )
             lines.append(_SHAPE.substitute(place=place, leading=leading, sizes=sizes))
         return "".join(lines)

@@ -4,7 +4,7 @@ Reverse mode: ``f(x: T, y: T) -> (z: T)`` yields ``f_backward(grad_z: T?, x: T, 
 backward is derived, too. Forward mode: ``_f_jvp(tangent_x: T?, tangent_y: T?, x: T, y: T) -> (tangent_z: T)``.
 Derived operators are ordinary pointwise operators: they compute in the shape and type to which the arguments broadcast
 and promote, and autograd reduces and casts their results. Those of an operator with axes that says ``derived`` have its
-shapes, and the gradients of its outputs as inputs that are always given (:mod:`opwright.signature.taping`).
+shapes, and the gradients of its outputs as inputs that are always given (:mod:`opwright.signature.taping.obstacles`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Literal
 
 from opwright.errors import SignatureError
 from opwright.record import record
-from opwright.signature import taping
 from opwright.signature.model import OLD, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.taping.obstacles import differentiable_types, tape_obstacle
 from opwright.signature.wiring import (
     BACKWARD,
     GRAD,
@@ -175,7 +175,7 @@ def active(signature: Signature, params: Iterable[Param]) -> tuple[TensorParam, 
 def obstacle(signature: Signature) -> str:
     """Return why no derivative can be derived from the operator's function; empty if one can."""
     if not signature.pointwise:
-        return taping.obstacle(signature)[0] or _limit_exceeded(vjp(signature))
+        return tape_obstacle(signature)[0] or _limit_exceeded(vjp(signature))
     tensors = signature.tensors + signature.results
     fixed = [t for t in tensors if t.type.kind == "dtype" and may_be_differentiable(t, signature)]
     if fixed:
@@ -335,6 +335,6 @@ def _plain_input(param: Param) -> Param:
 def _with_types_of(signature: Signature, derivative: Signature) -> Signature:
     where, combinations = signature.types_of(derivative.type_variables)
     if not signature.pointwise:
-        where = taping.differentiable_types(signature, where)
+        where = differentiable_types(where)
         derivative = derivative.replaced(batched=signature.batched, named_sizes=signature.named_sizes)
     return derivative.replaced(where=where, combinations=combinations)

@@ -10,8 +10,8 @@ namespace detail {
 
 /* C += alpha * op(A) op(B), where C begins with zeros; dense. */
 template <class S>
-void multiply(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha, const S *a,
-              const S *b, S *c) {
+void multiply(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha, const S *a, const S *b,
+              S *c) {
   if constexpr (is_floating<S>::value) {
     if (m > 0 && n > 0 && k > 0)
       gemm(transpose_a, transpose_b, m, n, k, alpha, a, transpose_a ? m : k, b, transpose_b ? k : n, 0, c, n);
@@ -72,17 +72,16 @@ struct Product {
 };
 
 template <class S>
-void product(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha,
-             const Dual<S, taped> *a, int64_t lda, const Dual<S, taped> *b, int64_t ldb, double beta,
-             Dual<S, taped> *c, int64_t ldc) {
+void product(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha, const Dual<S, taped> *a,
+             int64_t lda, const Dual<S, taped> *b, int64_t ldb, double beta, Dual<S, taped> *c, int64_t ldc) {
   Product<S> *const kept = new Product<S>{m, n, k, alpha, {}, {}, {}, {}, {}};
   kept->by_a = Product<S>::keep(kept->a, kept->of_a, transpose_a, m, k, a, lda);
   kept->by_b = Product<S>::keep(kept->b, kept->of_b, transpose_b, k, n, b, ldb);
   Room room;
   S *const values = room.template room<S>(m * n);
   for (int64_t i = 0; i < m * n; ++i) values[i] = S(0);
-  multiply(false, false, m, n, k, alpha, static_cast<const S *>(kept->a.data()),
-           static_cast<const S *>(kept->b.data()), values);
+  multiply(false, false, m, n, k, alpha, static_cast<const S *>(kept->a.data()), static_cast<const S *>(kept->b.data()),
+           values);
   const bool noted = (kept->by_a || kept->by_b) && alpha != 0;
   const S share = base<S>(beta);
   if (noted) {

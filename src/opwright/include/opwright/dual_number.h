@@ -172,8 +172,8 @@ OPWRIGHT_INLINE Dual<S, N> chain(const Dual<S, N> &a, const Dual<S, N> &b, const
 template <class S>
 OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &x, const S &value, const S &slope);
 template <class S>
-OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &a, const Dual<S, taped> &b, const S &value,
-                                     const S &slope_a, const S &slope_b);
+OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &a, const Dual<S, taped> &b, const S &value, const S &slope_a,
+                                     const S &slope_b);
 template <class S>
 OPWRIGHT_INLINE Dual<S, taped> select(bool first, const Dual<S, taped> &a, const Dual<S, taped> &b);
 template <class R, int W> struct Mask;

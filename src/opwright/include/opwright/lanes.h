@@ -68,27 +68,25 @@ template <class R, int W> struct comparison<Lanes<R, W>> { using type = Mask<R, 
 #define OPWRIGHT_LANES_AND_NUMBER template <class R, int W, class A, class = if_number<A>> OPWRIGHT_INLINE
 
 OPWRIGHT_LANES Lanes<R, W> operator-(const Lanes<R, W> &x) { return Lanes<R, W>(-x.v); }
-#define OPWRIGHT_OPERATOR(op)                                                                                      \
-  OPWRIGHT_LANES Lanes<R, W> operator op(const Lanes<R, W> &a, const Lanes<R, W> &b) { return Lanes<R, W>(a.v op b.v); } \
-  OPWRIGHT_LANES_AND_NUMBER Lanes<R, W> operator op(const Lanes<R, W> &a, A b) {                                   \
-    return Lanes<R, W>(a.v op static_cast<R>(b));                                                                  \
-  }                                                                                                                \
-  OPWRIGHT_LANES_AND_NUMBER Lanes<R, W> operator op(A a, const Lanes<R, W> &b) {                                   \
-    return Lanes<R, W>(static_cast<R>(a) op b.v);                                                                  \
+#define OPWRIGHT_OPERATOR(op)                                                          \
+  OPWRIGHT_LANES Lanes<R, W> operator op(const Lanes<R, W> &a, const Lanes<R, W> &b) { \
+    return Lanes<R, W>(a.v op b.v);                                                    \
+  }                                                                                    \
+  OPWRIGHT_LANES_AND_NUMBER Lanes<R, W> operator op(const Lanes<R, W> &a, A b) {       \
+    return Lanes<R, W>(a.v op static_cast<R>(b));                                      \
+  }                                                                                    \
+  OPWRIGHT_LANES_AND_NUMBER Lanes<R, W> operator op(A a, const Lanes<R, W> &b) {       \
+    return Lanes<R, W>(static_cast<R>(a) op b.v);                                      \
   }
 OPWRIGHT_OPERATOR(+)
 OPWRIGHT_OPERATOR(-)
 OPWRIGHT_OPERATOR(*)
 OPWRIGHT_OPERATOR(/)
 #undef OPWRIGHT_OPERATOR
-#define OPWRIGHT_COMPARISON(op)                                                                    \
-  OPWRIGHT_LANES Mask<R, W> operator op(const Lanes<R, W> &a, const Lanes<R, W> &b) { return {a.v op b.v}; } \
-  OPWRIGHT_LANES_AND_NUMBER Mask<R, W> operator op(const Lanes<R, W> &a, A b) {                    \
-    return {a.v op Lanes<R, W>(b).v};                                                              \
-  }                                                                                                \
-  OPWRIGHT_LANES_AND_NUMBER Mask<R, W> operator op(A a, const Lanes<R, W> &b) {                    \
-    return {Lanes<R, W>(a).v op b.v};                                                              \
-  }
+#define OPWRIGHT_COMPARISON(op)                                                                                     \
+  OPWRIGHT_LANES Mask<R, W> operator op(const Lanes<R, W> &a, const Lanes<R, W> &b) { return {a.v op b.v}; }        \
+  OPWRIGHT_LANES_AND_NUMBER Mask<R, W> operator op(const Lanes<R, W> &a, A b) { return {a.v op Lanes<R, W>(b).v}; } \
+  OPWRIGHT_LANES_AND_NUMBER Mask<R, W> operator op(A a, const Lanes<R, W> &b) { return {Lanes<R, W>(a).v op b.v}; }
 OPWRIGHT_COMPARISON(<)
 OPWRIGHT_COMPARISON(<=)
 OPWRIGHT_COMPARISON(>)
@@ -116,30 +114,30 @@ OPWRIGHT_LANES Lanes<R, W> times(const Lanes<R, W> &factor, const Lanes<R, W> &p
 }
 
 /* Of each lane what the function of one number gives; a loop that the compiler vectorises where it can. */
-#define OPWRIGHT_OF_LANES(name)                                            \
-  OPWRIGHT_LANES Lanes<R, W> name(const Lanes<R, W> &x) {                  \
-    Lanes<R, W> y;                                                         \
-    R in[W], out[W];                                                       \
-    __builtin_memcpy(in, &x, sizeof(x));                                   \
-    for (int k = 0; k < W; ++k) out[k] = opwright::name(in[k]);            \
-    __builtin_memcpy(static_cast<void *>(&y), out, sizeof(y));             \
-    return y;                                                              \
+#define OPWRIGHT_OF_LANES(name)                                 \
+  OPWRIGHT_LANES Lanes<R, W> name(const Lanes<R, W> &x) {       \
+    Lanes<R, W> y;                                              \
+    R in[W], out[W];                                            \
+    __builtin_memcpy(in, &x, sizeof(x));                        \
+    for (int k = 0; k < W; ++k) out[k] = opwright::name(in[k]); \
+    __builtin_memcpy(static_cast<void *>(&y), out, sizeof(y));  \
+    return y;                                                   \
   }
-#define OPWRIGHT_OF_TWO_LANES(name)                                                \
-  OPWRIGHT_LANES Lanes<R, W> name(const Lanes<R, W> &a, const Lanes<R, W> &b) {    \
-    Lanes<R, W> y;                                                                 \
-    R one[W], other[W], out[W];                                                    \
-    __builtin_memcpy(one, &a, sizeof(a)), __builtin_memcpy(other, &b, sizeof(b));  \
-    for (int k = 0; k < W; ++k) out[k] = opwright::name(one[k], other[k]);         \
-    __builtin_memcpy(static_cast<void *>(&y), out, sizeof(y));                     \
-    return y;                                                                      \
-  }                                                                                \
+#define OPWRIGHT_OF_TWO_LANES(name)                                               \
+  OPWRIGHT_LANES Lanes<R, W> name(const Lanes<R, W> &a, const Lanes<R, W> &b) {   \
+    Lanes<R, W> y;                                                                \
+    R one[W], other[W], out[W];                                                   \
+    __builtin_memcpy(one, &a, sizeof(a)), __builtin_memcpy(other, &b, sizeof(b)); \
+    for (int k = 0; k < W; ++k) out[k] = opwright::name(one[k], other[k]);        \
+    __builtin_memcpy(static_cast<void *>(&y), out, sizeof(y));                    \
+    return y;                                                                     \
+  }                                                                               \
   OPWRIGHT_LANES_AND_NUMBER Lanes<R, W> name(const Lanes<R, W> &a, A b) { return name(a, Lanes<R, W>(b)); }
-#define OPWRIGHT_QUESTION(name)                                                               \
-  OPWRIGHT_LANES Mask<R, W> name(const Lanes<R, W> &x) {                                      \
-    Mask<R, W> y;                                                                             \
-    for (int k = 0; k < W; ++k) y.v[k] = opwright::name(R(x.v[k])) ? -1 : 0;                  \
-    return y;                                                                                 \
+#define OPWRIGHT_QUESTION(name)                                              \
+  OPWRIGHT_LANES Mask<R, W> name(const Lanes<R, W> &x) {                     \
+    Mask<R, W> y;                                                            \
+    for (int k = 0; k < W; ++k) y.v[k] = opwright::name(R(x.v[k])) ? -1 : 0; \
+    return y;                                                                \
   }
 
 /* clang-format off */
@@ -163,7 +161,8 @@ OPWRIGHT_QUESTION(isnan) OPWRIGHT_QUESTION(isinf) OPWRIGHT_QUESTION(isfinite) OP
 #undef OPWRIGHT_OF_TWO_LANES
 #undef OPWRIGHT_QUESTION
 
-OPWRIGHT_LANES Lanes<R, W> fma(const Lanes<R, W> &a, const Lanes<R, W> &b, const Lanes<R, W> &c) {
+                                                                            OPWRIGHT_LANES
+    Lanes<R, W> fma(const Lanes<R, W> &a, const Lanes<R, W> &b, const Lanes<R, W> &c) {
   Lanes<R, W> y;
   for (int k = 0; k < W; ++k) y.v[k] = opwright::fma(R(a.v[k]), R(b.v[k]), R(c.v[k]));
   return y;

@@ -194,8 +194,8 @@ OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &x, const S &value, co
   return {value, x.index ? tape_of_thread<S>().note(x.index, slope) : 0};
 }
 template <class S>
-OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &a, const Dual<S, taped> &b, const S &value,
-                                     const S &slope_a, const S &slope_b) {
+OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &a, const Dual<S, taped> &b, const S &value, const S &slope_a,
+                                     const S &slope_b) {
   if (!b.index) return chain(a, value, slope_a);
   if (!a.index) return chain(b, value, slope_b);
   if (a.index == b.index) return chain(a, value, S(slope_a + slope_b));
@@ -211,7 +211,8 @@ OPWRIGHT_INLINE Dual<S, taped> select(bool first, const Dual<S, taped> &a, const
 }  // namespace detail
 
 #define OPWRIGHT_TAPED template <class S> OPWRIGHT_INLINE Dual<S, taped>
-#define OPWRIGHT_TAPED_AND_NUMBER template <class S, class A, class = detail::if_number<A>> OPWRIGHT_INLINE Dual<S, taped>
+#define OPWRIGHT_TAPED_AND_NUMBER \
+  template <class S, class A, class = detail::if_number<A>> OPWRIGHT_INLINE Dual<S, taped>
 
 OPWRIGHT_TAPED operator-(const Dual<S, taped> &x) {
   using namespace detail;
@@ -241,14 +242,14 @@ OPWRIGHT_TAPED_AND_NUMBER operator/(const Dual<S, taped> &x, A number) {
 }
 
 /* PyTorch's convention, as dual_select.h has it: half for each of two that are equal; of NaN all for both. */
-#define OPWRIGHT_EXTREMUM(name, op)                                                             \
-  OPWRIGHT_TAPED name(const Dual<S, taped> &a, const Dual<S, taped> &b) {                       \
-    const S zero = 0, one = 1, half_each = 0.5;                                                 \
-    const S of_a = detail::select(a.value op b.value, zero, one);                               \
-    const S of_b = detail::select(b.value op a.value, zero, one);                               \
-    const auto equal = a.value == b.value;                                                      \
+#define OPWRIGHT_EXTREMUM(name, op)                                                               \
+  OPWRIGHT_TAPED name(const Dual<S, taped> &a, const Dual<S, taped> &b) {                         \
+    const S zero = 0, one = 1, half_each = 0.5;                                                   \
+    const S of_a = detail::select(a.value op b.value, zero, one);                                 \
+    const S of_b = detail::select(b.value op a.value, zero, one);                                 \
+    const auto equal = a.value == b.value;                                                        \
     return detail::chain(a, b, S(name(a.value, b.value)), detail::select(equal, half_each, of_a), \
-                         detail::select(equal, half_each, of_b));                               \
+                         detail::select(equal, half_each, of_b));                                 \
   }
 OPWRIGHT_EXTREMUM(min, >)
 OPWRIGHT_EXTREMUM(max, <)

@@ -31,7 +31,7 @@ struct Traced {
   signed char tangent;        /* where the tangent of a result goes */
   bool active;                /* whether it has a derivative */
   bool result;
-  signed char shape;  /* which of the shapes that the body tells it has */
+  signed char shape; /* which of the shapes that the body tells it has */
   int32_t dtype;
 };
 

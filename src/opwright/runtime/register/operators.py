@@ -35,8 +35,9 @@ from opwright.runtime.torch_internals import (
     set_call,
     set_overloads,
 )
-from opwright.signature import Signature, schema, taping
+from opwright.signature import Signature, schema
 from opwright.signature.derivatives import MAX_TENSORS, obstacle, overload_name, recorded_name, tangents
+from opwright.signature.taping.obstacles import tape_obstacle
 from opwright.signature.wiring import BACKWARD, Derivative, derivative, suggestion
 
 MAX_VARIABLES = 8  # an instance key has one byte for each
@@ -231,7 +232,7 @@ def missing(signature: Signature, *, is_python: bool = False) -> str:
 def _or_derived(signature: Signature) -> str:
     """Return that the gradient can be derived, if it can where the kernel is a template."""
     asked = signature.replaced(derived=True)
-    if signature.pointwise or signature.is_backward or taping.obstacle(asked)[0]:
+    if signature.pointwise or signature.is_backward or tape_obstacle(asked)[0]:
         return ""
     return "\n              or, where the kernel is a C++ template, write `derived` behind its signature"
 

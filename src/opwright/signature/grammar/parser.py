@@ -92,7 +92,14 @@ class _Parser:
             self.modifier()
         modifiers = tuple(self.where.items()), self.batched, self.autocast, self.flops, self.launch
         signature = Signature(
-            name, inputs, outputs, residuals, *modifiers, tuple(self.named_sizes), tuple(self.combinations), self.derived
+            name,
+            inputs,
+            outputs,
+            residuals,
+            *modifiers,
+            tuple(self.named_sizes),
+            tuple(self.combinations),
+            self.derived,
         )
         check(signature, self.positions, tokens)
         return signature

@@ -1,0 +1,1 @@
+"""Derivatives by a tape of operators with axes, whose signature says ``derived``."""
