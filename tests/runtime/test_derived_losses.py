@@ -83,7 +83,7 @@ KEPT = {
     "copies of T": "std::memcpy(y.data(), x.data(), 2 * sizeof(T)); y[1] = y[1] * x[0];",
     "zeroed bytes": "std::memset(y.data(), 0, 2 * sizeof(T)); y[0] += x[0] * x[1];",
     "std::accumulate": "y[0] = std::accumulate(x.data(), x.data() + 2, T(0)) * x[0];",
-    "std::vector and sort": "std::vector<T> v(x.data(), x.data() + 2); std::sort(v.begin(), v.end()); y[0] = v[1] * v[0];",
+    "std::vector and sort": "std::vector<T> v{x[0], x[1]}; std::sort(v.begin(), v.end()); y[0] = v[1] * v[0];",
     "phases": (
         "Workspace<T> w(2); parallel_for(2, 1, [&](int64_t i) { w[i] = x[i] * x[i]; }); "
         "parallel_for(2, 1, [&](int64_t i) { w[i] *= w[i] + x[1 - i]; }); y[0] = w[0] * w[1];"
