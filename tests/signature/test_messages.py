@@ -251,7 +251,39 @@ MESSAGES = [
         "?N is decided by the kernel, but 'N' also stands without '?'",
         "?N in every output, or another name",
     ),
-    ("f(x: T[N]) -> (y: T[?K<=N], z: T[^?K])", "?K has two different bounds", "write the same one"),
+    ("f(x: T[N]) -> (y: T[?K<=N], z: T[^?K])", "?K is ?K<=N in one place and ?K in another", "write the same one"),
+    (
+        "f(x: T[N], s: int?) -> (y: T[?K], z: T[^?K = s])",
+        "?K is ?K in one place and ?K = s in another",
+        "write the same one",
+    ),
+    ("f(x: T[N]) -> (y: T[?S = ^])", "expected the name of an optional int, found ']'", "?S = size, with size: int?"),
+    (
+        "f(x: T[N]) -> (y: T[^?S = size])",
+        "?S is up to 'size', which is no input",
+        "among the inputs, size: int? in [0, inf)",
+    ),
+    ("f(x: T[N], size: int?) -> (y: T[^?S = sise])", "?S is up to 'sise', which is no input", "did you mean size?"),
+    (
+        "f(x: T[N], size: int) -> (y: T[^?S = size])",
+        "?S is up to 'size', which is an int, and always given",
+        "size, which is the axis: [size]; or size: int? in [0, inf), if the kernel decides it where there is none",
+    ),
+    (
+        "f(x: T[N]?, w: f32[N]) -> (y: f32[^?S = x])",
+        "?S is up to `x: T[N]?`, expected an int that may be None",
+        "size: int? in [0, inf)",
+    ),
+    (
+        "f(x: T[N], size: int? in [-1, 3]) -> (y: T[^?S = size])",
+        "'size' is the size of an axis, so it is at least 0",
+        "size: int? in [0, inf)",
+    ),
+    (
+        "f(at: i64[N] in [0, S - 1), size: int?) -> (y: i64[^?S = size])",
+        "?S is decided by 'size', but 'S' also stands without '?'",
+        "?S in every output, or another name; as the upper end of a tensor's domain it stands alone: in [0, S)",
+    ),
     (
         "f(x: T[N], n: T[^n])",
         "the axis 'n' has the name of a parameter that is no int; sizes come from the axes of inputs",

@@ -143,6 +143,10 @@ class _Solver:
                 size = values[name]
                 self.require(size >= 0, lambda n=name, s=size: f"{n} is {s}, expected a size, at least 0")  # type: ignore[misc]
                 self.learn(name, size, name)
+        for axis, size in self.report.sig.given_sizes(values).items():
+            name = self.report.sig.optional_sizes[axis]
+            self.require(size >= 0, lambda n=name, s=size: f"{n} is {s}, expected a size, at least 0, or None")  # type: ignore[misc]
+            self.learn(axis, size, name)
 
     def check_scalars(self, values: Mapping[str, Any]) -> None:
         for scalar in self.report.sig.scalars:

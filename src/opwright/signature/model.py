@@ -15,7 +15,7 @@ from opwright.signature.clauses.launch import Launch
 from opwright.signature.combinations import Combinations
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
-from opwright.signature.expr import Axis, DataAxis, Expr, KeptAxis, NamedSize, Shape, determined
+from opwright.signature.expr import Axis, DataAxis, Expr, GivenAxis, KeptAxis, NamedSize, Shape, determined
 from opwright.signature.lists import FixedList
 from opwright.signature.scalars import ScalarKind, Value
 
@@ -291,6 +291,17 @@ class Signature:
         return _unique(dim.name for t in self.results for dim in t.dims if isinstance(dim, DataAxis))
 
     @cached_property
+    def optional_sizes(self) -> Mapping[str, str]:
+        """The axes that an optional int decides, ``?S = size``, each with that argument's name."""
+        dims = [dim for t in self.results for dim in t.dims if isinstance(dim, DataAxis)]
+        return {dim.name: dim.given for dim in dims if dim.given}
+
+    def given_sizes(self, values: Mapping[str, Any]) -> dict[str, int]:
+        """Return those of the :attr:`optional_sizes` that a call decides; `values`: its scalars by name."""
+        pairs = self.optional_sizes.items()
+        return {axis: values[name] for axis, name in pairs if values.get(name) is not None}
+
+    @cached_property
     def sizes(self) -> tuple[str, ...]:
         """The axes named like an int argument, whose value is the axis's size; in the order of the arguments."""
         return tuple(name for name in self.ints if name in self.axes)
@@ -393,7 +404,7 @@ class Signature:
                     yield dim
                 elif dim.limit is not None:
                     yield dim.limit
-            yield from tensor.domain.exprs if tensor.domain else ()
+            yield from (e for e in (tensor.domain.exprs if tensor.domain else ()) if not isinstance(e, GivenAxis))
         if self.generator:
             yield self.generator.draws
         for size in self.named_sizes:

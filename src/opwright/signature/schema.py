@@ -186,8 +186,11 @@ def _properties(signature: Signature) -> Iterator[str]:
     if signature.broadcasts:
         also = "; numbers may stand for tensors" if any(number_type(signature, t) for t in signature.tensors) else ""
         yield f"Pointwise: arguments broadcast and promote{also}." if signature.pointwise else "Leading axes broadcast."
-    if signature.data_axes:
-        yield f"The call decides the length of {', '.join(signature.data_axes)}."
+    open_ended = [axis for axis in signature.data_axes if axis not in signature.optional_sizes]
+    if open_ended:
+        yield f"The call decides the length of {', '.join(open_ended)}."
+    for axis, name in signature.optional_sizes.items():
+        yield f"{name} is the length of {axis}; where it is None, the call decides it."
 
 
 def _differentiability(signature: Signature, backward: Signature | None) -> str:

@@ -15,6 +15,7 @@ from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.expr import Constant, Expr, NamedSize, Shape
 from opwright.signature.grammar.chosen import parse_axis, parse_device, parse_dtype_argument
 from opwright.signature.grammar.combinations import parse_combinations
+from opwright.signature.grammar.data_axes import with_given_axes
 from opwright.signature.grammar.parameters import (
     parse_domain,
     parse_dtype,
@@ -94,6 +95,7 @@ class _Parser:
         signature = Signature(
             name, inputs, outputs, residuals, *modifiers, tuple(self.named_sizes), tuple(self.combinations)
         )
+        signature = with_given_axes(signature) if signature.optional_sizes else signature
         check(signature, self.positions, tokens)
         return signature
 

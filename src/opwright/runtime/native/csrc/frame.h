@@ -36,6 +36,7 @@ class Frame {
   const TensorPlan &plan(size_t output) const { return op_.plan.outputs[output]; }
   [[noreturn]] void refuse_result(size_t output, c10::IntArrayRef sizes, const c10::Error &error) const;
   at::Tensor allocate(size_t output, c10::IntArrayRef sizes, c10::OptionalIntArrayRef strides = std::nullopt) const;
+  at::Tensor allocate_seen(size_t output, c10::IntArrayRef sizes) const;  // of these sizes as the kernel sees it
 
   const Operator &op_;
   const Call &call_;
@@ -49,6 +50,7 @@ class Frame {
   struct Decided {
     size_t output;
     bool bounded;
+    bool given;  // all its lengths are
     bool resized = false;
     at::Tensor unwanted;                 // its memory, where nobody wants it
     c10::SmallVector<int64_t, 6> sizes;  // as the kernel sees them

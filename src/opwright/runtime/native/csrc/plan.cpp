@@ -404,7 +404,7 @@ bool output_sizes(const TensorPlan &output, const Bound<I> &bound, c10::SmallVec
   }
   for (const auto &e : output.dims) {
     I size(-1);
-    if (e.is_decided() && e.code.empty()) {
+    if (e.is_decided() && (e.code.empty() || (e.is_optional && !bound.known[e.axis]))) {
       sizes.push_back(size);
       continue;
     }

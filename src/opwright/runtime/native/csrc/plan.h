@@ -25,10 +25,14 @@ struct NamedSize {
   Expression expression;
 };
 
-// An end of a domain: a number, or an expression of integers.
+// An axis that an optional int decides where it is given, numbered after the ints; and that int among a call's scalars.
+struct OptionalSize { int64_t axis, slot; };
+
+// An end of a domain: a number, or an expression of integers. If it is an optional size, infinite where that isn't given.
 struct End {
   bool closed;     // whether it belongs to the domain
   bool is_number;  // of an integer's domain: it is infinite
+  bool is_optional = false;
   double number;
   Expression expression;
 };
@@ -50,10 +54,12 @@ struct ScalarDomain {
   Domain domain;
 };
 
-// An axis of a tensor. Where the kernel decides its length, the expression is its bound, empty without one.
+// An axis of a tensor. Where the kernel decides its length, the expression is its bound, empty without one; where an optional
+// int does, it is that optional size.
 struct Dim : Expression {
   int64_t decided = -1;  // which kernel-decided axis it is
   int64_t group = -1;    // which group of axes it is
+  bool is_optional = false;
   bool is_decided() const { return decided >= 0; }
 };
 
@@ -123,6 +129,7 @@ struct Plan {
   int64_t given_by_scalars = 0;  // how many of them, the first, are scalars, too
   std::vector<NamedSize> named_sizes;
   std::vector<ScalarDomain> domains;
+  std::vector<OptionalSize> optional_sizes;
   std::vector<TensorPlan> inputs, outputs;  // outputs: results, then residuals
   int64_t residuals = 0;                    // how many of the outputs are residuals
   int64_t decided = 0;                      // how many axes the kernel decides
@@ -202,6 +209,8 @@ bool bind_groups(const TensorPlan &p, const at::Tensor &t, Bound<I> &bound, c10:
 // The sizes of a tensor as PyTorch sees it, of those that a kernel sees.
 void spread(const TensorPlan &p, const Bound<int64_t> &bound, c10::IntArrayRef seen,
             c10::SmallVectorImpl<int64_t> &sizes);
+// Which axis of a tensor, as PyTorch sees it, the axis `d` of a kernel is. It is no group.
+int64_t place_of(const TensorPlan &p, const Bound<int64_t> &bound, size_t d);
 // The sizes, then the strides, of a tensor as a kernel sees it; false where a group has no single stride.
 bool fold(const TensorPlan &p, const Bound<int64_t> &bound, const at::Tensor &t, c10::SmallVectorImpl<int64_t> &seen);
 
