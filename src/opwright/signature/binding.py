@@ -9,7 +9,7 @@ from opwright.errors import ArgumentError
 from opwright.record import record
 from opwright.signature.chosen.groups import Groups
 from opwright.signature.chosen.kinds import DtypeKind
-from opwright.signature.combinations import Combinations
+from opwright.signature.clauses.combinations import Combinations
 from opwright.signature.dtypes import COMPLEX, DType, result_type
 from opwright.signature.expr import Expr, Group, KeptAxis
 from opwright.signature.model import Signature, TensorParam

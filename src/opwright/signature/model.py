@@ -10,9 +10,9 @@ from typing import Any, Literal
 from opwright.record import record
 from opwright.signature.chosen.groups import Grouping
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
+from opwright.signature.clauses.combinations import Combinations
 from opwright.signature.clauses.conditions import Condition
 from opwright.signature.clauses.launch import Launch
-from opwright.signature.combinations import Combinations
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
 from opwright.signature.expr import Axis, DataAxis, Expr, GivenAxis, KeptAxis, NamedSize, Shape, determined

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
+from opwright.signature.clauses.combinations import Combinations
 from opwright.signature.clauses.conditions import Condition
 from opwright.signature.clauses.launch import Launch
-from opwright.signature.combinations import Combinations
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.expr import Constant, Expr, NamedSize, Shape
 from opwright.signature.grammar.chosen import parse_axis, parse_device, parse_dtype_argument
