@@ -180,6 +180,7 @@ class _Draw:
         if self.draw(st.booleans()):
             inputs.append(GeneratorParam("rng", self.expr()))
         outputs, residuals = self.several(self.output), self.several(self.output)
+        overwritten = [p.name for p in inputs if isinstance(p, TensorParam) and p.mutated and not p.optional]
         if self.given:
             inputs.append(ScalarParam("given", KINDS["int?"]))
         where = tuple((variable, tuple(types)) for variable, types in self.allowed.items())
@@ -195,6 +196,8 @@ class _Draw:
             autocast,
             self.flops(),
             named_sizes=tuple(self.named_sizes),
+            listed=bool(outputs) and not self.backward and self.draw(st.booleans()),
+            returned=() if outputs else tuple(self.draw(st.permutations(overwritten)))[: self.draw(st.integers(0, 2))],
         )
 
     def flops(self) -> Expr | None:

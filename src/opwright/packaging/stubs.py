@@ -97,7 +97,9 @@ def _default(param: Param) -> str:
 
 
 def _returns(signature: Signature, prefix: str) -> str:
-    types = [_result(output, prefix) for output in signature.outputs]
+    if signature.listed:
+        return f"{prefix}list[_torch.Tensor]"
+    types = [_result(output, prefix) for output in signature.outputs] or ["_torch.Tensor"] * len(signature.returned)
     if len(types) > 1:
         return f"{prefix}tuple[{', '.join(types)}]"
     return types[0] if types else "None"

@@ -143,6 +143,10 @@ class Signature:
     launch: Launch | None = None
     named_sizes: tuple[NamedSize, ...] = ()
     combinations: tuple[Combinations, ...] = ()
+    listed: bool = False
+    """Whether the outputs are returned in a list, ``-> [y: T[N]]``."""
+    returned: tuple[str, ...] = ()
+    """The overwritten inputs that are returned, ``-> (x)``; then there are no outputs."""
 
     @cached_property
     def tensors(self) -> tuple[TensorParam, ...]:
@@ -394,7 +398,8 @@ class Signature:
     def replaced(self, **fields: Any) -> Signature:
         """Return a copy of the signature with some fields replaced."""
         written = ("name", "inputs", "outputs", "residuals")
-        names = (*written, "where", "batched", "autocast", "flops", "launch", "named_sizes", "combinations")
+        form = ("listed", "returned")
+        names = (*written, "where", "batched", "autocast", "flops", "launch", "named_sizes", "combinations", *form)
         return Signature(**{**{name: getattr(self, name) for name in names}, **fields})
 
     def _exprs(self) -> Iterator[Expr]:
@@ -418,9 +423,10 @@ class Signature:
     def __str__(self) -> str:
         """Return the notation in its canonical form, on one line."""
         text = f"{self.name}({', '.join(map(str, self.inputs))})"
-        if self.results:
+        if self.results or self.returned:
             residuals = "; " + ", ".join(map(str, self.residuals)) if self.residuals else ""
-            text += f" -> ({', '.join(map(str, self.outputs))}{residuals})"
+            results = ", ".join([*map(str, self.outputs), *self.returned]) + residuals
+            text += f" -> [{results}]" if self.listed else f" -> ({results})"
         clauses = [f"{name} in ({', '.join(map(str, types))})" for name, types in self.where]
         clauses += map(str, self.combinations + self.named_sizes)
         text += " where " * bool(clauses) + ", ".join(clauses)

@@ -53,6 +53,11 @@ def axis_argument(axis: str) -> str:
 
 def _compose(sig: Signature, name: str | None, overload: str, arguments: Sequence[str], with_residuals: bool) -> str:
     types = [_schema_result(result) for result in (sig.results if with_residuals else sig.outputs)]
+    if not with_residuals and sig.listed:
+        types = ["Tensor[]"]
+    elif not with_residuals and sig.returned:
+        mutated = [tensor.name for tensor in sig.mutated]
+        types = [f"Tensor({_alias(mutated.index(name))}!)" for name in sig.returned]
     returns = types[0] if len(types) == 1 else f"({', '.join(types)})"
     return f"{name or sig.name}{'.' + overload if overload else ''}({', '.join(arguments)}) -> {returns}"
 
@@ -147,7 +152,10 @@ def sections(signature: Signature) -> Iterator[str]:
     if signature.inputs:
         yield "\n".join(["Args:", *(f"    {_describe_parameter(param)}" for param in signature.inputs)])
     if signature.outputs:
-        yield "\n".join(["Returns:", *(f"    {_describe_result(result)}" for result in signature.outputs)])
+        heading = "Returns a list:" if signature.listed else "Returns:"
+        yield "\n".join([heading, *(f"    {_describe_result(result)}" for result in signature.outputs)])
+    if signature.returned:
+        yield "\n".join(["Returns:", *(f"    {name}: the argument" for name in signature.returned)])
     combined = {name for each in signature.combinations for name in each.variables}
     free = [name for name in signature.type_variables if name not in combined]
     lines = [f"{name} is one of {', '.join(d.torch_name for d in signature.allowed(name))}." for name in free]

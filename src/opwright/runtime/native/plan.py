@@ -30,7 +30,7 @@ from opwright.signature.model import ELLIPSIS
 from opwright.signature.tensor_lists.calls import groups
 from opwright.signature.wiring import NodePlan
 
-VERSION = 14
+VERSION = 15
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
 KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
 KINDS |= {"choice": Choice.code, **lists.CODES, "chosen": AXIS_CODE, "dtype_argument": DTYPE_CODE}
@@ -80,7 +80,9 @@ def encode(
     autocast = signature.autocast.code if signature.autocast else NONE
     broadcast = BROADCAST["pointwise" if signature.pointwise else "batched" if signature.batched else "none"]
     words += [len(signature.residuals), len(signature.data_axes), autocast, broadcast, derived]
-    return array("q", words + _combinations(signature) + _fallbacks(signature) + _list_groups(signature))
+    words += _combinations(signature) + _fallbacks(signature) + _list_groups(signature)
+    returned = [[param.name for param in signature.inputs].index(name) for name in signature.returned]
+    return array("q", [*words, signature.listed, len(returned), *returned])
 
 
 def _fallbacks(signature: Signature) -> list[int]:

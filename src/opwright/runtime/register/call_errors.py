@@ -17,6 +17,7 @@ from opwright.errors import ArgumentError, OpwrightError, UnsupportedError
 from opwright.runtime.interface import Explain
 from opwright.runtime.register.kernels import started_runtime
 from opwright.runtime.register.python_numbers import is_taken
+from opwright.runtime.returns import is_plain, returns_first
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, call_of, own_call, schema_of
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
@@ -111,7 +112,9 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
 
 
 def _not_functional(signature: Signature) -> str:
-    """Return the error for what PyTorch can't put into a graph: overwriting beside other results than tensors."""
+    """Return the error for what PyTorch can't put into a graph: overwriting beside other results than new tensors."""
+    if signature.mutated and not is_plain(signature):
+        return _formed(signature)
     strange = next((output for output in signature.outputs if output.is_count or output.condition), None)
     if strange is None or not signature.mutated:
         return ""
@@ -123,6 +126,23 @@ def _not_functional(signature: Signature) -> str:
         f"can't trace or compile such an operator\n"
         f"  signature:    {signature.as_written}\n"
         f"  likely fix:   call it in a function under @torch.compiler.disable, or return a tensor: {name}: {form}"
+    )
+
+
+def _formed(signature: Signature) -> str:
+    """Return the same error for results in a list, or that are arguments."""
+    form, overwrites = "in a list", f"it overwrites {signature.mutated[0].name}"
+    fix = str(signature.replaced(listed=False))
+    if signature.returned:
+        form = f"{signature.returned[0]} itself"
+        fix = str(signature.replaced(returned=()))
+        if returns_first(signature):
+            overwrites += ", and this PyTorch is older than 2.13"
+    return (
+        f"{signature.name}(): {overwrites}, and returns its results {form}: PyTorch can't trace or compile such an "
+        f"operator\n"
+        f"  signature:    {signature.as_written}\n"
+        f"  likely fix:   call it in a function under @torch.compiler.disable, or write: {fix}"
     )
 
 

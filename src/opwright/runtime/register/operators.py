@@ -23,6 +23,7 @@ from opwright.runtime.register.python_numbers import accept_numbers
 from opwright.runtime.register.recorded import share_policies
 from opwright.runtime.register.sharding import with_sharding
 from opwright.runtime.register.vmap import batched, drawing, looped, over_lists
+from opwright.runtime.returns import returning, returning_batches, returns_first, without_results
 from opwright.runtime.tensor_lists import ListConvention
 from opwright.runtime.torch_internals import (
     OpOverload,
@@ -145,22 +146,28 @@ class _Form:
             output_mask=len(signature.outputs) if self.mask else 0,
         )
         with _packet_unchanged(vars(getattr(torch.ops, self.namespace)).get(name)):
-            library.define(text, tags=_tags(signature))
+            library.define(text, tags=_tags(signature, residuals=residuals))
         packet = getattr(getattr(torch.ops, self.namespace), name)
         op = getattr(packet, overload)
         explain_calls(op, signature)
         if not residuals:
             accept_numbers(op, signature)
+        public = not residuals
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
+        rule = returning(rule, signature) if public else rule
         if residuals and not signature.lists:
             rule = with_sharding(rule, op, self.public, signature)
         register_fake(library, op, _guarded(op, _drawing(rule, packet) if signature.generator else rule))
         if signature.lists:
-            torch.library.register_vmap(op, over_lists(op, signature, rule, self._convention(residuals)), lib=library)
+            over_batches = over_lists(op, signature, rule, self._convention(residuals))
+            over_batches = returning_batches(over_batches, signature) if public else over_batches
+            torch.library.register_vmap(op, over_batches, lib=library)
         elif signature.generator:
-            library.impl(op, drawing(op, signature, rule), "FuncTorchVmapMode", with_keyset=True)
+            library.impl(op, drawing(op, signature, rule, public=public), "FuncTorchVmapMode", with_keyset=True)
         else:
-            over_batches = batched(op, signature, self.axes) if signature.broadcasts else looped(op, signature, rule)
+            call = without_results(op) if public and signature.returned else op
+            over_batches = batched(op, signature, self.axes) if signature.broadcasts else looped(call, signature, rule)
+            over_batches = returning_batches(over_batches, signature) if public else over_batches
             torch.library.register_vmap(op, over_batches, lib=library)
         if signature.lists:
             refusal = jagged.refusing(CallingConvention(self.kernel, op, residuals=residuals, mask=self.mask))
@@ -228,13 +235,17 @@ def missing(signature: Signature, *, is_python: bool = False) -> str:
     )
 
 
-def _tags(signature: Signature) -> list[torch.Tag]:
+def _tags(signature: Signature, *, residuals: bool) -> list[torch.Tag]:
     """Return the tags that PyTorch's compilers need, as for results whose size depends on data."""
     tags = [torch.Tag.pt2_compliant_tag]
     if signature.data_axes or signature.counts:
         tags += [torch.Tag.dynamic_output_shape, torch.Tag.cudagraph_unsafe]
     if signature.generator:
         tags.append(torch.Tag.nondeterministic_seeded)
+    if (
+        returns_first(signature) and not residuals and hasattr(torch.Tag, "inplace")
+    ):  # PyTorch 2.13 or newer: graphs may have it
+        tags.append(torch.Tag.inplace)
     return tags
 
 

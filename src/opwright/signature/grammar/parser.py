@@ -78,6 +78,8 @@ class _Parser:
         self.launch: Launch | None = None
         self.named_sizes: list[NamedSize] = []
         self.combinations: list[Combinations] = []
+        self.listed = False
+        self.returned: list[str] = []
 
     def signature(self) -> Signature:
         """Parse the whole signature, and check it."""
@@ -95,6 +97,7 @@ class _Parser:
         signature = Signature(
             name, inputs, outputs, residuals, *modifiers, tuple(self.named_sizes), tuple(self.combinations)
         )
+        signature = signature.replaced(listed=self.listed, returned=tuple(self.returned))
         signature = with_given_axes(signature) if signature.optional_sizes else signature
         check(signature, self.positions, tokens)
         return signature
@@ -108,11 +111,11 @@ class _Parser:
             params.append(self.input())
         return tuple(params)
 
-    def separator(self, what: str) -> None:
-        """Parse the comma after `what`; fail if nothing follows it."""
+    def separator(self, what: str, end: str = ")") -> None:
+        """Parse the comma after `what`; fail if nothing follows it. `end`: what could be there instead."""
         tokens = self.tokens
-        tokens.expect(",", f"or ')' after {what}")
-        if tokens.word in (")", ";"):
+        tokens.expect(",", f"or {end!r} after {what}")
+        if tokens.word in (end, ";"):
             tokens.fail("nothing follows the comma", "leave it out")
 
     def input(self) -> Param:
@@ -138,17 +141,25 @@ class _Parser:
         return self.tensor(name, result=False)
 
     def results(self) -> tuple[tuple[TensorParam, ...], tuple[TensorParam, ...]]:
-        """Parse the outputs, and the residuals after a semicolon."""
+        """Parse the outputs, or the names of arguments that are returned, and the residuals after a semicolon."""
         tokens = self.tokens
-        tokens.expect("(", "after '->'", "outputs have names and stand in parentheses: -> (y: T[N])")
+        self.listed, self.positions.listed = tokens.word == "[", tokens.place
+        if not tokens.accept("["):
+            tokens.expect("(", "after '->'", "outputs have names and stand in parentheses: -> (y: T[N])")
+        end = "]" if self.listed else ")"
         lists: list[list[TensorParam]] = [[]]
-        while not tokens.accept(")"):
+        while not tokens.accept(end):
             if tokens.word == ";" and len(lists) == 1:
                 tokens.take()
                 lists.append([])
-            elif lists[-1]:
-                self.separator("an output")
-            if tokens.word != ")":
+            elif lists[-1] or (self.returned and len(lists) == 1):
+                self.separator("an output", end)
+            if tokens.word == end:
+                continue
+            if len(lists) == 1 and not self.listed and tokens.peek() in (",", ")", ";"):
+                self.positions.returned.append(tokens.place)
+                self.returned.append(take_name(tokens, "an argument that is overwritten", "-> (x), with x: T[N]!"))
+            else:
                 lists[-1].append(self.result(residual=len(lists) > 1))
         return tuple(lists[0]), tuple(lists[1]) if len(lists) > 1 else ()
 

@@ -11,6 +11,7 @@ from opwright.signature.grammar.data_axes import check_data_axes
 from opwright.signature.grammar.domains import check_domains
 from opwright.signature.grammar.groups import check_chosen, check_groups
 from opwright.signature.grammar.results import check_results
+from opwright.signature.grammar.returns import check_returns
 from opwright.signature.grammar.tensor_list_rules import check_lists
 from opwright.signature.grammar.tokens import Tokens, check_parameter_name
 from opwright.signature.model import ELLIPSIS, GeneratorParam, Param, ScalarParam, Signature, TensorParam
@@ -31,6 +32,8 @@ class SourcePositions:
         self.named_sizes: dict[str, int] = {}
         self.launched: list[int] = []
         self.kept: list[int] = []
+        self.returned: list[int] = []
+        self.listed = 0
         self.flops = 0
 
     def parameter(self, place: int) -> None:
@@ -62,6 +65,7 @@ def check(signature: Signature, positions: SourcePositions, tokens: Tokens) -> N
     rules.inputs()
     rules.forms()
     check_results(signature, rules.placed, positions, tokens)
+    check_returns(signature, positions, tokens)
     rules.axis_names()
     check_data_axes(signature, rules.placed, positions, tokens)
     check_lists(signature, rules.placed, positions, tokens)

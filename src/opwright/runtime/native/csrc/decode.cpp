@@ -189,6 +189,8 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
   plan.list_groups = in.next();
   for (int64_t axis = 0; axis < plan.axes; ++axis) plan.each.push_back(in.next());
   plan.leading_group = in.next();
+  plan.listed = in.next();
+  for (int64_t n = in.next(); n > 0; --n) plan.returned.push_back(in.next());
   plan.factory = plan.inputs.empty();
   for (const auto &output : plan.outputs) {
     plan.conditional |= output.condition.of != ConditionOf::None;

@@ -60,7 +60,8 @@ bool set_default(Parameter &parameter, const c10::IValue &value) {
 }  // namespace
 
 std::unique_ptr<Direct> direct(const Operator &op) {
-  if (op.bound || op.plan.factory || op.plan.masked || op.plan.counts || op.plan.list_groups) return nullptr;
+  if (op.bound || op.plan.factory || op.plan.masked || op.plan.counts || op.plan.list_groups || op.plan.listed)
+    return nullptr;
   auto known = std::make_unique<Direct>(Direct{op, {}});
   const auto &schema = op.handle.schema().arguments();
   for (size_t i = 0; i < op.plan.arguments.size(); ++i) {

@@ -143,6 +143,8 @@ struct Plan {
   bool counts = false;           // whether a result is a count
   bool factory = false;          // no input is a tensor
   std::vector<int64_t> mutated;  // the inputs that the kernel overwrites
+  bool listed = false;           // whether the results are returned in a list
+  std::vector<int64_t> returned;  // the arguments, in schema order, that are returned in place of results
 
   // Lists of tensors (tensor_lists.h).
   int64_t list_groups = 0;     // of lists of the same length
