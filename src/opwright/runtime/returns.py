@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
 from opwright.signature import Signature
 
 
@@ -42,6 +44,20 @@ def returns_first(signature: Signature) -> bool:
     """Return whether an operator overwrites its first argument alone, and returns it, which graphs can have."""
     names = [tensor.name for tensor in signature.mutated]
     return list(signature.returned) == names == [param.name for param in signature.inputs[:1]]
+
+
+def is_traceable(signature: Signature) -> bool:
+    """Return whether PyTorch can put the operator into a graph.
+
+    Beside arguments that it overwrites, results have to be new tensors, each by itself.
+
+    PyTorch 2.13 takes one that returns its first argument, too.
+    """
+    if not signature.mutated:
+        return True
+    if signature.returned:
+        return returns_first(signature) and hasattr(torch.Tag, "inplace")
+    return not signature.listed and not any(output.is_count or output.condition for output in signature.outputs)
 
 
 def without_results(op: Callable[..., Any]) -> Callable[..., None]:

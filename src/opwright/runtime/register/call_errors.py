@@ -17,7 +17,7 @@ from opwright.errors import ArgumentError, OpwrightError, UnsupportedError
 from opwright.runtime.interface import Explain
 from opwright.runtime.register.kernels import started_runtime
 from opwright.runtime.register.python_numbers import is_taken
-from opwright.runtime.returns import is_plain, returns_first
+from opwright.runtime.returns import is_traceable, returns_first
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, call_of, own_call, schema_of
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
@@ -113,11 +113,11 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
 
 def _not_functional(signature: Signature) -> str:
     """Return the error for what PyTorch can't put into a graph: overwriting beside other results than new tensors."""
-    if signature.mutated and not is_plain(signature):
-        return _formed(signature)
     strange = next((output for output in signature.outputs if output.is_count or output.condition), None)
-    if strange is None or not signature.mutated:
+    if is_traceable(signature):
         return ""
+    if strange is None:
+        return _formed(signature)
     name, kind, form = strange.name, "a count", "i64[]"
     if not strange.is_count:
         kind, form = "optional", f"{strange.type}{strange.shape or ''}, always there"

@@ -23,7 +23,7 @@ from opwright.runtime.register.python_numbers import accept_numbers
 from opwright.runtime.register.recorded import share_policies
 from opwright.runtime.register.sharding import with_sharding
 from opwright.runtime.register.vmap import batched, drawing, looped, over_lists
-from opwright.runtime.returns import returning, returning_batches, returns_first, without_results
+from opwright.runtime.returns import is_traceable, returning, returning_batches, returns_first, without_results
 from opwright.runtime.tensor_lists import ListConvention
 from opwright.runtime.torch_internals import (
     OpOverload,
@@ -242,9 +242,7 @@ def _tags(signature: Signature, *, residuals: bool) -> list[torch.Tag]:
         tags += [torch.Tag.dynamic_output_shape, torch.Tag.cudagraph_unsafe]
     if signature.generator:
         tags.append(torch.Tag.nondeterministic_seeded)
-    if (
-        returns_first(signature) and not residuals and hasattr(torch.Tag, "inplace")
-    ):  # PyTorch 2.13 or newer: graphs may have it
+    if returns_first(signature) and is_traceable(signature) and not residuals:
         tags.append(torch.Tag.inplace)
     return tags
 

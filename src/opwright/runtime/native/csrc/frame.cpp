@@ -200,7 +200,8 @@ opw_tensor Frame::add_decided(size_t output) {
                0};
   if (kept.bounded) {
     memory(kept) = allocate_seen(output, kept.sizes);
-    t = row(memory(kept), plan(output), true);
+    t = view(memory(kept), true);
+    if (C10_UNLIKELY(plan(output).grouped)) t = folded(t, memory(kept), plan(output));
   } else {
     t.sizes = kept.sizes.data(), t.strides = kept.strides.data();
   }
@@ -271,7 +272,8 @@ int32_t Frame::resize(int64_t parameter, const int64_t *lengths) {
     for (size_t k = 0; k < dims.size(); ++k)
       if (dims[k].is_decided()) d.sizes[d.sizes.size() - dims.size() + k] = lengths_[dims[k].decided];
     memory(d) = allocate_seen(output, d.sizes);
-    tensors_[index] = row(memory(d), plan(output), true);
+    tensors_[index] = view(memory(d), true);
+    if (C10_UNLIKELY(plan(output).grouped)) tensors_[index] = folded(tensors_[index], memory(d), plan(output));
     if (op_.with_lists) packed_[static_cast<size_t>(parameter)] = tensors_[index];
     return 0;
   }
