@@ -99,9 +99,7 @@ opw_tensor view(const at::Tensor &t, bool written) {
           0};
 }
 
-bool is_aligned(const at::Tensor &t) {
-  return (reinterpret_cast<uintptr_t>(t.const_data_ptr()) & (t.element_size() - 1)) == 0;
-}
+bool is_aligned(const at::Tensor &t) { return is_aligned(t.const_data_ptr(), t.element_size()); }
 
 bool is_unreadable(const at::Tensor &t) { return t.is_complex() && !is_aligned(t); }
 
@@ -148,22 +146,23 @@ void Frame::add_inputs(const opw_kernel &kernel) {
       c10::SmallVector<int64_t, 12> seen;
       usable = fold(p, bound_, *t, seen);
     }
-    if (C10_UNLIKELY(!(usable && is_aligned(*t))))
+    opw_tensor seen = view(*t, p.mutated);
+    if (C10_UNLIKELY(!(usable && is_aligned(seen.data, t->element_size())))) {
       t = hold(i, "a contiguous copy of ",
                [](const at::Tensor &from) { return from.clone(at::MemoryFormat::Contiguous); });
-    tensors_.push_back(row(*t, p, p.mutated));
+      seen = view(*t, p.mutated);
+    }
+    tensors_.push_back(p.grouped ? folded(seen, *t, p) : seen);
   }
 }
 
-// A tensor as the kernel sees it.
-opw_tensor Frame::row(const at::Tensor &t, const TensorPlan &p, bool written) {
-  opw_tensor seen = view(t, written);
-  if (C10_LIKELY(!p.grouped)) return seen;
+// A tensor with groups of axes as the kernel sees it: each group is one axis.
+opw_tensor Frame::folded(opw_tensor seen, const at::Tensor &t, const TensorPlan &p) {
   folded_.reserve(op_.plan.inputs.size() + op_.plan.outputs.size());  // none may move: the kernel sees them
-  auto &folded = folded_.emplace_back();
-  fold(p, bound_, t, folded);
+  auto &shape = folded_.emplace_back();
+  fold(p, bound_, t, shape);
   seen.ndim = static_cast<int32_t>(p.dims.size());
-  seen.sizes = folded.data(), seen.strides = folded.data() + seen.ndim;
+  seen.sizes = shape.data(), seen.strides = shape.data() + seen.ndim;
   return seen;
 }
 

@@ -61,7 +61,7 @@ class Frame {
 
   void pack();
   size_t index_of(size_t parameter) const;
-  opw_tensor row(const at::Tensor &t, const TensorPlan &p, bool written);
+  opw_tensor folded(opw_tensor seen, const at::Tensor &t, const TensorPlan &p);
   opw_tensor add_decided(size_t output);
   at::Tensor &memory(Decided &decided);
   int32_t provide(size_t parameter);
@@ -81,6 +81,9 @@ class Frame {
 opw_tensor absent();
 opw_tensor view(const at::Tensor &t, bool written);
 // Whether every element is at a multiple of its size, as C++ takes it to be (torch.frombuffer doesn't care).
+inline bool is_aligned(const void *data, size_t element_size) {
+  return (reinterpret_cast<uintptr_t>(data) & (element_size - 1)) == 0;
+}
 bool is_aligned(const at::Tensor &t);
 // A copy of complex numbers that aren't aligned, which PyTorch's own functions can't read without a crash.
 at::Tensor readable(const at::Tensor &t);
@@ -105,7 +108,8 @@ void Frame::add_outputs(F &layout) {
         spread(plan(i), bound_, seen, sizes);
       }
       outputs_[i] = allocate(i, sizes, layout.result_strides(sizes));
-      tensors_.push_back(row(outputs_[i], plan(i), true));
+      const opw_tensor seen = view(outputs_[i], true);
+      tensors_.push_back(C10_UNLIKELY(plan(i).grouped) ? folded(seen, outputs_[i], plan(i)) : seen);
     }
   }
 }
