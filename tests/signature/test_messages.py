@@ -7,6 +7,9 @@ import pytest
 from opwright.signature import NotationError, parse
 from tests.signature.messages import assert_refused
 
+OVERLOAD_TAKEN = (
+    "can't be the name of an overload: overloads are attributes of the operator, which has another one of that name"
+)
 MESSAGES = [
     # names
     ("^", "expected the name of the operator, found the end", "begin as in: my_op(x: T[N]) -> (y: T[N])"),
@@ -297,7 +300,20 @@ MESSAGES = [
     ("f(x: T[^ellipsis])", "no axis can have the name 'ellipsis': Opwright's own schemas use it", "rename it"),
     ("f(x: T[^T])", "the axis 'T' has the name of a type variable", "rename one"),
     ("f(x: T[N]) -> (^y: T[...])", "'y' has '...', but no input that is always given has", "x: T[...]"),
-    ("scale^.number(x: T[N])", "overloads of 'scale' can't be written yet", "a name of its own: scale_number(...)"),
+    ("scale.^(x: T[N])", "expected the name of an overload of 'scale', found '('", "scale.number"),
+    ("scale.^int(x: T[N])", "'int' can't be the name of an overload of 'scale': it is a keyword of C++", "int_"),
+    ("f.^default(x: T[N])", "'default' can't be the name of an overload of 'f': it is a keyword of C++", "default_"),
+    (
+        "f.^recorded(x: T[N])",
+        f"'recorded' {OVERLOAD_TAKEN}",
+        "f.recorded_",
+    ),
+    (
+        "f.^_a(x: T[N])",
+        f"'_a' {OVERLOAD_TAKEN}",
+        "f.a_",
+    ),
+    ("f.a^.b(x: T[N])", "expected '(' after the name 'f.a', found '.'", "f.a(x: T[N]) -> (y: T[N])"),
     # marks
     ("f(x: T[N]) -> (y: T[N]^!)", "'y' is an output and can't be mutated", "leave out the '!'"),
     ("f(x: T[N]?^?)", "'?' stands twice", "leave one out"),

@@ -17,6 +17,7 @@ from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
 from opwright.signature.expr import Axis, DataAxis, Expr, GivenAxis, KeptAxis, NamedSize, Shape, determined
 from opwright.signature.lists import FixedList
+from opwright.signature.names import is_backward
 from opwright.signature.scalars import ScalarKind, Value
 
 ELLIPSIS = "..."
@@ -212,7 +213,7 @@ class Signature:
     @property
     def is_backward(self) -> bool:
         """Whether the operator is another operator's backward, according to its name."""
-        return self.name.endswith("_backward")
+        return is_backward(self.name)
 
     @property
     def skippable(self) -> tuple[TensorParam, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from opwright.signature.chosen.kinds import AxisKind, DeviceKind, DtypeKind
 from opwright.signature.dtypes import BOOLEAN, FLOATING, INTEGER
 from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.names import operator_of, overload_of
 from opwright.signature.wiring import GRAD
 
 
@@ -29,7 +30,7 @@ def schema(
     Args:
         sig: the signature.
         name: the operator's name if it differs from the signature's; may be qualified (``"ns::name"``).
-        overload: the overload's name; empty for the default overload.
+        overload: the overload's name if it differs from the one in the signature's.
         with_residuals: return the residuals after the outputs.
         axes: add ``SymInt axis_N`` for each of these axes.
         ellipsis: add ``SymInt[] axis_ellipsis``, the shape of ``...``.
@@ -59,7 +60,8 @@ def _compose(sig: Signature, name: str | None, overload: str, arguments: Sequenc
         mutated = [tensor.name for tensor in sig.mutated]
         types = [f"Tensor({_alias(mutated.index(name))}!)" for name in sig.returned]
     returns = types[0] if len(types) == 1 else f"({', '.join(types)})"
-    return f"{name or sig.name}{'.' + overload if overload else ''}({', '.join(arguments)}) -> {returns}"
+    overload = overload or overload_of(sig.name)
+    return f"{name or operator_of(sig.name)}{'.' + overload if overload else ''}({', '.join(arguments)}) -> {returns}"
 
 
 def _schema_arguments(sig: Signature, *, defaults: bool) -> list[str]:

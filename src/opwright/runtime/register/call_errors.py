@@ -18,11 +18,20 @@ from opwright.runtime.interface import Explain
 from opwright.runtime.register.kernels import started_runtime
 from opwright.runtime.register.python_numbers import is_taken
 from opwright.runtime.returns import is_traceable, returns_first
-from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, call_of, own_call, schema_of
+from opwright.runtime.torch_internals import (
+    OpOverload,
+    OpOverloadPacket,
+    call_of,
+    is_tracing,
+    overloads_of,
+    own_call,
+    schema_of,
+)
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.derivatives import without_hash
 from opwright.signature.lists import AnyList, OpenList
+from opwright.signature.names import DEFAULT
 from opwright.signature.schema import number_type
 from opwright.tracebacks import keeps_all, trimmed
 
@@ -61,7 +70,20 @@ def _callable_type(kind: type) -> Any:
     made: Any = started_runtime().callable_type(kind, told) or _explaining(kind, told)
     if issubclass(kind, OpOverload):
         made.__repr__ = _shown
+    else:
+        made.overloads = _overloads
     return made
+
+
+def _overloads(packet: OpOverloadPacket) -> list[str]:
+    """Return the overloads that calls of a packet try, by the names of its attributes, without hashes.
+
+    Of several, dynamo would ask PyTorch's parser which one a call means, only to see whether it is tagged as compliant.
+    The parser refuses numbers for tensors, and knows overloads that were retired. All of ours are tagged alike.
+    """
+    names = overloads_of(packet)
+    shown = [without_hash(f".{name}").removeprefix(".") or DEFAULT for name in names]
+    return shown[:1] if is_tracing() else shown
 
 
 def _shown(op: OpOverload) -> str:
@@ -82,7 +104,9 @@ def _explaining(kind: Any, told: Explain) -> Any:
 def _explained_of_packet(
     error: RuntimeError, packet: OpOverloadPacket, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> RuntimeError:
-    return _explained(error, packet.default, args, kwargs)
+    names = overloads_of(packet)
+    # Of several, that of the overload that fits has explained it.
+    return error if len(names) > 1 else _explained(error, getattr(packet, names[0]), args, kwargs)
 
 
 def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RuntimeError:
@@ -103,8 +127,7 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
         return error if keeps_all() else trimmed(error)
     if isinstance(error, NotImplementedError):
         return UnsupportedError(f"{plain}\n  signature:    {signature.as_written}")
-    problems = _problems(signature, op, args, kwargs)
-    problem, fix = next(problems, ("", ""))
+    problem, fix = next(_problems(signature, op, args, kwargs), ("", ""))
     if not problem:
         problem = f"{signature.name}(): {plain.splitlines()[0]}"
     advice = f"\n  likely fix:   {fix}" if fix else ""
@@ -156,6 +179,12 @@ def _overwritten_leaf(signature: Signature, op: OpOverload, args: Sequence[Any],
             if isinstance(each, torch.Tensor) and each.is_leaf and each.requires_grad:
                 return name
     return ""
+
+
+def problem_of(signature: Signature, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    """Return why PyTorch's parser refuses a call of an operator; None if there is a place for each argument."""
+    problem, _ = next(_problems(signature, op, args, kwargs), (None, ""))
+    return problem
 
 
 def _problems(

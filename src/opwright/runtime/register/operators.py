@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -38,7 +39,8 @@ from opwright.runtime.torch_internals import (
 )
 from opwright.signature import Signature, schema
 from opwright.signature.derivatives import MAX_TENSORS, obstacle, overload_name, recorded_name, tangents
-from opwright.signature.wiring import BACKWARD, Derivative, derivative, suggestion
+from opwright.signature.names import BACKWARD, backward_of, operator_of
+from opwright.signature.wiring import Derivative, derivative, suggestion
 
 MAX_VARIABLES = 8  # an instance key has one byte for each
 
@@ -136,7 +138,7 @@ class _Form:
             share_policies(self.recorded, self.public, _library(namespace))
 
     def _define(self, overload: str, *, residuals: bool) -> tuple[OpOverload, Operator]:
-        signature, library, name = self.signature, _library(self.namespace), self.signature.name
+        signature, library, name = self.signature, _library(self.namespace), operator_of(self.signature.name)
         text = schema(
             signature,
             overload=overload,
@@ -203,7 +205,7 @@ class _Form:
 
 def node_name(signature: Signature) -> str:
     """Return the node's name in autograd, ``grad_fn.name()``."""
-    return "".join(part.capitalize() for part in signature.name.split("_")) + "Backward"
+    return "".join(part.capitalize() for part in re.split("[_.]", signature.name)) + "Backward"
 
 
 _ORDERS = ("gradient", "second derivative", "third derivative")
@@ -229,7 +231,7 @@ def missing(signature: Signature, *, is_python: bool = False) -> str:
     reason = signature.pointwise and ("first and second derivatives are" if order > 1 else obstacle(signature))
     why = f"\n  not derived: {reason}" if reason else ""
     return (
-        f"{signature.name}() has no {what}: there is no {signature.name}{BACKWARD}\n"
+        f"{signature.name}() has no {what}: there is no {backward_of(signature.name)}\n"
         f"  signature:  {signature.as_written}{why}\n"
         f"  likely fix: {fix}"
     )
@@ -281,12 +283,12 @@ def _packet_unchanged(packet: Any) -> Any:
 
 
 def _guarded(op: OpOverload, rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the fake kernel `rule` with a guard: torch.compile's graphs hold while `op` is the current overload."""
+    """Return the fake kernel `rule` with a guard: torch.compile's graphs hold while the overloads stay the same."""
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         # Dynamo itself guards the overload of ``ops.foo``, but treats attributes of ``torch.ops`` as constant.
         namespace, _, name = op.name().partition(".")[0].partition("::")
-        guard_graph(("ops", namespace, name, "default", "__name__"))
+        guard_graph(("ops", namespace, name, "__name__"))
         return rule(*args, **kwargs)
 
     return kernel

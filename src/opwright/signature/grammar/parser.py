@@ -32,7 +32,7 @@ from opwright.signature.grammar.scalars import (
     parse_scalar,
     parse_word,
 )
-from opwright.signature.grammar.tokens import NotationError, Tokens, take_name
+from opwright.signature.grammar.tokens import NotationError, Tokens, take_name, take_overload
 from opwright.signature.grammar.validation import SourcePositions, check
 from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
 from opwright.signature.scalars import KINDS
@@ -85,9 +85,8 @@ class _Parser:
         """Parse the whole signature, and check it."""
         tokens = self.tokens
         name = take_name(tokens, "the operator", "begin as in: my_op(x: T[N]) -> (y: T[N])")
-        if tokens.word == ".":
-            fix = f"a name of its own: {name}_{tokens.peek()}(...)"
-            tokens.fail(f"overloads of {name!r} can't be written yet", fix if tokens.peek().isidentifier() else None)
+        if tokens.accept("."):
+            name = f"{name}.{take_overload(tokens, name)}"
         tokens.expect("(", f"after the name {name!r}", f"{name}(x: T[N]) -> (y: T[N])")
         inputs = self.inputs()
         outputs, residuals = self.results() if tokens.accept("->") else ((), ())
