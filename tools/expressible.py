@@ -238,7 +238,7 @@ def _is_list(known: Any, kinds: set[str]) -> bool:
 
 def _returned(known: Any) -> tuple[list[str], str]:
     """Return the names of the arguments that are returned, and what blocks one."""
-    owners = {}
+    owners: dict[str, str] = {}
     for argument in known.arguments:
         if argument.alias_info is not None and argument.alias_info.is_write and str(argument.type) == "Tensor":
             owners |= dict.fromkeys(argument.alias_info.before_set, argument.name)
