@@ -20,6 +20,7 @@ from opwright.signature import (
     lists,
     scalars,
 )
+from opwright.signature.binding import unneeded_types
 from opwright.signature.choices import Choice
 from opwright.signature.chosen.kinds import AXIS_CODE, DTYPE_CODE, DeviceKind, DtypeKind
 from opwright.signature.clauses.conditions import Condition
@@ -30,7 +31,7 @@ from opwright.signature.model import ELLIPSIS
 from opwright.signature.tensor_lists.calls import groups
 from opwright.signature.wiring import NodePlan
 
-VERSION = 15
+VERSION = 16
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
 KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
 KINDS |= {"choice": Choice.code, **lists.CODES, "chosen": AXIS_CODE, "dtype_argument": DTYPE_CODE}
@@ -80,7 +81,7 @@ def encode(
     autocast = signature.autocast.code if signature.autocast else NONE
     broadcast = BROADCAST["pointwise" if signature.pointwise else "batched" if signature.batched else "none"]
     words += [len(signature.residuals), len(signature.data_axes), autocast, broadcast, derived]
-    words += _combinations(signature) + _fallbacks(signature) + _list_groups(signature)
+    words += _combinations(signature) + _fallbacks(signature) + _unneeded_types(signature) + _list_groups(signature)
     returned = [[param.name for param in signature.inputs].index(name) for name in signature.returned]
     return array("q", [*words, signature.listed, len(returned), *returned])
 
@@ -90,6 +91,12 @@ def _fallbacks(signature: Signature) -> list[int]:
     kinds = [param.kind for param in signature.dtypes.values() if isinstance(param.kind, DtypeKind)]
     pairs = [(kind.variable, kind.fallback) for kind in kinds if kind.fallback]
     return [len(pairs), *(signature.type_variables.index(name) for pair in pairs for name in pair)]
+
+
+def _unneeded_types(signature: Signature) -> list[int]:
+    """Encode the type variables that only tensors have which may be absent, each with its type where all are."""
+    types = unneeded_types(signature)
+    return [len(types), *(w for v, dtype in types.items() for w in (signature.type_variables.index(v), dtype.code))]
 
 
 def _list_groups(signature: Signature) -> list[int]:

@@ -186,6 +186,10 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
     const int64_t variable = in.next();
     plan.fallbacks.emplace_back(variable, in.next());
   }
+  for (int64_t n = in.next(); n > 0; --n) {
+    const int64_t variable = in.next();
+    plan.unneeded.emplace_back(variable, static_cast<at::ScalarType>(in.next()));
+  }
   plan.list_groups = in.next();
   for (int64_t axis = 0; axis < plan.axes; ++axis) plan.each.push_back(in.next());
   plan.leading_group = in.next();

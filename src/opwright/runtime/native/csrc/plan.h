@@ -121,6 +121,7 @@ struct Plan {
   std::vector<uint64_t> variables;  // per type variable: the set of its element types, bit by c10::ScalarType
   std::vector<Combinations> combinations;
   std::vector<std::pair<int64_t, int64_t>> fallbacks;  // the type variables that are another one by default
+  std::vector<std::pair<int64_t, at::ScalarType>> unneeded;  // type variables of tensors that are all absent, as it were
   std::vector<Argument> arguments;                     // in schema order
   std::vector<std::vector<std::string>> choices;       // the words of each argument that is one of a few
   std::vector<std::vector<Argument>> lists;            // the elements of each list of a fixed length
