@@ -17,6 +17,7 @@ from opwright.runtime.binding import TORCH_TYPES
 from opwright.signature import Signature, TensorInfo, sample
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.dtypes import DType
+from opwright.signature.names import operator_of
 from opwright.signature.samples import TensorSample
 from opwright.signature.schema import axis_argument
 from opwright.signature.tensor_lists.calls import Elements, elements, flat, lengths_of, packed
@@ -27,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 # Sources of other tests, whose values those check: here they only mustn't crash, and have the right shapes.
 UNREFERENCED = {"notation_ops", "bundle_ops", "hidden_names", "size_ops", "scalar_ops", "float8_ops", "combination_ops"}
 UNREFERENCED |= {"result_ops", "list_ops", "complex_ops", "group_ops", "chosen_ops", "number_ops"}
-UNREFERENCED |= {"given_ops", "returned_ops"}
+UNREFERENCED |= {"given_ops", "returned_ops", "overload_ops"}
 DTYPES = {torch_type: dtype for dtype, torch_type in TORCH_TYPES.items()}
 
 
@@ -68,7 +69,7 @@ def targets() -> list[Target]:
                 continue
             if kernel.signature.broadcasts:  # scalars.py makes those, and include/loops.py
                 continue
-            body = text[text.index(f" {name}(") :]
+            body = text[text.index(f" {operator_of(name)}(") :]
             strided = "Strided<" in body[: body.index("{")]
             mask = any(argument.name == "output_mask" for argument in registered.op._schema.arguments)
             full = f"{path.stem}.{name}"

@@ -360,7 +360,7 @@ REFERENCES |= {
     "given_ops.scatter": _scattered,
     "given_ops.count": lambda at, size: torch.bincount(at, minlength=size or 0),
     "returned_ops.sums": lambda x, scale: (scale * x.sum(1), (x * x).sum(0)),
-    "returned_ops.made": lambda n, value: (torch.full((n,), value), torch.full((n,), value)),
+    "returned_ops.made": lambda n, value: (torch.full((n,), value, dtype=torch.float64),) * 2,
     "returned_ops.writes": lambda x: (x, 0 * x),
     "returned_ops.scale_": lambda x, by: x * by,
     "returned_ops.exchange": lambda x, y: (y, x),

@@ -36,6 +36,10 @@ SIGNATURES = {
         "resize(x: T[N], n: int, mode: near | 'bi-linear' = near, p: float?, k: int? = 3, s: str = 'a') -> (y: T[n])",
         "found(x: T[N], all: bool = False) -> (y: T[N], count: int, at: i64[?K]? if all)",
         "counted(x: T[N]) -> (count: int)",
+        "histogram(at: i64[N] in [0, S), size: int? in [0, inf) = None) -> (counts: i64[?S = size])",
+        "attend(q: T[N], k: T[N]) -> [y: T[N], lse: f32[]]",
+        "scale_(x: T[N]!, by: float) -> (x)",
+        "swap_(x: T[N]!, y: T[N]!) -> (y, x)",
     ],
     "overloads": [
         "scale.number(x: T[N], by: float = 2.0) -> (y: T[N])",
