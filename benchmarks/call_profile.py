@@ -1,8 +1,8 @@
 """Where a call's time goes: instructions by stage, counted with valgrind, of an operator's call on 4 elements.
 
-Instructions are no nanoseconds, but they are the same in each run and don't depend on what else the machine does. A child
-makes N and then 6 N calls under callgrind; the difference has nothing of the start. Stages are what a function called by
-another one costs, with all that it calls. ``python benchmarks/call_profile.py`` needs ``valgrind`` on the PATH.
+Instructions are no nanoseconds, but they are the same in each run and don't depend on what else the machine does. A
+child makes N and then 6 N calls under callgrind; the difference has nothing of the start. Stages are what a function
+called by another one costs, with all that it calls. ``python benchmarks/call_profile.py`` needs ``valgrind``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import gc
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,7 @@ from opwright.bench.scripts import Result, write_result
 
 HERE = Path(__file__).parent
 COUNT = 2000
-OURS = r"^opw::|_object\* opw::"
+OURS = r"opw::"
 # Stage: (the caller, the callee), as regular expressions over names of functions.
 Edges = tuple[tuple[str, str], ...]
 CALL: dict[str, Edges] = {
@@ -42,11 +43,10 @@ CALL: dict[str, Edges] = {
     "the result's end": ((r"subtype_dealloc|_Py_Dealloc", r"THPVariable_dealloc"),),
 }
 RECORDED: dict[str, Edges] = {
-    "the node: edges to the arguments": ((OURS, r"gradient_edge"),),
-    "the node: saved tensors": ((r"opw::OperatorNode::save|opw::run", r"SavedVariable"),),
-    "the node: memory, the result's history": (
-        (OURS, r"set_history|InputMetadata|operator new|OperatorNode::OperatorNode"),
-    ),
+    "the node: edges to the arguments": ((OURS, r"impl::gradient_edge"),),
+    "the node: its memory": ((r"opw::record", r"operator new"),),
+    "the node: saved tensors": ((OURS, r"opw::OperatorNode::save_"),),
+    "the result's history": ((r"opw::run", r"opw::connect"),),
 }
 BACKWARD: dict[str, Edges] = {
     "our backward": ((r"Node::operator\(\)", r"opw::OperatorNode::apply"),),
@@ -148,7 +148,8 @@ def counted(situation: str, name: str) -> dict[str, float]:
                 "OPENBLAS_NUM_THREADS": "1",
                 "OMP_NUM_THREADS": "1",
             }  # no thread that waits busily
-            subprocess.run(["valgrind", *options, *words], env=environment, capture_output=True, check=True)
+            command = [shutil.which("valgrind") or "valgrind", *options, *words]
+            subprocess.run(command, env=environment, capture_output=True, check=True)
             profiles.append(Profile(path.read_text()))
     first, second = profiles
     found = {"in all": (second.total - first.total) / (5 * COUNT)}
@@ -172,7 +173,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.child:
         situation, name, count = options.child
-        return child(situation, name, int(count))
+        child(situation, name, int(count))
     counts = {situation: {name: counted(situation, name) for name in names} for situation, names in calls().items()}
     for situation, each in counts.items():
         for name, stages in each.items():

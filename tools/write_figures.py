@@ -1,4 +1,4 @@
-"""Writes the figures and tables from benchmarks/results in README.md, measured.md, comparison.md, gallery.md, pictures.
+"""Writes the figures and tables from benchmarks/results in README.md, pages of docs, and pictures.
 
 ``--check``: exit with status 1 if one of them isn't up to date.
 """
@@ -153,6 +153,18 @@ def alternatives() -> str:
     return "\n".join([*lines, "", f"With {versions}.", *_machines([result])])
 
 
+def stages() -> str:
+    """Return the table of benchmarks/call_profile.py."""
+    result = _result("call_profile")
+    lines = ["| call | stage | instructions | share |", "|---|---|--:|--:|"]
+    for situation, each in result["instructions"].items():
+        for name, counts in each.items():
+            for stage, count in counts.items():
+                what = "**in all**" if stage == "in all" else stage
+                lines.append(f"| {situation}, {name} | {what} | {count:.0f} | {count / counts['in all']:.0%} |")
+    return "\n".join([*lines, "", *_machines([result])])
+
+
 def picture() -> str:
     """Return an SVG chart of the time from an edit to the first correct result, on a linear scale."""
     result = _result("edit_to_call")
@@ -216,6 +228,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "docs/comparison.md": lambda text: between(
         "alternatives", alternatives, between("features", features, between("compared", compared, text))
     ),
+    "docs/explanation/runtime.md": lambda text: between("stages", stages, text),
     "docs/edit_to_result.svg": lambda _: picture(),
     "docs/gallery.md": lambda text: between("gallery", lambda: gallery_figures.table(_result("gallery")), text),
     "docs/gallery.svg": lambda _: gallery_figures.picture(_result("gallery")),

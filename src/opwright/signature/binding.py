@@ -280,7 +280,7 @@ def bind_types(
 
 
 def unneeded_types(sig: Signature) -> dict[str, DType]:
-    """Return a type for each variable that only tensors have which may be absent: where all are, any instance will do."""
+    """Return a type for each variable of tensors that may all be absent: where they are, any instance will do."""
     if sig.is_backward or sig.pointwise:  # what is known of a forward; a pointwise operator has a tensor for each
         return {}
     told = {name for each in sig.combinations for name in each.variables} | sig.dtypes.keys() | {sig.chosen_type}
