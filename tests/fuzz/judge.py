@@ -13,7 +13,7 @@ import torch
 from opwright.errors import ArgumentError, KernelError, OpwrightError
 from opwright.runtime.binding import TORCH_TYPES
 from opwright.signature import Binding, bind, output_shapes, output_types
-from opwright.signature.schema import axis_argument
+from opwright.signature.names import axis_argument
 
 from .operators import DTYPES, Call, infos, signature_of
 from .references import compute

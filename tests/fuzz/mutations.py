@@ -47,7 +47,7 @@ def _slice(t: Tensor, rng: random.Random) -> Tensor:
 
 
 def _unalign(t: Tensor, rng: random.Random) -> Tensor:
-    """The same values at an address that isn't a multiple of the element's size; PyTorch can't copy complex ones there."""
+    """The same values at an address that isn't a multiple of their size, where PyTorch copies no complex ones."""
     if t.is_quantized or t.is_complex() or not 0 < t.numel() < 10**6:
         return t
     memory = bytearray(t.numel() * t.itemsize + 1)

@@ -17,9 +17,8 @@ from opwright.runtime.binding import TORCH_TYPES
 from opwright.signature import Signature, TensorInfo, sample
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.dtypes import DType
-from opwright.signature.names import operator_of
+from opwright.signature.names import axis_argument, operator_of
 from opwright.signature.samples import TensorSample
-from opwright.signature.schema import axis_argument
 from opwright.signature.tensor_lists.calls import Elements, elements, flat, lengths_of, packed
 
 from .references import REFERENCES

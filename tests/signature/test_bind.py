@@ -191,3 +191,9 @@ def test_a_type_that_nothing_tells() -> None:
         "f_backward(): grad_z has element type acc(T), but no argument tells T\n"
         "  signature:    f_backward(grad_z: acc(T)[N])"
     )
+
+
+def test_a_backward_that_is_called_by_hand_with_a_negative_size() -> None:
+    signature = parse("f_backward(grad_y: T[]) -> (grad_x: T[N])")
+    with pytest.raises(ArgumentError, match="axis_N is -1, expected a size, at least 0"):
+        bind(signature, {"grad_y": info()}, axes={"N": -1})

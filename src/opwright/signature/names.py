@@ -82,3 +82,8 @@ _WORDS = (
 )
 C_AND_CPP_KEYWORDS = frozenset(_WORDS.split())
 """The words that are no names in C or C++."""
+
+
+def axis_argument(axis: str) -> str:
+    """Return the name of the argument for a forward's axis in its backward's schema; of ``pad[0]``, ``axis_pad_0``."""
+    return "axis_" + axis.replace("[", "_").replace("]", "")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from opwright.signature.chosen.kinds import AxisKind, DeviceKind, DtypeKind
 from opwright.signature.dtypes import BOOLEAN, FLOATING, INTEGER
 from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam
-from opwright.signature.names import operator_of, overload_of
+from opwright.signature.names import axis_argument, operator_of, overload_of
 from opwright.signature.wiring import GRAD
 
 
@@ -45,11 +45,6 @@ def schema(
     if output_mask:
         arguments.append(f"bool[{output_mask}] output_mask=[{', '.join(['True'] * output_mask)}]")
     return _compose(sig, name, overload, arguments, with_residuals)
-
-
-def axis_argument(axis: str) -> str:
-    """Return the name of the argument for a forward's axis in its backward's schema; of ``pad[0]``, ``axis_pad_0``."""
-    return "axis_" + axis.replace("[", "_").replace("]", "")
 
 
 def _compose(sig: Signature, name: str | None, overload: str, arguments: Sequence[str], with_residuals: bool) -> str:
