@@ -376,8 +376,7 @@ bool bind(const Plan &plan, const at::Tensor *const *inputs, Bound<int64_t> &bou
   if (C10_UNLIKELY(!plan.fallbacks.empty()) && !fall_back(plan, bound.types)) return false;
   if (C10_UNLIKELY(!combine(plan, bound.types))) return false;
   for (const auto &[variable, type] : plan.unneeded)
-    if (!((bound.types >> (8 * variable)) & 0xff))
-      bound.types |= (static_cast<uint64_t>(type) + 1) << (8 * variable);
+    if (!((bound.types >> (8 * variable)) & 0xff)) bound.types |= (static_cast<uint64_t>(type) + 1) << (8 * variable);
   for (size_t v = 0; v < plan.variables.size(); ++v)
     if (!((bound.types >> (8 * v)) & 0xff)) return false;
   if (accumulated)

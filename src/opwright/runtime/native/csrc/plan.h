@@ -121,13 +121,14 @@ struct Plan {
   std::vector<uint64_t> variables;  // per type variable: the set of its element types, bit by c10::ScalarType
   std::vector<Combinations> combinations;
   std::vector<std::pair<int64_t, int64_t>> fallbacks;  // the type variables that are another one by default
-  std::vector<std::pair<int64_t, at::ScalarType>> unneeded;  // type variables of tensors that are all absent, as it were
-  std::vector<Argument> arguments;                     // in schema order
-  std::vector<std::vector<std::string>> choices;       // the words of each argument that is one of a few
-  std::vector<std::vector<Argument>> lists;            // the elements of each list of a fixed length
-  std::vector<Kind> scalars;                           // the kinds of a call's scalars, a list's elements one by one
-  std::vector<int64_t> given;    // the axes whose sizes a call is given, Axis or Size, in its order
-  int64_t given_by_scalars = 0;  // how many of them, the first, are scalars, too
+  std::vector<std::pair<int64_t, at::ScalarType>>
+      unneeded;                                   // type variables of tensors that are all absent, as it were
+  std::vector<Argument> arguments;                // in schema order
+  std::vector<std::vector<std::string>> choices;  // the words of each argument that is one of a few
+  std::vector<std::vector<Argument>> lists;       // the elements of each list of a fixed length
+  std::vector<Kind> scalars;                      // the kinds of a call's scalars, a list's elements one by one
+  std::vector<int64_t> given;                     // the axes whose sizes a call is given, Axis or Size, in its order
+  int64_t given_by_scalars = 0;                   // how many of them, the first, are scalars, too
   std::vector<NamedSize> named_sizes;
   std::vector<ScalarDomain> domains;
   std::vector<OptionalSize> optional_sizes;
