@@ -66,7 +66,7 @@ def targets() -> list[Target]:
                 continue
             if kernel.signature.dtypes or kernel.signature.device:  # not drawn: tests/runtime/test_chosen.py
                 continue
-            body = text[text.index(f" {name}(") :]
+            body = text[text.index(f'"{name}(') :]
             strided = "Strided<" in body[: body.index("{")]
             mask = any(argument.name == "output_mask" for argument in registered.op._schema.arguments)
             known = path.stem not in UNREFERENCED
