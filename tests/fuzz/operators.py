@@ -17,7 +17,7 @@ from opwright.runtime.binding import TORCH_TYPES
 from opwright.signature import Signature, TensorInfo, sample
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.dtypes import DType
-from opwright.signature.names import axis_argument, operator_of
+from opwright.signature.names import axis_argument
 from opwright.signature.samples import TensorSample
 from opwright.signature.tensor_lists.calls import Elements, elements, flat, lengths_of, packed
 
@@ -68,7 +68,7 @@ def targets() -> list[Target]:
                 continue
             if kernel.signature.broadcasts:  # scalars.py makes those, and include/loops.py
                 continue
-            body = text[text.index(f" {operator_of(name)}(") :]
+            body = text[text.index(f'"{name}(') :]
             strided = "Strided<" in body[: body.index("{")]
             mask = any(argument.name == "output_mask" for argument in registered.op._schema.arguments)
             full = f"{path.stem}.{name}"
