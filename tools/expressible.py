@@ -176,7 +176,8 @@ def signature_of(text: str) -> tuple[str, str]:
     # An input that is always given binds T and `...`; if there is none, the results have types and shapes of their own.
     if results and not kinds & {"Tensor", _LIST}:
         return "", "all tensors are optional"
-    arrow = f" -> ({', '.join(results)})" if results else ""
+    written = ", ".join(results)
+    arrow = f" -> [{written}]" if _is_list(known, kinds) else f" -> ({written})" if results else ""
     every = ", ".join(str(dtype) for dtype in DType if not dtype.is_complex)
     where = f" where {', '.join(f'W{i} in ({every})' for i in range(len(chosen)))}" if chosen and results else ""
     signature = f"{known.name.rpartition('::')[2]}({', '.join(inputs)}){arrow}{where}"
@@ -197,6 +198,10 @@ def _results(known: Any, kinds: set[str], chosen: int) -> tuple[list[str], str]:
 
     `kinds`: the types of the arguments; `chosen`: how many element types are arguments.
     """
+    if any(result.alias_info is not None for result in known.returns):
+        return _returned(known)
+    if _is_list(known, kinds):  # of how many tensors, a schema doesn't say
+        return [f"out_0_: {'W0' if chosen else 'T'}[...]", "out_1_: T[...]"], ""
     results = []
     for place, result in enumerate(known.returns):
         # An element type that is an argument is that of a result.
@@ -215,8 +220,6 @@ def _result(result: Any, variable: str, kinds: set[str], condition: str) -> tupl
     """
     kind = str(result.type)
     shape = "[...]" if kinds & {"Tensor", "Optional[Tensor]"} else "[]"
-    if result.alias_info is not None:
-        return "", "results that are arguments (Tensor(a!))"
     if kind in ("int", "SymInt"):
         return "int", ""
     if kind == _LIST and _LIST in kinds:  # which has its length
@@ -226,6 +229,28 @@ def _result(result: Any, variable: str, kinds: set[str], condition: str) -> tupl
     if kind == "Optional[Tensor]" and condition:
         return f"{variable}{shape}? if {condition}", ""
     return "", f"results: {_kind(kind)}"
+
+
+def _is_list(known: Any, kinds: set[str]) -> bool:
+    """Return whether the results are one list, whose length no argument has."""
+    return [str(result.type) for result in known.returns] == [_LIST] and _LIST not in kinds
+
+
+def _returned(known: Any) -> tuple[list[str], str]:
+    """Return the names of the arguments that are returned, and what blocks one."""
+    owners: dict[str, str] = {}
+    for argument in known.arguments:
+        if argument.alias_info is not None and argument.alias_info.is_write and str(argument.type) == "Tensor":
+            owners |= dict.fromkeys(argument.alias_info.before_set, argument.name)
+    names = []
+    for result in known.returns:
+        if result.alias_info is None or not result.alias_info.is_write:
+            return [], "results that are views, or new beside arguments"
+        sources = [owners[each] for each in result.alias_info.before_set if each in owners]
+        if not sources:
+            return [], "results that are optional arguments"
+        names += sources
+    return names, ""
 
 
 def _condition(arguments: Sequence[Any]) -> str:

@@ -24,7 +24,7 @@ from expressible import difference, found, parse_schema, signature_of
 import opwright
 from opwright.errors import SourceError
 from opwright.runtime.binding import TORCH_TYPES
-from opwright.signature import Signature, parse, sample
+from opwright.signature import DType, Signature, parse, sample
 from opwright.signature.samples import TensorSample
 from opwright.sources import scan
 from opwright.sources.matching.by_position import declaration
@@ -55,7 +55,8 @@ def call(op: Any, signature: Signature, rng: random.Random) -> list[torch.Tensor
     """Call the operator with drawn arguments; return its results that are tensors."""
     drawn = sample(signature, rng)
     tensors = {name: None if made is None else _tensor(made) for name, made in drawn.tensors.items()}
-    results = op(**{**tensors, **drawn.scalars})
+    scalars = {n: TORCH_TYPES[value] if isinstance(value, DType) else value for n, value in drawn.scalars.items()}
+    results = op(**{**tensors, **scalars})
     listed = list(results) if isinstance(results, (tuple, list)) else [results]
     return [result for result in listed if isinstance(result, torch.Tensor)]
 
@@ -77,7 +78,7 @@ def main() -> int:
         for folder in words.folders
         for each in found(folder)
         for signature, blocked in [signature_of(each.text)]
-        if signature and not blocked and "_backward(" not in signature
+        if signature and not blocked and "_backward(" not in signature and parse(signature).written
     ]
     failed = 0
     for number, (each, text) in enumerate(rng.sample(written, min(words.count, len(written)))):

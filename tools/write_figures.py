@@ -1,4 +1,4 @@
-"""Writes the figures and tables from benchmarks/results in README.md, measured.md, comparison.md, gallery.md, pictures.
+"""Writes the figures and tables from benchmarks/results in README.md, pages of docs, and pictures.
 
 ``--check``: exit with status 1 if one of them isn't up to date.
 """
@@ -49,6 +49,8 @@ SCRIPTS = (
     "check_time",
     "wheel_variants",
 )
+
+WRONG = ("wrong", "crash")  # outcomes of benchmarks/alternatives/probes.py
 
 
 def measured() -> str:
@@ -126,6 +128,43 @@ def features() -> str:
     return "\n".join([*head, *rows, total, "", f"PyTorch {document['torch']}, Python {document['python']}."])
 
 
+def alternatives() -> str:
+    """Return the table of benchmarks/peers.py."""
+    result = _result("peers")
+    fastest = min(result["timings"][f"{name}: 64 MiB"]["median"] for name in result["alternatives"])
+    columns = ["lines", "edit, s", "load, s", "call, us", "forward + backward, us", "64 MiB, of the fastest's speed"]
+    lines = [
+        f"| {' | '.join(['', *columns, 'silently wrong', 'refused'])} |",
+        f"|---|{'--:|' * len(columns)}---|---|",
+    ]
+    for name, label in result["alternatives"].items():
+        edit, load, call, step, large = (
+            result["timings"][f"{name}: {what}"]["median"]
+            for what in ("edit", "load", "call", "forward + backward", "64 MiB")
+        )
+        probes = result["probes"][name].items()
+        wrong = [f"{probe}: a crash" if known == "crash" else probe for probe, known in probes if known in WRONG]
+        refused = [probe for probe, known in probes if known == "refused"]
+        lines.append(
+            f"| {label} | {result['lines'][name]} | {edit:.2f} | {load:.2f} | {call * 1e6:.2f} | {step * 1e6:.1f} "
+            f"| {fastest / large:.2f} | {', '.join(wrong) or 'nothing'} | {', '.join(refused) or 'nothing'} |"
+        )
+    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    return "\n".join([*lines, "", f"With {versions}.", *_machines([result])])
+
+
+def stages() -> str:
+    """Return the table of benchmarks/call_profile.py."""
+    result = _result("call_profile")
+    lines = ["| call | stage | instructions | share |", "|---|---|--:|--:|"]
+    for situation, each in result["instructions"].items():
+        for name, counts in each.items():
+            for stage, count in counts.items():
+                what = "**in all**" if stage == "in all" else stage
+                lines.append(f"| {situation}, {name} | {what} | {count:.0f} | {count / counts['in all']:.0%} |")
+    return "\n".join([*lines, "", *_machines([result])])
+
+
 def picture() -> str:
     """Return an SVG chart of the time from an edit to the first correct result, on a linear scale."""
     result = _result("edit_to_call")
@@ -186,7 +225,10 @@ def between(mark: str, make: Callable[[], str], text: str) -> str:
 PAGES: dict[str, Callable[[str], str]] = {
     "README.md": lambda text: between("figures", figures, text),
     "docs/measured.md": lambda text: between("zoo", zoo, between("measured", measured, text)),
-    "docs/comparison.md": lambda text: between("features", features, between("compared", compared, text)),
+    "docs/comparison.md": lambda text: between(
+        "alternatives", alternatives, between("features", features, between("compared", compared, text))
+    ),
+    "docs/explanation/runtime.md": lambda text: between("stages", stages, text),
     "docs/edit_to_result.svg": lambda _: picture(),
     "docs/gallery.md": lambda text: between("gallery", lambda: gallery_figures.table(_result("gallery")), text),
     "docs/gallery.svg": lambda _: gallery_figures.picture(_result("gallery")),

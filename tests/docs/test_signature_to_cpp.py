@@ -78,6 +78,7 @@ def test_the_parameters_of_its_table_fit(form: str, cpp: str, c: str, tmp_path: 
     written = ", Tensor<float, 1> z" if form[:2] != "->" else ""
     asks = "if all" in form
     given = ("g: T[..., N, C, M]" if "..." in form else "g: T[N, C, M]") + ", all: bool" * asks
+    given += ", size: int?" * ("= size" in form)
     view = ("Tensor<const T> g" if "..." in form else "Tensor<const T, 3> g") + ", bool all" * asks
     if form.startswith("-> (ys: list["):
         given, view = f"{given}, xs: list[T[each L]]", f"{view}, List<const T, 1> xs"

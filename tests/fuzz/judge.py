@@ -13,7 +13,7 @@ import torch
 from opwright.errors import ArgumentError, KernelError, OpwrightError
 from opwright.runtime.binding import TORCH_TYPES
 from opwright.signature import Binding, bind, output_shapes, output_types
-from opwright.signature.schema import axis_argument
+from opwright.signature.names import axis_argument
 
 from .operators import DTYPES, Call, infos, signature_of
 from .references import compute
@@ -112,7 +112,11 @@ def judge_result(call: Call, given: SavedArguments, result: Any) -> bool:
     """
     binding, arguments = _bind(call, given)
     signature = call.target.signature
-    results = list(result) if isinstance(result, tuple | list) else [result] if signature.outputs else []
+    results = list(result) if isinstance(result, tuple | list) else [] if result is None else [result]
+    results = _without_arguments(call, given, results) if signature.returned else results
+    if signature.listed and type(result) is not list:
+        raise Wrong(f"the results are a {type(result).__name__}, expected a list")
+    results = results or [None] * len(signature.outputs)
     _judge_shapes(call, binding, arguments, results)
     values = {n: v for n, v in arguments.items() if isinstance(v, Tensor)}
     if any(value.device.type != "cpu" for value in [*values.values(), *(r for r in results if isinstance(r, Tensor))]):
@@ -128,6 +132,25 @@ def judge_result(call: Call, given: SavedArguments, result: Any) -> bool:
     return True
 
 
+def _without_arguments(call: Call, given: SavedArguments, results: list[Any]) -> list[Any]:
+    """No results, once each is the argument that the signature says.
+
+    Beside a tensor subclass, PyTorch makes others that are returned aliases of the subclass.
+    """
+    expected = [given.arguments[name] for name in call.target.signature.returned]
+    if len(results) != len(expected):
+        raise Wrong(f"{len(results)} arguments are returned, expected {len(expected)}")
+    for got, want in zip(results, expected, strict=True):
+        aliases = (
+            type(got) is not Tensor
+            and isinstance(got, Tensor)
+            and got.untyped_storage().data_ptr() == want.untyped_storage().data_ptr()
+        )
+        if got is not want and not aliases:
+            raise Wrong("what is returned isn't the argument")
+    return []
+
+
 def _judge_values(call: Call, given: SavedArguments, arguments: Mapping[str, Any], results: list[Any]) -> None:
     signature = call.target.signature
     wide = {name: _wide(given.before.get(name, value)) for name, value in arguments.items()}
@@ -135,7 +158,7 @@ def _judge_values(call: Call, given: SavedArguments, arguments: Mapping[str, Any
     try:
         with torch.inference_mode(mode=False), torch.no_grad():
             mask = {"output_mask": [True] * len(signature.outputs)}  # its default
-            expected = compute(signature.name, mask | wide, shapes)
+            expected = compute(call.target.name, mask | wide, shapes)
     except (RuntimeError, IndexError, ValueError, ArithmeticError) as error:
         if "integer multiplication overflow" in str(error):
             return  # sizes that PyTorch can't make a tensor of, where the result has none of them

@@ -47,8 +47,8 @@ def _slice(t: Tensor, rng: random.Random) -> Tensor:
 
 
 def _unalign(t: Tensor, rng: random.Random) -> Tensor:
-    """The same values at an address that isn't a multiple of the element's size."""
-    if t.is_quantized or not 0 < t.numel() < 10**6:
+    """The same values at an address that isn't a multiple of their size, where PyTorch copies no complex ones."""
+    if t.is_quantized or t.is_complex() or not 0 < t.numel() < 10**6:
         return t
     memory = bytearray(t.numel() * t.itemsize + 1)
     raw = torch.frombuffer(memory, dtype=t.dtype, offset=1, count=t.numel())
@@ -264,9 +264,8 @@ def _change_call(call: Call, rng: random.Random) -> None:
         call.extra = (rng.choice((1, None, torch.ones(2), [True], "x")),)
         call.by_keyword = False
     elif what == "unknown":
-        call.keywords[rng.choice(("wrong", "", "out", "dtype", "device", "self", "output_mask"))] = rng.choice(
-            (None, 1, "cpu")
-        )
+        name = rng.choice(("wrong", "", "out", "dtype", "device", "self", "output_mask"))
+        call.keywords[f"{name}_" if name in names else name] = rng.choice((None, 1, "cpu"))
     elif what == "twice" and names:
         call.keywords[names[0]] = call.arguments[names[0]]
         call.by_keyword = False

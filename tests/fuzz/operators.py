@@ -15,15 +15,19 @@ import opwright
 from opwright.check.calls.tensor_lists import lengths
 from opwright.runtime.binding import TORCH_TYPES
 from opwright.signature import Signature, TensorInfo, sample
+from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.dtypes import DType
+from opwright.signature.names import axis_argument
 from opwright.signature.samples import TensorSample
-from opwright.signature.schema import axis_argument
 from opwright.signature.tensor_lists.calls import Elements, elements, flat, lengths_of, packed
+
+from .references import REFERENCES
 
 ROOT = Path(__file__).parents[2]
 # Sources of other tests, whose values those check: here they only mustn't crash, and have the right shapes.
 UNREFERENCED = {"notation_ops", "bundle_ops", "hidden_names", "size_ops", "scalar_ops", "float8_ops", "combination_ops"}
 UNREFERENCED |= {"result_ops", "list_ops", "complex_ops", "group_ops", "chosen_ops", "number_ops"}
+UNREFERENCED |= {"given_ops", "returned_ops", "overload_ops"}
 DTYPES = {torch_type: dtype for dtype, torch_type in TORCH_TYPES.items()}
 
 
@@ -64,13 +68,11 @@ def targets() -> list[Target]:
                 continue
             if kernel.signature.broadcasts:  # scalars.py makes those, and include/loops.py
                 continue
-            if kernel.signature.dtypes or kernel.signature.device:  # not drawn: tests/runtime/test_chosen.py
-                continue
-            body = text[text.index(f" {name}(") :]
+            body = text[text.index(f'"{name}(') :]
             strided = "Strided<" in body[: body.index("{")]
             mask = any(argument.name == "output_mask" for argument in registered.op._schema.arguments)
-            known = path.stem not in UNREFERENCED
             full = f"{path.stem}.{name}"
+            known = path.stem not in UNREFERENCED or full in REFERENCES
             made.append(
                 Target(
                     full,
@@ -192,7 +194,7 @@ def draw(target: Target, rng: random.Random) -> Call:
             tensor = drawn.tensors[param.name]
             values[param.name] = None if tensor is None else _make(tensor, generator)
         elif param.name in drawn.scalars:
-            values[param.name] = drawn.scalars[param.name]
+            values[param.name] = _scalar(param, drawn.scalars[param.name], rng)
         else:
             values[param.name] = torch.Generator().manual_seed(rng.getrandbits(32))
     values |= {axis_argument(axis): drawn.binding.axes[axis] for axis in target.axes}
@@ -200,10 +202,17 @@ def draw(target: Target, rng: random.Random) -> Call:
         values["axis_ellipsis"] = list(drawn.binding.ellipsis or ())
     if target.mask:
         values["output_mask"] = [rng.random() < 0.75 for _ in target.signature.outputs]
-    keywords = {"device": None} if target.signature.is_factory else {}
+    keywords = {"device": None} if target.signature.is_factory and not target.signature.device else {}
     if target.signature.chosen_type:
         keywords["dtype"] = TORCH_TYPES[drawn.binding.types[target.signature.chosen_type]]
     return Call(target, values, keywords=keywords, by_keyword=rng.random() < 0.25)
+
+
+def _scalar(param: Any, value: Any, rng: random.Random) -> Any:
+    """A scalar as PyTorch takes it: an element type, or that of another variable by default, and a device."""
+    if isinstance(param.kind, DtypeKind):
+        return None if param.kind.fallback and rng.random() < 0.3 else TORCH_TYPES[value]
+    return rng.choice((None, "cpu", torch.device("cpu"))) if isinstance(param.kind, DeviceKind) else value
 
 
 def _make(s: TensorSample, generator: torch.Generator) -> torch.Tensor:

@@ -343,6 +343,32 @@ REFERENCES["sigmoid_backward"] = lambda grad_y, y: grad_y * y * (1 - y)
 REFERENCES["logistic_backward"] = REFERENCES["sigmoid_backward"]
 REFERENCES["sigmoid"] = REFERENCES["logistic"]
 
+
+# --- tests/runtime/kernels/given_ops.cpp, returned_ops.cpp, group_ops.cpp: names that others have, too
+
+
+def _scattered(x: Tensor, at: Tensor, dim: int, dim_size: int | None) -> Results:
+    wide, dim = (x, dim) if x.dim() else (x[None], 0)
+    if dim_size is None:
+        dim_size = int(at.max()) + 1 if at.numel() else 0
+    shape = [*wide.shape]
+    shape[dim] = dim_size
+    return wide.new_zeros(shape).index_add(dim, at, wide), torch.bincount(at, minlength=dim_size)
+
+
+REFERENCES |= {
+    "given_ops.scatter": _scattered,
+    "given_ops.count": lambda at, size: torch.bincount(at, minlength=size or 0),
+    "returned_ops.sums": lambda x, scale: (scale * x.sum(1), (x * x).sum(0)),
+    "returned_ops.made": lambda n, value: (torch.full((n,), value, dtype=torch.float64),) * 2,
+    "returned_ops.writes": lambda x: (x, 0 * x),
+    "returned_ops.scale_": lambda x, by: x * by,
+    "returned_ops.exchange": lambda x, y: (y, x),
+    "returned_ops.cumsum": lambda x: x.cumsum(0),
+    "group_ops.softmax": lambda x, dim: x.softmax(dim),
+    "group_ops.sum": lambda x, dim, keepdim: x.sum(dim, keepdim=keepdim),
+}
+
 _SECOND = "_backward_backward"
 
 
@@ -355,16 +381,22 @@ def compute(name: str, arguments: Mapping[str, Any], results: Mapping[str, torch
     """What the operator returns, and its mutated arguments' new values.
 
     Args:
-        name: the operator.
+        name: the operator, after the namespace and a dot.
         arguments: by name; floating tensors in float64.
         results: the names of the operator's results, each with its shape, None where it isn't wanted.
     """
+    if name in REFERENCES:
+        return _tuple(_call(REFERENCES[name], arguments))
+    name = name.partition(".")[2]
     if name == "unit":
         return (torch.eye(arguments["n"]),)
     if name in REFERENCES:
-        given = _call(REFERENCES[name], arguments)
-        return given if isinstance(given, tuple) else (given,)
+        return _tuple(_call(REFERENCES[name], arguments))
     return _second(REFERENCES[name.removesuffix("_backward")], arguments, results)
+
+
+def _tuple(given: Any) -> Results:
+    return given if isinstance(given, tuple) else (given,)
 
 
 def _call(reference: Reference, arguments: Mapping[str, Any]) -> Any:

@@ -102,7 +102,7 @@ def test_arguments_of_a_backward(grads: opwright.Operators) -> None:
         "mul_backward(): output_mask has 3 elements, expected one for each of 2 gradients"
     )
     assert failing(lambda: grads.total_backward(torch.ones(()), -1, [2]), ArgumentError) == (
-        "total_backward(): the shape of grad_x is [..., 2*H]: 2*H is negative\n  bound so far: H=-1\n"
+        "total_backward(): axis_H is -1, expected a size, at least 0\n  bound so far: ...=(2,) (forward)\n"
         "  signature:    total_backward(grad_s: T[]) -> (grad_x: T[..., 2*H])"
     )
 

@@ -56,6 +56,20 @@ template <class T> T doubled(T x) { return 2 * x; }
 """
 
 
+def test_overloads(ship: Ship) -> None:
+    kernels = Path(__file__).parents[1] / "runtime" / "kernels" / "overload_ops.cpp"
+    folder = ship("ship_overloads", kernels, dtypes=(DType.F32,))
+    ops = imported("ship_overloads")
+    x = torch.rand(3, requires_grad=True)
+    assert torch.equal(ops.scale(x, 3.0), 3 * x)
+    (grad,) = torch.autograd.grad(ops.scale.tensor(x, x).sum(), x)
+    torch.testing.assert_close(grad, 2 * x)
+    assert ops.__all__ == ["scale", "mix", "fill"]
+    assert "Scales by a number." in ops.scale.number.__doc__
+    assert "\nscale: _scale\n" in (folder / "__init__.pyi").read_text()
+    assert pickle.loads(pickle.dumps(ops.scale.number)) is ops.scale.number  # noqa: S301 - our own
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # forward mode of PyTorch's
 def test_a_pointwise_operator_with_all_its_derivatives(ship: Ship) -> None:

@@ -36,6 +36,17 @@ SIGNATURES = {
         "resize(x: T[N], n: int, mode: near | 'bi-linear' = near, p: float?, k: int? = 3, s: str = 'a') -> (y: T[n])",
         "found(x: T[N], all: bool = False) -> (y: T[N], count: int, at: i64[?K]? if all)",
         "counted(x: T[N]) -> (count: int)",
+        "histogram(at: i64[N] in [0, S), size: int? in [0, inf) = None) -> (counts: i64[?S = size])",
+        "attend(q: T[N], k: T[N]) -> [y: T[N], lse: f32[]]",
+        "scale_(x: T[N]!, by: float) -> (x)",
+        "swap_(x: T[N]!, y: T[N]!) -> (y, x)",
+    ],
+    "overloads": [
+        "scale.number(x: T[N], by: float = 2.0) -> (y: T[N])",
+        "scale_backward.number(grad_y: T[N], by: float) -> (grad_x: T[N])",
+        "scale(x: T[N], by: T[N], and_a_long_name: bool = True, and_another_long_name: bool = True) -> (y: T[N])",
+        "only.one(x: T[N]) -> (y: T[N])",
+        "made.tuple(n: int) -> (y: T[n], z: T[n])",
     ],
     "names": [
         "tuple(x: T[N], torch: float) -> (y: T[N], z: T[N])",
@@ -64,14 +75,17 @@ def test_what_authors_say_is_in_it_as_they_say_it() -> None:
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_arguments_are_those_of_the_schema(name: str) -> None:
     """Names, order, and which have defaults: as PyTorch reads them in the schema."""
-    functions = {
-        node.name: node.args
-        for node in ast.parse(stub("m", signatures(name))).body
-        if isinstance(node, ast.FunctionDef)
-    }
+    nodes = ast.parse(stub("m", signatures(name))).body
+    functions = {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
+    packets = {node.name: node.body for node in nodes if isinstance(node, ast.ClassDef)}
     for signature in signatures(name):
-        arguments, written = torch._C.parse_schema(schema(signature)).arguments, functions[signature.name]
+        operator, _, overload = signature.name.partition(".")
+        members = [f for f in packets.get(f"_{operator}", ()) if isinstance(f, ast.FunctionDef)]
+        own = next((f for f in members if f.name == (overload or "default")), None)
+        calls = [f.args.args[1:] for f in members if f.name == "__call__"]
+        arguments, written = torch._C.parse_schema(schema(signature)).arguments, (own or functions[operator]).args
         places = [*written.posonlyargs, *written.args]
+        assert not members or [a.arg for a in places] in [[a.arg for a in call] for call in calls]
         named = [argument.arg for argument in (*places, *written.kwonlyargs)]
         assert named == [argument.name for argument in arguments]
         defaults = [False] * (len(places) - len(written.defaults)) + [True] * len(written.defaults)
@@ -97,6 +111,11 @@ ops.pad(x, 1)
 ops.pad(x, [1, 2], w=(0.5,), on=[True, False])
 ops.pick(x, [1, 2, 3])
 reveal_type(ops.axpys([x], (x, x))[0][0])
+reveal_type(ops.scale(x, 2.0))
+reveal_type(ops.scale(x, x, False))
+reveal_type(ops.scale.number(x))
+reveal_type(ops.scale.default(x, by=x))
+reveal_type(ops.only(x))
 """
 WRONG = """\
 import torch
@@ -109,6 +128,8 @@ ops.missing(torch.ones(3))
 ops.resize(torch.ones(3), 3, "nearr")
 ops.pad(torch.ones(3), 0.5)
 ops.axpys(torch.ones(3), [torch.ones(3)])
+ops.scale(torch.ones(3), "a")
+ops.scale.number(torch.ones(3), torch.ones(3))
 """
 
 
@@ -118,7 +139,7 @@ def written(folder: Path) -> Path:
     (package.parent / "__init__.py").touch()
     (package / "__init__.py").touch()
     (package / "py.typed").touch()
-    (package / "__init__.pyi").write_text(stub("my_package.ops", signatures("notation")))
+    (package / "__init__.pyi").write_text(stub("my_package.ops", [*signatures("notation"), *signatures("overloads")]))
     (folder / "user.py").write_text(USER)
     (folder / "wrong.py").write_text(WRONG)
     return folder
@@ -135,9 +156,9 @@ def test_mypy(tmp_path: Path) -> None:
 
     right = run("user.py")
     assert right.returncode == 0, right.stdout
-    assert right.stdout.count('Revealed type is "torch._tensor.Tensor"') == 5
+    assert right.stdout.count('Revealed type is "torch._tensor.Tensor"') == 10
     wrong = run("wrong.py").stdout.splitlines()
-    assert [line.split(":")[1] for line in wrong if ": error:" in line] == ["5", "6", "7", "8", "9", "10"]
+    assert [line.split(":")[1] for line in wrong if ": error:" in line] == ["5", "6", "7", "8", "9", "10", "11", "12"]
 
 
 @pytest.mark.exhaustive
@@ -156,4 +177,4 @@ def test_pyright(tmp_path: Path) -> None:
 
     assert "0 errors" in run("user.py")
     wrong = run("wrong.py")
-    assert set(re.findall(r"wrong.py:(\d+):\d+ - error", wrong)) == {"5", "6", "7", "8", "9", "10"}
+    assert set(re.findall(r"wrong.py:(\d+):\d+ - error", wrong)) == {"5", "6", "7", "8", "9", "10", "11", "12"}

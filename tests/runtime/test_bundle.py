@@ -63,13 +63,16 @@ with torch.no_grad():
     single = ops.swish(x.float())
 found = ops.found(torch.arange(4)), [ops.found(torch.arange(4), True)[0], *ops.found(torch.arange(4), True)[1].tolist()]
 counted = int(ops.count(torch.arange(3)))
-print(json.dumps([y.tolist(), x.grad.tolist(), w.grad.tolist(), single.tolist(), counted, found]))
+z = torch.arange(3.0)
+formed = [ops.negate_(z) is z, [part.tolist() for part in ops.halves(z)], ops.marks(torch.tensor([2])).tolist()]
+formed.append(ops.marks(torch.tensor([2]), 5).tolist())
+print(json.dumps([y.tolist(), x.grad.tolist(), w.grad.tolist(), single.tolist(), counted, found, formed]))
 """
 
 
 @pytest.mark.slow
 def test_forward_and_backward_without_opwright(library: Path) -> None:
-    y, grad_x, grad_w, single, counted, found = result(_CALLS, library)
+    y, grad_x, grad_w, single, counted, found, formed = result(_CALLS, library)
     x = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
     w = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
     expected = (x * (2 * x).sigmoid()) @ w
@@ -81,6 +84,7 @@ def test_forward_and_backward_without_opwright(library: Path) -> None:
     torch.testing.assert_close(torch.tensor(single), torch.nn.functional.silu(x.detach().float()))
     assert counted == 3
     assert found == [[2, None], [2, 0, 2, 4, 6]]
+    assert formed == [True, [[-0.0], [-1.0, -2.0]], [0, 0, 1], [0, 0, 1, 0, 0]]
 
 
 _WRONG = """

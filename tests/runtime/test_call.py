@@ -105,6 +105,14 @@ def test_the_number_and_kind_of_arguments(calls: Operators) -> None:
         calls.scalars(x, 1.0, 2, b=3)
 
 
+def test_a_type_that_only_absent_tensors_have(calls: Operators) -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.equal(calls.dense(x)[1], x)
+    assert torch.equal(calls.dense(x, None)[1], x)
+    meta = calls.dense(x.to("meta"))[1]
+    assert (meta.shape, meta.dtype) == (x.shape, x.dtype)
+
+
 def test_axis_equations(calls: Operators) -> None:
     for a, b, c in ((3, 4, 5), (1, 2, 0), (1, 0, 4), (2, 1, 1)):
         if b == 0:

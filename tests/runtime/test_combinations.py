@@ -92,7 +92,7 @@ def test_pytorchs_tools(ops: Operators) -> None:
     compiled = torch.compile(ops.mixed_matmul, dynamic=True, fullgraph=True, backend="aot_eager")
     for rows in (3, 6):
         x = random(rows, 4, seed=rows).half()
-        assert torch.equal(compiled(x, b), ops.mixed_matmul(x, b))
+        assert torch.equal(compiled(x, b), ops.mixed_matmul(x, b))  # type: ignore[no-untyped-call]
     batch = random(5, 3, 4).half()
     got = torch.vmap(ops.mixed_matmul, in_dims=(0, None))(batch, b.detach())
     assert torch.equal(got, torch.stack([ops.mixed_matmul(x, b.detach()) for x in batch]))

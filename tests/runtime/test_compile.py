@@ -70,14 +70,14 @@ def test_the_graph_holds_the_operators_themselves(grads: Operators, leaf: Leaf) 
         return graph.forward
 
     x = leaf(3)
-    torch.compile(grads.gate, backend=look, fullgraph=True)(x)
+    torch.compile(grads.gate, backend=look, fullgraph=True)(x)  # type: ignore[no-untyped-call]
     assert [name.rpartition(".")[0] for name in seen] == ["autograd_ops.gate"]
 
 
 def test_wrong_shapes_are_an_error_when_compiled(grads: Operators) -> None:
     compiled = torch.compile(grads.mul, backend="eager", dynamic=True)
     with pytest.raises(RuntimeError, match=r"mul\(\): y has shape \(s\d+,\), expected \[...\] = \(s\d+,\)"):
-        compiled(torch.ones(3), torch.ones(4))
+        compiled(torch.ones(3), torch.ones(4))  # type: ignore[no-untyped-call]
 
 
 def test_second_derivative_inside_a_graph(grads: Operators, leaf: Leaf) -> None:

@@ -32,7 +32,8 @@ def fill(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., None]:
         '#include <opwright.h>\nOPWRIGHT("fill(v: float, y: f32[...]!)")\n'
         "void fill(float v, Tensor<float> y) { for (int64_t i = 0; i < y.numel(); ++i) y[i] = v; }\n"
     )
-    return opwright.load(path).fill
+    fill: Callable[..., None] = opwright.load(path).fill
+    return fill
 
 
 def assert_judged(fill: Callable[..., None], y: torch.Tensor) -> None:

@@ -120,7 +120,7 @@ def test_compiled_memory_formats(pointwise: Operators) -> None:
     compiled = torch.compile(pointwise.blend, fullgraph=True, dynamic=True)
     images = torch.randn(2, 3, 4, 5)
     for x in (images.contiguous(memory_format=torch.channels_last), images.permute(3, 1, 0, 2), images[:, :, ::2]):
-        got = compiled(x, torch.randn(x.shape[1], 1, 1))
+        got = compiled(x, torch.randn(x.shape[1], 1, 1))  # type: ignore[no-untyped-call]
         assert got.stride() == torch.neg(x).stride()
 
 
@@ -150,7 +150,7 @@ def test_compiled_batched(batched: Operators, leaf: Leaf) -> None:
 def test_sizes_that_do_not_broadcast_are_an_error_when_compiled(pointwise: Operators) -> None:
     compiled = torch.compile(pointwise.blend, backend="eager", dynamic=True)
     with pytest.raises(RuntimeError, match=r"blend\(\): y has shape \(s\d+,\), which doesn't broadcast with \(s\d+,\)"):
-        compiled(torch.ones(3), torch.ones(4))
+        compiled(torch.ones(3), torch.ones(4))  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.slow

@@ -63,6 +63,7 @@ class _Draw:
             if draw(st.booleans())
         }
         self.count = 0
+        self.given = False  # whether an optional int may decide an axis
 
     def dtypes(self) -> list[DType]:
         """The element types that a tensor can have: of a pointwise operator one number, not two."""
@@ -135,7 +136,9 @@ class _Draw:
     def output(self) -> TensorParam:
         dims: tuple[Expr | DataAxis, ...] = self.dims()
         if not self.batched and self.draw(st.booleans()):
-            dims = (*dims, DataAxis(f"K{self.count}", self.expr() if self.draw(st.booleans()) else None))
+            self.given = self.given or self.draw(st.booleans())
+            last = DataAxis(f"K{self.count}", self.expr() if self.draw(st.booleans()) else None)
+            dims = (*dims, DataAxis(last.name, given="given") if self.given and self.draw(st.booleans()) else last)
             return TensorParam(self.name("y"), self.type(), self.shape(dims, ellipsis=False))
         return TensorParam(self.name("y"), self.type(), self.shape(dims))
 
@@ -176,19 +179,25 @@ class _Draw:
         inputs = self.draw(st.permutations(inputs)) + self.several(lambda: self.scalar(default=True))
         if self.draw(st.booleans()):
             inputs.append(GeneratorParam("rng", self.expr()))
+        outputs, residuals = self.several(self.output), self.several(self.output)
+        overwritten = [p.name for p in inputs if isinstance(p, TensorParam) and p.mutated and not p.optional]
+        if self.given:
+            inputs.append(ScalarParam("given", KINDS["int?"]))
         where = tuple((variable, tuple(types)) for variable, types in self.allowed.items())
         autocast = self.draw(st.none() | st.sampled_from([DType.F32, DType.F64, DType.BF16]))
         name = "op_backward" if self.backward else "op"
         return Signature(
             name,
             tuple(inputs),
-            tuple(self.several(self.output)),
-            tuple(self.several(self.output)),
+            tuple(outputs),
+            tuple(residuals),
             where,
             self.batched,
             autocast,
             self.flops(),
             named_sizes=tuple(self.named_sizes),
+            listed=bool(outputs) and not self.backward and self.draw(st.booleans()),
+            returned=() if outputs else tuple(self.draw(st.permutations(overwritten)))[: self.draw(st.integers(0, 2))],
         )
 
     def flops(self) -> Expr | None:

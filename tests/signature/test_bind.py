@@ -16,6 +16,19 @@ def test_binding() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("f(a: T[N], b: W[N]?) -> (y: i64[]) where W in (f16, i32)", {"T": F32, "W": F16}),
+        ("f(a: T[N], b: T[N]?) -> (y: i64[])", {"T": F32}),
+        ("f_backward(a: T[N], b: W[N]?) -> (grad_a: T[N])", {"T": F32}),  # W is the forward's
+        ("f(a: T[N], b: W[N]?) -> (y: i64[]) where (T, W) in ((f32, f16), (f32, f64))", {"T": F32}),
+    ],
+)
+def test_a_type_that_only_absent_tensors_have(text: str, types: dict[str, DType]) -> None:
+    assert bind(parse(text), {"a": info(3), "b": None}).types == types
+
+
+@pytest.mark.parametrize(
     ("text", "shapes", "axes", "ellipsis"),
     [
         ("f(a: T[M+N], b: T[N])", [(7,), (3,)], {"N": 3, "M": 4}, None),
@@ -178,3 +191,9 @@ def test_a_type_that_nothing_tells() -> None:
         "f_backward(): grad_z has element type acc(T), but no argument tells T\n"
         "  signature:    f_backward(grad_z: acc(T)[N])"
     )
+
+
+def test_a_backward_that_is_called_by_hand_with_a_negative_size() -> None:
+    signature = parse("f_backward(grad_y: T[]) -> (grad_x: T[N])")
+    with pytest.raises(ArgumentError, match="axis_N is -1, expected a size, at least 0"):
+        bind(signature, {"grad_y": info()}, axes={"N": -1})

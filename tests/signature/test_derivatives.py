@@ -12,13 +12,13 @@ from opwright.signature import Signature, parse
 from opwright.signature.derivatives import (
     active,
     chains,
-    jvp_name,
     obstacle,
     overload_name,
     tangents,
     with_derived,
     without_hash,
 )
+from opwright.signature.names import jvp_of
 from opwright.signature.wiring import GRAD, derivative
 
 
@@ -123,8 +123,8 @@ def test_which_tangents() -> None:
 
 
 def test_names_of_forward_modes_are_no_authors() -> None:
-    assert jvp_name("f") == "_f_jvp"
-    assert jvp_name("_f_jvp_backward") == "_f_jvp_backward_jvp"
+    assert jvp_of("f") == "_f_jvp"
+    assert jvp_of("_f_jvp_backward") == "_f_jvp_backward_jvp"
 
 
 @pytest.mark.slow

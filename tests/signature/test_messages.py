@@ -7,6 +7,9 @@ import pytest
 from opwright.signature import NotationError, parse
 from tests.signature.messages import assert_refused
 
+OVERLOAD_TAKEN = (
+    "can't be the name of an overload: overloads are attributes of the operator, which has another one of that name"
+)
 MESSAGES = [
     # names
     ("^", "expected the name of the operator, found the end", "begin as in: my_op(x: T[N]) -> (y: T[N])"),
@@ -251,7 +254,39 @@ MESSAGES = [
         "?N is decided by the kernel, but 'N' also stands without '?'",
         "?N in every output, or another name",
     ),
-    ("f(x: T[N]) -> (y: T[?K<=N], z: T[^?K])", "?K has two different bounds", "write the same one"),
+    ("f(x: T[N]) -> (y: T[?K<=N], z: T[^?K])", "?K is ?K<=N in one place and ?K in another", "write the same one"),
+    (
+        "f(x: T[N], s: int?) -> (y: T[?K], z: T[^?K = s])",
+        "?K is ?K in one place and ?K = s in another",
+        "write the same one",
+    ),
+    ("f(x: T[N]) -> (y: T[?S = ^])", "expected the name of an optional int, found ']'", "?S = size, with size: int?"),
+    (
+        "f(x: T[N]) -> (y: T[^?S = size])",
+        "?S is up to 'size', which is no input",
+        "among the inputs, size: int? in [0, inf)",
+    ),
+    ("f(x: T[N], size: int?) -> (y: T[^?S = sise])", "?S is up to 'sise', which is no input", "did you mean size?"),
+    (
+        "f(x: T[N], size: int) -> (y: T[^?S = size])",
+        "?S is up to 'size', which is an int, and always given",
+        "size, which is the axis: [size]; or size: int? in [0, inf), if the kernel decides it where there is none",
+    ),
+    (
+        "f(x: T[N]?, w: f32[N]) -> (y: f32[^?S = x])",
+        "?S is up to `x: T[N]?`, expected an int that may be None",
+        "size: int? in [0, inf)",
+    ),
+    (
+        "f(x: T[N], size: int? in [-1, 3]) -> (y: T[^?S = size])",
+        "'size' is the size of an axis, so it is at least 0",
+        "size: int? in [0, inf)",
+    ),
+    (
+        "f(at: i64[N] in [0, S - 1), size: int?) -> (y: i64[^?S = size])",
+        "?S is decided by 'size', but 'S' also stands without '?'",
+        "?S in every output, or another name; as the upper end of a tensor's domain it stands alone: in [0, S)",
+    ),
     (
         "f(x: T[N], n: T[^n])",
         "the axis 'n' has the name of a parameter that is no int; sizes come from the axes of inputs",
@@ -265,7 +300,20 @@ MESSAGES = [
     ("f(x: T[^ellipsis])", "no axis can have the name 'ellipsis': Opwright's own schemas use it", "rename it"),
     ("f(x: T[^T])", "the axis 'T' has the name of a type variable", "rename one"),
     ("f(x: T[N]) -> (^y: T[...])", "'y' has '...', but no input that is always given has", "x: T[...]"),
-    ("scale^.number(x: T[N])", "overloads of 'scale' can't be written yet", "a name of its own: scale_number(...)"),
+    ("scale.^(x: T[N])", "expected the name of an overload of 'scale', found '('", "scale.number"),
+    ("scale.^int(x: T[N])", "'int' can't be the name of an overload of 'scale': it is a keyword of C++", "int_"),
+    ("f.^default(x: T[N])", "'default' can't be the name of an overload of 'f': it is a keyword of C++", "default_"),
+    (
+        "f.^recorded(x: T[N])",
+        f"'recorded' {OVERLOAD_TAKEN}",
+        "f.recorded_",
+    ),
+    (
+        "f.^_a(x: T[N])",
+        f"'_a' {OVERLOAD_TAKEN}",
+        "f.a_",
+    ),
+    ("f.a^.b(x: T[N])", "expected '(' after the name 'f.a', found '.'", "f.a(x: T[N]) -> (y: T[N])"),
     # marks
     ("f(x: T[N]) -> (y: T[N]^!)", "'y' is an output and can't be mutated", "leave out the '!'"),
     ("f(x: T[N]?^?)", "'?' stands twice", "leave one out"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from opwright.signature import GeneratorParam, ScalarParam, Signature, parse, schema
 from opwright.signature.lists import AnyList, FixedList
-from opwright.signature.schema import axis_argument
+from opwright.signature.names import axis_argument
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,12 @@ def test_what_is_found(tmp_path: Path) -> None:
             "f(Tensor x, Tensor? w, bool all) -> (Tensor, Tensor?, int)",
             "f(x: T[...], w: T[...]?, all: bool) -> (out_0_: T[...], out_1_: T[...]? if all, out_2_: int)",
         ),
+        ("f(Tensor x) -> Tensor[]", "f(x: T[...]) -> [out_0_: T[...], out_1_: T[...]]"),
+        ("f(Tensor(a!) x, Tensor y) -> Tensor(a!)", "f(x: T[...]!, y: T[...]) -> (x)"),
+        (
+            "f(Tensor(a!) x, Tensor(b!) y) -> (Tensor(b!), Tensor(a!))",
+            "f(x: T[...]!, y: T[...]!) -> (y, x)",
+        ),
         ("f(Tensor x, Tensor? w) -> Tensor?", "f(x: T[...], w: T[...]?) -> (out_0_: T[...]? if w)"),
         (
             "f(Tensor x, Generator? g=None) -> (Tensor, Tensor)",
@@ -82,9 +88,10 @@ def test_what_can_be_written(text: str, signature: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
-        ("f(Tensor x) -> Tensor[]", "results: lists of tensors"),
         ("f(Tensor[]? x, Tensor y) -> Tensor", "arguments: lists of tensors"),
-        ("f(Tensor(a!) x) -> Tensor(a!)", "results that are arguments (Tensor(a!))"),
+        ("f(Tensor x, Tensor(a!)? out) -> (Tensor(a!), Tensor)", "results that are optional arguments"),
+        ("f(Tensor x, Tensor(a!) y) -> (Tensor(a!), Tensor)", "results that are views, or new beside arguments"),
+        ("f(Tensor x, Tensor(a) y) -> Tensor(a)", "views of arguments (Tensor(a))"),
         ("f(Tensor x, *, int k) -> Tensor", "keyword-only arguments"),
         ("f(Tensor x) -> float", "results: float"),
         ("f(Tensor x) -> Tensor?", "results: optional tensors"),
@@ -108,6 +115,7 @@ def test_what_blocks(text: str, cause: str) -> None:
     "text",
     [
         "f(Tensor x, ScalarType dtype) -> Tensor",
+        "f(Tensor x, ScalarType dtype) -> Tensor[]",
         "f(Tensor x, int dim=-1, ScalarType? to=None) -> (Tensor, Tensor)",
         "f(Tensor x, ScalarType to=float8_e4m3fn, ScalarType other=int64, Device? device=None) -> (Tensor, Tensor)",
     ],

@@ -22,7 +22,8 @@ from opwright.runtime.register.python_kernels import PythonFunction
 from opwright.runtime.torch_internals import OpOverload
 from opwright.signature import Signature, TensorParam, parse
 from opwright.signature.derivatives import chains
-from opwright.signature.wiring import BACKWARD, GRAD, suggestion
+from opwright.signature.names import backward_of, overload_of
+from opwright.signature.wiring import GRAD, suggestion
 
 Function = Callable[..., Any]
 Contiguous = Literal["gradients", "all", "none"]
@@ -126,7 +127,7 @@ def _chain(functions: Sequence[Function], texts: Any, contiguous: str) -> tuple[
     signatures = [parse(text) for text in texts]
     if len(signatures) != len(functions):
         raise _wrong_count(signatures, len(functions))
-    names = [signatures[0].name + BACKWARD * order for order in range(len(signatures))]
+    names = [backward_of(signatures[0].name, order) for order in range(len(signatures))]
     for signature, expected in zip(signatures, names, strict=True):
         if signature.name != expected:
             raise SignatureError(
@@ -150,6 +151,7 @@ def _check_bindable(signature: Signature) -> None:
     """Raise UnsupportedError if the signature uses a feature that only kernels have."""
     check_supported(signature, "differentiable()", "")
     for wrong, instead in (
+        (overload_of(signature.name), f"leave out .{overload_of(signature.name)}: only kernels have overloads"),
         (signature.pointwise, "its tensors are whole: write x: T[...]"),
         (signature.batched, "write the leading axes: x: T[..., N]"),
         (signature.mutated, "return the new value as an output"),

@@ -21,7 +21,7 @@ from opwright.errors import SignatureError, SourceError
 from opwright.languages import LANGUAGES
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
 from opwright.signature import Signature, parse
-from opwright.signature.wiring import BACKWARD
+from opwright.signature.names import forward_of, identifier_of
 from opwright.sources.ops import EXAMPLE, LOAD_ARGUMENT
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def registered_operators(ops: Any, imports: tuple[str, ...] = ()) -> list[Target
 
 
 def _is_backward(name: str, signatures: dict[str, Signature]) -> bool:
-    return name.endswith(BACKWARD) and name.removesuffix(BACKWARD) in signatures
+    return forward_of(name) in signatures
 
 
 def registered_operator(op: OpOverload) -> TargetOperator | None:
@@ -193,7 +193,7 @@ def assign_reference(
         return list(operators)
     name = reference_name.rpartition(".")[2]
     own_callables = (
-        [operator.name for operator in operators if operator.name == name]
+        [operator.name for operator in operators if identifier_of(operator.name) == name]
         if len(operators) > 1
         else [s.name for s in operators]
     )
@@ -236,7 +236,10 @@ def find_operators(
     if isinstance(target, Operators):
         return assign_reference(registered_operators(target), known, reference_name, "it")
     if isinstance(target, OpOverloadPacket):
-        target = getattr(target, target.overloads()[0])
+        names = target.overloads()
+        if len(names) > 1 and (own := [o for name in names if (o := registered_operator(getattr(target, name)))]):
+            return assign_reference(own, known, reference_name, "it")
+        target = getattr(target, names[0])
     if isinstance(target, OpOverload) and (operator := registered_operator(target)):
         return [with_reference(operator, known)]
     return [of_tensors(_unregistered(target, signature, known))]

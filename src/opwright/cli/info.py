@@ -21,8 +21,9 @@ from opwright.codegen.source import compiled_ahead, providers
 from opwright.errors import OpwrightError
 from opwright.languages import Language
 from opwright.signature import DType, Signature, schema
-from opwright.signature.derivatives import Derived, chains, jvp_name, obstacle, overload_name, recorded_name
-from opwright.signature.wiring import BACKWARD, Derivative, derivative, suggestion
+from opwright.signature.derivatives import Derived, chains, obstacle, overload_name, recorded_name
+from opwright.signature.names import backward_of, jvp_of
+from opwright.signature.wiring import Derivative, derivative, suggestion
 from opwright.sources import Kernel
 from opwright.sources.matching import match
 from opwright.toolchain import Options, Unit
@@ -124,11 +125,11 @@ def describe(
         derived: the names of the derived operators.
     """
     steps = [derivative(forward, backward) for forward, backward in pairwise(chain)]
-    modes = {signature.name for signature in chain if jvp_name(signature.name) in known}
+    modes = {signature.name for signature in chain if jvp_of(signature.name) in known}
     overload = overload_name(chain, modes)
     described = [_facts(s, overload, of, own) for s, of, own in zip(chain, [None, *steps], [*steps, None], strict=True)]
     for signature, facts in zip(chain, described, strict=True):
-        if signature.name + BACKWARD in derived:
+        if backward_of(signature.name) in derived:
             facts["gradient"] = "derived"
         if signature.broadcasts:
             facts["forward mode"] = "derived" if signature.name in modes else "none"

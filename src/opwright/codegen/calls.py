@@ -19,6 +19,7 @@ from opwright.errors import SourceError
 from opwright.signature import Axis, Binary, Constant, Expr, Launch, Signature
 from opwright.signature.dtypes import BY_NAME
 from opwright.signature.model import ELLIPSIS
+from opwright.signature.names import identifier_of, operator_of, overload_of
 from opwright.sources import Argument, Kernel, Parameter, is_number, is_status, returned_output
 from opwright.sources.cpp.directives import without_dead_lines
 from opwright.sources.cpp.tokens import MalformedError, Tokens
@@ -30,7 +31,7 @@ _CALLER = Template("""\
 $line
 $check
 $line
-__attribute__((visibility("hidden"))) $result opwright_call_$name($parameters) { $body }
+__attribute__((visibility("hidden"))) $result $name($parameters) { $body }
 """)
 _CHECK = Template("""\
 _Static_assert(__builtin_types_compatible_p(__typeof__($function), $returns ($types)),
@@ -74,10 +75,18 @@ def caller(kernel: Kernel) -> str:
         line=line_directive((function.path or kernel.path).resolve(), function.line),
         check=_check(kernel),
         result=result,
-        name=kernel.signature.name,
+        name=_caller_name(kernel),
         parameters=", ".join(parameters) or "void",
         body=body,
     )
+
+
+def _caller_name(kernel: Kernel) -> str:
+    """Return the caller's name in C, which no other operator's or overload's caller has."""
+    name = kernel.signature.name
+    if not overload_of(name):
+        return f"opwright_call_{name}"
+    return f"opwright_overload_{len(operator_of(name))}_{identifier_of(name)}"  # `a_b.c` isn't `a.b_c`
 
 
 def prototype(kernel: Kernel) -> str:
@@ -87,7 +96,7 @@ def prototype(kernel: Kernel) -> str:
     if returned_output(kernel):
         types.append("void *")
     result = "int" if is_status(kernel) else "void"
-    return f'extern "C" {result} opwright_call_{kernel.signature.name}({", ".join(types)});'
+    return f'extern "C" {result} {_caller_name(kernel)}({", ".join(types)});'
 
 
 def statement(kernel: Kernel, arguments: Sequence[Argument], index: Callable[[Argument], int], scalar: Render) -> str:
@@ -109,7 +118,7 @@ def statement(kernel: Kernel, arguments: Sequence[Argument], index: Callable[[Ar
     value = f"a.tensor({index(Argument(Parameter('', '', 'other', ''), 'output', output.name))})" if output else ""
     if in_c and output:
         values.append(value)
-    name = f"opwright_call_{kernel.signature.name}" if in_c else kernel.function.name
+    name = _caller_name(kernel) if in_c else kernel.function.name
     call = f"::{name}({', '.join(values)})"
     if is_status(kernel):
         return _STATUS.substitute(call=call, function=kernel.function.name)

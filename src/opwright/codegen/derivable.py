@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from opwright.errors import UnsupportedError
 from opwright.signature import Signature
 from opwright.signature.derivatives import obstacle
+from opwright.signature.names import backward_of
 from opwright.signature.taping.obstacles import tape_obstacle
-from opwright.signature.wiring import BACKWARD
 from opwright.sources import Kernel
 from opwright.sources.matching.by_position import variables_by_parameter
 
@@ -24,7 +24,7 @@ def check_derivable(kernel: Kernel, signature: Signature, written: Mapping[str, 
     Raises:
         UnsupportedError: no gradient can be derived from it.
     """
-    if not signature.derived or signature.name + BACKWARD in written:
+    if not signature.derived or backward_of(signature.name) in written:
         return
     reason, fix = _of_function(kernel, signature) or tape_obstacle(signature)
     reason = reason or obstacle(signature)
@@ -32,13 +32,13 @@ def check_derivable(kernel: Kernel, signature: Signature, written: Mapping[str, 
         raise UnsupportedError(
             f"{kernel.path}:{kernel.line}: {signature.name}: its gradient can't be derived: {reason}\n"
             f"  signature:  {signature}\n"
-            f"  likely fix: {fix or f'write {signature.name}{BACKWARD}'}"
+            f"  likely fix: {fix or f'write {backward_of(signature.name)}'}"
         )
 
 
 def _of_function(kernel: Kernel, signature: Signature) -> tuple[str, str] | None:
     """Return why the function can't run on numbers with derivatives, and what to write instead; None if it can."""
-    by_hand = f"write {signature.name}{BACKWARD}"
+    by_hand = f"write {backward_of(signature.name)}"
     if kernel.language == "cuda":
         return "it is a CUDA kernel, and there is no tape on a device", by_hand
     variables = ", ".join(f"class {name}" for name in signature.type_variables) or "class T"

@@ -18,7 +18,8 @@ from opwright.codegen.library import Instance, instance_name, library_text
 from opwright.errors import SourceError, UnsupportedError
 from opwright.signature import DType, Signature
 from opwright.signature.derivatives import Derived, with_derived
-from opwright.signature.wiring import BACKWARD, inherited
+from opwright.signature.names import backward_of
+from opwright.signature.wiring import inherited
 from opwright.sources import ExternalSignature, Kernel, Source, scan
 from opwright.sources.ops import LOAD_ARGUMENT
 from opwright.toolchain import Options, Unit, build, line_directive
@@ -246,7 +247,7 @@ class KernelSource:
     def _instance(self, kernel: Kernel, types: Mapping[str, DType]) -> Instance:
         signature = self.signatures[kernel.signature.name]
         chosen = {variable: types[variable] for variable in signature.type_variables}
-        return Instance(self._inheriting(kernel), chosen, signature, dual=signature.name + BACKWARD in self.derived)
+        return Instance(self._inheriting(kernel), chosen, signature, dual=backward_of(signature.name) in self.derived)
 
     def _inheriting(self, kernel: Kernel) -> Kernel:
         """Return the kernel with the element types of its forward."""

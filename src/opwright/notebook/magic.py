@@ -14,6 +14,7 @@ import click
 from opwright.notebook.display import point_at_cell, progress_line
 from opwright.notebook.options import LANGUAGES, Arguments, help_text, parse_line
 from opwright.signature import DType, Signature
+from opwright.signature.names import public
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -141,7 +142,7 @@ def _public(operators: Operators | Any) -> Mapping[str, Any]:
 
     # Operators that TORCH_LIBRARY registers are found below torch.ops.
     names = [name for name in dir(operators) if not name.startswith("_")] if operators is not torch.ops else []
-    return {name: getattr(operators, name) for name in names if name.partition("_backward")[0] not in {*names} - {name}}
+    return {name: getattr(operators, name) for name in names if name in public(names)}
 
 
 def _contents(operators: Operators | Any) -> str:

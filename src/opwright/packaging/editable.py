@@ -16,6 +16,7 @@ from opwright.packaging.config import read_libraries
 from opwright.packaging.stubs import public, stub
 from opwright.runtime.load.loading import load_sources
 from opwright.runtime.load.namespace import Operators
+from opwright.signature.names import operator_of
 from opwright.toolchain.cache.folder import update_file
 
 
@@ -45,4 +46,4 @@ def load(module: str, file: str) -> tuple[Operators, list[str]]:
     public_signatures = public(library_builder.signatures(kernel_sources))
     with contextlib.suppress(OSError):  # the folder isn't writable: the old stub stays
         update_file(folder / "__init__.pyi", stub(module, public_signatures, library_builder.comments(kernel_sources)))
-    return ops, [signature.name for signature in public_signatures]
+    return ops, list(dict.fromkeys(operator_of(signature.name) for signature in public_signatures))

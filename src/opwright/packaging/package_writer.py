@@ -17,6 +17,7 @@ from opwright.packaging.config import Library
 from opwright.packaging.library_builder import Compiled, comments, signatures
 from opwright.packaging.stubs import public, stub
 from opwright.signature import Signature
+from opwright.signature.names import operator_of
 from opwright.toolchain.compilers.cpu import DEFAULT
 
 _MODULE = ("__init__.py", "__init__.pyi", "py.typed", DESCRIPTION)
@@ -70,7 +71,7 @@ def write(library: Library, compiled: Compiled, folder: Path, runtimes: str | No
         **({"runtimes": runtimes} if runtimes else {}),
     }
     public_signatures = public(compiled.signatures)
-    assigned = "\n".join(f"{signature.name} = _operators.{signature.name}" for signature in public_signatures)
+    assigned = "\n".join(f"{name} = _operators.{name}" for name in _names(public_signatures))
     _write_module(library, public_signatures, compiled.comments, folder, _SHIPPED, facts, assigned=assigned)
 
 
@@ -91,13 +92,17 @@ def _write_module(
     assigned: str = "",
 ) -> None:
     summary = f"Operators: {', '.join(signature.name for signature in public_signatures)}."
-    names = [signature.name for signature in public_signatures]
+    names = _names(public_signatures)
     module = text.format(mark=MARK, version=__version__, summary=summary, names=names, assigned=assigned)
     (folder / "__init__.py").write_text(module, "utf-8")
     (folder / "__init__.pyi").write_text(stub(library.name, public_signatures, comments), "utf-8")
     (folder / "py.typed").write_text("", "utf-8")
     heading = {"format": FORMAT, "opwright": __version__, "name": library.name}
     (folder / DESCRIPTION).write_text(json.dumps({**heading, **facts}, indent=1) + "\n", "utf-8")
+
+
+def _names(public_signatures: Sequence[Signature]) -> list[str]:
+    return list(dict.fromkeys(operator_of(signature.name) for signature in public_signatures))
 
 
 def names(planned: Sequence[tuple[Part, str]] | None) -> list[str]:

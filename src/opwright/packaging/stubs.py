@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import indent
 
 from opwright.signature import GeneratorParam, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.chosen.kinds import DeviceKind
+from opwright.signature.names import attribute_of, forward_of, operator_of, overload_of
 from opwright.signature.schema import number_type, sections
-from opwright.signature.wiring import BACKWARD
 
 _HEADING = '''\
 # Written by Opwright from the signatures of {module}; builds write it anew.
@@ -15,14 +16,14 @@ _HEADING = '''\
 
 import torch as _torch
 '''
-_USED = ("tuple", "str", "list")
-"""Names of Python types in stubs that an operator can also have; the other types' names are C++ keywords."""
+_USED = ("tuple", "str", "list", "staticmethod")
+"""Names of Python's in stubs that an operator can also have; the other types' names are C++ keywords."""
 
 
 def public(signatures: Sequence[Signature]) -> list[Signature]:
     """Return the signatures of operators that users call, without the backwards of others."""
     names = {signature.name for signature in signatures}
-    return [s for s in signatures if not (s.name.endswith(BACKWARD) and s.name.removesuffix(BACKWARD) in names)]
+    return [s for s in signatures if forward_of(s.name) not in names]
 
 
 def stub(module: str, signatures: Sequence[Signature], comments: Mapping[str, str] | None = None) -> str:
@@ -34,24 +35,39 @@ def stub(module: str, signatures: Sequence[Signature], comments: Mapping[str, st
         comments: the authors' doc comments, by operator.
     """
     texts = comments or {}
-    shadowed = any(signature.name in _USED for signature in signatures)
+    shadowed = any({*signature.name.split(".")} & {*_USED} for signature in signatures)
     heading = _HEADING.format(module=module) + ("import builtins as _builtins\n" if shadowed else "")
     types = [_type(signature, param, "") for signature in signatures for param in signature.inputs]
-    if any("_typing." in each for each in types):
+    overloaded = {operator_of(signature.name) for signature in signatures if overload_of(signature.name)}
+    if overloaded or any("_typing." in each for each in types):
         heading = heading.replace("import torch", "import typing as _typing\n\nimport torch", 1)
     prefix = "_builtins." if shadowed else ""
-    return "\n".join(
-        [heading, *(_function(signature, prefix, texts.get(signature.name, "")) for signature in signatures)]
-    )
+    parts = [heading]
+    for name in dict.fromkeys(operator_of(signature.name) for signature in signatures):
+        own = [signature for signature in signatures if operator_of(signature.name) == name]
+        words = [texts.get(signature.name, "") for signature in own]
+        parts.append(_packet(name, own, prefix, words) if name in overloaded else _function(own[0], prefix, *words))
+    return "\n".join(parts)
 
 
-def _function(signature: Signature, prefix: str, comment: str) -> str:
-    arguments, returns = ", ".join(_arguments(signature, prefix)), _returns(signature, prefix)
-    line = f"def {signature.name}({arguments}) -> {returns}:"
+def _function(signature: Signature, prefix: str, comment: str, name: str = "", first: str = "") -> str:
+    """Return the definition of a function; `name`: if not the operator's, `first`: an argument before the others."""
+    arguments, returns = [*filter(None, [first]), *_arguments(signature, prefix)], _returns(signature, prefix)
+    begin = f"def {name or signature.name}"
+    line = f"{begin}({', '.join(arguments)}) -> {returns}:"
     if len(line) > 120:
-        broken = "".join(f"    {argument},\n" for argument in _arguments(signature, prefix))
-        line = f"def {signature.name}(\n{broken}) -> {returns}:"
+        broken = "".join(f"    {argument},\n" for argument in arguments)
+        line = f"{begin}(\n{broken}) -> {returns}:"
     return f'{line}\n    """{_documentation(signature, comment)}"""\n'
+
+
+def _packet(name: str, overloads: Sequence[Signature], prefix: str, comments: Sequence[str]) -> str:
+    """Return the definition of an operator with overloads: they are its attributes, and a call takes any of them."""
+    several = "@_typing.overload\n" * (len(overloads) > 1)
+    each = list(zip(overloads, comments, strict=True))
+    own = [f"@{prefix}staticmethod\n{_function(s, prefix, text, attribute_of(s.name))}" for s, text in each]
+    calls = [f"{several}{_function(s, prefix, text, '__call__', '__self')}" for s, text in each]
+    return "\n".join([f"class _{name}:", *(indent(text, "    ") for text in own + calls), f"{name}: _{name}", ""])
 
 
 def _arguments(signature: Signature, prefix: str) -> list[str]:
@@ -97,7 +113,9 @@ def _default(param: Param) -> str:
 
 
 def _returns(signature: Signature, prefix: str) -> str:
-    types = [_result(output, prefix) for output in signature.outputs]
+    if signature.listed:
+        return f"{prefix}list[_torch.Tensor]"
+    types = [_result(output, prefix) for output in signature.outputs] or ["_torch.Tensor"] * len(signature.returned)
     if len(types) > 1:
         return f"{prefix}tuple[{', '.join(types)}]"
     return types[0] if types else "None"

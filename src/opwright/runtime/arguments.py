@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from opwright.errors import ArgumentError, OpwrightError
-from opwright.runtime import messages
+from opwright.runtime import messages, returns
 from opwright.runtime.binding import DTYPES, bind_call
 from opwright.runtime.fork_and_exit import keep_to_the_end
 from opwright.runtime.interface import KernelState
@@ -113,6 +113,7 @@ class CallingConvention:
         self.kernel, self.op, self.mask = kernel, op, mask
         self.signature = kernel.signature
         self.returned = self.signature.results if residuals else self.signature.outputs
+        self._residuals = residuals
         arguments = schema_of(op).arguments
         self._names = [argument.name for argument in arguments]
         self._defaults = {a.name: a.default_value for a in arguments if a.has_default_value()}
@@ -126,18 +127,19 @@ class CallingConvention:
         """Return all arguments of a call by their roles."""
         return Arguments(self.kernel, values, mask=self.mask)
 
-    def pack(self, results: Sequence[Any]) -> Any:
-        """Return the results that the schema returns: a single one as such, several as a tuple."""
+    def pack(self, results: Sequence[Any], values: Sequence[Any]) -> Any:
+        """Return the results in the schema's form; `values`: all arguments of the call."""
         keep_to_the_end(results)
-        if len(self.returned) == 1:
-            return results[0]
-        return tuple(results[: len(self.returned)]) if self.returned else None
+        results = results[: len(self.returned)]
+        if not self._residuals:
+            return returns.pack(self.signature, results, values)
+        return tuple(results) if len(results) > 1 else results[0]
 
     def unpack(self, answer: Any) -> tuple[Any, ...]:
         """Return the results as a tuple; the inverse of `pack`."""
-        if len(self.returned) == 1:
-            return (answer,)
-        return tuple(answer) if self.returned else ()
+        if not self._residuals:
+            return returns.unpack(self.signature, answer)
+        return tuple(answer) if len(self.returned) > 1 else (answer,)
 
 
 def check_dense(signature: Signature, tensors: Sequence[torch.Tensor | None], *, jagged: bool = False) -> None:

@@ -50,8 +50,7 @@ class ListConvention:
 
     def split_results(self, made: Elements, answer: Any) -> list[Any]:
         """Return the tensors of what the operator returned."""
-        single = self._returned == 1
-        results = [answer] if single else list(answer or ())
+        results = [answer] if self._returned == 1 else list(answer) if self._returned else []
         return list(flat(made.result_counts[: self._returned], results))
 
     def join_results(self, made: Elements, results: Sequence[Any]) -> Any:

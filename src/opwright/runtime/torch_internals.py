@@ -191,6 +191,12 @@ def guard_graph(path: Sequence[str]) -> None:
         _GUARDS.warn()
 
 
+def is_tracing() -> bool:
+    """Return whether torch.compile is making a graph."""
+    tracing = _TRACING.find()
+    return tracing is not None and tracing.try_get() is not None
+
+
 def mark_random(packet: OpOverloadPacket) -> None:
     """Mark an operator as random for torch.compile, so that it doesn't merge equal calls."""
     known = _RANDOM.find()  # this import takes most of a second; tracing needs it anyway

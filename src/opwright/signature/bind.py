@@ -28,6 +28,7 @@ from opwright.signature.dtypes import DType
 from opwright.signature.expr import Axis, Expr, Group, KeptAxis, NamedSize
 from opwright.signature.lists import AnyList
 from opwright.signature.model import ScalarParam, Signature, TensorParam
+from opwright.signature.names import axis_argument
 
 Check = Callable[[Any, Callable[[], str]], object]
 """The type of ``torch._check``: takes a condition (possibly symbolic) and a function that returns the error message."""
@@ -135,6 +136,8 @@ class _Solver:
             self.report.ellipsis = tuple(ellipsis)
             self.report.origins["..."] = FORWARD
         for axis, size in axes.items():
+            if type(size) is int and size < 0:  # of a backward that is called by hand; a symbolic one is a size
+                raise self.report.error(f"{axis_argument(axis)} is {size}, expected a size, at least 0")
             self.learn(axis, size, FORWARD)
 
     def scalars(self, values: Mapping[str, Any]) -> None:
@@ -143,6 +146,10 @@ class _Solver:
                 size = values[name]
                 self.require(size >= 0, lambda n=name, s=size: f"{n} is {s}, expected a size, at least 0")  # type: ignore[misc]
                 self.learn(name, size, name)
+        for axis, size in self.report.sig.given_sizes(values).items():
+            name = self.report.sig.optional_sizes[axis]
+            self.require(size >= 0, lambda n=name, s=size: f"{n} is {s}, expected a size, at least 0, or None")  # type: ignore[misc]
+            self.learn(axis, size, name)
 
     def check_scalars(self, values: Mapping[str, Any]) -> None:
         for scalar in self.report.sig.scalars:

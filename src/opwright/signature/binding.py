@@ -9,7 +9,7 @@ from opwright.errors import ArgumentError
 from opwright.record import record
 from opwright.signature.chosen.groups import Groups
 from opwright.signature.chosen.kinds import DtypeKind
-from opwright.signature.combinations import Combinations
+from opwright.signature.clauses.combinations import Combinations
 from opwright.signature.dtypes import COMPLEX, DType, result_type
 from opwright.signature.expr import Expr, Group, KeptAxis
 from opwright.signature.model import Signature, TensorParam
@@ -273,10 +273,19 @@ def bind_types(
         if tensor.type.kind == "var" and name not in types:
             _check_allowed(tensor, info.dtype, report)
             types[name], origins[name] = info.dtype, tensor.name
-    types = _combined(_by_default(types, report), origins, report)
+    types = {**unneeded_types(report.sig), **_combined(_by_default(types, report), origins, report)}
     for tensor, info in present:
         _check_type(tensor, info.dtype, types, origins, report)
     return types
+
+
+def unneeded_types(sig: Signature) -> dict[str, DType]:
+    """Return a type for each variable of tensors that may all be absent: where they are, any instance will do."""
+    if sig.is_backward or sig.pointwise:  # what is known of a forward; a pointwise operator has a tensor for each
+        return {}
+    told = {name for each in sig.combinations for name in each.variables} | sig.dtypes.keys() | {sig.chosen_type}
+    told |= {t.type.name for t in sig.tensors if not t.optional} | {t.type.name for t in sig.results if not t.condition}
+    return {name: sig.allowed(name)[0] for name in sig.type_variables if name not in told}
 
 
 def _combined(types: dict[str, DType], origins: Mapping[str, str], report: Report) -> dict[str, DType]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opwright.closest_name import closest_name
-from opwright.signature.keywords import C_AND_CPP_KEYWORDS
+from opwright.signature.names import C_AND_CPP_KEYWORDS
 from opwright.signature.scalars import INT, NOTATION_WORDS, ScalarKind, quoted, read_text
 
 if TYPE_CHECKING:

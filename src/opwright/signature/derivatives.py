@@ -17,9 +17,9 @@ from typing import Literal
 from opwright.errors import SignatureError
 from opwright.record import record
 from opwright.signature.model import OLD, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.names import BACKWARD, RECORDED, backward_of, forward_of, is_backward, jvp_of, overload_of
 from opwright.signature.taping.obstacles import differentiable_types, tape_obstacle
 from opwright.signature.wiring import (
-    BACKWARD,
     GRAD,
     TENSOR_SOURCES,
     derivative,
@@ -40,19 +40,19 @@ def chains(signatures: Iterable[Signature]) -> tuple[tuple[Signature, ...], ...]
     """
     by_name = {signature.name: signature for signature in signatures}
     for name in by_name:
-        if name.endswith(BACKWARD) and name.removesuffix(BACKWARD) not in by_name:
+        if (forward := forward_of(name)) and forward not in by_name:
             raise SignatureError(
-                f"{name} is the backward of {name.removesuffix(BACKWARD)}, which isn't there\n"
+                f"{name} is the backward of {forward}, which isn't there\n"
                 f"  there are: {', '.join(by_name)}\n"
-                f"  likely fix: add {name.removesuffix(BACKWARD)}, or give {name} a name without {BACKWARD}"
+                f"  likely fix: add {forward}, or give {name} a name without {BACKWARD}"
             )
-    return tuple(_family(signature, by_name) for name, signature in by_name.items() if not name.endswith(BACKWARD))
+    return tuple(_family(signature, by_name) for name, signature in by_name.items() if not is_backward(name))
 
 
 def _family(first: Signature, by_name: Mapping[str, Signature]) -> tuple[Signature, ...]:
     chain = [first]
-    while chain[-1].name + BACKWARD in by_name:
-        chain.append(inherit(chain[-1], by_name[chain[-1].name + BACKWARD]))
+    while (backward := by_name.get(backward_of(chain[-1].name))) is not None:
+        chain.append(inherit(chain[-1], backward))
     for forward, backward, second in zip(chain, chain[1:], chain[2:], strict=False):
         _check_nothing_lost(forward, backward, second)
         _check_saved_results(forward, backward)
@@ -94,7 +94,7 @@ def _check_saved_results(forward: Signature, backward: Signature) -> None:
                 f"derivatives through {name} would be lost\n"
                 f"  signature:  {backward}\n"
                 f"  likely fix: add {GRAD}{name}: {type_of(result)}? to its inputs, to be added to the gradients; or "
-                f"take {', '.join(sorted(missing))} as well, and account for {name} in {backward.name}{BACKWARD}"
+                f"take {', '.join(sorted(missing))} as well, and account for {name} in {backward_of(backward.name)}"
             )
 
 
@@ -114,7 +114,7 @@ def _check_nothing_lost(forward: Signature, backward: Signature, second: Signatu
 
 
 def overload_name(chain: Sequence[Signature], forward_modes: Container[str] = ()) -> str:
-    """Return the operators' overload name, which contains a hash of the chain's signatures.
+    """Return the operators' overload name: the author's, if there is one, and a hash of the chain's signatures.
 
     `forward_modes`: the names of the operators that have a forward-mode derivative.
 
@@ -123,21 +123,21 @@ def overload_name(chain: Sequence[Signature], forward_modes: Container[str] = ()
     """
     modes = [f"jvp of {signature.name}" for signature in chain if signature.name in forward_modes]
     text = "\n".join([str(FORMAT), *map(str, chain), *modes])
-    return "sig_" + sha256(text.encode()).hexdigest()[:12]
+    written = overload_of(chain[0].name)
+    return (written and f"{written}_") + "sig_" + sha256(text.encode()).hexdigest()[:12]
 
 
 def recorded_name(overload: str) -> str:
     """Return the name of the overload that runs while a gradient is recorded: it returns the residuals, too."""
-    return f"{overload}_recorded"
+    return f"{overload}_{RECORDED}"
 
 
 def without_hash(text: str) -> str:
-    """Return a text, as of PyTorch's errors, without the overload names in it: people never wrote them."""
-    return re.sub(r"\.sig_[0-9a-f]{12}(_recorded)?", "", text)
+    """Return a text, as of PyTorch's errors, without the hashes in it: people never wrote them."""
+    return re.sub(r"(?:\.|(?<=\w)_)sig_[0-9a-f]{12}(_recorded)?", "", text)
 
 
 TANGENT = "tangent_"
-JVP = "_jvp"
 MAX_TENSORS = 64
 """Maximum number of a kernel's tensors, including results: the number of bits of ``strided`` in ``abi.h``."""
 MAX_RESULTS, MAX_VARIABLES = 32, 4
@@ -210,7 +210,7 @@ def vjp(signature: Signature) -> Signature:
     gradients = [_prefixed(GRAD, t, optional=told) for t in active(signature, written)]
     results = tuple(_prefixed(GRAD, t) for t in active(signature, signature.tensors))
     inputs = (*gradients, *(_saved_input(param) for param in signature.inputs))
-    return _with_types_of(signature, Signature(signature.name + BACKWARD, inputs, results))
+    return _with_types_of(signature, Signature(backward_of(signature.name), inputs, results))
 
 
 def jvp(signature: Signature) -> Signature:
@@ -218,7 +218,7 @@ def jvp(signature: Signature) -> Signature:
     tangents = [_prefixed(TANGENT, t, optional=True) for t in active(signature, signature.tensors)]
     results = tuple(_prefixed(TANGENT, t) for t in active(signature, signature.outputs + signature.mutated))
     inputs = (*tangents, *(_plain_input(param) for param in signature.inputs))
-    return _with_types_of(signature, Signature(jvp_name(signature.name), inputs, results))
+    return _with_types_of(signature, Signature(jvp_of(signature.name), inputs, results))
 
 
 def tangents(signature: Signature) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -240,11 +240,6 @@ def old_values(signature: Signature) -> tuple[tuple[int, int], ...]:
     return tuple((names[OLD + t.name], signature.inputs.index(t)) for t in changed if OLD + t.name in names)
 
 
-def jvp_name(name: str) -> str:
-    """Return the name of an operator's forward mode; an author's operators can't have such a name."""
-    return f"_{name.removeprefix('_')}{JVP}"
-
-
 def with_derived(written: Iterable[Signature]) -> tuple[list[Signature], dict[str, Derived]]:
     """Return all signatures, handwritten and derived, and the derived operators by name.
 
@@ -254,7 +249,7 @@ def with_derived(written: Iterable[Signature]) -> tuple[list[Signature], dict[st
     handwritten = {signature.name: signature for signature in written}
     signatures, derived = dict(handwritten), dict[str, Derived]()
     for signature in handwritten.values():
-        if obstacle(signature) or signature.name + BACKWARD in handwritten:
+        if obstacle(signature) or backward_of(signature.name) in handwritten:
             continue
         if signature.is_backward:
             _derive_second_order(signature, signatures, derived)
@@ -285,7 +280,7 @@ def _derive_second_order(backward: Signature, signatures: dict[str, Signature], 
     second = vjp(backward)
     if _limit_exceeded(second):
         return
-    family = [s for s in signatures.values() if second.name.startswith(s.name)]
+    family = [s for s in (signatures.get(forward_of(backward.name)), backward) if s is not None]
     try:
         chains([*family, second])
     except SignatureError:

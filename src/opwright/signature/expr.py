@@ -6,8 +6,10 @@ Division rounds down, also below zero, as in Python.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from opwright.record import record
 
@@ -88,6 +90,19 @@ class Group(Axis):
     def __str__(self) -> str:
         """Return the notation."""
         return f"*{self.name}"
+
+
+@record
+class GivenAxis(Axis):
+    """The end of a domain that is an axis which an optional int decides: infinite where that is None."""
+
+    name: str
+
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
+        """Return the size of the axis, or infinity."""
+        infinity: Any = math.inf
+        size: int = sizes.get(self.name, infinity)
+        return size
 
 
 @record
@@ -201,13 +216,19 @@ class NamedSize:
 
 @record
 class DataAxis:
-    """An output's axis whose length the kernel decides: ``?K`` or ``?K<=limit``."""
+    """An output's axis whose length the kernel decides: ``?K`` or ``?K<=limit``.
+
+    ``?S = size``: ``given`` is an optional int, the length where it isn't None.
+    """
 
     name: str
     limit: Expr | None = None
+    given: str = ""
 
     def __str__(self) -> str:
         """Return the notation."""
+        if self.given:
+            return f"?{self.name} = {self.given}"
         return f"?{self.name}" if self.limit is None else f"?{self.name}<={self.limit}"
 
 

@@ -10,13 +10,14 @@ from typing import Any, Literal
 from opwright.record import record
 from opwright.signature.chosen.groups import Grouping
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
+from opwright.signature.clauses.combinations import Combinations
 from opwright.signature.clauses.conditions import Condition
 from opwright.signature.clauses.launch import Launch
-from opwright.signature.combinations import Combinations
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
-from opwright.signature.expr import Axis, DataAxis, Expr, KeptAxis, NamedSize, Shape, determined
+from opwright.signature.expr import Axis, DataAxis, Expr, GivenAxis, KeptAxis, NamedSize, Shape, determined
 from opwright.signature.lists import FixedList
+from opwright.signature.names import is_backward
 from opwright.signature.scalars import ScalarKind, Value
 
 ELLIPSIS = "..."
@@ -144,6 +145,10 @@ class Signature:
     named_sizes: tuple[NamedSize, ...] = ()
     combinations: tuple[Combinations, ...] = ()
     derived: bool = False
+    listed: bool = False
+    """Whether the outputs are returned in a list, ``-> [y: T[N]]``."""
+    returned: tuple[str, ...] = ()
+    """The overwritten inputs that are returned, ``-> (x)``; then there are no outputs."""
 
     @cached_property
     def tensors(self) -> tuple[TensorParam, ...]:
@@ -209,7 +214,7 @@ class Signature:
     @property
     def is_backward(self) -> bool:
         """Whether the operator is another operator's backward, according to its name."""
-        return self.name.endswith("_backward")
+        return is_backward(self.name)
 
     @property
     def skippable(self) -> tuple[TensorParam, ...]:
@@ -290,6 +295,17 @@ class Signature:
     def data_axes(self) -> tuple[str, ...]:
         """The axes whose length the kernel decides, in order of appearance."""
         return _unique(dim.name for t in self.results for dim in t.dims if isinstance(dim, DataAxis))
+
+    @cached_property
+    def optional_sizes(self) -> Mapping[str, str]:
+        """The axes that an optional int decides, ``?S = size``, each with that argument's name."""
+        dims = [dim for t in self.results for dim in t.dims if isinstance(dim, DataAxis)]
+        return {dim.name: dim.given for dim in dims if dim.given}
+
+    def given_sizes(self, values: Mapping[str, Any]) -> dict[str, int]:
+        """Return those of the :attr:`optional_sizes` that a call decides; `values`: its scalars by name."""
+        pairs = self.optional_sizes.items()
+        return {axis: values[name] for axis, name in pairs if values.get(name) is not None}
 
     @cached_property
     def sizes(self) -> tuple[str, ...]:
@@ -384,7 +400,8 @@ class Signature:
     def replaced(self, **fields: Any) -> Signature:
         """Return a copy of the signature with some fields replaced."""
         written = ("name", "inputs", "outputs", "residuals")
-        names = (*written, "where", "batched", "autocast", "flops", "launch", "named_sizes", "combinations", "derived")
+        form = ("derived", "listed", "returned")
+        names = (*written, "where", "batched", "autocast", "flops", "launch", "named_sizes", "combinations", *form)
         return Signature(**{**{name: getattr(self, name) for name in names}, **fields})
 
     def _exprs(self) -> Iterator[Expr]:
@@ -394,7 +411,7 @@ class Signature:
                     yield dim
                 elif dim.limit is not None:
                     yield dim.limit
-            yield from tensor.domain.exprs if tensor.domain else ()
+            yield from (e for e in (tensor.domain.exprs if tensor.domain else ()) if not isinstance(e, GivenAxis))
         if self.generator:
             yield self.generator.draws
         for size in self.named_sizes:
@@ -408,16 +425,14 @@ class Signature:
     def __str__(self) -> str:
         """Return the notation in its canonical form, on one line."""
         text = f"{self.name}({', '.join(map(str, self.inputs))})"
-        if self.results:
+        if self.results or self.returned:
             residuals = "; " + ", ".join(map(str, self.residuals)) if self.residuals else ""
-            text += f" -> ({', '.join(map(str, self.outputs))}{residuals})"
+            results = ", ".join([*map(str, self.outputs), *self.returned]) + residuals
+            text += f" -> [{results}]" if self.listed else f" -> ({results})"
         clauses = [f"{name} in ({', '.join(map(str, types))})" for name, types in self.where]
         clauses += map(str, self.combinations + self.named_sizes)
         text += " where " * bool(clauses) + ", ".join(clauses)
-        if self.batched:
-            text += " batched"
-        if self.derived:
-            text += " derived"
+        text += " batched" * self.batched + " derived" * self.derived
         if self.autocast is not None:
             text += f" autocast: {self.autocast}"
         if self.flops is not None:

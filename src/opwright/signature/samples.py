@@ -14,10 +14,11 @@ from opwright.signature.bind import bind
 from opwright.signature.binding import Binding, Report, TensorInfo
 from opwright.signature.chosen.groups import product
 from opwright.signature.chosen.kinds import DtypeKind
-from opwright.signature.chosen.samples import draw_groups, ordinary_groups, with_deciding
+from opwright.signature.chosen.samples import draw_groups, ordinary_groups, with_deciding, with_optional_sizes
 from opwright.signature.domains import LARGEST, LEAST, Interval
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import DataAxis
+from opwright.signature.layouts import draw_layout, row_major
 from opwright.signature.lists import FixedList
 from opwright.signature.model import ScalarParam, Signature, TensorParam
 from opwright.signature.scalars import ScalarKind, Value
@@ -115,6 +116,7 @@ def sample(
             continue
         given = sig.with_elements(scalars)
         binding, scalars = with_deciding(sig, binding, scalars, rng)
+        binding, scalars = with_optional_sizes(sig, binding, scalars, rng, sizes, fixed or {})
         axes = _with_named_sizes(sig, {**binding.axes, **{size: int(given[size]) for size in sig.sizes}})
         if misfit := _misfit(sig, axes, fixed or {}, positive=not sig.named_sizes or rng.random() >= _EMPTY):
             kept = {axis: axes[axis] for axis in sig.free_axes if axis not in misfit and axis not in given}
@@ -158,7 +160,8 @@ def sample_at(sig: Signature, binding: Binding, *, scalars: Mapping[str, Value] 
         ArgumentError: the sizes don't satisfy the signature.
     """
     groups = ordinary_groups(sig, binding, scalars or {}) if sig.grouping else binding.groups
-    binding = Binding(_with_named_sizes(sig, binding.axes), binding.ellipsis, binding.types, groups=groups)
+    axes = {**_with_named_sizes(sig, binding.axes), **sig.given_sizes(scalars or {})}
+    binding = Binding(axes, binding.ellipsis, binding.types, groups=groups)
     report = Report.on(sig, binding.axes)
     for size in sig.named_sizes:
         if size.name not in binding.axes:
@@ -227,8 +230,9 @@ def _ordinary_scalar(
     """Return the value of a scalar for which the caller specifies none."""
     if isinstance(scalar.kind, DtypeKind):
         return binding.types[scalar.kind.variable]
-    if scalar.kind.is_size and scalar.name in binding.axes:
-        return binding.axes[scalar.name]
+    decided = [scalar.name] * scalar.kind.is_size + [a for a, n in sig.optional_sizes.items() if n == scalar.name]
+    if axis := next((axis for axis in decided if axis in binding.axes), None):
+        return binding.axes[axis]
     if isinstance(scalar.kind, FixedList):
         interval = None if scalar.domain is None else scalar.domain.interval({**earlier, **binding.axes})
         usual = scalar.default or scalar.kind.ordinary((number + 1) / (len(sig.scalars) + 1), interval)
@@ -408,43 +412,3 @@ def _draw_scalar(scalar: ScalarParam, rng: random.Random, interval: Interval | N
         return scalar.default
     value: Value = scalar.kind.draw(rng, interval)
     return value
-
-
-Layout = tuple[tuple[int, ...], int, int]
-"""Strides, offset and storage size, all in elements."""
-
-_KINDS = ("contiguous", "offset", "permuted", "sliced", "expanded")
-
-
-def row_major(shape: Sequence[int]) -> Layout:
-    """Return a row-major layout without an offset."""
-    return _layout(shape, range(len(shape)), [1] * len(shape), 0)
-
-
-def draw_layout(shape: Sequence[int], rng: random.Random, *, overlapping: bool) -> Layout:
-    """Draw one of: dense, dense at an offset, permuted, every second element of an axis, expanded along an axis.
-
-    Args:
-        shape: the sizes.
-        rng: the random generator.
-        overlapping: whether elements may share memory, as in an expanded tensor.
-    """
-    kind = rng.choice(_KINDS if overlapping else _KINDS[:-1])
-    if not shape or kind in ("contiguous", "offset"):
-        return _layout(shape, range(len(shape)), [1] * len(shape), rng.randint(1, 4) if kind == "offset" else 0)
-    order, steps = list(range(len(shape))), [1] * len(shape)
-    if kind == "permuted":
-        rng.shuffle(order)
-    else:
-        steps[rng.randrange(len(shape))] = 2 if kind == "sliced" else 0
-    return _layout(shape, order, steps, rng.choice((0, 0, 3)))
-
-
-def _layout(shape: Sequence[int], order: Sequence[int], steps: Sequence[int], offset: int) -> Layout:
-    """Lay out axes in ``order``, outermost first; an axis takes every ``step``-th element (0: always the same one)."""
-    strides, extent = [0] * len(shape), 1
-    for axis in reversed(order):
-        strides[axis] = extent * steps[axis]
-        extent *= max(shape[axis] * steps[axis], 1)
-    last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-    return tuple(strides), offset, offset + (last + 1 if math.prod(shape) else 0)

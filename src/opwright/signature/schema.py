@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from opwright.signature.chosen.kinds import AxisKind, DeviceKind, DtypeKind
 from opwright.signature.dtypes import BOOLEAN, FLOATING, INTEGER
 from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.names import axis_argument, operator_of, overload_of
 from opwright.signature.wiring import GRAD
 
 
@@ -29,7 +30,7 @@ def schema(
     Args:
         sig: the signature.
         name: the operator's name if it differs from the signature's; may be qualified (``"ns::name"``).
-        overload: the overload's name; empty for the default overload.
+        overload: the overload's name if it differs from the one in the signature's.
         with_residuals: return the residuals after the outputs.
         axes: add ``SymInt axis_N`` for each of these axes.
         ellipsis: add ``SymInt[] axis_ellipsis``, the shape of ``...``.
@@ -46,15 +47,16 @@ def schema(
     return _compose(sig, name, overload, arguments, with_residuals)
 
 
-def axis_argument(axis: str) -> str:
-    """Return the name of the argument for a forward's axis in its backward's schema; of ``pad[0]``, ``axis_pad_0``."""
-    return "axis_" + axis.replace("[", "_").replace("]", "")
-
-
 def _compose(sig: Signature, name: str | None, overload: str, arguments: Sequence[str], with_residuals: bool) -> str:
     types = [_schema_result(result) for result in (sig.results if with_residuals else sig.outputs)]
+    if not with_residuals and sig.listed:
+        types = ["Tensor[]"]
+    elif not with_residuals and sig.returned:
+        mutated = [tensor.name for tensor in sig.mutated]
+        types = [f"Tensor({_alias(mutated.index(name))}!)" for name in sig.returned]
     returns = types[0] if len(types) == 1 else f"({', '.join(types)})"
-    return f"{name or sig.name}{'.' + overload if overload else ''}({', '.join(arguments)}) -> {returns}"
+    overload = overload or overload_of(sig.name)
+    return f"{name or operator_of(sig.name)}{'.' + overload if overload else ''}({', '.join(arguments)}) -> {returns}"
 
 
 def _schema_arguments(sig: Signature, *, defaults: bool) -> list[str]:
@@ -147,7 +149,10 @@ def sections(signature: Signature) -> Iterator[str]:
     if signature.inputs:
         yield "\n".join(["Args:", *(f"    {_describe_parameter(param)}" for param in signature.inputs)])
     if signature.outputs:
-        yield "\n".join(["Returns:", *(f"    {_describe_result(result)}" for result in signature.outputs)])
+        heading = "Returns a list:" if signature.listed else "Returns:"
+        yield "\n".join([heading, *(f"    {_describe_result(result)}" for result in signature.outputs)])
+    if signature.returned:
+        yield "\n".join(["Returns:", *(f"    {name}: the argument" for name in signature.returned)])
     combined = {name for each in signature.combinations for name in each.variables}
     free = [name for name in signature.type_variables if name not in combined]
     lines = [f"{name} is one of {', '.join(d.torch_name for d in signature.allowed(name))}." for name in free]
@@ -186,8 +191,11 @@ def _properties(signature: Signature) -> Iterator[str]:
     if signature.broadcasts:
         also = "; numbers may stand for tensors" if any(number_type(signature, t) for t in signature.tensors) else ""
         yield f"Pointwise: arguments broadcast and promote{also}." if signature.pointwise else "Leading axes broadcast."
-    if signature.data_axes:
-        yield f"The call decides the length of {', '.join(signature.data_axes)}."
+    open_ended = [axis for axis in signature.data_axes if axis not in signature.optional_sizes]
+    if open_ended:
+        yield f"The call decides the length of {', '.join(open_ended)}."
+    for axis, name in signature.optional_sizes.items():
+        yield f"{name} is the length of {axis}; where it is None, the call decides it."
 
 
 def _differentiability(signature: Signature, backward: Signature | None) -> str:

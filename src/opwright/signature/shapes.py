@@ -63,7 +63,7 @@ def _axis_size(
     sig: Signature, tensor: TensorParam, dim: Expr | DataAxis, binding: Binding, check: Check | None
 ) -> int | DataAxis:
     if isinstance(dim, DataAxis):
-        return dim
+        return binding.axes.get(dim.name, dim) if dim.given else dim
     unknown = [axis for axis in dim.names() if axis not in binding.axes]
     if unknown:
         raise Report.on(sig, binding.axes).error(f"{tensor.name}: no argument tells {unknown[0]}")

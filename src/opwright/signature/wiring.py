@@ -10,10 +10,10 @@ from opwright.record import record
 from opwright.signature.dtypes import FLOATING, INTEGER
 from opwright.signature.expr import DataAxis
 from opwright.signature.model import ScalarParam, Signature, TensorParam
+from opwright.signature.names import backward_of, forward_of
 from opwright.signature.tensor_lists.calls import groups, own_axes
 
 GRAD = "grad_"
-BACKWARD = "_backward"
 TENSOR_SOURCES = ("gradient", "zero_gradient", "input", "output")
 
 
@@ -131,7 +131,7 @@ def inherited(signatures: Iterable[Signature]) -> Iterator[Signature]:
     by_name = {signature.name: signature for signature in signatures}
 
     def resolved(signature: Signature) -> Signature:
-        forward = by_name.get(signature.name.removesuffix(BACKWARD))
+        forward = by_name.get(forward_of(signature.name))
         return inherit(resolved(forward), signature) if signature.is_backward and forward else signature
 
     return map(resolved, by_name.values())
@@ -369,7 +369,7 @@ def suggestion(forward: Signature) -> str:
     if not gradients or not results or len(set(names)) < len(names):
         return ""
     batched = " batched" * forward.batched
-    return f"{forward.name}{BACKWARD}({', '.join(gradients + saved)}) -> ({', '.join(results)}){batched}"
+    return f"{backward_of(forward.name)}({', '.join(gradients + saved)}) -> ({', '.join(results)}){batched}"
 
 
 def type_of(param: TensorParam) -> str:

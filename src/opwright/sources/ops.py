@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from opwright.errors import SignatureError
 from opwright.signature import NotationError, parse
+from opwright.signature.names import identifier_of
 from opwright.sources.model import ExternalSignature, is_number
 
 Ops = str | Sequence[str] | Mapping[str, str]
@@ -58,7 +59,7 @@ def _external_signature(text: str, function: str | None = None) -> ExternalSigna
     except NotationError as error:
         raise SignatureError(f"ops: {error}") from None
     if function is None:
-        return ExternalSignature(signature, signature.name)
+        return ExternalSignature(signature, identifier_of(signature.name))
     named = _FUNCTION.fullmatch(function)
     if named is None:
         raise SignatureError(

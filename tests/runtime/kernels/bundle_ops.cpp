@@ -74,3 +74,23 @@ void axpys_backward(List<const T> grad_zs, double a, List<T> grad_xs, Tensor<T, 
       if (grad_y) grad_y() += grad_zs[i][j];
     }
 }
+
+OPWRIGHT("negate_(x: f32[N]!) -> (x)")
+void negate_(Tensor<float, 1> x) {
+  for (int64_t i = 0; i < x.size(0); ++i) x[i] = -x[i];
+}
+
+OPWRIGHT("halves(x: f32[N]) -> [first: f32[N//2], second: f32[(N+1)//2]]")
+void halves(Tensor<const float, 1> x, Tensor<float, 1> first, Tensor<float, 1> second) {
+  for (int64_t i = 0; i < first.size(0); ++i) first[i] = x[i];
+  for (int64_t i = 0; i < second.size(0); ++i) second[i] = x[first.size(0) + i];
+}
+
+OPWRIGHT("marks(at: i64[N] in [0, S), size: int? in [0, inf) = None) -> (y: i64[?S = size])")
+void marks(Tensor<const int64_t, 1> at, Resizable<int64_t, 1> y) {
+  int64_t length = y.size(0);
+  for (int64_t i = 0; i < at.size(0) && y.size(0) < 0; ++i) length = max(length, at[i] + 1);
+  Tensor<int64_t, 1> out = y.resize(max(length, int64_t(0)));
+  for (int64_t i = 0; i < out.size(0); ++i) out[i] = 0;
+  for (int64_t i = 0; i < at.size(0); ++i) out[at[i]] = 1;
+}

@@ -177,11 +177,6 @@ MISTAKES = [
     ("f(x: T[*A, D, *B], dim: axis(D)^?) -> (y: T[*A])", "'dim' is the number of an axis and can't be optional", ""),
     ("f(x: T[*A, D, *B], dim: axis(D) ^in [0, 3]) -> (y: T[*A])", "'dim' is the number of an axis, so its domain", ""),
     ("f(x: T[*A, D, *B], dim: axis(D) = ^a) -> (y: T[*A])", "a isn't a default for 'dim', which is an int", ""),
-    (
-        "f(x: T[N], s: int?) -> (y: T[?S ^= s])",
-        "an int that may be None can't decide ?S yet",
-        "?S, of which the kernel",
-    ),
     ("f(x: T[N], keep: bool) -> (y: T[^2 if keep])", "an axis that a bool decides has the size 1, not 2", "1 if keep"),
     (
         "f(x: T[N], keep: int) -> (y: T[^1 if keep])",
@@ -189,7 +184,6 @@ MISTAKES = [
         "among the inputs, keep: bool = False",
     ),
     ("f(x: T[N]) -> (y: T[N, ^1 if keep])", "whether the axis of 1 if keep is there is up to 'keep', which is no", ""),
-    ("f(x: T[*A]) -> (^y: T[*A, ?K])", "?K needs a known number of axes beside it", "name the other axes: y: T[B, ?K]"),
 ]
 
 

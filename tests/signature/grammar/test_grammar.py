@@ -111,6 +111,7 @@ def test_sentences_are_of_every_kind() -> None:
         "f() -> ()",
         "f(x: T) -> (y: T;)",
         "f(x: T!?) -> (;)",
+        "f.a(x: T) -> (y: T)",
         "f(x: T[-(-N)*2//M - 1]) launch over ... threads 1",
     ):
         assert in_grammar(text)
@@ -127,7 +128,7 @@ def tokens_of(text: str) -> list[str]:
 def edits(text: str) -> set[str]:
     """The text with one word or mark left out, or another put in, at each place."""
     words = tokens_of(text)
-    more = [[], *([word] for word in (",", ";", "T", "N", "2", "...", "?", "-", "="))]
+    more = [[], *([word] for word in (",", ".", ";", "T", "N", "2", "...", "?", "-", "="))]
     put_in = ([*words[:at], *word, *words[at:]] for at in range(len(words) + 1) for word in more)
     left_out = ([*words[:at], *words[at + 1 :]] for at in range(len(words)))
     return {" ".join(edited) for edited in (*put_in, *left_out)}

@@ -14,7 +14,8 @@ from opwright.check.calls.target_operator import TargetOperator
 from opwright.errors import ArgumentError, SourceError
 from opwright.runtime.binding import DTYPES
 from opwright.signature import Binding, DType, Sample, Signature, TensorInfo, TensorParam, bind
-from opwright.signature.samples import TensorSample, draw_layout, draw_types, row_major
+from opwright.signature.layouts import draw_layout, row_major
+from opwright.signature.samples import TensorSample, draw_types
 from opwright.signature.tensor_lists.calls import Elements
 
 Examples = Any

@@ -21,7 +21,8 @@ from opwright.check.report import Finding
 from opwright.runtime.torch_internals import OpOverload
 from opwright.signature import DType, Sample, Signature, TensorParam, sample
 from opwright.signature.derivatives import without_hash
-from opwright.signature.wiring import BACKWARD, GRAD
+from opwright.signature.names import backward_of
+from opwright.signature.wiring import GRAD
 
 if TYPE_CHECKING:
     import random
@@ -288,7 +289,7 @@ class TargetOperator:
 
 def backward_signature(name: str, signatures: Mapping[str, Signature]) -> Signature | None:
     """Return the signature of an operator's backward."""
-    return signatures.get(name + BACKWARD)
+    return signatures.get(backward_of(name))
 
 
 def run_backward(results: Sequence[torch.Tensor]) -> None:

@@ -11,6 +11,7 @@ from opwright.check.calls.cases import Arguments, Case, dtype_name, positional
 from opwright.check.calls.tensor_lists import lists_of
 from opwright.check.report import Finding, Skipped
 from opwright.check.values.eager import Eager, pytorch_feature
+from opwright.runtime.returns import is_traceable
 from opwright.runtime.torch_internals import OpOverload, fake_tensor_mode
 from opwright.signature.derivatives import without_hash
 
@@ -32,8 +33,7 @@ def opcheck(eager: Eager) -> Iterator[Finding]:
         names.append("test_autograd_registration")
     results = [dtype for output in signature.outputs for dtype in signature.element_types(output)]
     adds_up = bool(eager.wanted) and any(dtype.only_converts for dtype in results)  # 8-bit floats: it can't
-    strange = bool(signature.mutated) and any(output.is_count or output.condition for output in signature.outputs)
-    if not signature.data_axes and not signature.generator and not adds_up and not strange:
+    if not signature.data_axes and not signature.generator and not adds_up and is_traceable(signature):
         names.append("test_aot_dispatch_dynamic")
     for name in names:
         arguments = eager.requiring(eager.case.arguments(), overwritten=False)

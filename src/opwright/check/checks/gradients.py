@@ -29,6 +29,7 @@ from opwright.check.values.comparison import asks_reference
 from opwright.check.values.ulp import ULP, worst_difference
 from opwright.codegen.library import untested_results
 from opwright.signature import DType
+from opwright.signature.names import backward_of
 from opwright.sources import match
 
 _GRADCHECK_EPS = 1e-6
@@ -144,7 +145,7 @@ def _explain_gradcheck(search: GradientSearch) -> StepExplanation | None:
 def _require_second_derivative(search: GradientSearch) -> None:
     """Skip the check if there is no second derivative, and requesting one is an error."""
     operator = search.context.operator
-    declared = operator.ours and f"{operator.name}_backward_backward" in (operator.namespace or {})
+    declared = operator.ours and backward_of(operator.name, 2) in (operator.namespace or {})
     for point in search.points():
         try:
             run_backward(point.function(point.leaves()))

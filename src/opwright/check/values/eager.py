@@ -16,6 +16,7 @@ from opwright.check.context import Context
 from opwright.check.registry import Body, register
 from opwright.check.report import Finding, Level, Skipped
 from opwright.check.values.ulp import worst_difference
+from opwright.runtime.returns import is_traceable
 
 SIZES = (3, 2, 4)
 """Sizes of the calls: small, and different, so that axes can differ in length."""
@@ -68,10 +69,10 @@ class Eager:
         """Raise Skipped for an operator that PyTorch can't put into a graph: it overwrites, and returns other things.
 
         Raises:
-            Skipped: it overwrites an argument, and returns a count or an optional result.
+            Skipped: it overwrites an argument, and returns a count, an optional result, a list, or an argument.
         """
-        if self.signature.mutated and any(output.is_count or output.condition for output in self.signature.outputs):
-            raise Skipped("PyTorch traces no operator that overwrites an argument and returns a count or None")
+        if not is_traceable(self.signature):
+            raise Skipped("PyTorch traces no operator that overwrites an argument and returns such results")
 
     def requiring(self, arguments: Arguments, *, overwritten: bool = True) -> Arguments:
         """Return the arguments; those that can be differentiated require a gradient.

@@ -6,7 +6,8 @@
  *
  * resize takes a length for each `?` axis of the tensor, in order; the other axes are known (`keep.size(d)`). It is called
  * once. With a bound the memory is there from the start, as large as the bound says: `keep.data()`, `keep[i]`; resize
- * then says how much of it counts. Results that share an axis have to agree on its length.
+ * then says how much of it counts. Where an optional int decides the axis (`?S = size`) and is given, size(d) is it from
+ * the start, and resize takes no other length; it may be left out. Results that share an axis have to agree on its length.
  */
 #ifndef OPWRIGHT_RESIZABLE_H
 #define OPWRIGHT_RESIZABLE_H
@@ -31,7 +32,7 @@ class Resizable {
   }
 
   static constexpr int ndim() { return N; }
-  /* The length of an axis: its bound where the kernel decides it, -1 where it has none. */
+  /* The length of an axis: its bound where the kernel decides it, -1 where it has none and isn't given. */
   int64_t size(int d) const { return needed() ? tensor().sizes[d < 0 ? d + N : d] : 0; }
   bool needed() const { return tensor().present != 0; }
   explicit operator bool() const { return needed(); }

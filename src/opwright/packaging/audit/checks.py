@@ -15,7 +15,7 @@ from opwright.codegen.ahead_of_time import DESCRIPTION, FORMAT
 from opwright.doctor.findings import Finding, State
 from opwright.packaging.audit.wheel import Wheel
 from opwright.packaging.manylinux import demand, manylinux, uncommon_libraries, without_pytorch
-from opwright.signature.wiring import BACKWARD
+from opwright.signature.names import forward_of
 from opwright.toolchain.binary.elf import LibraryRequirements
 from opwright.toolchain.binary.prebuilt import FACTS as RUNTIME
 from opwright.toolchain.compilers.cpu import DEFAULT
@@ -176,7 +176,7 @@ def _runtimes(wheel: Wheel, folder: str) -> Finding:
 
 
 def _is_public(name: str, kernels: Container[str]) -> bool:
-    return not name.startswith("_") and not (name.endswith(BACKWARD) and name.removesuffix(BACKWARD) in kernels)
+    return not name.startswith("_") and forward_of(name) not in kernels
 
 
 def _requires(wheel: Wheel) -> Iterator[Finding]:

@@ -25,8 +25,9 @@ from opwright.runtime.native.plan import encode, encode_node, encode_tangents
 from opwright.runtime.native.runtime import CSRC, build_native
 from opwright.runtime.register.operators import check_chain, missing, node_name
 from opwright.signature import Signature
-from opwright.signature.derivatives import chains, jvp_name
-from opwright.signature.wiring import BACKWARD, node_plan
+from opwright.signature.derivatives import chains
+from opwright.signature.names import backward_of, jvp_of
+from opwright.signature.wiring import node_plan
 from opwright.toolchain import Options, Unit, build
 from opwright.tracebacks import entry
 
@@ -101,7 +102,7 @@ def _entries(ops: Operators, chosen: Chosen) -> tuple[list[KernelEntry], list[Op
                 for t in chosen.kernels[signature.name]
             ]
             kernels.append(KernelEntry(signature, len(state.axes), state.ellipsis, state.derived, instances))
-            backward, jvp = places.get(signature.name + BACKWARD, -1), places.get(jvp_name(signature.name), -1)
+            backward, jvp = places.get(backward_of(signature.name), -1), places.get(jvp_of(signature.name), -1)
             words = encode_node(node_plan(signature, check_chain(chain)[i] if backward >= 0 else None))
             words += encode_tangents(signature if jvp >= 0 else None)
             # The form with residuals comes second.

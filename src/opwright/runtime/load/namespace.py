@@ -18,13 +18,17 @@ from opwright.runtime.register.docstrings import document
 from opwright.runtime.register.kernels import started_runtime
 from opwright.runtime.register.operators import Registered
 from opwright.runtime.torch_internals import OpNamespace, OpOverload
+from opwright.signature.names import attribute_of, operator_of, overload_of
 
 Restored = tuple[Callable[..., Any], tuple[Any, ...]]
 """The content of a pickle: a function and its arguments."""
 
 
 class Operators:
-    """The operators of a namespace, as attributes; each attribute is the ``OpOverload`` itself."""
+    """The operators of a namespace, as attributes; each attribute is the ``OpOverload`` itself.
+
+    That of an operator with named overloads is PyTorch's ``OpOverloadPacket``, and the overloads are its attributes.
+    """
 
     __loaded__: Loaded
     """The source of the operators. No operator's name begins with an underscore, so this one can't collide."""
@@ -32,7 +36,7 @@ class Operators:
     def __init__(self, loaded: Loaded) -> None:
         self.__loaded__ = loaded
 
-    def __getattr__(self, name: str) -> OpOverload:
+    def __getattr__(self, name: str) -> Any:
         """Raise AttributeError: there is no operator with that name."""
         loaded = self.__dict__.get("__loaded__")  # copy calls this before it is set
         known = ", ".join(self if loaded else ())
@@ -58,8 +62,9 @@ class Operators:
         return list(self)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the operators' names, without those of internal forms."""
-        return (name for name in self.__loaded__.registered if not name.startswith("_"))
+        """Yield the operators' names, each once, without those of internal forms."""
+        names = dict.fromkeys(map(operator_of, self.__loaded__.registered))
+        return (name for name in names if not name.startswith("_"))
 
     def __repr__(self) -> str:
         loaded = self.__dict__.get("__loaded__")
@@ -104,9 +109,10 @@ class Loaded:
         self.removed = (self.removed | gone) - registered.keys()
         self.registered = registered
         for name, each in registered.items():
-            setattr(self.operators, name, each.op)
+            has_overloads = any(operator_of(other) == operator_of(name) and overload_of(other) for other in registered)
+            setattr(self.operators, operator_of(name), each.op.overloadpacket if has_overloads else each.op)
             self._make_picklable(name, each.op)
-        for name in gone:
+        for name in {*map(operator_of, gone)} - {*map(operator_of, registered)}:
             delattr(self.operators, name)
         self.operators.__doc__ = f"{repr(self.operators)[1:-1]}\n\n{document(registered, comments)}"
 
@@ -116,8 +122,7 @@ class Loaded:
         PyTorch's own operators aren't: ``pickle.dumps(torch.ops.aten.mul.Tensor)`` raises, ``copy.copy`` of it returns
         an object that isn't the operator, and ``copy.copy`` of an ``OpOverloadPacket`` doesn't terminate.
         """
-        packet = getattr(getattr(torch.ops, self.namespace), name)
-        targets: tuple[tuple[Any, bool], ...] = (op, True), (packet, False)
+        targets: tuple[tuple[Any, bool], ...] = (op, True), (op.overloadpacket, False)
         for target, is_overload in targets:
             # Set on the instance, where pickle and copy look it up, so that PyTorch's classes stay unchanged.
             target.__reduce_ex__ = functools.partial(_reduce_operator, self.operators, name, is_overload)
@@ -129,8 +134,10 @@ def _reduce_operator(ops: Operators, name: str, is_overload: bool, protocol: int
 
 
 def _restore_operator(ops: Operators, name: str, is_overload: bool) -> Any:
-    op = getattr(ops, name)
-    return op if is_overload else getattr(getattr(torch.ops, op.namespace), name)
+    found = getattr(ops, operator_of(name))
+    if overload_of(name) or not isinstance(found, OpOverload):
+        return getattr(found, attribute_of(name)) if is_overload else found
+    return found if is_overload else found.overloadpacket
 
 
 def identifier(stem: str) -> str:
@@ -145,6 +152,7 @@ def check_name(name: str, namespace: str) -> None:
     Raises:
         SignatureError: no operator can have that name.
     """
+    name = operator_of(name)
     if name.startswith("_") or hasattr(OpNamespace(namespace), name):
         raise SignatureError(
             f"no operator can be called {name}: torch.ops.{namespace}.{name} is something else\n"

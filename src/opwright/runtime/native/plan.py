@@ -20,6 +20,7 @@ from opwright.signature import (
     lists,
     scalars,
 )
+from opwright.signature.binding import unneeded_types
 from opwright.signature.choices import Choice
 from opwright.signature.chosen.kinds import AXIS_CODE, DTYPE_CODE, DeviceKind, DtypeKind
 from opwright.signature.clauses.conditions import Condition
@@ -30,7 +31,7 @@ from opwright.signature.model import ELLIPSIS
 from opwright.signature.tensor_lists.calls import groups
 from opwright.signature.wiring import NodePlan
 
-VERSION = 13
+VERSION = 16
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
 KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
 KINDS |= {"choice": Choice.code, **lists.CODES, "chosen": AXIS_CODE, "dtype_argument": DTYPE_CODE}
@@ -74,12 +75,15 @@ def encode(
     words += _choices(signature) + _lists(signature)
     words += _named_sizes(signature) + _groups(signature)
     words += _domains_of_scalars(signature)
+    words += _optional_sizes(signature)
     words += _tensors(signature, signature.tensors, results=False)
     words += _tensors(signature, signature.results, results=True)
     autocast = signature.autocast.code if signature.autocast else NONE
     broadcast = BROADCAST["pointwise" if signature.pointwise else "batched" if signature.batched else "none"]
     words += [len(signature.residuals), len(signature.data_axes), autocast, broadcast, derived]
-    return array("q", words + _combinations(signature) + _fallbacks(signature) + _list_groups(signature))
+    words += _combinations(signature) + _fallbacks(signature) + _unneeded_types(signature) + _list_groups(signature)
+    returned = [[param.name for param in signature.inputs].index(name) for name in signature.returned]
+    return array("q", [*words, signature.listed, len(returned), *returned])
 
 
 def _fallbacks(signature: Signature) -> list[int]:
@@ -87,6 +91,12 @@ def _fallbacks(signature: Signature) -> list[int]:
     kinds = [param.kind for param in signature.dtypes.values() if isinstance(param.kind, DtypeKind)]
     pairs = [(kind.variable, kind.fallback) for kind in kinds if kind.fallback]
     return [len(pairs), *(signature.type_variables.index(name) for pair in pairs for name in pair)]
+
+
+def _unneeded_types(signature: Signature) -> list[int]:
+    """Encode the type variables that only tensors have which may be absent, each with its type where all are."""
+    types = unneeded_types(signature)
+    return [len(types), *(w for v, dtype in types.items() for w in (signature.type_variables.index(v), dtype.code))]
 
 
 def _list_groups(signature: Signature) -> list[int]:
@@ -202,8 +212,13 @@ def _condition(signature: Signature, condition: Condition | None) -> list[int]:
 
 
 def known(signature: Signature) -> tuple[str, ...]:
-    """Return the names with numbers: the axes, the other ints in domains, and the scalars that decide on ranks."""
-    return signature.axes + signature.ints_in_domains + signature.grouping.deciding
+    """Return the names with numbers.
+
+    They are the axes, the other ints in domains, the scalars that decide on ranks, and the axes that optional ints
+    decide.
+    """
+    deciding = signature.grouping.deciding
+    return signature.axes + signature.ints_in_domains + deciding + tuple(signature.optional_sizes)
 
 
 def _groups(signature: Signature) -> list[int]:
@@ -241,6 +256,12 @@ def _named_sizes(signature: Signature) -> list[int]:
     return [len(sizes), *(word for words in sizes for word in words)]
 
 
+def _optional_sizes(signature: Signature) -> list[int]:
+    """Encode the axes that optional ints decide: of each its number, and the slot of that scalar."""
+    pairs = [(known(signature).index(axis), signature.slot(name)) for axis, name in signature.optional_sizes.items()]
+    return [len(pairs), *(word for pair in pairs for word in pair)]
+
+
 def _domains_of_scalars(signature: Signature) -> list[int]:
     words: list[int] = []
     count = 0
@@ -268,10 +289,14 @@ def _domain(signature: Signature, domain: Domain) -> list[int]:
 
 
 def _dim(signature: Signature, dim: Expr | DataAxis) -> list[int]:
-    """Encode a dimension: the index of its data-dependent axis, or -1; then its length, its bound, or nothing."""
+    """Encode a dimension: the index of its data-dependent axis, or -1; then its length, its bound, or nothing.
+
+    The length of an axis that an optional int decides is that axis.
+    """
     if not isinstance(dim, DataAxis):
         return [NONE, *_expression(signature, dim)]
-    return [signature.data_axes.index(dim.name), *(_expression(signature, dim.limit) if dim.limit else [0, 0])]
+    length = Axis(dim.name) if dim.given else dim.limit
+    return [signature.data_axes.index(dim.name), *(_expression(signature, length) if length else [0, 0])]
 
 
 def _expression(signature: Signature, expr: Expr) -> list[int]:

@@ -157,7 +157,7 @@ class Differentiable:
         with torch_internals.one_level():  # the dispatcher has removed torch.func's outer levels already
             outputs = self.function.apply(call, *(_as_edge(values[i]) for i in self.edges))
         written = call.others | dict(zip(call.outputs, outputs, strict=True))
-        return self.op.pack([written[i] for i in sorted(written)])
+        return self.op.pack([written[i] for i in sorted(written)], values)
 
     def _outputs(self, values: Sequence[Any]) -> list[int]:
         """Return the indices of the node's outputs: all written tensors.
@@ -192,7 +192,7 @@ class Differentiable:
         answer = self.op.op(*given)
         for i, copy in back:
             values[i].copy_(copy)
-        return answer
+        return self.op.pack(self.op.unpack(answer), values)
 
     def _requires_grad(self, values: Sequence[Any]) -> bool:
         tensors = [values[i] for i in self.edges] if torch.is_grad_enabled() else []

@@ -71,7 +71,8 @@ class Frame:
         layouts = self._layouts(tensors)
         sizes = array("q", (n for layout in layouts if layout for n in (*layout.sizes, *layout.strides)))
         rows = _rows(tensors, layouts, sizes)
-        lengths = Lengths(self._signature, self._decided, rows, self._unwanted)
+        given = self._signature.given_sizes(self._call.scalars)
+        lengths = Lengths(self._signature, self._decided, rows, self._unwanted, given)
         for index, decided in self._decided.items():
             lengths.show(index, decided)
         calls_back = bool(self._decided) or any(tensor is None for tensor in tensors[len(self._inputs) :])
@@ -116,16 +117,17 @@ class Frame:
 
     def _add_results(self) -> None:
         signature, everything = self._signature, self._returned > len(self._signature.outputs)
-        shapes: Any = output_shapes(signature, self._binding, with_residuals=everything)
+        shapes: Any = output_shapes(signature, self._without_given(), with_residuals=everything)
         types = output_types(signature, self._binding, with_residuals=everything)
         for i, (shape, dtype) in enumerate(zip(shapes, types, strict=True)):
             tensor, param = None, signature.results[i]
             if param.is_count:
                 tensor = torch.zeros((), dtype=TORCH_TYPES[dtype])
             elif any(isinstance(dim, DataAxis) for dim in shape):
-                self._decided[len(signature.tensors) + i] = Decided(
-                    signature, i, shape, dtype, self._binding, self._device
-                )
+                grouping, groups = signature.grouping, self._binding.groups
+                spans = grouping.spans(param, groups) if grouping.has(param) else ()
+                made = Decided(signature, i, shape, dtype, self._binding, self._device, spans)
+                self._decided[len(signature.tensors) + i] = made
             elif param.name not in self._binding.absent and (self._call.mask is None or self._call.mask[i]):
                 if max(shape, default=0) > _LARGEST:
                     raise too_large(signature)
@@ -133,10 +135,16 @@ class Frame:
                     tensor = self._empty(shape, TORCH_TYPES[dtype])
             self._results.append(tensor)
 
+    def _without_given(self) -> Binding:
+        """Return the call's binding without the axes that optional ints decide: `Decided` has their lengths."""
+        known = self._binding
+        axes = {axis: size for axis, size in known.axes.items() if axis not in self._signature.optional_sizes}
+        return Binding(axes, known.ellipsis, known.types, known.absent, known.groups)
+
     def _unwanted(self, index: int) -> Decided:
         """Allocate a result that nobody wants, for a kernel that writes it all the same."""
         i, signature = index - len(self._inputs), self._signature
-        known = self._binding
+        known = self._without_given()
         known = Binding(known.axes, known.ellipsis, known.types, groups=known.groups)  # nothing is absent
         shape: Any = output_shapes(signature, known, with_residuals=True)[i]
         if signature.grouping.has(signature.results[i]):

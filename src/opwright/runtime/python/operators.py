@@ -35,23 +35,24 @@ class Operator(CallingConvention):
 
     def on_device(self, *given: Any, **named: Any) -> Any:
         """Run the kernel for the tensors' device."""
-        call = self.arguments(self.with_defaults(given, named))
+        values = self.with_defaults(given, named)
+        call = self.arguments(values)
         device = place(self.kernel, call)
         if device.type == "cpu":
-            return self._run(call, device)
+            return self.pack(self._run(call, device), values)
         with accelerator.on(device):
             move_numbers(call, device)
-            return self._run(call, device)
+            return self.pack(self._run(call, device), values)
 
-    def _run(self, call: Arguments, device: torch.device) -> Any:
+    def _run(self, call: Arguments, device: torch.device) -> list[torch.Tensor | int | None]:
         signature = self.signature
         binding = call.bind()
         check_values(signature, call, binding, on_cpu=device.type == "cpu")
         if call.mask is not None and not any(call.mask):  # so a kernel with one gradient needn't check the mask
-            return self.pack([None] * len(self.returned))
+            return [None] * len(self.returned)
         kind = "cpu" if device.type == "cpu" else "cuda"
         instance = self._instance(self.kernel.key(binding.types, self._wanted(call), device=kind))
-        return self.pack(self._frame(signature, call, binding, len(self.returned), device).run(instance))
+        return self._frame(signature, call, binding, len(self.returned), device).run(instance)
 
     def _wanted(self, call: Arguments) -> int:
         """Return a bit mask of the results that the instance computes; 0: all that the caller wants."""
@@ -84,6 +85,7 @@ class Operator(CallingConvention):
         memory.
         """
         values, back = self.with_defaults(given, named), []
+        own = list(values)
         with below_inplace():
             for place in self.places:
                 tensor = values[place]
@@ -96,7 +98,7 @@ class Operator(CallingConvention):
             answer = self.op.redispatch(rest, *values)
             for tensor, plain in back:
                 tensor.copy_(plain)
-        return answer
+        return self.pack(self.unpack(answer), own)
 
     def _instance(self, key: int) -> Instance:
         instances: dict[int, Instance] = self.kernel.handle

@@ -48,9 +48,11 @@ class ListOperator(CallingConvention):
 
     def run(self, body: Callable[[ElementsOperator, list[Any]], Any], given: Sequence[Any], named: Any) -> Any:
         """Return what `body` returns for the operator of a call and its arguments, with the lists."""
-        made, values = self.lists.split(self.with_defaults(given, named))
+        arguments = self.with_defaults(given, named)
+        made, values = self.lists.split(arguments)
         op = self.of(made)
-        return self.lists.join_results(made, op.unpack(body(op, values)))
+        answer = self.lists.join_results(made, op.unpack(body(op, values)))
+        return answer if self.residuals or not self.signature.returned else self.pack((), arguments)
 
     def on_device(self, *given: Any, **named: Any) -> Any:
         """See `Operator.on_device`."""
@@ -95,11 +97,11 @@ class _Packing:
     def redispatch(self, keys: Any, *values: Any) -> Any:
         """Call the operator's kernel for the keys."""
         answer = self._of.op.redispatch(keys, *self._of.lists.join(self._made, values))
-        return self._op.pack(self._of.lists.split_results(self._made, answer))
+        return self._op.pack(self._of.lists.split_results(self._made, answer), values)
 
     def __call__(self, *values: Any) -> Any:
         answer = self._of.call(*self._of.lists.join(self._made, values))
-        return self._op.pack(self._of.lists.split_results(self._made, answer))
+        return self._op.pack(self._of.lists.split_results(self._made, answer), values)
 
 
 class ElementsOperator(Operator):
@@ -109,7 +111,7 @@ class ElementsOperator(Operator):
         """Take over what `of` has; `made`: the signature of the calls."""
         state: Any = _State(of.kernel, made)
         self.kernel, self.signature, self.mask = state, made, of.mask
-        self.returned = made.results if of.residuals else made.outputs
+        self.returned, self._residuals = made.results if of.residuals else made.outputs, of.residuals
         packing: Any = _Packing(self, of, made)
         self.op = self.call = packing
         self.places = [i for i, param in enumerate(made.inputs) if isinstance(param, TensorParam)]

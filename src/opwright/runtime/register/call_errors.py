@@ -17,11 +17,21 @@ from opwright.errors import ArgumentError, OpwrightError, UnsupportedError
 from opwright.runtime.interface import Explain
 from opwright.runtime.register.kernels import started_runtime
 from opwright.runtime.register.python_numbers import is_taken
-from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, call_of, own_call, schema_of
+from opwright.runtime.returns import is_traceable, returns_first
+from opwright.runtime.torch_internals import (
+    OpOverload,
+    OpOverloadPacket,
+    call_of,
+    is_tracing,
+    overloads_of,
+    own_call,
+    schema_of,
+)
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.derivatives import without_hash
 from opwright.signature.lists import AnyList, OpenList
+from opwright.signature.names import DEFAULT
 from opwright.signature.schema import number_type
 from opwright.tracebacks import keeps_all, trimmed
 
@@ -60,7 +70,20 @@ def _callable_type(kind: type) -> Any:
     made: Any = started_runtime().callable_type(kind, told) or _explaining(kind, told)
     if issubclass(kind, OpOverload):
         made.__repr__ = _shown
+    else:
+        made.overloads = _overloads
     return made
+
+
+def _overloads(packet: OpOverloadPacket) -> list[str]:
+    """Return the overloads that calls of a packet try, by the names of its attributes, without hashes.
+
+    Of several, dynamo would ask PyTorch's parser which one a call means, only to see whether it is tagged as compliant.
+    The parser refuses numbers for tensors, and knows overloads that were retired. All of ours are tagged alike.
+    """
+    names = overloads_of(packet)
+    shown = [without_hash(f".{name}").removeprefix(".") or DEFAULT for name in names]
+    return shown[:1] if is_tracing() else shown
 
 
 def _shown(op: OpOverload) -> str:
@@ -81,7 +104,9 @@ def _explaining(kind: Any, told: Explain) -> Any:
 def _explained_of_packet(
     error: RuntimeError, packet: OpOverloadPacket, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> RuntimeError:
-    return _explained(error, packet.default, args, kwargs)
+    names = overloads_of(packet)
+    # Of several, that of the overload that fits has explained it.
+    return error if len(names) > 1 else _explained(error, getattr(packet, names[0]), args, kwargs)
 
 
 def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RuntimeError:
@@ -102,8 +127,7 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
         return error if keeps_all() else trimmed(error)
     if isinstance(error, NotImplementedError):
         return UnsupportedError(f"{plain}\n  signature:    {signature.as_written}")
-    problems = _problems(signature, op, args, kwargs)
-    problem, fix = next(problems, ("", ""))
+    problem, fix = next(_problems(signature, op, args, kwargs), ("", ""))
     if not problem:
         problem = f"{signature.name}(): {plain.splitlines()[0]}"
     advice = f"\n  likely fix:   {fix}" if fix else ""
@@ -111,10 +135,12 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
 
 
 def _not_functional(signature: Signature) -> str:
-    """Return the error for what PyTorch can't put into a graph: overwriting beside other results than tensors."""
+    """Return the error for what PyTorch can't put into a graph: overwriting beside other results than new tensors."""
     strange = next((output for output in signature.outputs if output.is_count or output.condition), None)
-    if strange is None or not signature.mutated:
+    if is_traceable(signature):
         return ""
+    if strange is None:
+        return _formed(signature)
     name, kind, form = strange.name, "a count", "i64[]"
     if not strange.is_count:
         kind, form = "optional", f"{strange.type}{strange.shape or ''}, always there"
@@ -123,6 +149,23 @@ def _not_functional(signature: Signature) -> str:
         f"can't trace or compile such an operator\n"
         f"  signature:    {signature.as_written}\n"
         f"  likely fix:   call it in a function under @torch.compiler.disable, or return a tensor: {name}: {form}"
+    )
+
+
+def _formed(signature: Signature) -> str:
+    """Return the same error for results in a list, or that are arguments."""
+    form, overwrites = "in a list", f"it overwrites {signature.mutated[0].name}"
+    fix = str(signature.replaced(listed=False))
+    if signature.returned:
+        form = f"{signature.returned[0]} itself"
+        fix = str(signature.replaced(returned=()))
+        if returns_first(signature):
+            overwrites += ", and this PyTorch is older than 2.13"
+    return (
+        f"{signature.name}(): {overwrites}, and returns its results {form}: PyTorch can't trace or compile such an "
+        f"operator\n"
+        f"  signature:    {signature.as_written}\n"
+        f"  likely fix:   call it in a function under @torch.compiler.disable, or write: {fix}"
     )
 
 
@@ -136,6 +179,12 @@ def _overwritten_leaf(signature: Signature, op: OpOverload, args: Sequence[Any],
             if isinstance(each, torch.Tensor) and each.is_leaf and each.requires_grad:
                 return name
     return ""
+
+
+def problem_of(signature: Signature, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    """Return why PyTorch's parser refuses a call of an operator; None if there is a place for each argument."""
+    problem, _ = next(_problems(signature, op, args, kwargs), (None, ""))
+    return problem
 
 
 def _problems(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,9 @@ import torch
 from opwright.runtime.binding import TORCH_TYPES
 from opwright.runtime.interface import BY_CODE
 from opwright.runtime.torch_internals import OpOverload, schema_of
+from opwright.signature.names import backward_of, operator_of
 from opwright.signature.scalars import KINDS
 from opwright.signature.schema import documentation
-from opwright.signature.wiring import BACKWARD
 from opwright.sources.scan import comment
 
 if TYPE_CHECKING:
@@ -51,15 +51,27 @@ def document(registered: Mapping[str, Registered], words: Mapping[str, tuple[str
     """
     shown = {name: operator for name, operator in registered.items() if not name.startswith("_")}
     for name, operator in shown.items():
-        _describe(operator, registered.get(name + BACKWARD), *words.get(name, ("", "")))
+        _describe(operator, registered.get(backward_of(name)), *words.get(name, ("", "")))
+    for packet in dict.fromkeys(map(operator_of, shown)):
+        _describe_packet([each.op for name, each in shown.items() if operator_of(name) == packet])
     return "\n".join((operator.op.__doc__ or "").partition("\n")[0] for operator in shown.values())
+
+
+def _describe_packet(overloads: Sequence[Any]) -> None:
+    """Give the packet its only overload's documentation; of several, all of them, and no signature."""
+    packet: Any = overloads[0].overloadpacket
+    packet.__doc__ = "\n\n\n".join(op.__doc__ for op in overloads)
+    vars(packet).pop("__signature__", None)
+    if len(overloads) == 1:
+        packet.__signature__ = overloads[0].__signature__
 
 
 def document_functions(registered: Mapping[str, Registered]) -> None:
     """Set the documentation of operators that are Python functions."""
     for name, operator in registered.items():
         provider: Any = operator.kernel.provider
-        _describe(operator, registered.get(name + BACKWARD), _own_words(provider.function), provider.label)
+        _describe(operator, registered.get(backward_of(name)), _own_words(provider.function), provider.label)
+        _describe_packet([operator.op])
 
 
 def _own_words(function: Any) -> str:
@@ -75,8 +87,7 @@ def _describe(each: Registered, backward: Registered | None, words: str, place: 
     op: Any = each.op
     if "__signature__" not in vars(op):  # a schema never changes
         op.__signature__ = signature_of(op)  # the attribute that inspect.signature looks up first
-    op.__doc__ = op.overloadpacket.__doc__ = text
-    op.overloadpacket.__signature__ = op.__signature__
+    op.__doc__ = text
 
 
 def signature_of(op: OpOverload) -> inspect.Signature:

@@ -29,6 +29,7 @@ def over_values(convention: CallingConvention, op: OpOverload) -> Callable[..., 
     def kernel(*given: Any, **named: Any) -> Any:
         """Call the operator with the values of its jagged arguments; give the results their structure."""
         values = convention.with_defaults(given, named)
+        own = list(values)
         operands = list(_operands(signature, values))
         dense = {o.param.name: o.tensor for o in operands if not o.is_jagged}
         check_dense(signature, [dense.get(t.name) for t in signature.tensors], jagged=signature.broadcasts)
@@ -38,7 +39,7 @@ def over_values(convention: CallingConvention, op: OpOverload) -> Callable[..., 
             values[operand.place] = operand.tensor.values() if operand.is_jagged else structure.beside(operand)
         size = values[structure.like.place].shape[structure.axis]
         pairs = zip(convention.returned, convention.unpack(call(*values)), strict=True)
-        return convention.pack([structure.around(param, result, size) for param, result in pairs])
+        return convention.pack([structure.around(param, result, size) for param, result in pairs], own)
 
     return kernel
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,6 +24,7 @@ from opwright.runtime.register.python_numbers import accept_numbers
 from opwright.runtime.register.recorded import share_policies
 from opwright.runtime.register.sharding import with_sharding
 from opwright.runtime.register.vmap import batched, drawing, looped, over_lists
+from opwright.runtime.returns import is_traceable, returning, returning_batches, returns_first, without_results
 from opwright.runtime.tensor_lists import ListConvention
 from opwright.runtime.torch_internals import (
     OpOverload,
@@ -37,8 +39,9 @@ from opwright.runtime.torch_internals import (
 )
 from opwright.signature import Signature, schema
 from opwright.signature.derivatives import MAX_TENSORS, obstacle, overload_name, recorded_name, tangents
+from opwright.signature.names import BACKWARD, backward_of, operator_of
 from opwright.signature.taping.obstacles import tape_obstacle
-from opwright.signature.wiring import BACKWARD, Derivative, derivative, suggestion
+from opwright.signature.wiring import Derivative, derivative, suggestion
 
 MAX_VARIABLES = 8  # an instance key has one byte for each
 
@@ -136,7 +139,7 @@ class _Form:
             share_policies(self.recorded, self.public, _library(namespace))
 
     def _define(self, overload: str, *, residuals: bool) -> tuple[OpOverload, Operator]:
-        signature, library, name = self.signature, _library(self.namespace), self.signature.name
+        signature, library, name = self.signature, _library(self.namespace), operator_of(self.signature.name)
         text = schema(
             signature,
             overload=overload,
@@ -146,22 +149,28 @@ class _Form:
             output_mask=len(signature.outputs) if self.mask else 0,
         )
         with _packet_unchanged(vars(getattr(torch.ops, self.namespace)).get(name)):
-            library.define(text, tags=_tags(signature))
+            library.define(text, tags=_tags(signature, residuals=residuals))
         packet = getattr(getattr(torch.ops, self.namespace), name)
         op = getattr(packet, overload)
         explain_calls(op, signature)
         if not residuals:
             accept_numbers(op, signature)
+        public = not residuals
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
+        rule = returning(rule, signature) if public else rule
         if residuals and not signature.lists:
             rule = with_sharding(rule, op, self.public, signature)
         register_fake(library, op, _guarded(op, _drawing(rule, packet) if signature.generator else rule))
         if signature.lists:
-            torch.library.register_vmap(op, over_lists(op, signature, rule, self._convention(residuals)), lib=library)
+            over_batches = over_lists(op, signature, rule, self._convention(residuals))
+            over_batches = returning_batches(over_batches, signature) if public else over_batches
+            torch.library.register_vmap(op, over_batches, lib=library)
         elif signature.generator:
-            library.impl(op, drawing(op, signature, rule), "FuncTorchVmapMode", with_keyset=True)
+            library.impl(op, drawing(op, signature, rule, public=public), "FuncTorchVmapMode", with_keyset=True)
         else:
-            over_batches = batched(op, signature, self.axes) if signature.broadcasts else looped(op, signature, rule)
+            call = without_results(op) if public and signature.returned else op
+            over_batches = batched(op, signature, self.axes) if signature.broadcasts else looped(call, signature, rule)
+            over_batches = returning_batches(over_batches, signature) if public else over_batches
             torch.library.register_vmap(op, over_batches, lib=library)
         if signature.lists:
             refusal = jagged.refusing(CallingConvention(self.kernel, op, residuals=residuals, mask=self.mask))
@@ -197,7 +206,7 @@ class _Form:
 
 def node_name(signature: Signature) -> str:
     """Return the node's name in autograd, ``grad_fn.name()``."""
-    return "".join(part.capitalize() for part in signature.name.split("_")) + "Backward"
+    return "".join(part.capitalize() for part in re.split("[_.]", signature.name)) + "Backward"
 
 
 _ORDERS = ("gradient", "second derivative", "third derivative")
@@ -223,7 +232,7 @@ def missing(signature: Signature, *, is_python: bool = False) -> str:
     reason = signature.pointwise and ("first and second derivatives are" if order > 1 else obstacle(signature))
     why = f"\n  not derived: {reason}" if reason else ""
     return (
-        f"{signature.name}() has no {what}: there is no {signature.name}{BACKWARD}\n"
+        f"{signature.name}() has no {what}: there is no {backward_of(signature.name)}\n"
         f"  signature:  {signature.as_written}{why}\n"
         f"  likely fix: {fix}"
     )
@@ -237,13 +246,15 @@ def _or_derived(signature: Signature) -> str:
     return "\n              or, where the kernel is a C++ template, write `derived` behind its signature"
 
 
-def _tags(signature: Signature) -> list[torch.Tag]:
+def _tags(signature: Signature, *, residuals: bool) -> list[torch.Tag]:
     """Return the tags that PyTorch's compilers need, as for results whose size depends on data."""
     tags = [torch.Tag.pt2_compliant_tag]
     if signature.data_axes or signature.counts:
         tags += [torch.Tag.dynamic_output_shape, torch.Tag.cudagraph_unsafe]
     if signature.generator:
         tags.append(torch.Tag.nondeterministic_seeded)
+    if returns_first(signature) and is_traceable(signature) and not residuals:
+        tags.append(torch.Tag.inplace)
     return tags
 
 
@@ -281,12 +292,12 @@ def _packet_unchanged(packet: Any) -> Any:
 
 
 def _guarded(op: OpOverload, rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the fake kernel `rule` with a guard: torch.compile's graphs hold while `op` is the current overload."""
+    """Return the fake kernel `rule` with a guard: torch.compile's graphs hold while the overloads stay the same."""
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         # Dynamo itself guards the overload of ``ops.foo``, but treats attributes of ``torch.ops`` as constant.
         namespace, _, name = op.name().partition(".")[0].partition("::")
-        guard_graph(("ops", namespace, name, "default", "__name__"))
+        guard_graph(("ops", namespace, name, "__name__"))
         return rule(*args, **kwargs)
 
     return kernel

@@ -1,88 +1,23 @@
 """Reloading of a namespace's operators: which ones are kept, added and retired.
 
-PyTorch keeps a schema for the life of the process, so an operator whose signature changes gets another overload. This
-module updates the Python side: ``torch.ops.ns.foo``, its ``default``, and callables that the user obtained earlier. The
-dispatcher keeps every overload, so a graph that autograd recorded earlier finds its backward.
+PyTorch keeps a schema for the life of the process, so an operator whose signature changes gets another overload; what
+Python finds is updated (packets.py). The dispatcher keeps every overload, so a graph that autograd recorded earlier
+finds its backward.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import torch
-
-from opwright.errors import OpwrightError
 from opwright.runtime.interface import KernelState, Provider
-from opwright.runtime.register.flops import count_flops
-from opwright.runtime.register.kernels import started_runtime, switch
+from opwright.runtime.register.kernels import switch
 from opwright.runtime.register.operators import Registered, check_chain, register
-from opwright.runtime.register.python_numbers import WithNumbers
-from opwright.runtime.torch_internals import OpOverload, call_of, overloads_of, set_call, set_overloads
+from opwright.runtime.register.packets import make_current, refuse_calls
 from opwright.signature import DType, Signature
-from opwright.signature.derivatives import jvp_name, overload_name
-
-
-class _StandIn:
-    """A replacement for PyTorch's own function; it keeps the hash, from which packets and overloads take theirs."""
-
-    def __init__(self, call: Callable[..., Any], instead_of: Callable[..., Any]) -> None:
-        self.call, self.original = call, instead_of
-        self.__module__ = instead_of.__module__
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.call(*args, **kwargs)
-
-    def __hash__(self) -> int:
-        return hash(self.original)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-
-def _original(function: Callable[..., Any]) -> Callable[..., Any]:
-    return function.original if isinstance(function, _StandIn) else function
-
-
-def _restore(op: OpOverload) -> None:
-    if isinstance(call := call_of(op), _StandIn):
-        set_call(op, call.original)
-
-
-def _make_current(registered: Registered) -> None:
-    """Make ``torch.ops.ns.foo`` and ``torch.ops.ns.foo.default`` call an operator, also one that was retired."""
-    op = registered.op
-    packet: Any = op.overloadpacket
-    for form in (op, registered.recorded):
-        _restore(form)
-    for target in (op, packet):
-        started_runtime().call_directly(target, registered.run)
-    packet.default = op  # the usual name of an operator's only overload
-    packet.recorded = registered.recorded
-    count_flops(packet, registered.kernel)
-    # torch.compile's caches identify a call of the packet by this name alone, so it has to be unique to the signature;
-    # a pickled graph finds the packet by it.
-    packet.__name__ = op.__name__.replace(".", "_")
-    setattr(getattr(torch.ops, op.namespace), packet.__name__, packet)
-    overloads = [op.name().partition(".")[2]]
-    converts = isinstance(call_of(op), WithNumbers)
-    if overloads_of(packet) != overloads or converts or isinstance(call_of(packet), _StandIn):
-        # The packet's own function would try every overload that was ever defined.
-        set_call(packet, _StandIn(call_of(op), _original(call_of(packet))))
-        set_overloads(packet, overloads)
-
-
-def _refuse_calls(op: OpOverload, text: str) -> None:
-    """Make every call of `op` from Python raise OpwrightError(`text`); also calls by name, if `op` is current."""
-
-    def refuse(*_args: Any, **_kwargs: Any) -> None:
-        raise OpwrightError(text)
-
-    packet: Any = op.overloadpacket
-    for target in (op, packet) if packet.default is op else (op,):
-        started_runtime().call_directly(target, None)
-        set_call(target, _StandIn(refuse, _original(call_of(target))))
+from opwright.signature.derivatives import overload_name
+from opwright.signature.names import attribute_of, backward_of, forward_of, jvp_of, operator_of
 
 
 @dataclass(frozen=True)
@@ -98,9 +33,9 @@ _CHAINS: dict[tuple[str, str, str], _Chain] = {}
 
 
 def is_ours(namespace: str, name: str) -> bool:
-    """Return whether Opwright ever registered an operator of that name in the namespace."""
+    """Return whether Opwright ever registered the operator, or another overload of it, in the namespace."""
     return any(
-        space == namespace and name in {signature.name for signature in chain.signatures}
+        space == namespace and operator_of(name) in {operator_of(signature.name) for signature in chain.signatures}
         for (space, _, _), chain in _CHAINS.items()
     )
 
@@ -139,19 +74,14 @@ def renew(
         new |= {each.kernel.signature.name: each for each in known.registered}
 
     def change_names() -> None:
-        for each in new.values():
-            _make_current(each)
+        make_current(new.values())
         then(new)
+        operators = {operator_of(name) for name in new}
         for name, each in current.items():
             if new.get(name) is not each:
-                _retire(each, _farewell(namespace, each, current, new))
+                refuse_calls(each, _farewell(namespace, each, current, new), packet=operator_of(name) not in operators)
 
     switch({name: each.kernel for name, each in new.items()}, providers, change_names)
-
-
-def _retire(registered: Registered, text: str) -> None:
-    for op in dict.fromkeys((registered.op, registered.recorded)):
-        _refuse_calls(op, text)
 
 
 def changes(before: Mapping[str, Registered], after: Mapping[str, Registered]) -> str:
@@ -180,7 +110,7 @@ def _forward_modes_first(chain: Sequence[Signature]) -> bool:
 def _forward_modes(chain: Sequence[Signature], known: Mapping[str, _Any]) -> dict[str, _Any]:
     """Return the chain's forward modes among `known`, by the name of the operator that each belongs to."""
     names = [signature.name for signature in chain]
-    return {name: known[jvp_name(name)] for name in names if jvp_name(name) in known}
+    return {name: known[jvp_of(name)] for name in names if jvp_of(name) in known}
 
 
 def _key(namespace: str, chain: Sequence[Signature], forward_modes: Container[str]) -> tuple[str, str, str]:
@@ -232,7 +162,8 @@ def _farewell(namespace: str, old: Registered, current: Mapping[str, Registered]
         f"{name}(): {_change(name, each, current, new)} since this callable was taken; its source was loaded again\n"
         f"  then:        {then}\n"
         f"  now:         {now}\n"
-        f"  likely fix:  take it again, from what load() returned or as torch.ops.{namespace}.{name}.default"
+        f"  likely fix:  take it again, from what load() returned or as torch.ops.{namespace}."
+        f"{operator_of(name)}.{attribute_of(name)}"
     )
 
 
@@ -245,8 +176,13 @@ def _change(name: str, each: str, current: Mapping[str, Registered], new: Mappin
 
 def _difference(name: str, current: Mapping[str, Registered], new: Mapping[str, Registered]) -> tuple[str, str, str]:
     """Return the first operator of the chain whose signature has changed, its old signature, and its new one."""
-    root = name.split("_backward", maxsplit=1)[0]
-    related = [name, *sorted(n for n in {*current, *new} if n == root or n.startswith(f"{root}_backward"))]
+    root = name
+    while forward := forward_of(root):
+        root = forward
+    chain, known = [root], {*current, *new}
+    while backward_of(chain[-1]) in known:
+        chain.append(backward_of(chain[-1]))
+    related = [name, *(each for each in chain if each in known)]
     for each in related:
         then = str(current[each].kernel.signature) if each in current else f"no {each}"
         now = str(new[each].kernel.signature) if each in new else f"no {each}"

@@ -102,11 +102,11 @@ class PythonKernel:
             check_values(self._signature, self._convention.arguments(values), expected.binding)
         mask = expected.mask
         if mask is not None and not any(mask):
-            return self._convention.pack([None] * len(self._convention.returned))
+            return self._convention.pack([None] * len(self._convention.returned), values)
         provider: Any = self._state.provider
         answer = provider.call(values[: len(self._signature.inputs)], mask)
         taken = {storage_identity(value) for value in values if isinstance(value, torch.Tensor)}
-        return self._convention.pack(_Results(self._signature, expected, provider.label, taken).of(answer))
+        return self._convention.pack(_Results(self._signature, expected, provider.label, taken).of(answer), values)
 
     def _judge(self, values: list[Any], key: Any) -> _Expected:
         """Check the arguments; return the expected shapes and types of the results."""

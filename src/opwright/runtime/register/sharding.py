@@ -14,6 +14,7 @@ from typing import Any
 from opwright.errors import UnsupportedError
 from opwright.runtime.torch_internals import OpOverload, sharding_strategies
 from opwright.signature import Signature, TensorParam
+from opwright.signature.names import operator_of, recorded_attribute_of
 
 _DTENSOR = "torch.distributed.tensor"
 Axis = str | int
@@ -57,7 +58,7 @@ def _extended(strategy: Callable[[Any], Any], schema: Any, public: OpOverload, s
             choices.append(choice)
     if choices:
         return type(found)(choices)
-    name = f"torch.ops.{public.namespace}.{signature.name}.recorded"
+    name = f"torch.ops.{public.namespace}.{operator_of(signature.name)}.{recorded_attribute_of(signature.name)}"
     listed = ", ".join(residual.name for residual in signature.residuals)
     raise UnsupportedError(
         f"{signature.name}(): a sharding strategy is registered for it, but while a gradient is recorded it also "

@@ -16,6 +16,7 @@ import torch
 
 from opwright.errors import UnsupportedError
 from opwright.runtime.binding import TORCH_TYPES, bind_call, check_sizes, leading, tensor_info
+from opwright.runtime.returns import pack
 from opwright.runtime.tensor_lists import ListConvention
 from opwright.runtime.torch_internals import OpOverload, VmapLevel
 from opwright.signature import Signature, TensorInfo, TensorParam
@@ -32,7 +33,7 @@ class _Vmap(NamedTuple):
     in_dims: Sequence[int | None]
 
 
-def looped(op: OpOverload, signature: Signature, fake: Call) -> Call:
+def looped(op: Call, signature: Signature, fake: Call) -> Call:
     """Return the batching rule of `op`, for ``torch.library.register_vmap``."""
 
     def rule(info: Any, in_dims: Sequence[int | None], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -82,7 +83,7 @@ def _logical(value: Any, dim: Any) -> Any:
     return [_logical(*pair) for pair in zip(value, dim or [None] * len(value), strict=True)] if is_list else value
 
 
-def drawing(op: OpOverload, signature: Signature, fake: Call) -> Call:
+def drawing(op: OpOverload, signature: Signature, fake: Call, *, public: bool) -> Call:
     """Return the kernel of a random operator for the dispatch key that vmap makes active for any arguments.
 
     A batching rule is called only if an argument has the batch axis. But even without one, ``randomness=`` specifies
@@ -94,9 +95,10 @@ def drawing(op: OpOverload, signature: Signature, fake: Call) -> Call:
         plain, in_dims = zip(*map(level.without_axis, args), strict=True) if args else ((), ())
         vmap = _Vmap(level.randomness, level.batch_size, in_dims)
         results, dims = _loop(partial(op.redispatch, _outside_vmap()), fake, signature, vmap, plain, kwargs)
-        if not isinstance(results, tuple):
-            return level.with_axis(results, dims)
-        return tuple(map(level.with_axis, results, dims))
+        several = isinstance(results, tuple)
+        pairs = zip(results, dims, strict=True) if several else [(results, dims)] * (results is not None)
+        made = tuple(level.with_axis(*pair) for pair in pairs)
+        return pack(signature, made, args) if public else made if several else made[0]
 
     return kernel
 
@@ -227,7 +229,7 @@ def batched(op: OpOverload, signature: Signature, axes: Sequence[str]) -> Callab
             tensor = operand.tensor.to(casts.get(operand.param.name, operand.tensor.dtype))
             values[operand.place] = _batch_first(tensor, operand, rank)
         results = op(*values, **kwargs)
-        if isinstance(results, tuple):
+        if isinstance(results, tuple | list):
             return results, tuple(None if result is None else 0 for result in results)
         return results, None if results is None else 0
 

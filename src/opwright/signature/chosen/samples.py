@@ -1,4 +1,4 @@
-"""Groups of axes for random calls, and for calls of which sizes alone are specified."""
+"""Groups of axes, and optional sizes, for random calls and for calls of which sizes alone are specified."""
 
 from __future__ import annotations
 
@@ -42,6 +42,28 @@ def with_deciding(
         return binding, scalars
     before, after = (len(groups.shapes[name]) for name in grouping.around)
     return binding, {**scalars, grouping.chosen.name: rng.choice((before, -1 - after))}
+
+
+def with_optional_sizes(
+    sig: Signature,
+    binding: Binding,
+    scalars: dict[str, Value],
+    rng: random.Random,
+    sizes: Sequence[int],
+    fixed: Mapping[str, int],
+) -> tuple[Binding, dict[str, Value]]:
+    """Return the call with the axes that optional ints decide; those that are given are among `sizes`.
+
+    `fixed`: arguments that aren't drawn.
+    """
+    for name in sig.optional_sizes.values():
+        domain = next(scalar.domain for scalar in sig.scalars if scalar.name == name)
+        interval = domain.interval({**sig.with_elements(scalars), **binding.axes}) if domain else None
+        fitting = [size for size in sizes if interval is None or size in interval]
+        if scalars[name] is not None and name not in fixed:
+            scalars = {**scalars, name: rng.choice(fitting) if fitting else None}
+    axes = {**binding.axes, **sig.given_sizes(scalars)}
+    return Binding(axes, binding.ellipsis, binding.types, groups=binding.groups), scalars
 
 
 def ordinary_groups(sig: Signature, binding: Binding, scalars: Mapping[str, Value]) -> Groups:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opwright.signature.combinations import Combinations
+from opwright.signature.clauses.combinations import Combinations
 from opwright.signature.dtypes import DType
 from opwright.signature.grammar.parameters import parse_dtype, parse_variable
 from opwright.signature.grammar.tokens import Tokens

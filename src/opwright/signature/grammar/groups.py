@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opwright.signature.chosen.kinds import AxisKind, DeviceKind, DtypeKind
-from opwright.signature.expr import Axis, DataAxis, Group, KeptAxis
+from opwright.signature.expr import Axis, Group, KeptAxis
 from opwright.signature.grammar.tokens import Tokens
 from opwright.signature.model import Param, ScalarParam, Signature, TensorParam
 
@@ -114,10 +114,6 @@ class _Rules:
             if self.signature.batched:
                 fix = "leave out 'batched', or the groups"
                 self.tokens.fail("'batched' brings the leading axes itself", fix, self.positions.modifiers["batched"])
-            decided = next((dim for dim in tensor.dims if isinstance(dim, DataAxis)), None)
-            if decided:
-                what = f"?{decided.name} needs a known number of axes beside it"
-                self.tokens.fail(what, f"name the other axes: {tensor.name}: {tensor.type}[B, ?{decided.name}]", place)
 
     def flags(self) -> None:
         """Check that the bools that decide axes are bools."""

@@ -227,9 +227,8 @@ def _parse_data_axis(tokens: Tokens, *, result: bool) -> DataAxis:
     name = take_name(tokens, "an axis", "?K")
     if not result:
         tokens.fail(f"?{name} is a length that the kernel decides; an input has its length already", name, place)
-    if tokens.word == "=":
-        fix = f"?{name}, of which the kernel decides the length; or two operators, one with an int that is the size"
-        tokens.fail(f"an int that may be None can't decide ?{name} yet", fix)
+    if tokens.accept("="):
+        return DataAxis(name, given=take_name(tokens, "an optional int", f"?{name} = size, with size: int?"))
     return DataAxis(name, parse_expr(tokens) if tokens.accept("<=") else None)
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 
+from opwright.signature.clauses.combinations import Combinations
 from opwright.signature.clauses.conditions import Condition
 from opwright.signature.clauses.launch import Launch
-from opwright.signature.combinations import Combinations
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.expr import Constant, Expr, NamedSize, Shape
 from opwright.signature.grammar.chosen import parse_axis, parse_device, parse_dtype_argument
 from opwright.signature.grammar.combinations import parse_combinations
+from opwright.signature.grammar.data_axes import with_given_axes
 from opwright.signature.grammar.parameters import (
     parse_domain,
     parse_dtype,
@@ -31,7 +32,7 @@ from opwright.signature.grammar.scalars import (
     parse_scalar,
     parse_word,
 )
-from opwright.signature.grammar.tokens import NotationError, Tokens, take_name
+from opwright.signature.grammar.tokens import NotationError, Tokens, take_name, take_overload
 from opwright.signature.grammar.validation import SourcePositions, check
 from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
 from opwright.signature.scalars import KINDS
@@ -77,14 +78,15 @@ class _Parser:
         self.launch: Launch | None = None
         self.named_sizes: list[NamedSize] = []
         self.combinations: list[Combinations] = []
+        self.listed = False
+        self.returned: list[str] = []
 
     def signature(self) -> Signature:
         """Parse the whole signature, and check it."""
         tokens = self.tokens
         name = take_name(tokens, "the operator", "begin as in: my_op(x: T[N]) -> (y: T[N])")
-        if tokens.word == ".":
-            fix = f"a name of its own: {name}_{tokens.peek()}(...)"
-            tokens.fail(f"overloads of {name!r} can't be written yet", fix if tokens.peek().isidentifier() else None)
+        if tokens.accept("."):
+            name = f"{name}.{take_overload(tokens, name)}"
         tokens.expect("(", f"after the name {name!r}", f"{name}(x: T[N]) -> (y: T[N])")
         inputs = self.inputs()
         outputs, residuals = self.results() if tokens.accept("->") else ((), ())
@@ -101,6 +103,8 @@ class _Parser:
             tuple(self.combinations),
             self.derived,
         )
+        signature = signature.replaced(listed=self.listed, returned=tuple(self.returned))
+        signature = with_given_axes(signature) if signature.optional_sizes else signature
         check(signature, self.positions, tokens)
         return signature
 
@@ -113,11 +117,11 @@ class _Parser:
             params.append(self.input())
         return tuple(params)
 
-    def separator(self, what: str) -> None:
-        """Parse the comma after `what`; fail if nothing follows it."""
+    def separator(self, what: str, end: str = ")") -> None:
+        """Parse the comma after `what`; fail if nothing follows it. `end`: what could be there instead."""
         tokens = self.tokens
-        tokens.expect(",", f"or ')' after {what}")
-        if tokens.word in (")", ";"):
+        tokens.expect(",", f"or {end!r} after {what}")
+        if tokens.word in (end, ";"):
             tokens.fail("nothing follows the comma", "leave it out")
 
     def input(self) -> Param:
@@ -143,17 +147,25 @@ class _Parser:
         return self.tensor(name, result=False)
 
     def results(self) -> tuple[tuple[TensorParam, ...], tuple[TensorParam, ...]]:
-        """Parse the outputs, and the residuals after a semicolon."""
+        """Parse the outputs, or the names of arguments that are returned, and the residuals after a semicolon."""
         tokens = self.tokens
-        tokens.expect("(", "after '->'", "outputs have names and stand in parentheses: -> (y: T[N])")
+        self.listed, self.positions.listed = tokens.word == "[", tokens.place
+        if not tokens.accept("["):
+            tokens.expect("(", "after '->'", "outputs have names and stand in parentheses: -> (y: T[N])")
+        end = "]" if self.listed else ")"
         lists: list[list[TensorParam]] = [[]]
-        while not tokens.accept(")"):
+        while not tokens.accept(end):
             if tokens.word == ";" and len(lists) == 1:
                 tokens.take()
                 lists.append([])
-            elif lists[-1]:
-                self.separator("an output")
-            if tokens.word != ")":
+            elif lists[-1] or (self.returned and len(lists) == 1):
+                self.separator("an output", end)
+            if tokens.word == end:
+                continue
+            if len(lists) == 1 and not self.listed and tokens.peek() in (",", ")", ";"):
+                self.positions.returned.append(tokens.place)
+                self.returned.append(take_name(tokens, "an argument that is overwritten", "-> (x), with x: T[N]!"))
+            else:
                 lists[-1].append(self.result(residual=len(lists) > 1))
         return tuple(lists[0]), tuple(lists[1]) if len(lists) > 1 else ()
 

@@ -7,11 +7,11 @@ import re
 from typing import NoReturn
 
 from opwright.errors import SignatureError
-from opwright.signature.keywords import C_AND_CPP_KEYWORDS
+from opwright.signature.names import C_AND_CPP_KEYWORDS, RECORDED
 
 _TOKEN = re.compile(
     r"(?P<name>[A-Za-z_]\w*)|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
-    r"|(?P<quoted>'[^'\\\n]*')|(?P<mark>\.\.\.|->|//|<=|==|[()\[\],:;?!=+*|-])|(?P<space>\s+)|(?P<other>.)",
+    r"|(?P<quoted>'[^'\\\n]*')|(?P<mark>\.\.\.|->|//|<=|==|[()\[\],:;?!=+*|.-])|(?P<space>\s+)|(?P<other>.)",
     re.ASCII | re.DOTALL,
 )
 
@@ -120,6 +120,20 @@ def take_name(tokens: Tokens, what: str, fix: str | None = None) -> str:
             word.strip("_") or None,
         )
     return tokens.take()
+
+
+def take_overload(tokens: Tokens, operator: str) -> str:
+    """Take the name of an overload of the operator `operator`."""
+    place, example = tokens.place, f"{operator}.number"
+    name = take_name(tokens, f"an overload of {operator!r}", example)
+    if name.startswith("_") or f"_{name}".endswith(f"_{RECORDED}") or name in _OF_PACKETS:
+        why = "overloads are attributes of the operator, which has another one of that name"
+        tokens.fail(f"{name!r} can't be the name of an overload: {why}", f"{operator}.{name.strip('_')}_", place)
+    return name
+
+
+_OF_PACKETS = ("op", "overloads", "op_overloads")
+"""Attributes of PyTorch's operators with all their overloads."""
 
 
 def check_parameter_name(tokens: Tokens, name: str, place: int, *, backward: bool) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from opwright.closest_name import closest_name
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import DataAxis, Expr, determined
+from opwright.signature.grammar.data_axes import check_data_axes
 from opwright.signature.grammar.domains import check_domains
 from opwright.signature.grammar.groups import check_chosen, check_groups
 from opwright.signature.grammar.results import check_results
+from opwright.signature.grammar.returns import check_returns
 from opwright.signature.grammar.tensor_list_rules import check_lists
 from opwright.signature.grammar.tokens import Tokens, check_parameter_name
 from opwright.signature.model import ELLIPSIS, GeneratorParam, Param, ScalarParam, Signature, TensorParam
@@ -30,6 +32,8 @@ class SourcePositions:
         self.named_sizes: dict[str, int] = {}
         self.launched: list[int] = []
         self.kept: list[int] = []
+        self.returned: list[int] = []
+        self.listed = 0
         self.flops = 0
 
     def parameter(self, place: int) -> None:
@@ -61,7 +65,9 @@ def check(signature: Signature, positions: SourcePositions, tokens: Tokens) -> N
     rules.inputs()
     rules.forms()
     check_results(signature, rules.placed, positions, tokens)
+    check_returns(signature, positions, tokens)
     rules.axis_names()
+    check_data_axes(signature, rules.placed, positions, tokens)
     check_lists(signature, rules.placed, positions, tokens)
     rules.named_sizes()
     check_chosen(signature, rules.placed, positions, tokens)
@@ -187,22 +193,13 @@ class _Rules:
             )
 
     def axis_names(self) -> None:
-        """Check the names in shapes, and the axes whose lengths the kernel decides."""
+        """Check the names in shapes."""
         sizes = set(self.signature.ints)
         params = {param.name for param, _ in self.placed} - sizes
-        bounds: dict[str, str] = {}
         for tensor, start in self.tensors():
             for dim, place in zip(tensor.dims, self.positions.axes[start], strict=True):
                 for name in [dim.name] if isinstance(dim, DataAxis) else dim.names():
                     self.axis_name(name, params, place)
-                if isinstance(dim, DataAxis):
-                    if tensor.has_ellipsis:
-                        self.fail(
-                            f"?{dim.name} needs a known number of axes, and '...' stands for any number",
-                            f"name the other axes: {tensor.name}: {tensor.type}[B, ?{dim.name}]",
-                            place,
-                        )
-                    self.data_axis(dim, bounds, place)
 
     def axis_name(self, name: str, params: set[str], place: int) -> None:
         """Fail if the axis `name` is one of the parameters `params`, or a scalar that is no size."""
@@ -223,17 +220,6 @@ class _Rules:
             self.fail("no axis can have the name 'ellipsis': Opwright's own schemas use it", "rename it", place)
         if name in self.signature.type_variables:
             self.fail(f"the axis {name!r} has the name of a type variable", "rename one", place)
-
-    def data_axis(self, axis: DataAxis, bounds: dict[str, str], place: int) -> None:
-        """Check an axis whose length the kernel decides, and its bound."""
-        if axis.name in self.signature.axes:
-            self.fail(
-                f"?{axis.name} is decided by the kernel, but {axis.name!r} also stands without '?'",
-                f"?{axis.name} in every output, or another name",
-                place,
-            )
-        if bounds.setdefault(axis.name, str(axis.limit)) != str(axis.limit):
-            self.fail(f"?{axis.name} has two different bounds", "write the same one", place)
 
     def named_sizes(self) -> None:
         """Check that each named size is computed from axes, ints and named sizes before it."""
@@ -325,7 +311,7 @@ class _Rules:
             for expr, at in zip(exprs, self.positions.axes[place], strict=True):
                 self.solvable(expr, known, at)
             for expr in tensor.domain.exprs if tensor.domain else ():
-                self.known(expr, known, place)
+                self.known(expr, known | self.signature.optional_sizes.keys(), place)
         for param, place in self.placed:
             if isinstance(param, GeneratorParam):
                 self.known(param.draws, frozenset(required), place)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from opwright.signature.dtypes import DType
 from opwright.signature.model import Signature, TensorParam
+from opwright.signature.names import backward_of
 from opwright.signature.wiring import may_be_differentiable
 
 Where = tuple[tuple[str, tuple[DType, ...]], ...]
@@ -29,7 +30,7 @@ def tape_obstacle(signature: Signature) -> Obstacle:
     """Return why nothing can be derived from the kernel, and what to write instead; empty texts if it can."""
     if not signature.derived:
         return _NOT_ASKED, ""
-    by_hand = f"write {signature.name}_backward"
+    by_hand = f"write {backward_of(signature.name)}"
     found = (*_of_call(signature, by_hand), *_of_tensors(signature, by_hand), *_of_nothing(signature))
     return next(iter(found), ("", ""))
 

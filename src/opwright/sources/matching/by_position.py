@@ -31,7 +31,7 @@ def match_by_position(kernel: Kernel) -> tuple[Argument, ...]:
     """Match a kernel by position; see :func:`opwright.sources.matching.match`.
 
     Parameters that have an axis's name get its size, wherever they stand; they don't count as positions. Neither do
-    those with the name of a scalar that decides on ranks alone: most kernels have no use for it.
+    those with the name of a scalar that decides on ranks or lengths: the views tell what it decides.
     """
     variables = variables_by_parameter(kernel)
     expected, axes = list(expected_arguments(kernel)), _axis_names(kernel.signature)
@@ -62,8 +62,8 @@ def match_by_position(kernel: Kernel) -> tuple[Argument, ...]:
 
 
 def _deciding(kernel: Kernel) -> tuple[str, ...]:
-    """Return the scalars that decide on ranks, for which the kernel needs no parameter."""
-    return kernel.signature.grouping.deciding
+    """Return the scalars that decide on ranks or lengths, for which the kernel needs no parameter."""
+    return (*kernel.signature.grouping.deciding, *kernel.signature.optional_sizes.values())
 
 
 def _axis_names(signature: Signature) -> list[str]:
@@ -123,7 +123,8 @@ def template_variables(kernel: Kernel) -> tuple[str, ...]:
 def expected_arguments(kernel: Kernel) -> Iterator[_Expected]:
     """Yield the arguments of a C++ kernel, in order: inputs, outputs, residuals, the generator.
 
-    Scalars over which the function is a template are left out, and those that decide on ranks, types or the device.
+    Scalars over which the function is a template are left out, and those that decide on ranks, lengths, types or the
+    device.
     """
     signature, templated = kernel.signature, [scalar.name for scalar in template_scalars(kernel).values()]
     templated += [*_deciding(kernel), *(scalar.name for scalar in signature.scalars if not scalar.kind.members)]

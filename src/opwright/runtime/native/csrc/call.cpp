@@ -119,6 +119,12 @@ bool preset(const Plan &plan, const Call &call, Bound<int64_t> &bound) {
     bound.axes[axis] = size;
     bound.known[axis] = true;
   }
+  for (const auto &[axis, slot] : plan.optional_sizes) {
+    if (!call.scalars[slot + 1].i) continue;
+    if (call.scalars[slot].i < 0) return false;
+    bound.axes[axis] = call.scalars[slot].i;
+    bound.known[axis] = true;
+  }
   bound.has_ellipsis = call.has_ellipsis;
   bound.ellipsis.append(call.ellipsis.begin(), call.ellipsis.end());
   for (const auto &[variable, type] : call.types) {
@@ -281,7 +287,7 @@ void run(const Operator &op, Call &call, at::Tensor *outputs) {
   const Moved numbers(call);
   if (C10_UNLIKELY(!call.unknown.empty() || call.misfits)) explain(op, call);
   Bound<int64_t> bound(op.plan);
-  if (!call.axes.empty() || call.has_ellipsis || !call.types.empty())
+  if (!call.axes.empty() || call.has_ellipsis || !call.types.empty() || !op.plan.optional_sizes.empty())
     if (!preset(op.plan, call, bound)) explain(op, call);
   check_memory(op, call);
   if (C10_UNLIKELY(!bind(op.plan, call.inputs.data(), bound))) explain(op, call);

@@ -115,6 +115,15 @@ std::vector<Combinations> read_combinations(Reader &in) {
   return read;
 }
 
+// Says which axes and ends of domains are optional sizes.
+void mark_optional(Plan &plan) {
+  for (const auto &size : plan.optional_sizes) {
+    for (auto &input : plan.inputs) input.domain.high.is_optional |= input.domain.high.expression.axis == size.axis;
+    for (auto &output : plan.outputs)
+      for (auto &dim : output.dims) dim.is_optional |= dim.axis == size.axis;
+  }
+}
+
 }  // namespace
 
 Plan Plan::decode(const int64_t *words, int64_t count) {
@@ -160,8 +169,13 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
     scalar.domain = read_domain(in);
     plan.domains.push_back(scalar);
   }
+  for (int64_t n = in.next(); n > 0; --n) {
+    const int64_t axis = in.next();
+    plan.optional_sizes.push_back({axis, in.next()});
+  }
   plan.inputs = read_tensors(in);
   plan.outputs = read_tensors(in);
+  mark_optional(plan);
   plan.residuals = in.next();
   plan.decided = in.next();
   plan.autocast = in.next();
@@ -172,9 +186,15 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
     const int64_t variable = in.next();
     plan.fallbacks.emplace_back(variable, in.next());
   }
+  for (int64_t n = in.next(); n > 0; --n) {
+    const int64_t variable = in.next();
+    plan.unneeded.emplace_back(variable, static_cast<at::ScalarType>(in.next()));
+  }
   plan.list_groups = in.next();
   for (int64_t axis = 0; axis < plan.axes; ++axis) plan.each.push_back(in.next());
   plan.leading_group = in.next();
+  plan.listed = in.next();
+  for (int64_t n = in.next(); n > 0; --n) plan.returned.push_back(in.next());
   plan.factory = plan.inputs.empty();
   for (const auto &output : plan.outputs) {
     plan.conditional |= output.condition.of != ConditionOf::None;

@@ -1,11 +1,9 @@
 #include "direct.h"
 
 #include <ATen/record_function.h>
-#include <c10/core/GradMode.h>
 
-#include "derivative.h"
 #include "kernels.h"
-#include "node.h"
+#include "recording.h"
 #include "torch_compat.h"
 
 namespace opw {
@@ -60,7 +58,8 @@ bool set_default(Parameter &parameter, const c10::IValue &value) {
 }  // namespace
 
 std::unique_ptr<Direct> direct(const Operator &op) {
-  if (op.bound || op.plan.factory || op.plan.masked || op.plan.counts || op.plan.list_groups) return nullptr;
+  if (op.bound || op.plan.factory || op.plan.masked || op.plan.counts || op.plan.list_groups || op.plan.listed)
+    return nullptr;
   auto known = std::make_unique<Direct>(Direct{op, {}});
   const auto &schema = op.handle.schema().arguments();
   for (size_t i = 0; i < op.plan.arguments.size(); ++i) {
@@ -83,23 +82,14 @@ namespace {
 c10::DispatchKeySet keys_of(const Arguments &arguments) {
   c10::DispatchKeySet keys;
   for (const auto &given : arguments)
-    if (given.is == Is::Tensor) keys = keys | given.tensor.key_set();
+    if (given.is == Is::Tensor) keys = keys | given.tensor->key_set();
   const auto local = compat::local_keys();
   return ((keys | local.included_) - local.excluded_) - c10::DispatchKeySet(c10::DispatchKey::BackendSelect);
 }
 
 bool has_tangents(const Arguments &arguments) {
   for (const auto &given : arguments)
-    if (given.is == Is::Tensor && compat::has_tangent(given.tensor)) return true;
-  return false;
-}
-
-bool requires_grad(const Derivative &derivative, const Arguments &arguments) {
-  if (!c10::GradMode::is_enabled()) return false;
-  for (const auto &edge : derivative.edges) {
-    const auto &given = arguments[edge.argument];
-    if (given.is == Is::Tensor && given.tensor.requires_grad() && differentiable(given.tensor)) return true;
-  }
+    if (given.is == Is::Tensor && compat::has_tangent(*given.tensor)) return true;
   return false;
 }
 
@@ -112,7 +102,8 @@ Way way_of(const Direct &direct, const Arguments &arguments) {
   if (!is_plain(keys - c10::autograd_dispatch_keyset) || has_tangents(arguments)) return Way::Dispatcher;
   const bool below_autograd = (keys & c10::autograd_dispatch_keyset).empty();
   if (!direct.op.plan.mutated.empty()) return below_autograd ? Way::Dispatcher : Way::Autograd;
-  return !below_autograd && requires_grad(*direct.op.derivative, arguments) ? Way::Autograd : Way::Kernel;
+  const bool recorded = !below_autograd && requires_grad<Given>(*direct.op.derivative, arguments);
+  return recorded ? Way::Autograd : Way::Kernel;
 }
 
 namespace {
@@ -121,20 +112,9 @@ void read(const Operator &op, const Arguments &arguments, Call &call) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto &given = arguments[i];
     const auto &argument = op.plan.arguments[i];
-    if (argument.kind == Kind::Tensor) call.inputs.push_back(&given.tensor);
+    if (argument.kind == Kind::Tensor) call.inputs.push_back(&*given.tensor);
     else if (given.is == Is::Text) call.read_text(op.plan, argument, given.text);
     else if (argument.kind != Kind::Generator) call.read_number(argument, given.number, given.is != Is::None);
-  }
-}
-
-c10::IValue boxed(const Given &given) {
-  switch (given.is) {
-    case Is::Tensor: return given.tensor;
-    case Is::Float: return given.number.f;
-    case Is::Int: return given.number.i;
-    case Is::Bool: return given.number.i != 0;
-    case Is::Text: return std::string(given.text);
-    default: return {};
   }
 }
 
@@ -142,17 +122,28 @@ c10::IValue boxed(const Given &given) {
 
 void run(const Direct &direct, Way way, const Arguments &arguments, Results &results) {
   const Operator &op = direct.op;
+  if (way == Way::Autograd && (!op.plan.mutated.empty() || op.returns_residuals)) {
+    torch::jit::Stack stack;
+    stack.reserve(std::max(arguments.size(), op.plan.outputs.size()));
+    for (const auto &given : arguments) stack.push_back(boxed(given));
+    AutogradKernel{&op}(op.handle, keys_of(arguments), &stack);
+    for (auto &value : stack) results.push_back(value.isTensor() ? std::move(value).toTensor() : at::Tensor());
+    return;
+  }
+  Call call;
+  read(op, arguments, call);
   if (way == Way::Kernel) {
-    Call call;
-    read(op, arguments, call);
     results.resize(op.returns());
     return run(op, call, results.data());
   }
-  torch::jit::Stack stack;
-  stack.reserve(std::max(arguments.size(), op.plan.outputs.size()));
-  for (const auto &given : arguments) stack.push_back(boxed(given));
-  AutogradKernel{&op}(op.handle, keys_of(arguments), &stack);
-  for (auto &value : stack) results.push_back(value.isTensor() ? std::move(value).toTensor() : at::Tensor());
+  const Derivative &d = *op.derivative;
+  const Operator &forward = recorded_form(op);
+  const NodePtr node = record<Given>(d, arguments);
+  results.resize(forward.returns());
+  run(forward, call, results.data());
+  connect<at::Tensor>(d, node, results, nullptr);
+  if (d.backward) static_cast<OperatorNode &>(*node).save_outputs<at::Tensor>(results);
+  results.resize(op.returns());
 }
 
 }  // namespace opw

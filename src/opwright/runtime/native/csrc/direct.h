@@ -1,20 +1,9 @@
 // The direct path: a call from Python that goes past PyTorch's parser and dispatcher, where nobody else listens to them.
 // python_call.cpp reads the arguments, direct.cpp runs the operator.
 #pragma once
-#include <string_view>
-
-#include "operator.h"
+#include "given.h"
 
 namespace opw {
-
-// An argument: what Python gave, or its default.
-struct Given {
-  enum class Is : int8_t { None, Tensor, Float, Int, Bool, Text };
-  Is is = Is::None;
-  at::Tensor tensor;
-  opw_scalar number{};    // of a float or an int; of a bool 0 or 1
-  std::string_view text;  // in memory that the caller holds, zero-terminated
-};
 
 // A parameter: what it takes, and whether it can be left out.
 struct Parameter {
@@ -31,7 +20,6 @@ struct Direct {
   std::vector<Parameter> parameters;  // in the schema's order
 };
 
-using Arguments = c10::SmallVector<Given, 8>;
 using Results = c10::SmallVector<at::Tensor, 4>;
 
 enum class Way { Dispatcher, Kernel, Autograd };

@@ -1,11 +1,17 @@
 // Domains in one call: their ends, and whether the scalars are in them.
+#include <cmath>
+
 #include "plan.h"
 
 namespace opw {
 namespace {
 
+bool is_open(const End &end, const Bound<int64_t> &bound) {
+  return end.is_optional && !bound.known[end.expression.axis];
+}
+
 bool end_of(const End &end, const Bound<int64_t> &bound, int64_t inward, int64_t &value) {
-  if (end.is_number) {
+  if (end.is_number || is_open(end, bound)) {
     value = inward > 0 ? INT64_MIN : INT64_MAX;
     return true;
   }
@@ -14,6 +20,10 @@ bool end_of(const End &end, const Bound<int64_t> &bound, int64_t inward, int64_t
 
 bool end_of(const End &end, const Bound<int64_t> &bound, double &value) {
   int64_t whole = 0;
+  if (is_open(end, bound)) {  // the upper one
+    value = INFINITY;
+    return true;
+  }
   if (!end.is_number && !value_of(end.expression, bound, whole)) return false;
   value = end.is_number ? end.number : static_cast<double>(whole);
   return true;

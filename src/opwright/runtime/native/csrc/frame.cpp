@@ -99,9 +99,7 @@ opw_tensor view(const at::Tensor &t, bool written) {
           0};
 }
 
-bool is_aligned(const at::Tensor &t) {
-  return (reinterpret_cast<uintptr_t>(t.const_data_ptr()) & (t.element_size() - 1)) == 0;
-}
+bool is_aligned(const at::Tensor &t) { return is_aligned(t.const_data_ptr(), t.element_size()); }
 
 bool is_unreadable(const at::Tensor &t) { return t.is_complex() && !is_aligned(t); }
 
@@ -135,6 +133,13 @@ at::Tensor Frame::allocate(size_t output, c10::IntArrayRef sizes, c10::OptionalI
   return t;
 }
 
+at::Tensor Frame::allocate_seen(size_t output, c10::IntArrayRef sizes) const {
+  if (C10_LIKELY(!plan(output).grouped)) return allocate(output, sizes);
+  c10::SmallVector<int64_t, 8> spread_sizes;
+  spread(plan(output), bound_, sizes, spread_sizes);
+  return allocate(output, spread_sizes);
+}
+
 void Frame::add_inputs(const opw_kernel &kernel) {
   for (size_t i = 0; i < call_.inputs.size(); ++i) {
     const at::Tensor *t = call_.inputs[i];
@@ -148,22 +153,23 @@ void Frame::add_inputs(const opw_kernel &kernel) {
       c10::SmallVector<int64_t, 12> seen;
       usable = fold(p, bound_, *t, seen);
     }
-    if (C10_UNLIKELY(!(usable && is_aligned(*t))))
+    opw_tensor seen = view(*t, p.mutated);
+    if (C10_UNLIKELY(!(usable && is_aligned(seen.data, t->element_size())))) {
       t = hold(i, "a contiguous copy of ",
                [](const at::Tensor &from) { return from.clone(at::MemoryFormat::Contiguous); });
-    tensors_.push_back(row(*t, p, p.mutated));
+      seen = view(*t, p.mutated);
+    }
+    tensors_.push_back(p.grouped ? folded(seen, *t, p) : seen);
   }
 }
 
-// A tensor as the kernel sees it.
-opw_tensor Frame::row(const at::Tensor &t, const TensorPlan &p, bool written) {
-  opw_tensor seen = view(t, written);
-  if (C10_LIKELY(!p.grouped)) return seen;
+// A tensor with groups of axes as the kernel sees it: each group is one axis.
+opw_tensor Frame::folded(opw_tensor seen, const at::Tensor &t, const TensorPlan &p) {
   folded_.reserve(op_.plan.inputs.size() + op_.plan.outputs.size());  // none may move: the kernel sees them
-  auto &folded = folded_.emplace_back();
-  fold(p, bound_, t, folded);
+  auto &shape = folded_.emplace_back();
+  fold(p, bound_, t, shape);
   seen.ndim = static_cast<int32_t>(p.dims.size());
-  seen.sizes = folded.data(), seen.strides = folded.data() + seen.ndim;
+  seen.sizes = shape.data(), seen.strides = shape.data() + seen.ndim;
   return seen;
 }
 
@@ -172,8 +178,14 @@ at::Tensor &Frame::memory(Decided &decided) {
 }
 
 opw_tensor Frame::add_decided(size_t output) {
-  Decided d{output, true, false, {}, {}, {}};
+  Decided d{output, true, true, false, {}, {}, {}};
   if (!output_sizes(plan(output), bound_, d.sizes)) explain(op_, call_);
+  for (const auto &dim : plan(output).dims) {
+    if (!dim.is_decided()) continue;
+    const bool given = dim.is_optional && bound_.known[dim.axis];
+    if (given) lengths_[dim.decided] = bound_.axes[dim.axis];
+    d.given &= given;
+  }
   for (const int64_t size : d.sizes) d.bounded &= size >= 0;
   d.strides.resize(d.sizes.size());
   decided_.push_back(d);
@@ -187,8 +199,9 @@ opw_tensor Frame::add_decided(size_t output) {
                1,
                0};
   if (kept.bounded) {
-    memory(kept) = allocate(output, kept.sizes);
+    memory(kept) = allocate_seen(output, kept.sizes);
     t = view(memory(kept), true);
+    if (C10_UNLIKELY(plan(output).grouped)) t = folded(t, memory(kept), plan(output));
   } else {
     t.sizes = kept.sizes.data(), t.strides = kept.strides.data();
   }
@@ -236,7 +249,7 @@ int32_t Frame::decide(const Decided &decided, const int64_t *lengths) {
   for (size_t d = 0; d < dims.size(); ++d) {
     if (!dims[d].is_decided()) continue;
     const int64_t length = lengths[next++], most = decided.sizes[leading + d];
-    if (length < 0 || (!dims[d].code.empty() && length > most)) return 1;
+    if (length < 0 || (!dims[d].code.empty() && !dims[d].is_optional && length > most)) return 1;
     auto &known = lengths_[dims[d].decided];
     if (known >= 0 && known != length) return 2;
     known = length;
@@ -258,8 +271,9 @@ int32_t Frame::resize(int64_t parameter, const int64_t *lengths) {
     const auto &dims = plan(output).dims;
     for (size_t k = 0; k < dims.size(); ++k)
       if (dims[k].is_decided()) d.sizes[d.sizes.size() - dims.size() + k] = lengths_[dims[k].decided];
-    memory(d) = allocate(output, d.sizes);
+    memory(d) = allocate_seen(output, d.sizes);
     tensors_[index] = view(memory(d), true);
+    if (C10_UNLIKELY(plan(output).grouped)) tensors_[index] = folded(tensors_[index], memory(d), plan(output));
     if (op_.with_lists) packed_[static_cast<size_t>(parameter)] = tensors_[index];
     return 0;
   }
@@ -298,15 +312,19 @@ void Frame::enter(const opw_kernel &kernel) {
 // A bounded result keeps only what counts of it.
 void Frame::cut(const Decided &decided) {
   if (!is_wanted(decided.output)) return;
-  if (!decided.resized)
+  if (!decided.resized && !decided.given)
     raise(Class::Kernel, messages::not_resized(op_.kernel->name, std::to_string(decided.output + 1)));
   if (!decided.bounded) return;
   at::Tensor &t = outputs_[decided.output];
   at::Tensor rest = t;
   const auto &dims = plan(decided.output).dims;
   const int64_t leading = t.dim() - static_cast<int64_t>(dims.size());
-  for (size_t d = 0; d < dims.size(); ++d)
-    if (dims[d].is_decided()) rest = rest.narrow(leading + static_cast<int64_t>(d), 0, lengths_[dims[d].decided]);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (!dims[d].is_decided()) continue;
+    const TensorPlan &p = plan(decided.output);
+    const int64_t axis = p.grouped ? place_of(p, bound_, d) : leading + static_cast<int64_t>(d);
+    rest = rest.narrow(axis, 0, lengths_[dims[d].decided]);
+  }
   if (rest.numel() != t.numel() || rest.sizes() != t.sizes()) t = rest.clone(at::MemoryFormat::Contiguous);
 }
 

@@ -36,6 +36,7 @@ class Frame {
   const TensorPlan &plan(size_t output) const { return op_.plan.outputs[output]; }
   [[noreturn]] void refuse_result(size_t output, c10::IntArrayRef sizes, const c10::Error &error) const;
   at::Tensor allocate(size_t output, c10::IntArrayRef sizes, c10::OptionalIntArrayRef strides = std::nullopt) const;
+  at::Tensor allocate_seen(size_t output, c10::IntArrayRef sizes) const;  // of these sizes as the kernel sees it
 
   const Operator &op_;
   const Call &call_;
@@ -49,6 +50,7 @@ class Frame {
   struct Decided {
     size_t output;
     bool bounded;
+    bool given;  // all its lengths are
     bool resized = false;
     at::Tensor unwanted;                 // its memory, where nobody wants it
     c10::SmallVector<int64_t, 6> sizes;  // as the kernel sees them
@@ -61,7 +63,7 @@ class Frame {
 
   void pack();
   size_t index_of(size_t parameter) const;
-  opw_tensor row(const at::Tensor &t, const TensorPlan &p, bool written);
+  opw_tensor folded(opw_tensor seen, const at::Tensor &t, const TensorPlan &p);
   opw_tensor add_decided(size_t output);
   at::Tensor &memory(Decided &decided);
   int32_t provide(size_t parameter);
@@ -81,6 +83,9 @@ class Frame {
 opw_tensor absent();
 opw_tensor view(const at::Tensor &t, bool written);
 // Whether every element is at a multiple of its size, as C++ takes it to be (torch.frombuffer doesn't care).
+inline bool is_aligned(const void *data, size_t element_size) {
+  return (reinterpret_cast<uintptr_t>(data) & (element_size - 1)) == 0;
+}
 bool is_aligned(const at::Tensor &t);
 // A copy of complex numbers that aren't aligned, which PyTorch's own functions can't read without a crash.
 at::Tensor readable(const at::Tensor &t);
@@ -105,7 +110,8 @@ void Frame::add_outputs(F &layout) {
         spread(plan(i), bound_, seen, sizes);
       }
       outputs_[i] = allocate(i, sizes, layout.result_strides(sizes));
-      tensors_.push_back(row(outputs_[i], plan(i), true));
+      const opw_tensor seen = view(outputs_[i], true);
+      tensors_.push_back(C10_UNLIKELY(plan(i).grouped) ? folded(seen, outputs_[i], plan(i)) : seen);
     }
   }
 }

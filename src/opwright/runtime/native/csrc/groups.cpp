@@ -148,6 +148,16 @@ void spread(const TensorPlan &p, const Bound<int64_t> &bound, c10::IntArrayRef s
   each_axis(p, bound, dim, [&](int64_t count) { sizes.append(static_cast<size_t>(count), 1); });
 }
 
+int64_t place_of(const TensorPlan &p, const Bound<int64_t> &bound, size_t d) {
+  int64_t at = 0, place = 0;
+  const auto dim = [&](size_t each, int64_t count) {
+    if (each == d) place = at;
+    at += count;
+  };
+  each_axis(p, bound, dim, [&](int64_t count) { at += count; });
+  return place;
+}
+
 bool fold(const TensorPlan &p, const Bound<int64_t> &bound, const at::Tensor &t, c10::SmallVectorImpl<int64_t> &seen) {
   const auto sizes = t.sizes(), strides = t.strides();
   c10::SmallVector<int64_t, 6> steps;

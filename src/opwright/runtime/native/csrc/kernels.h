@@ -5,21 +5,34 @@
 #include <torch/library.h>
 
 #include "operator.h"
+#include "returns.h"
 #include "tensor_lists.h"
 
 namespace opw {
 
-// Of an operator with lists, `run` gets that of the call, and each tensor of the lists (tensor_lists.h).
+// Of an operator with lists, `run` gets that of the call, and each tensor of the lists (tensor_lists.h). Its results are one by
+// one (returns.h).
 template <class Kernel>
 struct BoxedKernel : c10::OperatorKernel {
   explicit BoxedKernel(const Operator *op) : op(op) {}
   void operator()(const c10::OperatorHandle &, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
-    if (C10_LIKELY(!op->plan.list_groups)) return Kernel::run(*op, keys, stack);
+    if (C10_LIKELY(!op->plan.list_groups && !op->has_form())) return Kernel::run(*op, keys, stack);
+    if (op->has_form()) {
+      Form form(*op, *stack);
+      run(keys, stack);
+      return form.give(stack);
+    }
+    run(keys, stack);
+  }
+  const Operator *op;
+
+ private:
+  void run(c10::DispatchKeySet keys, torch::jit::Stack *stack) const {
+    if (!op->plan.list_groups) return Kernel::run(*op, keys, stack);
     const Operator &elements = split_arguments(*op, stack);
     Kernel::run(elements, keys, stack);
     pack_results(elements, stack);
   }
-  const Operator *op;
 };
 
 // Whether a gradient will be needed; if so, makes the node that knows the way back.
@@ -56,7 +69,7 @@ struct FactoryKernel final : BoxedKernel<FactoryKernel> {
     while (arguments[at].kind != Kind::Device) ++at;
     const auto &device = torch::jit::peek(*stack, at, arguments.size());
     const auto on = device.isNone() ? c10::Device(c10::kCPU) : device.toDevice();
-    op.handle.redispatchBoxed(c10::DispatchKeySet(c10::computeDispatchKey(std::nullopt, std::nullopt, on)), stack);
+    redispatch(op, c10::DispatchKeySet(c10::computeDispatchKey(std::nullopt, std::nullopt, on)), stack);
   }
 };
 

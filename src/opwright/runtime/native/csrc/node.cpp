@@ -94,27 +94,46 @@ void OperatorNode::release_variables() {
   for (auto &s : saved_) s.reset_data();
 }
 
-void OperatorNode::save_inputs(c10::ArrayRef<c10::IValue> arguments) {
+namespace {
+
+template <class Value>
+Bound<c10::SymInt> bound_by(const Plan &plan, c10::ArrayRef<Value> arguments) {
+  Bound<c10::SymInt> bound(plan);
+  c10::SmallVector<c10::IValue, 8> values;
+  for (const auto &argument : arguments) values.push_back(boxed(argument));
+  bind_arguments(plan, values, bound);
+  return bound;
+}
+
+}  // namespace
+
+template <class Value>
+void OperatorNode::save_inputs(c10::ArrayRef<Value> arguments) {
   if (!derivative_.backward) return;
   std::optional<Bound<c10::SymInt>> bound;
-  if (derivative_.needs_axes)
-    bind_arguments(derivative_.forward->plan, arguments, bound.emplace(derivative_.forward->plan));
+  if (C10_UNLIKELY(derivative_.needs_axes)) bound = bound_by(derivative_.forward->plan, arguments);
   for (const auto &wire : derivative_.wires) {
     if (wire.source == Source::Input) saved_.emplace_back(tensor_of(arguments[wire.index]), false);
-    if (wire.source == Source::Scalar) scalars_.push_back(arguments[wire.index]);
+    if (wire.source == Source::Scalar) scalars_.push_back(boxed(arguments[wire.index]));
     if (wire.source == Source::Axis) scalars_.emplace_back(bound->axes[wire.index]);
     if (wire.source == Source::Ellipsis) scalars_.emplace_back(c10::SymIntArrayRef(bound->ellipsis));
     if (wire.source == Source::Output) saved_.emplace_back();
   }
 }
 
-void OperatorNode::save_outputs(c10::ArrayRef<c10::IValue> outputs) {
+template <class Value>
+void OperatorNode::save_outputs(c10::ArrayRef<Value> outputs) {
   size_t next = 0;
   for (const auto &wire : derivative_.wires) {
     if (wire.source == Source::Output) saved_[next] = compat::SavedVariable(tensor_of(outputs[wire.index]), true);
     next += wire.source == Source::Input || wire.source == Source::Output;
   }
 }
+
+template void OperatorNode::save_inputs(c10::ArrayRef<c10::IValue>);
+template void OperatorNode::save_inputs(c10::ArrayRef<Given>);
+template void OperatorNode::save_outputs(c10::ArrayRef<c10::IValue>);
+template void OperatorNode::save_outputs(c10::ArrayRef<at::Tensor>);
 
 // The backward's tensors, in the order of its schema.
 void OperatorNode::unpack(const variable_list &gradients, c10::SmallVectorImpl<at::Tensor> &tensors) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "derivative.h"
+#include "given.h"
 #include "torch_compat_autograd.h"
 
 namespace opw {
@@ -25,8 +26,10 @@ class OperatorNode final : public compat::Node {
   variable_list apply_with_saved(const variable_list &gradients, compat::SwapSavedVariables &saved) override;
   variable_list apply(variable_list &&gradients) override;
 
-  void save_inputs(c10::ArrayRef<c10::IValue> arguments);
-  void save_outputs(c10::ArrayRef<c10::IValue> outputs);
+  template <class Value>  // IValue or Given
+  void save_inputs(c10::ArrayRef<Value> arguments);
+  template <class Value>  // IValue or Tensor
+  void save_outputs(c10::ArrayRef<Value> outputs);
 
  private:
   void unpack(const variable_list &gradients, c10::SmallVectorImpl<at::Tensor> &tensors);
@@ -36,8 +39,9 @@ class OperatorNode final : public compat::Node {
   uint64_t wanted() const;               // bit i: somebody waits for output i of the backward
 
   const Derivative &derivative_;
-  c10::SmallVector<compat::SavedVariable, 6> saved_;  // in the order of the wires that need them
-  c10::SmallVector<c10::IValue, 4> scalars_;          // likewise
+  // In the order of the wires that need them. With six in place, nodes would be larger than what malloc keeps for the next one.
+  c10::SmallVector<compat::SavedVariable, 5> saved_;
+  c10::SmallVector<c10::IValue, 4> scalars_;  // likewise
 };
 
 // Calls a backward through the dispatcher: `tensors`, `scalars` and a mask of the wanted gradients, in its schema's order.

@@ -73,6 +73,8 @@ struct Operator {
   const Operator *with_lists = nullptr;
   mutable std::map<std::vector<int64_t>, std::unique_ptr<Operator>> calls = {};
 
+  // Whether a caller gets its results in another form than one by one (returns.h).
+  bool has_form() const { return !returns_residuals && (plan.listed || !plan.returned.empty()); }
   size_t returns() const { return plan.outputs.size() - (returns_residuals ? 0 : plan.residuals); }
 };
 

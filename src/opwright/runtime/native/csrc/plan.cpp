@@ -375,6 +375,8 @@ bool bind(const Plan &plan, const at::Tensor *const *inputs, Bound<int64_t> &bou
   }
   if (C10_UNLIKELY(!plan.fallbacks.empty()) && !fall_back(plan, bound.types)) return false;
   if (C10_UNLIKELY(!combine(plan, bound.types))) return false;
+  for (const auto &[variable, type] : plan.unneeded)
+    if (!((bound.types >> (8 * variable)) & 0xff)) bound.types |= (static_cast<uint64_t>(type) + 1) << (8 * variable);
   for (size_t v = 0; v < plan.variables.size(); ++v)
     if (!((bound.types >> (8 * v)) & 0xff)) return false;
   if (accumulated)
@@ -404,7 +406,7 @@ bool output_sizes(const TensorPlan &output, const Bound<I> &bound, c10::SmallVec
   }
   for (const auto &e : output.dims) {
     I size(-1);
-    if (e.is_decided() && e.code.empty()) {
+    if (e.is_decided() && (e.code.empty() || (e.is_optional && !bound.known[e.axis]))) {
       sizes.push_back(size);
       continue;
     }

@@ -25,10 +25,14 @@ struct NamedSize {
   Expression expression;
 };
 
-// An end of a domain: a number, or an expression of integers.
+// An axis that an optional int decides where it is given, numbered after the ints; and that int among a call's scalars.
+struct OptionalSize { int64_t axis, slot; };
+
+// An end of a domain: a number, or an expression of integers. If it is an optional size, infinite where that isn't given.
 struct End {
   bool closed;     // whether it belongs to the domain
   bool is_number;  // of an integer's domain: it is infinite
+  bool is_optional = false;
   double number;
   Expression expression;
 };
@@ -50,10 +54,12 @@ struct ScalarDomain {
   Domain domain;
 };
 
-// An axis of a tensor. Where the kernel decides its length, the expression is its bound, empty without one.
+// An axis of a tensor. Where the kernel decides its length, the expression is its bound, empty without one; where an optional
+// int does, it is that optional size.
 struct Dim : Expression {
   int64_t decided = -1;  // which kernel-decided axis it is
   int64_t group = -1;    // which group of axes it is
+  bool is_optional = false;
   bool is_decided() const { return decided >= 0; }
 };
 
@@ -115,14 +121,17 @@ struct Plan {
   std::vector<uint64_t> variables;  // per type variable: the set of its element types, bit by c10::ScalarType
   std::vector<Combinations> combinations;
   std::vector<std::pair<int64_t, int64_t>> fallbacks;  // the type variables that are another one by default
-  std::vector<Argument> arguments;                     // in schema order
-  std::vector<std::vector<std::string>> choices;       // the words of each argument that is one of a few
-  std::vector<std::vector<Argument>> lists;            // the elements of each list of a fixed length
-  std::vector<Kind> scalars;                           // the kinds of a call's scalars, a list's elements one by one
-  std::vector<int64_t> given;    // the axes whose sizes a call is given, Axis or Size, in its order
-  int64_t given_by_scalars = 0;  // how many of them, the first, are scalars, too
+  std::vector<std::pair<int64_t, at::ScalarType>>
+      unneeded;                                   // type variables of tensors that are all absent, as it were
+  std::vector<Argument> arguments;                // in schema order
+  std::vector<std::vector<std::string>> choices;  // the words of each argument that is one of a few
+  std::vector<std::vector<Argument>> lists;       // the elements of each list of a fixed length
+  std::vector<Kind> scalars;                      // the kinds of a call's scalars, a list's elements one by one
+  std::vector<int64_t> given;                     // the axes whose sizes a call is given, Axis or Size, in its order
+  int64_t given_by_scalars = 0;                   // how many of them, the first, are scalars, too
   std::vector<NamedSize> named_sizes;
   std::vector<ScalarDomain> domains;
+  std::vector<OptionalSize> optional_sizes;
   std::vector<TensorPlan> inputs, outputs;  // outputs: results, then residuals
   int64_t residuals = 0;                    // how many of the outputs are residuals
   int64_t decided = 0;                      // how many axes the kernel decides
@@ -130,12 +139,14 @@ struct Plan {
   Broadcast broadcast = Broadcast::None;
   bool derived = false;  // whether there is an instance of the kernel for each choice of outputs
   bool masked = false;
-  bool random = false;           // whether it takes a generator
-  bool has_domain = false;       // whether an input tensor has a domain
-  bool conditional = false;      // whether a result has a condition
-  bool counts = false;           // whether a result is a count
-  bool factory = false;          // no input is a tensor
-  std::vector<int64_t> mutated;  // the inputs that the kernel overwrites
+  bool random = false;            // whether it takes a generator
+  bool has_domain = false;        // whether an input tensor has a domain
+  bool conditional = false;       // whether a result has a condition
+  bool counts = false;            // whether a result is a count
+  bool factory = false;           // no input is a tensor
+  std::vector<int64_t> mutated;   // the inputs that the kernel overwrites
+  bool listed = false;            // whether the results are returned in a list
+  std::vector<int64_t> returned;  // the arguments, in schema order, that are returned in place of results
 
   // Lists of tensors (tensor_lists.h).
   int64_t list_groups = 0;     // of lists of the same length
@@ -202,6 +213,8 @@ bool bind_groups(const TensorPlan &p, const at::Tensor &t, Bound<I> &bound, c10:
 // The sizes of a tensor as PyTorch sees it, of those that a kernel sees.
 void spread(const TensorPlan &p, const Bound<int64_t> &bound, c10::IntArrayRef seen,
             c10::SmallVectorImpl<int64_t> &sizes);
+// Which axis of a tensor, as PyTorch sees it, the axis `d` of a kernel is. It is no group.
+int64_t place_of(const TensorPlan &p, const Bound<int64_t> &bound, size_t d);
 // The sizes, then the strides, of a tensor as a kernel sees it; false where a group has no single stride.
 bool fold(const TensorPlan &p, const Bound<int64_t> &bound, const at::Tensor &t, c10::SmallVectorImpl<int64_t> &seen);
 

@@ -149,8 +149,8 @@ bool read(const Parameter &parameter, Object *object, Given &given) {
   switch (parameter.takes) {
     case Is::Tensor:
       if (!python.is_tensor(object)) return false;
-      given.tensor = python.tensor(object);
-      return given.tensor.defined();
+      given.tensor = c10::MaybeOwned<at::Tensor>::borrowed(python.tensor(object));
+      return given.tensor->defined();
     case Is::Float:
       if (object->type == python.PyFloat_Type) given.number.f = python.PyFloat_AsDouble(object);
       else if (object->type == python.PyLong_Type) given.number.f = python.PyLong_AsDouble(object);

@@ -7,6 +7,7 @@
 
 #include "errors.h"
 #include "messages.h"
+#include "returns.h"
 
 namespace opw {
 namespace {
@@ -336,16 +337,24 @@ void pack_results(const Operator &elements, torch::jit::Stack *stack) {
 }
 
 void call(const Operator &op, torch::jit::Stack *stack) {
-  if (C10_LIKELY(!op.with_lists)) return op.handle.callBoxed(stack);
+  if (C10_LIKELY(!op.with_lists)) {
+    op.handle.callBoxed(stack);
+    return take_apart(op, stack);
+  }
   pack_arguments(op, stack);
   op.handle.callBoxed(stack);
+  take_apart(*op.with_lists, stack);
   split_results(op, stack);
 }
 
 void redispatch(const Operator &op, c10::DispatchKeySet keys, torch::jit::Stack *stack) {
-  if (C10_LIKELY(!op.with_lists)) return op.handle.redispatchBoxed(keys, stack);
+  if (C10_LIKELY(!op.with_lists)) {
+    op.handle.redispatchBoxed(keys, stack);
+    return take_apart(op, stack);
+  }
   pack_arguments(op, stack);
   op.handle.redispatchBoxed(keys, stack);
+  take_apart(*op.with_lists, stack);
   split_results(op, stack);
 }
 

@@ -73,7 +73,11 @@ inline void check_inplace(const at::Tensor &tensor, bool requires_grad) {
 inline void bump_version(const at::Tensor &tensor) { torch::autograd::impl::bump_version(tensor); }
 
 // Forward mode at its only level.
-inline bool has_tangent(const at::Tensor &tensor) { return torch::autograd::isFwGradDefined(tensor); }
+inline bool has_tangent(const at::Tensor &tensor) {
+  if (!tensor.defined()) return false;
+  const auto *known = torch::autograd::impl::get_autograd_meta(tensor);
+  return known && known->fw_grad_ && torch::autograd::isFwGradDefined(tensor);  // which locks a mutex
+}
 inline const at::Tensor &tangent(const at::Tensor &tensor) { return tensor._fw_grad(/*level=*/0); }
 inline at::Tensor without_tangent(const at::Tensor &tensor) { return tensor._fw_primal(/*level=*/0); }
 inline void set_tangent(const at::Tensor &tensor, const at::Tensor &tangent, bool in_place) {

@@ -1,0 +1,124 @@
+"""What Python finds of operators: packets (``torch.ops.ns.foo``) with their overloads, and what calls of them run.
+
+The dispatcher keeps every overload that was ever defined. Here ``torch.ops.ns.foo`` and its attributes become those of
+the overloads that are current, and calls of all others raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+from typing import Any
+
+import torch
+
+from opwright.errors import ArgumentError, OpwrightError
+from opwright.runtime.register.call_errors import problem_of
+from opwright.runtime.register.flops import count_flops
+from opwright.runtime.register.kernels import started_runtime
+from opwright.runtime.register.operators import Registered
+from opwright.runtime.register.python_numbers import WithNumbers
+from opwright.runtime.torch_internals import OpOverload, call_of, overloads_of, set_call, set_overloads
+from opwright.signature.names import attribute_of, operator_of, recorded_attribute_of
+
+
+class _StandIn:
+    """A replacement for PyTorch's own function; it keeps the hash, from which packets and overloads take theirs."""
+
+    def __init__(self, call: Callable[..., Any], instead_of: Callable[..., Any]) -> None:
+        self.call, self.original = call, instead_of
+        self.__module__ = instead_of.__module__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(*args, **kwargs)
+
+    def __hash__(self) -> int:
+        return hash(self.original)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def _original(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function.original if isinstance(function, _StandIn) else function
+
+
+def make_current(registered: Iterable[Registered]) -> None:
+    """Make ``torch.ops.ns.foo`` and its attributes call these operators, also ones that were retired.
+
+    `registered`: all operators of a namespace, or of some of its packets; the overloads of one in the order in which
+    calls of the packet try them.
+    """
+    by_operator: dict[str, list[Registered]] = {}
+    for each in registered:
+        _make_overload_current(each)
+        by_operator.setdefault(operator_of(each.kernel.signature.name), []).append(each)
+    for overloads in by_operator.values():
+        _make_packet_current(overloads)
+
+
+def _make_overload_current(each: Registered) -> None:
+    for form in (each.op, each.recorded):
+        if isinstance(call := call_of(form), _StandIn):
+            set_call(form, call.original)
+    started_runtime().call_directly(each.op, each.run)
+    packet, attribute = each.op.overloadpacket, attribute_of(each.kernel.signature.name)
+    setattr(packet, attribute, each.op)
+    setattr(packet, recorded_attribute_of(each.kernel.signature.name), each.recorded)
+
+
+def _make_packet_current(overloads: Sequence[Registered]) -> None:
+    ops = [each.op for each in overloads]
+    packet: Any = ops[0].overloadpacket
+    # PyTorch tries overloads in order: where the arguments are the first one's, as they are, it would take that one.
+    started_runtime().call_directly(packet, overloads[0].run)
+    count_flops(packet, [(each.op, each.kernel) for each in overloads])
+    # torch.compile's caches identify a call of the packet by this name alone, so it has to be unique to the signatures;
+    # a pickled graph finds the packet by it.
+    packet.__name__ = _name(ops)
+    setattr(getattr(torch.ops, ops[0].namespace), packet.__name__, packet)
+    names, own = [op.name().partition(".")[2] for op in ops], call_of(packet)
+    if len(ops) > 1:
+        set_call(packet, _StandIn(_FirstThatFits(overloads), _original(own)))
+        set_overloads(packet, names)
+    elif overloads_of(packet) != names or isinstance(call_of(ops[0]), WithNumbers) or isinstance(own, _StandIn):
+        # The packet's own function would try every overload that was ever defined.
+        set_call(packet, _StandIn(call_of(ops[0]), _original(own)))
+        set_overloads(packet, names)
+
+
+def _name(ops: Sequence[OpOverload]) -> str:
+    names = [op.__name__.replace(".", "_") for op in ops]
+    if len(names) == 1:
+        return names[0]
+    return f"{ops[0].name().partition('::')[2].partition('.')[0]}_sig_{sha256(repr(names).encode()).hexdigest()[:12]}"
+
+
+class _FirstThatFits:
+    """What calling a packet with several overloads runs: the first one whose schema has a place for the arguments."""
+
+    def __init__(self, overloads: Sequence[Registered]) -> None:
+        self._overloads = [(each.op, each.kernel.signature.as_written) for each in overloads]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        problems = []
+        for op, signature in self._overloads:
+            problem = problem_of(signature, op, args, kwargs)
+            if problem is None:
+                return op(*args, **kwargs)
+            problems.append(f"\n  {problem}\n    signature:  {signature}")
+        name = operator_of(self._overloads[0][1].name)
+        raise ArgumentError(f"{name}(): the arguments fit none of its {len(problems)} overloads{''.join(problems)}")
+
+
+def refuse_calls(registered: Registered, text: str, *, packet: bool) -> None:
+    """Make every call of an operator from Python raise OpwrightError(`text`); `packet`: calls of its packet, too."""
+
+    def refuse(*_args: Any, **_kwargs: Any) -> None:
+        raise OpwrightError(text)
+
+    ops = list(dict.fromkeys((registered.op, registered.recorded)))
+    targets: list[Any] = [*ops, *[registered.op.overloadpacket] * packet]
+    for target in targets:
+        started_runtime().call_directly(target, None)
+        set_call(target, _StandIn(refuse, _original(call_of(target))))
