@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from opwright.check.report import Finding
 from opwright.codegen import instance_name
 from opwright.errors import ToolchainError
 from opwright.signature import DType
+from opwright.toolchain.build.limits import jobs as compilers_at_once
 
 if TYPE_CHECKING:
     from opwright.check.calls.target_operator import TargetOperator
@@ -28,12 +30,13 @@ def _build(context: Context) -> Iterator[Finding]:
     """Compile the operator's kernels for every element type; the first error is a finding. No kernel is called."""
     operator = context.operator
     device = operator.device.partition(":")[0]
-    for source in operator.sources:
-        if operator.name not in {kernel.signature.name for kernel in source.kernels(device)}:
-            continue
-        for types in operator.signature.instances():
-            if message := _compiler_error(source, types, device):
+    sources = [s for s in operator.sources if operator.name in {kernel.signature.name for kernel in s.kernels(device)}]
+    jobs = [(source, types, device) for source in sources for types in operator.signature.instances()]
+    with ThreadPoolExecutor(compilers_at_once()) as pool:
+        for message in pool.map(_compiler_error, *zip(*jobs, strict=True)) if jobs else ():
+            if message:
                 yield Finding("doesnt-compile", message)
+                pool.shutdown(cancel_futures=True)
                 return
 
 

@@ -132,7 +132,7 @@ def _parse_end(tokens: Tokens) -> End:
 
 
 def _is_number(word: str) -> bool:
-    return word == "inf" or (word[:1] in ".0123456789" and not word.isdigit() and word not in ("", "..."))
+    return word == "inf" or (word[:1] in ".0123456789" and not word.isdigit() and word not in ("", ".", "..."))
 
 
 def parse_shape(tokens: Tokens, positions: SourcePositions, *, result: bool, listed: bool = False) -> Shape:
