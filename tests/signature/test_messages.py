@@ -75,7 +75,7 @@ MESSAGES = [
         "expected nothing more, found '='",
         (
             "'->' or one of: where T in (f32, f64), M = N//2; batched; autocast: f32; flops: 2*N; "
-            "launch over N, threads 256"
+            "variants: out, inplace; launch over N, threads 256"
         ),
     ),
     ("f(x: ^#)", "expected the type of 'x', found '#'", "x: T[N]"),
@@ -254,7 +254,6 @@ MESSAGES = [
         "?N is decided by the kernel, but 'N' also stands without '?'",
         "?N in every output, or another name",
     ),
-    ("f(x: T[N] in [^., 1]) -> (y: T[N])", "expected an axis, found '.'", "as in T[B, 3*S], or T[...] for any shape"),
     ("f(x: T[N]) -> (y: T[?K<=N], z: T[^?K])", "?K is ?K<=N in one place and ?K in another", "write the same one"),
     (
         "f(x: T[N], s: int?) -> (y: T[?K], z: T[^?K = s])",
@@ -314,6 +313,7 @@ MESSAGES = [
         f"'_a' {OVERLOAD_TAKEN}",
         "f.a_",
     ),
+    ("f(k: int in [0, ^.])", "expected an axis, found '.'", "as in T[B, 3*S], or T[...] for any shape"),
     ("f.a^.b(x: T[N])", "expected '(' after the name 'f.a', found '.'", "f.a(x: T[N]) -> (y: T[N])"),
     # marks
     ("f(x: T[N]) -> (y: T[N]^!)", "'y' is an output and can't be mutated", "leave out the '!'"),

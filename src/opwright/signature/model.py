@@ -144,10 +144,11 @@ class Signature:
     launch: Launch | None = None
     named_sizes: tuple[NamedSize, ...] = ()
     combinations: tuple[Combinations, ...] = ()
-    listed: bool = False
-    """Whether the outputs are returned in a list, ``-> [y: T[N]]``."""
+    listed: bool = False  # whether the outputs are returned in a list, ``-> [y: T[N]]``
     returned: tuple[str, ...] = ()
     """The overwritten inputs that are returned, ``-> (x)``; then there are no outputs."""
+    variants: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()  # of a variant ``f.out``, the inputs for the results, which are given by name
 
     @cached_property
     def tensors(self) -> tuple[TensorParam, ...]:
@@ -398,8 +399,7 @@ class Signature:
 
     def replaced(self, **fields: Any) -> Signature:
         """Return a copy of the signature with some fields replaced."""
-        written = ("name", "inputs", "outputs", "residuals")
-        form = ("listed", "returned")
+        written, form = ("name", "inputs", "outputs", "residuals"), ("listed", "returned", "variants", "given")
         names = (*written, "where", "batched", "autocast", "flops", "launch", "named_sizes", "combinations", *form)
         return Signature(**{**{name: getattr(self, name) for name in names}, **fields})
 
@@ -437,6 +437,8 @@ class Signature:
             text += f" autocast: {self.autocast}"
         if self.flops is not None:
             text += f" flops: {self.flops}"
+        if self.variants:
+            text += f" variants: {', '.join(self.variants)}"
         return text if self.launch is None else f"{text} {self.launch}"
 
 
