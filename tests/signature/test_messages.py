@@ -254,6 +254,7 @@ MESSAGES = [
         "?N is decided by the kernel, but 'N' also stands without '?'",
         "?N in every output, or another name",
     ),
+    ("f(x: T[N] in [^., 1]) -> (y: T[N])", "expected an axis, found '.'", "as in T[B, 3*S], or T[...] for any shape"),
     ("f(x: T[N]) -> (y: T[?K<=N], z: T[^?K])", "?K is ?K<=N in one place and ?K in another", "write the same one"),
     (
         "f(x: T[N], s: int?) -> (y: T[?K], z: T[^?K = s])",
@@ -313,7 +314,6 @@ MESSAGES = [
         f"'_a' {OVERLOAD_TAKEN}",
         "f.a_",
     ),
-    ("f(k: int in [0, ^.])", "expected an axis, found '.'", "as in T[B, 3*S], or T[...] for any shape"),
     ("f.a^.b(x: T[N])", "expected '(' after the name 'f.a', found '.'", "f.a(x: T[N]) -> (y: T[N])"),
     # marks
     ("f(x: T[N]) -> (y: T[N]^!)", "'y' is an output and can't be mutated", "leave out the '!'"),

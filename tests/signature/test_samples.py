@@ -30,7 +30,9 @@ def addresses(tensor: TensorSample) -> list[int]:
 def assert_fits(signature: Signature, drawn: Sample) -> None:
     axes, ellipsis, types = drawn.binding.axes, drawn.binding.ellipsis, drawn.binding.types
     assert drawn.tensors.keys() == {tensor.name for tensor in signature.tensors}
-    assert set(axes) == set(signature.axes)
+    given = signature.given_sizes(drawn.scalars)
+    assert set(axes) == {*signature.axes, *given}
+    assert all(axes[axis] == size >= 0 for axis, size in given.items())
     for tensor in signature.tensors:
         made = drawn.tensors[tensor.name]
         if made is None:
