@@ -70,6 +70,29 @@ def test_overloads(ship: Ship) -> None:
     assert pickle.loads(pickle.dumps(ops.scale.number)) is ops.scale.number  # noqa: S301 - our own
 
 
+def test_variants(ship: Ship) -> None:
+    kernels = Path(__file__).parents[1] / "runtime" / "kernels" / "variant_ops.cpp"
+    ship("ship_variants", kernels, dtypes=(DType.F32,))
+    ops = imported("ship_variants")
+    x, out = torch.rand(3), torch.empty(3)
+    expected = 3 * x
+    assert ops.blend(x, x, out=out) is out
+    assert ops.blend_(x, x) is x
+    torch.testing.assert_close((x, out), (expected, expected))
+    assert ops.__all__ == [
+        "blend",
+        "blend_",
+        "wave",
+        "wave_",
+        "scale",
+        "scale_",
+        "ends",
+        "positive",
+        "shaken",
+        "shaken_",
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # forward mode of PyTorch's
 def test_a_pointwise_operator_with_all_its_derivatives(ship: Ship) -> None:

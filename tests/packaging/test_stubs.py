@@ -47,6 +47,8 @@ SIGNATURES = {
         "scale(x: T[N], by: T[N], and_a_long_name: bool = True, and_another_long_name: bool = True) -> (y: T[N])",
         "only.one(x: T[N]) -> (y: T[N])",
         "made.tuple(n: int) -> (y: T[n], z: T[n])",
+        "blend(x: T, y: T, by: float = 2.0) -> (z: T) variants: out, inplace",
+        "ends(x: T[N]) -> (least: T[], most: T[]) variants: out",
     ],
     "names": [
         "tuple(x: T[N], torch: float) -> (y: T[N], z: T[N])",
@@ -116,6 +118,9 @@ reveal_type(ops.scale(x, x, False))
 reveal_type(ops.scale.number(x))
 reveal_type(ops.scale.default(x, by=x))
 reveal_type(ops.only(x))
+reveal_type(ops.blend(x, 0.5, out=x))
+reveal_type(ops.blend_(x, x))
+reveal_type(ops.ends.out(x, out_least=x, out_most=x)[1])
 """
 WRONG = """\
 import torch
@@ -130,6 +135,7 @@ ops.pad(torch.ones(3), 0.5)
 ops.axpys(torch.ones(3), [torch.ones(3)])
 ops.scale(torch.ones(3), "a")
 ops.scale.number(torch.ones(3), torch.ones(3))
+ops.blend.out(torch.ones(3), torch.ones(3), 2.0, torch.ones(3))
 """
 
 
@@ -156,9 +162,19 @@ def test_mypy(tmp_path: Path) -> None:
 
     right = run("user.py")
     assert right.returncode == 0, right.stdout
-    assert right.stdout.count('Revealed type is "torch._tensor.Tensor"') == 10
+    assert right.stdout.count('Revealed type is "torch._tensor.Tensor"') == 13
     wrong = run("wrong.py").stdout.splitlines()
-    assert [line.split(":")[1] for line in wrong if ": error:" in line] == ["5", "6", "7", "8", "9", "10", "11", "12"]
+    assert [line.split(":")[1] for line in wrong if ": error:" in line] == [
+        "5",
+        "6",
+        "7",
+        "8",
+        "9",
+        "10",
+        "11",
+        "12",
+        "13",
+    ]
 
 
 @pytest.mark.exhaustive
@@ -177,4 +193,4 @@ def test_pyright(tmp_path: Path) -> None:
 
     assert "0 errors" in run("user.py")
     wrong = run("wrong.py")
-    assert set(re.findall(r"wrong.py:(\d+):\d+ - error", wrong)) == {"5", "6", "7", "8", "9", "10", "11", "12"}
+    assert set(re.findall(r"wrong.py:(\d+):\d+ - error", wrong)) == {"5", "6", "7", "8", "9", "10", "11", "12", "13"}

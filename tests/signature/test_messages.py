@@ -75,7 +75,7 @@ MESSAGES = [
         "expected nothing more, found '='",
         (
             "'->' or one of: where T in (f32, f64), M = N//2; batched; derived; autocast: f32; flops: 2*N; "
-            "launch over N, threads 256"
+            "variants: out, inplace; launch over N, threads 256"
         ),
     ),
     ("f(x: ^#)", "expected the type of 'x', found '#'", "x: T[N]"),

@@ -7,6 +7,7 @@ from textwrap import indent
 
 from opwright.signature import GeneratorParam, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.chosen.kinds import DeviceKind
+from opwright.signature.clauses.variants import variant_signatures
 from opwright.signature.names import attribute_of, forward_of, operator_of, overload_of
 from opwright.signature.schema import number_type, sections
 
@@ -21,9 +22,10 @@ _USED = ("tuple", "str", "list", "staticmethod")
 
 
 def public(signatures: Sequence[Signature]) -> list[Signature]:
-    """Return the signatures of operators that users call, without the backwards of others."""
+    """Return the signatures of operators that users call, with their variants, without the backwards of others."""
     names = {signature.name for signature in signatures}
-    return [s for s in signatures if forward_of(s.name) not in names]
+    written = [s for s in signatures if forward_of(s.name) not in names]
+    return [each for s in written for each in (s, *variant_signatures(s).values())]
 
 
 def stub(module: str, signatures: Sequence[Signature], comments: Mapping[str, str] | None = None) -> str:
@@ -74,11 +76,13 @@ def _arguments(signature: Signature, prefix: str) -> list[str]:
     """Return the arguments as in PyTorch's schema: with a default only if all later arguments have one too."""
     texts: list[str] = []
     defaults = True
-    for param in reversed(signature.inputs):
+    places = len(signature.inputs) - len(signature.given)
+    for param in reversed(signature.inputs[:places]):
         default = _default(param) if defaults else ""
         defaults = default != ""
         texts.append(f"{param.name}: {_type(signature, param, prefix)}{default}")
-    return [*texts[::-1], *_of_factory(signature, prefix)]
+    by_name = [f"{param.name}: {_type(signature, param, prefix)}" for param in signature.inputs[places:]]
+    return [*texts[::-1], *["*"] * bool(by_name), *by_name, *_of_factory(signature, prefix)]
 
 
 def _of_factory(signature: Signature, prefix: str) -> Iterator[str]:

@@ -192,6 +192,12 @@ class Runtime(Protocol):
             missing: the message of the UnsupportedError if there is no backward.
         """
 
+    def add_variant(self, op: Operator, variant: OpOverload, signature: Signature) -> None:
+        """Register the kernel of a variant of `op`, ``f.out`` or ``f_``, whose schema is already defined.
+
+        `signature`: the variant's, as `variant_signatures` returns it.
+        """
+
     def callable_type(self, kind: type, explain: Explain) -> Any:
         """Return the class to give to overloads or packets (`kind`), whose calls this runtime runs; None: their own.
 

@@ -41,6 +41,22 @@ INTERNAL_OVERLAP = (
 SHARED_MEMORY = (
     "{argument} is overwritten, but it shares memory with {other}\n  likely fix: clone() one of them before the call"
 )
+OUT_WITH_GRADIENT = (
+    "{argument} requires a gradient, and functions with out=... arguments don't support automatic differentiation\n"
+    "  likely fix: {name}(), which returns its results; or call it under torch.no_grad()"
+)
+RESULT_TYPE = (
+    "{argument} is {dtype}, and the result, {result}, can't be cast to that\n"
+    "  likely fix: a tensor of type {result}, or of a wider one"
+)
+RESULT_SHAPE = (
+    "{argument} has the shape {shape}, and the result, which overwrites it, has {result}\n"
+    "  likely fix: {name}(), which returns a tensor of that shape"
+)
+OUT_RESIZED = (
+    "{argument} was resized: it has elements, of shape {shape}, and the result has the shape {result}. PyTorch "
+    "deprecates this; give a tensor of that shape, or one without elements: .resize_(0)"
+)
 OUT_OF_MEMORY = "{name}(): no memory for {tensor} of shape [{shape}]: {gibibytes} GiB\n  PyTorch says: {reason}"
 NOT_RESIZED = (
     "{name}(): the kernel ended without calling .resize(...) on its result number {result}, whose length it "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 
@@ -70,6 +71,28 @@ def _check_overlap(
             continue
         if not signature.pointwise or read.mutated or not _is_same(tensor, other):
             raise ArgumentError(messages.SHARED_MEMORY.format(argument=argument, other=read.name))
+
+
+def check_given(signature: Signature, arguments: Mapping[str, Any]) -> None:
+    """Refuse a call of a variant whose results would share memory in part with an argument, or at all with another one.
+
+    A result may be all of an argument: arguments are read before results are written.
+    """
+    tensors = [(name, each) for name, value in arguments.items() for each in _flat(value)]
+    for name in signature.returned:
+        argument = f"{signature.name}(): {name}"
+        if _overlaps_itself(arguments[name]):
+            raise ArgumentError(messages.INTERNAL_OVERLAP.format(argument=argument))
+        for other, tensor in tensors:
+            if other == name or not _share_memory(arguments[name], tensor):
+                continue
+            if other in signature.returned or not _is_same(arguments[name], tensor):
+                raise ArgumentError(messages.SHARED_MEMORY.format(argument=argument, other=other))
+
+
+def _flat(value: Any) -> list[torch.Tensor]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return [each for each in values if isinstance(each, torch.Tensor)]
 
 
 def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -16,6 +16,7 @@ from typing import Literal
 
 from opwright.errors import SignatureError
 from opwright.record import record
+from opwright.signature.clauses.variants import variant_names
 from opwright.signature.model import OLD, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.names import BACKWARD, RECORDED, backward_of, forward_of, is_backward, jvp_of, overload_of
 from opwright.signature.taping.obstacles import differentiable_types, tape_obstacle
@@ -46,6 +47,8 @@ def chains(signatures: Iterable[Signature]) -> tuple[tuple[Signature, ...], ...]
                 f"  there are: {', '.join(by_name)}\n"
                 f"  likely fix: add {forward}, or give {name} a name without {BACKWARD}"
             )
+    for signature in by_name.values():
+        _check_variants(signature, by_name)
     return tuple(_family(signature, by_name) for name, signature in by_name.items() if not is_backward(name))
 
 
@@ -58,6 +61,16 @@ def _family(first: Signature, by_name: Mapping[str, Signature]) -> tuple[Signatu
         _check_saved_results(forward, backward)
         _check_complete(forward, backward, second)
     return tuple(chain)
+
+
+def _check_variants(signature: Signature, by_name: Mapping[str, Signature]) -> None:
+    for variant, kind in variant_names(signature).items():
+        if variant in by_name:
+            raise SignatureError(
+                f"{variant} is what variants: {kind} of {signature.name} makes, and there is a signature of that name\n"
+                f"  signature:  {by_name[variant]}\n"
+                f"  likely fix: leave out one of them"
+            )
 
 
 def _check_complete(forward: Signature, backward: Signature, second: Signature) -> None:
@@ -123,8 +136,13 @@ def overload_name(chain: Sequence[Signature], forward_modes: Container[str] = ()
     """
     modes = [f"jvp of {signature.name}" for signature in chain if signature.name in forward_modes]
     text = "\n".join([str(FORMAT), *map(str, chain), *modes])
-    written = overload_of(chain[0].name)
-    return (written and f"{written}_") + "sig_" + sha256(text.encode()).hexdigest()[:12]
+    return overload_with_name("sig_" + sha256(text.encode()).hexdigest()[:12], chain[0].name)
+
+
+def overload_with_name(overload: str, name: str) -> str:
+    """Return an overload's name with the hash of `overload`, and what the author, or a variant, is called: `name`."""
+    hashed = overload[overload.rindex("sig_") :]
+    return f"{overload_of(name)}_{hashed}".removeprefix("_")
 
 
 def recorded_name(overload: str) -> str:

@@ -145,10 +145,11 @@ class Signature:
     named_sizes: tuple[NamedSize, ...] = ()
     combinations: tuple[Combinations, ...] = ()
     derived: bool = False
-    listed: bool = False
-    """Whether the outputs are returned in a list, ``-> [y: T[N]]``."""
+    listed: bool = False  # whether the outputs are returned in a list, ``-> [y: T[N]]``
     returned: tuple[str, ...] = ()
     """The overwritten inputs that are returned, ``-> (x)``; then there are no outputs."""
+    variants: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()  # of a variant ``f.out``, the inputs for the results, which are given by name
 
     @cached_property
     def tensors(self) -> tuple[TensorParam, ...]:
@@ -399,9 +400,8 @@ class Signature:
 
     def replaced(self, **fields: Any) -> Signature:
         """Return a copy of the signature with some fields replaced."""
-        written = ("name", "inputs", "outputs", "residuals")
-        form = ("derived", "listed", "returned")
-        names = (*written, "where", "batched", "autocast", "flops", "launch", "named_sizes", "combinations", *form)
+        form = ("name", "inputs", "outputs", "residuals", "derived", "listed", "returned", "variants", "given")
+        names = (*form, "where", "batched", "autocast", "flops", "launch", "named_sizes", "combinations")
         return Signature(**{**{name: getattr(self, name) for name in names}, **fields})
 
     def _exprs(self) -> Iterator[Expr]:
@@ -437,6 +437,8 @@ class Signature:
             text += f" autocast: {self.autocast}"
         if self.flops is not None:
             text += f" flops: {self.flops}"
+        if self.variants:
+            text += f" variants: {', '.join(self.variants)}"
         return text if self.launch is None else f"{text} {self.launch}"
 
 

@@ -61,8 +61,9 @@ def _compose(sig: Signature, name: str | None, overload: str, arguments: Sequenc
 
 def _schema_arguments(sig: Signature, *, defaults: bool) -> list[str]:
     mutated = [tensor.name for tensor in sig.tensors if tensor.mutated]
-    texts: list[str] = []
-    for param in reversed(sig.inputs):
+    places = len(sig.inputs) - len(sig.given)
+    texts = [_schema_argument(param, mutated) for param in reversed(sig.inputs[places:])] + ["*"] * bool(sig.given)
+    for param in reversed(sig.inputs[:places]):
         default = _schema_default(param) if defaults else ""
         defaults = default != ""
         texts.append(_schema_argument(param, mutated) + default)

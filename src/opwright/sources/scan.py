@@ -10,6 +10,7 @@ from pathlib import Path
 from opwright.errors import SignatureError, SourceError
 from opwright.languages import LANGUAGES, Language
 from opwright.signature import NotationError, parse
+from opwright.signature.names import operator_of
 from opwright.sources.annotations import Annotation, find_annotations
 from opwright.sources.cpp.directives import included, without_dead_lines
 from opwright.sources.cpp.macros import Definitions, expand
@@ -166,10 +167,12 @@ def _with_tests(kernel: Kernel, body: str) -> Kernel:
 def _check_unique(kernel: Kernel, earlier: list[Kernel]) -> None:
     for other in earlier:
         if other.signature.name == kernel.signature.name:
+            operator = operator_of(kernel.signature.name)
             raise SourceError(
                 f"{kernel.path}:{kernel.line}: {kernel.signature.name} was defined before, in line {other.line}; "
                 "each operator has one signature and one function\n"
-                f"  likely fix: give one of them another name, as {kernel.signature.name}2, or leave one out"
+                f"  likely fix: give one of them another name, as {kernel.signature.name}2, make them overloads, as "
+                f"{operator}.one and {operator}.two, or leave one out"
             )
 
 

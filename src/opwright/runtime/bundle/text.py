@@ -98,7 +98,10 @@ class KernelEntry:
 
 @dataclass(frozen=True)
 class OperatorEntry:
-    """An operator, as it is registered in this process, with its data for the native runtime."""
+    """An operator, as it is registered in this process, with its data for the native runtime.
+
+    Of a variant these are its kind, the place of the operator that it belongs to, and its name as the node's.
+    """
 
     op: OpOverload
     kernel: int
@@ -108,6 +111,7 @@ class OperatorEntry:
     missing: str
     wiring: tuple[int, int, int] = (-1, -1, -1)
     words: array[int] = field(default_factory=lambda: array("q"))
+    variant: int = 0
 
 
 def bundle_text(
@@ -203,7 +207,7 @@ def _operator_row(index: int, entry: OperatorEntry) -> str:
         *map(_string, (qualified, overload, str(schema_of(op)))),
         *(str(len(op.tags)), f"tags_{index}", str(entry.kernel), str(int(entry.residuals))),
         *(str(len(entry.plan)), f"plan_{index}", *map(str, entry.wiring), str(len(entry.words)), f"wires_{index}"),
-        *(_string(entry.node), _string(entry.missing)),
+        *(_string(entry.node), _string(entry.missing), str(entry.variant)),
     ]
     return f"  {{{', '.join(fields)}}},"
 

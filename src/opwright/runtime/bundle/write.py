@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from opwright.errors import ArgumentError, ToolchainError, UnsupportedError
 from opwright.runtime.bundle.text import Embedded, Instance, KernelEntry, OperatorEntry, bundle_text
 from opwright.runtime.interface import KernelState
 from opwright.runtime.load.namespace import Operators
-from opwright.runtime.native.plan import encode, encode_node, encode_tangents
+from opwright.runtime.native.plan import encode, encode_node, encode_tangents, variant_code
 from opwright.runtime.native.runtime import CSRC, build_native
 from opwright.runtime.register.operators import check_chain, missing, node_name
 from opwright.signature import Signature
@@ -109,6 +110,12 @@ def _entries(ops: Operators, chosen: Chosen) -> tuple[list[KernelEntry], list[Op
             wiring = places[signature.name] + bool(signature.residuals), backward, jvp
             forms = _forms(ops, state, len(kernels) - 1, mask=i > 0)
             operators += [replace(form, wiring=wiring, words=words) for form in forms]
+    for registered in ops.__loaded__.registered.values():
+        place = places[registered.kernel.signature.name]
+        for name, variant in registered.variants.items():
+            kernel, nothing = operators[place].kernel, array("q", [0])
+            entry = OperatorEntry(variant.op, kernel, nothing, residuals=False, node=name, missing="", words=nothing)
+            operators.append(replace(entry, wiring=(place, -1, -1), variant=variant_code(variant.signature)))
     return kernels, operators
 
 

@@ -24,6 +24,7 @@ from opwright.runtime.register.operators import Registered, check_supported
 from opwright.runtime.register.overloads import changes, is_ours, renew
 from opwright.runtime.torch_internals import profiler_range
 from opwright.signature import DType, Signature
+from opwright.signature.clauses.variants import variant_names
 from opwright.signature.derivatives import chains
 from opwright.sources import ExternalSignature
 from opwright.sources.matching import match
@@ -152,7 +153,7 @@ def _renew(loaded: Loaded, sources: Sequence[KernelSource], dtypes: Sequence[tor
         )
     operator_chains = chains(_signatures(sources))
     provided = providers(sources)
-    for name in provided:
+    for name in (*provided, *(variant for chain in operator_chains for s in chain for variant in variant_names(s))):
         if not is_ours(loaded.namespace, name) and name not in sources[0].derived:
             check_name(name, loaded.namespace)
     for signature in (signature for chain in operator_chains for signature in chain):

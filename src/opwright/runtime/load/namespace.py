@@ -63,7 +63,7 @@ class Operators:
 
     def __iter__(self) -> Iterator[str]:
         """Yield the operators' names, each once, without those of internal forms."""
-        names = dict.fromkeys(map(operator_of, self.__loaded__.registered))
+        names = dict.fromkeys(map(operator_of, self.__loaded__.ops))
         return (name for name in names if not name.startswith("_"))
 
     def __repr__(self) -> str:
@@ -105,16 +105,23 @@ class Loaded:
             registered: the operators by name.
             comments: by operator, its author's comment and its location.
         """
-        gone = self.registered.keys() - registered.keys()
-        self.removed = (self.removed | gone) - registered.keys()
+        before = self.ops
         self.registered = registered
-        for name, each in registered.items():
-            has_overloads = any(operator_of(other) == operator_of(name) and overload_of(other) for other in registered)
-            setattr(self.operators, operator_of(name), each.op.overloadpacket if has_overloads else each.op)
-            self._make_picklable(name, each.op)
-        for name in {*map(operator_of, gone)} - {*map(operator_of, registered)}:
+        gone = before.keys() - self.ops.keys()
+        self.removed = (self.removed | gone) - self.ops.keys()
+        overloaded = {operator_of(name) for name in self.ops if overload_of(name)}
+        for name, op in self.ops.items():
+            operator = operator_of(name)
+            setattr(self.operators, operator, op.overloadpacket if operator in overloaded else op)
+            self._make_picklable(name, op)
+        for name in {*map(operator_of, gone)} - {*map(operator_of, self.ops)}:
             delattr(self.operators, name)
         self.operators.__doc__ = f"{repr(self.operators)[1:-1]}\n\n{document(registered, comments)}"
+
+    @property
+    def ops(self) -> dict[str, OpOverload]:
+        """The operators and their variants, by name."""
+        return {name: op for each in self.registered.values() for name, op in each.ops.items()}
 
     def _make_picklable(self, name: str, op: OpOverload) -> None:
         """Make an operator and its packet picklable and copyable, by reference to their source.

@@ -322,3 +322,8 @@ def _code(signature: Signature, expr: Expr) -> Iterable[int]:
     if not isinstance(expr, Binary):
         raise UnsupportedError(f"{signature.name}: the axis {expr} has no plan")
     return (*_code(signature, expr.left), *_code(signature, expr.right), CODES[expr.operator])
+
+
+def variant_code(signature: Signature) -> int:
+    """Return the kind of a variant, by its signature (``VariantKind`` of csrc/variants.h)."""
+    return 1 if signature.given else 2

@@ -26,7 +26,7 @@ from opwright.runtime.binding import bind_call
 from opwright.runtime.interface import BY_CODE, Explain, ForwardMode, KernelState, RowKey, row_key
 from opwright.runtime.native.compatibility import is_refusal, refusal, remember, remembered
 from opwright.runtime.native.direct import DirectPath
-from opwright.runtime.native.plan import encode, encode_node, encode_tangents
+from opwright.runtime.native.plan import encode, encode_node, encode_tangents, variant_code
 from opwright.runtime.native.prebuilt import find, python_errors_fit
 from opwright.runtime.native.shared import find_shared, share
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
@@ -63,6 +63,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
         ctypes.c_void_p,
         [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32],
     ),
+    "opw_variant_register": (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int32, *[ctypes.c_char_p] * 3]),
     "opw_set_accelerator": (None, [ctypes.c_int32]),
     "opw_operator_bind": (None, [ctypes.c_void_p]),
     "opw_direct_start": (ctypes.c_char_p, [ctypes.py_object, ctypes.c_void_p, *[ctypes.py_object] * 2]),
@@ -311,6 +312,12 @@ class NativeRuntime:
                 op, forward, backward, jvp and jvp.operator, address, count, node.encode(), missing.encode()
             )
         )
+
+    def add_variant(self, op: int, variant: OpOverload, signature: Signature) -> None:
+        """See the interface."""
+        qualified, _, overload = variant.name().encode().partition(b".")
+        name = signature.name.encode()
+        self._library.checked(self._library.variant_register(op, variant_code(signature), qualified, overload, name))
 
     def callable_type(self, kind: type, explain: Explain) -> Any:
         """See the interface."""

@@ -18,7 +18,9 @@ from opwright.runtime.python.frame import Instance
 from opwright.runtime.python.host import host
 from opwright.runtime.python.operators import Autocast, Build, Operator, autocast_keys
 from opwright.runtime.python.tensor_lists import ListDifferentiable, ListOperator
+from opwright.runtime.python.variants import VariantKernel
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, operator_names
+from opwright.signature import Signature
 from opwright.signature.wiring import Derivative
 
 
@@ -100,6 +102,12 @@ class PythonRuntime:
             library.impl(op.op, op.overwriting, "ADInplaceOrView", with_keyset=True)
             library.impl(op.op, op.resolving, "Negative", with_keyset=True)
             library.impl(op.op, op.resolving, "Conjugate", with_keyset=True)
+
+    def add_variant(self, op: Operator, variant: OpOverload, signature: Signature) -> None:
+        """See the interface."""
+        kernel, library = VariantKernel(op, variant, signature), self._library(variant.namespace)
+        for key in ("CompositeImplicitAutograd", "FuncTorchBatchedDecomposition"):
+            library.impl(variant, kernel, key)
 
     def callable_type(self, kind: type, explain: Explain) -> Any:
         """See the interface."""

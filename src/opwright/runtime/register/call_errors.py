@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -181,6 +181,19 @@ def _overwritten_leaf(signature: Signature, op: OpOverload, args: Sequence[Any],
     return ""
 
 
+class _Argument(NamedTuple):
+    """An argument of a schema; PyTorch makes an object of its own for it each time that a schema is asked."""
+
+    name: str
+    kwarg_only: bool
+    has_default: bool
+
+
+@functools.cache
+def _arguments(op: OpOverload) -> tuple[_Argument, ...]:
+    return tuple(_Argument(a.name, a.kwarg_only, a.has_default_value()) for a in schema_of(op).arguments)
+
+
 def problem_of(signature: Signature, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
     """Return why PyTorch's parser refuses a call of an operator; None if there is a place for each argument."""
     problem, _ = next(_problems(signature, op, args, kwargs), (None, ""))
@@ -191,7 +204,7 @@ def _problems(
     signature: Signature, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a call's arguments, each with a fix ("" if none is known)."""
-    arguments = schema_of(op).arguments
+    arguments = _arguments(op)
     names = [argument.name for argument in arguments]
     positional = [argument.name for argument in arguments if not argument.kwarg_only]
     function = f"{signature.name}()"
@@ -213,7 +226,7 @@ def _problems(
     given = dict(zip(positional, args, strict=False)) | dict(kwargs)
     params = {param.name: param for param in signature.inputs}
     for argument in arguments:
-        if argument.name not in given and not argument.has_default_value():
+        if argument.name not in given and not argument.has_default:
             yield _missing(signature, argument.name, params.get(argument.name))
     for name, param in params.items():
         if name in given and (problem := _unfit(signature, param, given[name])):

@@ -52,9 +52,10 @@ def document(registered: Mapping[str, Registered], words: Mapping[str, tuple[str
     shown = {name: operator for name, operator in registered.items() if not name.startswith("_")}
     for name, operator in shown.items():
         _describe(operator, registered.get(backward_of(name)), *words.get(name, ("", "")))
-    for packet in dict.fromkeys(map(operator_of, shown)):
-        _describe_packet([each.op for name, each in shown.items() if operator_of(name) == packet])
-    return "\n".join((operator.op.__doc__ or "").partition("\n")[0] for operator in shown.values())
+    ops: dict[str, Any] = {name: op for each in shown.values() for name, op in each.ops.items()}
+    for packet in dict.fromkeys(map(operator_of, ops)):
+        _describe_packet([op for name, op in ops.items() if operator_of(name) == packet])
+    return "\n".join(op.__doc__.partition("\n")[0] for op in ops.values())
 
 
 def _describe_packet(overloads: Sequence[Any]) -> None:
@@ -83,8 +84,13 @@ def _own_words(function: Any) -> str:
 def _describe(each: Registered, backward: Registered | None, words: str, place: str) -> None:
     of = backward.kernel.signature if backward else None
     devices = () if each.kernel.is_python else each.kernel.devices
-    text = documentation(each.kernel.signature, of, comment=words, devices=devices, place=place)
-    op: Any = each.op
+    _document(each.op, documentation(each.kernel.signature, of, comment=words, devices=devices, place=place))
+    for variant in each.variants.values():
+        through = None if variant.signature.given else of
+        _document(variant.op, documentation(variant.signature, through, comment=words, devices=devices, place=place))
+
+
+def _document(op: Any, text: str) -> None:
     if "__signature__" not in vars(op):  # a schema never changes
         op.__signature__ = signature_of(op)  # the attribute that inspect.signature looks up first
     op.__doc__ = text

@@ -10,14 +10,14 @@ from opwright.runtime.interface import KernelState
 from opwright.runtime.register.call_errors import problem_of
 from opwright.runtime.register.fake import bind_arguments
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
-from opwright.signature import operations
+from opwright.signature import Signature, operations
 
 _OURS: dict[OpOverloadPacket, Callable[..., int]] = {}
 
 
-def count_flops(packet: OpOverloadPacket, overloads: Sequence[tuple[OpOverload, KernelState]]) -> None:
+def count_flops(packet: OpOverloadPacket, overloads: Sequence[tuple[OpOverload, Signature, KernelState]]) -> None:
     """Make PyTorch's counter count what the signatures of a packet say; a formula that the user registered stays."""
-    before, says = _OURS.pop(packet, None), any(kernel.signature.flops is not None for _, kernel in overloads)
+    before, says = _OURS.pop(packet, None), any(kernel.signature.flops is not None for *_, kernel in overloads)
     if not (before or says):
         return
     from torch.utils.flop_counter import flop_registry, register_flop_formula
@@ -29,12 +29,12 @@ def count_flops(packet: OpOverloadPacket, overloads: Sequence[tuple[OpOverload, 
         register_flop_formula(packet, get_raw=True)(formula)
 
 
-def _formula(overloads: Sequence[tuple[OpOverload, KernelState]]) -> Callable[..., int]:
+def _formula(overloads: Sequence[tuple[OpOverload, Signature, KernelState]]) -> Callable[..., int]:
     """Return the formula of a packet. The counter doesn't tell it the overload: it is the first that fits."""
 
     def formula(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
         del out_val
-        fitting = (k for op, k in overloads if len(overloads) == 1 or not problem_of(k.signature, op, args, kwargs))
+        fitting = (k for op, s, k in overloads if len(overloads) == 1 or not problem_of(s, op, args, kwargs))
         if (kernel := next(fitting, None)) is None:
             return 0
         signature = kernel.signature

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -17,25 +16,23 @@ from opwright.runtime.fork_and_exit import keep_until_exit
 from opwright.runtime.interface import ForwardMode, KernelState, Operator, Provider
 from opwright.runtime.register import jagged
 from opwright.runtime.register.call_errors import explain_calls
+from opwright.runtime.register.definitions import define
 from opwright.runtime.register.fake import fake
 from opwright.runtime.register.kernels import add, started_runtime
 from opwright.runtime.register.python_kernels import PythonFunction, PythonKernel
 from opwright.runtime.register.python_numbers import accept_numbers
 from opwright.runtime.register.recorded import share_policies
 from opwright.runtime.register.sharding import with_sharding
+from opwright.runtime.register.variants import Variant, register_variants
 from opwright.runtime.register.vmap import batched, drawing, looped, over_lists
 from opwright.runtime.returns import is_traceable, returning, returning_batches, returns_first, without_results
 from opwright.runtime.tensor_lists import ListConvention
 from opwright.runtime.torch_internals import (
     OpOverload,
     OpOverloadPacket,
-    call_of,
     guard_graph,
     mark_random,
-    overloads_of,
     register_fake,
-    set_call,
-    set_overloads,
 )
 from opwright.signature import Signature, schema
 from opwright.signature.derivatives import MAX_TENSORS, obstacle, overload_name, recorded_name, tangents
@@ -58,6 +55,13 @@ class Registered:
     """What runs in its place while a gradient is recorded: the overload that returns the residuals, too, or `op`."""
     run: Operator
     """`op` in the form that the runtime uses."""
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+    """The forms that write to tensors of the caller's, by name."""
+
+    @property
+    def ops(self) -> dict[str, OpOverload]:
+        """The operator and its variants, by name."""
+        return {self.kernel.signature.name: self.op, **{name: each.op for name, each in self.variants.items()}}
 
 
 def register(
@@ -82,7 +86,7 @@ def register(
     forms = [_Form(namespace, overload, signature, of, providers[signature.name]) for signature, of in pairs]
     for form, wiring, backward in zip(forms, [*derivatives, None], [*forms[1:], None], strict=True):
         form.connect(wiring, backward, forward_modes.get(form.signature.name))
-    return [Registered(f.kernel, f.public, f.recorded, f.run_public) for f in forms]
+    return [Registered(f.kernel, f.public, f.recorded, f.run_public, f.variants) for f in forms]
 
 
 def check_chain(chain: Sequence[Signature]) -> list[Derivative]:
@@ -137,6 +141,7 @@ class _Form:
         if signature.residuals:
             self.recorded, self.run_recorded = self._define(recorded_name(overload), residuals=True)
             share_policies(self.recorded, self.public, _library(namespace))
+        self.variants = register_variants(_library(namespace), signature, overload, self.run_public)
 
     def _define(self, overload: str, *, residuals: bool) -> tuple[OpOverload, Operator]:
         signature, library, name = self.signature, _library(self.namespace), operator_of(self.signature.name)
@@ -148,10 +153,8 @@ class _Form:
             ellipsis=self.ellipsis,
             output_mask=len(signature.outputs) if self.mask else 0,
         )
-        with _packet_unchanged(vars(getattr(torch.ops, self.namespace)).get(name)):
-            library.define(text, tags=_tags(signature, residuals=residuals))
-        packet = getattr(getattr(torch.ops, self.namespace), name)
-        op = getattr(packet, overload)
+        op = define(library, name, overload, text, _tags(signature, residuals=residuals))
+        packet = op.overloadpacket
         explain_calls(op, signature)
         if not residuals:
             accept_numbers(op, signature)
@@ -277,18 +280,6 @@ def _library(namespace: str) -> torch.library.Library:
         _LIBRARIES[namespace] = library = torch.library.Library(namespace, "FRAGMENT")
         keep_until_exit(library)
     return _LIBRARIES[namespace]
-
-
-@contextlib.contextmanager
-def _packet_unchanged(packet: Any) -> Any:
-    """Keep an operator's packet, if there is one, unchanged while another overload is defined."""
-    before = None if packet is None else (call_of(packet), overloads_of(packet))
-    try:
-        yield
-    finally:
-        if before and before != (call_of(packet), overloads_of(packet)):
-            set_call(packet, before[0])
-            set_overloads(packet, before[1])
 
 
 def _guarded(op: OpOverload, rule: Callable[..., Any]) -> Callable[..., Any]:

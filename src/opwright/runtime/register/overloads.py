@@ -35,7 +35,7 @@ _CHAINS: dict[tuple[str, str, str], _Chain] = {}
 def is_ours(namespace: str, name: str) -> bool:
     """Return whether Opwright ever registered the operator, or another overload of it, in the namespace."""
     return any(
-        space == namespace and operator_of(name) in {operator_of(signature.name) for signature in chain.signatures}
+        space == namespace and operator_of(name) in {operator_of(known) for r in chain.registered for known in r.ops}
         for (space, _, _), chain in _CHAINS.items()
     )
 
@@ -76,10 +76,10 @@ def renew(
     def change_names() -> None:
         make_current(new.values())
         then(new)
-        operators = {operator_of(name) for name in new}
+        operators = {operator_of(name) for each in new.values() for name in each.ops}
         for name, each in current.items():
             if new.get(name) is not each:
-                refuse_calls(each, _farewell(namespace, each, current, new), packet=operator_of(name) not in operators)
+                refuse_calls(each, _farewell(namespace, each, current, new), operators)
 
     switch({name: each.kernel for name, each in new.items()}, providers, change_names)
 

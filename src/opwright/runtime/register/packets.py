@@ -6,19 +6,21 @@ the overloads that are current, and calls of all others raise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from opwright.errors import ArgumentError, OpwrightError
+from opwright.runtime.interface import KernelState, Operator
 from opwright.runtime.register.call_errors import problem_of
 from opwright.runtime.register.flops import count_flops
 from opwright.runtime.register.kernels import started_runtime
 from opwright.runtime.register.operators import Registered
 from opwright.runtime.register.python_numbers import WithNumbers
 from opwright.runtime.torch_internals import OpOverload, call_of, overloads_of, set_call, set_overloads
+from opwright.signature import Signature
 from opwright.signature.names import attribute_of, operator_of, recorded_attribute_of
 
 
@@ -43,36 +45,64 @@ def _original(function: Callable[..., Any]) -> Callable[..., Any]:
     return function.original if isinstance(function, _StandIn) else function
 
 
+class _Overload(NamedTuple):
+    """An overload of a packet.
+
+    Attributes:
+        name: the author's name for it, with the operator's.
+        signature: its signature.
+        op: the operator.
+        recorded: what runs in its place while a gradient is recorded.
+        run: the operator in the form that the runtime uses; None if PyTorch's dispatcher runs all calls.
+        kernel: the kernel that counts its operations.
+    """
+
+    name: str
+    signature: Signature
+    op: OpOverload
+    recorded: OpOverload
+    run: Operator | None
+    kernel: KernelState
+
+
+def _overloads(registered: Registered) -> Iterator[_Overload]:
+    kernel = registered.kernel
+    signature = kernel.signature
+    yield _Overload(signature.name, signature.as_written, registered.op, registered.recorded, registered.run, kernel)
+    for name, each in registered.variants.items():
+        yield _Overload(name, each.signature, each.op, each.op, None, kernel)
+
+
 def make_current(registered: Iterable[Registered]) -> None:
     """Make ``torch.ops.ns.foo`` and its attributes call these operators, also ones that were retired.
 
     `registered`: all operators of a namespace, or of some of its packets; the overloads of one in the order in which
     calls of the packet try them.
     """
-    by_operator: dict[str, list[Registered]] = {}
-    for each in registered:
+    by_operator: dict[str, list[_Overload]] = {}
+    for each in (overload for one in registered for overload in _overloads(one)):
         _make_overload_current(each)
-        by_operator.setdefault(operator_of(each.kernel.signature.name), []).append(each)
+        by_operator.setdefault(operator_of(each.name), []).append(each)
     for overloads in by_operator.values():
         _make_packet_current(overloads)
 
 
-def _make_overload_current(each: Registered) -> None:
+def _make_overload_current(each: _Overload) -> None:
     for form in (each.op, each.recorded):
         if isinstance(call := call_of(form), _StandIn):
             set_call(form, call.original)
     started_runtime().call_directly(each.op, each.run)
-    packet, attribute = each.op.overloadpacket, attribute_of(each.kernel.signature.name)
-    setattr(packet, attribute, each.op)
-    setattr(packet, recorded_attribute_of(each.kernel.signature.name), each.recorded)
+    packet = each.op.overloadpacket
+    setattr(packet, attribute_of(each.name), each.op)
+    setattr(packet, recorded_attribute_of(each.name), each.recorded)
 
 
-def _make_packet_current(overloads: Sequence[Registered]) -> None:
+def _make_packet_current(overloads: Sequence[_Overload]) -> None:
     ops = [each.op for each in overloads]
     packet: Any = ops[0].overloadpacket
     # PyTorch tries overloads in order: where the arguments are the first one's, as they are, it would take that one.
     started_runtime().call_directly(packet, overloads[0].run)
-    count_flops(packet, [(each.op, each.kernel) for each in overloads])
+    count_flops(packet, [(each.op, each.signature, each.kernel) for each in overloads])
     # torch.compile's caches identify a call of the packet by this name alone, so it has to be unique to the signatures;
     # a pickled graph finds the packet by it.
     packet.__name__ = _name(ops)
@@ -97,28 +127,48 @@ def _name(ops: Sequence[OpOverload]) -> str:
 class _FirstThatFits:
     """What calling a packet with several overloads runs: the first one whose schema has a place for the arguments."""
 
-    def __init__(self, overloads: Sequence[Registered]) -> None:
-        self._overloads = [(each.op, each.kernel.signature.as_written) for each in overloads]
+    def __init__(self, overloads: Sequence[_Overload]) -> None:
+        self._overloads = [(each.op, each.signature) for each in overloads]
+        self._known: dict[Any, OpOverload] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        problems = []
+        types = (*map(type, args), *map(type, kwargs.values()))
+        key = (types, *kwargs)
+        op = self._known.get(key)
+        if op is None:
+            op = self._find(args, kwargs)
+            if _OF_ONE_KIND.issuperset(types):
+                self._known[key] = op
+        return op(*args, **kwargs)
+
+    def _find(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> OpOverload:
+        found: list[tuple[str, Signature]] = []
         for op, signature in self._overloads:
             problem = problem_of(signature, op, args, kwargs)
             if problem is None:
-                return op(*args, **kwargs)
-            problems.append(f"\n  {problem}\n    signature:  {signature}")
+                return op
+            found.append((problem, signature))
+        problems = [f"\n  {problem}\n    signature:  {signature}" for problem, signature in found]
         name = operator_of(self._overloads[0][1].name)
         raise ArgumentError(f"{name}(): the arguments fit none of its {len(problems)} overloads{''.join(problems)}")
 
 
-def refuse_calls(registered: Registered, text: str, *, packet: bool) -> None:
-    """Make every call of an operator from Python raise OpwrightError(`text`); `packet`: calls of its packet, too."""
+_OF_ONE_KIND = frozenset({torch.Tensor, torch.nn.Parameter, float, int, bool, str, type(None)})
+"""Types of which each value fits into the same schemas, so that what was found for one holds for all."""
+
+
+def refuse_calls(registered: Registered, text: str, current: Container[str]) -> None:
+    """Make every call of an operator and its variants from Python raise OpwrightError(`text`).
+
+    `current`: the operators, without overloads, that are there; calls of other packets raise, too.
+    """
 
     def refuse(*_args: Any, **_kwargs: Any) -> None:
         raise OpwrightError(text)
 
-    ops = list(dict.fromkeys((registered.op, registered.recorded)))
-    targets: list[Any] = [*ops, *[registered.op.overloadpacket] * packet]
-    for target in targets:
-        started_runtime().call_directly(target, None)
-        set_call(target, _StandIn(refuse, _original(call_of(target))))
+    for each in _overloads(registered):
+        ops = list(dict.fromkeys((each.op, each.recorded)))
+        targets: list[Any] = [*ops, *[each.op.overloadpacket] * (operator_of(each.name) not in current)]
+        for target in targets:
+            started_runtime().call_directly(target, None)
+            set_call(target, _StandIn(refuse, _original(call_of(target))))

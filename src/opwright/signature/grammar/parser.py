@@ -34,6 +34,7 @@ from opwright.signature.grammar.scalars import (
 )
 from opwright.signature.grammar.tokens import NotationError, Tokens, take_name, take_overload
 from opwright.signature.grammar.validation import SourcePositions, check
+from opwright.signature.grammar.variants import check_variants, parse_variants
 from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
 from opwright.signature.scalars import KINDS
 
@@ -80,6 +81,7 @@ class _Parser:
         self.combinations: list[Combinations] = []
         self.listed = False
         self.returned: list[str] = []
+        self.variants: tuple[str, ...] = ()
 
     def signature(self) -> Signature:
         """Parse the whole signature, and check it."""
@@ -103,9 +105,10 @@ class _Parser:
             tuple(self.combinations),
             self.derived,
         )
-        signature = signature.replaced(listed=self.listed, returned=tuple(self.returned))
+        signature = signature.replaced(listed=self.listed, returned=tuple(self.returned), variants=self.variants)
         signature = with_given_axes(signature) if signature.optional_sizes else signature
         check(signature, self.positions, tokens)
+        check_variants(signature, tokens, self.positions.modifiers.get("variants", 0))
         return signature
 
     def inputs(self) -> tuple[Param, ...]:
@@ -286,12 +289,12 @@ class _Parser:
             self.flops = parse_expr(tokens, counting=True)
         elif word == "launch":
             self.launch = parse_launch(tokens, self.positions)
-        elif word in _PLANNED:
-            tokens.fail(f"{word!r} can't be written yet", _PLANNED[word], place)
+        elif word == "variants":
+            self.variants = parse_variants(tokens)
         else:
             fix = (
                 "'->' or one of: where T in (f32, f64), M = N//2; batched; derived; autocast: f32; flops: 2*N; "
-                "launch over N, threads 256"
+                "variants: out, inplace; launch over N, threads 256"
             )
             tokens.fail(f"expected nothing more, found {word!r}", fix, place)
 
@@ -348,9 +351,6 @@ class _Parser:
                 return tuple(types)
             tokens.expect(",", f"or ')' after {dtype}")
 
-
-_PLANNED = {"variants": "an operator of its own that overwrites its argument: scale_(x: T[N]!)"}
-"""Words that signatures will have, each with what can be written today."""
 
 _AXES = "xyz"
 _MOST_THREADS, _MOST_ALONG_Z = 1024, 64  # per block, on every existing GPU

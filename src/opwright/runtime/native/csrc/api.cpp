@@ -13,6 +13,7 @@
 #include "gemm.h"
 #include "kernels.h"
 #include "messages.h"
+#include "variants.h"
 
 namespace opw {
 
@@ -160,6 +161,15 @@ OPW_EXPORT Operator *opw_operator_new(Kernel *kernel, const char *qualified, con
 
 // From now on the kernel of `op` is what somebody else registers below autograd. Before opw_operator_register.
 OPW_EXPORT void opw_operator_bind(Operator *op) { op->bound = true; }
+
+// Gives the operator's variant `qualified` ("ns::name", overload), whose schema is defined already, its kernel; see variants.h.
+OPW_EXPORT int32_t opw_variant_register(const Operator *op, int32_t kind, const char *qualified, const char *overload,
+                                        const char *name) {
+  return guarded([&]() -> int32_t {
+    register_variant(*op, static_cast<VariantKind>(kind), qualified, overload, name);
+    return 1;
+  });
+}
 
 // Kernels for "cuda" are for devices of that type from now on (see device.h). Before opw_operator_register.
 OPW_EXPORT void opw_set_accelerator(int32_t type) { accelerator = static_cast<c10::DeviceType>(type); }

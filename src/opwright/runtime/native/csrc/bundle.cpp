@@ -18,6 +18,7 @@
 
 #include "errors.h"
 #include "operator.h"
+#include "variants.h"
 
 // api.cpp
 extern "C" void opw_initialize(opw::Callbacks, _object *, _object *, _object *, _object *);
@@ -224,11 +225,14 @@ void register_all(const opw_bundle &bundle) {
     const auto &op = bundle.operators[i];
     if (is_there(op)) continue;  // the same signature, from another bundle or from opwright.load: the first one stays
     define(*library, op);
+    if (op.variant) continue;
     made[i] = checked(
         opw_operator_new(kernels[op.kernel], op.name, op.overload, op.plan, op.plan_size, op.returns_residuals));
   }
   for (int32_t i = 0; i < bundle.operator_count; ++i) {
     const auto &op = bundle.operators[i];
+    if (op.variant && made[op.forward])
+      register_variant(*made[op.forward], static_cast<VariantKind>(op.variant), op.name, op.overload, op.node_name);
     if (!made[i]) continue;
     checked(opw_operator_register(made[i], op.forward < 0 ? nullptr : made[op.forward],
                                   op.backward < 0 ? nullptr : made[op.backward], op.jvp < 0 ? nullptr : made[op.jvp],

@@ -36,6 +36,7 @@ struct opw_bundle_operator {
   int64_t wires_size;
   const int64_t *wires;
   const char *node_name, *missing;
+  int32_t variant;  // of the operator `forward`, see variants.h; 0: it is none. Then node_name is its name in messages
 };
 
 struct opw_bundle {

@@ -319,8 +319,9 @@ int64_t counted(const Operator &op, size_t output, const at::Tensor &number) {
 
 }  // namespace
 
-void run(const Operator &op, torch::jit::Stack &stack) {
+void run(const Operator &op, torch::jit::Stack &stack, c10::ArrayRef<const at::Tensor *> memory) {
   Call call;
+  call.memory = memory;
   read(op, torch::jit::last(stack, op.plan.arguments.size()), call);
   c10::SmallVector<at::Tensor, 6> outputs(op.returns());
   run(op, call, outputs.data());

@@ -112,9 +112,18 @@ void Frame::refuse_result(size_t output, c10::IntArrayRef sizes, const c10::Erro
                 output_type(plan(output), bound_), error);
 }
 
+const at::Tensor *Frame::given(size_t output, c10::IntArrayRef sizes) const {
+  if (C10_LIKELY(call_.memory.empty()) || !call_.memory[output]) return nullptr;
+  const at::Tensor &t = *call_.memory[output];
+  const bool fits = t.scalar_type() == output_type(plan(output), bound_) && t.device() == call_.device;
+  return fits && t.sizes() == sizes && is_aligned(t) ? &t : nullptr;
+}
+
 at::Tensor Frame::allocate(size_t output, c10::IntArrayRef sizes, c10::OptionalIntArrayRef strides) const {
   const at::ScalarType type = output_type(plan(output), bound_);
   at::Tensor t;
+  if (const auto *memory = given(output, sizes))
+    if (strides ? memory->strides() == *strides : memory->is_contiguous()) return *memory;
   if (C10_UNLIKELY(plan(output).is_count)) {
     t = empty_on(c10::kCPU, {}, std::nullopt, type);
     *t.mutable_data_ptr<int64_t>() = 0;

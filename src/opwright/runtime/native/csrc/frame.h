@@ -35,6 +35,8 @@ class Frame {
   }
   const TensorPlan &plan(size_t output) const { return op_.plan.outputs[output]; }
   [[noreturn]] void refuse_result(size_t output, c10::IntArrayRef sizes, const c10::Error &error) const;
+  // The memory that the caller gives for a result of these sizes, if it can be written to where it is.
+  const at::Tensor *given(size_t output, c10::IntArrayRef sizes) const;
   at::Tensor allocate(size_t output, c10::IntArrayRef sizes, c10::OptionalIntArrayRef strides = std::nullopt) const;
   at::Tensor allocate_seen(size_t output, c10::IntArrayRef sizes) const;  // of these sizes as the kernel sees it
 

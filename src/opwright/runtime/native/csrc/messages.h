@@ -65,6 +65,22 @@ inline std::string shared_memory(const std::string& argument, const std::string&
   return argument + " is overwritten, but it shares memory with " + other + "\n  likely fix: clone() one of them before the call";
 }
 
+inline std::string out_with_gradient(const std::string& argument, const std::string& name) {
+  return argument + " requires a gradient, and functions with out=... arguments don't support automatic differentiation\n  likely fix: " + name + "(), which returns its results; or call it under torch.no_grad()";
+}
+
+inline std::string result_type(const std::string& argument, const std::string& dtype, const std::string& result) {
+  return argument + " is " + dtype + ", and the result, " + result + ", can't be cast to that\n  likely fix: a tensor of type " + result + ", or of a wider one";
+}
+
+inline std::string result_shape(const std::string& argument, const std::string& shape, const std::string& result, const std::string& name) {
+  return argument + " has the shape " + shape + ", and the result, which overwrites it, has " + result + "\n  likely fix: " + name + "(), which returns a tensor of that shape";
+}
+
+inline std::string out_resized(const std::string& argument, const std::string& shape, const std::string& result) {
+  return argument + " was resized: it has elements, of shape " + shape + ", and the result has the shape " + result + ". PyTorch deprecates this; give a tensor of that shape, or one without elements: .resize_(0)";
+}
+
 inline std::string out_of_memory(const std::string& name, const std::string& tensor, const std::string& shape, const std::string& gibibytes, const std::string& reason) {
   return name + "(): no memory for " + tensor + " of shape [" + shape + "]: " + gibibytes + " GiB\n  PyTorch says: " + reason;
 }

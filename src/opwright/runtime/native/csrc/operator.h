@@ -94,6 +94,7 @@ struct Call {
   c10::SmallVector<std::pair<int64_t, at::ScalarType>, 1> types;  // that arguments say, by variable; Undefined: None
   c10::Device device = c10::kCPU;  // where it runs: what a factory was asked for; `run` finds it for the others
   bool asks_device = false;        // whether an argument says it
+  c10::ArrayRef<const at::Tensor *> memory;  // for each result, what it is written to if that fits; null: nothing
 
   void read(const Plan &plan, const Argument &argument,
             const c10::IValue &value);  // anything but a tensor and the mask
@@ -131,6 +132,12 @@ void check_overlap(const Operator &op, const Call &call);
 // What the values of tensors have to obey: elements in their domains, nothing mutated that overlaps something.
 void check_values(const Operator &op, const Call &call, const Bound<int64_t> &bound);
 
+// Whether several elements of a tensor certainly lie in one place.
+bool overlaps_itself(const at::Tensor &t);
+enum class Shared { No, Same, Partly, Unknown };
+// What memory two tensors share: none, all of it with the same elements, or a part of it.
+Shared shared_memory(const at::Tensor &written, const at::Tensor &other);
+
 // The name of the input tensor of that number: "x", or "xs[2]".
 std::string argument_name(const Operator &op, size_t input);
 // "op(): name", for the input tensor of that number.
@@ -146,7 +153,7 @@ void add_tensor(const at::Tensor &t, std::vector<int64_t> &words);
 // Checks the arguments, allocates op.returns() outputs (undefined where not wanted), and runs the kernel for their device.
 void run(const Operator &op, Call &call, at::Tensor *outputs);
 // The same for arguments on a stack, which it pops; pushes the outputs.
-void run(const Operator &op, torch::jit::Stack &stack);
+void run(const Operator &op, torch::jit::Stack &stack, c10::ArrayRef<const at::Tensor *> memory = {});
 
 // True if dispatching these keys below autograd ends in a kernel of ours, so that it may be called directly.
 inline bool is_plain(c10::DispatchKeySet below_autograd) {

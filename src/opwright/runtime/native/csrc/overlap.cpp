@@ -34,7 +34,8 @@ bool adds_up(c10::ArrayRef<Axis> axes, int64_t rest, bool moved, int &steps) {
   return false;
 }
 
-// Whether two elements certainly lie in one place.
+}  // namespace
+
 bool overlaps_itself(const at::Tensor &t) {
   if (C10_LIKELY(t.unsafeGetTensorImpl()->is_non_overlapping_and_dense()) || t.numel() == 0) return false;
   c10::SmallVector<Axis, 8> axes;
@@ -47,6 +48,8 @@ bool overlaps_itself(const at::Tensor &t) {
   int steps = 0;
   return adds_up(axes, 0, false, steps);
 }
+
+namespace {
 
 // ATen's verdict; where the storages are two, the addresses of dense tensors decide (NumPy's slices, DLPack).
 MemOverlapStatus overlap(const at::Tensor &written, const at::Tensor &other) {
@@ -62,6 +65,19 @@ MemOverlapStatus overlap(const at::Tensor &written, const at::Tensor &other) {
   if (first == second && first_end == second_end && written.strides() == other.strides()) return MemOverlapStatus::Full;
   return first < second_end && second < first_end ? MemOverlapStatus::Partial : status;
 }
+
+}  // namespace
+
+Shared shared_memory(const at::Tensor &written, const at::Tensor &other) {
+  switch (overlap(written, other)) {
+    case MemOverlapStatus::No: return Shared::No;
+    case MemOverlapStatus::Full: return Shared::Same;
+    case MemOverlapStatus::Partial: return Shared::Partly;
+    default: return Shared::Unknown;
+  }
+}
+
+namespace {
 
 void check_overlap(const Operator &op, const Call &call, size_t input) {
   const at::Tensor &t = *call.inputs[input];

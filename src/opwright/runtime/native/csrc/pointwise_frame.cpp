@@ -61,6 +61,8 @@ size_t PointwiseFrame::lay_out() {
   at::TensorIteratorConfig config;
   config.set_check_mem_overlap(false).check_all_same_dtype(false);
   const size_t first = first_wanted(), outputs = op_.plan.outputs.size();
+  if (first < outputs && !outputs_[first].defined())
+    if (const auto *memory = given(first, bound_.ellipsis)) outputs_[first] = *memory;
   if (first < outputs) config.add_output(outputs_[first]).declare_static_dtype(output_type(plan(first), bound_));
   for (const auto *t : inputs_)
     if (t->defined()) config.add_const_input(*t);
