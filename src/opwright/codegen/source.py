@@ -13,8 +13,8 @@ from pathlib import Path
 
 from opwright.codegen.backends import Backend, CudaText, FindBackend, no_backend
 from opwright.codegen.calls import HONEST, caller, with_streams
-from opwright.codegen.derivable import check_derivable
 from opwright.codegen.library import Instance, instance_name, library_text
+from opwright.codegen.taped import check_derivable
 from opwright.errors import SourceError, UnsupportedError
 from opwright.signature import DType, Signature
 from opwright.signature.derivatives import Derived, with_derived

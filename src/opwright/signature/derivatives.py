@@ -4,7 +4,7 @@ Reverse mode: ``f(x: T, y: T) -> (z: T)`` yields ``f_backward(grad_z: T?, x: T, 
 backward is derived, too. Forward mode: ``_f_jvp(tangent_x: T?, tangent_y: T?, x: T, y: T) -> (tangent_z: T)``.
 Derived operators are ordinary pointwise operators: they compute in the shape and type to which the arguments broadcast
 and promote, and autograd reduces and casts their results. Those of an operator with axes that says ``derived`` have its
-shapes, and the gradients of its outputs as inputs that are always given (:mod:`opwright.signature.taping.obstacles`).
+shapes, and the gradients of its outputs as inputs that are always given (:mod:`opwright.signature.clauses.derived`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Literal
 
 from opwright.errors import SignatureError
 from opwright.record import record
+from opwright.signature.clauses.derived import differentiable_types, tape_obstacle
 from opwright.signature.clauses.variants import variant_names
 from opwright.signature.model import OLD, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.names import BACKWARD, RECORDED, backward_of, forward_of, is_backward, jvp_of, overload_of
-from opwright.signature.taping.obstacles import differentiable_types, tape_obstacle
 from opwright.signature.wiring import (
     GRAD,
     TENSOR_SOURCES,

@@ -35,9 +35,9 @@ from opwright.runtime.torch_internals import (
     register_fake,
 )
 from opwright.signature import Signature, schema
+from opwright.signature.clauses.derived import tape_obstacle
 from opwright.signature.derivatives import MAX_TENSORS, obstacle, overload_name, recorded_name, tangents
 from opwright.signature.names import BACKWARD, backward_of, operator_of
-from opwright.signature.taping.obstacles import tape_obstacle
 from opwright.signature.wiring import Derivative, derivative, suggestion
 
 MAX_VARIABLES = 8  # an instance key has one byte for each

@@ -1,1 +1,0 @@
-"""Derivatives by a tape of operators with axes, whose signature says ``derived``."""
