@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import opwright
+from opwright.codegen.collect import collect
 from opwright.errors import SignatureError, UnsupportedError
-from opwright.signature import parse
+from opwright.signature import DType, parse
+from opwright.toolchain import Options
 
 VIEWS = "template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> y) { y[0] = x[0]; }"
 CASES = {
@@ -105,3 +109,18 @@ def test_pointwise() -> None:
 def test_stands_once() -> None:
     with pytest.raises(SignatureError, match="'derived' stands twice"):
         parse("f(x: T[N]) -> (y: T[N]) derived derived")
+
+
+def test_the_word_costs_a_forward_nothing(tmp_path: Path) -> None:
+    """What is compiled for a forward is the same text with the word and without."""
+    source, signature = tmp_path / "derivable_forward.cpp", 'OPWRIGHT("f(x: T[N]) -> (y: T[N]) derived")'
+    texts = []
+    for mark in (signature, signature.replace(" derived", "")):
+        source.write_text(f"{mark}\n{VIEWS}\n")
+        (kernels,) = collect([source], Options())
+        texts.append(kernels.unit({"T": DType.F32}).text.replace(" derived", ""))
+        if mark == signature:
+            derived = kernels.derived_unit("f_backward", {"T": DType.F32}, 0).text
+            assert "opwright/taped.h" in derived
+    assert texts[0] == texts[1]
+    assert "taped" not in texts[0]

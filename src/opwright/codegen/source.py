@@ -247,7 +247,8 @@ class KernelSource:
     def _instance(self, kernel: Kernel, types: Mapping[str, DType]) -> Instance:
         signature = self.signatures[kernel.signature.name]
         chosen = {variable: types[variable] for variable in signature.type_variables}
-        return Instance(self._inheriting(kernel), chosen, signature, dual=backward_of(signature.name) in self.derived)
+        dual = signature.pointwise and backward_of(signature.name) in self.derived
+        return Instance(self._inheriting(kernel), chosen, signature, dual=dual)
 
     def _inheriting(self, kernel: Kernel) -> Kernel:
         """Return the kernel with the element types of its forward."""
