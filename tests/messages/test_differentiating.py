@@ -19,7 +19,8 @@ def test_no_backward(grads: opwright.Operators) -> None:
         "square() has no gradient: there is no square_backward\n"
         "  signature:  square(x: T[N]) -> (y: T[N])\n"
         '  likely fix: write OPWRIGHT("square_backward(grad_y: T[N], x: T[N]) -> (grad_x: T[N])") '
-        "and its function beside it"
+        "and its function beside it\n"
+        "              or, where the kernel is a C++ template, write `derived` behind its signature"
     )
     (first,) = torch.autograd.grad(grads.cube(x).sum(), x, create_graph=True)
     assert failing(lambda: first.sum().backward(), UnsupportedError) == (

@@ -50,7 +50,7 @@ def _loops(source: KernelSource) -> Iterator[tuple[str, dict[str, DType], Unit]]
             types = _float32(signature)
             yield signature.name, types, source.kernel_unit(signature.name, types)
     for name, derived in source.derivatives().items():
-        if (wanted := compiled_ahead(derived)) is not None:
+        if derived.body.pointwise and (wanted := compiled_ahead(derived)) is not None:
             types = _float32(derived.signature)
             yield name, types, source.derived_unit(name, types, wanted)
 

@@ -12,6 +12,7 @@ from opwright.codegen.calls import launcher
 from opwright.codegen.choices import conversions, converted, specializations
 from opwright.codegen.pointwise import Loop
 from opwright.codegen.pointwise_cuda import CudaLoop
+from opwright.codegen.taped import Taped
 from opwright.signature import DType, ScalarParam, Signature
 from opwright.signature.choices import Choice
 from opwright.signature.derivatives import Derived
@@ -21,7 +22,7 @@ from opwright.sources.matching.by_position import variables_by_parameter
 
 _LIBRARY = Template("""\
 // Written by Opwright for $source
-#include <opwright.h>
+$defined#include <opwright.h>
 #include <opwright/library.h>
 #include <opwright/by_name.h>$headers
 $user
@@ -84,6 +85,11 @@ class Instance:
     cuda: bool = False
 
     @property
+    def taped(self) -> bool:
+        """Whether it is a derivative of a kernel over views."""
+        return self.derived is not None and not self.derived.body.pointwise
+
+    @property
     def name(self) -> str:
         """The instance's name in the table."""
         return instance_name(self.types, self.wanted)
@@ -113,8 +119,9 @@ def library_text(source: str, user: str, instances: Sequence[Instance], device: 
     heading = source.encode("unicode_escape").decode("ascii")
     return _LIBRARY.substitute(
         source=heading,
+        defined="#define OPWRIGHT_TAPES\n" * any(instance.taped for instance in instances),
         headers="".join(f"\n#include <opwright/{header}>" for header in headers),
-        behind="\n#include <opwright/limits.h>" * ("derivatives.h" in headers),
+        behind="\n#include <opwright/limits.h>" * any(instance.dual or instance.derived for instance in instances),
         user="\n".join([user, honest, *declared]),
         entries="\n".join(entries),
         rows="\n".join(rows),
@@ -127,7 +134,7 @@ def _entry(instance: Instance, arguments: Iterable[Argument], index: int) -> str
     before, statement = _statement(instance, arguments, index)
     if instance.cuda:
         statement = _in_cuda(instance, statement)
-    untested = _bits(instance.kernel, untested_results(instance.kernel, arguments))
+    untested = _bits(instance.kernel, untested_results(instance.kernel, arguments, taped=instance.taped))
     return before + _ENTRY.substitute(
         signature=str(instance.signature) + (f" with {instance.name}" if instance.types else ""),
         index=index,
@@ -136,9 +143,9 @@ def _entry(instance: Instance, arguments: Iterable[Argument], index: int) -> str
     )
 
 
-def untested_results(kernel: Kernel, arguments: Iterable[Argument]) -> list[Argument]:
+def untested_results(kernel: Kernel, arguments: Iterable[Argument], *, taped: bool = False) -> list[Argument]:
     """Return the arguments for results that a call may not want, and that the function writes without a test."""
-    if kernel.signature.pointwise:
+    if kernel.signature.pointwise or taped:
         return []
     names = {(role, t.name) for role in ("output", "residual") for t in kernel.signature.skippable}
     tested = {"", *kernel.function.tested}
@@ -164,6 +171,9 @@ def _literal(text: str) -> str:
 
 def _headers(instance: Instance) -> Iterator[str]:
     """Yield the headers that an instance needs in addition to those of every library."""
+    if instance.taped:
+        yield "taped.h"
+        yield "losses.h"
     if instance.cuda:
         yield "launch.h"
     if instance.signature.pointwise:
@@ -181,6 +191,9 @@ def _statement(instance: Instance, arguments: Sequence[Argument], index: int) ->
     if instance.signature.pointwise:
         loop = (CudaLoop if instance.cuda else Loop)(instance, index)
         return before + loop.definitions(), loop.statement(partial(_argument, kernel))
+    if instance.taped:
+        taped = Taped(instance, index)
+        return before + taped.definitions(arguments, partial(_argument, kernel)), taped.statement()
     if launch := kernel.signature.launch:
         before += launcher(kernel, launch, arguments, index, partial(_argument, kernel))
         statement = _specialized(instance, lambda types: f"opwright_launch_{index}{types}(a);")
@@ -254,7 +267,9 @@ def _tensor_index(kernel: Kernel, argument: Argument) -> int:
 
 def _row(instance: Instance, arguments: Iterable[Argument], index: int, device: str) -> str:
     kernel, signature = instance.kernel, instance.signature
-    strided = _bits(kernel, (a for a in arguments if a.parameter.view in ("Strided", "StridedList")))
+    strided = (
+        0 if instance.taped else _bits(kernel, (a for a in arguments if a.parameter.view in ("Strided", "StridedList")))
+    )
     if signature.pointwise:
         strided = (1 << len(signature.tensors + signature.results)) - 1
     return _ROW.substitute(

@@ -14,6 +14,7 @@ from pathlib import Path
 from opwright.codegen.backends import Backend, CudaText, FindBackend, no_backend
 from opwright.codegen.calls import HONEST, caller, with_streams
 from opwright.codegen.library import Instance, instance_name, library_text
+from opwright.codegen.taped import check_derivable
 from opwright.errors import SourceError, UnsupportedError
 from opwright.signature import DType, Signature
 from opwright.signature.derivatives import Derived, with_derived
@@ -70,6 +71,8 @@ class KernelSource:
         """Set the signatures of all files, which the source needs since a backward takes over its forward's types."""
         self._written = {signature.name: signature for signature in inherited(signatures)}
         self.__dict__.pop("_family", None)
+        for kernel in self.source.kernels:
+            check_derivable(kernel, self._written[kernel.signature.name], self._written)
 
     @property
     def signatures(self) -> Mapping[str, Signature]:
@@ -151,7 +154,10 @@ class KernelSource:
     def built(self, instances: Sequence[Instance], device: str, *, rebuild: bool = False) -> str:
         """Return the path of the library with these instances; build it if necessary."""
         if not self.is_cuda(device):
-            return str(build(self._unit(instances), self.options, rebuild=rebuild).path)
+            options = self.options
+            if all(instance.taped for instance in instances) and not options.debug:
+                options = replace(options, extra_cflags=("-O2", *options.extra_cflags))
+            return str(build(self._unit(instances), options, rebuild=rebuild).path)
         backend = self.backend or self.find_backend()
         return str(backend.build(self._cuda_text(instances, backend.device), self.options, rebuild=rebuild))
 
@@ -293,7 +299,9 @@ def compiled_ahead(derived: Derived) -> int | None:
     None for forward mode and second derivatives: few programs need them, so nothing is compiled ahead.
     """
     first = derived.rules == ("vjp",) and not derived.body.is_backward
-    return (1 << len(derived.signature.outputs)) - 1 if first else None
+    if not first:
+        return None
+    return (1 << len(derived.signature.outputs)) - 1 if derived.masked else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +324,7 @@ class SourceProvider:
     @property
     def masked(self) -> bool:
         """Whether there is an instance for each subset of results; a handwritten kernel has one for all subsets."""
-        return bool(self.derived) and self._first.derived[self.derived].signature.is_backward
+        return bool(self.derived) and self._first.derived[self.derived].masked
 
     @property
     def ahead(self) -> int | None:
@@ -362,9 +370,17 @@ def providers(sources: Sequence[KernelSource]) -> dict[str, SourceProvider]:
         for name, each in sources_by_operator.items()
     }
     derived = {
-        name: SourceProvider(sources_by_operator[each.body.name], name) for name, each in sources[0].derived.items()
+        name: SourceProvider(_differentiating(each, sources_by_operator[each.body.name]), name)
+        for name, each in sources[0].derived.items()
     }
     return handwritten | derived
+
+
+def _differentiating(derived: Derived, by_device: Mapping[str, KernelSource]) -> Mapping[str, KernelSource]:
+    """Return the source for each device that has the derived kernel: a tape is the CPU's."""
+    if derived.body.pointwise:
+        return by_device
+    return {device: source for device, source in by_device.items() if not source.is_cuda(device)}
 
 
 def kernels(sources: Sequence[KernelSource]) -> list[Kernel]:

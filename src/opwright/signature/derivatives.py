@@ -1,9 +1,10 @@
-"""Families of operators: a forward, its backward, the backward's backward; and the derivatives of pointwise operators.
+"""Families of operators: a forward, its backward, the backward's backward; and derived operators.
 
 Reverse mode: ``f(x: T, y: T) -> (z: T)`` yields ``f_backward(grad_z: T?, x: T, y: T) -> (grad_x: T, grad_y: T)``, whose
 backward is derived, too. Forward mode: ``_f_jvp(tangent_x: T?, tangent_y: T?, x: T, y: T) -> (tangent_z: T)``.
 Derived operators are ordinary pointwise operators: they compute in the shape and type to which the arguments broadcast
-and promote, and autograd reduces and casts their results.
+and promote, and autograd reduces and casts their results. Those of an operator with axes that says ``derived`` have its
+shapes, and the gradients of its outputs as inputs that are always given (:mod:`opwright.signature.clauses.derived`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Literal
 
 from opwright.errors import SignatureError
 from opwright.record import record
+from opwright.signature.clauses.derived import differentiable_types, tape_obstacle
 from opwright.signature.clauses.variants import variant_names
 from opwright.signature.dtypes import DType
 from opwright.signature.model import OLD, Param, ScalarParam, Signature, TensorParam
@@ -177,6 +179,11 @@ class Derived:
     body: Signature
     rules: tuple[Rule, ...]
 
+    @property
+    def masked(self) -> bool:
+        """Whether there is an instance for each subset of results; a taped kernel has one for all subsets."""
+        return self.body.pointwise and self.signature.is_backward
+
 
 def carries_derivative(types: Mapping[str, DType]) -> bool:
     """Return whether a derived kernel exists for these element types: one of them has derivatives."""
@@ -192,7 +199,7 @@ def active(signature: Signature, params: Iterable[Param]) -> tuple[TensorParam, 
 def obstacle(signature: Signature) -> str:
     """Return why no derivative can be derived from the operator's function; empty if one can."""
     if not signature.pointwise:
-        return "derivatives are derived for pointwise operators only (bare element types, as x: T)"
+        return tape_obstacle(signature)[0] or _limit_exceeded(vjp(signature))
     tensors = signature.tensors + signature.results
     fixed = [t for t in tensors if t.type.kind == "dtype" and may_be_differentiable(t, signature)]
     if fixed:
@@ -214,24 +221,26 @@ def obstacle(signature: Signature) -> str:
 
 def with_old_values(signature: Signature) -> Signature:
     """Add a residual for the old value of each overwritten tensor, which the backward needs."""
+    if not signature.pointwise:
+        return signature
     residuals = tuple(TensorParam(OLD + t.name, t.type, None) for t in signature.mutated)
     return signature.replaced(residuals=signature.residuals + residuals)
 
 
 def vjp(signature: Signature) -> Signature:
     """Derive the reverse-mode signature: from the gradients of written tensors to those of all active inputs."""
-    gradients = [_optional_tensor(GRAD, t) for t in active(signature, signature.written)]
-    results = tuple(TensorParam(GRAD + t.name, t.type, None) for t in active(signature, signature.tensors))
+    written = signature.written if signature.pointwise else signature.outputs
+    told = signature.pointwise  # otherwise the gradients tell the results' sizes
+    gradients = [_prefixed(GRAD, t, optional=told) for t in active(signature, written)]
+    results = tuple(_prefixed(GRAD, t) for t in active(signature, signature.tensors))
     inputs = (*gradients, *(_saved_input(param) for param in signature.inputs))
     return _with_types_of(signature, Signature(backward_of(signature.name), inputs, results))
 
 
 def jvp(signature: Signature) -> Signature:
     """Derive the forward-mode signature: from the tangents of active inputs to those of outputs and mutated tensors."""
-    tangents = [_optional_tensor(TANGENT, t) for t in active(signature, signature.tensors)]
-    results = tuple(
-        TensorParam(TANGENT + t.name, t.type, None) for t in active(signature, signature.outputs + signature.mutated)
-    )
+    tangents = [_prefixed(TANGENT, t, optional=True) for t in active(signature, signature.tensors)]
+    results = tuple(_prefixed(TANGENT, t) for t in active(signature, signature.outputs + signature.mutated))
     inputs = (*tangents, *(_plain_input(param) for param in signature.inputs))
     return _with_types_of(signature, Signature(jvp_of(signature.name), inputs, results))
 
@@ -323,14 +332,14 @@ def _limit_exceeded(signature: Signature) -> str:
     return next(over, "")
 
 
-def _optional_tensor(prefix: str, tensor: TensorParam) -> TensorParam:
-    return TensorParam(prefix + tensor.name, tensor.type, None, optional=True)
+def _prefixed(prefix: str, tensor: TensorParam, *, optional: bool = False) -> TensorParam:
+    return TensorParam(prefix + tensor.name, tensor.type, tensor.shape, optional=optional)
 
 
 def _saved_input(param: Param) -> Param:
     """Return an input as an argument of the derivative; an overwritten one is replaced by its saved old value."""
     if isinstance(param, TensorParam) and param.mutated:
-        return TensorParam(OLD + param.name, param.type, None, param.optional, domain=param.domain)
+        return TensorParam(OLD + param.name, param.type, param.shape, param.optional, domain=param.domain)
     return _plain_input(param)
 
 
@@ -338,10 +347,13 @@ def _plain_input(param: Param) -> Param:
     if isinstance(param, ScalarParam):
         return ScalarParam(param.name, param.kind)
     if isinstance(param, TensorParam):
-        return TensorParam(param.name, param.type, None, param.optional, domain=param.domain)
+        return TensorParam(param.name, param.type, param.shape, param.optional, domain=param.domain)
     return param
 
 
 def _with_types_of(signature: Signature, derivative: Signature) -> Signature:
     where, combinations = signature.types_of(derivative.type_variables)
+    if not signature.pointwise:
+        where = differentiable_types(where)
+        derivative = derivative.replaced(batched=signature.batched, named_sizes=signature.named_sizes)
     return derivative.replaced(where=where, combinations=combinations)

@@ -144,6 +144,7 @@ class Signature:
     launch: Launch | None = None
     named_sizes: tuple[NamedSize, ...] = ()
     combinations: tuple[Combinations, ...] = ()
+    derived: bool = False
     listed: bool = False  # whether the outputs are returned in a list, ``-> [y: T[N]]``
     returned: tuple[str, ...] = ()
     """The overwritten inputs that are returned, ``-> (x)``; then there are no outputs."""
@@ -399,8 +400,8 @@ class Signature:
 
     def replaced(self, **fields: Any) -> Signature:
         """Return a copy of the signature with some fields replaced."""
-        written, form = ("name", "inputs", "outputs", "residuals"), ("listed", "returned", "variants", "given")
-        names = (*written, "where", "batched", "autocast", "flops", "launch", "named_sizes", "combinations", *form)
+        form = ("name", "inputs", "outputs", "residuals", "derived", "listed", "returned", "variants", "given")
+        names = (*form, "where", "batched", "autocast", "flops", "launch", "named_sizes", "combinations")
         return Signature(**{**{name: getattr(self, name) for name in names}, **fields})
 
     def _exprs(self) -> Iterator[Expr]:
@@ -431,8 +432,7 @@ class Signature:
         clauses = [f"{name} in ({', '.join(map(str, types))})" for name, types in self.where]
         clauses += map(str, self.combinations + self.named_sizes)
         text += " where " * bool(clauses) + ", ".join(clauses)
-        if self.batched:
-            text += " batched"
+        text += " batched" * self.batched + " derived" * self.derived
         if self.autocast is not None:
             text += f" autocast: {self.autocast}"
         if self.flops is not None:

@@ -103,7 +103,11 @@ def inherit(forward: Signature, backward: Signature) -> Signature:
     """Return the backward with its forward's element types for the type variables for which it lists none."""
     own = {*dict(backward.where), *(v for each in backward.combinations for v in each.variables)}
     where, combinations = forward.types_of({*backward.type_variables} - own)
-    resolved = backward.replaced(where=where + backward.where, combinations=combinations + backward.combinations)
+    resolved = backward.replaced(
+        where=where + backward.where,
+        combinations=combinations + backward.combinations,
+        derived=(backward.derived or forward.derived) and not backward.pointwise,
+    )
     _check_domains(forward, resolved)
     return resolved
 

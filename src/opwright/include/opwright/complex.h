@@ -25,9 +25,6 @@ namespace detail {
 template <class R> OPWRIGHT_HOST_DEVICE void takes_part(const R &);
 template <class R, class A> using if_part = decltype(takes_part<R>(made<const A &>()));
 
-template <class T> struct is_dual { static constexpr bool value = false; };
-template <class S, int N> struct is_dual<Dual<S, N>> { static constexpr bool value = true; };
-
 /* What the parts of Complex<R> and a number of type A become: R, whatever plain number A is; nothing if A is no number. */
 template <class R, class A, bool lifted, class = void> struct parts {};
 template <class R, class A> struct parts<R, A, false, if_part<R, A>> { using type = R; };

@@ -84,15 +84,15 @@ OPWRIGHT_COMPOUND(*)
 OPWRIGHT_COMPOUND(/)
 #undef OPWRIGHT_COMPOUND
 
-#define OPWRIGHT_COMPARISON(op)                                                               \
-  OPWRIGHT_DUALS OPWRIGHT_INLINE bool operator op(const Dual<S, N> &a, const Dual<S, N> &b) { \
-    return a.value op b.value;                                                                \
-  }                                                                                           \
-  OPWRIGHT_DUAL_AND_NUMBER OPWRIGHT_INLINE bool operator op(const Dual<S, N> &a, A b) {       \
-    return a.value op static_cast<detail::base<S>>(b);                                        \
-  }                                                                                           \
-  OPWRIGHT_DUAL_AND_NUMBER OPWRIGHT_INLINE bool operator op(A a, const Dual<S, N> &b) {       \
-    return static_cast<detail::base<S>>(a) op b.value;                                        \
+#define OPWRIGHT_COMPARISON(op)                                                                           \
+  OPWRIGHT_DUALS OPWRIGHT_INLINE detail::truth<S> operator op(const Dual<S, N> &a, const Dual<S, N> &b) { \
+    return a.value op b.value;                                                                            \
+  }                                                                                                       \
+  OPWRIGHT_DUAL_AND_NUMBER OPWRIGHT_INLINE detail::truth<S> operator op(const Dual<S, N> &a, A b) {       \
+    return a.value op static_cast<detail::base<S>>(b);                                                    \
+  }                                                                                                       \
+  OPWRIGHT_DUAL_AND_NUMBER OPWRIGHT_INLINE detail::truth<S> operator op(A a, const Dual<S, N> &b) {       \
+    return static_cast<detail::base<S>>(a) op b.value;                                                    \
   }
 OPWRIGHT_COMPARISON(<)
 OPWRIGHT_COMPARISON(<=)

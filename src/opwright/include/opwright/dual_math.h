@@ -95,13 +95,12 @@ OPWRIGHT_SLOPE(abs, sign(x))
 #undef OPWRIGHT_SLOPE
 
 /* Steps: no derivative, whatever that of the number is. */
-#define OPWRIGHT_STEP(name)                                                          \
-  template <class T, class... None, class R = detail::dual_of<T, None...>>           \
-  OPWRIGHT_INLINE R name(const T &x, None...) {                                      \
-    R result = x;                                                                    \
-    result.value = name(x.value);                                                    \
-    for (int i = 0; i < R::partials; ++i) result.partial[i] = typename R::Scalar(0); \
-    return result;                                                                   \
+#define OPWRIGHT_STEP(name)                                                \
+  template <class T, class... None, class R = detail::dual_of<T, None...>> \
+  OPWRIGHT_INLINE R name(const T &x, None...) {                            \
+    R result = 0;                                                          \
+    result.value = name(x.value);                                          \
+    return result;                                                         \
   }
 OPWRIGHT_STEP(floor)
 OPWRIGHT_STEP(ceil)

@@ -66,6 +66,9 @@ template <> struct is_floating<bfloat16> { static constexpr bool value = true; }
 
 }  // namespace detail
 
+/* In the place of N: the derivatives are noted on a tape (tape.h). */
+constexpr int taped = -1;
+
 template <class S, int N>
 struct Dual {
   using Scalar = S;
@@ -164,6 +167,24 @@ OPWRIGHT_INLINE Dual<S, N> chain(const Dual<S, N> &a, const Dual<S, N> &b, const
   OPWRIGHT_EACH(result.partial[i] = times(slope_a, a.partial[i]) + times(slope_b, b.partial[i]);)
   return result;
 }
+
+/* The same for numbers on a tape, of which tape.h has the definitions, and for lanes of them (lanes.h). */
+template <class S>
+OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &x, const S &value, const S &slope);
+template <class S>
+OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &a, const Dual<S, taped> &b, const S &value, const S &slope_a,
+                                     const S &slope_b);
+template <class S>
+OPWRIGHT_INLINE Dual<S, taped> select(bool first, const Dual<S, taped> &a, const Dual<S, taped> &b);
+template <class R, int W> struct Mask;
+template <class R, int W> struct Lanes;
+template <class R, int W>
+OPWRIGHT_INLINE Lanes<R, W> select(const Mask<R, W> &first, const Lanes<R, W> &a, const Lanes<R, W> &b);
+template <class R, int W>
+OPWRIGHT_INLINE Lanes<R, W> select(bool first, const Lanes<R, W> &a, const Lanes<R, W> &b);
+template <class R, int W>
+OPWRIGHT_INLINE Dual<Lanes<R, W>, taped> select(const Mask<R, W> &first, const Dual<Lanes<R, W>, taped> &a,
+                                                const Dual<Lanes<R, W>, taped> &b);
 
 }  // namespace detail
 }  // namespace opwright

@@ -56,10 +56,10 @@ OPWRIGHT_OF_DUALS(copysign) {
 }
 #undef OPWRIGHT_OF_DUALS
 
-#define OPWRIGHT_QUESTION(name)                                          \
-  template <class T, class... None, class = detail::dual_of<T, None...>> \
-  OPWRIGHT_INLINE bool name(const T &x, None...) {                       \
-    return name(x.value);                                                \
+#define OPWRIGHT_QUESTION(name)                                                 \
+  template <class T, class... None, class R = detail::dual_of<T, None...>>      \
+  OPWRIGHT_INLINE detail::truth<typename R::Scalar> name(const T &x, None...) { \
+    return name(x.value);                                                       \
   }
 OPWRIGHT_QUESTION(isnan)
 OPWRIGHT_QUESTION(isinf)

@@ -97,10 +97,18 @@ template <class A, class B, class... None> using dual_of_two = dual_of<wider_sca
 template <class A, class B, class C, class... None>
 using dual_of_three = dual_of<typename wider<wider_scalar<A, B>, typename scalar<C>::type>::type, None...>;
 
+template <class T> struct is_dual { static constexpr bool value = false; };
+template <class S, int N> struct is_dual<Dual<S, N>> { static constexpr bool value = true; };
+
 /* The plain type at the bottom: float of Dual<Dual<float, 1>, 2>. */
 template <class T> struct bottom { using type = T; };
 template <class S, int N> struct bottom<Dual<S, N>> : bottom<S> {};
 template <class T> using base = typename bottom<T>::type;
+
+/* What a comparison gives: bool; of numbers that are several at once (lanes.h), as many. */
+template <class T> struct comparison { using type = bool; };
+template <class S, int N> struct comparison<Dual<S, N>> : comparison<S> {};
+template <class T> using truth = typename comparison<T>::type;
 
 /* Whether A is a plain number: what becomes a double without being asked. */
 template <class A> OPWRIGHT_HOST_DEVICE A made();

@@ -14,7 +14,7 @@
 #define OPWRIGHT_GEMM_H
 
 #include "check.h"
-#include "half.h"
+#include "floating.h"
 #include "host.h"
 #include "parallel.h"
 
@@ -63,7 +63,8 @@ void gemm_narrow(bool transpose_a, int64_t m, int64_t k, T alpha, const T *a, in
 template <class T>
 auto narrow_gemm(bool transpose_b, int64_t m, int64_t n, int64_t k) -> decltype(&gemm_narrow<1, T>) {
   if (transpose_b || m * k > 256) return nullptr;
-  if constexpr (gemm_dtype<T>::value == OPW_F32 || gemm_dtype<T>::value == OPW_F64) {
+  if constexpr (is_dual<T>::value) return nullptr;
+  else if constexpr (gemm_dtype<T>::value == OPW_F32 || gemm_dtype<T>::value == OPW_F64) {
     if (n == 2) return &gemm_narrow<2, T>;
     if (n == 3) return &gemm_narrow<3, T>;
     if (n == 4) return &gemm_narrow<4, T>;
@@ -72,16 +73,25 @@ auto narrow_gemm(bool transpose_b, int64_t m, int64_t n, int64_t k) -> decltype(
   return nullptr;
 }
 
+/* The product of numbers with derivatives (dual_gemm.h). */
+template <class T>
+void gemm_of_duals(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha, const T *a,
+                   int64_t lda, const T *b, int64_t ldb, double beta, T *c, int64_t ldc);
+
 }  // namespace detail
 
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, double alpha, const T *a, int64_t lda,
           const T *b, int64_t ldb, double beta, T *c, int64_t ldc) {
-  detail::require_cpu();
-  const int status = detail::host->gemm(detail::gemm_dtype<T>::value, transpose_a, transpose_b, m, n, k, alpha, a, lda,
-                                        b, ldb, beta, c, ldc);
-  if (status != 0)
-    detail::refuse("this runtime's gemm refused m=", m, " n=", n, " k=", k, " lda=", lda, " ldb=", ldb, " ldc=", ldc);
+  if constexpr (detail::is_dual<T>::value) {
+    detail::gemm_of_duals(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  } else {
+    detail::require_cpu();
+    const int status = detail::host->gemm(detail::gemm_dtype<T>::value, transpose_a, transpose_b, m, n, k, alpha, a,
+                                          lda, b, ldb, beta, c, ldc);
+    if (status != 0)
+      detail::refuse("this runtime's gemm refused m=", m, " n=", n, " k=", k, " lda=", lda, " ldb=", ldb, " ldc=", ldc);
+  }
 }
 
 /* The same, and epilogue(begin, end) for rows of C as soon as they are there, each exactly once, on the thread that computed

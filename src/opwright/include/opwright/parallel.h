@@ -24,6 +24,14 @@ constexpr int64_t default_grain = 32768;
 
 namespace detail {
 
+#ifdef OPWRIGHT_TAPES
+/* The tape (tape.h) on which this thread notes the numbers of a kernel: then everything runs in this thread, in order. */
+static thread_local void *current_tape = nullptr;
+static inline bool is_taping() { return current_tape != nullptr; }
+#else
+static inline bool is_taping() { return false; }
+#endif
+
 template <class F>
 auto over(const F &body, int64_t begin, int64_t end, int) -> decltype(body(begin, end), void()) {
   body(begin, end);
@@ -67,7 +75,7 @@ struct Shared {
 
 template <class F>
 void parallel_for(int64_t n, int64_t grain, const F &body) {
-  if (n <= (grain > 0 ? grain : 1) || !detail::host) {
+  if (n <= (grain > 0 ? grain : 1) || !detail::host || detail::is_taping()) {
     if (n > 0) detail::piece(body, 0, n);
     return;
   }

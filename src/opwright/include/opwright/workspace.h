@@ -19,6 +19,8 @@ class Workspace {
       detail::refuse("a workspace of ", n, " elements is larger than memory");
     if (n > 0) data_ = static_cast<T *>(detail::host->allocate(size_t(n) * sizeof(T), stream));
     if (n > 0 && !data_) detail::refuse("no memory for a workspace of ", n, " elements of ", int(sizeof(T)), " bytes");
+    if constexpr (!__is_trivially_constructible(T)) /* a number on a tape (tape.h), which zeros are a constant of */
+      if (n > 0) __builtin_memset(static_cast<void *>(data_), 0, size_t(n) * sizeof(T));
 #ifdef OPWRIGHT_EMULATION
     emulation::lend(data_, size_t(n) * sizeof(T), "a workspace", sizeof(T));
 #endif

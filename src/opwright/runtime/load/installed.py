@@ -139,7 +139,7 @@ def _register(loaded: Loaded, module: str, folder: Path, facts: Mapping[str, Any
                 module,
                 {device: libraries[part] for device, part in parts.items()},
                 compiled,
-                name in derived and derived[name].signature.is_backward,
+                name in derived and derived[name].masked,
             )
             for name, parts in kernels.items()
         }

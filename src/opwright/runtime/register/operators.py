@@ -35,6 +35,7 @@ from opwright.runtime.torch_internals import (
     register_fake,
 )
 from opwright.signature import Signature, schema
+from opwright.signature.clauses.derived import tape_obstacle
 from opwright.signature.derivatives import MAX_TENSORS, obstacle, overload_name, recorded_name, tangents
 from opwright.signature.names import BACKWARD, backward_of, operator_of
 from opwright.signature.wiring import Derivative, derivative, suggestion
@@ -226,7 +227,7 @@ def missing(signature: Signature, *, is_python: bool = False) -> str:
         (
             f"give differentiable() a function for it, and its signature: {written}"
             if is_python
-            else f'write OPWRIGHT("{written}") and its function beside it'
+            else f'write OPWRIGHT("{written}") and its function beside it{_or_derived(signature)}'
         )
         if written
         else "none: the names of its arguments would clash, so this order can't be written"
@@ -238,6 +239,14 @@ def missing(signature: Signature, *, is_python: bool = False) -> str:
         f"  signature:  {signature.as_written}{why}\n"
         f"  likely fix: {fix}"
     )
+
+
+def _or_derived(signature: Signature) -> str:
+    """Return that the gradient can be derived, if it can where the kernel is a template."""
+    asked = signature.replaced(derived=True)
+    if signature.pointwise or signature.is_backward or tape_obstacle(asked)[0]:
+        return ""
+    return "\n              or, where the kernel is a C++ template, write `derived` behind its signature"
 
 
 def _tags(signature: Signature, *, residuals: bool) -> list[torch.Tag]:

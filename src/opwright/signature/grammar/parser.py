@@ -73,7 +73,7 @@ class _Parser:
         self.tokens = Tokens(text)
         self.positions = SourcePositions()
         self.where: dict[str, tuple[DType, ...]] = {}
-        self.batched = False
+        self.batched = self.derived = False
         self.autocast: DType | None = None
         self.flops: Expr | None = None
         self.launch: Launch | None = None
@@ -96,7 +96,14 @@ class _Parser:
             self.modifier()
         modifiers = tuple(self.where.items()), self.batched, self.autocast, self.flops, self.launch
         signature = Signature(
-            name, inputs, outputs, residuals, *modifiers, tuple(self.named_sizes), tuple(self.combinations)
+            name,
+            inputs,
+            outputs,
+            residuals,
+            *modifiers,
+            tuple(self.named_sizes),
+            tuple(self.combinations),
+            self.derived,
         )
         signature = signature.replaced(listed=self.listed, returned=tuple(self.returned), variants=self.variants)
         signature = with_given_axes(signature) if signature.optional_sizes else signature
@@ -266,6 +273,8 @@ class _Parser:
         self.positions.modifiers[word] = place
         if word == "batched":
             self.batched = True
+        elif word == "derived":
+            self.derived = True
         elif word == "where":
             self.clauses()
         elif word == "autocast":
@@ -284,7 +293,7 @@ class _Parser:
             self.variants = parse_variants(tokens)
         else:
             fix = (
-                "'->' or one of: where T in (f32, f64), M = N//2; batched; autocast: f32; flops: 2*N; "
+                "'->' or one of: where T in (f32, f64), M = N//2; batched; derived; autocast: f32; flops: 2*N; "
                 "variants: out, inplace; launch over N, threads 256"
             )
             tokens.fail(f"expected nothing more, found {word!r}", fix, place)

@@ -169,6 +169,9 @@ class _Rules:
                     "brackets everywhere (T[] is a 0-dim tensor), or nowhere",
                     place,
                 )
+        if signature.derived and signature.pointwise:
+            place = self.positions.modifiers["derived"]
+            self.fail("derivatives of a pointwise operator are derived without a word", "leave out 'derived'", place)
         if not signature.batched:
             return
         place = self.positions.modifiers["batched"]

@@ -22,6 +22,10 @@ __all__ = ["explanation"]
 _DUAL = re.compile(r"\bDual<")
 _NAME = re.compile(r"no matching function for call to '(?:std::)?(\w+)")
 _CONVERSION = re.compile(r"cannot convert|no viable conversion|no known conversion|from incompatible type")
+_ADDED = re.compile(
+    r"no match for 'operator([-+*/])=' \(operand types are '(?:float|double|long double|int|long)'"
+    r"|(?:assigning to|invalid operands|no viable overloaded '([-+*/])=')[^\n]*'(?:float|double|long double)'"
+)
 _ARGUMENT = re.compile(r"initializing argument \d+ of '(?P<declared>[^']+)")
 _SHORT = re.compile(r"\b(?:half|bfloat16|float8_\w+)\b")
 _CONFLICT = re.compile(
@@ -29,7 +33,7 @@ _CONFLICT = re.compile(
     r"|argument types are: \(([^,]*), ([^)]*)\)"
 )
 _TWO_HALVES = "opwright.h and cuda_fp16.h both have a half"
-_WHY_DUAL = "a pointwise function is also compiled for numbers that carry derivatives"
+_WHY_DUAL = "where gradients are derived, a function is also compiled for numbers that carry derivatives"
 
 
 def explanation(error: Diagnostic, spot: Spot | None) -> Mistake | None:
@@ -55,6 +59,11 @@ def _of_duals(error: Diagnostic) -> Mistake | None:
         return None
     if name := _NAME.search(error.text):
         return _function_of_dual(name[1])
+    if _ADDED.search(error.text):
+        return Mistake(
+            f"adding to a plain number would lose the derivative: {_WHY_DUAL}",
+            "declare the sum as acc<T>, which is float for halves and double for double",
+        )
     if not _CONVERSION.search(error.text):
         return None
     if argument := _ARGUMENT.search(whole):

@@ -1,0 +1,236 @@
+"""Generated code of derivatives by a tape: the author's kernel over views, on numbers that are traced.
+
+``include/opwright/taped.h`` does the work. What it needs to know stands here: for each tensor of the function, those
+of the derivative's call that belong to it, and how the function is called. And the check, when a source is read, that
+what its signatures ask for can be derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from string import Template
+from typing import TYPE_CHECKING
+
+from opwright.codegen.calls import expression
+from opwright.codegen.choices import specializations
+from opwright.errors import UnsupportedError
+from opwright.signature import Expr, Signature, TensorParam
+from opwright.signature.clauses.derived import tape_obstacle
+from opwright.signature.derivatives import TANGENT, Rule, active, obstacle
+from opwright.signature.model import ELLIPSIS
+from opwright.signature.names import backward_of
+from opwright.signature.wiring import GRAD
+from opwright.sources import Argument, Kernel
+from opwright.sources.matching.by_position import variables_by_parameter
+
+if TYPE_CHECKING:
+    from opwright.codegen.library import Instance
+
+_BODY = Template("""\
+struct opwright_body_$index {
+  template <class T>
+  static void run(const opw_call *call) {
+    const opwright::detail::Arguments a{call};
+    $calls
+  }
+  static void axes(const opw_call *call, int64_t *axes) {
+    const opwright::detail::Arguments a{call};
+    (void)a, (void)axes;$axes
+  }
+  static void shapes(const opw_call *call, opwright::detail::Shape *shapes) {
+    const opwright::detail::Arguments a{call};
+    (void)a, (void)shapes;$shapes
+  }
+};
+""")
+_STATEMENT = Template("""\
+static const opwright::detail::Traced tensors[] = {
+      $tensors};
+    const opwright::detail::Function function{tensors, $count};
+    $run""")
+_WHOLE = Template("opwright::detail::derive<$number, $real, opwright_body_$index>(a.call, function, $arguments);")
+_ROWS = Template("""\
+static const unsigned char ranks[] = {$ranks};
+    opwright::detail::derive_batched<$number, $real, opwright_body_$index>(a.call, function, ranks, $arguments);""")
+
+_SHAPE = Template("""
+    shapes[$place].ndim = $leading;$sizes""")
+_INTEGER = "int64_t"
+
+_FIELDS: dict[tuple[Rule, ...], dict[str, str]] = {
+    ("vjp",): {"seed": GRAD, "gradient": GRAD},
+    ("jvp",): {"direction": TANGENT, "tangent": TANGENT},
+    ("vjp", "vjp"): {"direction": GRAD + GRAD, "seed": GRAD, "second": GRAD, "tangent": GRAD + GRAD},
+    ("vjp", "jvp"): {
+        "direction": TANGENT,
+        "seed": GRAD,
+        "seed_direction": TANGENT + GRAD,
+        "second": TANGENT + GRAD,
+    },
+    ("jvp", "vjp"): {"direction": TANGENT, "seed": GRAD + TANGENT, "gradient": GRAD + TANGENT, "second": GRAD},
+}
+"""For each derivative, the tensors of its call that belong to one of the function, by the prefix of their names."""
+
+_OF_INPUTS = {"direction": True, "gradient": False, "second": False}  # whether it is an input of the derivative
+_OF_RESULTS = {"seed": True, "seed_direction": True, "tangent": False}
+
+
+class Taped:
+    """The C++ of one derivative of a kernel over views."""
+
+    def __init__(self, instance: Instance, index: int) -> None:
+        """Prepare the code of an instance, whose names end with `index`, a number that is unique in the library."""
+        assert instance.derived is not None  # noqa: S101 - called for derivatives only
+        self.kernel, self.signature, self.types = instance.kernel, instance.signature, instance.types
+        self.own, self.rules, self.index = instance.derived.body, instance.derived.rules, index
+        self.active = (*active(self.own, self.own.tensors), *active(self.own, self.own.results))
+
+    def definitions(self, arguments: Sequence[Argument], word: Callable[[Argument], str]) -> str:
+        """Return the definitions before the entry; `word` returns the expression of an argument of the call `a`."""
+        values = ", ".join(word(argument) for argument in arguments)
+        return _BODY.substitute(
+            index=self.index, calls="\n    ".join(self._calls(values)), axes=self._axes(), shapes=self._shapes()
+        )
+
+    def statement(self) -> str:
+        """Return the entry's statement on the call `a`."""
+        tensors = [*self.own.tensors, *self.own.results]
+        every = self.signature.tensors + self.signature.results
+        run = _ROWS if self.signature.batched else _WHOLE
+        real = self._real()
+        return _STATEMENT.substitute(
+            tensors=",\n      ".join(
+                self._traced(tensor, i >= len(self.own.tensors)) for i, tensor in enumerate(tensors)
+            ),
+            count=len(tensors),
+            run=run.substitute(
+                number=self._number(real),
+                real=real,
+                index=self.index,
+                arguments=len(every),
+                ranks=", ".join(str(len(tensor.dims)) for tensor in every),
+            ),
+        )
+
+    def _real(self) -> str:
+        """Return the plain C++ type that all numbers are computed in: the widest of those in the call."""
+        found = [tensor.type.resolve(self.types).accumulate for tensor in self.active]
+        return max(found, key=lambda dtype: dtype.itemsize).ctype
+
+    def _number(self, real: str) -> str:
+        if self.rules == ("jvp",):
+            return f"opwright::Dual<{real}, 1>"
+        below = real if self.rules == ("vjp",) else f"opwright::Dual<{real}, 1>"
+        return f"opwright::Dual<{below}, opwright::taped>"
+
+    def _calls(self, values: str) -> list[str]:
+        traced = {tensor.type.name for tensor in self.active}
+        types = {
+            name: "T" if variable in traced else self.types[variable].ctype
+            for name, variable in variables_by_parameter(self.kernel).items()
+        }
+        statements = []
+        for condition, chosen in specializations(self.kernel, lambda s: f"call->scalars[{self.own.slot(s.name)}].i"):
+            words = ", ".join({**types, **chosen}[parameter] for parameter in self.kernel.function.template)
+            call = f"::{self.kernel.function.name}<{words}>({values});"
+            statements.append(f"if ({condition}) {call}" if condition else call)
+        return statements
+
+    def _axes(self) -> str:
+        """Return the statements that give the function's own axes their sizes."""
+        known = _ints(self.signature)
+        lines = []
+        for i, axis in enumerate(self.own.axes):
+            if axis in self.signature.axes:
+                value = f"call->axes[{self.signature.axes.index(axis)}]"
+            elif axis in self.own.computed:
+                value = expression(self.own.computed[axis], self.signature, known, _INTEGER)
+            else:
+                value = "0"
+            lines.append(f"\n    axes[{i}] = {value};")
+        return "".join(lines)
+
+    def _unshaped(self) -> list[TensorParam]:
+        """Return the function's results whose sizes no tensor of the derivative's call tells."""
+        return [result for result in self.own.results if all(self._place(result, f) < 0 for f in _OF_RESULTS)]
+
+    def _shapes(self) -> str:
+        known = _ints(self.own)
+        lines = []
+        for place, result in enumerate(self._unshaped()):
+            leading = "0"
+            if result.has_ellipsis:
+                like = next(i for i, t in enumerate(self.own.tensors) if t.has_ellipsis and not t.optional)
+                others = len(self.own.tensors[like].dims)
+                leading = f"opwright::detail::leading_sizes(call->tensors[{like}], {others}, shapes[{place}].sizes)"
+            sizes = "".join(
+                f"\n    shapes[{place}].sizes[shapes[{place}].ndim++] = {expression(dim, self.own, known, _INTEGER)};"
+                for dim in result.dims
+                if isinstance(dim, Expr)
+            )
+            lines.append(_SHAPE.substitute(place=place, leading=leading, sizes=sizes))
+        return "".join(lines)
+
+    def _place(self, tensor: TensorParam, field: str) -> int:
+        """Return the index in the derivative's call of the tensor in a field of ``Traced``; -1 if there is none."""
+        prefix = _FIELDS[self.rules].get(field)
+        if prefix is None or tensor not in self.active:
+            return -1
+        given = _OF_INPUTS.get(field, _OF_RESULTS.get(field, False))
+        among = self.signature.tensors if given else self.signature.results
+        names = [other.name for other in among]
+        if prefix + tensor.name not in names:
+            return -1
+        return names.index(prefix + tensor.name) + (0 if given else len(self.signature.tensors))
+
+    def _traced(self, tensor: TensorParam, result: bool) -> str:
+        fields = _OF_RESULTS if result else _OF_INPUTS
+        order = ("direction", "seed", "seed_direction", "gradient", "second", "tangent")
+        places = [self._place(tensor, field) if field in fields else -1 for field in order]
+        value = -1 if result else [other.name for other in self.signature.tensors].index(tensor.name)
+        unshaped = self._unshaped()
+        shape = next((i for i, other in enumerate(unshaped) if other is tensor), -1) if result else -1
+        flags = ["true" if flag else "false" for flag in (tensor in self.active, result)]
+        dtype = tensor.type.resolve(self.types).code
+        return f"{{{', '.join(map(str, [value, *places, *flags, shape, dtype]))}}}"
+
+
+def _ints(signature: Signature) -> dict[str, str]:
+    return {name: f"a.call->scalars[{signature.slot(name)}].i" for name in signature.ints} | {ELLIPSIS: "0"}
+
+
+def check_derivable(kernel: Kernel, signature: Signature, written: Mapping[str, Signature]) -> None:
+    """Check a kernel whose signature, or whose forward's, says ``derived``, unless its backward is written.
+
+    Args:
+        kernel: the kernel.
+        signature: its signature, which has taken over what its forward says.
+        written: all handwritten signatures, by name.
+
+    Raises:
+        UnsupportedError: no gradient can be derived from it.
+    """
+    if not signature.derived or backward_of(signature.name) in written:
+        return
+    reason, fix = _of_function(kernel, signature) or tape_obstacle(signature)
+    reason = reason or obstacle(signature)
+    if reason:
+        raise UnsupportedError(
+            f"{kernel.path}:{kernel.line}: {signature.name}: its gradient can't be derived: {reason}\n"
+            f"  signature:  {signature}\n"
+            f"  likely fix: {fix or f'write {backward_of(signature.name)}'}"
+        )
+
+
+def _of_function(kernel: Kernel, signature: Signature) -> tuple[str, str] | None:
+    """Return why the function can't run on numbers with derivatives, and what to write instead; None if it can."""
+    by_hand = f"write {backward_of(signature.name)}"
+    if kernel.language == "cuda":
+        return "it is a CUDA kernel, and there is no tape on a device", by_hand
+    variables = ", ".join(f"class {name}" for name in signature.type_variables) or "class T"
+    template = f"write it in C++ as a template: template <{variables}> void {kernel.function.name}(...); or {by_hand}"
+    if kernel.language == "c":
+        return "it is a C function, and a gradient comes from numbers of another type in the place of float", template
+    if not variables_by_parameter(kernel):
+        return "it isn't a template over its element type", template
+    return None

@@ -1,0 +1,93 @@
+"""What can be derived of operators with axes, whose signature says ``derived``: their kernels run on a tape.
+
+A tape notes what each number of a kernel was made of (``include/opwright/tape.h``). So each floating-point tensor has
+to be of a type variable, in whose place such numbers come, and sizes have to be known before the kernel runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opwright.signature.dtypes import DType
+from opwright.signature.model import Signature, TensorParam
+from opwright.signature.names import backward_of
+from opwright.signature.wiring import may_be_differentiable
+
+Where = tuple[tuple[str, tuple[DType, ...]], ...]
+Obstacle = tuple[str, str]
+"""Why nothing can be derived, and what to write instead."""
+
+MOST_SHAPES = 16
+"""Maximum number of results whose sizes no gradient tells: ``most_shapes`` in ``taped.h``."""
+
+_NOT_ASKED = (
+    "derivatives are derived for pointwise operators (bare element types, as x: T), and for others that say `derived` "
+    "behind their results"
+)
+
+
+def tape_obstacle(signature: Signature) -> Obstacle:
+    """Return why nothing can be derived from the kernel, and what to write instead; empty texts if it can."""
+    if not signature.derived:
+        return _NOT_ASKED, ""
+    by_hand = f"write {backward_of(signature.name)}"
+    found = (*_of_call(signature, by_hand), *_of_tensors(signature, by_hand), *_of_nothing(signature))
+    return next(iter(found), ("", ""))
+
+
+def _of_call(signature: Signature, by_hand: str) -> Iterator[Obstacle]:
+    """Yield what a tape doesn't know about how the kernel is called."""
+    if signature.launch:
+        yield "it launches a CUDA kernel, and there is no tape on a device", by_hand
+    for tensor in signature.lists:
+        yield f"{tensor.name} is a list of tensors", by_hand
+    for tensor in signature.mutated:
+        yield f"it overwrites {tensor.name}, whose old value a derivative needs", f"return {tensor.name} as an output"
+    if signature.generator:
+        yield f"it draws from the generator {signature.generator.name}", "take the random numbers as an input: u: T[N]"
+    for axis in signature.data_axes:
+        yield f"the kernel decides the length ?{axis}", f"give it a size that inputs tell, or {by_hand}"
+    for count in signature.counts:
+        yield f"{count.name} is a count", f"return it as a tensor: i64[], or {by_hand}"
+    for chosen in signature.dtypes.values():
+        yield f"{chosen.name} says which type an argument or a result has", by_hand
+    for result in signature.results:
+        if result.condition:
+            yield f"{result.name} is returned on a condition only", by_hand
+
+
+def _of_tensors(signature: Signature, by_hand: str) -> Iterator[Obstacle]:
+    """Yield the tensors whose elements can't be numbers on a tape."""
+    for tensor in signature.tensors + signature.results:
+        if any(dtype.is_complex for dtype in signature.element_types(tensor)):
+            yield (
+                f"{tensor.name} may be complex, and the tape has real numbers",
+                f"{by_hand}, or take the parts as reals",
+            )
+        if tensor.type.kind == "dtype" and may_be_differentiable(tensor, signature):
+            yield f"{tensor.name} has a fixed type, which can't carry a derivative", f"write {tensor.name}: T"
+        if signature.combinations and _is_mixed(signature, tensor):
+            chosen = ", ".join(d.value for d in signature.allowed(tensor.type.name) if d.is_differentiable)
+            yield (
+                f"{tensor.type.name} may be an integer, of which there are no derivatives",
+                f"an operator for floats alone: where {tensor.type.name} in ({chosen})",
+            )
+    if sum(not may_be_differentiable(t, signature) for t in signature.results) > MOST_SHAPES:
+        yield f"it has more than {MOST_SHAPES} results without a derivative", by_hand
+
+
+def _of_nothing(signature: Signature) -> Iterator[Obstacle]:
+    if not any(may_be_differentiable(t, signature) for t in signature.tensors):
+        yield "none of its arguments has a derivative", "leave out 'derived'"
+    if not any(may_be_differentiable(t, signature) for t in signature.outputs):
+        yield "none of its results has a derivative", "leave out 'derived'"
+
+
+def _is_mixed(signature: Signature, tensor: TensorParam) -> bool:
+    return tensor.type.kind != "dtype" and len({d.is_differentiable for d in signature.element_types(tensor)}) > 1
+
+
+def differentiable_types(where: Where) -> Where:
+    """Return `where` of a derived operator: without the integers of variables that may be floating."""
+    listed = {variable: tuple(dtype for dtype in types if dtype.is_differentiable) for variable, types in where}
+    return tuple((variable, listed[variable] or types) for variable, types in where)

@@ -1,0 +1,107 @@
+"""What can't be derived is refused when the source is read, with the reason and what to write."""
+
+from __future__ import annotations
+
+import pytest
+
+import opwright
+from opwright.errors import SignatureError, UnsupportedError
+from opwright.signature import parse
+
+VIEWS = "template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> y) { y[0] = x[0]; }"
+CASES = {
+    'OPWRIGHT("f(x: f32[N]) -> (y: f32[N]) derived")\nvoid f(Tensor<const float, 1> x, Tensor<float, 1> y) {}': (
+        "it isn't a template over its element type",
+        "write it in C++ as a template: template <class T> void f(...); or write f_backward",
+    ),
+    'OPWRIGHT("f(x: T[N], w: f32[N]) -> (y: T[N]) derived")\ntemplate <class T> void f(Tensor<const T, 1> x, '
+    "Tensor<const float, 1> w, Tensor<T, 1> y) {}": (
+        "w has a fixed type, which can't carry a derivative",
+        "write w: T",
+    ),
+    'OPWRIGHT("f(x: T[N]!) derived")\ntemplate <class T> void f(Tensor<T, 1> x) {}': (
+        "it overwrites x, whose old value a derivative needs",
+        "return x as an output",
+    ),
+    'OPWRIGHT("f(x: T[N], rng: generator(1)) -> (y: T[N]) derived")\n'
+    "template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> y, Generator rng) {}": (
+        "it draws from the generator rng",
+        "take the random numbers as an input: u: T[N]",
+    ),
+    'OPWRIGHT("f(x: T[N]) -> (y: T[?K<=N]) derived")\n'
+    "template <class T> void f(Tensor<const T, 1> x, Resizable<T, 1> y) {}": (
+        "the kernel decides the length ?K",
+        "give it a size that inputs tell, or write f_backward",
+    ),
+    'OPWRIGHT("f(x: T[N]) -> (y: T[N], n: int) derived")\n'
+    "template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> y, int64_t &n) {}": (
+        "n is a count",
+        "return it as a tensor: i64[], or write f_backward",
+    ),
+    'OPWRIGHT("f(xs: list[T[each N]]) -> (ys: list[T[each N]]) derived")\n'
+    "template <class T> void f(List<const T, 1> xs, List<T, 1> ys) {}": ("xs is a list of tensors", "write f_backward"),
+    'OPWRIGHT("f(x: T[N]) -> (y: T[N]) where T in (c64, c128) derived")\n' + VIEWS: (
+        "x may be complex, and the tape has real numbers",
+        "write f_backward, or take the parts as reals",
+    ),
+    'OPWRIGHT("f(x: T[N]) -> (y: T[N]) where T in (i32, i64) derived")\n' + VIEWS: (
+        "none of its arguments has a derivative",
+        "leave out 'derived'",
+    ),
+    'OPWRIGHT("f(x: T[N]) -> (y: i64[N]) derived")\n'
+    "template <class T> void f(Tensor<const T, 1> x, Tensor<int64_t, 1> y) {}": (
+        "none of its results has a derivative",
+        "leave out 'derived'",
+    ),
+    'OPWRIGHT("f(x: T[N], all: bool) -> (y: T[N], z: T[N]? if all) derived")\n'
+    "template <class T> void f(Tensor<const T, 1> x, bool all, Tensor<T, 1> y, Tensor<T, 1> z) {}": (
+        "z is returned on a condition only",
+        "write f_backward",
+    ),
+}
+
+
+@pytest.mark.parametrize("source", CASES)
+def test_refused(source: str) -> None:
+    reason, fix = CASES[source]
+    place = list(CASES).index(source)
+    with pytest.raises(UnsupportedError) as raised:
+        opwright.load_inline(f"derivable_{place}", cpp=f"\n{source}\n")
+    first, signature, last = str(raised.value).splitlines()
+    assert first.endswith(f"derivable_{place}.cpp:2: f: its gradient can't be derived: {reason}")
+    assert signature == f"  signature:  {parse(source.split(chr(34))[1])}"
+    assert last == f"  likely fix: {fix}"
+
+
+def test_c() -> None:
+    source = 'OPWRIGHT("f(x: f32[N]) -> (y: f32[N]) derived")\nvoid f(const float *x, float *y, int64_t N) {}\n'
+    with pytest.raises(UnsupportedError) as raised:
+        opwright.load_inline("derivable_c", c=source)
+    assert "f: its gradient can't be derived: it is a C function, and a gradient comes from numbers of" in str(
+        raised.value
+    )
+    assert "likely fix: write it in C++ as a template: template <class T> void f(...); or write f_backw" in str(
+        raised.value
+    )
+
+
+def test_a_written_backward_that_is_no_template() -> None:
+    """Where an operator says ``derived``, its second derivative comes from the written backward."""
+    with pytest.raises(UnsupportedError, match="f_backward: its gradient can't be derived: it isn't a template"):
+        opwright.load_inline(
+            "derivable_second",
+            cpp=f"""OPWRIGHT("f(x: T[N]) -> (y: T[N]) where T in (f32) derived")
+            {VIEWS}
+            OPWRIGHT("f_backward(grad_y: f32[N]) -> (grad_x: f32[N])")
+            void f_backward(Tensor<const float, 1> grad_y, Tensor<float, 1> grad_x) {{}}""",
+        )
+
+
+def test_pointwise() -> None:
+    with pytest.raises(SignatureError, match="derivatives of a pointwise operator are derived without a word"):
+        parse("f(x: T) -> (y: T) derived")
+
+
+def test_stands_once() -> None:
+    with pytest.raises(SignatureError, match="'derived' stands twice"):
+        parse("f(x: T[N]) -> (y: T[N]) derived derived")

@@ -1,0 +1,145 @@
+"""Where a number would leave T, and its derivative be lost in silence, kernels don't compile: at the author's line."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+
+import opwright
+from opwright.errors import CompileError, KernelError
+
+HEAD = """#include <opwright.h>
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <vector>
+static float twice(float x) { return 2 * x; }
+static float global = 0;
+template <class T> struct Kept { float value; };
+OPWRIGHT("f(x: T[N]) -> (y: T[N]) where T in (f32) derived")
+template <class T>
+void f(Tensor<const T, 1> x, Tensor<T, 1> y) {
+  for (int64_t i = 0; i < y.size(0); ++i) y[i] = 0;
+"""
+LOST = 14
+"""The line of the kernel that is lost."""
+
+LOSSES = {
+    "a sum in double": ("double s = 0; s += x[0]; y[0] = T(s);", "declare the sum as acc<T>"),
+    "a difference in float": ("float s = 0; s -= x[0]; y[0] = T(s);", "declare the sum as acc<T>"),
+    "an initialiser": ("float s = x[0]; y[0] = T(s);", "declare it as T or auto"),
+    "an assignment": ("double s; s = x[0] * 2; y[0] = T(s);", "declare it as T or auto"),
+    "braces": ("float s{x[0]}; y[0] = T(s);", "would lose the derivative"),
+    "a cast": ("y[0] = T(float(x[0]));", "write T(x) for the number itself"),
+    "a static cast": ("y[0] = T(static_cast<double>(x[0]));", "write T(x) for the number itself"),
+    "a cast as in C": ("y[0] = T((float)x[0]);", "write T(x) for the number itself"),
+    "a cast to half": ("y[0] = T(float(half(x[0])));", ""),
+    "std::exp": ("y[0] = std::exp(x[0]);", "write exp(...) without std::"),
+    "std::pow": ("y[0] = std::pow(x[0], 2.0f);", "write pow(...) without std::"),
+    "std::abs": ("y[0] = std::abs(x[0]);", ""),
+    "std::fma": ("y[0] = std::fma(x[0], x[0], x[0]);", "write fma(...) without std::"),
+    "std::hypot": ("y[0] = std::hypot(x[0], x[0]);", "write hypot(...) without std::"),
+    "C's expf": ("y[0] = expf(x[0]);", "make it a template"),
+    "a builtin": ("y[0] = __builtin_sqrtf(x[0]);", "make it a template"),
+    "a helper": ("y[0] = twice(x[0]);", "make it a template: template <class T> T twice(T x)"),
+    "an array": ("float a[2] = {x[0], x[0]}; y[0] = T(a[0]);", "declare it as T or auto"),
+    "a vector": ("std::vector<float> v(x.data(), x.data() + 1); y[0] = T(v[0]);", "write T(x) for the number itself"),
+    "std::copy": ("float v[1]; std::copy(x.data(), x.data() + 1, v); y[0] = T(v[0]);", ""),
+    "std::accumulate": ("y[0] = T(std::accumulate(x.data(), x.data() + 1, 0.0));", ""),
+    "a global": ("global = x[0]; y[0] = T(global);", "declare it as T or auto"),
+    "a member": ("Kept<T> kept{x[0]}; y[0] = T(kept.value);", "declare it as T or auto"),
+    "a pointer": ("const float *p = x.data(); y[0] = T(p[0]);", "declare it as T or auto"),
+    "a pointer cast": ("y[0] = T(*static_cast<const float *>(x.data()));", ""),
+    "a lambda": ("auto g = [](float v) { return v * v; }; y[0] = T(g(x[0]));", ""),
+    "a workspace": ("Workspace<float> w(1); w[0] = x[0]; y[0] = T(w[0]);", "declare it as T or auto"),
+    "a reference": ("const float &v = x[0]; y[0] = T(v);", ""),
+    "memcpy": ("float v[1]; memcpy(v, x.data(), 4); y[0] = T(v[0]);", "copy element by element"),
+    "std::memcpy": ("float v[1] = {1}; std::memcpy(y.data(), v, 4);", "copy element by element"),
+    "memmove to void": ("void *v = y.data(); memmove(v, x.data(), 4);", "copy element by element"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", LOSSES)
+def test_is_an_error_at_the_line(loss: str) -> None:
+    body, fix = LOSSES[loss]
+    name = f"derived_loss_{list(LOSSES).index(loss)}"
+    op = opwright.load_inline(name, cpp=f"{HEAD}  {body}\n}}\n").f
+    y = op(torch.ones(2, requires_grad=True))  # on plain numbers it compiles
+    with pytest.raises(CompileError) as raised:
+        y.sum().backward()
+    text = str(raised.value)
+    assert re.match(rf"\S*{name}\.cpp:{LOST + 1}:", text)
+    assert fix in text
+
+
+KEPT = {
+    "std::max and min": "y[0] = std::max(x[0], std::min(x[1], T(3)));",
+    "limits": "T m = -std::numeric_limits<T>::infinity(); for (int i = 0; i < 2; ++i) m = max(m, x[i]); y[0] = m;",
+    "copies of T": "std::memcpy(y.data(), x.data(), 2 * sizeof(T)); y[1] = y[1] * x[0];",
+    "zeroed bytes": "std::memset(y.data(), 0, 2 * sizeof(T)); y[0] += x[0] * x[1];",
+    "std::accumulate": "y[0] = std::accumulate(x.data(), x.data() + 2, T(0)) * x[0];",
+    "std::vector and sort": "std::vector<T> v{x[0], x[1]}; std::sort(v.begin(), v.end()); y[0] = v[1] * v[0];",
+    "phases": (
+        "Workspace<T> w(2); parallel_for(2, 1, [&](int64_t i) { w[i] = x[i] * x[i]; }); "
+        "parallel_for(2, 1, [&](int64_t i) { w[i] *= w[i] + x[1 - i]; }); y[0] = w[0] * w[1];"
+    ),
+    "whole numbers": "y[0] = x[int(x[0]) % 2] * double(int64_t(x[1]));",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kept", KEPT)
+def test_what_is_kept(kept: str) -> None:
+    """What looks dangerous and isn't has the right gradient."""
+    name = f"derived_kept_{list(KEPT).index(kept)}"
+    text = HEAD.replace("where T in (f32)", "where T in (f64)").replace("float", "double")
+    op = opwright.load_inline(name, cpp=f"{text}  {KEPT[kept]}\n}}\n").f
+    x = torch.tensor([1.3, 2.4], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(op, (x,))
+
+
+def test_a_number_that_was_never_set() -> None:
+    """It would write anywhere on the tape: an error of the call."""
+    ops = opwright.load_inline(
+        "derived_unset",
+        cpp="""
+        #include <stdlib.h>
+        OPWRIGHT("f(x: T[N]) -> (y: T[N]) where T in (f64) derived")
+        template <class T>
+        void f(Tensor<const T, 1> x, Tensor<T, 1> y) {
+          T *const w = static_cast<T *>(malloc(sizeof(T)));
+          __builtin_memset(static_cast<void *>(w), 0x7f, sizeof(T));
+          y[0] = *w * x[0];
+          free(w);
+        }""",
+    )
+    with pytest.raises(KernelError, match="computes with a number that was never set"):
+        ops.f(torch.ones(1, dtype=torch.float64, requires_grad=True)).sum().backward()
+
+
+def test_a_tape_has_a_bound() -> None:
+    ops = opwright.load_inline(
+        "derived_bound",
+        cpp="""
+        OPWRIGHT("f(x: T[N], steps: int) -> (y: T[N]) where T in (f64) derived")
+        template <class T>
+        void f(Tensor<const T, 1> x, int64_t steps, Tensor<T, 1> y) {
+          T s = 0;
+          for (int64_t n = 0; n < steps; ++n) s = s * x[0] + x[0];
+          y[0] = s;
+        }""",
+        extra_cflags=["-DOPWRIGHT_TAPE_MIB=2"],
+    )
+    x = torch.tensor([0.5], dtype=torch.float64, requires_grad=True)
+    ops.f(x, 100).sum().backward()
+    with pytest.raises(KernelError) as raised:
+        ops.f(x, 1_000_000).sum().backward()
+    text = str(raised.value)
+    assert "the tape is larger than 2 MiB: each operation of the kernel is kept until the gradients are known" in text
+    assert "likely fix: `batched` in the signature, if rows are independent" in text
+    assert "-DOPWRIGHT_TAPE_MIB=8" in text
