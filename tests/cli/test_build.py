@@ -40,6 +40,24 @@ torch.testing.assert_close(w.grad, x.detach().tanh())
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_integers_have_no_gradient_to_build(write: Callable[..., Path]) -> None:
+    text = f"""
+OPWRIGHT("square(x: T) -> (y: T) where T in (f32, i32)")
+template <class T> T square(T x) {{ return x * x; }}
+// {os.urandom(8).hex()}
+"""
+    source = write(text, "built_for_integers.cpp")
+    done = opwright("build", source, "--dtype", "f32", "--dtype", "i32", without_torch=True)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("│")[1:3] for line in done.stdout.splitlines() if "built_for" in line]
+    own = "built_for_integers.cpp"
+    assert [(label.strip(), types.strip()) for label, types in rows] == [
+        (own, "T=f32"),
+        (own, "T=i32"),
+        (f"{own}: square_backward", "T=f32"),
+    ]
+
+
 @pytest.mark.slow
 def test_build_compiles_every_element_type_and_load_finds_them(write: Callable[..., Path]) -> None:
     source = write(MY_OP.read_text().replace("#include <opwright.h>", ""), "built_by_cli.cpp")

@@ -19,6 +19,7 @@ from opwright.codegen.source import compiled_ahead
 from opwright.cuda import find_backend
 from opwright.errors import CompileError
 from opwright.signature import DType
+from opwright.signature.derivatives import carries_derivative
 from opwright.signature.dtypes import BY_ANY_NAME
 from opwright.toolchain import Built, Options, build, linked
 from opwright.toolchain.build.limits import jobs as most_at_once
@@ -113,7 +114,7 @@ def jobs_of(source: KernelSource, names: Collection[str] | None, all_devices: bo
             if wanted is not None and derived.body.name in served:
                 signature = derived.signature
                 chosen = (t for t in signature.instances() if names is None or signature.selects(t, names))
-                yield from (Job(source, types, name, wanted, device) for types in chosen)
+                yield from (Job(source, types, name, wanted, device) for types in filter(carries_derivative, chosen))
 
 
 def _build_all(jobs: Sequence[Job], report: Progress) -> list[Built]:

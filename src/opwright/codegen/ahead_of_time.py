@@ -9,6 +9,7 @@ from pathlib import Path
 
 from opwright.codegen.source import KernelSource, providers
 from opwright.signature import DType
+from opwright.signature.derivatives import carries_derivative
 from opwright.toolchain import Options, Unit
 
 TABLE = "opwright_library"
@@ -84,6 +85,8 @@ def choose(sources: Sequence[KernelSource], names: Collection[str] | None) -> Ch
         name: [types for types in each.instances() if names is None or each.selects(types, names)]
         for name, each in sources[0].signatures.items()
     }
+    for name in {name for source in sources for name in source.derivatives()}:
+        kernels[name] = [types for types in kernels[name] if carries_derivative(types)]
     owners = {
         (name, device): owner for name, each in providers(sources).items() for device, owner in each.sources.items()
     }

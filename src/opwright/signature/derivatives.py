@@ -18,6 +18,7 @@ from opwright.errors import SignatureError
 from opwright.record import record
 from opwright.signature.clauses.derived import differentiable_types, tape_obstacle
 from opwright.signature.clauses.variants import variant_names
+from opwright.signature.dtypes import DType
 from opwright.signature.model import OLD, Param, ScalarParam, Signature, TensorParam
 from opwright.signature.names import BACKWARD, RECORDED, backward_of, forward_of, is_backward, jvp_of, overload_of
 from opwright.signature.wiring import (
@@ -182,6 +183,11 @@ class Derived:
     def masked(self) -> bool:
         """Whether there is an instance for each subset of results; a taped kernel has one for all subsets."""
         return self.body.pointwise and self.signature.is_backward
+
+
+def carries_derivative(types: Mapping[str, DType]) -> bool:
+    """Return whether a derived kernel exists for these element types: one of them has derivatives."""
+    return any(dtype.is_floating or dtype.is_complex for dtype in types.values())
 
 
 def active(signature: Signature, params: Iterable[Param]) -> tuple[TensorParam, ...]:

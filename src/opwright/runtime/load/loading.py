@@ -25,7 +25,7 @@ from opwright.runtime.register.overloads import changes, is_ours, renew
 from opwright.runtime.torch_internals import profiler_range
 from opwright.signature import DType, Signature
 from opwright.signature.clauses.variants import variant_names
-from opwright.signature.derivatives import chains
+from opwright.signature.derivatives import carries_derivative, chains
 from opwright.sources import ExternalSignature
 from opwright.sources.matching import match
 from opwright.toolchain import Options
@@ -202,7 +202,7 @@ def _requested(
         return []
     names = {str(dtype).removeprefix("torch.") for dtype in dtypes}
     chosen = [types for types in signature.instances() if signature.selects(types, names)]
-    return [(types, provider.ahead) for types in chosen]
+    return [(types, provider.ahead) for types in chosen if not provider.ahead or carries_derivative(types)]
 
 
 def _present(provider: Provider) -> list[str]:
