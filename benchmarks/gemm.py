@@ -19,7 +19,7 @@ from opwright.runtime.native.runtime import native
 
 HERE = Path(__file__).parent
 SIZES = ("16x32x128", "1x32x128", "64x128x256", "64x256x512")
-BLAS, AVX2, AVX512 = 1, 3, 4  # csrc/gemm.h: Multiplier
+BLAS, AVX2, AVX512 = 1, 3, 4  # csrc/gemm/gemm.h: Multiplier
 FLOAT = 6
 
 

@@ -58,7 +58,7 @@ def test_python() -> None:
 
 def test_cpp() -> None:
     folders = [SRC / "runtime" / "native" / "csrc", SRC / "legacy" / "csrc", SRC / "legacy" / "csrc_python"]
-    files = [path for folder in folders for path in folder.iterdir() if path.suffix in {".cpp", ".h"}]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".cpp", ".h"}]
     seams = [path for path in files if path.name.startswith("torch_compat")]
     assert len(files) > 50
     assert [path.name for path in sorted(seams)] == ["torch_compat.h", "torch_compat_autograd.h"]

@@ -42,7 +42,7 @@ def files() -> Iterator[tuple[Path, str]]:
     yield include / "abi.h", _with_region(include / "abi.h", _codes())
     yield include / "element_size.h", _with_region(include / "element_size.h", _sizes())
     yield include / "half.h", _with_region(include / "half.h", _accumulators())
-    yield csrc / "tables.h", _tables()
+    yield csrc / "plan/tables.h", _tables()
     yield csrc / "messages.h", _messages()
 
 

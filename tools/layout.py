@@ -114,8 +114,8 @@ def handwritten(src: Path = SRC) -> dict[Path, int]:
 
 def native(src: Path = SRC) -> dict[Path, int]:
     """Return the files of our own C++, which users don't include, and their line counts."""
-    files = [path for path in src.rglob("*") if path.suffix in {".cpp", ".cu", ".h"} and "csrc" in path.parent.name]
-    ours = [path for path in files if not {"templates", "include"} & set(path.parts)]
+    folders = [path for path in src.rglob("csrc*") if path.is_dir() and not {"templates", "include"} & set(path.parts)]
+    ours = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".cpp", ".cu", ".h"}]
     return {path: _lines(path) for path in sorted(ours) if not _is_generated(path)}
 
 

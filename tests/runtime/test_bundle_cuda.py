@@ -29,7 +29,7 @@ extern "C" void opw_set_accelerator(int32_t);
 namespace {
 const bool pretending = (opw_set_accelerator(20), true);  // before the operators are registered
 }
-#include "bundle_entry.h"
+#include "bundle/bundle_entry.h"
 """
 
 
@@ -49,7 +49,7 @@ def test_calls_on_a_pretended_device(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ops = load_sources(sources, "pretended_bundle", ())
     plain = module.bundle_text
     monkeypatch.setattr(
-        module, "bundle_text", lambda *given: plain(*given).replace('#include "bundle_entry.h"', _PRETENDING)
+        module, "bundle_text", lambda *given: plain(*given).replace('#include "bundle/bundle_entry.h"', _PRETENDING)
     )
     path = opwright.bundle(ops, tmp_path / "b.so", dtypes=[torch.float32])
     on_cpu, there, gradient, stream, left_out, opened = said([HERE / "bundled.py", path], OPWRIGHT_RUNTIME="native")

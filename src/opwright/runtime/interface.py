@@ -91,7 +91,7 @@ class KernelState:
         return self.provider.devices
 
     def key(self, types: Mapping[str, DType], wanted: int = 0, *, device: str = "cpu") -> int:
-        """Return the key of an instance (csrc/plan.h: one byte for each type variable).
+        """Return the key of an instance (csrc/plan/plan.h: one byte for each type variable).
 
         `wanted`: bit mask of the results that it computes; it is stored above the bytes of four type variables. Only
         derived kernels have separate instances for subsets of the results.

@@ -12,7 +12,7 @@ from opwright.runtime import messages
 from opwright.signature import Signature, TensorParam
 
 _MOST_STEPS = 1000
-"""Steps of one search; what takes longer counts as no overlap (csrc/overlap.cpp has the same number)."""
+"""Steps of one search; what takes longer counts as no overlap (csrc/call/overlap.cpp has the same number)."""
 
 
 def check_overlaps(signature: Signature, tensors: Sequence[torch.Tensor | None]) -> None:

@@ -1,4 +1,4 @@
-"""The generated C++ source of a bundle: its operators as plain data (csrc/bundle.h)."""
+"""The generated C++ source of a bundle: its operators as plain data (csrc/bundle/bundle.h)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opwright.signature.scalars import ScalarKind
 
 _TEXT = Template("""\
 // Written by Opwright: registers the operators of $file
-#include "bundle.h"
+#include "bundle/bundle.h"
 
 $tables
 namespace {
@@ -34,7 +34,7 @@ $operators
 const opw_bundle bundle = {$file, $namespace, $major, $minor, $counts, kernels, instances, operators};
 }  // namespace
 
-#include "bundle_entry.h"
+#include "bundle/bundle_entry.h"
 namespace {
 const bool loaded = (load(bundle), true);
 }
@@ -181,7 +181,7 @@ def _kernel_row(index: int, kernel: KernelEntry) -> str:
 
 
 def _letter(kind: ScalarKind) -> str:
-    """Return a scalar kind's letter for csrc/bundle.h; two characters for a list."""
+    """Return a scalar kind's letter for csrc/bundle/bundle.h; two characters for a list."""
     if isinstance(kind, AnyList):
         return f"[{_letter(kind.base)}"
     if isinstance(kind, DtypeKind | DeviceKind):

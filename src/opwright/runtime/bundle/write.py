@@ -145,7 +145,7 @@ def _options(ops: Operators, native: bool) -> Options:
     libraries = Path(torch.__file__).parent / "lib"
     flags = [str(_runtime())]
     if sys.platform == "linux":  # weak references alone don't make the linker keep a library
-        flags += [f"-Wl,--version-script={CSRC / 'bundle.map'}", "-Wl,--no-as-needed"]
+        flags += [f"-Wl,--version-script={CSRC / 'bundle' / 'bundle.map'}", "-Wl,--no-as-needed"]
     flags += [f"-L{libraries}", "-ltorch_cpu", "-lc10", *options.extra_ldflags]
     return replace(options, native=native, include_dirs=(*options.include_dirs, CSRC), extra_ldflags=tuple(flags))
 

@@ -1,4 +1,4 @@
-"""The direct path: calls from Python that go past PyTorch's parser and dispatcher (``csrc/direct.h``).
+"""The direct path: calls from Python that go past PyTorch's parser and dispatcher (``csrc/direct/direct.h``).
 
 An operator stays the ``OpOverload`` that graphs know. Its class becomes a subclass, written in C, whose only difference
 is what a call does: where all tensors are plain ones and nothing intervenes (no mode, transform, profiler, subclass or

@@ -1,4 +1,4 @@
-"""Encoding of signatures and autograd nodes as integers for the native runtime (csrc/plan.h, csrc/derivative.h)."""
+"""Encoding of signatures and autograd nodes as integers for the native runtime (plan.h and derivative.h in csrc)."""
 
 from __future__ import annotations
 
@@ -325,5 +325,5 @@ def _code(signature: Signature, expr: Expr) -> Iterable[int]:
 
 
 def variant_code(signature: Signature) -> int:
-    """Return the kind of a variant, by its signature (``VariantKind`` of csrc/variants.h)."""
+    """Return the kind of a variant, by its signature (``VariantKind`` of csrc/call/variants.h)."""
     return 1 if signature.given else 2

@@ -45,7 +45,7 @@ def here() -> dict[str, Any]:
 
 def _sources() -> str:
     """Return a hash of all that the runtime is compiled from, apart from PyTorch."""
-    paths = [*sorted(path for path in CSRC.iterdir() if path.is_file()), header_dir() / "opwright" / "abi.h"]
+    paths = [*sorted(path for path in CSRC.rglob("*") if path.is_file()), header_dir() / "opwright" / "abi.h"]
     return sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 

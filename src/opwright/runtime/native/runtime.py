@@ -206,7 +206,7 @@ def build_inputs() -> tuple[Unit, Options]:
 
 def _unit() -> Unit:
     """Return one translation unit for all files: PyTorch's headers, the slow part, are read once; calls are inlined."""
-    files = sorted(CSRC.glob("*.cpp"))
+    files = sorted(CSRC.rglob("*.cpp"))
     return Unit(
         f"opwright-runtime-torch{format_minor(torch.__version__)}",
         "".join(f"{include_line(f)}\n" for f in files),
@@ -329,7 +329,7 @@ class NativeRuntime:
 
 
 def _explain(state: KernelState, words: Sequence[int]) -> None:
-    """Raise the ArgumentError of a call that the native side refused (format of `words`: csrc/call.cpp)."""
+    """Raise the ArgumentError of a call that the native side refused (format of `words`: csrc/call/call.cpp)."""
     signature, numbers = state.signature, iter(words)
     if signature.lists:
         signature, numbers = _elements(signature, numbers)

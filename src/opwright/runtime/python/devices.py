@@ -79,7 +79,7 @@ def running_on() -> torch.device:
 def key_of(generator: torch.Generator) -> int:
     """Return a random key that is unique to a call, computed from the generator's seed and offset.
 
-    The native runtime computes the same key (csrc/frame.cpp).
+    The native runtime computes the same key (csrc/frames/frame.cpp).
     """
     offset = generator.get_offset()
     generator.set_offset(offset + 4)  # the smallest step that PyTorch's own operators take

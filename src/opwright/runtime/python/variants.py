@@ -1,4 +1,4 @@
-"""The kernels of an operator's variants, ``f.out`` and ``f_`` (see register/variants.py and csrc/variants.cpp)."""
+"""The kernels of an operator's variants, ``f.out`` and ``f_`` (see register/variants.py and csrc/call/variants.cpp)."""
 
 from __future__ import annotations
 

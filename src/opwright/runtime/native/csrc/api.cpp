@@ -8,12 +8,12 @@
 #include <deque>
 #include <mutex>
 
-#include "derivative.h"
+#include "autograd/derivative.h"
 #include "errors.h"
-#include "gemm.h"
-#include "kernels.h"
+#include "gemm/gemm.h"
+#include "call/kernels.h"
 #include "messages.h"
-#include "variants.h"
+#include "call/variants.h"
 
 namespace opw {
 

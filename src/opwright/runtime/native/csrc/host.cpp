@@ -7,8 +7,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "gemm.h"
-#include "operator.h"
+#include "gemm/gemm.h"
+#include "call/operator.h"
 
 namespace opw {
 namespace {
