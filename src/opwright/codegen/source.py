@@ -72,7 +72,9 @@ class KernelSource:
         self._written = {signature.name: signature for signature in inherited(signatures)}
         self.__dict__.pop("_family", None)
         for kernel in self.source.kernels:
-            check_derivable(kernel, self._written[kernel.signature.name], self._written)
+            signature = self._written.get(kernel.signature.name)
+            if signature:  # none: its kernel is for no device of the source's
+                check_derivable(kernel, signature, self._written)
 
     @property
     def signatures(self) -> Mapping[str, Signature]:

@@ -43,15 +43,14 @@ def returned_places(signature: Signature) -> list[int]:
 def returns_first(signature: Signature) -> bool:
     """Return whether an operator overwrites its first argument alone, and returns it, which graphs can have."""
     names = [tensor.name for tensor in signature.mutated]
-    return list(signature.returned) == names == [param.name for param in signature.inputs[:1]]
+    return bool(names) and list(signature.returned) == names == [param.name for param in signature.inputs[:1]]
 
 
 def is_traceable(signature: Signature) -> bool:
     """Return whether PyTorch can put the operator into a graph.
 
-    Beside arguments that it overwrites, results have to be new tensors, each by itself.
-
-    PyTorch 2.13 takes one that returns its first argument, too.
+    Beside arguments that it overwrites, results have to be new tensors, each by itself. PyTorch 2.13 takes one that
+    returns its first argument, too.
     """
     if not signature.mutated:
         return True
