@@ -125,14 +125,14 @@ own_call: Callable[[Any], Callable[..., Any]] = operator.attrgetter(_CALL.attrib
 def overloads_of(packet: OpOverloadPacket) -> list[str]:
     """Return the names of the overloads that calling ``torch.ops.ns.name`` tries."""
     known: list[str] | None = _OVERLOADS.of(packet)
-    return packet.overloads() if known is None else known
+    return OpOverloadPacket.overloads(packet) if known is None else known
 
 
 def set_overloads(packet: OpOverloadPacket, names: list[str]) -> None:
     """Set the overloads that calling ``torch.ops.ns.name`` tries."""
     if _OVERLOADS.of(packet) is not None:
         setattr(packet, _OVERLOADS.attribute, names)
-    elif names != packet.overloads():
+    elif names != OpOverloadPacket.overloads(packet):
         _OVERLOADS.warn()
 
 
