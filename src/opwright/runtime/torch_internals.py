@@ -122,17 +122,22 @@ own_call: Callable[[Any], Callable[..., Any]] = operator.attrgetter(_CALL.attrib
 """Returns what `call_of` returns, at once; only for operators that have that attribute."""
 
 
+_pytorch_overloads: Callable[[Any], list[str]] = (
+    OpOverloadPacket.overloads
+)  # the class that ours has may answer otherwise
+
+
 def overloads_of(packet: OpOverloadPacket) -> list[str]:
     """Return the names of the overloads that calling ``torch.ops.ns.name`` tries."""
     known: list[str] | None = _OVERLOADS.of(packet)
-    return OpOverloadPacket.overloads(packet) if known is None else known
+    return _pytorch_overloads(packet) if known is None else known
 
 
 def set_overloads(packet: OpOverloadPacket, names: list[str]) -> None:
     """Set the overloads that calling ``torch.ops.ns.name`` tries."""
     if _OVERLOADS.of(packet) is not None:
         setattr(packet, _OVERLOADS.attribute, names)
-    elif names != OpOverloadPacket.overloads(packet):
+    elif names != _pytorch_overloads(packet):
         _OVERLOADS.warn()
 
 
