@@ -82,6 +82,7 @@ def over_elements(
     defaults = {scalar.name: scalar.default for scalar in signature.scalars}
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
+        """Split the lists among the arguments, and join those among the results."""
         names = [param.name for param in signature.inputs]
         values = list(args)
         values += [kwargs[name] if name in kwargs else defaults.get(name) for name in names[len(args) :]]

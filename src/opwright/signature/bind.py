@@ -141,6 +141,7 @@ class _Solver:
             self.learn(axis, size, FORWARD)
 
     def scalars(self, values: Mapping[str, Any]) -> None:
+        """Learn the axes whose sizes are arguments; negative ones are errors."""
         for name in self.report.sig.sizes:
             if name in values:
                 size = values[name]

@@ -52,6 +52,7 @@ def over_lists(op: OpOverload, signature: Signature, fake: Call, convention: Lis
     """Return the batching rule of an operator with lists of tensors: one call for each element of the batch."""
 
     def rule(info: Any, in_dims: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Call the operator for each element of the batch."""
         names = [param.name for param in signature.inputs]
         values = [*args, *(kwargs[name] for name in names[len(args) :] if name in kwargs)]
         dims = [*in_dims, *[None] * (len(values) - len(in_dims))]
@@ -91,6 +92,7 @@ def drawing(op: OpOverload, signature: Signature, fake: Call, *, public: bool) -
     """
 
     def kernel(_keys: Any, *args: Any, **kwargs: Any) -> Any:
+        """Draw for each element of the batch, or once, as ``randomness=`` says."""
         level = VmapLevel()
         plain, in_dims = zip(*map(level.without_axis, args), strict=True) if args else ((), ())
         vmap = _Vmap(level.randomness, level.batch_size, in_dims)
