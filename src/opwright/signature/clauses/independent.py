@@ -32,11 +32,12 @@ def slices(signature: Signature) -> tuple[Slices, ...]:
 
 def slices_along(signature: Signature, axis: str) -> Slices:
     """Return where an axis is that is, or may be, independent."""
-    inputs = tuple(_from_last(tensor, axis) for tensor in signature.tensors)
-    return Slices(axis, inputs, tuple(_from_last(tensor, axis) for tensor in signature.results))
+    inputs = tuple(from_last(tensor, axis) for tensor in signature.tensors)
+    return Slices(axis, inputs, tuple(from_last(tensor, axis) for tensor in signature.results))
 
 
-def _from_last(tensor: TensorParam, axis: str) -> int:
+def from_last(tensor: TensorParam, axis: str) -> int:
+    """Return which axis of a tensor an axis is, counted from the last, which is 1; 0 where the tensor lacks it."""
     places = [place for place, dim in enumerate(tensor.dims) if isinstance(dim, Axis) and dim.name == axis]
     return len(tensor.dims) - places[0] if places else 0
 

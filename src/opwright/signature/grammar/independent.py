@@ -33,13 +33,18 @@ def check_independent(signature: Signature, positions: SourcePositions, tokens: 
     """Fail if an axis that is called independent can't be."""
     if not signature.independent:
         return
-    if problem := next(_of_operator(signature), None):
+    if problem := operator_problem(signature):
         tokens.fail(*problem, positions.modifiers["independent"])
     for index, (axis, place) in enumerate(zip(signature.independent, positions.independent, strict=True)):
         if axis in signature.independent[:index]:
             tokens.fail(f"{axis!r} stands twice", "leave one out", place)
         if problem := axis_problem(signature, axis):
             tokens.fail(*problem, place)
+
+
+def operator_problem(signature: Signature) -> Problem | None:
+    """Return why no axis of a signature can be independent, or has to be said to be; None if one can."""
+    return next(_of_operator(signature), None)
 
 
 def axis_problem(signature: Signature, axis: str) -> Problem | None:
