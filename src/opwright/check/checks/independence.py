@@ -20,8 +20,7 @@ from opwright.check.registry import register
 from opwright.check.report import Finding, Skipped
 from opwright.runtime.torch_internals import OpOverload
 from opwright.signature import Signature, TensorParam
-from opwright.signature.clauses.independent import from_last
-from opwright.signature.grammar.independent import axis_problem, operator_problem
+from opwright.signature.clauses.independent import axis_problem, from_last, operator_problem
 from opwright.signature.names import recorded_attribute_of
 from opwright.signature.wiring import GRAD, derivative
 
