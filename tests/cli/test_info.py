@@ -62,6 +62,16 @@ def test_info_shows_the_schemas_that_are_registered(write: Callable[..., Path]) 
     assert [torch._C.parse_schema(f"schemas_of_info::{text}") for text in shown] == registered
 
 
+def test_info_says_what_slices_share(write: Callable[..., Path]) -> None:
+    text = (
+        'OPWRIGHT("f(x: f32[N], w: f32[M]) -> (y: f32[N], s: f32[]) independent N")\n'
+        "void f(Tensor<const float, 1> x, Tensor<const float, 1> w, Tensor<float, 1> y, Tensor<float, 0> s) {}"
+    )
+    done = opwright("info", write(text), without_torch=True)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"independent +N \(w shared; s summed\) *\n", done.stdout)
+
+
 def shown(text: str) -> dict[str, dict[str, str]]:
     """What `opwright info` printed, by operator, with where each stands as "place"."""
     found: dict[str, dict[str, str]] = {}

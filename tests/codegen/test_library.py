@@ -49,7 +49,7 @@ def test_one_library_for_each_choice_of_types(source: KernelSource) -> None:
     assert re.findall(r'\{"(\w+)", "([^"]*)", "cpu", &opwright_generated_entry_0, (\w+)\}', text) == [
         ("f", "T=f16,U=i64", "0x1")
     ]
-    assert '::f<opwright::half, int64_t>(a.tensor(0), a.tensor(1), a.integer(0, "k"), a.tensor(2))' in text
+    assert '::f<opwright::float16, int64_t>(a.tensor(0), a.tensor(1), a.integer(0, "k"), a.tensor(2))' in text
     assert '{"h", "", "cpu", &opwright_generated_entry_0, 0x0}' in source.unit({}).text
     assert "::inner::h(a.tensor(0), a.tensor(1))" in source.unit({}).text
 

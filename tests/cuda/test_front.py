@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import opwright
-from opwright import ArgumentError, CompileError, SourceError, ToolchainError, UnsupportedError
+from opwright import ArgumentError, SourceError, ToolchainError, UnsupportedError
 from opwright.codegen.source import KernelSource
 from opwright.cuda import find_backend
 from opwright.runtime import abi
@@ -238,29 +238,6 @@ def test_opwright_build_compiles_cuda_sources(write: Write) -> None:
     assert done.returncode == 0, done.stderr
     assert "T=f64" in done.stdout
     assert "T=f32" not in done.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["nvcc", "emulate"])
-def test_cudas_own_halves(name: str, write: Write) -> None:
-    if problem := _problem(name):
-        pytest.skip(problem)
-    text = """#include <cuda_fp16.h>
-    OPWRIGHT("twice(x: f16[N]) -> (y: f16[N]) launch over N, threads 64")
-    __global__ void twice(int N, const __half *x, __half *y) {
-      const int i = blockIdx.x * blockDim.x + threadIdx.x;
-      if (i < N) y[i] = __hadd(x[i], x[i]);
-    }"""
-    source = KernelSource(write(text, "own_halves.cu"), Options(), backend=find_backend(name))
-    path = source.library({}, device="cuda")
-    assert [row[0] for row in _rows(path)] == ["twice"]
-    source = KernelSource(
-        write(text.replace("__half *y", "half *y"), "own_halves.cu"), Options(), backend=source.backend
-    )
-    with pytest.raises(
-        CompileError, match=r"likely fix: opwright\.h and cuda_fp16\.h both have a half: write __half for"
-    ):
-        source.library({}, device="cuda")
 
 
 def _problem(name: str) -> str:

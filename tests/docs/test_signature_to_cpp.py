@@ -107,5 +107,5 @@ def test_its_element_types_are_all_there_are() -> None:
         for notation, torch, cpp in zip(CODE.findall(names), torches.split(", "), cpps.split(", "), strict=False)
     }
     for dtype in DType:
-        assert told[str(dtype)] == (dtype.torch_name, dtype.ctype.removeprefix("opwright::"))
+        assert told[str(dtype)] == (dtype.torch_name, dtype.cpp_name)
         assert f"`{dtype}`" in PAGE

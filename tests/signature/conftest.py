@@ -26,6 +26,7 @@ from opwright.signature import (
     TypeRef,
 )
 from opwright.signature.choices import Choice
+from opwright.signature.clauses.independent import axis_problem
 from opwright.signature.domains import Domain
 from opwright.signature.lists import AnyList, FixedList, OpenList
 from opwright.signature.scalars import BOOL, FLOAT, INT, KINDS, ScalarKind
@@ -186,7 +187,7 @@ class _Draw:
         where = tuple((variable, tuple(types)) for variable, types in self.allowed.items())
         autocast = self.draw(st.none() | st.sampled_from([DType.F32, DType.F64, DType.BF16]))
         name = "op_backward" if self.backward else "op"
-        return Signature(
+        signature = Signature(
             name,
             tuple(inputs),
             tuple(outputs),
@@ -199,6 +200,14 @@ class _Draw:
             listed=bool(outputs) and not self.backward and self.draw(st.booleans()),
             returned=() if outputs else tuple(self.draw(st.permutations(overwritten)))[: self.draw(st.integers(0, 2))],
         )
+        return signature.replaced(independent=self.independent(signature))
+
+    def independent(self, signature: Signature) -> tuple[str, ...]:
+        """Some of the axes that can be."""
+        if signature.pointwise or signature.generator or signature.data_axes:
+            return ()
+        known = [axis for axis in self.axes if axis_problem(signature, axis) is None]
+        return tuple(self.draw(st.lists(st.sampled_from(known), unique=True))) if known else ()
 
     def flops(self) -> Expr | None:
         """A product of integers: what the axes may be depends on which inputs bind them."""

@@ -74,8 +74,8 @@ MESSAGES = [
         "f(x: T[N]) ^=> (y: T[N])",
         "expected nothing more, found '='",
         (
-            "'->' or one of: where T in (f32, f64), M = N//2; batched; derived; autocast: f32; flops: 2*N; "
-            "variants: out, inplace; launch over N, threads 256"
+            "'->' or one of: where T in (f32, f64), M = N//2; batched; derived; independent N; autocast: f32; "
+            "flops: 2*N; variants: out, inplace; launch over N, threads 256"
         ),
     ),
     ("f(x: ^#)", "expected the type of 'x', found '#'", "x: T[N]"),

@@ -209,6 +209,87 @@ MESSAGES = [
         "write 'j' first",
     ),
     ("f(x: T[N]) where ^t in (f32)", "expected a type variable, found 't'", "a capital letter: T"),
+    # independent
+    ("f(x: T[N]) independent^", "expected the name of an axis, found the end", "independent N, C"),
+    ("f(x: T[N]) independent N,^", "expected the name of an axis, found the end", "independent N, C"),
+    ("f(x: T[N, M]) -> (y: T[N, M]) independent N, ^N", "'N' stands twice", "leave one out"),
+    ("f(x: T[N]) -> (y: T[N]) independent ^M", "there is no axis 'M'; the axes are: N", "leave out M"),
+    ("f(x: T[Rows]) -> (y: T[Rows]) independent ^Row", "there is no axis 'Row'; the axes are: Rows", "Rows"),
+    (
+        "f(x: T) -> (y: T) ^independent N",
+        "a pointwise operator is independent along every axis, without a word",
+        "leave out 'independent'",
+    ),
+    (
+        "f(x: T[N], rng: generator(1)) -> (y: T[N]) ^independent N",
+        "'rng' draws by position: equal slices would get other numbers",
+        "leave out 'independent', or take the random numbers as an input: u: T[N]",
+    ),
+    (
+        "f(x: T[N]) -> (y: T[N, ?K]) ^independent N",
+        "the kernel decides ?K for all slices together",
+        "leave out 'independent'",
+    ),
+    (
+        "f(x: list[T[N, each M]]) -> (y: list[T[N, each M]]) ^independent N",
+        "lists of tensors and 'independent' don't mix",
+        "leave out 'independent'",
+    ),
+    (
+        "f(x: T[*A, D, *B], dim: axis(D) = -1) -> (y: T[*A, D, *B]) ^independent A",
+        "groups of axes ('*A') and 'independent' don't mix: which axes they are, a call decides",
+        "leave out 'independent'",
+    ),
+    (
+        "f(x: T[B, 3*S]) -> (y: T[B, S]) independent B, ^S",
+        "'S' stands in arithmetic, x: T[B, 3*S]: a part of 3*S is no slice",
+        "an axis of its own: x: T[B, 3, S]",
+    ),
+    (
+        "f(x: T[L], w: T[K]) -> (y: T[L-K+1]) independent ^L",
+        "'L' stands in arithmetic, y: T[L-K+1]: a part of L-K+1 is no slice",
+        "leave out L",
+    ),
+    (
+        "f(x: T[N]) -> (y: T[M]) where M = N//2 independent ^M",
+        "M is computed, so a part of it is no slice: M = N//2",
+        "leave out M",
+    ),
+    (
+        "f(x: T[N]) -> (y: T[M]) where M = N//2 independent ^N",
+        "M = N//2 depends on 'N', so a part of M is no slice",
+        "leave out N",
+    ),
+    (
+        "f(x: T[n], n: int) -> (y: T[n]) independent ^n",
+        "'n' is an argument, which a part of the slices would need another value of",
+        "leave out n",
+    ),
+    (
+        "f(x: T[N], at: i64[M] in [0, N)) -> (y: T[M]) independent M, ^N",
+        "'N' bounds the values of at, which count all slices",
+        "leave out N",
+    ),
+    (
+        "f(x: T[N], k: int in [1, N]) -> (y: T[N]) independent ^N",
+        "'N' bounds the values of k, which count all slices",
+        "leave out N",
+    ),
+    (
+        "f(x: T[N, N]) -> (y: T[N]) independent ^N",
+        "'N' is several axes of x: T[N, N], so a part of it is no slice",
+        "another name for one of them",
+    ),
+    (
+        "f(x: T[N], total: T[]!) -> (y: T[N]) independent ^N",
+        "'total' is overwritten and lacks the axis 'N': slices would overwrite each other",
+        "give it the axis: total: T[N]",
+    ),
+    (
+        "f(x: T[N, C]) -> (y: T[N, C], any: bool[C]) independent C, ^N",
+        "'any' lacks the axis 'N', so it is the sum over the slices, and bool can't be added",
+        "give it the axis: any: bool[N, C]",
+    ),
     # flops
     ("f(x: T[N]) flops ^2*N", "expected ':' after 'flops', found '2'", "flops: 2*M*N*K"),
     ("f(x: T[N]) flops:^", "expected an axis, found the end", "as in 2*M*N"),

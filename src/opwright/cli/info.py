@@ -21,6 +21,7 @@ from opwright.codegen.source import compiled_ahead, providers
 from opwright.errors import OpwrightError
 from opwright.languages import Language
 from opwright.signature import DType, Signature, schema
+from opwright.signature.clauses.independent import described
 from opwright.signature.clauses.variants import variant_signatures
 from opwright.signature.derivatives import Derived, chains, obstacle, overload_name, recorded_name
 from opwright.signature.names import backward_of, jvp_of
@@ -150,6 +151,8 @@ def _facts(signature: Signature, overload: str, of: Derivative | None, own: Deri
     }
     if signature.broadcasts:
         facts["kind"] = _kind(signature)
+    if signature.independent:
+        facts["independent"] = described(signature)
     if variants := variant_signatures(signature):
         facts["variants"] = ", ".join(variants)
     if own is None:

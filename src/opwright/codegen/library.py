@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -101,7 +102,7 @@ def instance_name(types: Mapping[str, DType], wanted: int = 0) -> str:
     return ",".join(names + [f"wanted={wanted:x}"] * (wanted != 0))
 
 
-def library_text(source: str, user: str, instances: Sequence[Instance], device: str = "cpu") -> str:
+def library_text(source: str, user: str, instances: Sequence[Instance], device: str = "cpu", defined: str = "") -> str:
     """Return the C++ source of a library.
 
     Args:
@@ -109,6 +110,7 @@ def library_text(source: str, user: str, instances: Sequence[Instance], device: 
         user: the file's content; empty for C, which is compiled separately.
         instances: the kernels to export.
         device: the device of their tensors, for the table.
+        defined: lines in front of all headers.
     """
     matched = [match(instance.kernel) for instance in instances]
     honest = calls.HONEST if any(instance.kernel.by_name for instance in instances) else ""
@@ -119,7 +121,7 @@ def library_text(source: str, user: str, instances: Sequence[Instance], device: 
     heading = source.encode("unicode_escape").decode("ascii")
     return _LIBRARY.substitute(
         source=heading,
-        defined="#define OPWRIGHT_TAPES\n" * any(instance.taped for instance in instances),
+        defined=defined + "#define OPWRIGHT_TAPES\n" * any(instance.taped for instance in instances),
         headers="".join(f"\n#include <opwright/{header}>" for header in headers),
         behind="\n#include <opwright/limits.h>" * any(instance.dual or instance.derived for instance in instances),
         user="\n".join([user, honest, *declared]),
@@ -127,6 +129,20 @@ def library_text(source: str, user: str, instances: Sequence[Instance], device: 
         rows="\n".join(rows),
         count=len(rows),
     )
+
+
+_DECLARES_HALF = re.compile(
+    r"(?:cuda_fp(?:16|8|6|4)|mma|cublas\w*|cusparse\w*|cudnn\w*)\.h|(?:cub|thrust|cute|cutlass)/.*"
+)
+"""CUDA's header of ``__half``, and those that include it."""
+
+
+def half_of_cuda(included: Iterable[str]) -> str:
+    """Return the line that makes ``half`` CUDA's, if one of the headers declares that; else "".
+
+    Two types of that name would be ambiguous in every line that uses it.
+    """
+    return "#define OPWRIGHT_CUDA_HALF\n" if any(map(_DECLARES_HALF.fullmatch, included)) else ""
 
 
 def _entry(instance: Instance, arguments: Iterable[Argument], index: int) -> str:

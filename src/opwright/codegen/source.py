@@ -13,7 +13,7 @@ from pathlib import Path
 
 from opwright.codegen.backends import Backend, CudaText, FindBackend, no_backend
 from opwright.codegen.calls import HONEST, caller, with_streams
-from opwright.codegen.library import Instance, instance_name, library_text
+from opwright.codegen.library import Instance, half_of_cuda, instance_name, library_text
 from opwright.codegen.taped import check_derivable
 from opwright.errors import SourceError, UnsupportedError
 from opwright.signature import DType, Signature
@@ -21,6 +21,7 @@ from opwright.signature.derivatives import Derived, with_derived
 from opwright.signature.names import backward_of
 from opwright.signature.wiring import inherited
 from opwright.sources import ExternalSignature, Kernel, Source, scan
+from opwright.sources.cpp.directives import every_include
 from opwright.sources.ops import LOAD_ARGUMENT
 from opwright.toolchain import Options, Unit, build, line_directive
 
@@ -169,7 +170,8 @@ class KernelSource:
 
     def _cuda_text(self, instances: Sequence[Instance], device: str) -> CudaText:
         path = self.path.resolve()
-        text = library_text(str(path), self.user_text(cuda=True), instances, device)
+        half = half_of_cuda(every_include(self.text, path, [*map(Path, self.options.include_dirs)]))
+        text = library_text(str(path), self.user_text(cuda=True), instances, device, half)
         return CudaText(path.stem, text, path, self.source.kernels)
 
     def _instances(self, *assignments: Mapping[str, DType], device: str = "cpu") -> Iterator[Instance]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from opwright.closest_name import closest_name
 from opwright.errors import CompileError, SourceError
 from opwright.sources import ExternalSignature, Function, Kernel, Source
+from opwright.sources.ops import instance_of
 from opwright.sources.prototypes import Declarations, are_same, has_known_types
-from opwright.toolchain import Unit
+from opwright.toolchain import Unit, header_dir
 from opwright.toolchain.build.builder import preprocessed
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class _Finder:
 
     def find(self, given: ExternalSignature) -> Function:
         """Return the function's declaration: from the text as it is, or preprocessed if types are unknown."""
-        functions, _ = self._plain.find(given.function)
+        functions = self._instances(given, self._plain.find(given.function)[0])
         if (
             functions
             and all(has_known_types(function, self._language) for function in functions)
@@ -60,16 +61,36 @@ class _Finder:
         if self._expanded is None:
             self._expanded = Declarations(preprocessed(self._unit(), self._source.options), self._language)
         expanded, problem = self._expanded.find(given.function)
+        expanded = self._instances(given, expanded)
         if not expanded:
             raise self._missing(given, problem, self._plain.names() or self._expanded.names())
         if not are_same(expanded):
             raise self._several(given, expanded)
         return _best(expanded)
 
+    def _instances(self, given: ExternalSignature, found: Sequence[Function]) -> list[Function]:
+        """Return the functions, or the instances of them that ops names."""
+        if given.arguments is None:
+            return [*found]
+        try:
+            return [instance_of(function, given.arguments) for function in found]
+        except ValueError as error:
+            fix = "give one argument for each template parameter, of a template"
+            raise _error(given, f"{self._source.path}: {given.signature.name}: {error}", fix) from None
+
     def _unit(self) -> Unit:
         source = self._source
+        if self._language == "cuda" and getattr(self._source.backend, "name", "") != "nvcc":
+            return self._emulated()
         heading = "#include <opwright.h>\n" if self._language != "c" else ""
         return Unit(source.path.stem, heading + source.user_text(), source.path.resolve(), self._language, embeds=True)
+
+    def _emulated(self) -> Unit:
+        """Return the unit with the emulator's headers in place of CUDA's: declarations are read without a toolkit."""
+        shadow = header_dir() / "opwright" / "emulation" / "shadow"
+        flags = (f"-I{shadow}", "-D__CUDACC__", "-DOPWRIGHT_EMULATION", "-DOPWRIGHT_EMULATION_REWRITTEN")
+        path, text = self._source.path, "#include <cuda_runtime.h>\n#include <opwright.h>\n" + self._source.user_text()
+        return Unit(path.stem, text, path.resolve(), "c++", embeds=True, cflags=flags)
 
     def _missing(self, given: ExternalSignature, problem: str, names: Sequence[str]) -> SourceError:
         name, place = given.function, self._source.path

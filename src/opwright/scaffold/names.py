@@ -102,7 +102,7 @@ def _defined() -> frozenset[str]:
     folder = header_dir()
     paths = (folder / "opwright.h", *(folder / "opwright").glob("*.h"))
     names = frozenset(name for path in paths for name in pattern.findall(path.read_text("utf-8")))
-    return names | {dtype.ctype.removeprefix("opwright::") for dtype in DType}  # most are defined by macros
+    return names | {dtype.cpp_name for dtype in DType}  # most are defined by macros
 
 
 def _folders(kind: Kind) -> frozenset[str]:

@@ -355,5 +355,7 @@ def _with_types_of(signature: Signature, derivative: Signature) -> Signature:
     where, combinations = signature.types_of(derivative.type_variables)
     if not signature.pointwise:
         where = differentiable_types(where)
-        derivative = derivative.replaced(batched=signature.batched, named_sizes=signature.named_sizes)
+        derivative = derivative.replaced(
+            batched=signature.batched, named_sizes=signature.named_sizes, independent=signature.independent
+        )
     return derivative.replaced(where=where, combinations=combinations)

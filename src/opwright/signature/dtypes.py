@@ -14,6 +14,7 @@ BOOLEAN, INTEGER, FLOATING, COMPLEX = range(4)
 """The categories of element types, in type promotion's order."""
 
 
+_HALF: Mapping[str, tuple[str, ...]] = {"c": ("_Float16",), "cuda": ("__half",)}
 _BYTE: Mapping[str, tuple[str, ...]] = {"c": ("uint8_t", "unsigned char", "char")}
 
 
@@ -31,7 +32,7 @@ class DType(enum.Enum):
     Attributes:
         code: the type's number in ``c10::ScalarType``; the C ABI passes the same number.
         itemsize: size of one element in bytes.
-        ctype: the C++ type inside a kernel.
+        ctype: the C++ type inside a kernel, as generated code names it.
         torch_name: the name in the module ``torch``.
         category: the category in type promotion: `BOOLEAN`, `INTEGER`, `FLOATING` or `COMPLEX`.
         synonyms: by language, other names for `ctype` that a kernel's source may use; "any" means all languages. C
@@ -61,7 +62,7 @@ class DType(enum.Enum):
         INTEGER,
         {"c": ("unsigned long", "unsigned long long", "size_t", "uintptr_t")},
     )
-    F16 = ("f16", 5, 2, "opwright::half", "float16", FLOATING, {"c": ("_Float16",), "cuda": ("__half",)})
+    F16 = ("f16", 5, 2, "opwright::float16", "float16", FLOATING, _HALF)
     BF16 = (
         *("bf16", 15, 2, "opwright::bfloat16", "bfloat16", FLOATING),
         {"c": ("__bf16",), "cuda": ("__nv_bfloat16", "nv_bfloat16")},
@@ -124,6 +125,11 @@ class DType(enum.Enum):
         member.code, member.itemsize, member.ctype, member.torch_name = code, itemsize, ctype, torch_name
         member.category, member.synonyms = category, synonyms
         return member
+
+    @property
+    def cpp_name(self) -> str:
+        """The name that authors use for `ctype`: ``half``, ``bfloat16``, ``float``."""
+        return "half" if self is DType.F16 else self.ctype.removeprefix("opwright::")
 
     def __str__(self) -> str:
         """Return the name in the notation."""

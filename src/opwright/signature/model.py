@@ -145,6 +145,7 @@ class Signature:
     named_sizes: tuple[NamedSize, ...] = ()
     combinations: tuple[Combinations, ...] = ()
     derived: bool = False
+    independent: tuple[str, ...] = ()  # the axes along which slices are computed each alone
     listed: bool = False  # whether the outputs are returned in a list, ``-> [y: T[N]]``
     returned: tuple[str, ...] = ()
     """The overwritten inputs that are returned, ``-> (x)``; then there are no outputs."""
@@ -400,9 +401,7 @@ class Signature:
 
     def replaced(self, **fields: Any) -> Signature:
         """Return a copy of the signature with some fields replaced."""
-        form = ("name", "inputs", "outputs", "residuals", "derived", "listed", "returned", "variants", "given")
-        names = (*form, "where", "batched", "autocast", "flops", "launch", "named_sizes", "combinations")
-        return Signature(**{**{name: getattr(self, name) for name in names}, **fields})
+        return Signature(**{**{name: getattr(self, name) for name in Signature.__annotations__}, **fields})
 
     def _exprs(self) -> Iterator[Expr]:
         for tensor in self.tensors + self.results:
@@ -432,7 +431,8 @@ class Signature:
         clauses = [f"{name} in ({', '.join(map(str, types))})" for name, types in self.where]
         clauses += map(str, self.combinations + self.named_sizes)
         text += " where " * bool(clauses) + ", ".join(clauses)
-        text += " batched" * self.batched + " derived" * self.derived
+        text += " batched" * self.batched
+        text += f" independent {', '.join(self.independent)}" * bool(self.independent) + " derived" * self.derived
         if self.autocast is not None:
             text += f" autocast: {self.autocast}"
         if self.flops is not None:

@@ -15,7 +15,7 @@ from opwright.languages import Language
 from opwright.record import record
 from opwright.sources.cpp.tokens import without_comments
 from opwright.sources.model import Function, Parameter
-from opwright.sources.types import classified, with_complex_apart, with_complex_joined
+from opwright.sources.types import classified, split_list, with_complex_apart, with_complex_joined
 
 _PARAMETERS = {"parameter_declaration", "optional_parameter_declaration", "variadic_parameter_declaration"}
 _VARIADIC = {"...", "variadic_parameter"}  # in the C++ grammar, in the C grammar
@@ -211,7 +211,7 @@ def _expanded(written: str, known: Mapping[str, Alias]) -> str:
     for _ in range(_MOST):
         name, _, rest = written.partition("<")
         alias = known.get(name.strip())
-        arguments = _split(rest.rpartition(">")[0])
+        arguments = split_list(rest.rpartition(">")[0])
         if alias is None or len(arguments) != len(alias.parameters):
             return written
         values = dict(zip(alias.parameters, arguments, strict=True))
@@ -221,17 +221,5 @@ def _expanded(written: str, known: Mapping[str, Alias]) -> str:
 
 def _names(template: str) -> tuple[str, ...]:
     """Return the last word of each parameter: ``class T, int N`` -> ("T", "N")."""
-    identifiers = (_WORD.findall(parameter.partition("=")[0]) for parameter in _split(template))
+    identifiers = (_WORD.findall(parameter.partition("=")[0]) for parameter in split_list(template))
     return tuple(parameter[-1] if parameter else "" for parameter in identifiers)
-
-
-def _split(listed: str) -> list[str]:
-    """Split a list at the commas outside of angle brackets."""
-    pieces, depth = [""], 0
-    for letter in listed:
-        depth += (letter == "<") - (letter == ">")
-        if letter == "," and depth == 0:
-            pieces.append("")
-        else:
-            pieces[-1] += letter
-    return [piece.strip() for piece in pieces if piece.strip()]

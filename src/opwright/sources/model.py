@@ -91,11 +91,13 @@ class ExternalSignature:
         function: the function's name; in C++ it may include namespaces.
         call: the arguments for the function's parameters, in order: names in the signature, and numbers. None: the
             parameters are matched by their own names.
+        arguments: the template arguments of the instance that is meant; None: the function as it is declared.
     """
 
     signature: Signature
     function: str
     call: tuple[str, ...] | None = None
+    arguments: tuple[str, ...] | None = None
 
 
 @record

@@ -1,4 +1,4 @@
-"""Parses the argument ``ops=``: signatures passed separately from the source."""
+"""Parses the argument ``ops=``: signatures passed separately from the source, and the instances of templates in it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from opwright.errors import SignatureError
 from opwright.signature import NotationError, parse
 from opwright.signature.names import identifier_of
-from opwright.sources.model import ExternalSignature, is_number
+from opwright.sources.model import ExternalSignature, Function, Parameter, is_number
+from opwright.sources.types import split_list, standard_spelling
 
 Ops = str | Sequence[str] | Mapping[str, str]
 
-_FUNCTION = re.compile(r"\s*([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)\s*(?:\((.*)\))?\s*", re.DOTALL | re.ASCII)
+_FUNCTION = re.compile(
+    r"\s*([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)\s*(?:<(.*)>\s*)?(?:\(([^<>]*)\))?\s*", re.DOTALL | re.ASCII
+)
+_IDENTIFIER = re.compile(r"\w+")
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 EXAMPLE = "f(x: f32[N]) -> (y: f32[N])"
 LOAD_ARGUMENT = f'load(..., ops="{EXAMPLE}")'
@@ -24,8 +28,8 @@ def read_ops(ops: Ops) -> tuple[ExternalSignature, ...]:
     """Parse the signatures, with the names of their functions and, if specified, the arguments of the calls.
 
     Args:
-        ops: a signature; a sequence of signatures; or a mapping from function names, or calls such as ``crc32(crc,
-            buf, len)``, to signatures.
+        ops: a signature; a sequence of signatures; or a mapping from function names, calls such as ``crc32(crc, buf,
+            len)``, or instances of templates such as ``adamw<float, float>``, to signatures.
 
     Raises:
         TypeError: `ops` is of another type.
@@ -63,11 +67,12 @@ def _external_signature(text: str, function: str | None = None) -> ExternalSigna
     named = _FUNCTION.fullmatch(function)
     if named is None:
         raise SignatureError(
-            f"ops: {function!r} can't be read as a function; expected its name, as in saxpy, or a call, as in "
-            "crc32(crc, buf, len)"
+            f"ops: {function!r} can't be read as a function; expected its name, as in saxpy, a call, as in "
+            "crc32(crc, buf, len), or an instance of a template, as in adamw<float, float>"
         )
-    called = None if named[2] is None else _call(function, named[2])
-    return ExternalSignature(signature, "".join(named[1].split()), called)
+    called = None if named[3] is None else _call(function, named[3])
+    arguments = None if named[2] is None else split_list(named[2])
+    return ExternalSignature(signature, "".join(named[1].split()), called, arguments)
 
 
 def _call(function: str, listed: str) -> tuple[str, ...]:
@@ -80,3 +85,41 @@ def _call(function: str, listed: str) -> tuple[str, ...]:
                 "crc32(crc, buf, len)"
             )
     return arguments
+
+
+def instance_of(function: Function, arguments: tuple[str, ...]) -> Function:
+    """Return the instance of a function template, with the arguments in place of its template parameters.
+
+    Raises:
+        ValueError: it is no template, or has another number of parameters; the text says what arrived and what was
+            expected.
+    """
+    if not function.template:
+        raise ValueError(f"{function.name} is no template, and ops names its instance <{', '.join(arguments)}>")
+    if len(arguments) != len(function.template):
+        raise ValueError(
+            f"{function.name} is a template of <{', '.join(function.template)}>, and ops gives it "
+            f"{len(arguments)} argument{'s' * (len(arguments) != 1)}: <{', '.join(arguments)}>"
+        )
+    values = dict(zip(map(_parameter_name, function.template), arguments, strict=True))
+    parameters = tuple(_parameter(parameter, values) for parameter in function.parameters)
+    name = f"{function.name}<{', '.join(arguments)}>"
+    return Function(**dict(function.__dict__, name=name, template=(), parameters=parameters))
+
+
+def _parameter_name(parameter: str) -> str:
+    """Return the name of a template parameter: ``BLOCK`` of ``int BLOCK = 256``."""
+    words = _IDENTIFIER.findall(parameter.partition("=")[0])
+    return words[-1] if words else ""
+
+
+def _parameter(parameter: Parameter, values: Mapping[str, str]) -> Parameter:
+    element, text = _with_values(parameter.element, values), _with_values(parameter.text, values)
+    view = parameter.view
+    if view == "other" and standard_spelling(element):
+        view = "scalar"
+    return Parameter(**dict(parameter.__dict__, element=element, text=text, view=view))
+
+
+def _with_values(text: str, values: Mapping[str, str]) -> str:
+    return _IDENTIFIER.sub(lambda word: values.get(word[0], word[0]), text)

@@ -118,6 +118,9 @@ def with_standard_types(function: Function) -> Function:
 
 _HEAD = re.compile(r"(?:^|[^\w.>:~])((?:\w+\s*::\s*)*(\w+))\s*\(", re.ASCII)
 _ADDED = re.compile(r"\b(?:__attribute__|__attribute|__asm__|__asm|asm|__declspec|_Alignas|__nonnull)\s*(?=\()")
+_TEMPLATE = re.compile(r"^template\s*<(?:[^<>]|<[^<>]*>)*>")
+_MARKED_GLOBAL = re.compile(r"__attribute__\s*\(\(\s*(?:__)?global(?:__)?\s*\)\)")
+"""What ``__global__`` is after preprocessing with CUDA's own headers."""
 _WORDS = re.compile(r"\b(?:__extension__|__restrict__|__restrict|restrict|_Noreturn|__signed__|extern)\b")
 _C_INLINE = re.compile(r"\b__inline(?:__)?\b")
 _CONST = re.compile(r"\b__const(?:__)?\b")
@@ -178,7 +181,8 @@ class Declarations:
         path, line = self._place(start)
         read = read_function(head, self._language, statement.namespace, line - head.count("\n", 0, name_at))
         known = read.name, read.template, read.parameters, read.returns, read.line, _one_line(text[:end]), read.static
-        return self._typedefs.function(Function(*known, path, statement.defined, read.kernel))
+        kernel = read.kernel or (self._language == "cuda" and bool(_MARKED_GLOBAL.search(text[:name_at])))
+        return self._typedefs.function(Function(*known, path, statement.defined, kernel))
 
     def _place(self, offset: int) -> tuple[pathlib.Path | None, int]:
         """Return the file (None without line markers) and the line of an offset."""
@@ -204,7 +208,7 @@ def _head(text: str, name: str) -> tuple[int, int] | None:
     for match in _HEAD.finditer(text):
         if match.group(2) != name:
             continue
-        before = text[: match.start(1)]
+        before = _TEMPLATE.sub("template ", text[: match.start(1)])
         if "=" in before or re.match(r"typedef\b", before) or not before.strip():
             return None
         if not _balanced(before):

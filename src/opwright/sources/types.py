@@ -15,7 +15,7 @@ _VIEW = re.compile(
     r"(Tensor|Strided|Resizable|List|StridedList|PackedTensorAccessor(?:32|64))<([^,]*?(?:<.*>)?)(?:,([^,]*)(?:,.*)?)?>"
 )
 _WORDS = {"unsigned", "signed", "char", "short", "int", "long", "float", "double", "bool", "_Bool"}
-_WORDS |= {dtype.ctype.removeprefix("opwright::") for dtype in DType if dtype.is_floating or dtype.is_complex}
+_WORDS |= {dtype.cpp_name for dtype in DType if dtype.is_floating or dtype.is_complex}
 _NAMED_INTEGER = re.compile(r"u?int(?:8|16|32|64|ptr)_t|s?size_t|ptrdiff_t")
 
 _FIXED = re.compile(
@@ -66,7 +66,9 @@ def with_complex_apart(text: str) -> str:
 
 def spellings(dtype: DType, language: Language) -> frozenset[str]:
     """Return the names of C or C++ types, without namespaces, that can hold an element of `dtype`."""
-    return frozenset({_plain(dtype.ctype), *dtype.synonyms.get("any", ()), *dtype.synonyms.get(language, ())})
+    return frozenset(
+        {_plain(dtype.ctype), dtype.cpp_name, *dtype.synonyms.get("any", ()), *dtype.synonyms.get(language, ())}
+    )
 
 
 def classified(*, name: str, text: str, written: str, const: bool, layers: tuple[str, ...]) -> Parameter:
@@ -105,3 +107,15 @@ def _view(name: str, text: str, view: re.Match[str]) -> Parameter:
 def _plain(written: str) -> str:
     """Return a type without ``opwright::``, ``std::`` and redundant spaces."""
     return _SPACES.sub(r"\1", _PREFIX.sub("", " ".join(written.split())))
+
+
+def split_list(listed: str) -> tuple[str, ...]:
+    """Split a list of template arguments or parameters at the commas outside of brackets."""
+    pieces, depth = [""], 0
+    for letter in listed:
+        depth += (letter in "<([{") - (letter in ">)]}")
+        if letter == "," and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += letter
+    return tuple(" ".join(piece.split()) for piece in pieces if piece.strip())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -58,12 +59,35 @@ def test_the_host_reads_a_variable_of_the_devices(build: Build, space: str) -> N
     assert 'likely fix: pass what the kernel needs as an argument; or build it with nvcc: backend="nvcc"' in said
 
 
+UNCOVERED = """
+#include <opwright/check.h>
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+__global__ void k() {}
+EXPORTED int plain(int x) { return 2 * x; }
+EXPORTED const char *refused() {
+  static opwright::Failure kept;
+  void *p;
+  try {
+    k<<<1, 1>>>();
+    cudaMallocHost(&p, 16);
+  } catch (const opwright::Failure &failure) {
+    kept = failure;
+  }
+  return kept.message.text();
+}
+"""
+
+
 def test_a_function_of_the_runtime_library_that_is_not_covered(build: Build) -> None:
-    text = "__global__ void k() {}\nint g(void **p) { k<<<1, 1>>>(); return cudaMallocHost(p, 16); }\n"
-    with pytest.raises(CompileError) as caught:
-        build(text)
-    assert "cudaMallocHost is of CUDA's runtime library, which the NVRTC back end doesn't link" in str(caught.value)
-    assert "likely fix: build it with nvcc" in str(caught.value)
+    """It is refused where it is called; the other functions of the source work."""
+    library = ctypes.CDLL(str(build(UNCOVERED, name="uncovered.cu")))
+    assert library.plain(20) == 40
+    library.refused.restype = ctypes.c_char_p
+    said = library.refused().decode()
+    assert said.startswith(
+        "cudaMallocHost needs nvcc: it is of CUDA's runtime library, which the NVRTC back end doesn't"
+    )
+    assert 'likely fix: build it with nvcc: backend="nvcc" (the CUDA toolkit, or pip install nvidia-cuda-nvcc)' in said
 
 
 def test_a_device_library_in_host_code(build: Build) -> None:

@@ -47,7 +47,7 @@ def sources_to_json(sources: Sequence[KernelSource]) -> str:
         {
             "path": str(source.path),
             "text": source.text if source.is_text else "",
-            "given": [[str(each.signature), each.function, each.call] for each in source.given],
+            "given": [[str(each.signature), each.function, each.call, each.arguments] for each in source.given],
         }
         for source in sources
     ]
@@ -77,7 +77,7 @@ def operators_from_json(text: str, dtypes: Iterable[torch.dtype] = ()) -> Operat
             Path(record["path"]),
             options,
             record["text"],
-            tuple(ExternalSignature(parse(text), function, _tuple(call)) for text, function, call in record["given"]),
+            tuple(ExternalSignature(parse(text), *map(_tuple, rest)) for text, *rest in record["given"]),
         )
         for record in message["sources"]
     ]

@@ -61,14 +61,14 @@ class Nvrtc:
         cuda = _cuda_header_flags(nvrtc)
         plain = Options(debug=options.debug, native=False, relocatable=True, identity=nvrtc.identity)
         calls = build(Unit("nvrtc-calls", _CALLS, cflags=cuda), plain).path
-        unit = self._unit(text, options, nvrtc, half)
+        unit = self._unit(text, options, nvrtc, half, calls)
         linked = dataclasses.replace(options, native=False, extra_ldflags=(*options.extra_ldflags, str(calls), "-ldl"))
         try:
             return build(unit, linked, rebuild=rebuild)
         except CompileError as error:
             raise explain_error(error, frozenset(half.variables)) from None
 
-    def _unit(self, text: CudaText, options: Options, nvrtc: Library, half: HostHalf) -> Unit:
+    def _unit(self, text: CudaText, options: Options, nvrtc: Library, half: HostHalf, calls: Path) -> Unit:
         beside = Path(os.path.abspath(text.source)).parent
         folders = [os.path.abspath(folder) for folder in options.include_dirs]
         shadow = shadow_folders(text.text, beside, folders, nvrtc.include_dirs)
@@ -77,6 +77,7 @@ class Nvrtc:
             targets(nvrtc),
             _preprocessing(options, nvrtc, shadow, beside),
             (f"-std={options.std}", *(("-G",) if options.debug else ("-lineinfo",)), *self.options),
+            calls,
         )
         return Unit(
             text.name,

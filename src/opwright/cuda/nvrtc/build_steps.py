@@ -6,6 +6,7 @@ NVRTC's output is embedded in the library as bytes, with the lowered names of it
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +18,10 @@ from opwright.cuda.nvrtc.device_half import device_half, kernel_names
 from opwright.cuda.nvrtc.discovery import Nvrtc, Target
 from opwright.cuda.nvrtc.host_half import host_half
 from opwright.cuda.nvrtc.kernel_instances import Instance, launched_instances
+from opwright.cuda.nvrtc.refusals import WAY_OUT
 from opwright.sources.cpp.tokens import identifiers
 from opwright.toolchain import header_dir
+from opwright.toolchain.binary.elf import symbols
 from opwright.toolchain.build.compilation import Compilation
 from opwright.toolchain.build.processes import in_parallel
 from opwright.toolchain.cache.manifest import extend_depfile
@@ -36,6 +39,15 @@ const size_t image_count = $count;
 }  // namespace nvrtc
 }  // namespace opwright
 """)
+_UNCOVERED = Template("""\
+extern "C" __attribute__((weak, visibility("hidden"))) int $name() {
+  opwright::detail::refuse("$name needs nvcc: it is of CUDA's runtime library, which the NVRTC back end doesn't link",
+    "\\n  likely fix: $way_out");
+}
+""")
+"""A function that raises `opwright.KernelError` in whoever calls it; the source's other functions work."""
+_LINKED = re.compile(r"-lcuda(?:rt(?:_static)?)?$|libcuda(?:rt\w*)?\.(?:so|a)")
+_OF_RUNTIME = re.compile(r"cu(?:da)?[A-Z]\w*")
 _DATA = Template("""\
 asm(".pushsection .rodata\\n.balign 64\\nopwright_image_$index:\\n.incbin $path\\n.byte 0\\n.popsection\\n");
 extern const unsigned char opwright_image_$index[] __attribute__((visibility("hidden")));
@@ -59,6 +71,13 @@ def images_text(work: Path, targets: Sequence[Target], launched: Sequence[Instan
     return _IMAGES.substitute(
         data="".join(data), names="\n".join(names), rows="\n".join(rows) or "  {}", count=len(targets)
     )
+
+
+def uncovered_calls(host_object: Path, calls: Path) -> list[str]:
+    """Return the functions of CUDA's runtime library and driver that a host half calls and `calls` doesn't define."""
+    covered = symbols(calls)
+    wanted = symbols(host_object).undefined - covered.defined - covered.private
+    return sorted(name for name in wanted if _OF_RUNTIME.fullmatch(name))
 
 
 _WORKER = Path(__file__).with_name("worker.py")
@@ -100,17 +119,19 @@ class DeviceHalf:
         targets: the architectures to compile for.
         preprocess: the preprocessor's flags, except the target's macro.
         options: further options for NVRTC.
+        calls: the object file with the functions of CUDA's runtime library that NVRTC's host half has.
     """
 
     nvrtc: Nvrtc
     targets: tuple[Target, ...]
     preprocess: tuple[str, ...]
     options: tuple[str, ...]
+    calls: Path
 
     @property
     def identity(self) -> str:
         """NVRTC's identity, the targets, and all flags."""
-        return repr((self.nvrtc.identity, *self.targets, *self.preprocess, *self.options))
+        return repr((self.nvrtc.identity, *self.targets, *self.preprocess, *self.options, self.calls.name, _UNCOVERED))
 
     def __call__(self, compilation: Compilation, index: int) -> list[Path]:
         """Compile the device half and return its object file.
@@ -125,7 +146,9 @@ class DeviceHalf:
         halves = {preprocessed: device_half(preprocessed, mentioned) for preprocessed in dict.fromkeys(text.values())}
         jobs = [partial(self._compile, compilation, t, halves[text[t]], launched) for t in self.targets if launched]
         in_parallel(jobs, compilation.processes)
-        return [self._object(compilation, index, launched)]
+        linked = any(_LINKED.search(flag) for flag in compilation.plan.link_flags)  # then the author's library has them
+        uncovered = [] if linked else uncovered_calls(compilation.work / f"{index}.o", self.calls)
+        return [self._object(compilation, index, launched, uncovered)]
 
     def _preprocessed(self, compilation: Compilation, index: int) -> dict[Target, str]:
         """Preprocess for each target, since code under `#if __CUDA_ARCH__ ...` may differ."""
@@ -167,10 +190,15 @@ class DeviceHalf:
         (work / f"{name}.job").write_text(json.dumps(job), encoding="utf-8", errors="surrogateescape")
         compilation.step(name, [sys.executable, "-I", "-S", str(_WORKER), str(work / f"{name}.job")])
 
-    def _object(self, compilation: Compilation, index: int, launched: Sequence[Instance]) -> Path:
+    def _object(
+        self, compilation: Compilation, index: int, launched: Sequence[Instance], uncovered: Sequence[str]
+    ) -> Path:
         work = compilation.work
         source, result = work / "images.cpp", work / f"{index}-images.o"
-        source.write_text(images_text(work, self.targets if launched else (), launched), encoding="utf-8")
+        way_out = WAY_OUT.replace('"', '\\"')
+        refusals = [_UNCOVERED.substitute(name=name, way_out=way_out) for name in uncovered]
+        images = images_text(work, self.targets if launched else (), launched)
+        source.write_text("#include <opwright/check.h>\n" + images + "".join(refusals), encoding="utf-8")
         command = [
             *compilation.plan.linker.link_command,
             "-std=c++17",

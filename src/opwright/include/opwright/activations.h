@@ -17,7 +17,7 @@ template <class T, class B> struct largest {
     return sizeof(B) == 4 ? B(3.40282346638528859812e+38) : B(1.79769313486231570815e+308);
   }
 };
-template <class B> struct largest<half, B> {
+template <class B> struct largest<float16, B> {
   OPWRIGHT_HOST_DEVICE static B value() { return B(65504); }
 };
 template <class B> struct largest<bfloat16, B> {

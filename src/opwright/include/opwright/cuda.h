@@ -11,6 +11,8 @@
 #ifndef OPWRIGHT_CUDA_H
 #define OPWRIGHT_CUDA_H
 
+#include <limits.h> /* INT_MAX, which every compiler of CUDA brings */
+
 #include "device.h"
 
 #ifdef OPWRIGHT_NVRTC_HOST

@@ -61,7 +61,7 @@ template <class T> struct is_floating { static constexpr bool value = false; };
 template <> struct is_floating<float> { static constexpr bool value = true; };
 template <> struct is_floating<double> { static constexpr bool value = true; };
 template <> struct is_floating<long double> { static constexpr bool value = true; };
-template <> struct is_floating<half> { static constexpr bool value = true; };
+template <> struct is_floating<float16> { static constexpr bool value = true; };
 template <> struct is_floating<bfloat16> { static constexpr bool value = true; };
 
 }  // namespace detail

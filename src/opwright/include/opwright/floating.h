@@ -22,12 +22,12 @@ namespace detail {
 template <class T, class... None> struct floating {};
 template <> struct floating<float> { using type = float; };
 template <> struct floating<double> { using type = double; };
-template <> struct floating<half> { using type = float; };
+template <> struct floating<float16> { using type = float; };
 template <> struct floating<bfloat16> { using type = float; };
 template <class T, class... None> using float_of = typename floating<T, None...>::type;
 
 /* The first bit, read: gcc 12 can't compile its own signbit of a bfloat16's float in a loop for AVX-512. */
-OPWRIGHT_HOST_DEVICE inline bool sign_bit(half x) { return x.bits >> 15; }
+OPWRIGHT_HOST_DEVICE inline bool sign_bit(float16 x) { return x.bits >> 15; }
 OPWRIGHT_HOST_DEVICE inline bool sign_bit(bfloat16 x) { return x.bits >> 15; }
 OPWRIGHT_HOST_DEVICE inline bool sign_bit(float x) { return bit_cast<uint32_t>(x) >> 31; }
 OPWRIGHT_HOST_DEVICE inline bool sign_bit(double x) { return bit_cast<uint64_t>(x) >> 63; }

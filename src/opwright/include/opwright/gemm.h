@@ -30,7 +30,7 @@ template <class T>
 struct gemm_dtype;
 template <> struct gemm_dtype<float> { static constexpr int value = OPW_F32; };
 template <> struct gemm_dtype<double> { static constexpr int value = OPW_F64; };
-template <> struct gemm_dtype<half> { static constexpr int value = OPW_F16; };
+template <> struct gemm_dtype<float16> { static constexpr int value = OPW_F16; };
 template <> struct gemm_dtype<bfloat16> { static constexpr int value = OPW_BF16; };
 
 #ifdef OPWRIGHT_CUDA_TEXT

@@ -53,7 +53,7 @@ class Plain {
     R *const to = memory_.room<R>(t.numel * lanes) + t.numel * lane;
     if (t.dtype == OPW_F32) copy(static_cast<const float *>(t.data), to, t.numel);
     else if (t.dtype == OPW_F64) copy(static_cast<const double *>(t.data), to, t.numel);
-    else if (t.dtype == OPW_F16) copy(static_cast<const half *>(t.data), to, t.numel);
+    else if (t.dtype == OPW_F16) copy(static_cast<const float16 *>(t.data), to, t.numel);
     else copy(static_cast<const bfloat16 *>(t.data), to, t.numel);
     return to;
   }
@@ -68,7 +68,7 @@ class Plain {
     if (t.dtype == code_of<R>::value) return;
     if (t.dtype == OPW_F32) copy(from, static_cast<float *>(t.data), t.numel);
     else if (t.dtype == OPW_F64) copy(from, static_cast<double *>(t.data), t.numel);
-    else if (t.dtype == OPW_F16) copy(from, static_cast<half *>(t.data), t.numel);
+    else if (t.dtype == OPW_F16) copy(from, static_cast<float16 *>(t.data), t.numel);
     else copy(from, static_cast<bfloat16 *>(t.data), t.numel);
   }
 

@@ -51,5 +51,6 @@ def _overwritten(tensor: TensorParam, name: str) -> TensorParam:
 
 
 def _form(signature: Signature, name: str, inputs: tuple[Param, ...], returned: tuple[str, ...]) -> Signature:
-    rest: dict[str, Any] = {"outputs": (), "residuals": (), "variants": (), "derived": False, "launch": None}
+    rest: dict[str, Any] = {"outputs": (), "residuals": (), "variants": (), "derived": False, "independent": ()}
+    rest["launch"] = None
     return signature.replaced(name=name, inputs=inputs, returned=returned, **rest)

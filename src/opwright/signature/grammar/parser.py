@@ -16,6 +16,7 @@ from opwright.signature.expr import Constant, Expr, NamedSize, Shape
 from opwright.signature.grammar.chosen import parse_axis, parse_device, parse_dtype_argument
 from opwright.signature.grammar.combinations import parse_combinations
 from opwright.signature.grammar.data_axes import with_given_axes
+from opwright.signature.grammar.independent import parse_independent
 from opwright.signature.grammar.parameters import (
     parse_domain,
     parse_dtype,
@@ -82,6 +83,7 @@ class _Parser:
         self.listed = False
         self.returned: list[str] = []
         self.variants: tuple[str, ...] = ()
+        self.independent: tuple[str, ...] = ()
 
     def signature(self) -> Signature:
         """Parse the whole signature, and check it."""
@@ -104,6 +106,7 @@ class _Parser:
             tuple(self.named_sizes),
             tuple(self.combinations),
             self.derived,
+            self.independent,
         )
         signature = signature.replaced(listed=self.listed, returned=tuple(self.returned), variants=self.variants)
         signature = with_given_axes(signature) if signature.optional_sizes else signature
@@ -275,14 +278,12 @@ class _Parser:
             self.batched = True
         elif word == "derived":
             self.derived = True
+        elif word == "independent":
+            self.independent = parse_independent(tokens, self.positions)
         elif word == "where":
             self.clauses()
         elif word == "autocast":
-            tokens.expect(":", "after 'autocast'", "autocast: f32")
-            place = tokens.place
-            self.autocast = parse_dtype(tokens, "the type under autocast")
-            if not self.autocast.is_floating:
-                tokens.fail(f"autocast concerns floating types, not {self.autocast}", "autocast: f32", place)
+            self.autocast = self.type_under_autocast()
         elif word == "flops":
             tokens.expect(":", "after 'flops'", "flops: 2*M*N*K")
             self.positions.flops = tokens.place
@@ -293,10 +294,20 @@ class _Parser:
             self.variants = parse_variants(tokens)
         else:
             fix = (
-                "'->' or one of: where T in (f32, f64), M = N//2; batched; derived; autocast: f32; flops: 2*N; "
-                "variants: out, inplace; launch over N, threads 256"
+                "'->' or one of: where T in (f32, f64), M = N//2; batched; derived; independent N; autocast: f32; "
+                "flops: 2*N; variants: out, inplace; launch over N, threads 256"
             )
             tokens.fail(f"expected nothing more, found {word!r}", fix, place)
+
+    def type_under_autocast(self) -> DType:
+        """Parse what follows ``autocast``."""
+        tokens = self.tokens
+        tokens.expect(":", "after 'autocast'", "autocast: f32")
+        place = tokens.place
+        dtype = parse_dtype(tokens, "the type under autocast")
+        if not dtype.is_floating:
+            tokens.fail(f"autocast concerns floating types, not {dtype}", "autocast: f32", place)
+        return dtype
 
     def clauses(self) -> None:
         """Parse what follows ``where``: the types of variables, and named sizes."""

@@ -10,6 +10,7 @@ from opwright.signature.expr import DataAxis, Expr, determined
 from opwright.signature.grammar.data_axes import check_data_axes
 from opwright.signature.grammar.domains import check_domains
 from opwright.signature.grammar.groups import check_chosen, check_groups
+from opwright.signature.grammar.independent import check_independent
 from opwright.signature.grammar.results import check_results
 from opwright.signature.grammar.returns import check_returns
 from opwright.signature.grammar.tensor_list_rules import check_lists
@@ -33,6 +34,7 @@ class SourcePositions:
         self.launched: list[int] = []
         self.kept: list[int] = []
         self.returned: list[int] = []
+        self.independent: list[int] = []
         self.listed = 0
         self.flops = 0
 
@@ -76,6 +78,7 @@ def check(signature: Signature, positions: SourcePositions, tokens: Tokens) -> N
     check_domains(signature, rules.placed, positions, tokens)
     rules.launch()
     rules.flops()
+    check_independent(signature, positions, tokens)
     if not signature.is_backward:  # a backward also sees its forward's axes, types and leading shape
         rules.bound_in_inputs()
         rules.bound_in_results()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,6 +66,22 @@ def included(directive: Token) -> Include | None:
 def includes(text: str) -> list[Include]:
     """Return all ``#include`` directives, in order."""
     return [include for token in segments(text) if token.kind == "directive" and (include := included(token))]
+
+
+def every_include(text: str, path: Path, folders: Sequence[Path]) -> Iterator[str]:
+    """Yield the names of the headers that a source in the file `path` includes, and that its own headers include.
+
+    Its own are those beside the file that includes them, in quotes, and those in `folders`.
+    """
+    waiting, seen = [(text, path)], {path}
+    while waiting:
+        text, path = waiting.pop()
+        for include in includes(text):
+            yield include.name
+            header = find_header(include, path, folders)
+            if header and header not in seen:
+                seen.add(header)
+                waiting.append((header.read_text("utf-8", "replace"), header))
 
 
 def find_header(include: Include, path: Path, folders: Iterable[Path]) -> Path | None:

@@ -283,7 +283,7 @@ def _declaration(role: Role, param: Param, names: dict[str, str]) -> str:
         return f"{_COUNT} &{param.name}"
     name = names.get(param.type.name, param.type.name)
     spelled = {"acc": f"acc<{name}>", "var": name}
-    element = spelled.get(param.type.kind) or BY_NAME[name].ctype.removeprefix("opwright::")
+    element = spelled.get(param.type.kind) or BY_NAME[name].cpp_name
     const = "const " if role == "input" and not param.mutated else ""
     rank = "" if _has_any_rank(param) else f", {len(param.dims)}"
     view = "Resizable" if any(isinstance(dim, DataAxis) for dim in param.dims) else "List" if param.listed else "Tensor"
@@ -386,5 +386,5 @@ def _element(param: TensorParam, variables: dict[str, str]) -> str:
     names = {variable: name for name, variable in variables.items()}
     name = names.get(param.type.name, param.type.name)
     if param.type.kind == "dtype":
-        return BY_NAME[param.type.name].ctype.removeprefix("opwright::")
+        return BY_NAME[param.type.name].cpp_name
     return f"acc<{name}>" if param.type.kind == "acc" else name

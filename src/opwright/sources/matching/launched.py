@@ -140,5 +140,5 @@ def _declaration(kernel: Kernel, role: Role, param: Param | None, name: str) -> 
     names = {variable: name for name, variable in variables_by_parameter(kernel).items()}
     written = names.get(param.type.name, param.type.name)
     spelled = {"acc": f"acc<{written}>", "var": written}
-    element = spelled.get(param.type.kind) or BY_NAME[param.type.name].ctype
+    element = spelled.get(param.type.kind) or BY_NAME[param.type.name].cpp_name
     return f"{'const ' if role == 'input' and not param.mutated else ''}{element} *{name}"

@@ -53,7 +53,7 @@ def explanation(error: Diagnostic, spot: Spot | None) -> Mistake | None:
 def _of_duals(error: Diagnostic) -> Mistake | None:
     """Explain code that can't compute with dual numbers, or whose half is two types."""
     if re.search(r"""["'](half)["'] is ambiguous""", error.text):
-        return Mistake("", f"{_TWO_HALVES}: write __half for CUDA's, opwright::half for the other")
+        return Mistake("", f"{_TWO_HALVES}: include cuda_fp16.h in the source itself, and half is CUDA's")
     whole = "\n".join(error.lines)
     if not _DUAL.search(whole):
         return None

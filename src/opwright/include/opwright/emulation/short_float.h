@@ -30,9 +30,9 @@ inline float fused(float a, float b, float c) {
   return to_odd(__longlong_as_double((long long)((error > 0) == (sum > 0) ? bits + 1 : bits - 1)));
 }
 
-inline unsigned short half_bits(float x) { return x != x ? 0x7fff : ::opwright::detail::to_half(x); }
+inline unsigned short half_bits(float x) { return x != x ? 0x7fff : ::opwright::detail::to_float16(x); }
 inline unsigned short bfloat16_bits(float x) { return x != x ? 0x7fff : ::opwright::detail::to_bfloat16(x); }
-inline float half_value(unsigned short bits) { return ::opwright::detail::from_half(bits); }
+inline float half_value(unsigned short bits) { return ::opwright::detail::from_float16(bits); }
 inline float bfloat16_value(unsigned short bits) { return ::opwright::detail::from_bfloat16(bits); }
 
 /* `near` is the short float nearest to x; the one next to x in the direction `mode`. */

@@ -1,0 +1,57 @@
+"""`ops=` names instances of kernel templates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import opwright
+
+Write = Callable[..., Path]
+
+INSTANCES = """
+typedef double number;
+template <class T, class G, int BLOCK = 64>
+__global__ void __launch_bounds__(BLOCK) step(T *p, const G *g, int n, float lr) {
+  const int i = blockIdx.x * BLOCK + threadIdx.x;
+  if (i < n) p[i] -= lr * g[i];
+}
+template <int TIMES>
+__global__ void scaled(number *p, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) p[i] *= TIMES;
+}
+__global__ void plain(float *p, int n) {}
+"""
+STEP = "step(p: f32[n]!, g: f64[n], lr: float) launch over n, threads 64"
+
+
+def test_ops_name_an_instance_of_a_template(write: Write) -> None:
+    ops = {"step<float, double, 64>": STEP, "scaled< 3 >": "scaled(p: f64[n]!) launch over n, threads 32"}
+    loaded = opwright.load(write(INSTANCES, "instances.cu"), ops=ops, backend="emulate")
+    p, g = torch.ones(100), torch.arange(100.0).double()
+    loaded.step(p, g, 0.5)
+    torch.testing.assert_close(p, (1 - 0.5 * g).float())
+    q = torch.arange(70.0).double()
+    loaded.scaled(q)
+    assert torch.equal(q, 3 * torch.arange(70.0).double())
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        ("step<float>", "step is a template of <T, G, int BLOCK = 64>, and ops gives it 1 argument: <float>"),
+        ("plain<float>", "plain is no template, and ops names its instance <float>"),
+        ("step<float, float, 64>", "parameter 2 is `const float *g`, expected `const double *g`: its elements are f64"),
+        ("step<float", "can't be read as a function; expected its name, as in saxpy, a call, as in crc32"),
+        ("missing<float>", "no function missing is declared in it"),
+    ],
+)
+def test_instances_that_are_none(write: Write, function: str, says: str) -> None:
+    with pytest.raises(opwright.OpwrightError) as caught:
+        opwright.load(write(INSTANCES, "no_instances.cu"), ops={function: STEP}, backend="emulate")
+    assert says in str(caught.value)
+    assert "likely fix" in str(caught.value) or "expected" in str(caught.value)
