@@ -26,8 +26,8 @@ from opwright.signature import (
     TypeRef,
 )
 from opwright.signature.choices import Choice
+from opwright.signature.clauses.independent import axis_problem
 from opwright.signature.domains import Domain
-from opwright.signature.grammar.independent import axis_problem
 from opwright.signature.lists import AnyList, FixedList, OpenList
 from opwright.signature.scalars import BOOL, FLOAT, INT, KINDS, ScalarKind
 

@@ -10,6 +10,7 @@ from opwright.check.checks import kept_state as kept_state
 from opwright.check.checks import bad_calls as bad_calls
 from opwright.check.checks import against_reference as against_reference
 from opwright.check.checks import values as values
+from opwright.check.checks import independence as independence
 from opwright.check.checks import devices as devices
 from opwright.check.checks import index_overflow as index_overflow
 from opwright.check.checks import memory as memory

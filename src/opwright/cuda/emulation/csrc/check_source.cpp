@@ -36,7 +36,8 @@ std::string Place::text() const { return known() ? file + ":" + std::to_string(l
 std::vector<Place> places(uintptr_t address) {
   Dl_info info;
   if (!dladdr(reinterpret_cast<void *>(address), &info) || !info.dli_fname) return {};
-  const bool program = info.dli_fbase == program_base(); /* its name is what it was called with: no path at all, perhaps */
+  const bool program =
+      info.dli_fbase == program_base(); /* its name is what it was called with: no path at all, perhaps */
   const Dwarf *dwarf = Dwarf::of(program ? "/proc/self/exe" : info.dli_fname);
   if (!dwarf) return {};
   return dwarf->places(address - 1 -

@@ -50,8 +50,7 @@ void control_c(int number, siginfo_t *info, void *context) {
 void caught(int number, siginfo_t *info, void *) {
   if (!running) return pass_on(number);
   const Block &b = *running;
-  if (number == SIGFPE)
-    {
+  if (number == SIGFPE) {
     Message divided;
     divided << "an integer was divided by zero\n  likely fix: " << how_to_check();
     fault("arithmetic", divided.text());

@@ -32,7 +32,7 @@ constexpr uint64_t most_resident = uint64_t(1)
 // Blocks that one worker has taken and not begun.
 struct Taken { uint64_t next = 0, end = 0; };
 
-bool in_program();                             // whole programs (program.cpp), which nobody calls from Python
+bool in_program();                                // whole programs (program.cpp), which nobody calls from Python
 [[noreturn]] void end_program(const char *text);  // with a report
 const char *how_to_check();
 
