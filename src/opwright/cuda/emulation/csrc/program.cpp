@@ -1,5 +1,4 @@
 // Whole programs: how a fault ends one. A GPU would stop the kernel and give its error to whichever call comes next.
-#define OPWRIGHT_EMULATION_PROGRAM
 #include <opwright/emulation/cuda_api.h>
 #include <unistd.h>
 
@@ -43,6 +42,7 @@ void end_program(const char *text) { end(text); }
 
 const char *how_to_check() { return begun ? "--check says where" : "emulate(check=True) says where"; }
 
+OPWRIGHT_EMULATION_API bool begin_program();
 bool begin_program() {
   if (begun) return true;
   before = std::set_terminate(terminated);

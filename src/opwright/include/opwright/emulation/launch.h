@@ -27,14 +27,9 @@ struct Launch {
 /* Runs the kernel to its end; null, or what went wrong (valid until this OS thread launches again). */
 OPWRIGHT_EMULATION_API const char *run(const Launch &launch);
 
-#if defined(OPWRIGHT_EMULATION_PROGRAM)
 /* In a program nobody waits for an exception: what CUDA would refuse becomes its last error, any other failure ends the program
  * with a report. */
 OPWRIGHT_EMULATION_API void launch_failed(const char *failure);
-/* Once in a program: what is thrown by these headers and not caught ends it with a report, too. */
-OPWRIGHT_EMULATION_API bool begin_program();
-inline const bool program_begun = begin_program();
-#endif
 
 template <class Stream = const void *>
 inline Configuration configuration(dim3 grid, dim3 block, size_t shared = 0, Stream stream = {}) {

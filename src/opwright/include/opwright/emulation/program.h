@@ -17,4 +17,14 @@
 
 #include <cuda_runtime.h>
 
+namespace opwright {
+namespace emulation {
+
+/* Once in a program: what is thrown by these headers and not caught ends it with a report, too. */
+OPWRIGHT_EMULATION_API bool begin_program();
+inline const bool program_begun = begin_program();
+
+}  // namespace emulation
+}  // namespace opwright
+
 #endif
