@@ -104,7 +104,10 @@ def figures() -> str:
     rows += [
         (
             f"{card}: an edited CUDA kernel's first right result",
-            f"nvcc {edits['nvcc']:.1f} s, NVRTC {edits['nvrtc']:.1f} s; PyTorch's `load_inline` {edits['load_inline']:.1f} s",
+            (
+                f"nvcc {edits['nvcc']:.1f} s, NVRTC {edits['nvrtc']:.1f} s; "
+                f"PyTorch's `load_inline` {edits['load_inline']:.1f} s"
+            ),
             "gpu",
         ),
         (
@@ -120,7 +123,7 @@ def figures() -> str:
 
 
 def on_a_gpu() -> str:
-    """Return the table rows of benchmarks/gpu.py that have a target or compare edits or whole steps, and the machine."""
+    """Return the table rows of benchmarks/gpu.py that have a target or compare edits or steps, and the machine."""
     result = _result("gpu")
     ours = "opwright, pointers"
     names = [
