@@ -18,6 +18,7 @@ from opwright.errors import ArgumentError, KernelError, ToolchainError
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU"),
     pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning"),  # PyTorch's own
+    pytest.mark.filterwarnings("ignore:The CUDA Graph is empty:UserWarning"),  # of a graph that PyTorch only prepares
 ]
 
 SOURCE = """
@@ -258,10 +259,10 @@ def test_derivatives(pointwise: opwright.Operators) -> None:
 
 def test_more_elements_than_32_bits_count(pointwise: opwright.Operators, ops: opwright.Operators) -> None:
     count = (1 << 31) + (1 << 20) + 3
-    if torch.cuda.mem_get_info()[0] < 12 * count:
+    if torch.cuda.mem_get_info()[0] < 16 * count:
         pytest.skip("too little memory is free")
-    x = torch.zeros(count, dtype=torch.int8, device="cuda")
-    x[-5:] = torch.tensor([1, 2, 3, 4, 5])
+    x = torch.zeros(count, dtype=torch.float16, device="cuda")
+    x[-5:] = torch.arange(1, 6)
     y = pointwise.next(x)
     assert y[-5:].tolist() == [2, 3, 4, 5, 6]
     assert int(y[:-5].min()) == int(y[:-5].max()) == 1
