@@ -25,7 +25,7 @@ from opwright.bench.scripts import summary
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
-WORK = HERE / "peers/roots.cpp"
+WORK = HERE / "peer_sources/roots.cpp"
 STEPS, MORE_STEPS = 400, 420
 LEAST_SECONDS = 100e-6
 OPPOSITE = {"faster": "slower", "slower": "faster"}

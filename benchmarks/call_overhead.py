@@ -31,7 +31,9 @@ Group = dict[str, Callable[[], object]]
 
 def products(ours: Op) -> dict[str, Op]:
     """Return x * y of both inputs' gradients in every form, and the floor."""
-    peers = torch.utils.cpp_extension.load("call_peers", [str(HERE / "peers/call_peers.cpp")], extra_cflags=["-O3"])
+    peers = torch.utils.cpp_extension.load(
+        "call_peers", [str(HERE / "peer_sources/call_peers.cpp")], extra_cflags=["-O3"]
+    )
     ops = torch.ops.call_peers
 
     def save(ctx: Any, inputs: Any, output: object) -> None:
@@ -120,7 +122,7 @@ def main() -> None:
     """Measure, print and save the results."""
     rounds = parse_rounds(__doc__, 101)
     torch.set_num_threads(1)
-    ops = opwright.load(HERE / "peers/call_ops.cpp")
+    ops = opwright.load(HERE / "peer_sources/call_ops.cpp")
     timed = {
         what: interleaved(calls, rounds=rounds, seconds=0.01)
         for what, calls in groups(ops, products(ops.product)).items()

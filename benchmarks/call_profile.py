@@ -61,7 +61,7 @@ PROFILES = {
 
 def calls() -> dict[str, dict[str, Callable[[], object]]]:
     """Return the calls by situation, ours and PyTorch's."""
-    ours = opwright.load(HERE / "peers/call_ops.cpp").product
+    ours = opwright.load(HERE / "peer_sources/call_ops.cpp").product
     x, y, grad = torch.randn(4), torch.randn(4), torch.ones(4)
     a, b = torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
 

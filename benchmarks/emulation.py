@@ -36,7 +36,7 @@ STANDARD = "".join(f"#include <{name}>\n" for name in ("algorithm", "cmath", "cs
 
 def libraries() -> dict[str, ctypes.CDLL]:
     """Return the libraries of the kernels and of the loops."""
-    kernels, loops = HERE / "peers/emulation.cu", HERE / "peers/emulation_loops.cpp"
+    kernels, loops = HERE / "peer_sources/emulation.cu", HERE / "peer_sources/emulation_loops.cpp"
     text = CudaText("emulation", kernels.read_text("utf-8"), kernels)
     emulated = Emulate().build(text, Options())
     checked = Emulate(check=True).build(text, Options())

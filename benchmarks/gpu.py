@@ -36,6 +36,7 @@ class Run:
 
     emulated: bool
     rounds: int
+    edits: int
     peers: bool
     result: Result = field(default_factory=lambda: Result("gpu", "Kernels on a GPU; ratios of medians"))
 
@@ -100,7 +101,7 @@ def edit(run: Run) -> None:
         folder, factor = Path(name), time.time_ns() % (1 << 23)  # not in any cache; exact as a float
         for backend in backends:
             worker("opwright", factor, folder, run, backend)  # builds the runtime, once for each PyTorch
-        for _ in range(max(2, run.rounds // 10)):
+        for _ in range(run.edits):
             if inline:
                 factor += 1
                 samples.setdefault("load_inline", []).append(worker("load_inline", factor, folder, run))
@@ -184,13 +185,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parts = ("edit", "launch", "lltm", "bandwidth")
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
-    parser.add_argument("--rounds", type=int, default=31, help="samples of each candidate; of edits a tenth of it")
+    parser.add_argument("--rounds", type=int, default=31, help="samples of each candidate, except of edits")
+    parser.add_argument(
+        "--edits", type=int, default=3, help="rounds of edits: three by each back end, one by load_inline"
+    )
     parser.add_argument("--no-peers", action="store_true", help="without what others make, which takes long to compile")
     parser.add_argument("--emulate", action="store_true", help="without a GPU, small, to try the script itself")
     options = parser.parse_args()
     if not options.emulate and not torch.cuda.is_available():
         sys.exit("there is no GPU here that PyTorch can use; --emulate tries the script itself, at small sizes")
-    run = Run(options.emulate, max(2, options.rounds), not options.no_peers)
+    run = Run(options.emulate, max(2, options.rounds), options.edits, not options.no_peers)
     doing: dict[str, Callable[[], None]] = {
         "edit": lambda: edit(run),
         "launch": lambda: launch(run),
@@ -199,12 +203,11 @@ def main() -> None:
     }
     for part in options.parts:
         doing[part]()
+        if not run.emulated:  # after each part, so that what a time limit cuts off is only the rest
+            print(f"{part}: {write_result(run.result, HERE / 'results')}", flush=True)
     if run.emulated:
         run.result.what = "Emulated on the CPU, at small sizes: no figures of a GPU"
-        run.result.show()
-        return
     run.result.show()
-    print(write_result(run.result, HERE / "results"))
 
 
 if __name__ == "__main__":

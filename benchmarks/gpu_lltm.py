@@ -50,10 +50,10 @@ def _peer(name: str, device: str) -> Callable[..., State]:
     if name == "Triton":
         if device != "cuda":
             raise RuntimeError("its kernels run on a GPU alone")
-        return importlib.import_module("peers.lltm_triton").lltm_triton
+        return importlib.import_module("peer_sources.lltm_triton").lltm_triton
     from torch.utils.cpp_extension import load
 
-    return load("lltm_peer", [str(HERE / "peers/lltm_peer.cpp")], extra_cflags=["-O3"]).lltm
+    return load("lltm_peer", [str(HERE / "peer_sources/lltm_peer.cpp")], extra_cflags=["-O3"]).lltm
 
 
 def step(module: LLTM, x: torch.Tensor, state: State, backward: bool) -> Callable[[], list[torch.Tensor]]:

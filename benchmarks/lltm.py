@@ -28,7 +28,7 @@ WHOLE = "opwright, whole operator"
 
 def modules(features: int, state: int) -> dict[str, LLTM]:
     """Return the same layer in five variants, with the same parameters."""
-    peer = torch.utils.cpp_extension.load("lltm_peer", [str(HERE / "peers/lltm_peer.cpp")], extra_cflags=["-O3"])
+    peer = torch.utils.cpp_extension.load("lltm_peer", [str(HERE / "peer_sources/lltm_peer.cpp")], extra_cflags=["-O3"])
     torch.compiler.reset()  # otherwise it would compile for dynamic sizes
     aten, compiled = LLTM(features, state), LLTM(features, state)
     aten.step = peer.lltm

@@ -19,7 +19,7 @@ from opwright.bench.scripts import parse_rounds
 HERE = Path(__file__).parent
 
 
-STREAMS = opwright.load(HERE / "peers/streams.cpp")
+STREAMS = opwright.load(HERE / "peer_sources/streams.cpp")
 ACTIVATIONS = opwright.load(HERE.parent / "examples/activations/activations.cpp")
 CELL = opwright.load(HERE.parent / "examples/lltm/lltm_derived.cpp")
 LARGE, SMALL = 1 << 24, (4, 64, 1024, 4096)

@@ -72,8 +72,8 @@ def compared() -> str:
 
 
 def figures() -> str:
-    """Return the README's four figures."""
-    edit, call, lltm, pointwise = map(_result, ("edit_to_call", "call_overhead", "lltm", "pointwise"))
+    """Return the README's figures: four of CPUs, two of a GPU."""
+    edit, call, lltm, pointwise, gpu = map(_result, ("edit_to_call", "call_overhead", "lltm", "pointwise", "gpu"))
     seconds = {name: timing["median"] for name, timing in edit["timings"].items()}
     step = call["ratios"]["step: opwright / torch.add"]
     eager = [
@@ -99,10 +99,46 @@ def figures() -> str:
             "pointwise",
         ),
     ]
-    lines = ["| on two CPU cores | measured | script |", "|---|---|---|"]
+    edits = {name: gpu["timings"][f"edit to call, {name}"]["median"] for name in ("nvcc", "nvrtc", "load_inline")}
+    card = gpu["machine"]["gpu"].partition(",")[0]
+    rows += [
+        (
+            f"{card}: an edited CUDA kernel's first right result",
+            (
+                f"nvcc {edits['nvcc']:.1f} s, NVRTC {edits['nvrtc']:.1f} s; "
+                f"PyTorch's `load_inline` {edits['load_inline']:.1f} s"
+            ),
+            "gpu",
+        ),
+        (
+            f"{card}: a call that launches one small kernel, beside `torch.add`",
+            f"{gpu['ratios']['launch, no gradient: opwright / torch.add']:.2f} of its time",
+            "gpu",
+        ),
+    ]
+    lines = ["| on two CPU cores; on a GPU where one is named | measured | script |", "|---|---|---|"]
     return "\n".join(
         [*lines, *(f"| {what} | {value} | [{name}](benchmarks/{name}.py) |" for what, value, name in rows)]
     )
+
+
+def on_a_gpu() -> str:
+    """Return the table rows of benchmarks/gpu.py that have a target or compare edits or steps, and the machine."""
+    result = _result("gpu")
+    ours = "opwright, pointers"
+    names = [
+        name
+        for name in result["ratios"]
+        if result["targets"].get(name)
+        or name.startswith(("launch", "edit to call"))
+        or (name.startswith("LLTM, forward + backward") and name.endswith(ours))
+    ]
+    lines = ["| what | measured | target | script |", "|---|--:|--:|---|"]
+    lines += [
+        f"| {name} | {_number(result['ratios'][name])} | {result['targets'].get(name, '')} | `benchmarks/gpu.py` |"
+        for name in names
+    ]
+    return "\n".join([*lines, "", *_machines([result])])
 
 
 def zoo() -> str:
@@ -224,7 +260,7 @@ def between(mark: str, make: Callable[[], str], text: str) -> str:
 
 PAGES: dict[str, Callable[[str], str]] = {
     "README.md": lambda text: between("figures", figures, text),
-    "docs/measured.md": lambda text: between("zoo", zoo, between("measured", measured, text)),
+    "docs/measured.md": lambda text: between("gpu", on_a_gpu, between("zoo", zoo, between("measured", measured, text))),
     "docs/comparison.md": lambda text: between(
         "alternatives", alternatives, between("features", features, between("compared", compared, text))
     ),

@@ -164,7 +164,8 @@ def test_top_p_draws_from_the_most_probable_tokens() -> None:
 @pytest.mark.slow
 def test_top_p_draws_the_same_on_every_device(cuda_place: CudaPlace) -> None:
     backend, device = cuda_place
-    arguments = Draw(torch.float32).normal(40, 300) * 2, 0.9, 0.8
+    # In float64, for the exponential functions of a GPU and of a C library differ in float32's last place.
+    arguments = Draw(torch.float64).normal(40, 300) * 2, 0.9, 0.8
     expected = load("top_p").top_p(*arguments, rng=torch.Generator().manual_seed(3))
     generator = torch.Generator(device).manual_seed(3)
     found = load("top_p", backend).top_p(*moved(arguments, device), rng=generator)

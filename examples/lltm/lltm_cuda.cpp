@@ -22,7 +22,7 @@ std::vector<Tensor> forward(Tensor x, Tensor weights, Tensor bias, Tensor old_h,
   CHECK_INPUT(old_h);
   CHECK_INPUT(old_cell);
   auto joined = torch::cat({old_h, x}, 1);
-  auto gates = torch::addmm(bias, joined, weights.t()).view({x.size(0), 3, -1});
+  auto gates = torch::addmm(bias, joined, weights.t()).view({x.size(0), 3, old_h.size(1)});
   auto found = cell_forward(gates, old_cell);
   return {found[0], found[1], found[2], joined};
 }

@@ -45,7 +45,7 @@ def arguments(sizes: Sizes, dtype: torch.dtype = torch.float64) -> list[Tensor]:
 def values_and_gradients(form: Callable[..., tuple[Tensor, ...]], inputs: list[Tensor]) -> tuple[Tensor, ...]:
     outputs = form(*inputs)
     torch.manual_seed(1)
-    gradients = [torch.randn(output.shape, dtype=torch.float64).to(output.dtype) for output in outputs]
+    gradients = [torch.randn(output.shape, dtype=torch.float64).to(output) for output in outputs]
     return outputs + torch.autograd.grad(outputs, inputs, gradients)
 
 

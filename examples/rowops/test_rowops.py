@@ -27,8 +27,11 @@ def norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return nn.functional.layer_norm(x, weight.shape, weight, bias)
 
 
-def agree(ours: Form, theirs: Form, arguments: Sequence[Tensor]) -> None:
-    """Compare values and gradients with PyTorch's in float64, to the precision of the element type."""
+def agree(ours: Form, theirs: Form, arguments: Sequence[Tensor], amplified: float = 1.0) -> None:
+    """Compare values and gradients with PyTorch's in float64, to the precision of the element type.
+
+    An operator's own formula multiplies rounding errors by up to `amplified`.
+    """
     dtype = arguments[0].dtype
     exact = [x.detach().double().requires_grad_() for x in arguments]
     y, expected = ours(*arguments), theirs(*exact)
@@ -39,7 +42,7 @@ def agree(ours: Form, theirs: Form, arguments: Sequence[Tensor]) -> None:
     for one, other in zip(found, wanted, strict=True):
         # Saved values are rounded to dtype; and the float64 reference is no more exact than ours in float64.
         scale = 1 + (float(other.abs().max()) if other.numel() else 0.0)
-        atol = 32 * torch.finfo(dtype).eps * scale + 1e-12
+        atol = 32 * torch.finfo(dtype).eps * scale * amplified + 1e-12
         torch.testing.assert_close(one.double(), other, rtol=0.0, atol=atol)
 
 
@@ -61,7 +64,9 @@ def test_layer_norm_and_its_gradients(cuda_place: CudaPlace, dtype: torch.dtype)
         if shape[-1] == 0:
             continue  # PyTorch has no layer norm of empty rows
         of_columns = [numbers(shape[-1], dtype=dtype, device=device, seed=seed) for seed in (2, 3)]
-        agree(ours, norm, [numbers(*shape, dtype=dtype, device=device), *of_columns])
+        # One column has no variance: 1 / sqrt(eps) multiplies what a fused multiply-add on a GPU leaves of g - mean(g).
+        amplified = 1e-5**-0.5 if shape[-1] == 1 else 1.0
+        agree(ours, norm, [numbers(*shape, dtype=dtype, device=device), *of_columns], amplified)
 
 
 @pytest.mark.slow

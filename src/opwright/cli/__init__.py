@@ -31,7 +31,9 @@ _COMMANDS = {
     "completion": "Print what makes a shell complete all this.",
     "demo": "Build, check and time the example operators.",
     "doctor": "Look at compilers, PyTorch, CUDA, the cache: what is wrong, what to type.",
+    "emulate": "Run a CUDA program on the CPU, unmodified.",
     "migrate": "Report what an old extension uses that PyTorch has no more, and rewrite it.",
+    "nvcc": "Compile CUDA programs with nvcc's options, for the CPU.",
     "run": "Run a script written for PyTorch 0.1 to 0.4, with the C FFI.",
 }
 STOPPED = 130

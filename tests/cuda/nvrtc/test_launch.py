@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 Build = Callable[..., Path]
 Play = Callable[..., Any]
@@ -240,6 +241,7 @@ def test_errors_are_the_launchs_and_have_texts(library: Path, play: Play, failin
     assert (named, told) == (name, text)
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a driver")
 def test_without_a_driver_it_loads_and_says_so(library: Path, play: Play) -> None:
     script = "e = kernels.overloads(None); said += [e, text('name_of', e), text('text_of', e)]"
     error, name, text = play(library, script, driver=False)

@@ -25,7 +25,8 @@ DEFINED = ("__CUDACC__", "OPWRIGHT_EMULATION", "OPWRIGHT_EMULATION_REWRITTEN")
 
 # Real kernels read a float array as float4 or uint4, which nvcc allows. A large local array must not skip the guard
 # page below a thread's stack and overlap another thread's stack.
-_FLAGS = ("-fno-strict-aliasing", "-fstack-clash-protection")
+FLAGS = ("-fno-strict-aliasing", "-fstack-clash-protection")
+"""Flags for all emulated code."""
 _CHECKED = ("-O2",)
 """Flags for checked kernels: most time is spent in callbacks, so -O3 would only take longer to compile."""
 
@@ -81,7 +82,7 @@ class Emulate:
             options,
             define=(*DEFINED, *checked, *options.define),
             include_dirs=(*options.include_dirs, SHADOW),
-            extra_cflags=(*level, *_FLAGS, *options.extra_cflags),
+            extra_cflags=(*level, *FLAGS, *options.extra_cflags),
             extra_ldflags=(*options.extra_ldflags, str(library)),
         )
 

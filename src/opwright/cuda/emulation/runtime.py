@@ -112,11 +112,14 @@ def check_flags(compiler: Compiler) -> tuple[str, ...]:
 _OPTIONS = Options(extra_cflags=("-O2", "-fno-strict-aliasing", "-pthread"), extra_ldflags=("-pthread",))
 
 
-def build_runtime(*, check: bool = False, on_progress: Callable[[str], None] | None = None) -> Path:
+def build_runtime(
+    *, check: bool = False, relocatable: bool = False, on_progress: Callable[[str], None] | None = None
+) -> Path:
     """Return the runtime library, to which emulated code is linked, from the cache, or build it.
 
     Args:
         check: whether to return the variant that checks every access.
+        relocatable: return an object file, which becomes a part of a program, instead of a shared library.
         on_progress: called with a line of text if the library has to be built.
 
     Raises:
@@ -126,10 +129,12 @@ def build_runtime(*, check: bool = False, on_progress: Callable[[str], None] | N
     units = [_unit(path) for path in files if check or not path.stem.startswith("check")]
     if not units:
         raise ToolchainError(f"Opwright's installation is damaged: {Path(__file__).parent / 'csrc'} is empty")
-    name = "opwright-emulation-checked" if check else "opwright-emulation"
+    name = f"opwright-emulation{'-checked' * check}{'-object' * relocatable}"
     options = Options(
         extra_cflags=(*_OPTIONS.extra_cflags, *(("-DOPWRIGHT_EMULATION_CHECK",) if check else ())),
         extra_ldflags=_OPTIONS.extra_ldflags,
+        native=not relocatable,
+        relocatable=relocatable,
     )
     first, *rest = units
     return build(

@@ -58,7 +58,7 @@ class SharedVariables:
         struct = "" if declaration.external else _struct(f"opwright_shared_{self._count}", declaration)
         if not declaration.in_body:
             self._everywhere.update({name: f"({value})" for name, value in values.items()})
-            return struct or ";"
+            return f"namespace {{ {struct}}} " if struct else ";"  # other sources of a program have structs so named
         return struct + " ".join(f"auto &{name} = {value};" for name, value in values.items())
 
     def _dynamic(self, declaration: SharedDeclaration) -> Iterator[tuple[str, str]]:

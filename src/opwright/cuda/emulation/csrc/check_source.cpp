@@ -2,6 +2,7 @@
 #include "check_source.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <fstream>
 
@@ -11,12 +12,33 @@ namespace opwright {
 namespace emulation {
 namespace check {
 
+namespace {
+
+/* Where the program itself is mapped; libraries come after it. */
+const void *program_base() {
+  static const void *const base = [] {
+    uintptr_t found = 0;
+    dl_iterate_phdr(
+        [](dl_phdr_info *first, size_t, void *into) {
+          *static_cast<uintptr_t *>(into) = first->dlpi_addr;
+          return 1;
+        },
+        &found);
+    return reinterpret_cast<const void *>(found);
+  }();
+  return base;
+}
+
+}  // namespace
+
 std::string Place::text() const { return known() ? file + ":" + std::to_string(line) : "an unknown line"; }
 
 std::vector<Place> places(uintptr_t address) {
   Dl_info info;
   if (!dladdr(reinterpret_cast<void *>(address), &info) || !info.dli_fname) return {};
-  const Dwarf *dwarf = Dwarf::of(info.dli_fname);
+  const bool program =
+      info.dli_fbase == program_base(); /* its name is what it was called with: no path at all, perhaps */
+  const Dwarf *dwarf = Dwarf::of(program ? "/proc/self/exe" : info.dli_fname);
   if (!dwarf) return {};
   return dwarf->places(address - 1 -
                        reinterpret_cast<uintptr_t>(info.dli_fbase)); /* a call's own, not the next line's */

@@ -70,7 +70,8 @@ const char *run(const Launch &launch) {
                                 std::to_string(launch.line) + ": kernels that launch kernels aren't emulated");
   Message refused;
   check(launch, refused);
-  if (!refused.length()) check_timeout(refused);
+  if (refused.length()) return failed("configuration", refused.text());
+  check_timeout(refused);
   if (refused.length()) return failed("launch", refused.text());
   Work work(launch);
   const dim3 g = launch.configuration.grid;

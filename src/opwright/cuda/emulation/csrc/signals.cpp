@@ -50,14 +50,17 @@ void control_c(int number, siginfo_t *info, void *context) {
 void caught(int number, siginfo_t *info, void *) {
   if (!running) return pass_on(number);
   const Block &b = *running;
-  if (number == SIGFPE)
-    fault("arithmetic", "an integer was divided by zero\n  likely fix: emulate(check=True) says where");
+  if (number == SIGFPE) {
+    Message divided;
+    divided << "an integer was divided by zero\n  likely fix: " << how_to_check();
+    fault("arithmetic", divided.text());
+  }
   Message message;
   const char *arena = reinterpret_cast<const char *>(&b), *address = static_cast<const char *>(info->si_addr);
   if (address >= arena && address < arena + arena_bytes)
     fault("stack", "a thread has used up its stack\n  likely fix: smaller local arrays, or no recursion that deep");
   message << "a thread reads or writes at " << info->si_addr
-          << ", which is no memory\n  likely fix: emulate(check=True) says where";
+          << ", which is no memory\n  likely fix: " << how_to_check();
   fault("memory", message.text());
 }
 

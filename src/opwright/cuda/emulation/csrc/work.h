@@ -32,6 +32,10 @@ constexpr uint64_t most_resident = uint64_t(1)
 // Blocks that one worker has taken and not begun.
 struct Taken { uint64_t next = 0, end = 0; };
 
+bool in_program();                                // whole programs (program.cpp), which nobody calls from Python
+[[noreturn]] void end_program(const char *text);  // with a report
+const char *how_to_check();
+
 void record(Work &work, const char *kind, const std::string &text);
 std::string where(const Block &b, unsigned linear);
 std::string deadlocked(Block &b);  // the text of the fault

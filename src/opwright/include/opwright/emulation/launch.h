@@ -27,6 +27,10 @@ struct Launch {
 /* Runs the kernel to its end; null, or what went wrong (valid until this OS thread launches again). */
 OPWRIGHT_EMULATION_API const char *run(const Launch &launch);
 
+/* In a program nobody waits for an exception: what CUDA would refuse becomes its last error, any other failure ends the program
+ * with a report. */
+OPWRIGHT_EMULATION_API void launch_failed(const char *failure);
+
 template <class Stream = const void *>
 inline Configuration configuration(dim3 grid, dim3 block, size_t shared = 0, Stream stream = {}) {
   return {grid, block, shared, (const void *)stream, false};
@@ -64,7 +68,11 @@ __attribute__((noinline)) void launch(const Configuration &configuration, const 
                                       const Kernel &kernel, Arguments... arguments) {
   auto body = [&kernel, arguments...] { kernel(arguments...); };
   const char *failure = run({configuration, name, file, line, &threads<decltype(body)>, &body});
+#if defined(OPWRIGHT_EMULATION_PROGRAM)
+  if (__builtin_expect(failure != nullptr, 0)) launch_failed(failure);
+#else
   if (failure) detail::refuse(failure);
+#endif
 }
 
 }  // namespace emulation

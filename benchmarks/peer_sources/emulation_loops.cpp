@@ -1,4 +1,4 @@
-// The same as peers/emulation.cu, as one would write it for the CPU: plain loops.
+// The same as emulation.cu, as one would write it for the CPU: plain loops.
 #include <math.h>
 #include <stddef.h>
 #include <string.h>

@@ -1,0 +1,239 @@
+"""Compiling and linking CUDA programs against the emulator; objects and programs come from the build cache."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from opwright.cuda.emulation.backend import DEFINED, FLAGS, SHADOW
+from opwright.cuda.emulation.rewrite import Rewriter
+from opwright.cuda.emulation.runtime import build_runtime, check_flags
+from opwright.cuda.programs.command_line import Request, parse
+from opwright.errors import CompileError, ToolchainError
+from opwright.toolchain import Options, Unit, build, find_compiler, header_dir, include_line
+from opwright.toolchain.binary.elf import symbols
+
+VERSION = """\
+nvcc: NVIDIA (R) Cuda compiler driver
+Cuda compilation tools, release 12.8, V12.8.0
+Opwright's emulation of it: programs run on the CPU
+"""
+"""What ``--version`` prints: scripts look for the words "release 12.8"."""
+_LIBRARY_HEADERS = {
+    "cublas": "cuBLAS", "cublasLt": "cuBLAS", "cublas_v2": "cuBLAS", "cusparse": "cuSPARSE", "cusolverDn": "cuSOLVER",
+    "cusolverSp": "cuSOLVER", "cufft": "cuFFT", "cufftXt": "cuFFT", "curand": "cuRAND's host interface",
+    "cudnn": "cuDNN", "nccl": "NCCL", "mpi": "MPI", "nvml": "NVML", "cupti": "CUPTI", "nvrtc": "NVRTC",
+    "npp": "NPP", "nvjpeg": "nvJPEG", "cutensor": "cuTENSOR",
+}  # fmt: skip
+_FOR_CHECKED = ("-O2",)
+_OLD_STANDARDS = ("98", "03", "0x", "11", "1y", "14")
+_CALLED_BY_CHECKED = "__tsan_"
+"""How the names of functions begin that a checked object calls."""
+
+
+def run_nvcc(arguments: Sequence[str]) -> int:
+    """Do what nvcc would with these arguments, for the emulator; return the exit status.
+
+    Raises:
+        ToolchainError: an option isn't known or can't be served, or there is no C++ compiler.
+        CompileError: a source can't be compiled, or the objects not linked.
+    """
+    request = parse(arguments)
+    if request.product == "version":
+        sys.stdout.write(VERSION)
+        return 0
+    if not request.sources and not request.linked:
+        raise ToolchainError("opwright nvcc: there is nothing to compile: no source and no object is named")
+    if any(source.name.startswith("CMakeCUDACompilerId") for source in request.sources):
+        raise ToolchainError(
+            "opwright nvcc isn't a CUDA compiler for CMake, which looks for the toolkit's folders and libraries\n"
+            '  likely fix: a Makefile with NVCC="opwright nvcc", or opwright emulate with the program\'s sources'
+        )
+    if request.product == "text":
+        return _preprocess(request)
+    if request.product in ("object", "nothing"):
+        _write_objects(request)
+        return 0
+    objects = [str(compiled(request, source)) for source in request.sources]
+    output = request.output or Path("a.a" if request.product == "archive" else "a.out")
+    _link(request, [*objects, *request.linked], output)
+    return subprocess.run([os.path.abspath(output)], check=False).returncode if request.run else 0
+
+
+def build_program(request: Request) -> Path:
+    """Return the program made of the request's sources from the cache, or build it.
+
+    Raises:
+        ToolchainError: there is no C++ compiler.
+        CompileError: a source can't be compiled, or the program not linked.
+    """
+    units = [_unit(request, source) for source in request.sources]
+    linked = [os.path.abspath(path) for path in request.linked]
+    options = _options(request, request.sources)
+    states = [f"{path}:{status.st_size}:{status.st_mtime_ns}" for path in linked for status in [os.stat(path)]]
+    options = dataclasses.replace(
+        options,
+        program=True,
+        extra_ldflags=(*linked, *_link_flags(request), str(_runtime(check=request.check))),
+        identity="|".join(states),
+    )
+    return _explained(dataclasses.replace(units[0], extra=tuple(units[1:])), options)
+
+
+def compiled(request: Request, source: Path) -> Path:
+    """Return the object file of one source from the cache, or compile it.
+
+    Raises:
+        ToolchainError: there is no C++ compiler, or no such source.
+        CompileError: the source can't be compiled.
+    """
+    return _explained(_unit(request, source), dataclasses.replace(_options(request, [source]), relocatable=True))
+
+
+def _unit(request: Request, source: Path) -> Unit:
+    """Return the unit of a source: its text is a line that includes the file, as the author's other headers are."""
+    if not source.is_file():
+        raise ToolchainError(f"opwright nvcc: there is no file {source}")
+    language = request.language_of(source)
+    if language == "c":
+        return Unit(source.stem, include_line(source), source, "c", embeds=True)
+    before = "".join(f"#define {name}\n" for name in (DEFINED if language == "cuda" else DEFINED[1:]))
+    checked = "#define OPWRIGHT_EMULATION_CHECK\n" * request.check
+    headers = "#include <opwright/emulation/program.h>\n" * (language == "cuda")
+    included = "".join(f'#include "{name}"\n' for name in request.included)
+    own = "".join(map(_directive, filter(_is_late, request.defines)))
+    text = f"{before}#define OPWRIGHT_EMULATION_PROGRAM\n{checked}{headers}{own}{included}{include_line(source)}\n"
+    watched = check_flags(find_compiler("c++")) if request.check else ()
+    return Unit(source.stem, text, source, embeds=True, cflags=watched, rewrite=Rewriter())
+
+
+def _options(request: Request, sources: Sequence[Path]) -> Options:
+    languages = {request.language_of(source) for source in sources}
+    level = _FOR_CHECKED if request.check and not request.debug else (f"-O{request.optimize}",)
+    std = () if languages == {"c"} else (f"-std={_standard(request.std)}",)
+    flags = [*std, *level, *(("-g",) if request.debug else ()), "-fPIC", "-pipe", "-w", "-pthread", "-ffp-contract=off"]
+    early = request.defines if languages == {"c"} else [each for each in request.defines if not _is_late(each)]
+    flags += [*FLAGS, *early, *_search(request), *request.host_flags]
+    return Options(exact=tuple(flags))
+
+
+def _is_late(define: str) -> bool:
+    """Return whether a macro is defined behind the emulator's headers, which it might break: ``-DN=1000``.
+
+    The standard library's headers depend on some macros. Their names begin with ``_``, except that of assert.
+    """
+    return not re.match(r"-[DU](?:_|NDEBUG\b)", define)
+
+
+def _directive(define: str) -> str:
+    """Return the line for ``-DNAME=value``, ``-DNAME`` or ``-UNAME``."""
+    name, equals, value = define[2:].partition("=")
+    return f"#undef {name}\n" if define.startswith("-U") else f"#define {name} {value if equals else 1}\n"
+
+
+def _search(request: Request) -> list[str]:
+    """Return the header folders: the emulator's before the author's, who may name the toolkit's own."""
+    folders = [str(SHADOW), str(header_dir()), *map(os.path.abspath, request.include_dirs)]
+    return [f"-I{folder}" for folder in folders]
+
+
+def _standard(asked: str) -> str:
+    """Return the C++ standard: the emulator's headers need C++17 at least."""
+    return "gnu++17" if asked.endswith(_OLD_STANDARDS) else asked.replace("c++", "gnu++", 1).replace("gnugnu", "gnu")
+
+
+def _runtime(*, check: bool) -> Path:
+    return build_runtime(check=check, relocatable=True)
+
+
+def _link_flags(request: Request) -> list[str]:
+    return [*request.link_flags, "-pthread", "-ldl", "-lm"]
+
+
+def _explained(unit: Unit, options: Options) -> Path:
+    """Build; say of a CUDA library's header that is missing that the emulator doesn't have that library."""
+    try:
+        return build(unit, options).path
+    except CompileError as error:
+        text = str(error)
+        for header, library in _LIBRARY_HEADERS.items():
+            if f"{header}.h: No such file" in text or f"'{header}.h' file not found" in text:
+                first, _, rest = text.partition("\n")
+                raise CompileError(
+                    f"{first}\n  {library} isn't emulated\n"
+                    f"  likely fix: leave that part out with #ifndef OPWRIGHT_EMULATION, or run it on a GPU\n{rest}"
+                ) from None
+        raise
+
+
+def _write_objects(request: Request) -> None:
+    if request.output and len(request.sources) > 1:
+        raise ToolchainError(f"opwright nvcc: -o {request.output} names one file for {len(request.sources)} sources")
+    for source in request.sources:
+        output = request.output or Path(f"{source.stem}.o")
+        shutil.copyfile(compiled(request, source), output)
+        if request.depfile is not None:
+            _write_depfile(request, source, output)
+    if request.product == "nothing" and request.output:  # -dlink: the host's linker does what nvlink does
+        _run([*find_compiler("c").link_command, "-x", "c", "-c", os.devnull, "-o", str(request.output)])
+
+
+def _write_depfile(request: Request, source: Path, output: Path) -> None:
+    depfile = request.depfile or str(output.with_suffix(".d"))
+    target = [] if "-MT" in request.host_flags else ["-MT", str(output)]
+    _run([*_preprocessor(request, source), "-MM", "-MF", depfile, *target])
+
+
+def _preprocess(request: Request) -> int:
+    for source in request.sources:
+        output = ["-o", str(request.output)] if request.output else []
+        mode = [] if {"-M", "-MM"} & {*request.host_flags} else ["-E"]
+        _run([*_preprocessor(request, source), *mode, *output])
+    return 0
+
+
+def _preprocessor(request: Request, source: Path) -> list[str]:
+    defined = [f"-D{name}" for name in (*DEFINED, "OPWRIGHT_EMULATION_PROGRAM")]
+    flags = [f"-std={_standard(request.std)}", *defined, *request.defines, *_search(request), *request.host_flags]
+    return [*find_compiler("c++").link_command, "-x", "c++", "-include", "cuda_runtime.h", *flags, str(source)]
+
+
+def _link(request: Request, objects: list[str], output: Path) -> None:
+    if request.product == "archive":
+        output.unlink(missing_ok=True)
+        _run(["ar", "rcs", str(output), *objects])
+        return
+    check = request.check or any(map(_is_checked, objects))
+    shared = ["-shared"] if request.product == "library" else []
+    linker = find_compiler("c++").link_command
+    _run([*linker, *shared, *objects, *_link_flags(request), str(_runtime(check=check)), "-o", str(output)])
+
+
+def _is_checked(path: str) -> bool:
+    """Return whether an object file or a library calls the checker."""
+    if path.endswith(".a"):
+        return _CALLED_BY_CHECKED.encode() in Path(path).read_bytes()
+    return any(name.startswith(_CALLED_BY_CHECKED) for name in symbols(Path(path)).undefined)
+
+
+def _run(command: list[str]) -> None:
+    """Run a command; its output is the user's.
+
+    Raises:
+        CompileError: it fails.
+        ToolchainError: it can't be started.
+    """
+    try:
+        status = subprocess.run(command, check=False).returncode
+    except OSError as error:
+        raise ToolchainError(f"{command[0]} can't be run: {error.strerror}") from error
+    if status:
+        name = os.path.basename(command[0])
+        raise CompileError(f"{name} ended with status {status}; it was run as\n  {shlex.join(command)}")

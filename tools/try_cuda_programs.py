@@ -1,0 +1,234 @@
+"""Build and run CUDA programs of others under emulation, and print what became of each.
+
+    python tools/try_cuda_programs.py ~/HeCBench/src --sample 60 --seed 1
+    python tools/try_cuda_programs.py ~/llm.c/dev/cuda --check
+
+FOLDER is a checkout that you have: HeCBench's src (folders NAME-cuda, each with a Makefile and a target `run`), or a
+folder of programs of one file each, as llm.c's dev/cuda, whose variants are chosen by a number. Nothing is downloaded,
+and nothing is written into the folder.
+
+A program has *passed* if its own check says so, *failed* if its own check says so, and is *finished* if it has none.
+Everything else is inconclusive: the time was up, its data isn't there, or a kernel was stopped with a report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+FAULTY = 70
+"""The exit status of a program that a kernel's fault has ended."""
+LATE = -signal.SIGKILL
+_PASSED = re.compile(
+    r"\bpass(?:ed)?\b|\bsuccess(?:ful(?:ly)?)?\b|results? (?:match|correct)|\bcorrect\b|verified", re.IGNORECASE
+)
+_FAILED = re.compile(
+    r"\bfail(?:ed|ure)?\b|mismatch|\bincorrect\b|\bwrong\b|not match|verification error|\berror at\b|\bFAIL\b",
+    re.IGNORECASE,
+)
+_NO_DATA = re.compile(r"(?:can(?:not|'t)|(?:failed|unable) to|error) open|no such file|CImgIOException", re.IGNORECASE)
+_INTEGER = re.compile(r"\d+")
+_LARGEST, _REDUCED = 64, (1, 16, 256, 4096)
+"""Numbers on a command line up to the first stay; larger ones are divided by each of these until the time suffices."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a program.
+
+    Attributes:
+        name: the program, and the variant.
+        built: whether it was compiled and linked.
+        verdict: "passed", "failed", "finished" or "inconclusive".
+        cause: why it isn't passed or finished, in one line.
+    """
+
+    name: str
+    built: bool
+    verdict: str
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How programs are built and run.
+
+    Attributes:
+        compiler: the command that stands for nvcc.
+        seconds: the time limit of a run.
+        threads: the compiler's and program's environment.
+    """
+
+    compiler: str
+    seconds: float
+
+
+def output_of(command: Sequence[str], folder: Path, seconds: float) -> tuple[int, str]:
+    """Run a command in `folder`; return its exit status (`LATE` after `seconds`) and what it printed."""
+    process = subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        text, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        text, _ = process.communicate()
+        return LATE, text.decode("utf-8", "replace")
+    return process.returncode, text.decode("utf-8", "replace")
+
+
+def judged(name: str, status: int, text: str) -> Result:
+    """Return the result of a run that has ended."""
+    if status == LATE:
+        return Result(name, True, "inconclusive", "time")
+    if status == FAULTY:
+        return Result(name, True, "inconclusive", _report(text))
+    if status < 0 or _NO_DATA.search(text):
+        return Result(name, True, "inconclusive", _ended(status, text))
+    if _FAILED.search(text) or (status > 0 and _PASSED.search(text)):
+        line = next((line for line in text.splitlines() if _FAILED.search(line)), f"status {status}")
+        return Result(name, True, "failed", line.strip()[:90])
+    if status:
+        return Result(name, True, "inconclusive", _ended(status, text))
+    return Result(name, True, "passed" if _PASSED.search(text) else "finished")
+
+
+def _ended(status: int, text: str) -> str:
+    how = f"signal {-status}" if status < 0 else f"status {status}"
+    last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+    return f"{how}: {last[:80]}"
+
+
+def _report(text: str) -> str:
+    """Return the first line of the report that a fault has printed, without its folder."""
+    found = re.search(r"opwright: error: (.*)", text)
+    return re.sub(r"/\S*/", "", found[1])[:110] if found else "a fault"
+
+
+def build_error(text: str) -> str:
+    """Return the line of a compiler's output that says what is wrong."""
+    lines = text.splitlines()
+    chosen = next((line for line in lines if "error:" in line), lines[-1] if lines else "nothing was said")
+    return re.sub(r"/\S*/", "", chosen).removeprefix("opwright: error: ").strip()[:110]
+
+
+def smaller(arguments: Sequence[str], by: int) -> list[str]:
+    """Return a command line with large numbers divided."""
+    return [
+        str(max(_LARGEST, int(word) // by)) if _INTEGER.fullmatch(word) and int(word) > _LARGEST else word
+        for word in arguments
+    ]
+
+
+def with_makefile(folder: Path, trial: Trial) -> Iterator[Result]:
+    """Build a copy of a folder with a Makefile, among links to its neighbours, and run what its target `run` would."""
+    name = folder.name.removesuffix("-cuda")
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / "src" / folder.name
+        copy.parent.mkdir()
+        for sibling in folder.parent.iterdir():
+            if sibling.name != folder.name:
+                (copy.parent / sibling.name).symlink_to(sibling)
+        shutil.copytree(folder, copy)
+        make = ["make", "-s", f"CC={trial.compiler}", f"NVCC={trial.compiler}", "ARCH=sm_80", "LAUNCHER="]
+        status, text = output_of(make, copy, 600)
+        if status:
+            yield Result(name, False, "inconclusive", build_error(text))
+            return
+        commands = output_of(["make", "-n", "run", *make[2:]], copy, 30)[1].splitlines()
+        runs = [shlex.split(line) for line in commands if line.strip().startswith("./")]
+        if not runs:
+            yield Result(name, True, "inconclusive", "no target run")
+            return
+        yield _run_smaller(name, runs[0], copy, trial)
+
+
+def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) -> Result:
+    tried = None
+    for by in _REDUCED:
+        arguments = [command[0], *smaller(command[1:], by)]
+        if arguments == tried:
+            break
+        result = judged(name, *output_of(arguments, folder, trial.seconds))
+        if tried is None or result.verdict in ("passed", "finished"):
+            first = result
+        if result.cause != "time":
+            return result if tried is None or result.verdict in ("passed", "finished") else first
+        tried = arguments
+    return first
+
+
+def with_variants(source: Path, trial: Trial) -> Iterator[Result]:
+    """Build a program of one file, and run the variants that it has."""
+    with tempfile.TemporaryDirectory() as scratch:
+        program = Path(scratch) / source.stem
+        flags = ["-O3", "--use_fast_math", "-Xcompiler", "-fopenmp", "-lcublas", "-lcublasLt", "-std=c++17"]
+        command = [*shlex.split(trial.compiler), *flags, str(source), "-o", str(program)]
+        status, text = output_of(command, source.parent, 600)
+        if status:
+            yield Result(source.stem, False, "inconclusive", build_error(text))
+            return
+        for number in _variants(source):
+            yield judged(f"{source.stem} {number}", *output_of([str(program), number], program.parent, trial.seconds))
+
+
+def _variants(source: Path) -> list[str]:
+    """Return the numbers of the variants that a switch over them names; "1" for a program without one."""
+    return list(dict.fromkeys(re.findall(r"\bcase (\d+):", source.read_text("utf-8", "replace")))) or ["1"]
+
+
+def trials(folder: Path) -> list[Path]:
+    """Return the programs in a folder: folders with a Makefile, or sources that have a main function."""
+    folders = sorted(path.parent for path in folder.glob("*-cuda/Makefile"))
+    return folders or [path for path in sorted(folder.glob("*.cu")) if "int main" in path.read_text("utf-8", "replace")]
+
+
+def main() -> int:
+    """Print the table, one line for each program as it is done, and the numbers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--sample", type=int, default=0, help="how many programs to draw; 0: all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="programs whose name matches")
+    parser.add_argument("--check", action="store_true", help="check every access")
+    parser.add_argument("--seconds", type=float, default=30, help="the time limit of a run")
+    parser.add_argument("--jobs", type=int, default=1)
+    given = parser.parse_args()
+    found = [path for path in trials(given.folder.resolve()) if re.search(given.only, path.name)]
+    if not found:
+        parser.error(f"{given.folder} has neither folders NAME-cuda with a Makefile nor .cu files with a main function")
+    if given.sample:
+        found = sorted(random.Random(given.seed).sample(found, min(given.sample, len(found))))  # noqa: S311 - no secret
+    compiler = f"{shlex.quote(sys.executable)} -m opwright nvcc{' --check' * given.check}"
+    trial = Trial(compiler, given.seconds)
+
+    def tried(path: Path) -> list[Result]:
+        results = list((with_makefile if path.is_dir() else with_variants)(path, trial))
+        for each in results:
+            print(f"{each.name:28} {'built' if each.built else '-':6} {each.verdict:13} {each.cause}", flush=True)
+        return results
+
+    with ThreadPoolExecutor(given.jobs) as pool:
+        results = [result for each in pool.map(tried, found) for result in each]
+    verdicts = Counter(result.verdict for result in results if result.built)
+    listed = ", ".join(f"{verdicts[word]} {word}" for word in ("passed", "finished", "failed", "inconclusive"))
+    print(f"\n{len(found)} programs, {len(results)} runs: {sum(r.built for r in results)} built; of these {listed}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
