@@ -97,9 +97,8 @@ def outcome(batch: Batch, way: Function, *, gradients: bool) -> list[Any]:
         found = [t.detach() for t in results]
         if ends and wanted:
             ones = [torch.ones_like(t) for t in ends]
-            found += [
-                torch.zeros(()) if g is None else g for g in torch.autograd.grad(ends, wanted, ones, allow_unused=True)
-            ]
+            gradients_of: Any = torch.autograd.grad(ends, wanted, ones, allow_unused=True)
+            found += [torch.zeros(()) if gradient is None else gradient for gradient in gradients_of]
     except Exception as error:
         return [type(error).__name__]
     return found
@@ -127,8 +126,8 @@ def is_mapped(target: Target) -> bool:
     """Return whether an operator can be called under vmap, and tells the same each time."""
     signature = target.signature
     tensors = signature.tensors + signature.results  # PyTorch stacks no pairs of 4-bit floats
-    unlike = any(DType.F4X2 in signature.element_types(tensor) for tensor in tensors)
-    unlike = unlike or signature.generator or signature.counts or signature.data_axes or signature.is_factory
+    packed = any(DType.F4X2 in signature.element_types(tensor) for tensor in tensors)
+    unlike = any([packed, signature.generator, signature.counts, signature.data_axes, signature.is_factory])
     return not (unlike or any(result.name == "address" for result in signature.results))
 
 

@@ -337,7 +337,8 @@ bool bind_shapes(const Plan &plan, const at::Tensor *const *inputs, Bound<I> &bo
     } else if (p.ellipsis ? leading < 0 || !bind_leading(plan, t, first, leading, bound) : leading != 0) return false;
     for (size_t d = 0; d < p.dims.size(); ++d) {
       if (p.dims[d].group >= 0) continue;
-      const I size = p.grouped ? seen[d] : size_of(t, first + leading + static_cast<int64_t>(d), static_cast<I *>(nullptr));
+      const I size =
+          p.grouped ? seen[d] : size_of(t, first + leading + static_cast<int64_t>(d), static_cast<I *>(nullptr));
       const Step step = bind_dim(p.dims[d], size, bound);
       if (step == Step::Wrong) return false;
       if (step == Step::Later) waiting.push_back({&p.dims[d], size});

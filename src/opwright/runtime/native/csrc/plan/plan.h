@@ -146,13 +146,13 @@ struct Plan {
   Broadcast broadcast = Broadcast::None;
   bool derived = false;  // whether there is an instance of the kernel for each choice of outputs
   bool masked = false;
-  bool random = false;            // whether it takes a generator
-  bool has_domain = false;        // whether an input tensor has a domain
-  bool conditional = false;       // whether a result has a condition
-  bool counts = false;            // whether a result is a count
-  bool factory = false;           // no input is a tensor
-  std::vector<int64_t> mutated;   // the inputs that the kernel overwrites
-  bool listed = false;            // whether the results are returned in a list
+  bool random = false;           // whether it takes a generator
+  bool has_domain = false;       // whether an input tensor has a domain
+  bool conditional = false;      // whether a result has a condition
+  bool counts = false;           // whether a result is a count
+  bool factory = false;          // no input is a tensor
+  std::vector<int64_t> mutated;  // the inputs that the kernel overwrites
+  bool listed = false;           // whether the results are returned in a list
   std::vector<Independent> independent;
   bool over_batch = false;        // whether each tensor has a batch as its first axis (vmap/over_batch.cpp)
   std::vector<int64_t> returned;  // the arguments, in schema order, that are returned in place of results
