@@ -33,7 +33,7 @@ void attention(Strided<const T, 2> q, Strided<const T, 2> k, Tensor<const T, 2> 
     for (int64_t i = begin; i < end; ++i) {
       A largest = -1e30, total = 0;
       for (int64_t c = 0; c < e; ++c) sums[c] = 0;
-      for (int64_t j = 0; j < (causal ? i + 1 : k.size(0)); ++j) {
+      for (int64_t j = 0; j < k.size(0) && (!causal || j <= i); ++j) {
         A score = 0;
         for (int64_t c = 0; c < d; ++c) score += A(q(i, c)) * A(k(j, c));
         score *= scale;
