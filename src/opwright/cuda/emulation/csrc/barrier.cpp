@@ -74,7 +74,7 @@ void grid_barrier(const char *file, int line) {
 
 void yield(const char *file, int line) {
   Block &b = block();
-  stop_if_late(*b.work);
+  if (b.work->stop) stop_if_late(*b.work, file + (":" + std::to_string(line)));
   if (!b.fibers) start_fibers(b);
   free_round(b);
   b.warp_of(b.linear).yielding |= 1u << b.linear % warp_size;

@@ -208,10 +208,15 @@ void device_freed(void *memory) {
 
 void grid_barrier(unsigned) { meet_grid(); }
 
-const Hooks table = {launch_begin,  launch_end,        block_begin,  block_end,    thread_switch,    nullptr,
-                     block_barrier, divergent_barrier, warp_barrier, absent_lanes, shared_allocated, atomic_begin,
-                     atomic_end,    device_allocated,  device_freed, grid_barrier, lent_to_call,     taken_back,
-                     copied};
+std::string source_of(uintptr_t code) {
+  const Place found = place(code);
+  return found.known() ? found.text() + "\n    " + line_text(found) : "";
+}
+
+const Hooks table = {launch_begin,     launch_end,    block_begin,       block_end,        thread_switch,
+                     nullptr,          block_barrier, divergent_barrier, warp_barrier,     absent_lanes,
+                     shared_allocated, atomic_begin,  atomic_end,        device_allocated, device_freed,
+                     grid_barrier,     lent_to_call,  taken_back,        source_of,        copied};
 const bool installed = [] {
   live = &running().state;
   install_hooks(&table);

@@ -18,6 +18,8 @@
 #include <unistd.h>
 #endif
 
+extern "C" const char opwright_emulation_begin;
+
 namespace opwright::emulation {
 
 extern thread_local Block *running;
@@ -63,8 +65,9 @@ void find_code(Work &work) {
       const uintptr_t begin = library->dlpi_addr + library->dlpi_phdr[i].p_vaddr;
       const uintptr_t end = begin + library->dlpi_phdr[i].p_memsz;
       if (library->dlpi_phdr[i].p_type != PT_LOAD || wanted < begin || wanted >= end) continue;
+      const auto ours = reinterpret_cast<uintptr_t>(&opwright_emulation_begin);
       work.code_begin = begin;
-      work.code_end = end;
+      work.code_end = ours > wanted && ours < end ? ours : end;
       return 1;
     }
     return 0;
@@ -200,7 +203,8 @@ void stop_here(void *context) {
   if (!running) return;
   const Work &work = *running->work;
   const uintptr_t at = instruction(context);
-  if (at >= work.code_begin && at < work.code_end) stop_if_late(work); /* else the guard tries again */
+  if (at < work.code_begin || at >= work.code_end || !work.stop) return; /* the guard tries again */
+  stop_if_late(work, hooks() && hooks()->source_of ? hooks()->source_of(at + 1) : "");
 }
 
 #else
@@ -213,12 +217,12 @@ void interrupted() {}
 void stop_here(void *) {}
 #endif
 
-void stop_if_late(const Work &work) {
+void stop_if_late(const Work &work, const std::string &place) {
   const char *reason = work.stop;
   if (!reason) return;
-  constexpr const char *fix =
-      "\n  likely fix: a thread waits for what never happens; blocks that wait for each other need a cooperative "
-      "launch";
+  const std::string fix = (place.empty() ? "" : "\n  it is at " + place) +
+                          "\n  likely fix: a thread waits for what never happens; blocks that wait for each other need "
+                          "a cooperative launch";
   const char *limit = getenv(variable);
   Message message;
   if (*reason == 't')

@@ -32,7 +32,9 @@ class Runner {
 
 void check_timeout(Message &refused);  // the variable holds a number of seconds, or nothing
 void interrupted();                    // Ctrl-C; a signal handler may call it
-void stop_if_late(const Work &work);   // for the thread that runs: a fault, if the guard wants the launch to end
+void stop_if_late(const Work &work,
+                  const std::string &place =
+                      "");  // for the thread that runs, at that place: a fault, if the guard wants the launch to end
 void stop_here(void *context);  // in the handler of the guard's signal: leaves the kernel, where that can be done
 
 }  // namespace opwright::emulation

@@ -8,6 +8,8 @@
 #ifndef OPWRIGHT_EMULATION_HOOKS_H
 #define OPWRIGHT_EMULATION_HOOKS_H
 
+#include <string>
+
 #include "check.h"
 #include "launch.h"
 
@@ -47,6 +49,7 @@ struct Hooks {
   void (*grid_barrier)(unsigned epoch); /* all blocks of a cooperative launch have come */
   void (*lent)(const void *memory, size_t bytes, const char *name, size_t element, Use use);
   void (*taken_back)(const void *memory, size_t bytes);
+  std::string (*source_of)(uintptr_t code); /* the author's line of an instruction, the one before `code`; or "" */
   void (*copied)(void *to, const void *from, size_t bytes); /* by the runtime API; null: set to a value */
 };
 
