@@ -150,7 +150,8 @@ cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_p
     char *into = static_cast<char *>(to) + row * to_pitch;
     const char *of = static_cast<const char *>(from) + row * from_pitch;
     std::memmove(into, of, width);
-    if (hooks() && hooks()->copied) hooks()->copied(into, of, width);
+    if (hooks() && hooks()->copied)
+      hooks()->copied(into, of, width, {called.name, called.file, called.line, called.stream, called.async});
   }
   return cudaSuccess;
 }
@@ -163,7 +164,9 @@ cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t he
   if (!why.empty()) return note(cudaErrorInvalidValue, called, why.c_str());
   for (size_t row = 0; row < height; ++row) {
     std::memset(static_cast<char *>(to) + row * pitch, value, width);
-    if (hooks() && hooks()->copied) hooks()->copied(static_cast<char *>(to) + row * pitch, nullptr, width);
+    if (hooks() && hooks()->copied)
+      hooks()->copied(static_cast<char *>(to) + row * pitch, nullptr, width,
+                      {called.name, called.file, called.line, called.stream, called.async});
   }
   return cudaSuccess;
 }

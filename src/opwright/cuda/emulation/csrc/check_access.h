@@ -20,6 +20,9 @@ void access_range(uintptr_t address, size_t size, How how, uintptr_t code);
 void host_access(uintptr_t address, size_t size, How how, uintptr_t code);
 void forget_the_host();
 
+/* A report of what the host did: said at the end of the call; the end of a program. */
+void say_of_the_host(const std::string &text);
+
 /* Looks at the write that may have been harmless, now that it was done. */
 void settle();
 

@@ -10,6 +10,7 @@
 #include "check_launches.h"
 #include "check_regions.h"
 #include "check_report.h"
+#include "check_streams.h"
 
 namespace opwright {
 namespace emulation {
@@ -44,6 +45,8 @@ void launch_begin(const Launch &launch) {
   launching().lock();
   Running &r = running();
   Live &l = r.state;
+  ++l.now;
+  work_begins({launch.kernel, launch.file, launch.line, launch.configuration.stream, true}, launch.kernel);
   l.launch = ++l.now;
   l.kernel = launch.kernel;
   l.orders = l.atomic = false, l.scope = Scope::device, l.pending.active = false, l.code_base = 0, l.stray = {};
@@ -58,6 +61,7 @@ void launch_begin(const Launch &launch) {
 
 void launch_end(const Launch &, bool) {
   live->arena = 0; /* nobody's stack */
+  work_ends();
   launching().unlock();
 }
 
@@ -188,14 +192,29 @@ void taken_back(const void *memory, size_t bytes) {
 }
 
 /* What is copied was written as far as its source was. */
-void copied(void *to, const void *from, size_t bytes) {
-  const BetweenLaunches alone;
-  Region *into = region_at(reinterpret_cast<uintptr_t>(to)), *of = region_at(reinterpret_cast<uintptr_t>(from));
+void mark_copied(Region *into, uintptr_t to, Region *of, uintptr_t from, size_t size) {
   if (!into || !into->tracked()) return;
-  const uintptr_t at = reinterpret_cast<uintptr_t>(to), source = reinterpret_cast<uintptr_t>(from);
-  if (!of || !of->tracked()) return into->mark(at, bytes);
-  for (size_t i = 0; i < bytes; ++i)
-    if (of->is_written(source + i, 1)) into->mark(at + i, 1);
+  if (!of || !of->tracked()) return into->mark(to, size);
+  for (size_t i = 0; i < size; ++i)
+    if (of->is_written(from + i, 1)) into->mark(to + i, 1);
+}
+
+void copied(void *to, const void *from, size_t size, const StreamWork &work) {
+  const uintptr_t target = reinterpret_cast<uintptr_t>(to), source = reinterpret_cast<uintptr_t>(from);
+  std::string said;
+  {
+    const BetweenLaunches alone;
+    Region *into = region_at(target), *of = from ? region_at(source) : nullptr;
+    mark_copied(into, target, of, source, size);
+    ++live->now;
+    work_begins(work, work.name);
+    if (of) said = copy_touches(*of, source, size, false, work);
+    if (into && said.empty()) said = copy_touches(*into, target, size, true, work);
+    work_ends();
+    if (work.async && into && into->kind == Kind::for_both) copy_to_host(target, size, work);
+    if (!work.async || !into) stream_waited(work.stream); /* a copy to the host's pageable memory is waited for */
+  }
+  if (!said.empty()) say_of_the_host(said);
 }
 
 void device_freed(void *memory) {
@@ -204,6 +223,7 @@ void device_freed(void *memory) {
   const Region *region = region_at(low);
   const uintptr_t high = region ? region->high : low;
   if (remove_region(low)) remember_freed(low, high);
+  check::device_waited();
 }
 
 void grid_barrier(unsigned) { meet_grid(); }
@@ -213,10 +233,11 @@ std::string source_of(uintptr_t code) {
   return found.known() ? found.text() + "\n    " + line_text(found) : "";
 }
 
-const Hooks table = {launch_begin,     launch_end,    block_begin,       block_end,        thread_switch,
-                     nullptr,          block_barrier, divergent_barrier, warp_barrier,     absent_lanes,
-                     shared_allocated, atomic_begin,  atomic_end,        device_allocated, device_freed,
-                     grid_barrier,     lent_to_call,  taken_back,        source_of,        copied};
+const Hooks table = {launch_begin,     launch_end,     block_begin,       block_end,        thread_switch,
+                     nullptr,          block_barrier,  divergent_barrier, warp_barrier,     absent_lanes,
+                     shared_allocated, atomic_begin,   atomic_end,        device_allocated, device_freed,
+                     grid_barrier,     lent_to_call,   taken_back,        stream_created,   stream_waited,
+                     device_waited,    event_recorded, event_waited,      source_of,        copied};
 const bool installed = [] {
   live = &running().state;
   install_hooks(&table);

@@ -6,6 +6,7 @@
 
 #include "check_regions.h"
 #include "check_report.h"
+#include "check_streams.h"
 #include "check_touch.h"
 
 namespace opwright {
@@ -35,13 +36,24 @@ bool for_the_device(uintptr_t code) {
 /* Said at the end of the call: the compiler takes it that what it calls for an access throws nothing. */
 void host_access(uintptr_t address, size_t size, How how, uintptr_t code) {
   if (!touched.empty() || !(lent() || in_program())) return;
+  const std::string copy = in_program() ? copy_awaited(address) : "";
+  if (!copy.empty())
+    return say_of_the_host(text_of({race, "the host is ahead of a copy",
+                                    std::string("got: a ") + (writes(how) ? "write" : "read") + " of " + bytes(size) +
+                                        " that " + copy + " writes, and nothing has waited for it",
+                                    "cudaStreamSynchronize, or cudaEventSynchronize, before the host looks"},
+                                   place(code)));
   const std::string where = touched_by_host(address, size, writes(how));
   if (where.empty() || for_the_device(code)) return;
   const std::string found = std::string("got: ") + (writes(how) ? "a write of " : "a read of ") + bytes(size) + ", " +
                             where + ", outside of every kernel";
-  touched = text_of({memory, "the host touches memory of the device", found,
-                     "do it in a kernel, or copy with cudaMemcpyAsync and wait for the stream"},
-                    place(code));
+  say_of_the_host(text_of({memory, "the host touches memory of the device", found,
+                           "do it in a kernel, or copy with cudaMemcpyAsync and wait for the stream"},
+                          place(code)));
+}
+
+void say_of_the_host(const std::string &text) {
+  if (touched.empty()) touched = text;
   if (in_program() && !touched.empty()) end_program(touched.c_str());
 }
 

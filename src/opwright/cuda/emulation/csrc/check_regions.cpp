@@ -91,7 +91,7 @@ void arrange(uintptr_t low, uintptr_t high) {
     auto region = std::make_unique<Region>(each->low, each->high, each->name, each->kind);
     last = region.get();
     last->element = each->element;
-    last->use = each->use;
+    last->use = each->use, last->born = live ? ++live->now : 0;
     regions[each->low] = std::move(region);
   }
 }

@@ -46,6 +46,7 @@ struct Region {
   Cell *cells = nullptr;
   size_t cells_bytes = 0;
   Use use = Use::changed;
+  uint32_t born = 0;             /* when it became a region: its shadow may have been another's before */
   std::vector<uint64_t> written; /* a bit for each byte, of memory that nothing is in before; empty until it is used */
 
   Region() = default;

@@ -71,6 +71,14 @@ struct Stray {
   int64_t index = 0, size = 0;
 };
 
+/* Work of a stream: its place in it, the time that it took, and where it was given. */
+struct Unordered {
+  const void *stream;
+  uint32_t count, begin, end;
+  std::string what, file;
+  int line;
+};
+
 /* What an instruction touched last. */
 struct Site {
   uintptr_t code = 0, low = 0, bytes = 0;
@@ -91,6 +99,7 @@ struct Live {
   bool orders = false; /* whether anything was acquired in this launch */
   Pending pending;
   Stray stray;
+  std::vector<Unordered> unordered; /* work of other streams that nothing orders before this launch */
   std::string kernel, launch_file;
   int launch_line = 0;
   unsigned block_size[3] = {1, 1, 1}, grid_size[3] = {1, 1, 1};

@@ -27,6 +27,7 @@ struct Conflict {
 void outside(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code);
 void misaligned(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code);
 void unwritten(const Region &region, uintptr_t address, unsigned size, uintptr_t code);
+void between_streams(const Region &region, const Cell &cell, uintptr_t address, unsigned size, How how, uintptr_t code);
 void strayed(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code);
 void written_input(const Region &region, uintptr_t address, unsigned size, uintptr_t code);
 void raced(const Region &region, uintptr_t address, unsigned size, How how, const Conflict &conflict, uintptr_t code);
@@ -105,6 +106,8 @@ inline void touch(Live &l, Region &region, uintptr_t address, unsigned size, con
     if (examine<how>(l, *cell, mine, since, &conflict)) {
       raced(region, address, size, how, conflict, code);
     }
+    if (__builtin_expect(!l.unordered.empty(), 0) && !region.shared())
+      between_streams(region, *cell, address, size, how, code);
     if (writes(how)) note_write(l, *cell, mine, since);
     else note_read(l, *cell, mine, since);
   }

@@ -15,6 +15,8 @@ namespace emulation {
 struct Called {
   const char *name, *file;
   int line;
+  const void *stream = nullptr; /* the default one, for which the host waits */
+  bool async = false;           /* the host goes on before it is done */
 };
 
 /* The runtime's part (csrc/api*.cpp). Every function notes its error for cudaGetLastError, and which call it was. */
@@ -40,10 +42,13 @@ OPWRIGHT_EMULATION_API cudaError_t attributes_of(cudaPointerAttributes *attribut
 OPWRIGHT_EMULATION_API cudaError_t memory_left(size_t *left, size_t *total);
 OPWRIGHT_EMULATION_API cudaError_t create_event(cudaEvent_t *event, unsigned flags);
 OPWRIGHT_EMULATION_API cudaError_t destroy_event(cudaEvent_t event);
-OPWRIGHT_EMULATION_API cudaError_t record_event(cudaEvent_t event);
-OPWRIGHT_EMULATION_API cudaError_t query_event(cudaEvent_t event);
+OPWRIGHT_EMULATION_API cudaError_t record_event(cudaEvent_t event, const void *stream);
+/* A stream waits for an event; or the host does (for_host), for an event, a stream, or all streams. */
+OPWRIGHT_EMULATION_API cudaError_t wait_for_event(cudaEvent_t event, const void *stream, bool for_host);
+OPWRIGHT_EMULATION_API cudaError_t wait_for_stream(const void *stream);
+OPWRIGHT_EMULATION_API cudaError_t wait_for_device();
 OPWRIGHT_EMULATION_API cudaError_t elapsed(float *milliseconds, cudaEvent_t from, cudaEvent_t to, const Called &called);
-OPWRIGHT_EMULATION_API cudaError_t create_stream(cudaStream_t *stream);
+OPWRIGHT_EMULATION_API cudaError_t create_stream(cudaStream_t *stream, unsigned flags = 0);
 OPWRIGHT_EMULATION_API cudaError_t destroy_stream(cudaStream_t stream);
 OPWRIGHT_EMULATION_API cudaError_t allow_shared(int bytes); /* dynamic, of a block */
 OPWRIGHT_EMULATION_API cudaError_t device_attribute(int *value, cudaDeviceAttr attribute, int device);
@@ -116,9 +121,9 @@ inline cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t 
 inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::copy(to, from, bytes, kind, {"cudaMemcpy", file, line});
 }
-inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t = 0,
-                                   OPWRIGHT_EMULATION_HERE) {
-  return ::opwright::emulation::copy(to, from, bytes, kind, {"cudaMemcpyAsync", file, line});
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                                   cudaStream_t stream = 0, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::copy(to, from, bytes, kind, {"cudaMemcpyAsync", file, line, stream, true});
 }
 inline cudaError_t cudaMemcpyPeer(void *to, int, const void *from, int, size_t bytes, OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::copy(to, from, bytes, cudaMemcpyDeviceToDevice, {"cudaMemcpyPeer", file, line});
@@ -129,23 +134,26 @@ inline cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, siz
                                           {"cudaMemcpy2D", file, line});
 }
 inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                                     size_t height, cudaMemcpyKind kind, cudaStream_t = 0, OPWRIGHT_EMULATION_HERE) {
+                                     size_t height, cudaMemcpyKind kind, cudaStream_t stream = 0,
+                                     OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::copy_rows(to, to_pitch, from, from_pitch, width, height, kind,
-                                          {"cudaMemcpy2DAsync", file, line});
+                                          {"cudaMemcpy2DAsync", file, line, stream, true});
 }
 inline cudaError_t cudaMemset(void *to, int value, size_t bytes, OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::fill_rows(to, bytes, value, bytes, 1, {"cudaMemset", file, line});
 }
-inline cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t = 0, OPWRIGHT_EMULATION_HERE) {
-  return ::opwright::emulation::fill_rows(to, bytes, value, bytes, 1, {"cudaMemsetAsync", file, line});
+inline cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream = 0,
+                                   OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::fill_rows(to, bytes, value, bytes, 1, {"cudaMemsetAsync", file, line, stream, true});
 }
 inline cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height,
                                 OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::fill_rows(to, pitch, value, width, height, {"cudaMemset2D", file, line});
 }
-inline cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t = 0,
-                                     OPWRIGHT_EMULATION_HERE) {
-  return ::opwright::emulation::fill_rows(to, pitch, value, width, height, {"cudaMemset2DAsync", file, line});
+inline cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height,
+                                     cudaStream_t stream = 0, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::fill_rows(to, pitch, value, width, height,
+                                          {"cudaMemset2DAsync", file, line, stream, true});
 }
 
 /* __device__ and __constant__ variables. */
@@ -176,28 +184,28 @@ inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes,
 }
 template <class T>
 inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset,
-                                           cudaMemcpyKind kind, cudaStream_t = 0, OPWRIGHT_EMULATION_HERE) {
+                                           cudaMemcpyKind kind, cudaStream_t stream = 0, OPWRIGHT_EMULATION_HERE) {
   return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind, file, line);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset,
-                                             cudaMemcpyKind kind, cudaStream_t = 0, OPWRIGHT_EMULATION_HERE) {
+                                             cudaMemcpyKind kind, cudaStream_t stream = 0, OPWRIGHT_EMULATION_HERE) {
   return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind, file, line);
 }
 
 /* Streams and events. */
 inline cudaError_t cudaStreamCreate(cudaStream_t *stream) { return ::opwright::emulation::create_stream(stream); }
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
-  return ::opwright::emulation::create_stream(stream);
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+  return ::opwright::emulation::create_stream(stream, flags);
 }
-inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned, int) {
-  return ::opwright::emulation::create_stream(stream);
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int) {
+  return ::opwright::emulation::create_stream(stream, flags);
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t stream) { return ::opwright::emulation::destroy_stream(stream); }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t event, unsigned = 0) {
-  return ::opwright::emulation::query_event(event);
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return ::opwright::emulation::wait_for_stream(stream); }
+inline cudaError_t cudaStreamQuery(cudaStream_t stream) { return ::opwright::emulation::wait_for_stream(stream); }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned = 0) {
+  return ::opwright::emulation::wait_for_event(event, stream, false);
 }
 inline cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status) {
   *status = cudaStreamCaptureStatusNone;
@@ -221,11 +229,15 @@ inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) 
   return ::opwright::emulation::create_event(event, flags);
 }
 inline cudaError_t cudaEventDestroy(cudaEvent_t event) { return ::opwright::emulation::destroy_event(event); }
-inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t = 0) {
-  return ::opwright::emulation::record_event(event);
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = 0) {
+  return ::opwright::emulation::record_event(event, stream);
 }
-inline cudaError_t cudaEventSynchronize(cudaEvent_t event) { return ::opwright::emulation::query_event(event); }
-inline cudaError_t cudaEventQuery(cudaEvent_t event) { return ::opwright::emulation::query_event(event); }
+inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return ::opwright::emulation::wait_for_event(event, nullptr, true);
+}
+inline cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return ::opwright::emulation::wait_for_event(event, nullptr, true);
+}
 inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to,
                                         OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::elapsed(milliseconds, from, to, {"cudaEventElapsedTime", file, line});
@@ -249,8 +261,8 @@ inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int devic
 inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
   return ::opwright::emulation::device_attribute(value, attribute, device);
 }
-inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
-inline cudaError_t cudaThreadSynchronize() { return cudaSuccess; }
+inline cudaError_t cudaDeviceSynchronize() { return ::opwright::emulation::wait_for_device(); }
+inline cudaError_t cudaThreadSynchronize() { return ::opwright::emulation::wait_for_device(); }
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
 inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }

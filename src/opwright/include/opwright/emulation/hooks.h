@@ -21,6 +21,14 @@ struct Place {
   int line;
 };
 
+/* Work that was given to a stream, beside launches. */
+struct StreamWork {
+  const char *name, *file;
+  int line;
+  const void *stream;
+  bool async;
+};
+
 struct Hooks {
   void (*launch_begin)(const Launch &launch);
   void (*launch_end)(const Launch &launch, bool failed);
@@ -49,8 +57,14 @@ struct Hooks {
   void (*grid_barrier)(unsigned epoch); /* all blocks of a cooperative launch have come */
   void (*lent)(const void *memory, size_t bytes, const char *name, size_t element, Use use);
   void (*taken_back)(const void *memory, size_t bytes);
+  void (*stream_created)(const void *stream, bool blocking_not);
+  void (*stream_waited)(const void *stream); /* by the host, as the next one */
+  void (*device_waited)();
+  void (*event_recorded)(const void *event, const void *stream);
+  void (*event_waited)(const void *event, const void *stream, bool by_host);
   std::string (*source_of)(uintptr_t code); /* the author's line of an instruction, the one before `code`; or "" */
-  void (*copied)(void *to, const void *from, size_t bytes); /* by the runtime API; null: set to a value */
+  /* By the runtime API, in a stream; null: set to a value. */
+  void (*copied)(void *to, const void *from, size_t bytes, const StreamWork &work);
 };
 
 /* Null entries are left out. Null: no checker. */

@@ -1,0 +1,34 @@
+/* Streams: which earlier work is ordered before the work that begins, by CUDA's rules. */
+#ifndef OPWRIGHT_EMULATION_CHECK_STREAMS_H
+#define OPWRIGHT_EMULATION_CHECK_STREAMS_H
+
+#include <opwright/emulation/hooks.h>
+
+#include "check_touch.h"
+
+namespace opwright {
+namespace emulation {
+namespace check {
+
+/* Work of a stream begins: until it ends, `Live::unordered` lists the earlier work that nothing orders before it. */
+void work_begins(const StreamWork &work, const char *what);
+void work_ends();
+
+void stream_created(const void *stream, bool blocking_not);
+void stream_waited(const void *stream);
+void device_waited();
+void event_recorded(const void *event, const void *stream);
+void event_waited(const void *event, const void *stream, bool by_host);
+
+/* A copy to memory that the host can read at once (cudaMallocHost), which it hasn't waited for; and which one that is of an address,
+ * or "". */
+void copy_to_host(uintptr_t address, size_t size, const StreamWork &work);
+std::string copy_awaited(uintptr_t address);
+
+/* A copy touches memory of the device: held against unordered work, and noted for the work to come. A report, or "". */
+std::string copy_touches(Region &region, uintptr_t address, size_t bytes, bool writes, const StreamWork &work);
+
+}  // namespace check
+}  // namespace emulation
+}  // namespace opwright
+#endif

@@ -1,0 +1,90 @@
+"""Work of several streams on one memory: found where nothing orders it, and by CUDA's rules nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cuda.programs.conftest import Command
+
+PROGRAM = """
+void copied(float *to, float *from, cudaStream_t s) { cudaMemcpyAsync(to, from, 256, cudaMemcpyDefault, s); }
+__global__ void more(float *x) { x[threadIdx.x] += 1; }
+int main(int argc, char **argv) {
+  float *x, *other, host[64], *pinned;
+  cudaMalloc(&x, 256), cudaMalloc(&other, 256), cudaMallocHost(&pinned, 256);
+  cudaMemset(x, 0, 256), cudaMemset(other, 0, 256);
+  cudaStream_t a, b, free;
+  cudaStreamCreate(&a), cudaStreamCreate(&b), cudaStreamCreateWithFlags(&free, cudaStreamNonBlocking);
+  cudaEvent_t e;
+  cudaEventCreate(&e);
+  more<<<1, 64, 0, a>>>(x);
+  SECOND;
+  cudaDeviceSynchronize();
+  cudaMemcpy(host, x, 4, cudaMemcpyDeviceToHost);
+  printf("%g\\n", host[0]);
+}
+"""
+RIGHT = {
+    "one stream": ("more<<<1, 64, 0, a>>>(x)", 2),
+    "another memory": ("more<<<1, 64, 0, b>>>(other)", 1),
+    "an event": ("cudaEventRecord(e, a), cudaStreamWaitEvent(b, e); more<<<1, 64, 0, b>>>(x)", 2),
+    "an event that the host waits for": ("cudaEventRecord(e, a), cudaEventSynchronize(e); more<<<1, 64, 0, b>>>(x)", 2),
+    "a stream that the host waits for": ("cudaStreamSynchronize(a); more<<<1, 64, 0, b>>>(x)", 2),
+    "the whole device": ("cudaDeviceSynchronize(); more<<<1, 64, 0, free>>>(x)", 2),
+    "the default stream": ("more<<<1, 64>>>(x)", 2),
+    "the default stream between": ("more<<<1, 64>>>(x); more<<<1, 64, 0, b>>>(x)", 3),
+    "a copy that is waited for": ("cudaMemcpy(host, x, 256, cudaMemcpyDefault); more<<<1, 64, 0, b>>>(x)", 2),
+    "a copy to pageable memory": ("cudaMemcpyAsync(host, x, 256, cudaMemcpyDefault, a); more<<<1, 64, 0, b>>>(x)", 2),
+    "a pinned copy that is waited for": (
+        "cudaMemcpyAsync(pinned, x, 256, cudaMemcpyDefault, a); cudaStreamSynchronize(a); if (pinned[0] != 1) return 1",
+        1,
+    ),
+    "two readers": ("cudaStreamSynchronize(a); copied(pinned, x, a); copied(other, x, free)", 1),
+}  # fmt: skip
+RACES = {
+    "two streams": ("more<<<1, 64, 0, b>>>(x)", "race between two streams"),
+    "a stream that isn't blocking": ("more<<<1, 64>>>(other); more<<<1, 64, 0, free>>>(x)", "race between two streams"),
+    "the default stream and one that isn't blocking": (
+        "more<<<1, 64>>>(x); more<<<1, 64, 0, free>>>(x)", "race between two streams"
+    ),
+    "an event of the wrong stream": (
+        "cudaEventRecord(e, b), cudaStreamWaitEvent(b, e); more<<<1, 64, 0, b>>>(x)", "race between two streams"
+    ),
+    "an event that is recorded too late": (
+        "cudaStreamWaitEvent(b, e), cudaEventRecord(e, a); more<<<1, 64, 0, b>>>(x)", "race between two streams"
+    ),
+    "a copy": ("cudaMemcpyAsync(pinned, x, 256, cudaMemcpyDefault, b)", "cudaMemcpyAsync reads byte 0 of"),
+    "a memset": ("cudaMemsetAsync(x, 0, 256, b)", "cudaMemsetAsync writes byte 0 of"),
+    "a write after a read": (
+        "cudaStreamSynchronize(a); cudaMemcpyAsync(pinned, x, 256, cudaMemcpyDefault, a); more<<<1, 64, 0, b>>>(x)",
+        "cudaMemcpyAsync at",
+    ),
+    "the host": (
+        "cudaMemcpyAsync(pinned, x, 256, cudaMemcpyDefault, a); if (pinned[0] != 1) return 1",
+        "the host is ahead of a copy",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_ordered(files: Callable[..., None], command: Command, name: str) -> None:
+    second, result = RIGHT[name]
+    files(**{"streams.cu": PROGRAM.replace("SECOND", second)})
+    assert command("emulate", "--check", "streams.cu") == (0, f"{result}\n", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RACES)
+def test_what_isn_t(files: Callable[..., None], command: Command, tmp_path: Path, name: str) -> None:
+    second, says = RACES[name]
+    files(**{"streams.cu": PROGRAM.replace("SECOND", second)})
+    status, _, err = command("emulate", "--check", "streams.cu")
+    assert status == 70
+    assert says in err
+    assert "likely fix:" in err
+    if name == "two streams":
+        assert f"more at {tmp_path}/streams.cu:12 wrote it, in another stream, and nothing orders the two" in err
