@@ -158,11 +158,14 @@ const Unordered *conflicting(const Region &region, const Cell &cell, bool writin
 
 }  // namespace
 
-void between_streams(const Region &region, const Cell &cell, uintptr_t address, unsigned size, How how,
-                     uintptr_t code) {
+void between_streams(const Region &region, Cell &cell, uintptr_t address, unsigned size, How how, uintptr_t code) {
   const char *did;
   const Unordered *other = conflicting(region, cell, writes(how), &did);
-  if (!other) return;
+  if (!other) {
+    const bool kept = !writes(how) && during(cell.read.stamp, region.born); /* this thread's read takes its place */
+    if (kept) cell.other_stamp = cell.read.stamp, cell.other = cell.read.who;
+    return;
+  }
   report(
       {race, "race between two streams",
        std::string("got: a ") + (writes(how) ? "write" : "read") + " of " + bytes(size) + ", " + spot(region, address) +

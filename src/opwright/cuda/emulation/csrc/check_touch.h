@@ -27,7 +27,7 @@ struct Conflict {
 void outside(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code);
 void misaligned(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code);
 void unwritten(const Region &region, uintptr_t address, unsigned size, uintptr_t code);
-void between_streams(const Region &region, const Cell &cell, uintptr_t address, unsigned size, How how, uintptr_t code);
+void between_streams(const Region &region, Cell &cell, uintptr_t address, unsigned size, How how, uintptr_t code);
 void strayed(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code);
 void written_input(const Region &region, uintptr_t address, unsigned size, uintptr_t code);
 void raced(const Region &region, uintptr_t address, unsigned size, How how, const Conflict &conflict, uintptr_t code);
