@@ -57,7 +57,7 @@ def is_handwritten(path: Path) -> bool:
 def libraries() -> Iterator[Library]:
     """Yield the units to compile: each library as it is built, and the headers for kernels one by one."""
     csrc = SOURCES / "runtime" / "native" / "csrc"
-    yield Library("runtime", sorted(csrc.rglob("*.cpp")), [csrc, SOURCES / "include"])
+    yield Library("runtime", sorted(csrc.rglob("*.cpp")), [csrc, csrc / "without_json", SOURCES / "include"])
     legacy = SOURCES / "legacy" / "csrc"
     yield Library("legacy", sorted(legacy.glob("*.cpp")), [legacy, csrc])
     python = SOURCES / "legacy" / "csrc_python"

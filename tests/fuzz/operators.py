@@ -27,7 +27,15 @@ ROOT = Path(__file__).parents[2]
 # Sources of other tests, whose values those check: here they only mustn't crash, and have the right shapes.
 UNREFERENCED = {"notation_ops", "bundle_ops", "hidden_names", "size_ops", "scalar_ops", "float8_ops", "combination_ops"}
 UNREFERENCED |= {"result_ops", "list_ops", "complex_ops", "group_ops", "chosen_ops", "number_ops"}
-UNREFERENCED |= {"given_ops", "returned_ops", "overload_ops", "derived_rows", "derived_views", "variant_ops"}
+UNREFERENCED |= {
+    "given_ops",
+    "returned_ops",
+    "overload_ops",
+    "derived_rows",
+    "derived_views",
+    "variant_ops",
+    "mapped_ops",
+}
 DTYPES = {torch_type: dtype for dtype, torch_type in TORCH_TYPES.items()}
 
 

@@ -66,6 +66,19 @@ def test_many_calls_both_ways() -> None:
 
 
 @pytest.mark.slow
+@RUNTIMES
+def test_some_calls_under_vmap(runtime: str) -> None:
+    done = run("batches", "--count", "200", environment={"OPWRIGHT_RUNTIME": runtime})
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+
+
+@pytest.mark.exhaustive
+def test_many_calls_under_vmap() -> None:
+    done = run("batches", "--count", "5000")
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+
+
+@pytest.mark.slow
 def test_some_programs() -> None:
     done = run("programs", "--count", "40")
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]

@@ -51,7 +51,8 @@ int32_t opwright_generated_entry_$index(const opw_call *call) {
 """)
 _IN_CUDA = Template("""\
 static const char *const names[] = {$names};
-    const opwright::detail::Named named(a.call, names, $count);
+    static const unsigned char uses[] = {$uses};  // emulation::Use
+    const opwright::detail::Named named(a.call, names, uses, $count);
     const opwright::detail::Entered entered(a.call);
     $statement
     opwright::check_launch($place);""")
@@ -176,8 +177,10 @@ def _in_cuda(instance: Instance, statement: str) -> str:
     """Return the statement with the set-up of a CUDA call around it: tensor names, stream, check of launches."""
     kernel, signature = instance.kernel, instance.signature
     names = [f'"{tensor.name}"' for tensor in signature.tensors + signature.results]
+    uses = [str(int(tensor.mutated)) for tensor in signature.tensors] + ["2"] * len(signature.results)
     place = f"{_literal(kernel.path.name)}, {kernel.line}"
-    return _IN_CUDA.substitute(names=", ".join(names), count=len(names), statement=statement, place=place)
+    listed = {"names": ", ".join(names), "uses": ", ".join(uses), "count": len(names)}
+    return _IN_CUDA.substitute(listed, statement=statement, place=place)
 
 
 def _literal(text: str) -> str:

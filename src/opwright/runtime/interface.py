@@ -167,6 +167,9 @@ class Runtime(Protocol):
         `residuals`: it also returns the residuals; `mask`: it takes an output mask.
         """
 
+    def maps(self, op: Operator) -> bool:
+        """Return whether `connect` also registers a kernel for calls under vmap."""
+
     def connect(
         self,
         kernel: KernelState,

@@ -64,6 +64,10 @@ NOT_RESIZED = (
 )
 NEGATIVE_COUNT = "{name}(): the kernel left {count} in its result number {result}, and a count is at least 0"
 
+OVERWRITTEN_WITHOUT_BATCH = (
+    "{name}(): {argument} is overwritten, but it isn't one of what vmap goes over: each call would overwrite the one "
+    "before\n  likely fix: give vmap a {argument} with the batch axis, too"
+)
 NO_FORWARD_MODE = (
     "{name}(): there is no forward-mode derivative (jvp) of this operator; use reverse mode (torch.autograd.grad, "
     "torch.func.vjp)"

@@ -24,6 +24,7 @@ from opwright.signature.binding import unneeded_types
 from opwright.signature.choices import Choice
 from opwright.signature.chosen.kinds import AXIS_CODE, DTYPE_CODE, DeviceKind, DtypeKind
 from opwright.signature.clauses.conditions import Condition
+from opwright.signature.clauses.independent import slices
 from opwright.signature.derivatives import old_values, tangents
 from opwright.signature.domains import Domain
 from opwright.signature.expr import Each, Group, KeptAxis
@@ -31,7 +32,7 @@ from opwright.signature.model import ELLIPSIS
 from opwright.signature.tensor_lists.calls import groups
 from opwright.signature.wiring import NodePlan
 
-VERSION = 16
+VERSION = 17
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
 KINDS |= {kind.name: kind.code for kind in scalars.KINDS.values()}
 KINDS |= {"choice": Choice.code, **lists.CODES, "chosen": AXIS_CODE, "dtype_argument": DTYPE_CODE}
@@ -83,7 +84,13 @@ def encode(
     words += [len(signature.residuals), len(signature.data_axes), autocast, broadcast, derived]
     words += _combinations(signature) + _fallbacks(signature) + _unneeded_types(signature) + _list_groups(signature)
     returned = [[param.name for param in signature.inputs].index(name) for name in signature.returned]
-    return array("q", [*words, signature.listed, len(returned), *returned])
+    return array("q", [*words, signature.listed, len(returned), *returned, *_independent(signature)])
+
+
+def _independent(signature: Signature) -> list[int]:
+    """Encode the independent axes: of each its number, and where it is in each tensor."""
+    found = slices(signature)
+    return [len(found), *(w for e in found for w in (signature.axes.index(e.axis), *e.inputs, *e.results))]
 
 
 def _fallbacks(signature: Signature) -> list[int]:

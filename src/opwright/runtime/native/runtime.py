@@ -65,6 +65,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     ),
     "opw_variant_register": (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int32, *[ctypes.c_char_p] * 3]),
     "opw_set_accelerator": (None, [ctypes.c_int32]),
+    "opw_operator_maps": (ctypes.c_int32, [ctypes.c_void_p]),
     "opw_operator_bind": (None, [ctypes.c_void_p]),
     "opw_direct_start": (ctypes.c_char_p, [ctypes.py_object, ctypes.c_void_p, *[ctypes.py_object] * 2]),
     "opw_direct_type": (ctypes.py_object, [ctypes.c_int32, ctypes.c_char_p, *[ctypes.py_object] * 2]),
@@ -231,7 +232,7 @@ def _options(*, for_bundles: bool) -> Options:
         define=(f"_GLIBCXX_USE_CXX11_ABI={abi}", *own),
         relocatable=for_bundles,
         include_dirs=(CSRC,),
-        system_include_dirs=(root / "include",),
+        system_include_dirs=(root / "include", CSRC / "without_json"),
         extra_cflags=("-O2",),
         extra_ldflags=(f"-L{root / 'lib'}", "-ltorch_cpu", "-lc10"),
         identity=f"torch {torch.__version__} {torch.version.git_version}",
@@ -291,6 +292,10 @@ class NativeRuntime:
         if kernel.is_python:
             self._library.operator_bind(operator)
         return operator
+
+    def maps(self, op: int) -> bool:
+        """See the interface."""
+        return bool(self._library.operator_maps(op))
 
     def connect(
         self,

@@ -64,6 +64,11 @@ class PythonRuntime:
         operator: Operator = kind(kernel, op, self._build, residuals=residuals, mask=mask)
         return operator
 
+    def maps(self, op: Operator) -> bool:
+        """See the interface."""
+        del op
+        return False
+
     def connect(
         self,
         kernel: KernelState,

@@ -24,7 +24,7 @@ from opwright.runtime.register.python_numbers import accept_numbers
 from opwright.runtime.register.recorded import share_policies
 from opwright.runtime.register.sharding import with_sharding
 from opwright.runtime.register.variants import Variant, register_variants
-from opwright.runtime.register.vmap import batched, drawing, looped, over_lists
+from opwright.runtime.register.vmap import batched, drawing, folded, looped, over_lists
 from opwright.runtime.returns import is_traceable, returning, returning_batches, returns_first, without_results
 from opwright.runtime.tensor_lists import ListConvention
 from opwright.runtime.torch_internals import (
@@ -164,17 +164,9 @@ class _Form:
         if residuals and not signature.lists:
             rule = with_sharding(rule, op, self.public, signature)
         register_fake(library, op, _guarded(op, _drawing(rule, packet) if signature.generator else rule))
-        if signature.lists:
-            over_batches = over_lists(op, signature, rule, self._convention(residuals))
-            over_batches = returning_batches(over_batches, signature) if public else over_batches
-            torch.library.register_vmap(op, over_batches, lib=library)
-        elif signature.generator:
-            library.impl(op, drawing(op, signature, rule, public=public), "FuncTorchVmapMode", with_keyset=True)
-        else:
-            call = without_results(op) if public and signature.returned else op
-            over_batches = batched(op, signature, self.axes) if signature.broadcasts else looped(call, signature, rule)
-            over_batches = returning_batches(over_batches, signature) if public else over_batches
-            torch.library.register_vmap(op, over_batches, lib=library)
+        operator = started_runtime().define(self.kernel, op, residuals=residuals, mask=self.mask)
+        if not started_runtime().maps(operator):
+            self._map(op, rule, residuals=residuals)
         if signature.lists:
             refusal = jagged.refusing(CallingConvention(self.kernel, op, residuals=residuals, mask=self.mask))
             for key in jagged.KEYS:
@@ -186,7 +178,24 @@ class _Form:
         if self.function:
             kernel = PythonKernel(self.kernel, op, residuals=residuals, mask=self.mask)
             library.impl(op, kernel, "CompositeExplicitAutograd")
-        return op, started_runtime().define(self.kernel, op, residuals=residuals, mask=self.mask)
+        return op, operator
+
+    def _map(self, op: OpOverload, rule: Callable[..., Any], *, residuals: bool) -> None:
+        """Register the batching rule of an operator; `rule`: its fake kernel."""
+        signature, library, public = self.signature, _library(self.namespace), not residuals
+        if signature.generator and not signature.lists:
+            library.impl(op, drawing(op, signature, rule, public=public), "FuncTorchVmapMode", with_keyset=True)
+            return
+        call = without_results(op) if public and signature.returned else op
+        if signature.lists:
+            over_batches = over_lists(op, signature, rule, self._convention(residuals))
+        elif signature.broadcasts:
+            over_batches = batched(op, signature, self.axes)
+        else:
+            over_batches = looped(call, signature, rule)
+            over_batches = folded(call, signature, self.axes, over_batches) if signature.independent else over_batches
+        over_batches = returning_batches(over_batches, signature) if public else over_batches
+        torch.library.register_vmap(op, over_batches, lib=library)
 
     def _convention(self, residuals: bool) -> ListConvention:
         return ListConvention(self.signature, residuals=residuals, mask=self.mask)

@@ -1,9 +1,9 @@
-"""The batching rules of operators, for ``torch.vmap``.
+"""The batching rules of operators in Python, for ``torch.vmap``; the native runtime has those of most (csrc/vmap).
 
 Pointwise and batched operators need one call, with the batch axis before the leading axes. This is exact: the result of
-such an operator for one index of the leading axes depends on nothing else. The signature of other operators
-doesn't guarantee this independence: they need one call for each element of the batch, as in torch's own fallback, but
-without its warning. No faster rule would be sound.
+such an operator for one index of the leading axes depends on nothing else. So is one call with the batch before the
+slices along an independent axis, if all that has the batch has the axis. Otherwise the signature doesn't guarantee
+independence: there is one call for each element of the batch, as in torch's own fallback, but without its warning.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import torch
 
 from opwright.errors import UnsupportedError
 from opwright.runtime.binding import TORCH_TYPES, bind_call, check_sizes, leading, tensor_info
+from opwright.runtime.messages import OVERWRITTEN_WITHOUT_BATCH
 from opwright.runtime.returns import pack
 from opwright.runtime.tensor_lists import ListConvention
 from opwright.runtime.torch_internals import OpOverload, VmapLevel
 from opwright.signature import Signature, TensorInfo, TensorParam
+from opwright.signature.clauses.independent import Slices, slices
 from opwright.signature.tensor_lists.calls import elements, flat, lengths_of, packed
 
 Call = Callable[..., Any]
@@ -40,6 +42,67 @@ def looped(op: Call, signature: Signature, fake: Call) -> Call:
         return _loop(op, fake, signature, _Vmap(info.randomness, info.batch_size, in_dims), args, kwargs)
 
     return rule
+
+
+def folded(op: Call, signature: Signature, axes: Sequence[str], otherwise: Call) -> Call:
+    """Return the batching rule of an operator with independent axes; `axes`: axes that its schema takes.
+
+    The batch goes before the slices along an axis that all batched arguments and all wanted results have. If there is
+    none, the rule is `otherwise`.
+    """
+    along = () if signature.mutated else slices(signature)
+
+    def rule(info: Any, in_dims: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Call the operator once, if an axis takes the batch."""
+        places = [i for i, param in enumerate(signature.inputs) if isinstance(param, TensorParam)]
+        batched_places = [i for i in places if i < len(args) and isinstance(in_dims[i], int)]
+        mask = args[-1] if args and isinstance(args[-1], list) else None
+        for each in along:
+            found = dict(zip(places, each.inputs, strict=True))
+            wanted = [place for i, place in enumerate(each.results) if mask is None or i >= len(mask) or mask[i]]
+            if all(found[i] for i in batched_places) and all(wanted):
+                return _folded(op, info, each, found, _Folding(signature, axes, in_dims, args, kwargs))
+        results, dims = otherwise(info, in_dims, *args, **kwargs)
+        return results, dims
+
+    return rule
+
+
+class _Folding(NamedTuple):
+    """A call whose batch becomes part of an axis."""
+
+    signature: Signature
+    axes: Sequence[str]
+    in_dims: Sequence[Any]
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+
+
+def _folded(op: Call, info: Any, along: Slices, places: Mapping[int, int], call: _Folding) -> tuple[Any, Any]:
+    values, size, number = list(call.args), info.batch_size, 0
+    for i, place in places.items():
+        if not place or i >= len(values) or values[i] is None:
+            continue
+        tensor, dim = values[i], call.in_dims[i]
+        before = tensor.dim() - place - isinstance(dim, int)
+        if isinstance(dim, int):
+            tensor = tensor.movedim(dim, before)
+        else:
+            shape = [*tensor.shape[:before], size, *tensor.shape[before:]]
+            tensor = tensor.unsqueeze(before).expand(shape)
+        number = tensor.shape[before + 1]
+        values[i] = tensor.reshape([*tensor.shape[:before], size * number, *tensor.shape[before + 2 :]])
+    for i, axis in enumerate(call.axes, len(call.signature.inputs)):
+        if axis == along.axis:
+            number, values[i] = values[i], size * values[i]
+    results = op(*values, **call.kwargs)
+    several = isinstance(results, tuple | list)
+    made, dims = [], []
+    for result, place in zip(results if several else [results], along.results, strict=False):
+        before = None if result is None else result.dim() - place
+        dims.append(before)
+        made.append(result if before is None else result.unflatten(before, (size, number)))
+    return (tuple(made), tuple(dims)) if several else (made[0], dims[0])
 
 
 class _Logical(NamedTuple):
@@ -128,7 +191,8 @@ def _loop(
     _check(signature, vmap, args)
     if vmap.batch_size == 0:
         one = [_one_of_none(a, d) if isinstance(d, int) else a for a, d in zip(args, in_dims, strict=True)]
-        return _stacked([fake(*one, **kwargs)], 0, signature)
+        recorded = torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in one)
+        return _stacked([(call if recorded else fake)(*one, **kwargs)], 0, signature)
     again = _again(signature, vmap.randomness, [*args, *kwargs.values()])
     return _stacked([again(at, index) for index in range(vmap.batch_size)], vmap.batch_size, signature)
 
@@ -153,10 +217,7 @@ def check_overwritten(signature: Signature, in_dims: Sequence[int | None], args:
     """Refuse to overwrite an argument that has no batch axis."""
     for param, arg, dim in zip(signature.inputs, args, in_dims, strict=False):
         if param in signature.mutated and arg is not None and dim is None:
-            raise UnsupportedError(
-                f"{signature.name}(): {param.name} is overwritten, but it isn't one of what vmap goes over: each call "
-                f"would overwrite the one before\n  likely fix: give vmap a {param.name} with the batch axis, too"
-            )
+            raise UnsupportedError(OVERWRITTEN_WITHOUT_BATCH.format(name=signature.name, argument=param.name))
 
 
 def _again(signature: Signature, randomness: str, args: Sequence[Any]) -> Callable[[Callable[[int], Any], int], Any]:
@@ -177,8 +238,10 @@ def _again(signature: Signature, randomness: str, args: Sequence[Any]) -> Callab
 
 
 def _one_of_none(tensor: torch.Tensor, dim: int) -> torch.Tensor:
-    """Return an uninitialized tensor with the shape of one element of an empty batch."""
-    return tensor.new_empty([size for d, size in enumerate(tensor.shape) if d != dim])
+    """Return zeros with the shape of one element of an empty batch, and its history."""
+    if tensor.requires_grad:
+        return tensor.sum(dim)
+    return tensor.new_zeros([size for d, size in enumerate(tensor.shape) if d != dim])
 
 
 def _stacked(results: list[Any], size: int, signature: Signature) -> tuple[Any, Any]:

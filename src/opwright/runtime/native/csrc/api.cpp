@@ -14,6 +14,7 @@
 #include "call/kernels.h"
 #include "messages.h"
 #include "call/variants.h"
+#include "vmap/vmap.h"
 
 namespace opw {
 
@@ -162,6 +163,9 @@ OPW_EXPORT Operator *opw_operator_new(Kernel *kernel, const char *qualified, con
 // From now on the kernel of `op` is what somebody else registers below autograd. Before opw_operator_register.
 OPW_EXPORT void opw_operator_bind(Operator *op) { op->bound = true; }
 
+// Whether calls under vmap are for a kernel in C++, which opw_operator_register registers.
+OPW_EXPORT int32_t opw_operator_maps(const Operator *op) { return maps(*op); }
+
 // Gives the operator's variant `qualified` ("ns::name", overload), whose schema is defined already, its kernel; see variants.h.
 OPW_EXPORT int32_t opw_variant_register(const Operator *op, int32_t kind, const char *qualified, const char *overload,
                                         const char *name) {
@@ -210,6 +214,7 @@ OPW_EXPORT int32_t opw_operator_register(Operator *op, const Operator *forward, 
       return 1;
     }
     add(c10::DispatchKey::Autograd, std::make_unique<AutogradKernel>(op));
+    if (maps(*op)) add(c10::DispatchKey::FuncTorchBatched, std::make_unique<BatchKernel>(op));
     add(c10::DispatchKey::AutocastCPU, std::make_unique<AutocastKernel>(op));
     add(at::autocast::get_autocast_dispatch_key_from_device_type(accelerator), std::make_unique<AutocastKernel>(op));
     if (op->plan.mutated.empty()) return 1;

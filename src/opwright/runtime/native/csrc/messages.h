@@ -93,6 +93,10 @@ inline std::string negative_count(const std::string& name, const std::string& co
   return name + "(): the kernel left " + count + " in its result number " + result + ", and a count is at least 0";
 }
 
+inline std::string overwritten_without_batch(const std::string& name, const std::string& argument) {
+  return name + "(): " + argument + " is overwritten, but it isn't one of what vmap goes over: each call would overwrite the one before\n  likely fix: give vmap a " + argument + " with the batch axis, too";
+}
+
 inline std::string no_forward_mode(const std::string& name) {
   return name + "(): there is no forward-mode derivative (jvp) of this operator; use reverse mode (torch.autograd.grad, torch.func.vjp)";
 }

@@ -33,12 +33,16 @@ Absent::Absent(const Operator &op, c10::ArrayRef<c10::IValue> arguments) : plan_
   if (C10_LIKELY(!plan_.masked)) return;
   bind_arguments(plan_, arguments, bound_.emplace(plan_));
   for (const auto &value : arguments)
-    if (value.isTensor() && value.toTensor().defined()) device_ = value.toTensor().device();
+    if (value.isTensor() && value.toTensor().defined()) {
+      device_ = value.toTensor().device();
+      if (plan_.over_batch) batch_ = value.toTensor().sym_size(0);
+    }
 }
 
 at::Tensor Absent::like(size_t output) const {
   c10::SmallVector<c10::SymInt, 6> sizes;
   if (!bound_ || !output_sizes(plan_.outputs[output], *bound_, sizes)) return {};
+  if (plan_.over_batch) sizes.insert(sizes.begin(), batch_);
   const auto options = at::TensorOptions(output_type(plan_.outputs[output], *bound_)).device(device_);
   return at::zeros({}, options).expand_symint(sizes);
 }

@@ -27,6 +27,7 @@ class Absent {
  private:
   const Plan &plan_;
   std::optional<Bound<c10::SymInt>> bound_;
+  c10::SymInt batch_ = 0;  // how many elements it has, where the operator is for one
   c10::Device device_ = c10::kCPU;
 };
 

@@ -13,6 +13,7 @@
 #include "messages.h"
 #include "call/operator.h"
 #include "torch_compat.h"
+#include "vmap/vmap.h"
 
 namespace opw {
 
@@ -86,6 +87,8 @@ uint64_t wanted(const Operator &op, const c10::List<bool> &mask) {
   return bits;
 }
 
+}  // namespace
+
 void read(const Operator &op, c10::ArrayRef<c10::IValue> values, Call &call) {
   for (size_t i = 0; i < values.size(); ++i) {
     const Kind kind = op.plan.arguments[i].kind;
@@ -94,6 +97,8 @@ void read(const Operator &op, c10::ArrayRef<c10::IValue> values, Call &call) {
     else call.read(op.plan, op.plan.arguments[i], values[i]);
   }
 }
+
+namespace {
 
 // A bit for each of `count` outputs, at most 64.
 uint64_t outputs_mask(size_t count) { return count ? ~uint64_t(0) >> (64 - count) : 0; }
@@ -281,26 +286,32 @@ c10::Device place(const Operator &op, const Call &call) {
   return c10::kCPU;
 }
 
-void run(const Operator &op, Call &call, at::Tensor *outputs) {
-  call.device = place(op, call);
-  const OnDevice on(call.device);
-  const Moved numbers(call);
+const opw_kernel *prepare(const Operator &op, Call &call, Bound<int64_t> &bound, c10::function_ref<void()> check) {
   if (C10_UNLIKELY(!call.unknown.empty() || call.misfits)) explain(op, call);
-  Bound<int64_t> bound(op.plan);
   if (!call.axes.empty() || call.has_ellipsis || !call.types.empty() || !op.plan.optional_sizes.empty())
     if (!preset(op.plan, call, bound)) explain(op, call);
   check_memory(op, call);
   if (C10_UNLIKELY(!bind(op.plan, call.inputs.data(), bound))) explain(op, call);
   if (C10_UNLIKELY(!op.plan.domains.empty() && !in_domains(op.plan, call.scalars.data(), bound))) explain(op, call);
-  if (C10_UNLIKELY(op.plan.has_domain || !op.plan.mutated.empty())) check_values(op, call, bound);
+  if (C10_UNLIKELY(op.plan.has_domain || !op.plan.mutated.empty())) check();
   if (C10_UNLIKELY(op.plan.conditional)) call.wanted &= made(op.plan, call);
   const uint64_t wanted = call.wanted & outputs_mask(op.plan.results());
   // A kernel with one gradient needn't ask whether it is wanted.
-  if (C10_UNLIKELY(op.plan.masked && !wanted)) return;
+  if (C10_UNLIKELY(op.plan.masked && !wanted)) return nullptr;
   const uint64_t types = call.device.is_cpu() ? bound.types : bound.types | on_accelerator;
   const uint64_t key = op.plan.derived ? types | wanted << 32 : types;
   const opw_kernel *kernel = op.kernel->find(key);
-  if (C10_UNLIKELY(!kernel)) kernel = op.kernel->get(key);
+  return C10_UNLIKELY(!kernel) ? op.kernel->get(key) : kernel;
+}
+
+void run(const Operator &op, Call &call, at::Tensor *outputs) {
+  if (C10_UNLIKELY(op.element != nullptr)) return run_over_batch(*op.element, call, outputs);
+  call.device = place(op, call);
+  const OnDevice on(call.device);
+  const Moved numbers(call);
+  Bound<int64_t> bound(op.plan);
+  const opw_kernel *kernel = prepare(op, call, bound, [&] { check_values(op, call, bound); });
+  if (C10_UNLIKELY(!kernel)) return;
   switch (op.plan.broadcast) {
     case Broadcast::None: return enter<Frame>(op, *kernel, call, bound, outputs);
     case Broadcast::Pointwise: return enter<PointwiseFrame>(op, *kernel, call, bound, outputs);

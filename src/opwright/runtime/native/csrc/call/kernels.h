@@ -81,6 +81,12 @@ struct RefuseKernel final : BoxedKernel<RefuseKernel> {
   }
 };
 
+// Under vmap, where an argument has the batch: vmap/vmap.cpp.
+struct BatchKernel final : BoxedKernel<BatchKernel> {
+  using BoxedKernel::BoxedKernel;
+  static void run(const Operator &op, c10::DispatchKeySet, torch::jit::Stack *stack);
+};
+
 struct DeviceKernel final : BoxedKernel<DeviceKernel> {
   using BoxedKernel::BoxedKernel;
   static void run(const Operator &op, c10::DispatchKeySet, torch::jit::Stack *stack) { opw::run(op, *stack); }

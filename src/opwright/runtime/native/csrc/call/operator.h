@@ -3,6 +3,7 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
+#include <c10/util/FunctionRef.h>
 
 #include <atomic>
 #include <map>
@@ -72,6 +73,9 @@ struct Operator {
   // Lists of tensors (tensor_lists.h): of a call, the operator with the lists; and that one's operators for calls.
   const Operator *with_lists = nullptr;
   mutable std::map<std::vector<int64_t>, std::unique_ptr<Operator>> calls = {};
+
+  // Of one for a whole batch, the first axis of all its tensors: the operator for one element (vmap/over_batch.cpp).
+  const Operator *element = nullptr;
 
   // Whether a caller gets its results in another form than one by one (returns.h).
   bool has_form() const { return !returns_residuals && (plan.listed || !plan.returned.empty()); }
@@ -149,6 +153,13 @@ std::string named(const Operator &op, size_t input);
 
 // Appends 1, the type, the rank and the sizes, or 0 for an undefined tensor.
 void add_tensor(const at::Tensor &t, std::vector<int64_t> &words);
+
+// Reads the arguments of a call.
+void read(const Operator &op, c10::ArrayRef<c10::IValue> values, Call &call);
+
+// Checks a call, whose device is known, and finds its kernel, which is built where it isn't there yet; null where none of its
+// outputs is wanted. `check`: does check_values' part.
+const opw_kernel *prepare(const Operator &op, Call &call, Bound<int64_t> &bound, c10::function_ref<void()> check);
 
 // Checks the arguments, allocates op.returns() outputs (undefined where not wanted), and runs the kernel for their device.
 void run(const Operator &op, Call &call, at::Tensor *outputs);

@@ -40,6 +40,8 @@ class Frame {
   at::Tensor allocate(size_t output, c10::IntArrayRef sizes, c10::OptionalIntArrayRef strides = std::nullopt) const;
   at::Tensor allocate_seen(size_t output, c10::IntArrayRef sizes) const;  // of these sizes as the kernel sees it
 
+  opw_tensor folded(opw_tensor seen, const at::Tensor &t, const TensorPlan &p);
+
   const Operator &op_;
   const Call &call_;
   const Bound<int64_t> &bound_;
@@ -65,7 +67,6 @@ class Frame {
 
   void pack();
   size_t index_of(size_t parameter) const;
-  opw_tensor folded(opw_tensor seen, const at::Tensor &t, const TensorPlan &p);
   opw_tensor add_decided(size_t output);
   at::Tensor &memory(Decided &decided);
   int32_t provide(size_t parameter);

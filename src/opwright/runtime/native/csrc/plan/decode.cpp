@@ -195,6 +195,12 @@ Plan Plan::decode(const int64_t *words, int64_t count) {
   plan.leading_group = in.next();
   plan.listed = in.next();
   for (int64_t n = in.next(); n > 0; --n) plan.returned.push_back(in.next());
+  for (int64_t n = in.next(); n > 0; --n) {
+    auto &axis = plan.independent.emplace_back();
+    axis.axis = in.next();
+    for (size_t i = 0; i < plan.inputs.size(); ++i) axis.inputs.push_back(in.next());
+    for (size_t i = 0; i < plan.outputs.size(); ++i) axis.outputs.push_back(in.next());
+  }
   plan.factory = plan.inputs.empty();
   for (const auto &output : plan.outputs) {
     plan.conditional |= output.condition.of != ConditionOf::None;

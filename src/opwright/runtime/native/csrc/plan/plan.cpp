@@ -250,15 +250,15 @@ bool value_of(const Expression &e, const Bound<int64_t> &bound, int64_t &value) 
 namespace {
 
 template <class I>
-bool bind_ellipsis(const at::Tensor &t, int64_t leading, Bound<I> &bound) {
+bool bind_ellipsis(const at::Tensor &t, int64_t first, int64_t leading, Bound<I> &bound) {
   if (bound.has_ellipsis) {
     if (static_cast<int64_t>(bound.ellipsis.size()) != leading) return false;
     if constexpr (std::is_same_v<I, int64_t>)
       for (int64_t d = 0; d < leading; ++d)
-        if (bound.ellipsis[d] != t.sizes()[d]) return false;
+        if (bound.ellipsis[d] != t.sizes()[first + d]) return false;
     return true;
   }
-  for (int64_t d = 0; d < leading; ++d) bound.ellipsis.push_back(size_of(t, d, static_cast<I *>(nullptr)));
+  for (int64_t d = 0; d < leading; ++d) bound.ellipsis.push_back(size_of(t, first + d, static_cast<I *>(nullptr)));
   bound.has_ellipsis = true;
   return true;
 }
@@ -288,8 +288,8 @@ bool widen(const at::Tensor &t, int64_t leading, Bound<c10::SymInt> &bound) {
 }
 
 template <class I>
-bool bind_leading(const Plan &plan, const at::Tensor &t, int64_t leading, Bound<I> &bound) {
-  return plan.broadcast == Broadcast::None ? bind_ellipsis(t, leading, bound) : widen(t, leading, bound);
+bool bind_leading(const Plan &plan, const at::Tensor &t, int64_t first, int64_t leading, Bound<I> &bound) {
+  return plan.broadcast == Broadcast::None ? bind_ellipsis(t, first, leading, bound) : widen(t, leading, bound);
 }
 
 // What is overwritten has the shape that all broadcast to, and a type that the result may be cast to.
@@ -330,14 +330,15 @@ bool bind_shapes(const Plan &plan, const at::Tensor *const *inputs, Bound<I> &bo
     const auto &p = plan.inputs[i];
     const at::Tensor &t = *inputs[i];
     if (!t.defined()) continue;
-    const int64_t leading = t.dim() - static_cast<int64_t>(p.dims.size());
+    const int64_t first = plan.over_batch, leading = t.dim() - static_cast<int64_t>(p.dims.size()) - first;
     c10::SmallVector<I, 6> seen;
     if (C10_UNLIKELY(p.grouped)) {
       if (!bind_groups(p, t, bound, seen)) return false;
-    } else if (p.ellipsis ? leading < 0 || !bind_leading(plan, t, leading, bound) : leading != 0) return false;
+    } else if (p.ellipsis ? leading < 0 || !bind_leading(plan, t, first, leading, bound) : leading != 0) return false;
     for (size_t d = 0; d < p.dims.size(); ++d) {
       if (p.dims[d].group >= 0) continue;
-      const I size = p.grouped ? seen[d] : size_of(t, leading + static_cast<int64_t>(d), static_cast<I *>(nullptr));
+      const I size =
+          p.grouped ? seen[d] : size_of(t, first + leading + static_cast<int64_t>(d), static_cast<I *>(nullptr));
       const Step step = bind_dim(p.dims[d], size, bound);
       if (step == Step::Wrong) return false;
       if (step == Step::Later) waiting.push_back({&p.dims[d], size});

@@ -112,6 +112,13 @@ struct Span {
 // The argument that chooses an axis, numbered like one, and the groups on either side of that.
 struct Chosen { int64_t number = -1, before = -1, after = -1; };
 
+// An axis along which slices are computed each alone: where it is in each input and output, counted from the last axis, which is 1;
+// 0: the tensor lacks it, -1: it is the first.
+struct Independent {
+  int64_t axis;  // -1: it is none of the plan's
+  std::vector<int64_t> inputs, outputs;
+};
+
 struct Plan {
   int64_t axes = 0;
   int64_t ints = 0;  // the ints in domains that aren't axes, and what decides on ranks: numbered after them
@@ -139,13 +146,15 @@ struct Plan {
   Broadcast broadcast = Broadcast::None;
   bool derived = false;  // whether there is an instance of the kernel for each choice of outputs
   bool masked = false;
-  bool random = false;            // whether it takes a generator
-  bool has_domain = false;        // whether an input tensor has a domain
-  bool conditional = false;       // whether a result has a condition
-  bool counts = false;            // whether a result is a count
-  bool factory = false;           // no input is a tensor
-  std::vector<int64_t> mutated;   // the inputs that the kernel overwrites
-  bool listed = false;            // whether the results are returned in a list
+  bool random = false;           // whether it takes a generator
+  bool has_domain = false;       // whether an input tensor has a domain
+  bool conditional = false;      // whether a result has a condition
+  bool counts = false;           // whether a result is a count
+  bool factory = false;          // no input is a tensor
+  std::vector<int64_t> mutated;  // the inputs that the kernel overwrites
+  bool listed = false;           // whether the results are returned in a list
+  std::vector<Independent> independent;
+  bool over_batch = false;        // whether each tensor has a batch as its first axis (vmap/over_batch.cpp)
   std::vector<int64_t> returned;  // the arguments, in schema order, that are returned in place of results
 
   // Lists of tensors (tensor_lists.h).

@@ -7,7 +7,7 @@
 
 namespace opw {
 
-constexpr int64_t kPlanVersion = 16;
+constexpr int64_t kPlanVersion = 17;
 
 // The kinds of an operator's schema arguments.
 enum class Kind : int64_t { Tensor = 0, Float = 1, Int = 2, Bool = 3, Axis = 4, Ellipsis = 5, Mask = 6, Size = 7, Generator = 8, Dtype = 9, Device = 10, OptionalFloat = 11, OptionalInt = 12, OptionalBool = 13, String = 14, Choice = 15, OptionalString = 16, List = 17, FloatList = 18, IntList = 19, BoolList = 20, Chosen = 21, DtypeArgument = 22 };

@@ -1,0 +1,161 @@
+"""Times torch.vmap over small operators with axes: ours, a loop of calls, and the composed PyTorch expression.
+
+usage: python benchmarks/vmap.py [--json FILE]
+
+A convolution of rows, `x: (2, 8)` and `w: (3,)`, over a batch of 64, on one thread. "ours" is torch.vmap of the
+operator: folded into an independent axis, or the kernel for one element after the other. "the loop of calls" is
+torch.vmap with the batching rule in Python, which calls the operator once for each element and stacks the results.
+"composed" is torch.vmap of torch.nn.functional.conv1d. Medians of rounds in which the candidates take turns, so that
+other programs slow all of them alike; ratios are to ours, round by round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.func import grad, vmap
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+import opwright  # noqa: E402 - from this checkout
+from opwright.bench.machine import machine  # noqa: E402
+from opwright.runtime.register.fake import fake  # noqa: E402
+from opwright.runtime.register.vmap import looped  # noqa: E402
+
+BATCH, ROUNDS, CALLS = 64, 150, 5
+SOURCE = """
+#include <opwright.h>
+
+OPWRIGHT("conv(x: T[N, L], w: T[K]) -> (y: T[N, L-K+1]) WORD")
+template <class T>
+void conv(Tensor<const T, 2> x, Tensor<const T, 1> w, Tensor<T, 2> y) {
+  for (int64_t n = 0; n < y.size(0); ++n)
+    for (int64_t l = 0; l < y.size(1); ++l) {
+      T sum = 0;
+      for (int64_t k = 0; k < w.size(0); ++k) sum += x(n, l + k) * w[k];
+      y(n, l) = sum;
+    }
+}
+
+OPWRIGHT("conv_backward(grad_y: T[N, L-K+1], x: T[N, L], w: T[K]) -> (grad_x: T[N, L], grad_w: T[K]) WORD")
+template <class T>
+void conv_backward(Tensor<const T, 2> g, Tensor<const T, 2> x, Tensor<const T, 1> w, Tensor<T, 2> grad_x,
+                   Tensor<T, 1> grad_w) {
+  for (int64_t i = 0; grad_x && i < grad_x.numel(); ++i) grad_x.flat(i) = 0;
+  for (int64_t k = 0; grad_w && k < w.size(0); ++k) grad_w[k] = 0;
+  for (int64_t n = 0; n < g.size(0); ++n)
+    for (int64_t l = 0; l < g.size(1); ++l)
+      for (int64_t k = 0; k < w.size(0); ++k) {
+        if (grad_x) grad_x(n, l + k) += g(n, l) * w[k];
+        if (grad_w) grad_w[k] += g(n, l) * x(n, l + k);
+      }
+}
+"""
+
+
+def composed(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """Compute the same with PyTorch's own operators."""
+    return torch.nn.functional.conv1d(x[:, None], w[None, None])[:, 0]
+
+
+def load(folder: Path, name: str, word: str = "", *, python: bool = False) -> Any:
+    """Build the operator with a word behind its signature; `python`: with the batching rule in Python."""
+    file = folder / f"{name}.cpp"
+    file.write_text(SOURCE.replace(" WORD", word))
+    ops = opwright.load(file)
+    for registered in ops.__loaded__.registered.values() if python else ():
+        signature, mask = registered.kernel.signature, registered.kernel.signature.is_backward
+        rule = looped(registered.op, signature, fake(signature, (), ellipsis=False, residuals=False, mask=mask))
+        with warnings.catch_warnings(action="ignore"):
+            torch.library.register_vmap(registered.op, rule)
+    return ops.conv
+
+
+def times(candidates: Mapping[str, Callable[[], object]]) -> dict[str, dict[str, float]]:
+    """Return the median time of each candidate in microseconds, and its ratio to the first one's."""
+    taken: dict[str, list[float]] = {name: [] for name in candidates}
+    for call in candidates.values():
+        call()
+    for _ in range(ROUNDS):
+        for name, call in candidates.items():
+            begin = time.perf_counter()
+            for _ in range(CALLS):
+                call()
+            taken[name].append((time.perf_counter() - begin) / CALLS * 1e6)
+    first = next(iter(taken.values()))
+    return {
+        name: {
+            "microseconds": round(statistics.median(each), 1),
+            "least": round(min(each), 1),
+            "ratio": round(statistics.median(a / b for a, b in zip(each, first, strict=True)), 2),
+        }
+        for name, each in taken.items()
+    }
+
+
+def cases(folded: Any, element: Any, calls: Any) -> dict[str, dict[str, Callable[[], object]]]:
+    """Return what is timed: of each the candidates by name."""
+    x, w, several = torch.randn(BATCH, 2, 8), torch.randn(3), torch.randn(BATCH, 3)
+
+    def each(function: Callable[..., Any], make: Callable[[Any], Callable[..., object]], *args: Any) -> Any:
+        mapped = make(function)
+        return lambda: mapped(*args)
+
+    def of(make: Callable[[Any], Any], *args: Any, ours: Any = element) -> dict[str, Callable[[], object]]:
+        candidates = {"ours": ours, "the loop of calls": calls, "composed": composed}
+        expected, *others = (make(function)(*args) for function in (composed, ours, calls))
+        for other in others:
+            torch.testing.assert_close(other, expected)
+        return {name: each(function, make, *args) for name, function in candidates.items()}
+
+    def squared(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        return lambda x, w: (function(x, w) ** 2).sum()
+
+    return {
+        "folded": of(lambda f: vmap(f, (0, None)), x, w, ours=folded),
+        "element by element": of(lambda f: vmap(f, (0, None)), x, w),
+        "an ensemble": of(lambda f: vmap(f, (None, 0)), x[0], several),
+        "gradients by sample, folded": of(lambda f: vmap(grad(squared(f), 0), (0, None)), x, w, ours=folded),
+        "gradients by sample, reduced": of(lambda f: vmap(grad(squared(f), 1), (0, None)), x, w),
+        "vmap of vmap": of(lambda f: vmap(vmap(f, (0, None)), (None, 0)), x[:8], several[:8]),
+    }
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path)
+    words = parser.parse_args()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        built = [
+            load(place, "vmap_folded", " independent N"),
+            load(place, "vmap_element"),
+            load(place, "vmap_calls", python=True),
+        ]
+        results = {what: times(candidates) for what, candidates in cases(*built).items()}
+    for what, candidates in results.items():
+        for name, each in candidates.items():
+            took, least = f"{each['microseconds']:9.1f} us", f"{each['least']:9.1f} us"
+            print(f"{what:30} {name:20} {took}  least {least}  {each['ratio']:6.2f} x")
+    if words.json:
+        facts = {"batch": BATCH, "threads": 1, "runtime": opwright.runtime.name(), "load": os.getloadavg()}
+        words.json.write_text(json.dumps({**facts, "machine": machine(), "results": results}, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
