@@ -41,8 +41,8 @@ _FAILED = re.compile(
 )
 _NO_DATA = re.compile(r"(?:can(?:not|'t)|(?:failed|unable) to|error) open|no such file|CImgIOException", re.IGNORECASE)
 _INTEGER = re.compile(r"\d+")
-_LARGEST, _REDUCED = 64, (1, 16, 256, 4096)
-"""Numbers on a command line up to the first stay; larger ones are divided by each of these until the time suffices."""
+_REDUCED = ((1, 1 << 62), (64, 64), (4096, 32), (1 << 20, 10), (1 << 40, 4))
+"""Numbers on a command line are divided by the first, but not to less than the second, until the time suffices."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,6 @@ class Trial:
     Attributes:
         compiler: the command that stands for nvcc.
         seconds: the time limit of a run.
-        threads: the compiler's and program's environment.
     """
 
     compiler: str
@@ -126,10 +125,10 @@ def build_error(text: str) -> str:
     return re.sub(r"/\S*/", "", chosen).removeprefix("opwright: error: ").strip()[:110]
 
 
-def smaller(arguments: Sequence[str], by: int) -> list[str]:
-    """Return a command line with large numbers divided."""
+def smaller(arguments: Sequence[str], by: int, least: int) -> list[str]:
+    """Return a command line with numbers above `least` divided."""
     return [
-        str(max(_LARGEST, int(word) // by)) if _INTEGER.fullmatch(word) and int(word) > _LARGEST else word
+        str(max(least, int(word) // by)) if _INTEGER.fullmatch(word) and int(word) > least else word
         for word in arguments
     ]
 
@@ -159,8 +158,8 @@ def with_makefile(folder: Path, trial: Trial) -> Iterator[Result]:
 
 def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) -> Result:
     tried = None
-    for by in _REDUCED:
-        arguments = [command[0], *smaller(command[1:], by)]
+    for by, least in _REDUCED:
+        arguments = [command[0], *smaller(command[1:], by, least)]
         if arguments == tried:
             break
         result = judged(name, *output_of(arguments, folder, trial.seconds))

@@ -15,8 +15,9 @@ from opwright.codegen.pointwise import Loop
 from opwright.codegen.pointwise_cuda import CudaLoop
 from opwright.codegen.taped import Taped
 from opwright.signature import DType, ScalarParam, Signature
-from opwright.signature.choices import Choice
 from opwright.signature.derivatives import Derived
+from opwright.signature.names import overload_of
+from opwright.signature.scalar_kinds.choices import Choice
 from opwright.sources import Argument, Kernel
 from opwright.sources.matching import match
 from opwright.sources.matching.by_position import variables_by_parameter
@@ -51,7 +52,8 @@ int32_t opwright_generated_entry_$index(const opw_call *call) {
 """)
 _IN_CUDA = Template("""\
 static const char *const names[] = {$names};
-    const opwright::detail::Named named(a.call, names, $count);
+    static const unsigned char uses[] = {$uses};  // emulation::Use
+    const opwright::detail::Named named(a.call, names, uses, $count);
     const opwright::detail::Entered entered(a.call);
     $statement
     opwright::check_launch($place);""")
@@ -176,8 +178,10 @@ def _in_cuda(instance: Instance, statement: str) -> str:
     """Return the statement with the set-up of a CUDA call around it: tensor names, stream, check of launches."""
     kernel, signature = instance.kernel, instance.signature
     names = [f'"{tensor.name}"' for tensor in signature.tensors + signature.results]
+    uses = [str(int(tensor.mutated)) for tensor in signature.tensors] + ["2"] * len(signature.results)
     place = f"{_literal(kernel.path.name)}, {kernel.line}"
-    return _IN_CUDA.substitute(names=", ".join(names), count=len(names), statement=statement, place=place)
+    listed = {"names": ", ".join(names), "uses": ", ".join(uses), "count": len(names)}
+    return _IN_CUDA.substitute(listed, statement=statement, place=place)
 
 
 def _literal(text: str) -> str:
@@ -229,8 +233,25 @@ def _direct(instance: Instance, arguments: Sequence[Argument]) -> str:
     if kernel.by_name:
         index, scalar = partial(_tensor_index, kernel), partial(_argument, kernel)
         return calls.statement(kernel, arguments, index, scalar)
-    values = ", ".join(_argument(kernel, argument) for argument in arguments)
+    values = ", ".join(_typed(instance, argument) for argument in arguments)
     return _specialized(instance, lambda types: f"::{kernel.function.name}{types}({values});")
+
+
+def _typed(instance: Instance, argument: Argument) -> str:
+    """Return an argument; of an overload, as the view that the parameter is: functions can share a name."""
+    kernel, parameter = instance.kernel, argument.parameter
+    value = _argument(kernel, argument)
+    if not overload_of(kernel.signature.name) or parameter.rank is None or parameter.view not in _VIEWS:
+        return value
+    among = kernel.signature.tensors if argument.role == "input" else kernel.signature.results
+    tensor = next(tensor for tensor in among if tensor.name == argument.name)
+    dtype = tensor.type.resolve(instance.types)
+    synonyms = [name for names in dtype.synonyms.values() for name in names]
+    element = parameter.element if parameter.element in synonyms else dtype.ctype
+    return f"static_cast<opwright::{parameter.view}<{'const ' * parameter.const}{element}, {parameter.rank}>>({value})"
+
+
+_VIEWS = ("Tensor", "Strided", "List", "StridedList")
 
 
 def _specialized(instance: Instance, call: Callable[[str], str]) -> str:

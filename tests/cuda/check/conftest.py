@@ -69,7 +69,7 @@ def _size(dim: str, extra: int) -> int:
 
 def inputs(text: str, seed: int = 0, extra: int = 0) -> list[float | torch.Tensor | None]:
     """Arguments that fit the signature in `text`, random, the same for a seed; `extra` more along every named axis."""
-    signature = re.search(r'OPWRIGHT\("\w+\((.*?)\) ->', text)
+    signature = re.search(r'OPWRIGHT\("\w+\((.*?)\) (?:->|launch)', text)
     assert signature
     generator = torch.Generator().manual_seed(seed)
     made: list[float | torch.Tensor | None] = []

@@ -38,6 +38,7 @@ void way%d(Tensor<const float, 1> x, Tensor<float, 1> sums, Tensor<float, 1> y, 
   int n = x.size(0);
   const float *in = x.data();
   float *between = sums.data(), *out = y.data();
+  OPWRIGHT_CUDA_CHECK(cudaMemsetAsync(between, 0, 4 * sizeof(float), stream));
   void *given[] = {&n, &in, &between, &out};
   OPWRIGHT_CUDA_CHECK(cudaLaunchCooperativeKernel((void *)normalised<%d>, dim3(4), dim3(64), given, 0, stream));
 }

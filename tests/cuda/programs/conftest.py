@@ -30,7 +30,8 @@ def command(tmp_path: Path) -> Command:
         done = subprocess.run(
             [*program, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
         )
-        return Ended(done.returncode, done.stdout, done.stderr)
+        said = [line for line in done.stderr.splitlines(True) if not line.startswith("opwright: building")]
+        return Ended(done.returncode, done.stdout, "".join(said))
 
     return run
 

@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+#include "axes.h"
 #include "device.h"
 #ifndef __CUDACC_RTC__
 #include "check.h"
@@ -40,6 +41,7 @@ class TensorAccessor {
   OPWRIGHT_HOST_DEVICE index_t stride(int d) const { return strides_[d]; }
   OPWRIGHT_HOST_DEVICE PtrType data() const { return data_; }
   OPWRIGHT_HOST_DEVICE decltype(auto) operator[](index_t i) const {
+    OPWRIGHT_AXIS(i, sizes_[0]), OPWRIGHT_AT(data_ + strides_[0] * i, N == 1 ? sizeof(T) : strides_[0] * sizeof(T));
     if constexpr (N == 1) return (data_[strides_[0] * i]);
     else return TensorAccessor<T, N - 1, PtrTraits, index_t>(data_ + strides_[0] * i, sizes_ + 1, strides_ + 1);
   }
@@ -81,7 +83,8 @@ class PackedTensorAccessor {
     static_assert(sizeof...(I) == N, "an accessor of rank N takes N indices");
     const index_t at[] = {index_t(index)...};
     index_t offset = 0;
-    for (int d = 0; d < N; ++d) offset += at[d] * strides_[d];
+    for (int d = 0; d < N; ++d) OPWRIGHT_AXIS(at[d], sizes_[d]), offset += at[d] * strides_[d];
+    OPWRIGHT_AT(data_ + offset, sizeof(T));
     return data_[offset];
   }
 

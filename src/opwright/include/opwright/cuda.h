@@ -57,6 +57,12 @@ inline bool in_cuda_operator() { return entered; }
 [[noreturn]] __attribute__((noinline, cold)) inline void cuda_failed(cudaError_t error, const char *what,
                                                                      const char *file, int line) {
   (void)cudaGetLastError(); /* it is said here, and not of the next call, which had no part in it */
+#ifdef OPWRIGHT_EMULATION
+  const emulation::FailedCall failed = emulation::failed_call();
+  if (failed.called.line == line && *failed.why)
+    refuse(what, " failed: ", cudaGetErrorString(error), " (", cudaGetErrorName(error), "): ", failed.why, " [", file,
+           ":", line, "]");
+#endif
   const bool without = error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver;
   refuse(what, without ? " needs a GPU, and CUDA finds none that it can use: " : " failed: ", cudaGetErrorString(error),
          " (", cudaGetErrorName(error), ") [", file, ":", line, "]");
@@ -78,6 +84,9 @@ inline cudaStream_t current_stream() {
 inline void check_launch(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
 #ifdef OPWRIGHT_EMULATION
   if (const char *said = emulation::touched_by_host()) detail::refuse(said);
+  const cudaError_t noted = cudaPeekAtLastError();
+  const emulation::Called call = emulation::failed_call().called;
+  if (noted != cudaSuccess && call.name) detail::cuda_failed(noted, call.name, call.file, call.line);
 #endif
   cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) detail::cuda_failed(error, "a launch", file, line);

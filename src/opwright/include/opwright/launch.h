@@ -15,7 +15,7 @@ namespace detail {
 
 /* The emulator's checker learns here what the tensors of a call are called (emulation/arguments.h). */
 struct Named {
-  Named(const opw_call *, const char *const *, int) {}
+  Named(const opw_call *, const char *const *, const unsigned char *, int) {}
 };
 
 }  // namespace detail

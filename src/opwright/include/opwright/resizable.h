@@ -51,7 +51,7 @@ class Resizable {
     const int status = call_->resize(call_->resize_context, index_, each);
     if (status) refuse(status, each[0], sizeof...(I) > 1);
 #ifdef OPWRIGHT_EMULATION
-    emulation::lend(data(), size_t(tensor().numel) * sizeof(T), name_, sizeof(T));
+    emulation::lend(data(), size_t(tensor().numel) * sizeof(T), name_, sizeof(T), emulation::Use::written);
 #endif
     return Tensor<T, N>(data(), tensor().sizes, needed());
   }

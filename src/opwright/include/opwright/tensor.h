@@ -19,6 +19,7 @@
 #define OPWRIGHT_TENSOR_H
 
 #include "abi.h"
+#include "axes.h"
 #ifndef __CUDACC_RTC__
 #include "check.h"
 #endif
@@ -80,11 +81,13 @@ class Strided {
     static_assert(sizeof...(I) == N, "a view of rank N takes N indices");
     const int64_t at[] = {int64_t(index)..., 0};
     int64_t offset = 0;
-    for (int d = 0; d < N; ++d) offset += at[d] * strides_[d];
+    for (int d = 0; d < N; ++d) OPWRIGHT_AXIS(at[d], sizes_[d]), offset += at[d] * strides_[d];
+    OPWRIGHT_AT(data_ + offset, sizeof(T));
     return data_[offset];
   }
   OPWRIGHT_HOST_DEVICE decltype(auto) operator[](int64_t i) const {
     static_assert(N >= 1, "a view of rank 0 has one element: x()");
+    OPWRIGHT_AXIS(i, sizes_[0]), OPWRIGHT_AT(data_ + i * strides_[0], N == 1 ? sizeof(T) : strides_[0] * sizeof(T));
     if constexpr (N == 1) return (data_[i * strides_[0]]);
     else return Strided<T, N - 1>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1, needed_);
   }
@@ -137,11 +140,13 @@ class Tensor {
     static_assert(sizeof...(I) == N, "a view of rank N takes N indices");
     const int64_t at[] = {int64_t(index)..., 0};
     int64_t offset = 0;
-    for (int d = 0; d < N; ++d) offset = offset * sizes_[d] + at[d];
+    for (int d = 0; d < N; ++d) OPWRIGHT_AXIS(at[d], sizes_[d]), offset = offset * sizes_[d] + at[d];
+    OPWRIGHT_AT(data_ + offset, sizeof(T));
     return data_[offset];
   }
   OPWRIGHT_HOST_DEVICE decltype(auto) operator[](int64_t i) const {
     static_assert(N >= 1, "a view of rank 0 has one element: x()");
+    OPWRIGHT_AXIS(i, sizes_[0]), OPWRIGHT_AT(data_ + i * stride(0), stride(0) * sizeof(T));
     if constexpr (N == 1) return (data_[i]);
     else return Tensor<T, N - 1>(data_ + i * stride(0), sizes_ + 1, needed_);
   }
@@ -203,7 +208,8 @@ class Tensor<T, any_rank> {
     if (__builtin_expect(ndim_ != int(sizeof...(I)), 0)) wrong_rank(int(sizeof...(I)));
     const int64_t at[] = {int64_t(index)..., 0};
     int64_t offset = 0;
-    for (int d = 0; d < int(sizeof...(I)); ++d) offset = offset * sizes()[d] + at[d];
+    for (int d = 0; d < int(sizeof...(I)); ++d) OPWRIGHT_AXIS(at[d], sizes()[d]), offset = offset * sizes()[d] + at[d];
+    OPWRIGHT_AT(data_ + offset, sizeof(T));
     return data_[offset];
   }
 

@@ -22,7 +22,8 @@ class Workspace {
     if constexpr (!__is_trivially_constructible(T)) /* a number on a tape (tape.h), which zeros are a constant of */
       if (n > 0) __builtin_memset(static_cast<void *>(data_), 0, size_t(n) * sizeof(T));
 #ifdef OPWRIGHT_EMULATION
-    emulation::lend(data_, size_t(n) * sizeof(T), "a workspace", sizeof(T));
+    emulation::lend(data_, size_t(n) * sizeof(T), "a workspace", sizeof(T),
+                    __is_trivially_constructible(T) ? emulation::Use::written : emulation::Use::changed);
 #endif
   }
   Workspace(const Workspace &) = delete;

@@ -9,7 +9,8 @@ from opwright.closest_name import closest_name
 from opwright.signature.domains import Domain
 from opwright.signature.expr import Axis, DataAxis, GivenAxis
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import Param, ScalarParam, TensorParam
 from opwright.signature.scalars import INT, KINDS
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import FLOATING, INTEGER, DType
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import Param, ScalarParam, TensorParam
 
 if TYPE_CHECKING:
     from opwright.signature.grammar.validation import SourcePositions

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from opwright.signature.chosen.kinds import AxisKind, DeviceKind, DtypeKind
 from opwright.signature.expr import Axis, Group, KeptAxis
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import Param, ScalarParam, TensorParam
 
 if TYPE_CHECKING:
     from opwright.signature.grammar.validation import SourcePositions

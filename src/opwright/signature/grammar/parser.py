@@ -36,7 +36,8 @@ from opwright.signature.grammar.scalars import (
 from opwright.signature.grammar.tokens import NotationError, Tokens, take_name, take_overload
 from opwright.signature.grammar.validation import SourcePositions, check
 from opwright.signature.grammar.variants import check_variants, parse_variants
-from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
+from opwright.signature.model import Signature
+from opwright.signature.parameters import GeneratorParam, Param, ScalarParam, TensorParam, TypeRef
 from opwright.signature.scalars import KINDS
 
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opwright.closest_name import closest_name
-from opwright.signature.choices import Choice, written
 from opwright.signature.clauses.conditions import Condition
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import GeneratorParam, Param, ScalarParam, TensorParam
+from opwright.signature.scalar_kinds.choices import Choice, written
 from opwright.signature.scalars import BOOL
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from opwright.closest_name import closest_name
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import TensorParam
 
 if TYPE_CHECKING:
     from opwright.signature.grammar.validation import SourcePositions

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from opwright.signature.expr import DataAxis, Each, Expr
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import Param, Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import Param, TensorParam
 from opwright.signature.tensor_lists.calls import groups, own_axes
 
 if TYPE_CHECKING:

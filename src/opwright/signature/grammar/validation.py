@@ -15,7 +15,8 @@ from opwright.signature.grammar.results import check_results
 from opwright.signature.grammar.returns import check_returns
 from opwright.signature.grammar.tensor_list_rules import check_lists
 from opwright.signature.grammar.tokens import Tokens, check_parameter_name
-from opwright.signature.model import ELLIPSIS, GeneratorParam, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import ELLIPSIS, Signature
+from opwright.signature.parameters import GeneratorParam, Param, ScalarParam, TensorParam
 
 
 class SourcePositions:

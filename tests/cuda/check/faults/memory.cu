@@ -164,7 +164,7 @@ __global__ void misaligned(const float *x, float *y) {
 }
 
 // fault: atomic_past, bounds, tensor y
-OPWRIGHT("atomic_past(x: f32[N]) -> (y: f32[N]) launch over N threads 32")
+OPWRIGHT("atomic_past(x: f32[N], y: f32[N]!) launch over N threads 32")
 __global__ void atomic_past(int64_t N, const float *x, float *y) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < N) atomicAdd(&y[i + 1], x[i]);  // here

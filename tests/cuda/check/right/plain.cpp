@@ -242,3 +242,29 @@ void locked(Tensor<const float, 2> x, Tensor<float, 1> y) {
     for (int64_t i = 0; i < x.size(0); ++i) y[k] += x(i, k);
   }
 }
+
+OPWRIGHT("array_by_value(x: f32[64]) -> (y: f32[64])")
+void array_by_value(Tensor<const float, 1> x, Tensor<float, 1> y) {
+  for (int i = 0; i < 64; ++i) y[i] = float(i) + 2 * x[i];
+}
+OPWRIGHT("counted(x: f32[64]) -> (y: i32[1])")
+void counted(Tensor<const float, 1> x, Tensor<int, 1> y) {
+  y[0] = 0;
+  for (int i = 0; i < 64; ++i) y[0] += x[i] > 0;
+}
+OPWRIGHT("row_ends(x: f32[R, C]) -> (y: f32[R, C])")
+void row_ends(Tensor<const float, 2> x, Tensor<float, 2> y) {
+  for (int64_t i = 0; i < x.numel(); ++i) y.flat(i) = 2 * x.flat(i);
+}
+OPWRIGHT("accumulated(x: f32[N]) -> (y: f32[N])")
+void accumulated(Tensor<const float, 1> x, Tensor<float, 1> y) {
+  for (int64_t i = 0; i < x.numel(); ++i) y[i] = 3 * x[i];
+}
+OPWRIGHT("changed_in_place(x: f32[N]!)")
+void changed_in_place(Tensor<float, 1> x) {
+  for (int64_t i = 0; i < x.numel(); ++i) x[i] = 2 * x[i];
+}
+OPWRIGHT("copied_in_parts(x: f32[64]) -> (y: f32[64])")
+void copied_in_parts(Tensor<const float, 1> x, Tensor<float, 1> y) {
+  for (int64_t i = 0; i < 64; ++i) y[i] = x[i];
+}

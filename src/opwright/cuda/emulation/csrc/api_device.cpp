@@ -78,7 +78,9 @@ cudaError_t allow_shared(int bytes) {
 }
 size_t allowed_shared() { return allowed.load(); }
 
-cudaError_t select_device(int device) { return device ? note(cudaErrorInvalidDevice) : cudaSuccess; }
+cudaError_t select_device(int device, const Called &called) {
+  return device ? note(cudaErrorInvalidDevice, called, "there is one device, 0") : cudaSuccess;
+}
 
 cudaError_t device_attribute(int *value, cudaDeviceAttr attribute, int device) {
   if (device) return note(cudaErrorInvalidDevice);

@@ -1,6 +1,11 @@
 // The runtime API's errors: their names, and the last one.
 #include <opwright/emulation/cuda_api.h>
 
+#include <cstdio>
+#include <string>
+
+#include "work.h"
+
 namespace opwright {
 namespace emulation {
 namespace {
@@ -44,13 +49,28 @@ const Named *named(cudaError_t error) {
 }
 
 thread_local cudaError_t noted = cudaSuccess;
+thread_local Called failed{};
+thread_local std::string reason;
+
+/* A checked program is told of every call that fails: it may not ask. */
+void warn(cudaError_t error) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "opwright: warning: %s:%d: %s fails, %s%s%s\n", failed.file, failed.line, failed.name,
+               error_name(error), reason.empty() ? "" : ": ", reason.c_str());
+}
 
 }  // namespace
 
-cudaError_t note(cudaError_t error) {
-  if (error != cudaSuccess) noted = error;
+cudaError_t note(cudaError_t error, const Called &called, const char *why) {
+  if (error == cudaSuccess) return error;
+  noted = error;
+  failed = called;
+  reason = why;
+  if (called.name && in_program() && hooks()) warn(error);
   return error;
 }
+
+FailedCall failed_call() { return {failed, reason.c_str()}; }
 
 cudaError_t last_error(bool clear) {
   const cudaError_t last = noted;

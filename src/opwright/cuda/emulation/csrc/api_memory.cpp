@@ -6,6 +6,9 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
+
+#include "lending.h"
 
 namespace opwright {
 namespace emulation {
@@ -20,6 +23,12 @@ constexpr size_t padding = 16 * 1024;
 struct Allocation {
   size_t bytes;
   cudaMemoryType type;
+  Called called;
+
+  std::string name() const {
+    std::string text = std::string("the memory of ") + called.name;
+    return called.line ? text + " at " + called.file + ":" + std::to_string(called.line) : text;
+  }
 };
 
 struct Memory {
@@ -46,48 +55,73 @@ Found holding(const void *address) {
   return at < found->first + found->second.bytes ? found : all.end();
 }
 
-// Whether `bytes` from `address` on stay within the allocation that they begin in, if it is one of ours.
-bool fits(const void *address, size_t bytes) {
-  const std::lock_guard<std::mutex> lock(memory().mutex);
-  const Found found = holding(address);
-  if (found == memory().allocations.end()) return true;
-  return bytes <= size_t(found->first + found->second.bytes - static_cast<const char *>(address));
+std::string outside(const char *verb, size_t bytes, size_t at, const std::string &owner, size_t size) {
+  return std::string(verb) + " " + std::to_string(bytes) + " bytes at byte " + std::to_string(at) + " of " + owner +
+         ", which has " + std::to_string(size);
+}
+
+// What is wrong with `bytes` bytes from `address` on, where they begin in an allocation or a tensor of the call; else "".
+std::string misfit(const void *address, size_t bytes, bool writes) {
+  const char *verb = writes ? "it writes" : "it reads";
+  {
+    const std::lock_guard<std::mutex> lock(memory().mutex);
+    const Found found = holding(address);
+    if (found != memory().allocations.end()) {
+      const size_t at = size_t(static_cast<const char *>(address) - found->first), size = found->second.bytes;
+      return bytes <= size - at ? "" : outside(verb, bytes, at, found->second.name(), size);
+    }
+  }
+  const Lent *tensor = lent_at(address, bytes);
+  if (!tensor) return "";
+  const size_t at = reinterpret_cast<uintptr_t>(address) - tensor->low, size = tensor->high - tensor->low;
+  if (bytes > size - at) return outside(verb, bytes, at, "tensor " + tensor->name, size);
+  if (writes && hooks() && tensor->use == Use::read)
+    return "it writes to tensor " + tensor->name + ", an input: the signature would say " + tensor->name + ": ...!";
+  return "";
 }
 
 size_t extent(size_t pitch, size_t width, size_t height) { return height ? pitch * (height - 1) + width : 0; }
 
 }  // namespace
 
-cudaError_t allocate(void **result, size_t bytes, cudaMemoryType type, const char *what) {
-  if (!result) return note(cudaErrorInvalidValue);
+cudaError_t allocate(void **result, size_t bytes, cudaMemoryType type, const Called &called) {
+  if (!result) return note(cudaErrorInvalidValue, called, "the place for the pointer is null");
   *result = nullptr;
   if (!bytes) return cudaSuccess;
   {
     const std::lock_guard<std::mutex> lock(memory().mutex);
-    if (bytes > total_memory - memory().used) return note(cudaErrorMemoryAllocation);
+    const size_t left = total_memory - memory().used;
+    if (bytes > left)
+      return note(
+          cudaErrorMemoryAllocation, called,
+          ("it asks for " + std::to_string(bytes) + " bytes, and " + std::to_string(left) + " are left").c_str());
   }
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   char *whole = static_cast<char *>(std::aligned_alloc(alignment, rounded + 2 * padding));
-  if (!whole) return note(cudaErrorMemoryAllocation);
+  if (!whole) return note(cudaErrorMemoryAllocation, called);
   char *made = whole + padding;
   std::memset(made, unwritten, bytes);
   {
     const std::lock_guard<std::mutex> lock(memory().mutex);
-    memory().allocations[made] = {bytes, type};
+    memory().allocations[made] = {bytes, type, called};
     memory().used += bytes;
   }
-  if (hooks() && hooks()->device_allocated) hooks()->device_allocated(made, bytes, what);
+  if (hooks() && hooks()->device_allocated)
+    hooks()->device_allocated(made, bytes, Allocation{bytes, type, called}.name().c_str(),
+                              type == cudaMemoryTypeDevice);
   *result = made;
   return cudaSuccess;
 }
 
-cudaError_t release(void *address, bool host) {
+cudaError_t release(void *address, bool host, const Called &called) {
   if (!address) return cudaSuccess;
   {
     const std::lock_guard<std::mutex> lock(memory().mutex);
     const Found found = memory().allocations.find(static_cast<char *>(address));
     if (found == memory().allocations.end() || (found->second.type == cudaMemoryTypeHost) != host)
-      return note(cudaErrorInvalidValue);
+      return note(cudaErrorInvalidValue, called,
+                  host ? "the pointer isn't of cudaMallocHost or cudaHostAlloc, or was freed before"
+                       : "the pointer isn't of cudaMalloc, or was freed before");
     memory().used -= found->second.bytes;
     memory().allocations.erase(found);
   }
@@ -96,27 +130,41 @@ cudaError_t release(void *address, bool host) {
   return cudaSuccess;
 }
 
-cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
-  return copy_rows(to, bytes, from, bytes, bytes, 1, kind);
+cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, const Called &called) {
+  return copy_rows(to, bytes, from, bytes, bytes, 1, kind, called);
 }
 
 cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                      cudaMemcpyKind kind) {
-  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return note(cudaErrorInvalidMemcpyDirection);
+                      cudaMemcpyKind kind, const Called &called) {
+  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return note(cudaErrorInvalidMemcpyDirection, called);
   if (!width || !height) return cudaSuccess;
-  if (width > to_pitch || width > from_pitch) return note(cudaErrorInvalidPitchValue);
-  if (!to || !from || !fits(to, extent(to_pitch, width, height)) || !fits(from, extent(from_pitch, width, height)))
-    return note(cudaErrorInvalidValue);
-  for (size_t row = 0; row < height; ++row)
-    std::memmove(static_cast<char *>(to) + row * to_pitch, static_cast<const char *>(from) + row * from_pitch, width);
+  if (width > to_pitch || width > from_pitch)
+    return note(cudaErrorInvalidPitchValue, called, "a row is wider than its pitch");
+  if (!to || !from)
+    return note(cudaErrorInvalidValue, called,
+                to ? "the source is a null pointer" : "the destination is a null pointer");
+  std::string why = misfit(to, extent(to_pitch, width, height), true);
+  if (why.empty()) why = misfit(from, extent(from_pitch, width, height), false);
+  if (!why.empty()) return note(cudaErrorInvalidValue, called, why.c_str());
+  for (size_t row = 0; row < height; ++row) {
+    char *into = static_cast<char *>(to) + row * to_pitch;
+    const char *of = static_cast<const char *>(from) + row * from_pitch;
+    std::memmove(into, of, width);
+    if (hooks() && hooks()->copied) hooks()->copied(into, of, width);
+  }
   return cudaSuccess;
 }
 
-cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t height) {
+cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t height, const Called &called) {
   if (!width || !height) return cudaSuccess;
-  if (width > pitch) return note(cudaErrorInvalidPitchValue);
-  if (!to || !fits(to, extent(pitch, width, height))) return note(cudaErrorInvalidValue);
-  for (size_t row = 0; row < height; ++row) std::memset(static_cast<char *>(to) + row * pitch, value, width);
+  if (width > pitch) return note(cudaErrorInvalidPitchValue, called, "a row is wider than its pitch");
+  if (!to) return note(cudaErrorInvalidValue, called, "the destination is a null pointer");
+  const std::string why = misfit(to, extent(pitch, width, height), true);
+  if (!why.empty()) return note(cudaErrorInvalidValue, called, why.c_str());
+  for (size_t row = 0; row < height; ++row) {
+    std::memset(static_cast<char *>(to) + row * pitch, value, width);
+    if (hooks() && hooks()->copied) hooks()->copied(static_cast<char *>(to) + row * pitch, nullptr, width);
+  }
   return cudaSuccess;
 }
 

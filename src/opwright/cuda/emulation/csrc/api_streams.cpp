@@ -42,10 +42,10 @@ cudaError_t record_event(cudaEvent_t event) {
 }
 cudaError_t query_event(cudaEvent_t event) { return event ? cudaSuccess : note(cudaErrorInvalidResourceHandle); }
 
-cudaError_t elapsed(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
-  if (!milliseconds) return note(cudaErrorInvalidValue);
+cudaError_t elapsed(float *milliseconds, cudaEvent_t from, cudaEvent_t to, const Called &called) {
+  if (!milliseconds) return note(cudaErrorInvalidValue, called);
   if (!from || !to || !from->timed || !to->timed || !from->recorded || !to->recorded)
-    return note(cudaErrorInvalidResourceHandle);
+    return note(cudaErrorInvalidResourceHandle, called, "an event wasn't recorded, or was made without timing");
   *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
   return cudaSuccess;
 }

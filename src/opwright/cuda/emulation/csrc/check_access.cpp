@@ -10,7 +10,7 @@ void access(uintptr_t address, unsigned size, How how, Scope scope, uintptr_t co
   if (!l || !in_kernel()) return;
   if (l->atomic) {
     if (l->atomic_seen) return;
-    l->atomic_seen = true, how = How::atomic_write, scope = l->scope;
+    l->atomic_seen = true, how = l->exchanges ? How::atomic_write : How::atomic_change, scope = l->scope;
   }
   const uint32_t reach = scope == Scope::block ? uint32_t(of_block) : 0;
   switch (how) {
@@ -18,6 +18,7 @@ void access(uintptr_t address, unsigned size, How how, Scope scope, uintptr_t co
     case How::write: return accessed<How::write>(*l, address, size, 0, code);
     case How::atomic_read: return accessed<How::atomic_read>(*l, address, size, atomic | reach, code);
     case How::atomic_write: return accessed<How::atomic_write>(*l, address, size, atomic | reach, code);
+    case How::atomic_change: return accessed<How::atomic_change>(*l, address, size, atomic | reach, code);
   }
 }
 

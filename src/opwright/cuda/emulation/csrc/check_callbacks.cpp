@@ -25,7 +25,7 @@ void before(const volatile void *address, How how, int order, uintptr_t code) {
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   access(at, sizeof(T), how, Scope::device, code);
   if (opwright::emulation::check::live->atomic) return; /* part of a function of CUDA's, which says itself what it is */
-  const bool writes = how == How::atomic_write;
+  const bool writes = how == How::atomic_write || how == How::atomic_change;
   synchronise(at, Scope::device, acquires(order), writes, writes && releases(order));
 }
 
@@ -128,12 +128,12 @@ CALLBACK void __tsan_atomic_signal_fence(int) {
   CALLBACK result opwright_check_atomic##bits##_##name parameters
 #define CHANGE(bits, T, name)                                      \
   ATOMIC(bits, T, T, name, (volatile T * p, T value, int order)) { \
-    before<T>(p, How::atomic_write, order, CODE);                  \
+    before<T>(p, How::atomic_change, order, CODE);                 \
     return __atomic_##name(p, value, __ATOMIC_SEQ_CST);            \
   }
 #define COMPARE(bits, T, name, weak)                                                                  \
   ATOMIC(bits, T, int, name, (volatile T * p, T * expected, T value, int order, int)) {               \
-    before<T>(p, How::atomic_write, order, CODE);                                                     \
+    before<T>(p, How::atomic_change, order, CODE);                                                    \
     return __atomic_compare_exchange_n(p, expected, value, weak, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
   }
 #define ATOMICS(bits, T)                                               \

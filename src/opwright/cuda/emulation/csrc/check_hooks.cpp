@@ -38,9 +38,6 @@ Running &running() {
 }
 
 constexpr uintptr_t stacks_offset = uintptr_t(1) << 20; /* of an arena */
-constexpr uintptr_t parameter_bytes =
-    8192; /* CUDA's own limit is 4 KiB; the closure that holds them is on the host's stack */
-
 void set_sizes(unsigned (&into)[3], const dim3 &from) { into[0] = from.x, into[1] = from.y, into[2] = from.z; }
 
 void launch_begin(const Launch &launch) {
@@ -49,13 +46,14 @@ void launch_begin(const Launch &launch) {
   Live &l = r.state;
   l.launch = ++l.now;
   l.kernel = launch.kernel;
-  l.orders = l.atomic = false, l.scope = Scope::device, l.pending.active = false, l.code_base = 0;
+  l.orders = l.atomic = false, l.scope = Scope::device, l.pending.active = false, l.code_base = 0, l.stray = {};
   l.blocks.clear(), l.locations.clear(), l.silenced.clear(), l.sites.fill(Site());
   set_sizes(l.block_size, launch.configuration.block), set_sizes(l.grid_size, launch.configuration.grid);
   r.blocks.clear(), r.shared.clear();
   r.dynamic = launch.configuration.shared;
   r.context = nullptr, r.parameters.low = reinterpret_cast<uintptr_t>(launch.body),
-  r.parameters.high = r.parameters.low + parameter_bytes;
+  r.parameters.high = r.parameters.low + launch.body_bytes;
+  l.launch_file = launch.file, l.launch_line = launch.line;
 }
 
 void launch_end(const Launch &, bool) {
@@ -160,8 +158,8 @@ void absent_lanes(Context &context, unsigned mask, unsigned absent, const char *
 static_assert(arena_size == arena_bytes, "where a block's memory lies");
 
 /* What compiled code touches until the end is one atomic operation, seen by the first of its accesses. */
-void atomic_begin(const void *, size_t) {
-  if (in_kernel()) live->atomic = true, live->atomic_seen = false;
+void atomic_begin(const void *, size_t, bool exchanges) {
+  if (in_kernel()) live->atomic = true, live->atomic_seen = false, live->exchanges = exchanges;
 }
 
 void atomic_end(const void *address, size_t) {
@@ -170,10 +168,34 @@ void atomic_end(const void *address, size_t) {
   synchronise(reinterpret_cast<uintptr_t>(address), live->scope, true, true, false);
 }
 
-void device_allocated(void *memory, size_t bytes, const char *what) {
+void device_allocated(void *memory, size_t bytes, const char *what, bool empty) {
   const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
   const BetweenLaunches alone;
-  add_region(low, low + bytes, what, Kind::allocated);
+  add_region(low, low + bytes, what, empty ? Kind::allocated : Kind::for_both, 0, empty ? Use::written : Use::changed);
+}
+
+void lent_to_call(const void *memory, size_t bytes, const char *name, size_t element, Use use) {
+  const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
+  if (!lent()) forget_the_host();
+  const BetweenLaunches alone;
+  add_region(low, low + bytes, name, Kind::tensor, static_cast<unsigned>(element), use);
+}
+
+void taken_back(const void *memory, size_t bytes) {
+  const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
+  const BetweenLaunches alone;
+  remove_region(low, low + bytes); /* other OS threads may have lent the same memory, more or less of it */
+}
+
+/* What is copied was written as far as its source was. */
+void copied(void *to, const void *from, size_t bytes) {
+  const BetweenLaunches alone;
+  Region *into = region_at(reinterpret_cast<uintptr_t>(to)), *of = region_at(reinterpret_cast<uintptr_t>(from));
+  if (!into || !into->tracked()) return;
+  const uintptr_t at = reinterpret_cast<uintptr_t>(to), source = reinterpret_cast<uintptr_t>(from);
+  if (!of || !of->tracked()) return into->mark(at, bytes);
+  for (size_t i = 0; i < bytes; ++i)
+    if (of->is_written(source + i, 1)) into->mark(at + i, 1);
 }
 
 void device_freed(void *memory) {
@@ -188,7 +210,8 @@ void grid_barrier(unsigned) { meet_grid(); }
 
 const Hooks table = {launch_begin,  launch_end,        block_begin,  block_end,    thread_switch,    nullptr,
                      block_barrier, divergent_barrier, warp_barrier, absent_lanes, shared_allocated, atomic_begin,
-                     atomic_end,    device_allocated,  device_freed, grid_barrier};
+                     atomic_end,    device_allocated,  device_freed, grid_barrier, lent_to_call,     taken_back,
+                     copied};
 const bool installed = [] {
   live = &running().state;
   install_hooks(&table);

@@ -15,7 +15,6 @@ const char *owner(const Region &region) {
     case Kind::tensor: return "tensor ";
     case Kind::shared: return "shared array ";
     case Kind::variable: return "variable ";
-    case Kind::allocated: return "the memory of ";
     default: return "";
   }
 }
@@ -51,13 +50,19 @@ void nowhere(uintptr_t address, unsigned size, How how, uintptr_t code) {
   }
 }
 
-/* Two of the emulator's headers, compiled with the kernel, touch the emulator's own memory; the others only what the kernel
+/* Some of the emulator's headers, compiled with the kernel, touch the emulator's own memory; the others only what the kernel
  * gives them. */
 bool internal(uintptr_t code) {
   const std::vector<Place> all = places(code);
   if (all.empty() || all.front().file.find("/opwright/emulation/") == std::string::npos) return false;
   const std::string name = all.front().file.substr(all.front().file.rfind('/') + 1);
-  return name == "shared.h" || name == "launch.h";
+  return name == "shared.h" || name == "launch.h" || name == "cuda_api.h";
+}
+
+/* Whether the instruction evaluates a launch's arguments, which may refer to the host's variables. */
+bool of_the_launch(uintptr_t code) {
+  const std::vector<Place> all = places(code);
+  return !all.empty() && all.front().line == live->launch_line && all.front().file == live->launch_file;
 }
 
 Region *everything() {
@@ -75,7 +80,7 @@ Region *find(uintptr_t address, unsigned size, How how, uintptr_t code) {
   Region *region = host_parameters(address);
   if (!region) region = region_at(address);
   if (!region) region = variable_at(address);
-  if (!region && internal(code)) return everything();
+  if (!region && (internal(code) || of_the_launch(code))) return everything();
   if (!region) nowhere(address, size, how, code);
   return region;
 }
@@ -97,9 +102,22 @@ void outside(const Region &region, uintptr_t address, unsigned size, How how, ui
 }
 
 void unwritten(const Region &region, uintptr_t address, unsigned size, uintptr_t code) {
+  if (!region.shared()) {
+    return report({uninitialised, "read of memory that nobody has written",
+                   "got: " + bytes(size) + ", " + spot(region, address) + ", which nothing has written yet",
+                   "write it first, in this kernel or an earlier one, or with cudaMemsetAsync"},
+                  code);
+  }
   report({uninitialised, "read of uninitialised shared memory",
           "got: " + bytes(size) + ", " + spot(region, address) + ", which no thread of the block has written",
           "write it first, with a __syncthreads() between; shared memory begins with whatever was there"},
+         code);
+}
+
+void written_input(const Region &region, uintptr_t address, unsigned size, uintptr_t code) {
+  report({memory, "write to an input",
+          "got: a write of " + bytes(size) + ", " + spot(region, address) + ", through a pointer without const",
+          "write to a result; or say in the signature that it is changed, " + region.name + ": ...!"},
          code);
 }
 

@@ -5,6 +5,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -25,6 +26,7 @@ struct Addition {
   std::string name;
   Kind kind;
   unsigned element;
+  Use use;
 };
 
 /* What was added, and the regions that come of it. Never destroyed: libraries free memory while the process ends. */
@@ -34,6 +36,13 @@ struct Table {
   std::map<uintptr_t, std::unique_ptr<Region>> regions; /* by where they begin; they don't overlap */
   std::deque<std::pair<uintptr_t, uintptr_t>> freed;
   std::map<uintptr_t, std::unique_ptr<Region>> variables;
+  std::atomic<uintptr_t> lowest{0}, span{0}; /* all regions since the process began lie there */
+
+  void widen(uintptr_t low, uintptr_t high) {
+    const uintptr_t first = span ? std::min<uintptr_t>(lowest, low) : low;
+    span = std::max<uintptr_t>(span ? lowest + span : high, high) - first;
+    lowest = first;
+  }
 };
 
 Table &table() {
@@ -75,23 +84,26 @@ void arrange(uintptr_t low, uintptr_t high) {
   for (const Addition *each : parts) {
     if (last && each->low < last->high) {
       last->high = std::max(last->high, each->high);
+      last->join(each->use);
       if (last->name != each->name) last->name += " or " + each->name;
       continue;
     }
     auto region = std::make_unique<Region>(each->low, each->high, each->name, each->kind);
     last = region.get();
     last->element = each->element;
+    last->use = each->use;
     regions[each->low] = std::move(region);
   }
 }
 
 }  // namespace
 
-void add_region(uintptr_t low, uintptr_t high, const std::string &name, Kind kind, unsigned element) {
+void add_region(uintptr_t low, uintptr_t high, const std::string &name, Kind kind, unsigned element, Use use) {
   if (high <= low) return;
   Table &t = table();
   const std::lock_guard<std::mutex> lock(t.mutex);
-  t.added.push_back({low, high, name, kind, element});
+  t.widen(low, high);
+  t.added.push_back({low, high, name, kind, element, use});
   const auto again = [&](const std::pair<uintptr_t, uintptr_t> &f) { return f.first < high && low < f.second; };
   t.freed.erase(std::remove_if(t.freed.begin(), t.freed.end(), again), t.freed.end());
   arrange(low, high);
@@ -114,10 +126,14 @@ Region *region_at(uintptr_t address) {
   return find(address);
 }
 
-std::string spot_of_tensor(uintptr_t address) {
-  const std::lock_guard<std::mutex> lock(table().mutex);
-  const Region *region = find(address);
-  return region && region->kind == Kind::tensor ? spot(*region, address) : "";
+std::string touched_by_host(uintptr_t address, size_t size, bool writes) {
+  Table &t = table();
+  if (address - t.lowest.load(std::memory_order_relaxed) >= t.span.load(std::memory_order_relaxed)) return "";
+  const std::lock_guard<std::mutex> lock(t.mutex);
+  Region *region = find(address);
+  if (!region || (region->kind != Kind::tensor && region->kind != Kind::allocated)) return "";
+  if (writes && region->tracked() && size <= region->high - address) region->mark(address, size);
+  return spot(*region, address);
 }
 
 Region *region_near(uintptr_t address, uintptr_t reach) {

@@ -11,7 +11,8 @@ namespace emulation {
 namespace check {
 
 /* Adds a region; one that overlaps others becomes one with them ("x or y": two arguments of one memory). */
-void add_region(uintptr_t low, uintptr_t high, const std::string &name, Kind kind, unsigned element = 0);
+void add_region(uintptr_t low, uintptr_t high, const std::string &name, Kind kind, unsigned element = 0,
+                Use use = Use::changed);
 
 /* Takes one addition back, the last of [low, high) (0: of whatever end). False where there is none. */
 bool remove_region(uintptr_t low, uintptr_t high = 0);
@@ -19,8 +20,9 @@ bool remove_region(uintptr_t low, uintptr_t high = 0);
 /* The region that holds an address, or null. */
 Region *region_at(uintptr_t address);
 
-/* As `spot`, of a tensor that is lent; empty where there is none. For code that isn't in a launch: regions come and go. */
-std::string spot_of_tensor(uintptr_t address);
+/* As `spot`, of a tensor that is lent or memory of cudaMalloc; empty elsewhere. What a write touches is written from then on. For
+ * code that isn't in a launch: regions come and go. */
+std::string touched_by_host(uintptr_t address, size_t size, bool writes);
 
 /* A region near an address outside of all, at most `reach` bytes away, or null. */
 Region *region_near(uintptr_t address, uintptr_t reach);

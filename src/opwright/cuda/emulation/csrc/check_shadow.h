@@ -9,7 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opwright/emulation/check.h>
+
 #include <string>
+#include <vector>
 
 namespace opwright {
 namespace emulation {
@@ -31,7 +34,7 @@ struct Cell {
 };
 static_assert(sizeof(Cell) == 32, "half a cache line");
 
-enum class Kind : uint8_t { tensor, allocated, shared, dynamic_shared, variable, internal };
+enum class Kind : uint8_t { tensor, allocated, for_both, shared, dynamic_shared, variable, internal };
 
 /* A stretch of memory that kernels may touch (or may not any more). */
 struct Region {
@@ -42,6 +45,8 @@ struct Region {
   unsigned shift = 2;   /* a granule has 1 << shift bytes */
   Cell *cells = nullptr;
   size_t cells_bytes = 0;
+  Use use = Use::changed;
+  std::vector<uint64_t> written; /* a bit for each byte, of memory that nothing is in before; empty until it is used */
 
   Region() = default;
   Region(uintptr_t low_, uintptr_t high_, std::string name_, Kind kind_)
@@ -49,12 +54,43 @@ struct Region {
   Region(const Region &) = delete;
   Region &operator=(const Region &) = delete;
   ~Region() { release(); }
+  /* Other uses of the same memory: a kernel may write what any of them may, and nothing is in it if that holds for all. */
+  void join(Use other) {
+    if (use != other) use = Use::changed;
+  }
+  bool tracked() const { return use == Use::written; }
+  bool is_written(uintptr_t address, size_t bytes) const {
+    if (written.empty()) return false;
+    const uintptr_t at = address - low;
+    if (const uint64_t want = bits(at, bytes)) return (written[at / 64] & want) == want;
+    return is_written(address, 64 - at % 64) && is_written(address + 64 - at % 64, bytes - (64 - at % 64));
+  }
+  void mark(uintptr_t address, size_t bytes) {
+    if (address <= low && bytes >= high - address) {
+      use = Use::changed; /* all of it is written: nothing has to be known any more */
+      written = {};
+      return;
+    }
+    if (written.empty()) written.resize((high - low + 63) / 64 + 1);
+    uintptr_t at = address - low;
+    while (bytes) {
+      const size_t here = bytes < 64 - at % 64 ? bytes : 64 - at % 64;
+      written[at / 64] |= (here == 64 ? ~uint64_t(0) : ((uint64_t(1) << here) - 1) << at % 64);
+      at += here, bytes -= here;
+    }
+  }
   bool shared() const { return kind == Kind::shared || kind == Kind::dynamic_shared; }
   /* Gives it a shadow that can tell accesses of `size` bytes at `address` apart. */
   void refine(uintptr_t address, unsigned size);
   void release();
   Cell *cell(uintptr_t address) const { return cells + ((address - base()) >> shift); }
   uintptr_t base() const { return low & ~uintptr_t(3); }
+
+ private:
+  /* The bits of some bytes in their word; 0 where they lie in two, or fill more than one. */
+  static uint64_t bits(uintptr_t at, size_t bytes) {
+    return at % 64 + bytes <= 64 && bytes < 64 ? ((uint64_t(1) << bytes) - 1) << at % 64 : 0;
+  }
 };
 
 }  // namespace check

@@ -64,6 +64,13 @@ struct Pending {
   std::string text;
 };
 
+/* The element or the row that an index beyond its axis leads to; no bytes: none. */
+struct Stray {
+  uintptr_t low = 0, bytes = 0;
+  uint32_t who = 0;
+  int64_t index = 0, size = 0;
+};
+
 /* What an instruction touched last. */
 struct Site {
   uintptr_t code = 0, low = 0, bytes = 0;
@@ -76,13 +83,16 @@ struct Live {
   uintptr_t shared_begin = 0, shared_end = 0; /* offsets in it */
   uint32_t me = 0, now = 1;
   bool atomic = false, atomic_seen = false; /* within an atomic function of CUDA; and its memory was looked at */
+  bool exchanges = false;                   /* that function does nothing with the value before but return it */
   Scope scope = Scope::device;              /* of that function */
   uint32_t launch = 0;                      /* when the launch, or its last grid-wide barrier, began */
   Block *block = nullptr;
   uintptr_t code_base = 0;
   bool orders = false; /* whether anything was acquired in this launch */
   Pending pending;
-  std::string kernel;
+  Stray stray;
+  std::string kernel, launch_file;
+  int launch_line = 0;
   unsigned block_size[3] = {1, 1, 1}, grid_size[3] = {1, 1, 1};
   std::vector<uint64_t> blocks; /* by number: its linear index in the grid */
   std::unordered_map<uintptr_t, std::unique_ptr<Location>> locations;

@@ -12,7 +12,8 @@ namespace opwright {
 namespace emulation {
 namespace check {
 
-constexpr bool writes(How how) { return how == How::write || how == How::atomic_write; }
+constexpr bool writes(How how) { return how == How::write || how == How::atomic_write || how == How::atomic_change; }
+constexpr bool reads(How how) { return how != How::write && how != How::atomic_write; }
 
 /* "1 byte", "4 bytes". */
 inline std::string bytes(uintptr_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
@@ -26,6 +27,8 @@ struct Conflict {
 void outside(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code);
 void misaligned(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code);
 void unwritten(const Region &region, uintptr_t address, unsigned size, uintptr_t code);
+void strayed(const Region &region, uintptr_t address, unsigned size, How how, uintptr_t code);
+void written_input(const Region &region, uintptr_t address, unsigned size, uintptr_t code);
 void raced(const Region &region, uintptr_t address, unsigned size, How how, const Conflict &conflict, uintptr_t code);
 
 /* The region of an address that isn't where the instruction's last one was; null where it doesn't matter, or is silenced. */
@@ -86,9 +89,19 @@ inline void touch(Live &l, Region &region, uintptr_t address, unsigned size, con
   if (!region.cells || ((address | size) & (unit - 1))) region.refine(address, size);
   const uint32_t since = region.shared() ? std::max(l.block->begin, l.launch) : l.launch;
   Cell *cell = region.cell(address), *const end = cell + ((size + (1u << region.shift) - 1) >> region.shift);
+  if (region.use != Use::changed) {
+    if (writes(how) && region.use == Use::read) written_input(region, address, size, code);
+    if (region.tracked()) {
+      if (reads(how) && !region.is_written(address, size)) unwritten(region, address, size, code);
+      if (writes(how)) region.mark(address, size);
+    }
+  }
   for (; cell != end; ++cell) {
     Conflict conflict;
-    if (!writes(how) && !initialised(l, region, *cell)) return unwritten(region, address, size, code);
+    if (reads(how) && !initialised(l, region, *cell)) {
+      unwritten(region, address, size, code);
+      if (!writes(how)) return;
+    }
     if (examine<how>(l, *cell, mine, since, &conflict)) {
       raced(region, address, size, how, conflict, code);
     }
@@ -109,6 +122,8 @@ inline void accessed(Live &l, uintptr_t address, unsigned size, uint32_t flags, 
   }
   if (region->kind == Kind::internal) return;
   if (address >= region->high || region->high - address < size) return outside(*region, address, size, how, code);
+  if (__builtin_expect(l.stray.bytes && address - l.stray.low < l.stray.bytes && l.stray.who == l.me, 0))
+    strayed(*region, address, size, how, code);
   if (address & (size - 1)) misaligned(*region, address, size, how, code);
   const uint32_t distance = static_cast<uint32_t>(code - l.code_base) & ((1u << (32 - flag_bits)) - 1);
   touch<how>(l, *region, address, size, {l.now, l.me, distance << flag_bits | flags}, code);

@@ -100,8 +100,8 @@ Current current() {
 const Hooks *hooks() { return installed; }
 void install_hooks(const Hooks *given) { installed = given; }
 
-OPWRIGHT_EMULATION_API void atomic_begins(const void *address, size_t bytes) {
-  if (installed && installed->atomic_begin) installed->atomic_begin(address, bytes);
+OPWRIGHT_EMULATION_API void atomic_begins(const void *address, size_t bytes, bool exchanges) {
+  if (installed && installed->atomic_begin) installed->atomic_begin(address, bytes, exchanges);
 }
 OPWRIGHT_EMULATION_API void atomic_ends(const void *address, size_t bytes) {
   if (installed && installed->atomic_end) installed->atomic_end(address, bytes);

@@ -10,7 +10,7 @@
 namespace opwright {
 namespace emulation {
 
-OPWRIGHT_EMULATION_API void atomic_begins(const void *address, size_t bytes);
+OPWRIGHT_EMULATION_API void atomic_begins(const void *address, size_t bytes, bool exchanges);
 OPWRIGHT_EMULATION_API void atomic_ends(const void *address, size_t bytes);
 
 /* Tells the checker, where there is one, what one atomic access is. */
@@ -18,10 +18,10 @@ struct AtomicAccess {
 #if defined(OPWRIGHT_EMULATION_CHECK)
   const void *address;
   size_t bytes;
-  AtomicAccess(const void *a, size_t n) : address(a), bytes(n) { atomic_begins(a, n); }
+  AtomicAccess(const void *a, size_t n, bool exchanges) : address(a), bytes(n) { atomic_begins(a, n, exchanges); }
   ~AtomicAccess() { atomic_ends(address, bytes); }
 #else
-  AtomicAccess(const void *, size_t) {}
+  AtomicAccess(const void *, size_t, bool) {}
 #endif
 };
 
@@ -45,11 +45,11 @@ template <> struct Bits<16> { using type = unsigned __int128; };
 /* Keeps a parameter out of the deduction, so that `atomicAdd(&total, 1)` takes its type from the memory alone. */
 template <class T> struct Same { using type = T; };
 
-/* *address = next(*address), at once. */
+/* *address = next(*address), at once. Exchanges: next(x) doesn't depend on x. */
 template <class T, class Next>
-OPWRIGHT_EMULATION_INLINE T modify(T *address, Next next) {
+OPWRIGHT_EMULATION_INLINE T modify(T *address, Next next, bool exchanges = false) {
   using Word = typename Bits<sizeof(T)>::type;
-  const AtomicAccess access(address, sizeof(T));
+  const AtomicAccess access(address, sizeof(T), exchanges);
   if (own(address)) {
     const T before = *address;
     *address = next(before);
@@ -83,7 +83,7 @@ OPWRIGHT_EMULATION_WHOLE(unsigned long long)
 template <class T>
 OPWRIGHT_EMULATION_INLINE T atomic_add(T *address, T value) {
   if constexpr (is_whole<T>::value) {
-    const AtomicAccess access(address, sizeof(T));
+    const AtomicAccess access(address, sizeof(T), false);
     if (!own(address)) return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
     const T before = *address;
     __builtin_add_overflow(before, value, address); /* wraps, as the device does */
@@ -132,7 +132,7 @@ OPWRIGHT_EMULATION_ATOMIC(atomicDec, old == 0 || old > value ? value : T(old - 1
 
 template <class T>
 OPWRIGHT_EMULATION_INLINE T atomicExch(T *address, OPWRIGHT_EMULATION_VALUE value, OPWRIGHT_EMULATION_HERE) {
-  const T before = ::opwright::emulation::modify(address, [value](T) -> T { return value; });
+  const T before = ::opwright::emulation::modify(address, [value](T) -> T { return value; }, true);
   if (__builtin_memcmp(&before, &value, sizeof(T)) == 0) ::opwright::emulation::tried_in_vain(file, line);
   return before;
 }

@@ -1,4 +1,4 @@
-/* What compiled code of the checked build tells the checker: which memory a call has. Elsewhere all of this does nothing. */
+/* What compiled code tells the emulator: which memory a call has. */
 #ifndef OPWRIGHT_EMULATION_CHECK_H
 #define OPWRIGHT_EMULATION_CHECK_H
 
@@ -7,23 +7,28 @@
 namespace opwright {
 namespace emulation {
 
-#if defined(OPWRIGHT_EMULATION_CHECK)
+/* What a call does with the memory of a tensor. */
+enum class Use : unsigned char {
+  read,
+  changed,
+  written
+}; /* written: nothing is in it before. Generated code has the numbers. */
+
 /* Kernels may touch `bytes` bytes at `memory`, which reports call `name`; its elements have `element` bytes (0: not known). */
-OPWRIGHT_EMULATION_API void lend(const void *memory, size_t bytes, const char *name, size_t element);
+OPWRIGHT_EMULATION_API void lend(const void *memory, size_t bytes, const char *name, size_t element,
+                                 Use use = Use::changed);
 /* Not any more. */
 OPWRIGHT_EMULATION_API void take_back(const void *memory);
 /* How much this OS thread has lent; and all of it back that was lent since there was so much. */
 OPWRIGHT_EMULATION_API size_t lent();
 OPWRIGHT_EMULATION_API void take_back_since(size_t count);
+
+#if defined(OPWRIGHT_EMULATION_CHECK)
 /* What host code did with the memory that this OS thread has lent, a report; or null. */
 OPWRIGHT_EMULATION_API const char *touched_by_host();
 /* From now on atomic functions reach the block's threads only; or all of the device's again. */
 OPWRIGHT_EMULATION_API void atomics_reach_block(bool block);
 #else
-OPWRIGHT_EMULATION_INLINE void lend(const void *, size_t, const char *, size_t) {}
-OPWRIGHT_EMULATION_INLINE void take_back(const void *) {}
-OPWRIGHT_EMULATION_INLINE size_t lent() { return 0; }
-OPWRIGHT_EMULATION_INLINE void take_back_since(size_t) {}
 OPWRIGHT_EMULATION_INLINE const char *touched_by_host() { return nullptr; }
 #endif
 

@@ -11,30 +11,44 @@
 namespace opwright {
 namespace emulation {
 
-/* The runtime's part (csrc/api*.cpp). Every function notes its error for cudaGetLastError. */
-OPWRIGHT_EMULATION_API cudaError_t note(cudaError_t error);
+/* A call of the runtime API, in the author's source. */
+struct Called {
+  const char *name, *file;
+  int line;
+};
+
+/* The runtime's part (csrc/api*.cpp). Every function notes its error for cudaGetLastError, and which call it was. */
+OPWRIGHT_EMULATION_API cudaError_t note(cudaError_t error, const Called &called = {}, const char *why = "");
+/* The call that the last error is of, and what was wrong with its arguments ("" where nothing is known); no name: none is known. */
+struct FailedCall {
+  Called called;
+  const char *why;
+};
+OPWRIGHT_EMULATION_API FailedCall failed_call();
 OPWRIGHT_EMULATION_API cudaError_t last_error(bool clear);
 OPWRIGHT_EMULATION_API const char *error_name(cudaError_t error);
 OPWRIGHT_EMULATION_API const char *error_text(cudaError_t error);
-OPWRIGHT_EMULATION_API cudaError_t allocate(void **memory, size_t bytes, cudaMemoryType type, const char *what);
-OPWRIGHT_EMULATION_API cudaError_t release(void *memory, bool host);
-OPWRIGHT_EMULATION_API cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
+OPWRIGHT_EMULATION_API cudaError_t allocate(void **memory, size_t bytes, cudaMemoryType type, const Called &called);
+OPWRIGHT_EMULATION_API cudaError_t release(void *memory, bool host, const Called &called);
+OPWRIGHT_EMULATION_API cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                                        const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                                             size_t width, size_t height, cudaMemcpyKind kind);
-OPWRIGHT_EMULATION_API cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t height);
+                                             size_t width, size_t height, cudaMemcpyKind kind, const Called &called);
+OPWRIGHT_EMULATION_API cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t height,
+                                             const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address);
 OPWRIGHT_EMULATION_API cudaError_t memory_left(size_t *left, size_t *total);
 OPWRIGHT_EMULATION_API cudaError_t create_event(cudaEvent_t *event, unsigned flags);
 OPWRIGHT_EMULATION_API cudaError_t destroy_event(cudaEvent_t event);
 OPWRIGHT_EMULATION_API cudaError_t record_event(cudaEvent_t event);
 OPWRIGHT_EMULATION_API cudaError_t query_event(cudaEvent_t event);
-OPWRIGHT_EMULATION_API cudaError_t elapsed(float *milliseconds, cudaEvent_t from, cudaEvent_t to);
+OPWRIGHT_EMULATION_API cudaError_t elapsed(float *milliseconds, cudaEvent_t from, cudaEvent_t to, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t create_stream(cudaStream_t *stream);
 OPWRIGHT_EMULATION_API cudaError_t destroy_stream(cudaStream_t stream);
 OPWRIGHT_EMULATION_API cudaError_t allow_shared(int bytes); /* dynamic, of a block */
 OPWRIGHT_EMULATION_API cudaError_t device_attribute(int *value, cudaDeviceAttr attribute, int device);
 OPWRIGHT_EMULATION_API cudaError_t device_properties(cudaDeviceProp *properties, int device);
-OPWRIGHT_EMULATION_API cudaError_t select_device(int device);
+OPWRIGHT_EMULATION_API cudaError_t select_device(int device, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t active_blocks(int *blocks, int threads, size_t shared);
 
 }  // namespace emulation
@@ -47,33 +61,42 @@ inline const char *cudaGetErrorString(cudaError_t error) { return ::opwright::em
 
 /* Memory. */
 template <class T>
-inline cudaError_t cudaMalloc(T **memory, size_t bytes) {
-  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeDevice, "cudaMalloc");
+inline cudaError_t cudaMalloc(T **memory, size_t bytes, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeDevice, {"cudaMalloc", file, line});
 }
 template <class T>
-inline cudaError_t cudaMallocAsync(T **memory, size_t bytes, cudaStream_t) {
-  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeDevice, "cudaMallocAsync");
+inline cudaError_t cudaMallocAsync(T **memory, size_t bytes, cudaStream_t, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeDevice, {"cudaMallocAsync", file, line});
 }
 template <class T>
-inline cudaError_t cudaMallocManaged(T **memory, size_t bytes, unsigned = cudaMemAttachGlobal) {
-  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeManaged, "cudaMallocManaged");
+inline cudaError_t cudaMallocManaged(T **memory, size_t bytes, unsigned = cudaMemAttachGlobal,
+                                     OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeManaged,
+                                         {"cudaMallocManaged", file, line});
 }
 template <class T>
-inline cudaError_t cudaMallocHost(T **memory, size_t bytes, unsigned = 0) {
-  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeHost, "cudaMallocHost");
+inline cudaError_t cudaMallocHost(T **memory, size_t bytes, unsigned = 0, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeHost, {"cudaMallocHost", file, line});
 }
 template <class T>
-inline cudaError_t cudaHostAlloc(T **memory, size_t bytes, unsigned) {
-  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeHost, "cudaHostAlloc");
+inline cudaError_t cudaHostAlloc(T **memory, size_t bytes, unsigned, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeHost, {"cudaHostAlloc", file, line});
 }
 template <class T>
-inline cudaError_t cudaMallocPitch(T **memory, size_t *pitch, size_t width, size_t height) {
+inline cudaError_t cudaMallocPitch(T **memory, size_t *pitch, size_t width, size_t height, OPWRIGHT_EMULATION_HERE) {
   *pitch = (width + 511) / 512 * 512;
-  return ::opwright::emulation::allocate((void **)memory, *pitch * height, cudaMemoryTypeDevice, "cudaMallocPitch");
+  return ::opwright::emulation::allocate((void **)memory, *pitch * height, cudaMemoryTypeDevice,
+                                         {"cudaMallocPitch", file, line});
 }
-inline cudaError_t cudaFree(void *memory) { return ::opwright::emulation::release(memory, false); }
-inline cudaError_t cudaFreeAsync(void *memory, cudaStream_t) { return ::opwright::emulation::release(memory, false); }
-inline cudaError_t cudaFreeHost(void *memory) { return ::opwright::emulation::release(memory, true); }
+inline cudaError_t cudaFree(void *memory, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::release(memory, false, {"cudaFree", file, line});
+}
+inline cudaError_t cudaFreeAsync(void *memory, cudaStream_t, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::release(memory, false, {"cudaFreeAsync", file, line});
+}
+inline cudaError_t cudaFreeHost(void *memory, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::release(memory, true, {"cudaFreeHost", file, line});
+}
 inline cudaError_t cudaHostRegister(void *, size_t, unsigned) { return cudaSuccess; }
 inline cudaError_t cudaHostUnregister(void *) { return cudaSuccess; }
 template <class T>
@@ -90,34 +113,39 @@ inline cudaError_t cudaMemGetInfo(size_t *left, size_t *total) {
 inline cudaError_t cudaMemAdvise(const void *, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
 inline cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t = 0) { return cudaSuccess; }
 
-inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
-  return ::opwright::emulation::copy(to, from, bytes, kind);
+inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::copy(to, from, bytes, kind, {"cudaMemcpy", file, line});
 }
-inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t = 0) {
-  return ::opwright::emulation::copy(to, from, bytes, kind);
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t = 0,
+                                   OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::copy(to, from, bytes, kind, {"cudaMemcpyAsync", file, line});
 }
-inline cudaError_t cudaMemcpyPeer(void *to, int, const void *from, int, size_t bytes) {
-  return ::opwright::emulation::copy(to, from, bytes, cudaMemcpyDeviceToDevice);
+inline cudaError_t cudaMemcpyPeer(void *to, int, const void *from, int, size_t bytes, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::copy(to, from, bytes, cudaMemcpyDeviceToDevice, {"cudaMemcpyPeer", file, line});
 }
 inline cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                                size_t height, cudaMemcpyKind kind) {
-  return ::opwright::emulation::copy_rows(to, to_pitch, from, from_pitch, width, height, kind);
+                                size_t height, cudaMemcpyKind kind, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::copy_rows(to, to_pitch, from, from_pitch, width, height, kind,
+                                          {"cudaMemcpy2D", file, line});
 }
 inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                                     size_t height, cudaMemcpyKind kind, cudaStream_t = 0) {
-  return ::opwright::emulation::copy_rows(to, to_pitch, from, from_pitch, width, height, kind);
+                                     size_t height, cudaMemcpyKind kind, cudaStream_t = 0, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::copy_rows(to, to_pitch, from, from_pitch, width, height, kind,
+                                          {"cudaMemcpy2DAsync", file, line});
 }
-inline cudaError_t cudaMemset(void *to, int value, size_t bytes) {
-  return ::opwright::emulation::fill_rows(to, bytes, value, bytes, 1);
+inline cudaError_t cudaMemset(void *to, int value, size_t bytes, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::fill_rows(to, bytes, value, bytes, 1, {"cudaMemset", file, line});
 }
-inline cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t = 0) {
-  return ::opwright::emulation::fill_rows(to, bytes, value, bytes, 1);
+inline cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t = 0, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::fill_rows(to, bytes, value, bytes, 1, {"cudaMemsetAsync", file, line});
 }
-inline cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) {
-  return ::opwright::emulation::fill_rows(to, pitch, value, width, height);
+inline cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height,
+                                OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::fill_rows(to, pitch, value, width, height, {"cudaMemset2D", file, line});
 }
-inline cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t = 0) {
-  return ::opwright::emulation::fill_rows(to, pitch, value, width, height);
+inline cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t = 0,
+                                     OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::fill_rows(to, pitch, value, width, height, {"cudaMemset2DAsync", file, line});
 }
 
 /* __device__ and __constant__ variables. */
@@ -133,25 +161,28 @@ inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &) {
 }
 template <class T>
 inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
-                                      cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-  if (offset + bytes > sizeof(T)) return ::opwright::emulation::note(cudaErrorInvalidValue);
-  return ::opwright::emulation::copy((char *)&symbol + offset, from, bytes, kind);
+                                      cudaMemcpyKind kind = cudaMemcpyHostToDevice, OPWRIGHT_EMULATION_HERE) {
+  if (offset + bytes > sizeof(T))
+    return ::opwright::emulation::note(cudaErrorInvalidValue, {"cudaMemcpyToSymbol", file, line});
+  return ::opwright::emulation::copy((char *)&symbol + offset, from, bytes, kind, {"cudaMemcpyToSymbol", file, line});
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
-                                        cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
-  if (offset + bytes > sizeof(T)) return ::opwright::emulation::note(cudaErrorInvalidValue);
-  return ::opwright::emulation::copy(to, (const char *)&symbol + offset, bytes, kind);
+                                        cudaMemcpyKind kind = cudaMemcpyDeviceToHost, OPWRIGHT_EMULATION_HERE) {
+  if (offset + bytes > sizeof(T))
+    return ::opwright::emulation::note(cudaErrorInvalidValue, {"cudaMemcpyFromSymbol", file, line});
+  return ::opwright::emulation::copy(to, (const char *)&symbol + offset, bytes, kind,
+                                     {"cudaMemcpyFromSymbol", file, line});
 }
 template <class T>
 inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset,
-                                           cudaMemcpyKind kind, cudaStream_t = 0) {
-  return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
+                                           cudaMemcpyKind kind, cudaStream_t = 0, OPWRIGHT_EMULATION_HERE) {
+  return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind, file, line);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset,
-                                             cudaMemcpyKind kind, cudaStream_t = 0) {
-  return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
+                                             cudaMemcpyKind kind, cudaStream_t = 0, OPWRIGHT_EMULATION_HERE) {
+  return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind, file, line);
 }
 
 /* Streams and events. */
@@ -195,8 +226,9 @@ inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t = 0) {
 }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t event) { return ::opwright::emulation::query_event(event); }
 inline cudaError_t cudaEventQuery(cudaEvent_t event) { return ::opwright::emulation::query_event(event); }
-inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
-  return ::opwright::emulation::elapsed(milliseconds, from, to);
+inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to,
+                                        OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::elapsed(milliseconds, from, to, {"cudaEventElapsedTime", file, line});
 }
 
 /* The device. */
@@ -208,7 +240,9 @@ inline cudaError_t cudaGetDevice(int *device) {
   *device = 0;
   return cudaSuccess;
 }
-inline cudaError_t cudaSetDevice(int device) { return ::opwright::emulation::select_device(device); }
+inline cudaError_t cudaSetDevice(int device, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::select_device(device, {"cudaSetDevice", file, line});
+}
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
   return ::opwright::emulation::device_properties(properties, device);
 }

@@ -8,6 +8,7 @@
 #ifndef OPWRIGHT_EMULATION_HOOKS_H
 #define OPWRIGHT_EMULATION_HOOKS_H
 
+#include "check.h"
 #include "launch.h"
 
 namespace opwright {
@@ -38,11 +39,15 @@ struct Hooks {
    * the lane that calls isn't in its own mask: `absent` are those lanes. */
   void (*absent_lanes)(Context &block, unsigned mask, unsigned absent, const char *what, Place place);
   void (*shared_allocated)(Context &block, void *memory, size_t bytes, const char *names); /* "" for dynamic */
-  void (*atomic_begin)(const void *address, size_t bytes); /* what is between is one atomic access */
+  /* What is between is one atomic access; it may exchange the value, and do nothing else with the one before. */
+  void (*atomic_begin)(const void *address, size_t bytes, bool exchanges);
   void (*atomic_end)(const void *address, size_t bytes);
-  void (*device_allocated)(void *memory, size_t bytes, const char *what); /* by the runtime API */
+  void (*device_allocated)(void *memory, size_t bytes, const char *what, bool empty); /* by the runtime API */
   void (*device_freed)(void *memory);
   void (*grid_barrier)(unsigned epoch); /* all blocks of a cooperative launch have come */
+  void (*lent)(const void *memory, size_t bytes, const char *name, size_t element, Use use);
+  void (*taken_back)(const void *memory, size_t bytes);
+  void (*copied)(void *to, const void *from, size_t bytes); /* by the runtime API; null: set to a value */
 };
 
 /* Null entries are left out. Null: no checker. */

@@ -22,6 +22,7 @@ struct Launch {
   int line;
   void (*threads)(void *body); /* runs threads, from the one at hand until Context::leave_loop says enough */
   void *body;
+  size_t body_bytes;
 };
 
 /* Runs the kernel to its end; null, or what went wrong (valid until this OS thread launches again). */
@@ -67,7 +68,7 @@ template <class Kernel, class... Arguments>
 __attribute__((noinline)) void launch(const Configuration &configuration, const char *name, const char *file, int line,
                                       const Kernel &kernel, Arguments... arguments) {
   auto body = [&kernel, arguments...] { kernel(arguments...); };
-  const char *failure = run({configuration, name, file, line, &threads<decltype(body)>, &body});
+  const char *failure = run({configuration, name, file, line, &threads<decltype(body)>, &body, sizeof(body)});
 #if defined(OPWRIGHT_EMULATION_PROGRAM)
   if (__builtin_expect(failure != nullptr, 0)) launch_failed(failure);
 #else
