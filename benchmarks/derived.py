@@ -47,7 +47,8 @@ def _attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def _attention_of_all(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return (q @ k.mT / q.shape[1] ** 0.5).softmax(-1) @ v
+    weights: Tensor = (q @ k.mT / q.shape[1] ** 0.5).softmax(-1)
+    return weights @ v
 
 
 def _distances(x: Tensor, y: Tensor) -> Tensor:

@@ -25,7 +25,8 @@ def ops() -> Operators:
 
 
 def attended(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return (q @ k.mT / q.shape[1] ** 0.5).softmax(-1) @ v
+    weights: Tensor = (q @ k.mT / q.shape[1] ** 0.5).softmax(-1)
+    return weights @ v
 
 
 def cubes(x: Tensor, w: Tensor) -> Tensor:
