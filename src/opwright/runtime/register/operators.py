@@ -160,8 +160,8 @@ class _Form:
         public = not residuals
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
         rule = returning(rule, signature) if public else rule
-        if residuals and not signature.lists:
-            rule = with_sharding(rule, op, self.public, signature)
+        if not signature.lists:
+            rule = with_sharding(rule, op, self.public if residuals else op, signature, self.axes)
         register_fake(library, op, _guarded(op, _drawing(rule, packet) if signature.generator else rule))
         operator = started_runtime().define(self.kernel, op, residuals=residuals, mask=self.mask)
         if not started_runtime().maps(operator):

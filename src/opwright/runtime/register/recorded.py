@@ -20,6 +20,7 @@ import torch
 from torch.utils.checkpoint import create_selective_checkpoint_contexts
 
 from opwright.errors import UnsupportedError
+from opwright.runtime.register.sharding.strategies import has_own, provide
 from opwright.runtime.torch_internals import OpOverload, sharding_strategies, wrap_policy
 from opwright.signature import Signature, TensorParam
 from opwright.signature.names import operator_of, recorded_attribute_of
@@ -62,18 +63,22 @@ Axis = str | int
 
 
 def with_sharding(
-    rule: Callable[..., Any], recorded: OpOverload, public: OpOverload, signature: Signature
+    rule: Callable[..., Any], op: OpOverload, public: OpOverload, signature: Signature, axes: Sequence[str]
 ) -> Callable[..., Any]:
-    """Return the fake kernel `rule` of a recorded form, which first passes the operator's strategy on.
+    """Return the fake kernel `rule` of an operator or its recorded form, which first sees to its sharding strategy.
 
-    DTensor looks for a strategy after it has asked the fake kernel for the results' shapes.
+    DTensor looks for a strategy after it has asked the fake kernel for the results' shapes. A strategy of the user's
+    for the operator holds for the recorded form, too; without one, both have those of the signature.
     """
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         if _DTENSOR in sys.modules:
             known = sharding_strategies()
-            if public in known and recorded not in known:
-                known[recorded] = lambda schema: _extended(known[public], schema, public, signature)
+            if op is not public and public in known and not has_own(public):
+                if op not in known or has_own(op):
+                    known[op] = lambda schema: _extended(known[public], schema, public, signature)
+            else:
+                provide(op, signature, axes, residuals=op is not public)
         return rule(*args, **kwargs)
 
     return kernel
