@@ -192,7 +192,7 @@ def _literal(text: str) -> str:
 def _headers(instance: Instance) -> Iterator[str]:
     """Yield the headers that an instance needs in addition to those of every library."""
     if instance.taped:
-        yield "taped.h"
+        yield "taped_slices.h" if instance.derived and instance.derived.body.independent else "taped.h"
         yield "losses.h"
     if instance.cuda:
         yield "launch.h"

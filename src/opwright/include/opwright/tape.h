@@ -155,7 +155,9 @@ class Tape {
     if (all > uint64_t(OPWRIGHT_TAPE_MIB) << 20 || first_ + entries >= index_bits)
       refuse("the tape is larger than ", OPWRIGHT_TAPE_MIB,
              " MiB: each operation of the kernel is kept until the gradients are known\n"
-             "  likely fix: `batched` in the signature, if rows are independent: then a few rows at a time are taped; "
+             "  likely fix: `batched` or `independent N` in the signature, where rows or slices are independent: then "
+             "a few at "
+             "a time are taped; "
              "smaller calls; a handwritten backward; or a larger bound: -DOPWRIGHT_TAPE_MIB=",
              4 * OPWRIGHT_TAPE_MIB);
     room = uint32_t(&memory == &entries_ ? entries : slopes);
