@@ -128,6 +128,7 @@ void depthwise_by_hand_backward(Tensor<const T, 1> grad_y, Tensor<const T, 1> x,
   }
 }
 
+// Causal: a row depends on its place, so rows aren't independent.
 OPWRIGHT("attention(q: T[M, D], k: T[N, D], v: T[N, D]) -> (o: T[M, D]) where T in (f32) derived")
 template <class T>
 void attention(Tensor<const T, 2> q, Tensor<const T, 2> k, Tensor<const T, 2> v, Tensor<T, 2> o) {
@@ -151,7 +152,30 @@ void attention(Tensor<const T, 2> q, Tensor<const T, 2> k, Tensor<const T, 2> v,
   });
 }
 
-OPWRIGHT("conv(x: T[B, C, H, W], w: T[O, C, K, K]) -> (y: T[B, O, H-K+1, W-K+1]) where T in (f32) derived")
+OPWRIGHT("attention_of_all(q: T[M, D], k: T[N, D], v: T[N, D]) -> (o: T[M, D]) where T in (f32) independent M derived")
+template <class T>
+void attention_of_all(Tensor<const T, 2> q, Tensor<const T, 2> k, Tensor<const T, 2> v, Tensor<T, 2> o) {
+  const int64_t d = q.size(1);
+  const T scale = rsqrt(T(d));
+  parallel_for(q.size(0), 1, [&](int64_t i) {
+    T largest = -1e30, total = 0;
+    Workspace<T> sums(d);
+    for (int64_t c = 0; c < d; ++c) sums[c] = 0;
+    for (int64_t j = 0; j < k.size(0); ++j) {
+      T score = 0;
+      for (int64_t c = 0; c < d; ++c) score += q(i, c) * k(j, c);
+      score *= scale;
+      const T before = largest;
+      largest = max(largest, score);
+      const T shrink = exp(before - largest), weight = exp(score - largest);
+      total = total * shrink + weight;
+      for (int64_t c = 0; c < d; ++c) sums[c] = sums[c] * shrink + weight * v(j, c);
+    }
+    for (int64_t c = 0; c < d; ++c) o(i, c) = sums[c] / total;
+  });
+}
+
+OPWRIGHT("conv(x: T[B, C, H, W], w: T[O, C, K, K]) -> (y: T[B, O, H-K+1, W-K+1]) where T in (f32) independent B, O derived")
 template <class T>
 void conv(Tensor<const T, 4> x, Tensor<const T, 4> w, Tensor<T, 4> y) {
   parallel_for(x.size(0) * w.size(0), 1, [&](int64_t at) {
@@ -167,7 +191,7 @@ void conv(Tensor<const T, 4> x, Tensor<const T, 4> w, Tensor<T, 4> y) {
   });
 }
 
-OPWRIGHT("distances(x: T[M, D], y: T[N, D]) -> (d: T[M, N]) where T in (f32) derived")
+OPWRIGHT("distances(x: T[M, D], y: T[N, D]) -> (d: T[M, N]) where T in (f32) independent M derived")
 template <class T>
 void distances(Tensor<const T, 2> x, Tensor<const T, 2> y, Tensor<T, 2> d) {
   parallel_for(x.size(0), 1, [&](int64_t i) {

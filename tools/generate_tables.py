@@ -21,8 +21,8 @@ sys.path.insert(0, str(ROOT / "src"))
 from opwright.runtime import messages  # noqa: E402 - from this checkout
 from opwright.runtime.native import plan  # noqa: E402
 from opwright.signature import DType  # noqa: E402
-from opwright.signature.choices import Choice  # noqa: E402
-from opwright.signature.lists import OpenList  # noqa: E402
+from opwright.signature.scalar_kinds.choices import Choice  # noqa: E402
+from opwright.signature.scalar_kinds.lists import OpenList  # noqa: E402
 from opwright.signature.scalars import BOOL, FLOAT, INT, KINDS  # noqa: E402
 
 PACKAGE = ROOT / "src/opwright"

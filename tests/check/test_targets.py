@@ -115,3 +115,23 @@ def test_a_function_of_a_file_is_called_by_its_apply(tmp_path: Path) -> None:
     path.write_text("import torch\nclass Twice(torch.autograd.Function):\n    pass\n")
     (operator,) = find_operators(f"{path}:Twice", signature="f(x: f32[N]) -> (y: f32[N])")
     assert operator.expression == "has_a_function.Twice.apply"
+
+
+def test_the_name_of_alternatives_means_all_of_them(write: Write) -> None:
+    double = CPU.replace("f32", "f64").replace("float", "double")
+    path = write(CPU.format(factor=2) + double.format(factor=3), "targets_alternatives.cpp")
+    both = find_operators(f"{path}:times")
+    assert [operator.name for operator in both] == ["times.f32", "times.f64"]
+    assert [operator.name for operator in find_operators(f"{path}:times.f64")] == ["times.f64"]
+    ops = opwright.load(path)
+    assert [operator.expression for operator in find_operators(ops.times)] == ["ops.times.f32", "ops.times.f64"]
+    assert [operator.name for operator in find_operators(ops.times.f32)] == ["times.f32"]
+    assert [operator.name for operator in find_operators(torch.ops.targets_alternatives.times)] == [
+        "times.f32",
+        "times.f64",
+    ]
+
+    def times(x: torch.Tensor) -> torch.Tensor:
+        return x * (2 if x.dtype == torch.float32 else 3)
+
+    assert all(operator.reference for operator in find_operators(path, reference=times))

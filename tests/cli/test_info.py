@@ -141,3 +141,24 @@ def test_info_shows_the_schemas_of_derived_operators_as_they_are_registered(writ
         for signature, facts in zip(chain, info.describe(chain, source.signatures, source.derived), strict=True):
             packet = getattr(torch.ops.derived_schemas, signature.name)
             assert torch._C.parse_schema(f"derived_schemas::{facts['schema']}") == packet.default._schema
+
+
+ALTERNATIVES = """
+OPWRIGHT("blur(x: f32[N]) -> (y: f32[N])")
+void blur(Tensor<const float, 1> x, Tensor<float, 1> y) { y[0] = x[0]; }
+OPWRIGHT("blur(x: f32[..., N, M]) -> (y: f32[..., N, M])")
+void blur(Tensor<const float> x, Tensor<float> y) { y[0] = x[0]; }
+OPWRIGHT("blur_backward(grad_y: f32[N]) -> (grad_x: f32[N])")
+void blur_backward(Tensor<const float, 1> grad_y, Tensor<float, 1> grad_x) { grad_x[0] = grad_y[0]; }
+"""
+
+
+def test_info_says_what_each_alternative_is_for(write: Callable[..., Path]) -> None:
+    path = write(ALTERNATIVES)
+    done = opwright("info", path, without_torch=True)
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert f"blur.rank1 {path}:3 signature blur(x: f32[N]) -> (y: f32[N]) schema blur.rank1_sig_" in text
+    assert "alternative of blur, for x with 1 axis" in text
+    assert "alternative of blur, for x with 2 or more axes" in text
+    assert f"blur_backward.rank1 {path}:7" in text

@@ -24,7 +24,7 @@ import torch
 
 from .judge import Wrong, judge_error, judge_result, save_arguments, too_long
 from .mutations import mutate
-from .operators import Call, Target, draw, targets
+from .operators import Call, Target, chosen_target, draw, targets
 
 _SECONDS = 600  # for one call, a compilation with sanitizers included
 MEMORY = 8 << 30
@@ -35,6 +35,7 @@ def make(found: Sequence[Target], seed: int, number: int) -> Call:
     rng = random.Random(f"{seed}:{number}")
     call = draw(rng.choice(found), rng)
     mutate(call, rng)
+    call.target = chosen_target(call, found)
     return call
 
 

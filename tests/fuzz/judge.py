@@ -50,11 +50,7 @@ class SavedArguments:
 
 def save_arguments(call: Call) -> SavedArguments:
     """The arguments by the schema's names, with the values that the call might change."""
-    names = [argument.name for argument in call.target.op._schema.arguments]
-    given = (
-        call.arguments if call.by_keyword else dict(zip(names, [*call.arguments.values(), *call.extra], strict=False))
-    )
-    given = given | call.keywords
+    given = call.by_name()
     before = {n: v.detach().clone() for n, v in given.items() if isinstance(v, Tensor) and is_plain(v)}
     if isinstance(given.get("rng"), torch.Generator):
         given["rng"] = torch.Generator().set_state(given["rng"].get_state())
@@ -92,12 +88,13 @@ def judge_error(call: Call, error: Exception) -> None:
     ):
         raise Wrong("this is no error of a caller")
     if isinstance(error, OpwrightError):
-        if not text.startswith((f"{name}():", f"{name}.")):
+        written = call.target.signature.shown_name  # an error of what chooses begins with it
+        if not text.startswith((f"{name}():", f"{name}.", f"{written}():")):
             raise Wrong("the error doesn't name the operator")
         arguments, results = call.target.op._schema.arguments, call.target.signature.results
         named = ["...", "its sizes", *(argument.name.partition("[")[0] for argument in arguments)]
         named += [result.name for result in results]
-        first = text.split("\n", maxsplit=1)[0].removeprefix(f"{name}():")
+        first = text.split("\n", maxsplit=1)[0].removeprefix(f"{name}():").removeprefix(f"{written}():")
         if isinstance(error, ArgumentError) and not any(n in first for n in named):
             raise Wrong("the error doesn't name an argument")
     elif name not in text and not _PYTORCH.search(text):

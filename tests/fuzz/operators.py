@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +13,9 @@ import torch
 
 import opwright
 from opwright.check.calls.tensor_lists import lengths
+from opwright.runtime.alternatives import chosen
 from opwright.runtime.binding import TORCH_TYPES
+from opwright.runtime.register.choosers import Chooser
 from opwright.signature import Signature, TensorInfo, sample
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.dtypes import DType
@@ -35,6 +37,7 @@ UNREFERENCED |= {
     "derived_views",
     "variant_ops",
     "mapped_ops",
+    "alternative_ops",
 }
 DTYPES = {torch_type: dtype for dtype, torch_type in TORCH_TYPES.items()}
 
@@ -59,6 +62,7 @@ class Target:
     strided: bool
     referenced: bool = True  # whether `references` has what it computes
     run: Any = None  # `op` in the form that the runtime uses
+    chooser: Chooser | None = None  # if `op` chooses between alternatives, of which the signature is one
 
 
 def targets() -> list[Target]:
@@ -76,9 +80,12 @@ def targets() -> list[Target]:
                 continue
             if kernel.signature.broadcasts:  # scalars.py makes those, and include/loops.py
                 continue
-            if f'"{name}(' not in text:  # derived: tests/runtime/test_derived.py
+            written = kernel.signature.shown_name
+            if f'"{written}(' not in text:  # derived: tests/runtime/test_derived.py
                 continue
-            body = text[text.index(f'"{name}(') :]
+            body = text[text.index(f'"{written}(') :]
+            choosers = operators.__loaded__.current.choosers.values()
+            chooser = next((each for each in choosers if registered.op in each.ops), None)
             strided = "Strided<" in body[: body.index("{")]
             mask = any(argument.name == "output_mask" for argument in registered.op._schema.arguments)
             full = f"{path.stem}.{name}"
@@ -86,17 +93,28 @@ def targets() -> list[Target]:
             made.append(
                 Target(
                     full,
-                    registered.op,
+                    chooser.op if chooser else registered.op,
                     kernel.signature,
                     kernel.axes,
                     kernel.ellipsis,
                     mask,
                     strided,
                     known,
-                    registered.run,
+                    chooser.run if chooser else registered.run,
+                    chooser,
                 )
             )
     return made
+
+
+def chosen_target(call: Call, found: Sequence[Target]) -> Target:
+    """The target whose signature a call is judged by: of alternatives, the one that its arguments, as mutated, fit."""
+    chooser = call.target.chooser
+    number = chosen(chooser.choice, call.by_name()) if chooser else None
+    if chooser is None or number is None:
+        return call.target
+    signature = chooser.choice.signatures[number]
+    return next(each for each in found if each.chooser is chooser and each.signature == signature)
 
 
 class _ListOp:
@@ -161,6 +179,12 @@ class Call:
             if self.by_keyword:
                 return self.target.op(**self.arguments, **self.keywords)
             return self.target.op(*self.arguments.values(), *self.extra, **self.keywords)
+
+    def by_name(self) -> dict[str, Any]:
+        """What the schema's arguments get: without one of them, those that are given by place move up."""
+        names = [argument.name for argument in self.target.op._schema.arguments]
+        places = dict(zip(names, [*self.arguments.values(), *self.extra], strict=False))
+        return (self.arguments if self.by_keyword else places) | self.keywords
 
     def describe(self) -> str:
         """One line an argument."""

@@ -70,6 +70,22 @@ def test_overloads(ship: Ship) -> None:
     assert pickle.loads(pickle.dumps(ops.scale.number)) is ops.scale.number  # noqa: S301 - our own
 
 
+def test_alternatives(ship: Ship) -> None:
+    kernels = Path(__file__).parents[1] / "runtime" / "kernels" / "alternative_ops.cpp"
+    folder = ship("ship_alternatives", kernels, dtypes=(DType.F32,))
+    ops = imported("ship_alternatives")
+    x = torch.rand(2, 3, requires_grad=True)
+    torch.testing.assert_close(ops.blur(x), 2 * x * x.sum(1, keepdim=True))
+    torch.testing.assert_close(ops.blur(x[0], 3.0), 3 * x[0])
+    (grad,) = torch.autograd.grad(ops.blur(x).sum(), x)
+    torch.testing.assert_close(grad, 4 * x.sum(1, keepdim=True).expand(2, 3))
+    assert ops.step(torch.arange(3), 2).tolist() == [2, 3, 4]
+    assert ops.__all__ == ["blur", "step", "step_", "total"]
+    assert "Adds the sum of each row" in ops.blur.__doc__
+    assert "\ndef blur(x: _torch.Tensor, by: float = 2.0) -> _torch.Tensor:\n" in (folder / "__init__.pyi").read_text()
+    assert pickle.loads(pickle.dumps(ops.blur)) is ops.blur  # noqa: S301 - our own
+
+
 def test_variants(ship: Ship) -> None:
     kernels = Path(__file__).parents[1] / "runtime" / "kernels" / "variant_ops.cpp"
     ship("ship_variants", kernels, dtypes=(DType.F32,))

@@ -15,6 +15,7 @@ import torch
 
 from opwright.packaging.stubs import public, stub
 from opwright.signature import Signature, parse, schema
+from opwright.signature.alternatives import renamed
 
 GOLDEN = Path(__file__).parent / "golden"
 SIGNATURES = {
@@ -194,3 +195,29 @@ def test_pyright(tmp_path: Path) -> None:
     assert "0 errors" in run("user.py")
     wrong = run("wrong.py")
     assert set(re.findall(r"wrong.py:(\d+):\d+ - error", wrong)) == {"5", "6", "7", "8", "9", "10", "11", "12", "13"}
+
+
+def test_alternatives_are_one_function() -> None:
+    texts = [
+        "step(x: T, y: T) -> (z: T) where T in (f32, f64)",
+        "step(x: i64, y: i64) -> (z: i64)",
+        "blur(x: f32[N]) -> (y: f32[N]) variants: out",
+        "blur(x: f32[N, M]) -> (y: f32[N, M]) variants: out",
+    ]
+    signatures = public(renamed([*map(parse, texts)]))
+    text = stub("m", signatures, {"blur.rank2": "Of a matrix."})
+    nodes = ast.parse(text).body
+    functions = {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
+    packets = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+    assert list(functions) == ["step"]
+    assert [ast.unparse(argument) for argument in functions["step"].args.args] == [
+        "x: _torch.Tensor | float | int",
+        "y: _torch.Tensor | float | int",
+    ]
+    assert list(packets) == ["_blur"]
+    members = [member.name for member in packets["_blur"].body if isinstance(member, ast.FunctionDef)]
+    assert members == ["default", "out", "__call__", "__call__"]
+    words = ast.get_docstring(packets["_blur"].body[0]) or ""  # type: ignore[arg-type]
+    assert words.startswith("blur(x: f32[N]) -> (y: f32[N])")
+    assert "\nblur(x: f32[N, M]) -> (y: f32[N, M]) variants: out\n\nOf a matrix.\n" in words
+    assert not [line for line in text.splitlines() if line != line.rstrip()]

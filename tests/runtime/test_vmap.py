@@ -227,6 +227,26 @@ def test_errors_show_the_shapes_of_one_element(mapped: Operators) -> None:
         vmap(mapped.refusing)(torch.tensor([[1.0], [0.0]], dtype=torch.float64))
 
 
+def test_where_no_gradient_is_recorded(conv: Any) -> None:
+    args = rand(4, 3, 7).requires_grad_(), rand(2)
+    expected = vmap(conv_of_torch, (0, None))(*args).detach()
+    for mode in (torch.inference_mode, torch.no_grad):
+        with mode():
+            got = vmap(conv, (0, None))(*args)
+            inner = vmap(conv, (0, None))(*(t.detach().clone() for t in args))
+        assert not got.requires_grad
+        assert got.is_inference() is inner.is_inference() is (mode is torch.inference_mode)
+        torch.testing.assert_close(got.clone(), expected)
+
+
+def test_while_a_profiler_listens(conv: Any) -> None:
+    args = rand(4, 3, 7), rand(2)
+    with torch.profiler.profile() as profile:
+        got = vmap(conv, (0, None))(*args)
+    torch.testing.assert_close(got, vmap(conv_of_torch, (0, None))(*args))
+    assert any("::conv" in event.key for event in profile.key_averages())
+
+
 class Calls(TorchDispatchMode):
     """The operators that the dispatcher is called for."""
 

@@ -25,10 +25,10 @@ from opwright.signature import (
     TensorParam,
     TypeRef,
 )
-from opwright.signature.choices import Choice
 from opwright.signature.clauses.independent import axis_problem
 from opwright.signature.domains import Domain
-from opwright.signature.lists import AnyList, FixedList, OpenList
+from opwright.signature.scalar_kinds.choices import Choice
+from opwright.signature.scalar_kinds.lists import AnyList, FixedList, OpenList
 from opwright.signature.scalars import BOOL, FLOAT, INT, KINDS, ScalarKind
 
 # A busy machine must not fail a test for the time that it takes.

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opwright.signature import GeneratorParam, ScalarParam, Signature, parse, schema
-from opwright.signature.lists import AnyList, FixedList
 from opwright.signature.names import axis_argument
+from opwright.signature.scalar_kinds.lists import AnyList, FixedList
 
 
 @pytest.mark.parametrize(

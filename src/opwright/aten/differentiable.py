@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from opwright.errors import OpwrightError, SignatureError, UnsupportedError
@@ -17,7 +17,7 @@ from opwright.runtime.fork_and_exit import renew_in_forks
 from opwright.runtime.load.namespace import check_free, check_name, identifier
 from opwright.runtime.register.docstrings import document_functions
 from opwright.runtime.register.operators import Registered, check_supported
-from opwright.runtime.register.overloads import is_ours, renew
+from opwright.runtime.register.overloads import Current, is_ours, renew
 from opwright.runtime.register.python_kernels import PythonFunction
 from opwright.runtime.torch_internals import OpOverload
 from opwright.signature import Signature, TensorParam, parse
@@ -28,7 +28,7 @@ from opwright.signature.wiring import GRAD, suggestion
 Function = Callable[..., Any]
 Contiguous = Literal["gradients", "all", "none"]
 
-_DEFINED: dict[tuple[str, str], dict[str, Registered]] = {}  # by namespace and operator
+_DEFINED: dict[tuple[str, str], Mapping[str, Registered]] = {}  # by namespace and operator
 _LOCK = threading.RLock()
 renew_in_forks(globals(), "_LOCK")
 
@@ -80,10 +80,10 @@ def differentiable(
     name = chain[0].name
     space = identifier(namespace or name)
     with _LOCK:
-        current = _DEFINED.get((space, name), {})
-        if not current:
+        current = Current(_DEFINED.get((space, name), {}))
+        if not current.registered:
             _check_names(space, chain)
-        renew(space, current, [chain], providers, lambda new: _DEFINED.update({(space, name): new}))
+        renew(space, current, [chain], providers, lambda new: _DEFINED.update({(space, name): new.registered}))
         document_functions(_DEFINED[space, name])
         op = _DEFINED[space, name][name].op
     op.__reduce_ex__ = functools.partial(_reduce, space, name)  # type: ignore[method-assign] # on this instance only

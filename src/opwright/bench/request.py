@@ -17,7 +17,7 @@ from opwright.bench.tensor_lists import axis_of, described
 from opwright.check.calls.target_operator import TargetOperator
 from opwright.errors import ArgumentError
 from opwright.signature import Binding, DType, Sample, Signature, bytes_moved, sample_at
-from opwright.signature.lists import FixedList, OpenList
+from opwright.signature.scalar_kinds.lists import FixedList, OpenList
 
 
 class RequestError(ArgumentError):

@@ -175,6 +175,15 @@ def registered_operator(op: OpOverload) -> TargetOperator | None:
     return None
 
 
+def _registered(op: OpOverload) -> list[TargetOperator]:
+    """Return the target of an operator that Opwright registered; of one that chooses, those of its alternatives."""
+    from opwright.runtime.load.loading import everything_loaded
+
+    choosers = [chooser for loaded in everything_loaded() for chooser in loaded.current.choosers.values()]
+    ops = next((chooser.ops for chooser in choosers if chooser.op is op), (op,))
+    return [operator for each in ops if (operator := registered_operator(each))]
+
+
 def assign_reference(
     operators: Sequence[TargetOperator], reference: Reference | None, reference_name: str, place: str
 ) -> list[TargetOperator]:
@@ -193,7 +202,7 @@ def assign_reference(
         return list(operators)
     name = reference_name.rpartition(".")[2]
     own_callables = (
-        [operator.name for operator in operators if identifier_of(operator.name) == name]
+        [o.name for o in operators if name in (identifier_of(o.name), identifier_of(o.signature.shown_name))]
         if len(operators) > 1
         else [s.name for s in operators]
     )
@@ -237,11 +246,12 @@ def find_operators(
         return assign_reference(registered_operators(target), known, reference_name, "it")
     if isinstance(target, OpOverloadPacket):
         names = target.overloads()
-        if len(names) > 1 and (own := [o for name in names if (o := registered_operator(getattr(target, name)))]):
+        own = [operator for name in names for operator in _registered(getattr(target, name))]
+        if len(names) > 1 and own:
             return assign_reference(own, known, reference_name, "it")
         target = getattr(target, names[0])
-    if isinstance(target, OpOverload) and (operator := registered_operator(target)):
-        return [with_reference(operator, known)]
+    if isinstance(target, OpOverload) and (own := _registered(target)):
+        return [with_reference(operator, known) for operator in own]
     return [of_tensors(_unregistered(target, signature, known))]
 
 
@@ -283,7 +293,7 @@ def _named_operators(
     if is_source(name):
         return registered_operators(_load_file(name, options), _load_statements(name, options))
     if is_source(where):
-        return [_operator_of_file(where, attribute, find_operators(where, load_options=options))]
+        return _operators_of_file(where, attribute, find_operators(where, load_options=options))
     target = resolve_name(name)
     operators = find_operators(target, signature=signature, reference=reference)
     if where.endswith(".py"):
@@ -305,11 +315,10 @@ def _load_file(name: str, options: dict[str, Any]) -> Operators:
         raise SourceError(str(error).replace(LOAD_ARGUMENT, given)) from error
 
 
-def _operator_of_file(path: str, name: str, operators: Sequence[TargetOperator]) -> TargetOperator:
-    """Return the operator of that name in a file."""
-    for operator in operators:
-        if operator.name == name:
-            return operator
+def _operators_of_file(path: str, name: str, operators: Sequence[TargetOperator]) -> list[TargetOperator]:
+    """Return the operator of that name in a file, or its alternatives."""
+    if found := [operator for operator in operators if name in (operator.name, operator.signature.shown_name)]:
+        return found
     listed = ", ".join(operator.name for operator in operators) or "none"
     raise SourceError(f"{path} has no operator {name!r}; it has: {listed}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
@@ -105,9 +105,22 @@ def _show_all(console: Console, source: KernelSource, others: Sequence[Kernel], 
             continue
         for signature, facts in zip(chain, describe(chain, source.signatures, source.derived), strict=True):
             facts["devices"] = devices[signature.name]
+            if signature.alternative:
+                facts["alternative"] = _chosen_for(signature, source.signatures.values())
             if signature.name in loops:
                 facts["vectorised"] = loops[signature.name]
             _show(console, _place([*own, *others], source.derived, signature), facts)
+
+
+def _chosen_for(signature: Signature, every: Iterable[Signature]) -> str:
+    """Return what an alternative is chosen for, among all signatures."""
+    from opwright.signature.alternatives import Alternatives, overlap
+
+    others = [each for each in every if each.alternative and each.shown_name == signature.shown_name]
+    if signature.is_backward or overlap(others):
+        return f"of {signature.shown_name}"
+    choice = Alternatives(others)
+    return f"of {choice.name}, for {choice.taken_by(choice.signatures.index(signature))}"
 
 
 def _place(kernels: Sequence[Kernel], derived: Mapping[str, Derived], signature: Signature) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from string import Template
 
 from opwright.signature import ScalarParam
-from opwright.signature.choices import Choice
+from opwright.signature.scalar_kinds.choices import Choice
 from opwright.sources import Kernel
 from opwright.sources.matching.scalars import template_scalars
 from opwright.toolchain import header_dir, line_directive

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opwright.codegen.backends import Backend, FindBackend, no_backend
-from opwright.codegen.source import KernelSource, read_text, relate
+from opwright.codegen.source import KernelSource, relate
 from opwright.errors import SourceError
 from opwright.sources import ExternalSignature
 from opwright.sources.ops import Ops, read_ops
 from opwright.sources.prototypes import Declarations
-from opwright.sources.scan import language_of
+from opwright.sources.scan import language_of, read_text
 from opwright.toolchain import Options, cache_root, include_line
 from opwright.toolchain.build.plan import file_name
 from opwright.toolchain.cache.folder import private_folder, unwritable, update_file

@@ -15,8 +15,9 @@ from opwright.codegen.pointwise import Loop
 from opwright.codegen.pointwise_cuda import CudaLoop
 from opwright.codegen.taped import Taped
 from opwright.signature import DType, ScalarParam, Signature
-from opwright.signature.choices import Choice
 from opwright.signature.derivatives import Derived
+from opwright.signature.names import overload_of
+from opwright.signature.scalar_kinds.choices import Choice
 from opwright.sources import Argument, Kernel
 from opwright.sources.matching import match
 from opwright.sources.matching.by_position import variables_by_parameter
@@ -191,7 +192,7 @@ def _literal(text: str) -> str:
 def _headers(instance: Instance) -> Iterator[str]:
     """Yield the headers that an instance needs in addition to those of every library."""
     if instance.taped:
-        yield "taped.h"
+        yield "taped_slices.h" if instance.derived and instance.derived.body.independent else "taped.h"
         yield "losses.h"
     if instance.cuda:
         yield "launch.h"
@@ -232,8 +233,25 @@ def _direct(instance: Instance, arguments: Sequence[Argument]) -> str:
     if kernel.by_name:
         index, scalar = partial(_tensor_index, kernel), partial(_argument, kernel)
         return calls.statement(kernel, arguments, index, scalar)
-    values = ", ".join(_argument(kernel, argument) for argument in arguments)
+    values = ", ".join(_typed(instance, argument) for argument in arguments)
     return _specialized(instance, lambda types: f"::{kernel.function.name}{types}({values});")
+
+
+def _typed(instance: Instance, argument: Argument) -> str:
+    """Return an argument; of an overload, as the view that the parameter is: functions can share a name."""
+    kernel, parameter = instance.kernel, argument.parameter
+    value = _argument(kernel, argument)
+    if not overload_of(kernel.signature.name) or parameter.rank is None or parameter.view not in _VIEWS:
+        return value
+    among = kernel.signature.tensors if argument.role == "input" else kernel.signature.results
+    tensor = next(tensor for tensor in among if tensor.name == argument.name)
+    dtype = tensor.type.resolve(instance.types)
+    synonyms = [name for names in dtype.synonyms.values() for name in names]
+    element = parameter.element if parameter.element in synonyms else dtype.ctype
+    return f"static_cast<opwright::{parameter.view}<{'const ' * parameter.const}{element}, {parameter.rank}>>({value})"
+
+
+_VIEWS = ("Tensor", "Strided", "List", "StridedList")
 
 
 def _specialized(instance: Instance, call: Callable[[str], str]) -> str:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from opwright.codegen.choices import GENERATED, converted, specializations
 from opwright.signature import DType, ScalarParam, Signature, TensorParam, TypeRef
-from opwright.signature.choices import Choice
 from opwright.signature.derivatives import active
 from opwright.signature.model import OLD
+from opwright.signature.scalar_kinds.choices import Choice
 from opwright.sources import Argument
 from opwright.sources.matching import match
 from opwright.sources.matching.by_position import returns_result, variables_by_parameter

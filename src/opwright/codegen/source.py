@@ -21,8 +21,10 @@ from opwright.signature.derivatives import Derived, with_derived
 from opwright.signature.names import backward_of
 from opwright.signature.wiring import inherited
 from opwright.sources import ExternalSignature, Kernel, Source, scan
+from opwright.sources.alternatives import with_alternatives
 from opwright.sources.cpp.directives import every_include
 from opwright.sources.ops import LOAD_ARGUMENT
+from opwright.sources.scan import read_text
 from opwright.toolchain import Options, Unit, build, line_directive
 
 
@@ -48,7 +50,8 @@ class KernelSource:
     find_backend: FindBackend = no_backend
     is_text: bool = field(init=False)
     """Whether the text was passed in, not read from the file."""
-    source: Source = field(init=False)
+    source: Source = field(init=False)  # in which alternatives have names of their own
+    marked: Source = field(init=False)  # the same as its author wrote it
     _written: Mapping[str, Signature] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -60,6 +63,8 @@ class KernelSource:
             from opwright.codegen.unmarked import with_given  # most sources have marks
 
             self.source = with_given(self)
+        self.marked = self.source
+        (self.source,) = with_alternatives([self.marked])
         if not self.source.kernels:
             raise SourceError(
                 f'{self.path}: there is no OPWRIGHT("...") in it\n'
@@ -266,36 +271,14 @@ class KernelSource:
 
 def relate(sources: Sequence[KernelSource]) -> None:
     """Pass the signatures of all sources to each source; an operator can have a kernel for each device."""
+    for source, named in zip(sources, with_alternatives([source.marked for source in sources]), strict=True):
+        source.source = named
     held = [kernel for source in sources for device in source.devices for kernel in source.kernels(device)]
     signatures: dict[str, Signature] = {}
     for kernel in held:
         signatures.setdefault(kernel.signature.name, kernel.signature.operator)
     for source in sources:
         source.relate(signatures.values())
-
-
-def read_text(path: Path) -> str:
-    """Return the file's content as text; bytes that aren't UTF-8 are kept as surrogates.
-
-    Raises:
-        SourceError: the file can't be read.
-    """
-    try:
-        return path.read_bytes().decode("utf-8", "surrogateescape")
-    except OSError as error:
-        raise SourceError(f"{path}: can't be read: {error.strerror or error}{_found_instead(path)}") from error
-
-
-def _found_instead(path: Path) -> str:
-    """Return, for a file that isn't there, the file beside it that was probably meant."""
-    from opwright.closest_name import closest_name
-
-    if path.exists():
-        return ""
-    beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
-    similar = closest_name(path.name, (name for name in beside if Path(name).suffix == path.suffix), cutoff=0.85)
-    here = f'a relative path begins at the current folder; in a script, use Path(__file__).parent / "{path.name}"'
-    return f"\n  likely fix: {f'did you mean {similar}?' if similar else here}"
 
 
 def compiled_ahead(derived: Derived) -> int | None:

@@ -16,6 +16,7 @@ from opwright.codegen.choices import specializations
 from opwright.errors import UnsupportedError
 from opwright.signature import Expr, Signature, TensorParam
 from opwright.signature.clauses.derived import tape_obstacle
+from opwright.signature.clauses.independent import from_last
 from opwright.signature.derivatives import TANGENT, Rule, active, obstacle
 from opwright.signature.model import ELLIPSIS
 from opwright.signature.names import backward_of
@@ -52,6 +53,11 @@ _WHOLE = Template("opwright::detail::derive<$number, $real, opwright_body_$index
 _ROWS = Template("""\
 static const unsigned char ranks[] = {$ranks};
     opwright::detail::derive_batched<$number, $real, opwright_body_$index>(a.call, function, ranks, $arguments);""")
+
+_SLICES = Template("""\
+static const unsigned char places[] = {$places}, named[] = {$named};
+    opwright::detail::derive_slices<$number, $real, opwright_body_$index>(
+        a.call, function, places, named, $axes, $names, $inputs, $arguments);""")
 
 _SHAPE = Template("""
     shapes[$place].ndim = $leading;$sizes""")
@@ -96,8 +102,9 @@ class Taped:
         """Return the entry's statement on the call `a`."""
         tensors = [*self.own.tensors, *self.own.results]
         every = self.signature.tensors + self.signature.results
-        run = _ROWS if self.signature.batched else _WHOLE
+        run = _ROWS if self.signature.batched else _SLICES if self.own.independent else _WHOLE
         real = self._real()
+        places = [from_last(tensor, axis) for tensor in every for axis in self.own.independent]
         return _STATEMENT.substitute(
             tensors=",\n      ".join(
                 self._traced(tensor, i >= len(self.own.tensors)) for i, tensor in enumerate(tensors)
@@ -109,6 +116,11 @@ class Taped:
                 index=self.index,
                 arguments=len(every),
                 ranks=", ".join(str(len(tensor.dims)) for tensor in every),
+                places=", ".join(map(str, places)),
+                named=", ".join(str(self.signature.axes.index(axis)) for axis in self.own.independent),
+                axes=len(self.own.independent),
+                names=len(self.signature.axes),
+                inputs=len(self.signature.tensors),
             ),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from textwrap import indent
 
 from opwright.signature import GeneratorParam, Param, ScalarParam, Signature, TensorParam
@@ -40,49 +41,75 @@ def stub(module: str, signatures: Sequence[Signature], comments: Mapping[str, st
     shadowed = any({*signature.name.split(".")} & {*_USED} for signature in signatures)
     heading = _HEADING.format(module=module) + ("import builtins as _builtins\n" if shadowed else "")
     types = [_type(signature, param, "") for signature in signatures for param in signature.inputs]
-    overloaded = {operator_of(signature.name) for signature in signatures if overload_of(signature.name)}
+    groups = list(_groups(signatures, texts).values())
+    overloaded = {operator_of(each.name) for each in groups if overload_of(each.name)}
     if overloaded or any("_typing." in each for each in types):
         heading = heading.replace("import torch", "import typing as _typing\n\nimport torch", 1)
     prefix = "_builtins." if shadowed else ""
     parts = [heading]
-    for name in dict.fromkeys(operator_of(signature.name) for signature in signatures):
-        own = [signature for signature in signatures if operator_of(signature.name) == name]
-        words = [texts.get(signature.name, "") for signature in own]
-        parts.append(_packet(name, own, prefix, words) if name in overloaded else _function(own[0], prefix, *words))
+    for name in dict.fromkeys(operator_of(each.name) for each in groups):
+        own = [each for each in groups if operator_of(each.name) == name]
+        parts.append(_packet(name, own, prefix) if name in overloaded else _function(own[0], prefix))
     return "\n".join(parts)
 
 
-def _function(signature: Signature, prefix: str, comment: str, name: str = "", first: str = "") -> str:
+@dataclass
+class _Group:
+    """What is called by one name: an operator, or the alternatives of one, with their authors' comments."""
+
+    name: str
+    signatures: list[Signature]
+    comments: list[str]
+
+
+def _groups(signatures: Sequence[Signature], comments: Mapping[str, str]) -> dict[str, _Group]:
+    groups: dict[str, _Group] = {}
+    for signature in signatures:
+        group = groups.setdefault(signature.shown_name, _Group(signature.shown_name, [], []))
+        group.signatures.append(signature)
+        group.comments.append(comments.get(signature.name, ""))
+    return groups
+
+
+def _function(group: _Group, prefix: str, name: str = "", first: str = "") -> str:
     """Return the definition of a function; `name`: if not the operator's, `first`: an argument before the others."""
-    arguments, returns = [*filter(None, [first]), *_arguments(signature, prefix)], _returns(signature, prefix)
-    begin = f"def {name or signature.name}"
+    returns = _returns(group.signatures[0], prefix)
+    arguments = [*filter(None, [first]), *_arguments(group.signatures, prefix)]
+    begin = f"def {name or group.name}"
     line = f"{begin}({', '.join(arguments)}) -> {returns}:"
     if len(line) > 120:
         broken = "".join(f"    {argument},\n" for argument in arguments)
         line = f"{begin}(\n{broken}) -> {returns}:"
-    return f'{line}\n    """{_documentation(signature, comment)}"""\n'
+    words = "\n\n    ".join(map(_documentation, group.signatures, group.comments))
+    return f'{line}\n    """{words}\n    """\n'
 
 
-def _packet(name: str, overloads: Sequence[Signature], prefix: str, comments: Sequence[str]) -> str:
+def _packet(name: str, overloads: Sequence[_Group], prefix: str) -> str:
     """Return the definition of an operator with overloads: they are its attributes, and a call takes any of them."""
     several = "@_typing.overload\n" * (len(overloads) > 1)
-    each = list(zip(overloads, comments, strict=True))
-    own = [f"@{prefix}staticmethod\n{_function(s, prefix, text, attribute_of(s.name))}" for s, text in each]
-    calls = [f"{several}{_function(s, prefix, text, '__call__', '__self')}" for s, text in each]
+    own = [f"@{prefix}staticmethod\n{_function(each, prefix, attribute_of(each.name))}" for each in overloads]
+    calls = [f"{several}{_function(each, prefix, '__call__', '__self')}" for each in overloads]
     return "\n".join([f"class _{name}:", *(indent(text, "    ") for text in own + calls), f"{name}: _{name}", ""])
 
 
-def _arguments(signature: Signature, prefix: str) -> list[str]:
+def _arguments(alternatives: Sequence[Signature], prefix: str) -> list[str]:
     """Return the arguments as in PyTorch's schema: with a default only if all later arguments have one too."""
     texts: list[str] = []
-    defaults = True
+    signature, defaults = alternatives[0], True
     places = len(signature.inputs) - len(signature.given)
-    for param in reversed(signature.inputs[:places]):
+    types = [_types(alternatives, place, prefix) for place in range(len(signature.inputs))]
+    for param, annotation in zip(signature.inputs[:places][::-1], types[:places][::-1], strict=True):
         default = _default(param) if defaults else ""
         defaults = default != ""
-        texts.append(f"{param.name}: {_type(signature, param, prefix)}{default}")
-    by_name = [f"{param.name}: {_type(signature, param, prefix)}" for param in signature.inputs[places:]]
+        texts.append(f"{param.name}: {annotation}{default}")
+    by_name = [f"{param.name}: {types[places + i]}" for i, param in enumerate(signature.inputs[places:])]
     return [*texts[::-1], *["*"] * bool(by_name), *by_name, *_of_factory(signature, prefix)]
+
+
+def _types(alternatives: Sequence[Signature], place: int, prefix: str) -> str:
+    """Return what the alternatives take for an argument."""
+    each = (_type(signature, signature.inputs[place], prefix).split(" | ") for signature in alternatives)
+    return " | ".join(dict.fromkeys(kind for kinds in each for kind in kinds))
 
 
 def _of_factory(signature: Signature, prefix: str) -> Iterator[str]:
@@ -135,4 +162,4 @@ def _documentation(signature: Signature, comment: str) -> str:
     """Return the signature, the author's comment, then each argument and result with its element type and shape."""
     escaped = comment.replace("\\", "\\\\").replace('"', '\\"')
     lines = "\n\n".join(filter(None, [str(signature.operator), escaped, *sections(signature)])).splitlines()
-    return "\n".join(f"    {line}".rstrip() if i else line for i, line in enumerate(lines)) + "\n    "
+    return "\n".join(f"    {line}".rstrip() if i else line for i, line in enumerate(lines))

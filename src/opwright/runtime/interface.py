@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opwright.runtime.abi import KernelRow
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
 from opwright.signature import DType, Signature
 from opwright.signature.wiring import Derivative
+
+if TYPE_CHECKING:
+    from opwright.signature.alternatives import Alternatives
 
 BY_CODE = {dtype.code: dtype for dtype in DType}
 
@@ -199,6 +202,14 @@ class Runtime(Protocol):
         """Register the kernel of a variant of `op`, ``f.out`` or ``f_``, whose schema is already defined.
 
         `signature`: the variant's, as `variant_signatures` returns it.
+        """
+
+    def add_chooser(
+        self, op: OpOverload, choice: Alternatives, ops: Sequence[tuple[OpOverload, Operator | None]]
+    ) -> Operator:
+        """Register the kernel of an operator that chooses between `ops`, whose schemas are its own; return it.
+
+        `ops`: each with its form that the runtime uses; None if it has none, as variants.
         """
 
     def callable_type(self, kind: type, explain: Explain) -> Any:

@@ -34,6 +34,10 @@ EMPTY_LISTS = (
     "  likely fix: don't call it without a tensor"
 )
 
+ARRIVED = "{name} is of type {dtype} and has {axes}"
+ARRIVED_NONE = "{name} is None"
+NO_ALTERNATIVE = "{name}(): {arrived}: none of its {count} alternatives takes that{takes}"
+
 INTERNAL_OVERLAP = (
     "{argument} is overwritten, but several of its elements share one place in memory\n"
     "  likely fix: clone() it before the call"

@@ -16,7 +16,8 @@ from opwright.signature.dtypes import DEFAULT_TYPES, DType
 from opwright.signature.expr import Axis, Binary, Constant, DataAxis, Expr, NamedSize, Shape
 from opwright.signature.grammar.parser import parse
 from opwright.signature.grammar.tokens import NotationError
-from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
+from opwright.signature.model import Signature
+from opwright.signature.parameters import GeneratorParam, Param, ScalarParam, TensorParam, TypeRef
 from opwright.signature.schema import schema
 from opwright.signature.shapes import Traffic, bytes_by_tensor, bytes_moved, operations, output_shapes, output_types
 

@@ -26,9 +26,10 @@ from opwright.signature.chosen.groups import Groups, GroupsError, product
 from opwright.signature.domains import LARGEST
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import Axis, Expr, Group, KeptAxis, NamedSize
-from opwright.signature.lists import AnyList
-from opwright.signature.model import ScalarParam, Signature, TensorParam
+from opwright.signature.model import Signature
 from opwright.signature.names import axis_argument
+from opwright.signature.parameters import ScalarParam, TensorParam
+from opwright.signature.scalar_kinds.lists import AnyList
 
 Check = Callable[[Any, Callable[[], str]], object]
 """The type of ``torch._check``: takes a condition (possibly symbolic) and a function that returns the error message."""

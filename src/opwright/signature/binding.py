@@ -12,7 +12,8 @@ from opwright.signature.chosen.kinds import DtypeKind
 from opwright.signature.clauses.combinations import Combinations
 from opwright.signature.dtypes import COMPLEX, DType, result_type
 from opwright.signature.expr import Expr, Group, KeptAxis
-from opwright.signature.model import Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import TensorParam
 
 FORWARD = "forward"
 """The origin of an axis whose size a backward gets from its forward."""

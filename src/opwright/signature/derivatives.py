@@ -19,8 +19,9 @@ from opwright.record import record
 from opwright.signature.clauses.derived import differentiable_types, tape_obstacle
 from opwright.signature.clauses.variants import variant_names
 from opwright.signature.dtypes import DType
-from opwright.signature.model import OLD, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import OLD, Signature
 from opwright.signature.names import BACKWARD, RECORDED, backward_of, forward_of, is_backward, jvp_of, overload_of
+from opwright.signature.parameters import Param, ScalarParam, TensorParam
 from opwright.signature.wiring import (
     GRAD,
     TENSOR_SOURCES,
@@ -358,4 +359,4 @@ def _with_types_of(signature: Signature, derivative: Signature) -> Signature:
         derivative = derivative.replaced(
             batched=signature.batched, named_sizes=signature.named_sizes, independent=signature.independent
         )
-    return derivative.replaced(where=where, combinations=combinations)
+    return derivative.replaced(where=where, combinations=combinations, alternative=signature.alternative)

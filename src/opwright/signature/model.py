@@ -5,20 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from opwright.record import record
 from opwright.signature.chosen.groups import Grouping
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.clauses.combinations import Combinations
-from opwright.signature.clauses.conditions import Condition
 from opwright.signature.clauses.launch import Launch
-from opwright.signature.domains import Domain
-from opwright.signature.dtypes import BY_NAME, DEFAULT_TYPES, DType
-from opwright.signature.expr import Axis, DataAxis, Expr, GivenAxis, KeptAxis, NamedSize, Shape, determined
-from opwright.signature.lists import FixedList
-from opwright.signature.names import is_backward
-from opwright.signature.scalars import ScalarKind, Value
+from opwright.signature.dtypes import DEFAULT_TYPES, DType
+from opwright.signature.expr import Axis, DataAxis, Expr, GivenAxis, NamedSize, determined
+from opwright.signature.names import is_backward, without_tag
+from opwright.signature.parameters import GeneratorParam, Param, ScalarParam, TensorParam
+from opwright.signature.scalar_kinds.lists import FixedList
 
 ELLIPSIS = "..."
 """In a launch and in ``flops:``, an axis with this name stands for the number of elements of the leading axes."""
@@ -28,110 +26,8 @@ OLD = "old_"
 
 
 @record
-class TypeRef:
-    """An element type as written: ``f32`` (dtype), ``T`` (var), or ``acc(T)`` (acc); ``name`` is f32 or T."""
-
-    kind: Literal["dtype", "var", "acc"]
-    name: str
-
-    def resolve(self, types: Mapping[str, DType]) -> DType:
-        """Return the element type; ``types`` are those of the type variables. Raise KeyError if one is missing."""
-        if self.kind == "dtype":
-            return BY_NAME[self.name]
-        return types[self.name].accumulate if self.kind == "acc" else types[self.name]
-
-    def __str__(self) -> str:
-        """Return the notation."""
-        return f"acc({self.name})" if self.kind == "acc" else self.name
-
-
-@record
-class TensorParam:
-    """A tensor argument or result, a list of them, or a count, which is a tensor without axes to a kernel."""
-
-    name: str
-    type: TypeRef
-    shape: Shape | None
-    optional: bool = False
-    mutated: bool = False
-    domain: Domain | None = None
-    condition: Condition | None = None
-    is_count: bool = False
-    listed: bool = False
-
-    @cached_property
-    def dims(self) -> tuple[Expr | DataAxis, ...]:
-        """The axes in the brackets as a kernel sees them: a group is one. Empty for a pointwise operator."""
-        return tuple(dim for dim in self.shape.dims if not isinstance(dim, KeptAxis)) if self.shape else ()
-
-    @property
-    def form(self) -> str:
-        """The element type and the shape in the notation: ``T[N]``, ``list[T[each N]]``."""
-        return f"list[{self.type}{self.shape}]" if self.listed else f"{self.type}{self.shape or ''}"
-
-    @property
-    def has_ellipsis(self) -> bool:
-        """Whether the tensor has leading axes ``...``."""
-        return self.shape is not None and self.shape.ellipsis
-
-    def with_condition(self, condition: Condition) -> TensorParam:
-        """Return the same result as one that is returned on a condition only."""
-        return TensorParam(self.name, self.type, self.shape, True, self.mutated, self.domain, condition)
-
-    def __str__(self) -> str:
-        """Return the notation."""
-        if self.is_count:
-            return f"{self.name}: int"
-        marks = "?" * self.optional + "!" * self.mutated
-        condition = "" if self.condition is None else f" {self.condition}"
-        return f"{self.name}: {self.form}{marks}{_in(self.domain)}{condition}"
-
-
-@record
-class ScalarParam:
-    """A scalar argument; an int default of a float argument is stored as float."""
-
-    name: str
-    kind: ScalarKind
-    default: Value | None = None
-    domain: Domain | None = None
-
-    @property
-    def has_default(self) -> bool:
-        """Whether the argument can be left out, if all that follow can: an optional one is None then."""
-        return self.default is not None or self.kind.is_optional
-
-    @property
-    def size_names(self) -> list[str]:
-        """The names by which expressions refer to the argument: its own if it is an int, ``pad[0]`` of a list."""
-        if isinstance(self.kind, FixedList) and self.kind.base.is_size:
-            return [f"{self.name}[{place}]" for place in range(self.kind.count)]
-        return [self.name] * self.kind.is_size
-
-    def __str__(self) -> str:
-        """Return the notation."""
-        default = "" if self.default is None else f" = {self.kind.format(self.default)}"
-        return f"{self.name}: {self.kind}{_in(self.domain)}{default}"
-
-
-@record
-class GeneratorParam:
-    """The random generator argument; the kernel makes ``draws`` draws per element."""
-
-    name: str
-    draws: Expr
-
-    def __str__(self) -> str:
-        """Return the notation."""
-        return f"{self.name}: generator({self.draws})"
-
-
-Param = TensorParam | ScalarParam | GeneratorParam
-
-
-@record
 class Signature:
-    """A whole signature; ``parse(str(signature)) == signature``."""
+    """A whole signature; ``parse(str(signature)) == signature``, but for the name of an alternative."""
 
     name: str
     inputs: tuple[Param, ...]
@@ -151,6 +47,8 @@ class Signature:
     """The overwritten inputs that are returned, ``-> (x)``; then there are no outputs."""
     variants: tuple[str, ...] = ()
     given: tuple[str, ...] = ()  # of a variant ``f.out``, the inputs for the results, which are given by name
+    alternative: str = ""
+    """Of one of several signatures with one name: the part of `name` that no author wrote (alternatives.py)."""
 
     @cached_property
     def tensors(self) -> tuple[TensorParam, ...]:
@@ -245,6 +143,11 @@ class Signature:
         """The signature as its author wrote it, without the residuals that Opwright adds to keep overwritten values."""
         kept = {OLD + tensor.name for tensor in self.mutated} if self.pointwise else set()
         return self.replaced(residuals=tuple(r for r in self.residuals if r.name not in kept)) if kept else self
+
+    @property
+    def shown_name(self) -> str:
+        """The name as the author wrote it."""
+        return without_tag(self.name, self.alternative)
 
     @property
     def operator(self) -> Signature:
@@ -423,7 +326,7 @@ class Signature:
 
     def __str__(self) -> str:
         """Return the notation in its canonical form, on one line."""
-        text = f"{self.name}({', '.join(map(str, self.inputs))})"
+        text = f"{self.shown_name}({', '.join(map(str, self.inputs))})"
         if self.results or self.returned:
             residuals = "; " + ", ".join(map(str, self.residuals)) if self.residuals else ""
             results = ", ".join([*map(str, self.outputs), *self.returned]) + residuals
@@ -440,10 +343,6 @@ class Signature:
         if self.variants:
             text += f" variants: {', '.join(self.variants)}"
         return text if self.launch is None else f"{text} {self.launch}"
-
-
-def _in(domain: Domain | None) -> str:
-    return "" if domain is None else f" in {domain}"
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:

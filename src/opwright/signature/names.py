@@ -45,6 +45,13 @@ def with_ending(name: str, ending: str) -> str:
     return operator + ending + dot + overload
 
 
+def without_tag(name: str, tag: str) -> str:
+    """Return an alternative's name as it was written: of ``blur.rank1_out`` with the tag ``rank1``, ``blur.out``."""
+    operator, _, overload = name.partition(".")
+    rest = overload.removeprefix(tag).removeprefix("_") if tag else overload
+    return f"{operator}.{rest}" if rest else operator
+
+
 def is_backward(name: str) -> bool:
     """Return whether the name is that of a backward."""
     return operator_of(name).endswith(BACKWARD)

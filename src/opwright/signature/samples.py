@@ -19,8 +19,9 @@ from opwright.signature.domains import LARGEST, LEAST, Interval
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import DataAxis
 from opwright.signature.layouts import draw_layout, row_major
-from opwright.signature.lists import FixedList
-from opwright.signature.model import ScalarParam, Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import ScalarParam, TensorParam
+from opwright.signature.scalar_kinds.lists import FixedList
 from opwright.signature.scalars import ScalarKind, Value
 from opwright.signature.shapes import operations, output_shapes
 

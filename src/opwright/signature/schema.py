@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from opwright.signature.chosen.kinds import AxisKind, DeviceKind, DtypeKind
 from opwright.signature.dtypes import BOOLEAN, FLOATING, INTEGER
-from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import Signature
 from opwright.signature.names import axis_argument, operator_of, overload_of
+from opwright.signature.parameters import GeneratorParam, Param, ScalarParam, TensorParam
 from opwright.signature.wiring import GRAD
 
 

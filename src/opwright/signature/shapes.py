@@ -11,7 +11,8 @@ from opwright.signature.bind import Check
 from opwright.signature.binding import Binding, Report
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import DataAxis, Expr
-from opwright.signature.model import ELLIPSIS, Signature, TensorParam
+from opwright.signature.model import ELLIPSIS, Signature
+from opwright.signature.parameters import TensorParam
 
 
 def output_shapes(

@@ -9,8 +9,9 @@ from opwright.errors import SignatureError
 from opwright.record import record
 from opwright.signature.dtypes import FLOATING, INTEGER
 from opwright.signature.expr import DataAxis
-from opwright.signature.model import ScalarParam, Signature, TensorParam
+from opwright.signature.model import Signature
 from opwright.signature.names import backward_of, forward_of
+from opwright.signature.parameters import ScalarParam, TensorParam
 from opwright.signature.tensor_lists.calls import groups, own_axes
 
 GRAD = "grad_"
@@ -369,7 +370,7 @@ def suggestion(forward: Signature) -> str:
     if not gradients or not results or len(set(names)) < len(names):
         return ""
     batched = " batched" * forward.batched
-    return f"{backward_of(forward.name)}({', '.join(gradients + saved)}) -> ({', '.join(results)}){batched}"
+    return f"{backward_of(forward.shown_name)}({', '.join(gradients + saved)}) -> ({', '.join(results)}){batched}"
 
 
 def type_of(param: TensorParam) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from opwright.errors import SignatureError, SourceError
 from opwright.languages import LANGUAGES, Language
 from opwright.signature import NotationError, parse
-from opwright.signature.names import operator_of
+from opwright.signature.names import operator_of, overload_of
 from opwright.sources.annotations import Annotation, find_annotations
 from opwright.sources.cpp.directives import included, without_dead_lines
 from opwright.sources.cpp.macros import Definitions, expand
@@ -33,7 +33,7 @@ def scan(path: pathlib.Path, text: str | None = None) -> Source:
         SignatureError: a signature is wrong; the message begins with the file and line.
     """
     language = language_of(path)
-    text = without_dead_lines(_contents(path) if text is None else text)
+    text = without_dead_lines(read_text(path) if text is None else text)
     parts = segments(text)
     kernels: list[Kernel] = []
     known: dict[str, Alias] | None = None if language != "c" else {}
@@ -70,11 +70,28 @@ def language_of(path: pathlib.Path) -> Language:
     )
 
 
-def _contents(path: pathlib.Path) -> str:
+def read_text(path: Path) -> str:
+    """Return the file's content as text; bytes that aren't UTF-8 are kept as surrogates.
+
+    Raises:
+        SourceError: the file can't be read.
+    """
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
-        raise SourceError(f"{path}: can't be read: {error.strerror or error}") from error
+        raise SourceError(f"{path}: can't be read: {error.strerror or error}{_found_instead(path)}") from error
+
+
+def _found_instead(path: Path) -> str:
+    """Return, for a file that isn't there, the file beside it that was probably meant."""
+    from opwright.closest_name import closest_name
+
+    if path.exists():
+        return ""
+    beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    similar = closest_name(path.name, (name for name in beside if Path(name).suffix == path.suffix), cutoff=0.85)
+    here = f'a relative path begins at the current folder; in a script, use Path(__file__).parent / "{path.name}"'
+    return f"\n  likely fix: {f'did you mean {similar}?' if similar else here}"
 
 
 def _kernel(
@@ -165,13 +182,16 @@ def _with_tests(kernel: Kernel, body: str) -> Kernel:
 
 
 def _check_unique(kernel: Kernel, earlier: list[Kernel]) -> None:
+    """Refuse the name of another operator; signatures of one name can be alternatives, but overloads have one each."""
+    name = kernel.signature.name
     for other in earlier:
-        if other.signature.name == kernel.signature.name:
-            operator = operator_of(kernel.signature.name)
+        same = kernel.signature.operator == other.signature.operator
+        if other.signature.name == name and (same or overload_of(name)):
+            operator = operator_of(name)
             raise SourceError(
-                f"{kernel.path}:{kernel.line}: {kernel.signature.name} was defined before, in line {other.line}; "
-                "each operator has one signature and one function\n"
-                f"  likely fix: give one of them another name, as {kernel.signature.name}2, make them overloads, as "
+                f"{kernel.path}:{kernel.line}: {name} was defined before, in line {other.line}"
+                f"{', with the same signature' * same}; each operator has one signature and one function\n"
+                f"  likely fix: give one of them another name, as {name}2, make them overloads, as "
                 f"{operator}.one and {operator}.two, or leave one out"
             )
 

@@ -93,6 +93,7 @@ MEMBERS = (
     _kernel("nondeterministic", "nondeterministic", "determinism"),
     _kernel("keeps_state", "keeps-state", "history"),
     _kernel("leak", "leaks", "leaks"),
+    _kernel("not_independent", "not-independent", "independence"),
     _kernel("wrong_when_strided", "wrong-when-strided", "layouts"),
     _kernel("index_overflow", "index-overflow", "far elements"),
     _kernel("fails_when_empty", "fails-when-empty", "sizes"),

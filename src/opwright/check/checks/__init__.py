@@ -15,6 +15,7 @@ from opwright.check.checks import devices as devices
 from opwright.check.checks import index_overflow as index_overflow
 from opwright.check.checks import memory as memory
 from opwright.check.checks import gradients as gradients
+from opwright.check.checks import derived_gradients as derived_gradients
 from opwright.check.checks import forward_mode as forward_mode
 from opwright.check.checks import large_gradients as large_gradients
 from opwright.check.checks import compilers as compilers

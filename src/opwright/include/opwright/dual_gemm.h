@@ -54,9 +54,16 @@ struct Product {
     for (int64_t i = 0; i < count; ++i) x[i] = S(0);
     return x;
   }
+  void drop_signs() {
+    S *const x = static_cast<S *>(a.data()), *const y = static_cast<S *>(b.data());
+    for (int64_t i = 0; i < m * k; ++i) x[i] = swept(x[i]);
+    for (int64_t i = 0; i < k * n; ++i) y[i] = swept(y[i]);
+    alpha = alpha < 0 ? -alpha : alpha;
+  }
   static void sweep(void *data, const S *results, S *adjoints) {
     Product &self = *static_cast<Product *>(data);
     const int64_t m = self.m, n = self.n, k = self.k;
+    if constexpr (sums_magnitudes) self.drop_signs();
     if (self.by_a) {
       S *const added = self.zeros(m * k);
       multiply(false, true, m, k, n, self.alpha, results, static_cast<const S *>(self.b.data()), added);

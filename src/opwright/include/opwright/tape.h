@@ -18,9 +18,23 @@
 #define OPWRIGHT_TAPE_MIB 1024
 #endif
 
+/* 1: sums of magnitudes instead of adjoints: what rounding errors of the gradients are proportional to (`opwright check`). */
+#ifndef OPWRIGHT_TAPE_MAGNITUDES
+#define OPWRIGHT_TAPE_MAGNITUDES 0
+#endif
+
 namespace opwright {
 
 namespace detail {
+
+constexpr bool sums_magnitudes = OPWRIGHT_TAPE_MAGNITUDES;
+
+/* A slope as the sweep takes it. */
+template <class S>
+OPWRIGHT_INLINE S swept(const S &slope) {
+  if constexpr (sums_magnitudes) return select(slope < S(0), S(-slope), slope);
+  else return slope;
+}
 
 /* What a product of matrices leaves on the tape: a function that adds to the adjoints of what it was made of. */
 template <class S>
@@ -111,9 +125,9 @@ class Tape {
   }
   OPWRIGHT_INLINE void spread(uint32_t parent, const S *&slope, const S &adjoint) {
     S &to = adjoints_[parent & index_bits];
-    if (parent < plus) to = to + times(*--slope, adjoint);
+    if (parent < plus) to = to + times(swept(*--slope), adjoint);
     else if (parent == plus) return;
-    else if (parent < minus) to = to + adjoint;
+    else if (parent < minus || sums_magnitudes) to = to + adjoint;
     else to = to - adjoint;
   }
   void drop() {
@@ -141,7 +155,9 @@ class Tape {
     if (all > uint64_t(OPWRIGHT_TAPE_MIB) << 20 || first_ + entries >= index_bits)
       refuse("the tape is larger than ", OPWRIGHT_TAPE_MIB,
              " MiB: each operation of the kernel is kept until the gradients are known\n"
-             "  likely fix: `batched` in the signature, if rows are independent: then a few rows at a time are taped; "
+             "  likely fix: `batched` or `independent N` in the signature, where rows or slices are independent: then "
+             "a few at "
+             "a time are taped; "
              "smaller calls; a handwritten backward; or a larger bound: -DOPWRIGHT_TAPE_MIB=",
              4 * OPWRIGHT_TAPE_MIB);
     room = uint32_t(&memory == &entries_ ? entries : slopes);

@@ -10,9 +10,9 @@ from string import Template
 
 from opwright.runtime.torch_internals import OpOverload, schema_of
 from opwright.signature import Signature
-from opwright.signature.choices import Choice
 from opwright.signature.chosen.kinds import AxisKind, DeviceKind, DtypeKind
-from opwright.signature.lists import AnyList
+from opwright.signature.scalar_kinds.choices import Choice
+from opwright.signature.scalar_kinds.lists import AnyList
 from opwright.signature.scalars import ScalarKind
 
 _TEXT = Template("""\
@@ -96,11 +96,17 @@ class KernelEntry:
     instances: Sequence[Instance]
 
 
+CHOOSER = 3
+"""The kind of a variant that isn't one, but chooses between alternatives (csrc/bundle/bundle.h)."""
+
+
 @dataclass(frozen=True)
 class OperatorEntry:
     """An operator, as it is registered in this process, with its data for the native runtime.
 
-    Of a variant these are its kind, the place of the operator that it belongs to, and its name as the node's.
+    Of a variant these are its kind, the place of the operator that it belongs to, and its name as the node's. Of what
+    chooses between alternatives: the kind CHOOSER, its name as the node's, what they take as `missing`, and in `words`
+    their number and places, then what decides.
     """
 
     op: OpOverload

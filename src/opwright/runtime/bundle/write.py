@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import sys
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -19,18 +20,22 @@ from opwright.codegen import KernelSource, instance_name
 from opwright.codegen.ahead_of_time import Chosen, Part
 from opwright.codegen.ahead_of_time import choose as choose_parts
 from opwright.errors import ArgumentError, ToolchainError, UnsupportedError
-from opwright.runtime.bundle.text import Embedded, Instance, KernelEntry, OperatorEntry, bundle_text
+from opwright.runtime.bundle.text import CHOOSER, Embedded, Instance, KernelEntry, OperatorEntry, bundle_text
 from opwright.runtime.interface import KernelState
 from opwright.runtime.load.namespace import Operators
-from opwright.runtime.native.plan import encode, encode_node, encode_tangents, variant_code
+from opwright.runtime.native.plan import encode, encode_choice, encode_node, encode_tangents, variant_code
 from opwright.runtime.native.runtime import CSRC, build_native
 from opwright.runtime.register.operators import check_chain, missing, node_name
+from opwright.runtime.torch_internals import OpOverload, schema_of
 from opwright.signature import Signature
 from opwright.signature.derivatives import chains
 from opwright.signature.names import backward_of, jvp_of
 from opwright.signature.wiring import node_plan
 from opwright.toolchain import Options, Unit, build
 from opwright.tracebacks import entry
+
+if TYPE_CHECKING:
+    from opwright.runtime.register.choosers import Chooser
 
 
 @entry
@@ -116,7 +121,17 @@ def _entries(ops: Operators, chosen: Chosen) -> tuple[list[KernelEntry], list[Op
             kernel, nothing = operators[place].kernel, array("q", [0])
             entry = OperatorEntry(variant.op, kernel, nothing, residuals=False, node=name, missing="", words=nothing)
             operators.append(replace(entry, wiring=(place, -1, -1), variant=variant_code(variant.signature)))
+    known = {entry.op: place for place, entry in enumerate(operators)}
+    operators += [_choosing(chooser, known) for chooser in ops.__loaded__.current.choosers.values()]
     return kernels, operators
+
+
+def _choosing(chooser: Chooser, places: Mapping[OpOverload, int]) -> OperatorEntry:
+    """Return what chooses between alternatives, which are at these places among the operators."""
+    names = [argument.name for argument in schema_of(chooser.op).arguments]
+    own = array("q", [len(chooser.ops), *(places[op] for op in chooser.ops)]) + encode_choice(chooser.choice, names)
+    name, takes, nothing = chooser.choice.name, chooser.choice.takes(), array("q", [0])
+    return OperatorEntry(chooser.op, 0, nothing, residuals=False, node=name, missing=takes, words=own, variant=CHOOSER)
 
 
 def _places(found: Iterable[Sequence[Signature]]) -> dict[str, int]:

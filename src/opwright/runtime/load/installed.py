@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from opwright.errors import PackagingError, UnsupportedError
 from opwright.runtime.load.loading import add_loaded
 from opwright.runtime.load.namespace import Loaded, Operators, identifier
 from opwright.runtime.native.prebuilt import offer
-from opwright.runtime.register.overloads import renew
+from opwright.runtime.register.overloads import Current, renew
 from opwright.signature import DType, Signature, parse
 from opwright.signature.derivatives import chains, with_derived
 from opwright.signature.dtypes import BY_NAME
@@ -129,7 +129,7 @@ def _register(loaded: Loaded, module: str, folder: Path, facts: Mapping[str, Any
     try:
         texts, kernels, dtypes = (facts[key] for key in ("signatures", "kernels", "dtypes"))
         compiled = None if dtypes is None else tuple(BY_NAME[dtype] for dtype in dtypes)
-        signatures, derived = with_derived(inherited(map(parse, texts)))
+        signatures, derived = with_derived(inherited(_parsed(texts)))
         by_name = {signature.name: signature for signature in signatures}
         operator_chains = chains(signature for signature in signatures if signature.name in kernels)
         libraries = {part: _library(part, module, folder, files) for part, files in facts["libraries"].items()}
@@ -152,7 +152,17 @@ def _register(loaded: Loaded, module: str, folder: Path, facts: Mapping[str, Any
         ) from error
     loaded.derived = frozenset(derived)
     comments = {name: (text, "") for name, text in facts.get("comments", {}).items()}
-    renew(loaded.namespace, {}, operator_chains, providers, lambda registered: loaded.replace(registered, comments))
+    renew(loaded.namespace, Current(), operator_chains, providers, lambda current: loaded.replace(current, comments))
+
+
+def _parsed(texts: Sequence[str]) -> list[Signature]:
+    """Return the signatures; those with one name are alternatives."""
+    signatures = [*map(parse, texts)]
+    if len({signature.name for signature in signatures}) == len(signatures):
+        return signatures
+    from opwright.signature.alternatives import renamed
+
+    return renamed(signatures)
 
 
 def _library(part: str, module: str, folder: Path, files: Mapping[str, str]) -> Path:

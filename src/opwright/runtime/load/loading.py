@@ -20,8 +20,8 @@ from opwright.runtime.interface import Provider
 from opwright.runtime.load.namespace import Loaded, Operators, Restored, check_free, check_name, identifier
 from opwright.runtime.register.docstrings import written
 from opwright.runtime.register.kernels import publish
-from opwright.runtime.register.operators import Registered, check_supported
-from opwright.runtime.register.overloads import changes, is_ours, renew
+from opwright.runtime.register.operators import check_supported
+from opwright.runtime.register.overloads import Current, changes, is_ours, renew
 from opwright.runtime.torch_internals import profiler_range
 from opwright.signature import DType, Signature
 from opwright.signature.clauses.variants import variant_names
@@ -162,12 +162,12 @@ def _renew(loaded: Loaded, sources: Sequence[KernelSource], dtypes: Sequence[tor
             for device in _present(provider):
                 provider.library(types, wanted, device=device)
 
-    def replace(registered: dict[str, Registered]) -> None:
+    def replace(current: Current) -> None:
         loaded.sources, loaded.derived = tuple(sources), sources[0].derived
-        loaded.replace(registered, written(sources))
+        loaded.replace(current, written(sources))
 
     try:
-        renew(loaded.namespace, loaded.registered, operator_chains, provided, replace)
+        renew(loaded.namespace, loaded.current, operator_chains, provided, replace)
     except SignatureError as error:
         raise _placed(error, sources) from None
 

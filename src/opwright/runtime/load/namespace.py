@@ -17,6 +17,7 @@ from opwright.errors import SignatureError, SourceError
 from opwright.runtime.register.docstrings import document
 from opwright.runtime.register.kernels import started_runtime
 from opwright.runtime.register.operators import Registered
+from opwright.runtime.register.overloads import Current
 from opwright.runtime.torch_internals import OpNamespace, OpOverload
 from opwright.signature.names import attribute_of, operator_of, overload_of
 
@@ -81,7 +82,7 @@ class Loaded:
         pickled: returns the content of a pickle of the operators.
         sources: their source files; empty for an installed package.
         derived: the names of derived operators.
-        registered: the registered operators by name.
+        current: its registered operators.
         removed: the names of operators that existed before the last reload.
         operators: the object that users have.
     """
@@ -91,37 +92,43 @@ class Loaded:
     pickled: Callable[[Loaded], Restored]
     sources: tuple[KernelSource, ...] = ()
     derived: Collection[str] = ()
-    registered: dict[str, Registered] = field(default_factory=dict)
+    current: Current = field(default_factory=Current)
     removed: set[str] = field(default_factory=set)
     operators: Operators = field(init=False)
 
     def __post_init__(self) -> None:
         self.operators = Operators(self)
 
-    def replace(self, registered: dict[str, Registered], comments: Mapping[str, tuple[str, str]]) -> None:
+    @property
+    def registered(self) -> Mapping[str, Registered]:
+        """The registered operators by name."""
+        return self.current.registered
+
+    def replace(self, current: Current, comments: Mapping[str, tuple[str, str]]) -> None:
         """Replace the attributes of `operators`: each operator is an instance attribute, the fastest to look up.
 
         Args:
-            registered: the operators by name.
+            current: the operators.
             comments: by operator, its author's comment and its location.
         """
         before = self.ops
-        self.registered = registered
+        self.current = current
         gone = before.keys() - self.ops.keys()
         self.removed = (self.removed | gone) - self.ops.keys()
         overloaded = {operator_of(name) for name in self.ops if overload_of(name)}
         for name, op in self.ops.items():
             operator = operator_of(name)
             setattr(self.operators, operator, op.overloadpacket if operator in overloaded else op)
+        for name, op in {**current.all_ops, **self.ops}.items():
             self._make_picklable(name, op)
         for name in {*map(operator_of, gone)} - {*map(operator_of, self.ops)}:
             delattr(self.operators, name)
-        self.operators.__doc__ = f"{repr(self.operators)[1:-1]}\n\n{document(registered, comments)}"
+        self.operators.__doc__ = f"{repr(self.operators)[1:-1]}\n\n{document(current, comments)}"
 
     @property
     def ops(self) -> dict[str, OpOverload]:
-        """The operators and their variants, by name."""
-        return {name: op for each in self.registered.values() for name, op in each.ops.items()}
+        """What users call, by name."""
+        return self.current.ops
 
     def _make_picklable(self, name: str, op: OpOverload) -> None:
         """Make an operator and its packet picklable and copyable, by reference to their source.
@@ -142,9 +149,8 @@ def _reduce_operator(ops: Operators, name: str, is_overload: bool, protocol: int
 
 def _restore_operator(ops: Operators, name: str, is_overload: bool) -> Any:
     found = getattr(ops, operator_of(name))
-    if overload_of(name) or not isinstance(found, OpOverload):
-        return getattr(found, attribute_of(name)) if is_overload else found
-    return found if is_overload else found.overloadpacket
+    packet = found.overloadpacket if isinstance(found, OpOverload) else found
+    return getattr(packet, attribute_of(name)) if is_overload else packet
 
 
 def identifier(stem: str) -> str:

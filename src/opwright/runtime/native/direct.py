@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from opwright.runtime.native.runtime import Native
 
 
+class ChooserAddress(int):
+    """The address of what chooses between alternatives; other operators have plain ones."""
+
+
 class DirectPath:
     """The direct path of this process.
 
@@ -59,7 +63,8 @@ class DirectPath:
     def set(self, target: OpOverload | OpOverloadPacket, operator: int | None) -> None:
         """Let calls of `target` run the operator at this address; None: they go PyTorch's way."""
         if not self.obstacle:
-            self._library.direct_set(target, operator)
+            chooses = isinstance(operator, ChooserAddress)
+            (self._library.direct_choose if chooses else self._library.direct_set)(target, operator)
 
 
 def _obstacle() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from opwright.errors import UnsupportedError
 from opwright.signature import (
@@ -17,11 +18,9 @@ from opwright.signature import (
     Signature,
     TensorParam,
     TypeRef,
-    lists,
     scalars,
 )
 from opwright.signature.binding import unneeded_types
-from opwright.signature.choices import Choice
 from opwright.signature.chosen.kinds import AXIS_CODE, DTYPE_CODE, DeviceKind, DtypeKind
 from opwright.signature.clauses.conditions import Condition
 from opwright.signature.clauses.independent import slices
@@ -29,8 +28,13 @@ from opwright.signature.derivatives import old_values, tangents
 from opwright.signature.domains import Domain
 from opwright.signature.expr import Each, Group, KeptAxis
 from opwright.signature.model import ELLIPSIS
+from opwright.signature.scalar_kinds import lists
+from opwright.signature.scalar_kinds.choices import Choice
 from opwright.signature.tensor_lists.calls import groups
 from opwright.signature.wiring import NodePlan
+
+if TYPE_CHECKING:
+    from opwright.signature.alternatives import Alternatives
 
 VERSION = 17
 KINDS = {"tensor": 0, "axis": 4, "ellipsis": 5, "mask": 6, "size": 7, "generator": 8, "dtype": 9, "device": 10}
@@ -329,6 +333,19 @@ def _code(signature: Signature, expr: Expr) -> Iterable[int]:
     if not isinstance(expr, Binary):
         raise UnsupportedError(f"{signature.name}: the axis {expr} has no plan")
     return (*_code(signature, expr.left), *_code(signature, expr.right), CODES[expr.operator])
+
+
+def encode_choice(choice: Alternatives, arguments: Sequence[str]) -> array[int]:
+    """Encode what decides between alternatives (csrc/call/chooser.h); `arguments`: the names in their schema."""
+    words = [len(choice.required)]
+    for all_of in choice.required:
+        words.append(len(all_of))
+        for each in all_of:
+            least, most = each.ranks
+            types = sum(1 << dtype.code for dtype in each.types)
+            words += [arguments.index(each.name), least, NONE if most is None else most, each.defaults, types]
+            words += [len(each.among), *map(arguments.index, each.among)]
+    return array("q", [*words, len(choice.deciding), *map(arguments.index, choice.deciding)])
 
 
 def variant_code(signature: Signature) -> int:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -25,11 +25,11 @@ from opwright.runtime.abi import LibraryTable
 from opwright.runtime.binding import bind_call
 from opwright.runtime.interface import BY_CODE, Explain, ForwardMode, KernelState, RowKey, row_key
 from opwright.runtime.native.compatibility import is_refusal, refusal, remember, remembered
-from opwright.runtime.native.direct import DirectPath
-from opwright.runtime.native.plan import encode, encode_node, encode_tangents, variant_code
+from opwright.runtime.native.direct import ChooserAddress, DirectPath
+from opwright.runtime.native.plan import encode, encode_choice, encode_node, encode_tangents, variant_code
 from opwright.runtime.native.prebuilt import find, python_errors_fit
 from opwright.runtime.native.shared import find_shared, share
-from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
+from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, schema_of
 from opwright.signature import Signature, TensorInfo, chosen_type, index_error, output_shapes
 from opwright.signature.binding import require_types, too_large, unnamed_type
 from opwright.signature.scalars import FLOAT
@@ -37,6 +37,9 @@ from opwright.signature.tensor_lists.calls import elements, lengths_of
 from opwright.signature.wiring import Derivative, node_plan
 from opwright.toolchain import Built, Options, Unit, build, include_line
 from opwright.toolchain.build.builder import load_built, look_up
+
+if TYPE_CHECKING:
+    from opwright.signature.alternatives import Alternatives
 
 CSRC = Path(__file__).parent / "csrc"
 _BUILD = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_int32))
@@ -64,12 +67,16 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
         [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32],
     ),
     "opw_variant_register": (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int32, *[ctypes.c_char_p] * 3]),
+    "opw_chooser_new": (ctypes.c_void_p, [*[ctypes.c_char_p] * 2, ctypes.c_void_p, ctypes.c_int64]),
+    "opw_chooser_add": (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_char_p] * 2]),
+    "opw_chooser_register": (ctypes.c_int32, [ctypes.c_void_p, *[ctypes.c_char_p] * 2]),
     "opw_set_accelerator": (None, [ctypes.c_int32]),
     "opw_operator_maps": (ctypes.c_int32, [ctypes.c_void_p]),
     "opw_operator_bind": (None, [ctypes.c_void_p]),
     "opw_direct_start": (ctypes.c_char_p, [ctypes.py_object, ctypes.c_void_p, *[ctypes.py_object] * 2]),
     "opw_direct_type": (ctypes.py_object, [ctypes.c_int32, ctypes.c_char_p, *[ctypes.py_object] * 2]),
     "opw_direct_set": (ctypes.c_int32, [ctypes.py_object, ctypes.c_void_p]),
+    "opw_direct_choose": (ctypes.c_int32, [ctypes.py_object, ctypes.c_void_p]),
     "opw_operator_register": (
         ctypes.c_int32,
         [*[ctypes.c_void_p] * 5, ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p],
@@ -286,8 +293,7 @@ class NativeRuntime:
         """See the interface; an operator is an address."""
         plan = encode(kernel.signature, kernel.axes, ellipsis=kernel.ellipsis, mask=mask, derived=kernel.derived)
         address, count = plan.buffer_info()
-        qualified, _, overload = op.name().encode().partition(b".")
-        created = self._library.operator_new(kernel.handle, qualified, overload, address, count, int(residuals))
+        created = self._library.operator_new(kernel.handle, *_parts(op), address, count, int(residuals))
         operator = int(self._library.checked(created))
         if kernel.is_python:
             self._library.operator_bind(operator)
@@ -320,9 +326,21 @@ class NativeRuntime:
 
     def add_variant(self, op: int, variant: OpOverload, signature: Signature) -> None:
         """See the interface."""
-        qualified, _, overload = variant.name().encode().partition(b".")
-        name = signature.name.encode()
-        self._library.checked(self._library.variant_register(op, variant_code(signature), qualified, overload, name))
+        name, code = signature.name.encode(), variant_code(signature)
+        self._library.checked(self._library.variant_register(op, code, *_parts(variant), name))
+
+    def add_chooser(
+        self, op: OpOverload, choice: Alternatives, ops: Sequence[tuple[OpOverload, int | None]]
+    ) -> ChooserAddress:
+        """See the interface; the operator is an address of another kind."""
+        words = encode_choice(choice, [argument.name for argument in schema_of(op).arguments])
+        address, count = words.buffer_info()
+        name, takes = choice.name.encode(), choice.takes().encode()
+        made = self._library.checked(self._library.chooser_new(name, takes, address, count))
+        for each, operator in ops:
+            self._library.checked(self._library.chooser_add(made, operator, *_parts(each)))
+        self._library.checked(self._library.chooser_register(made, *_parts(op)))
+        return ChooserAddress(made)
 
     def callable_type(self, kind: type, explain: Explain) -> Any:
         """See the interface."""
@@ -331,6 +349,12 @@ class NativeRuntime:
     def call_directly(self, target: OpOverload | OpOverloadPacket, op: int | None) -> None:
         """See the interface."""
         self.direct.set(target, op)
+
+
+def _parts(op: OpOverload) -> tuple[bytes, bytes]:
+    """Return an operator's qualified name and its overload's."""
+    qualified, _, overload = op.name().encode().partition(b".")
+    return qualified, overload
 
 
 def _explain(state: KernelState, words: Sequence[int]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -13,15 +13,18 @@ from opwright.runtime import abi, messages
 from opwright.runtime.fork_and_exit import keep_until_exit
 from opwright.runtime.interface import Explain, ForwardMode, KernelState, RowKey, row_key
 from opwright.runtime.python.autograd import Differentiable
+from opwright.runtime.python.composite import ChoosingKernel, VariantKernel
 from opwright.runtime.python.devices import accelerator
 from opwright.runtime.python.frame import Instance
 from opwright.runtime.python.host import host
 from opwright.runtime.python.operators import Autocast, Build, Operator, autocast_keys
 from opwright.runtime.python.tensor_lists import ListDifferentiable, ListOperator
-from opwright.runtime.python.variants import VariantKernel
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket, operator_names
 from opwright.signature import Signature
 from opwright.signature.wiring import Derivative
+
+if TYPE_CHECKING:
+    from opwright.signature.alternatives import Alternatives
 
 
 class PythonRuntime:
@@ -110,9 +113,19 @@ class PythonRuntime:
 
     def add_variant(self, op: Operator, variant: OpOverload, signature: Signature) -> None:
         """See the interface."""
-        kernel, library = VariantKernel(op, variant, signature), self._library(variant.namespace)
+        self._add_composite(variant, VariantKernel(op, variant, signature))
+
+    def add_chooser(
+        self, op: OpOverload, choice: Alternatives, ops: Sequence[tuple[OpOverload, Operator | None]]
+    ) -> None:
+        """See the interface."""
+        self._add_composite(op, ChoosingKernel(choice, op, [each for each, _ in ops]))
+
+    def _add_composite(self, op: OpOverload, kernel: Any) -> None:
+        """Register the kernel of an operator that calls another one."""
+        library = self._library(op.namespace)
         for key in ("CompositeImplicitAutograd", "FuncTorchBatchedDecomposition"):
-            library.impl(variant, kernel, key)
+            library.impl(op, kernel, key)
 
     def callable_type(self, kind: type, explain: Explain) -> Any:
         """See the interface."""

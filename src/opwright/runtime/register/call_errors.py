@@ -30,8 +30,8 @@ from opwright.runtime.torch_internals import (
 from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorParam
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.derivatives import without_hash
-from opwright.signature.lists import AnyList, OpenList
 from opwright.signature.names import DEFAULT
+from opwright.signature.scalar_kinds.lists import AnyList, OpenList
 from opwright.signature.schema import number_type
 from opwright.tracebacks import keeps_all, trimmed
 
@@ -39,16 +39,18 @@ __all__ = ["explain_calls"]
 
 _LEAF = "a leaf Variable that requires grad"
 _ALIASED = "We only support functionalizing operators whose outputs do not have alias annotations"
-_SIGNATURES: dict[str, Signature] = {}
-"""The signature of each operator, by its qualified name with its overload."""
+_SIGNATURES: dict[str, tuple[Signature, ...]] = {}
+"""The signature of each operator, by its qualified name with its overload; of one that chooses, those of all."""
 
 
-def explain_calls(op: OpOverload, signature: Signature) -> None:
+def explain_calls(op: OpOverload, *signatures: Signature) -> None:
     """Make calls of an operator, and of its packet, explain arguments that PyTorch's parser refuses.
 
     The class is replaced, and not the function that calls run, so that a call has no further frame in Python.
+
+    `signatures`: several of an operator that chooses between alternatives.
     """
-    _SIGNATURES[op.name()] = signature
+    _SIGNATURES[op.name()] = signatures
     targets: list[OpOverload | OpOverloadPacket] = [op, op.overloadpacket]
     for target in targets:
         kind: Any = type(target)
@@ -112,9 +114,11 @@ def _explained_of_packet(
 def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RuntimeError:
     """Return the error to raise for `error`: the same one, unless PyTorch's parser or dispatcher raised it."""
     text = str(error)
-    signature = _SIGNATURES.get(op.name())
-    if isinstance(error, OpwrightError) or signature is None:
+    signatures = _SIGNATURES.get(op.name())
+    if isinstance(error, OpwrightError) or signatures is None:
         return error if keeps_all() else trimmed(error)
+    signature = signatures[0]
+    written = "\n  or:           ".join(str(each.as_written) for each in signatures)
     if _LEAF in text and (leaf := _overwritten_leaf(signature, op, args, kwargs)):
         return RuntimeError(
             f"{signature.name}(): {leaf} is overwritten, and it is a leaf that requires a gradient\n"
@@ -126,12 +130,12 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
     if (plain := without_hash(text)) == text:
         return error if keeps_all() else trimmed(error)
     if isinstance(error, NotImplementedError):
-        return UnsupportedError(f"{plain}\n  signature:    {signature.as_written}")
+        return UnsupportedError(f"{plain}\n  signature:    {written}")
     problem, fix = next(_problems(signature, op, args, kwargs), ("", ""))
     if not problem:
         problem = f"{signature.name}(): {plain.splitlines()[0]}"
     advice = f"\n  likely fix:   {fix}" if fix else ""
-    return ArgumentError(f"{problem}\n  signature:    {signature.as_written}{advice}")
+    return ArgumentError(f"{problem}\n  signature:    {written}{advice}")
 
 
 def _not_functional(signature: Signature) -> str:

@@ -24,6 +24,7 @@ from opwright.sources.scan import comment
 if TYPE_CHECKING:
     from opwright.codegen import KernelSource
     from opwright.runtime.register.operators import Registered
+    from opwright.runtime.register.overloads import Current
 
 _TYPES: dict[str, Any] = {
     "Tensor": torch.Tensor,
@@ -44,18 +45,21 @@ def written(sources: Iterable[KernelSource]) -> dict[str, tuple[str, str]]:
     }
 
 
-def document(registered: Mapping[str, Registered], words: Mapping[str, tuple[str, str]]) -> str:
+def document(current: Current, words: Mapping[str, tuple[str, str]]) -> str:
     """Set the documentation of a namespace's operators; return their signatures, one per line.
 
     `words`: the result of `written`.
     """
-    shown = {name: operator for name, operator in registered.items() if not name.startswith("_")}
+    shown = {name: operator for name, operator in current.registered.items() if not name.startswith("_")}
     for name, operator in shown.items():
-        _describe(operator, registered.get(backward_of(name)), *words.get(name, ("", "")))
-    ops: dict[str, Any] = {name: op for each in shown.values() for name, op in each.ops.items()}
+        _describe(operator, current.registered.get(backward_of(name)), *words.get(name, ("", "")))
+    for chooser in current.choosers.values():
+        _document(chooser.op, "\n\n\n".join(str(op.__doc__) for op in chooser.ops))
+    ops = {name: op for name, op in current.ops.items() if not name.startswith("_")}
     for packet in dict.fromkeys(map(operator_of, ops)):
         _describe_packet([op for name, op in ops.items() if operator_of(name) == packet])
-    return "\n".join(op.__doc__.partition("\n")[0] for op in ops.values())
+    described: list[Any] = [op for each in shown.values() for op in each.ops.values()]
+    return "\n".join(op.__doc__.partition("\n")[0] for op in described)
 
 
 def _describe_packet(overloads: Sequence[Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from opwright.errors import ArgumentError
 from opwright.runtime.binding import check_sizes
 from opwright.runtime.interface import KernelState
 from opwright.runtime.register.call_errors import problem_of
@@ -34,11 +35,18 @@ def _formula(overloads: Sequence[tuple[OpOverload, Signature, KernelState]]) -> 
 
     def formula(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
         del out_val
-        fitting = (k for op, s, k in overloads if len(overloads) == 1 or not problem_of(s, op, args, kwargs))
-        if (kernel := next(fitting, None)) is None:
-            return 0
-        signature = kernel.signature
-        call = bind_arguments(signature, args, kwargs, axes=kernel.axes, ellipsis=kernel.ellipsis, check=check_sizes)
-        return operations(signature, call.binding, call.scalars) or 0
+        fitting = [k for op, s, k in overloads if len(overloads) == 1 or not problem_of(s, op, args, kwargs)]
+        for kernel in fitting:
+            signature = kernel.signature
+            try:
+                call = bind_arguments(
+                    signature, args, kwargs, axes=kernel.axes, ellipsis=kernel.ellipsis, check=check_sizes
+                )
+            except ArgumentError:
+                if signature.alternative:  # another one fits
+                    continue
+                raise
+            return operations(signature, call.binding, call.scalars) or 0
+        return 0
 
     return formula

@@ -21,8 +21,7 @@ from opwright.runtime.register.fake import fake
 from opwright.runtime.register.kernels import add, started_runtime
 from opwright.runtime.register.python_kernels import PythonFunction, PythonKernel
 from opwright.runtime.register.python_numbers import accept_numbers
-from opwright.runtime.register.recorded import share_policies
-from opwright.runtime.register.sharding import with_sharding
+from opwright.runtime.register.recorded import share_policies, with_sharding
 from opwright.runtime.register.variants import Variant, register_variants
 from opwright.runtime.register.vmap import batched, drawing, folded, looped, over_lists
 from opwright.runtime.returns import is_traceable, returning, returning_batches, returns_first, without_results
@@ -140,11 +139,11 @@ class _Form:
         self.recorded, self.run_recorded = self.public, self.run_public
         if signature.residuals:
             self.recorded, self.run_recorded = self._define(recorded_name(overload), residuals=True)
-            share_policies(self.recorded, self.public, _library(namespace))
-        self.variants = register_variants(_library(namespace), signature, overload, self.run_public)
+            share_policies(self.recorded, self.public, library_of(namespace))
+        self.variants = register_variants(library_of(namespace), signature, overload, self.run_public)
 
     def _define(self, overload: str, *, residuals: bool) -> tuple[OpOverload, Operator]:
-        signature, library, name = self.signature, _library(self.namespace), operator_of(self.signature.name)
+        signature, library, name = self.signature, library_of(self.namespace), operator_of(self.signature.name)
         text = schema(
             signature,
             overload=overload,
@@ -161,8 +160,8 @@ class _Form:
         public = not residuals
         rule = fake(signature, self.axes, ellipsis=self.ellipsis, residuals=residuals, mask=self.mask)
         rule = returning(rule, signature) if public else rule
-        if residuals and not signature.lists:
-            rule = with_sharding(rule, op, self.public, signature)
+        if not signature.lists:
+            rule = with_sharding(rule, op, self.public if residuals else op, signature, self.axes)
         register_fake(library, op, _guarded(op, _drawing(rule, packet) if signature.generator else rule))
         operator = started_runtime().define(self.kernel, op, residuals=residuals, mask=self.mask)
         if not started_runtime().maps(operator):
@@ -182,7 +181,7 @@ class _Form:
 
     def _map(self, op: OpOverload, rule: Callable[..., Any], *, residuals: bool) -> None:
         """Register the batching rule of an operator; `rule`: its fake kernel."""
-        signature, library, public = self.signature, _library(self.namespace), not residuals
+        signature, library, public = self.signature, library_of(self.namespace), not residuals
         if signature.generator and not signature.lists:
             library.impl(op, drawing(op, signature, rule, public=public), "FuncTorchVmapMode", with_keyset=True)
             return
@@ -284,7 +283,8 @@ def _drawing(rule: Callable[..., Any], packet: OpOverloadPacket) -> Callable[...
     return kernel
 
 
-def _library(namespace: str) -> torch.library.Library:
+def library_of(namespace: str) -> torch.library.Library:
+    """Return the library of a namespace, in which its schemas are defined."""
     if namespace not in _LIBRARIES:
         _LIBRARIES[namespace] = library = torch.library.Library(namespace, "FRAGMENT")
         keep_until_exit(library)

@@ -8,16 +8,20 @@ finds its backward.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
 from opwright.runtime.interface import KernelState, Provider
 from opwright.runtime.register.kernels import switch
 from opwright.runtime.register.operators import Registered, check_chain, register
 from opwright.runtime.register.packets import make_current, refuse_calls
+from opwright.runtime.torch_internals import OpOverload
 from opwright.signature import DType, Signature
 from opwright.signature.derivatives import overload_name
 from opwright.signature.names import attribute_of, backward_of, forward_of, jvp_of, operator_of
+
+if TYPE_CHECKING:
+    from opwright.runtime.register.choosers import Chooser
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,39 @@ class _Chain:
 _CHAINS: dict[tuple[str, str, str], _Chain] = {}
 
 
+@dataclass(frozen=True)
+class Current:
+    """The operators that a namespace has.
+
+    Attributes:
+        registered: by name.
+        choosers: what chooses between the alternatives among them, by name.
+    """
+
+    registered: Mapping[str, Registered] = field(default_factory=dict)
+    choosers: Mapping[str, Chooser] = field(default_factory=dict)
+
+    @property
+    def ops(self) -> dict[str, OpOverload]:
+        """What users call, by name: the operators and their variants, and what chooses in place of alternatives."""
+        named = {op: name for name, chooser in self.choosers.items() for op in chooser.ops}
+        found = [(named.get(op, name), op) for name, op in self.all_ops.items()]
+        return {name: self.choosers[name].op if op in named else op for name, op in found}
+
+    @property
+    def all_ops(self) -> dict[str, OpOverload]:
+        """The operators and their variants, by name, also alternatives."""
+        return {name: op for each in self.registered.values() for name, op in each.ops.items()}
+
+
+def _choosers(registered: Mapping[str, Registered]) -> Mapping[str, Chooser]:
+    if not any(each.kernel.signature.alternative for each in registered.values()):
+        return {}
+    from opwright.runtime.register.choosers import choosers
+
+    return choosers(registered.values())
+
+
 def is_ours(namespace: str, name: str) -> bool:
     """Return whether Opwright ever registered the operator, or another overload of it, in the namespace."""
     return any(
@@ -42,10 +79,10 @@ def is_ours(namespace: str, name: str) -> bool:
 
 def renew(
     namespace: str,
-    current: Mapping[str, Registered],
+    current: Current,
     found: Sequence[Sequence[Signature]],
     providers: Mapping[str, Provider],
-    then: Callable[[dict[str, Registered]], None],
+    then: Callable[[Current], None],
 ) -> None:
     """Replace the `current` operators of the namespace by the chains `found`.
 
@@ -54,10 +91,10 @@ def renew(
 
     Args:
         namespace: the namespace below ``torch.ops``.
-        current: the operators that it has now, by name.
+        current: the operators that it has now.
         found: for each operator, its signature, its backward's, and so on.
         providers: the provider of each operator's machine code.
-        then: called with the new operators, by name, while the lock is held.
+        then: called with the new operators, while the lock is held.
 
     Raises:
         SignatureError: a backward doesn't fit its forward; nothing is changed.
@@ -67,19 +104,24 @@ def renew(
         check_chain(chain)
     for chain in found:
         if _key(namespace, chain, _forward_modes(chain, providers)) not in _CHAINS:
-            _build_ahead(chain, current, providers)
+            _build_ahead(chain, current.registered, providers)
     new: dict[str, Registered] = {}
     for chain in sorted(found, key=_forward_modes_first):
         known = _registered(namespace, chain, providers, _forward_modes(chain, new))
         new |= {each.kernel.signature.name: each for each in known.registered}
 
+    now = Current(new, _choosers(new))
+
     def change_names() -> None:
-        make_current(new.values())
-        then(new)
-        operators = {operator_of(name) for each in new.values() for name in each.ops}
-        for name, each in current.items():
+        make_current(new.values(), now.choosers)
+        then(now)
+        operators = {*map(operator_of, now.ops)}
+        for name, each in current.registered.items():
             if new.get(name) is not each:
-                refuse_calls(each, _farewell(namespace, each, current, new), operators)
+                refuse_calls(each, _farewell(namespace, each, current.registered, new), operators)
+        for name, chooser in current.choosers.items():
+            if now.choosers.get(name) is not chooser:
+                refuse_calls(chooser, _farewell_of_all(namespace, name, now.choosers.get(name)), operators)
 
     switch({name: each.kernel for name, each in new.items()}, providers, change_names)
 
@@ -162,6 +204,20 @@ def _farewell(namespace: str, old: Registered, current: Mapping[str, Registered]
         f"{name}(): {_change(name, each, current, new)} since this callable was taken; its source was loaded again\n"
         f"  then:        {then}\n"
         f"  now:         {now}\n"
+        f"  likely fix:  take it again, from what load() returned or as torch.ops.{namespace}."
+        f"{operator_of(name)}.{attribute_of(name)}"
+    )
+
+
+def _farewell_of_all(namespace: str, name: str, new: Chooser | None) -> str:
+    """Return the error of calling what chose between alternatives, before a reload changed these."""
+    if new is None:
+        then = "it has no alternatives any more"
+    else:
+        then = "".join(f"\n  now:         {each}" for each in new.choice.signatures)
+        then = f"its alternatives have changed{then}"
+    return (
+        f"{name}(): its source was loaded again since this callable was taken: {then}\n"
         f"  likely fix:  take it again, from what load() returned or as torch.ops.{namespace}."
         f"{operator_of(name)}.{attribute_of(name)}"
     )

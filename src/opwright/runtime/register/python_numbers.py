@@ -7,7 +7,7 @@ say in the result's type either. Graphs have the tensor, or the call with the nu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -25,13 +25,14 @@ _SYMBOLIC: dict[type, type] = {torch.SymBool: bool, torch.SymInt: int, torch.Sym
 
 def accept_numbers(op: OpOverload, signature: Signature) -> None:
     """Let calls of a pointwise operator have numbers for tensors that it doesn't overwrite."""
-    numbers = {name: kind for name, kind in _number_types(signature).items() if kind is not None}
-    if numbers and call_of(op) is not op:
+    if (numbers := number_types(signature)) and call_of(op) is not op:
         set_call(op, WithNumbers(call_of(op), signature, numbers))
 
 
-def _number_types(signature: Signature) -> dict[str, type | None]:
-    return {tensor.name: number_type(signature, tensor) for tensor in signature.tensors}
+def number_types(signature: Signature) -> dict[str, type]:
+    """Return the widest type of numbers for each tensor that numbers may stand for."""
+    found = ((tensor.name, number_type(signature, tensor)) for tensor in signature.tensors)
+    return {name: kind for name, kind in found if kind is not None}
 
 
 class WithNumbers:
@@ -49,18 +50,25 @@ class WithNumbers:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the operator."""
+        found = self.converted(args, kwargs)
+        return self._call(*args, **kwargs) if found is None else self._call(*found[0], **found[1])
+
+    def converted(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Sequence[Any], Mapping[str, Any]] | None:
+        """Return the arguments of a call with tensors in place of numbers; None if there are none to replace."""
         given = {p.name: args[i] for i, p in self._places if i < len(args) and not isinstance(args[i], torch.Tensor)}
         given |= {name: value for name, value in kwargs.items() if name in self._numbers}
         # PyTorch's parser refuses the others.
         found = {name: value for name, value in given.items() if is_taken(self._numbers[name], value)}
         if not found:
-            return self._call(*args, **kwargs)
+            return None
         names = [param.name for param in self._signature.inputs]
         every = {**dict(zip(names, args, strict=False)), **kwargs}
         tensors = {name: self._tensor(name, value, every) for name, value in found.items()}
         positional = [tensors.get(name, value) for name, value in zip(names, args, strict=False)]
         named = {name: tensors.get(name, value) for name, value in kwargs.items()}
-        return self._call(*positional, *args[len(names) :], **named)
+        return [*positional, *args[len(names) :]], named
 
     def __hash__(self) -> int:
         """Return the hash of PyTorch's function."""

@@ -16,7 +16,8 @@ from opwright.signature.chosen.kinds import AxisKind
 from opwright.signature.expr import Axis, Constant, Group, KeptAxis
 
 if TYPE_CHECKING:
-    from opwright.signature.model import ScalarParam, Signature, TensorParam
+    from opwright.signature.model import Signature
+    from opwright.signature.parameters import ScalarParam, TensorParam
 
 Shaped = Sequence[tuple["TensorParam", Sequence[int]]]
 """The tensors of a call, each with its shape."""

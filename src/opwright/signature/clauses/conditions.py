@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opwright.record import record
-from opwright.signature.choices import written
+from opwright.signature.scalar_kinds.choices import written
 
 
 @record

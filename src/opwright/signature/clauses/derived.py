@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opwright.signature.dtypes import DType
-from opwright.signature.model import Signature, TensorParam
+from opwright.signature.model import Signature
 from opwright.signature.names import backward_of
+from opwright.signature.parameters import TensorParam
 from opwright.signature.wiring import may_be_differentiable
 
 Where = tuple[tuple[str, tuple[DType, ...]], ...]

@@ -12,7 +12,8 @@ from opwright.closest_name import closest_name
 from opwright.record import record
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import Axis, Binary, Expr
-from opwright.signature.model import ScalarParam, Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import ScalarParam, TensorParam
 
 Problem = tuple[str, str]
 """What is wrong, and the likely fix."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from opwright.signature.model import Param, Signature, TensorParam
+from opwright.signature.model import Signature
 from opwright.signature.names import operator_of, overload_of, with_ending
+from opwright.signature.parameters import Param, TensorParam
 
 OUT, INPLACE = "out", "inplace"
 VARIANTS = (OUT, INPLACE)

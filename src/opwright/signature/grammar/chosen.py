@@ -7,7 +7,7 @@ from opwright.signature.dtypes import BY_NAME
 from opwright.signature.grammar.parameters import parse_dtype, parse_variable
 from opwright.signature.grammar.scalars import parse_default
 from opwright.signature.grammar.tokens import Tokens, take_name
-from opwright.signature.model import ScalarParam
+from opwright.signature.parameters import ScalarParam
 
 
 def parse_axis(tokens: Tokens, name: str) -> ScalarParam:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from opwright.signature.clauses.combinations import Combinations
 from opwright.signature.dtypes import DType
 from opwright.signature.grammar.parameters import parse_dtype, parse_variable
+from opwright.signature.grammar.parsed import SourcePositions
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.grammar.validation import SourcePositions
 
 _EXAMPLE = "where (T, W) in ((f16, f32), (f32, f32))"
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from opwright.closest_name import closest_name
 from opwright.signature.domains import Domain
 from opwright.signature.expr import Axis, DataAxis, GivenAxis
+from opwright.signature.grammar.parsed import Parsed
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import Param, ScalarParam, TensorParam
 from opwright.signature.scalars import INT, KINDS
-
-if TYPE_CHECKING:
-    from opwright.signature.grammar.validation import SourcePositions
 
 
 def with_given_axes(signature: Signature) -> Signature:
@@ -29,21 +25,11 @@ def _with_given_end(signature: Signature, param: Param) -> Param:
     return TensorParam(**{**{name: getattr(param, name) for name in TensorParam.__annotations__}, "domain": ended})
 
 
-def check_data_axes(
-    signature: Signature, placed: Sequence[tuple[Param, int]], positions: SourcePositions, tokens: Tokens
-) -> None:
-    """Fail if such an axis has a name or a length of its own elsewhere.
-
-    Args:
-        signature: the signature.
-        placed: its parameters with their positions.
-        positions: the positions of its parts.
-        tokens: its tokens, for the error.
-    """
+def check_data_axes(parsed: Parsed) -> None:
+    """Fail if such an axis has a name or a length of its own elsewhere."""
+    signature, positions, tokens = parsed.signature, parsed.positions, parsed.tokens
     lengths: dict[str, str] = {}
-    for tensor, start in placed:
-        if not isinstance(tensor, TensorParam):
-            continue
+    for tensor, start in parsed.tensors:
         for dim, place in zip(tensor.dims, positions.axes[start], strict=True):
             if not isinstance(dim, DataAxis):
                 continue

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from opwright.signature.domains import Domain
 from opwright.signature.dtypes import FLOATING, INTEGER, DType
+from opwright.signature.grammar.parsed import Parsed, SourcePositions
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import Param, ScalarParam, Signature, TensorParam
-
-if TYPE_CHECKING:
-    from opwright.signature.grammar.validation import SourcePositions
+from opwright.signature.model import Signature
+from opwright.signature.parameters import ScalarParam, TensorParam
 
 
 def refuse_fractions(tokens: Tokens, name: str, domain: Domain, place: int, *, whole: bool) -> None:
@@ -29,26 +26,18 @@ def refuse_fractions(tokens: Tokens, name: str, domain: Domain, place: int, *, w
         tokens.fail(f"no integer lies in {domain}", None, place)
 
 
-def check_domains(
-    signature: Signature, placed: Sequence[tuple[Param, int]], positions: SourcePositions, tokens: Tokens
-) -> None:
-    """Fail if a domain uses what isn't known when it is checked, or doesn't fit the values of its argument.
-
-    Args:
-        signature: the signature.
-        placed: its parameters with their positions.
-        positions: the positions of its parts.
-        tokens: its tokens, for the error.
-    """
+def check_domains(parsed: Parsed) -> None:
+    """Fail if a domain uses what isn't known when it is checked, or doesn't fit the values of its argument."""
+    signature, tokens = parsed.signature, parsed.tokens
     ints: list[str] = []
-    for param, place in placed:
+    for param, place in parsed.params:
         if isinstance(param, ScalarParam):
             if param.domain is not None:
                 _check_names(signature, param, param.domain, ints, tokens, place)
                 _check_size(signature, param, param.domain, tokens, place)
             ints += param.size_names
         elif isinstance(param, TensorParam) and param.domain is not None:
-            _check_elements(signature, param, param.domain, positions, tokens, place)
+            _check_elements(signature, param, param.domain, parsed.positions, tokens, place)
 
 
 def _check_names(

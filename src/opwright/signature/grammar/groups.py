@@ -5,30 +5,16 @@ Each error points at what breaks the rule.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from opwright.signature.chosen.kinds import AxisKind, DeviceKind, DtypeKind
 from opwright.signature.expr import Axis, Group, KeptAxis
-from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import Param, ScalarParam, Signature, TensorParam
-
-if TYPE_CHECKING:
-    from opwright.signature.grammar.validation import SourcePositions
+from opwright.signature.grammar.parsed import Parsed
+from opwright.signature.model import Signature
+from opwright.signature.parameters import Param, ScalarParam, TensorParam
 
 
-def check_groups(
-    signature: Signature, placed: Sequence[tuple[Param, int]], positions: SourcePositions, tokens: Tokens
-) -> None:
-    """Fail if a group can't be told in each call, or an argument chooses an axis that no group surrounds.
-
-    Args:
-        signature: the signature.
-        placed: its parameters with their positions.
-        positions: the positions of its parts.
-        tokens: its tokens, for the error.
-    """
-    rules = _Rules(signature, placed, positions, tokens)
+def check_groups(parsed: Parsed) -> None:
+    """Fail if a group can't be told in each call, or an argument chooses an axis that no group surrounds."""
+    signature, rules = parsed.signature, _Rules(parsed)
     if signature.grouping:
         rules.form()
         rules.flags()
@@ -37,24 +23,16 @@ def check_groups(
         rules.told()
 
 
-def check_chosen(
-    signature: Signature, placed: Sequence[tuple[Param, int]], positions: SourcePositions, tokens: Tokens
-) -> None:
-    """Fail if an argument that is an element type or a device doesn't fit the others.
-
-    Args:
-        signature: the signature.
-        placed: its parameters with their positions.
-        positions: the positions of its parts.
-        tokens: its tokens, for the error.
-    """
-    scalars = [(param, place) for param, place in placed if isinstance(param, ScalarParam)]
+def check_chosen(parsed: Parsed) -> None:
+    """Fail if an argument that is an element type or a device doesn't fit the others."""
+    signature, tokens = parsed.signature, parsed.tokens
+    scalars = [(param, place) for param, place in parsed.params if isinstance(param, ScalarParam)]
     devices = [(param, place) for param, place in scalars if isinstance(param.kind, DeviceKind)]
     seen: dict[str, str] = {}
     for param, place in scalars:
         if not isinstance(param.kind, DtypeKind):
             continue
-        _check_dtype(signature, param, param.kind, positions, tokens, place)
+        _check_dtype(parsed, param, param.kind, place)
         variable = param.kind.variable
         if variable in seen:
             what = f"{seen[variable]!r} and {param.name!r} both say what {variable} is"
@@ -66,9 +44,8 @@ def check_chosen(
         tokens.fail("a backward is on the device of its tensors", "leave it out", devices[0][1])
 
 
-def _check_dtype(
-    signature: Signature, param: ScalarParam, kind: DtypeKind, positions: SourcePositions, tokens: Tokens, place: int
-) -> None:
+def _check_dtype(parsed: Parsed, param: ScalarParam, kind: DtypeKind, place: int) -> None:
+    signature, tokens = parsed.signature, parsed.tokens
     variable, name = kind.variable, param.name
     if signature.is_backward:
         what = f"{name!r} says what {variable} is, which a backward is told by its tensors"
@@ -84,7 +61,7 @@ def _check_dtype(
     if param.default is not None and param.default not in signature.allowed(variable):
         listed = ", ".join(map(str, signature.allowed(variable)))
         what = f"{name!r} is {param.default} by default, and {variable} is one of {listed}"
-        where = positions.variables.get(variable, place)
+        where = parsed.positions.variables.get(variable, place)
         tokens.fail(what, f"where {variable} in ({listed}, {param.default})", where)
 
 
@@ -93,12 +70,10 @@ def _bound_by_tensors(signature: Signature) -> set[str]:
 
 
 class _Rules:
-    def __init__(
-        self, signature: Signature, placed: Sequence[tuple[Param, int]], positions: SourcePositions, tokens: Tokens
-    ) -> None:
-        self.signature, self.grouping = signature, signature.grouping
-        self.placed, self.positions, self.tokens = placed, positions, tokens
-        self.tensors = [(param, place) for param, place in placed if isinstance(param, TensorParam)]
+    def __init__(self, parsed: Parsed) -> None:
+        self.signature, self.grouping = parsed.signature, parsed.signature.grouping
+        self.params, self.tensors = parsed.params, parsed.tensors
+        self.positions, self.tokens = parsed.positions, parsed.tokens
 
     def form(self) -> None:
         """Check what stands beside groups."""
@@ -128,7 +103,7 @@ class _Rules:
 
     def chosen(self) -> None:
         """Check that an argument that chooses an axis has one to choose."""
-        choosing = [(param, place) for param, place in self.placed if _chooses(param)]
+        choosing = [(param, place) for param, place in self.params if _chooses(param)]
         if not choosing:
             return
         chosen, place = choosing[0]

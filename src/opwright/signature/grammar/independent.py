@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from opwright.signature.clauses.independent import axis_problem, operator_problem
+from opwright.signature.grammar.parsed import Parsed, SourcePositions
 from opwright.signature.grammar.tokens import Tokens, take_name
-from opwright.signature.model import Signature
-
-if TYPE_CHECKING:
-    from opwright.signature.grammar.validation import SourcePositions
 
 
 def parse_independent(tokens: Tokens, positions: SourcePositions) -> tuple[str, ...]:
@@ -21,8 +16,9 @@ def parse_independent(tokens: Tokens, positions: SourcePositions) -> tuple[str, 
     return tuple(found)
 
 
-def check_independent(signature: Signature, positions: SourcePositions, tokens: Tokens) -> None:
+def check_independent(parsed: Parsed) -> None:
     """Fail if an axis that is called independent can't be."""
+    signature, positions, tokens = parsed.signature, parsed.positions, parsed.tokens
     if not signature.independent:
         return
     if problem := operator_problem(signature):

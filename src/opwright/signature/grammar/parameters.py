@@ -6,9 +6,10 @@ from opwright.closest_name import closest_name
 from opwright.signature.domains import Domain, End
 from opwright.signature.dtypes import BY_NAME, DType
 from opwright.signature.expr import Axis, Binary, Constant, DataAxis, Each, Expr, Group, KeptAxis, Shape
+from opwright.signature.grammar.parsed import SourcePositions
 from opwright.signature.grammar.tokens import Tokens, take_name
-from opwright.signature.grammar.validation import SourcePositions
-from opwright.signature.model import ELLIPSIS, TypeRef
+from opwright.signature.model import ELLIPSIS
+from opwright.signature.parameters import TypeRef
 from opwright.signature.scalars import KINDS
 
 _MAX_OPERATORS, _MAX_NESTING = 64, 16  # far above any use; bounded because expressions are evaluated recursively

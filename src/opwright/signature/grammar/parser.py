@@ -25,6 +25,7 @@ from opwright.signature.grammar.parameters import (
     parse_type,
     parse_variable,
 )
+from opwright.signature.grammar.parsed import SourcePositions
 from opwright.signature.grammar.scalars import (
     begins_choice,
     begins_numbers,
@@ -34,9 +35,10 @@ from opwright.signature.grammar.scalars import (
     parse_word,
 )
 from opwright.signature.grammar.tokens import NotationError, Tokens, take_name, take_overload
-from opwright.signature.grammar.validation import SourcePositions, check
+from opwright.signature.grammar.validation import check
 from opwright.signature.grammar.variants import check_variants, parse_variants
-from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam, TypeRef
+from opwright.signature.model import Signature
+from opwright.signature.parameters import GeneratorParam, Param, ScalarParam, TensorParam, TypeRef
 from opwright.signature.scalars import KINDS
 
 

@@ -1,37 +1,28 @@
-"""Rules for optional results and counts; each error points at the position that breaks the rule."""
+"""Rules for results: optional ones, counts, and the form, in a list, ``-> [y: T[N]]``, or arguments, ``-> (x)``.
+
+Each error points at the position that breaks the rule.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from opwright.closest_name import closest_name
-from opwright.signature.choices import Choice, written
 from opwright.signature.clauses.conditions import Condition
+from opwright.signature.grammar.parsed import Parsed, SourcePositions
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import GeneratorParam, Param, ScalarParam, Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import GeneratorParam, Param, ScalarParam, TensorParam
+from opwright.signature.scalar_kinds.choices import Choice, written
 from opwright.signature.scalars import BOOL
 
-if TYPE_CHECKING:
-    from opwright.signature.grammar.validation import SourcePositions
 
-
-def check_results(
-    signature: Signature, placed: Sequence[tuple[Param, int]], positions: SourcePositions, tokens: Tokens
-) -> None:
-    """Fail if a condition isn't one, or a form of operator can't have optional results or counts.
-
-    Args:
-        signature: the signature.
-        placed: its parameters with their positions.
-        positions: the positions of its parts.
-        tokens: its tokens, for the error.
-    """
-    for param, place in placed[len(signature.inputs) :]:
-        if isinstance(param, TensorParam) and (param.condition or param.is_count):
-            _check_form(signature, param, tokens, place)
-        if isinstance(param, TensorParam) and param.condition:
-            _check_condition(signature, param.condition, tokens, positions.conditions[place])
+def check_results(parsed: Parsed) -> None:
+    """Fail if a condition isn't one, or a form of operator can't have optional results or counts."""
+    signature, tokens = parsed.signature, parsed.tokens
+    for result, place in parsed.results:
+        if result.condition or result.is_count:
+            _check_form(signature, result, tokens, place)
+        if result.condition:
+            _check_condition(signature, result.condition, tokens, parsed.positions.conditions[place])
 
 
 def _check_form(signature: Signature, result: TensorParam, tokens: Tokens, place: int) -> None:
@@ -100,3 +91,52 @@ def _decides(param: Param) -> bool:
         return False
     is_optional_bool = param.kind.is_optional and param.kind.python_type is bool
     return (param.kind is BOOL or isinstance(param.kind, Choice) or param.kind.is_optional) and not is_optional_bool
+
+
+def check_returns(parsed: Parsed) -> None:
+    """Fail if results can't be returned as a list, or a returned argument isn't one that is overwritten."""
+    signature, positions, tokens = parsed.signature, parsed.positions, parsed.tokens
+    if signature.listed:
+        _check_listed(signature, positions, tokens)
+    for name, place in zip(signature.returned, positions.returned, strict=True):
+        _check_returned(signature, name, tokens, place)
+
+
+def _check_listed(signature: Signature, positions: SourcePositions, tokens: Tokens) -> None:
+    first = positions.listed
+    if not signature.outputs:
+        tokens.fail("a list of results has one at least", "-> [y: T[N]]", first)
+    if signature.is_backward:
+        tokens.fail("a backward returns gradients, each by itself", "parentheses: -> (grad_x: T[N])", first)
+    if signature.lists:
+        what = f"{signature.lists[0].name!r} is a list of tensors, beside which results can't be one list"
+        tokens.fail(what, "parentheses: -> (y: T[N])", first)
+    for output, place in zip(signature.outputs, positions.parameters[len(signature.inputs) :], strict=False):
+        if output.is_count or output.condition:
+            what = "a count" if output.is_count else "optional"
+            fix = f"parentheses around the results; or a tensor that is always there: {output.name}: i64[]"
+            tokens.fail(f"{output.name!r} is {what}, and a list has tensors alone", fix, place)
+
+
+def _check_returned(signature: Signature, name: str, tokens: Tokens, place: int) -> None:
+    param = next((param for param in signature.inputs if param.name == name), None)
+    usable = [tensor.name for tensor in signature.mutated]
+    if signature.outputs:
+        what = f"{name!r} is an argument, and {signature.outputs[0].name!r} is a result of the operator's own"
+        tokens.fail(what, f"leave out {name}, which is overwritten anyway", place)
+    if param is None:
+        similar = closest_name(name, usable)
+        fix = f"did you mean {similar}?" if similar else f"a result says its type: {name}: T[N]"
+        tokens.fail(f"{name!r} is returned, but is no input", fix, place)
+    if not isinstance(param, TensorParam) or not param.mutated:
+        fix = (
+            f"overwrite it, {name}: {param.form}!; or a result of another name"
+            if isinstance(param, TensorParam)
+            else ""
+        )
+        tokens.fail(f"{name!r} is returned, but isn't overwritten: PyTorch knows no such view", fix or None, place)
+    if param.optional or param.listed:
+        what = "a list" if param.listed else "not always there"
+        tokens.fail(f"{name!r} is returned, and {what}", "leave it out: it is overwritten anyway", place)
+    if signature.returned.count(name) > 1:
+        tokens.fail(f"{name!r} is returned twice", "leave one out", place)

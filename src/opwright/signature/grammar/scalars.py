@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from opwright.signature.choices import Choice, enumerator, written
 from opwright.signature.domains import Domain
 from opwright.signature.grammar.domains import refuse_fractions
 from opwright.signature.grammar.parameters import parse_domain
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.lists import MAX_LENGTH, FixedList, OpenList
-from opwright.signature.model import ScalarParam
+from opwright.signature.parameters import ScalarParam
+from opwright.signature.scalar_kinds.choices import Choice, enumerator, written
+from opwright.signature.scalar_kinds.lists import MAX_LENGTH, FixedList, OpenList
 from opwright.signature.scalars import KINDS, NOTATION_WORDS, ScalarKind, Value
 
 _ELEMENTS = ("float", "int", "bool")

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from opwright.signature.expr import DataAxis, Each, Expr
+from opwright.signature.grammar.parsed import Parsed, SourcePositions
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import Param, Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import TensorParam
 from opwright.signature.tensor_lists.calls import groups, own_axes
 
-if TYPE_CHECKING:
-    from opwright.signature.grammar.validation import SourcePositions
 
-
-def check_lists(
-    signature: Signature, placed: Sequence[tuple[Param, int]], positions: SourcePositions, tokens: Tokens
-) -> None:
-    """Fail if lists of tensors stand where there can be none, or nothing tells a list's length.
-
-    Args:
-        signature: the signature.
-        placed: its parameters with their positions.
-        positions: the positions of its parts.
-        tokens: its tokens, for the error.
-    """
-    listed = [(param, place) for param, place in placed if isinstance(param, TensorParam) and param.listed]
+def check_lists(parsed: Parsed) -> None:
+    """Fail if lists of tensors stand where there can be none, or nothing tells a list's length."""
+    signature, positions, tokens = parsed.signature, parsed.positions, parsed.tokens
+    listed = [(tensor, place) for tensor, place in parsed.tensors if tensor.listed]
     if not listed:
         return
     _check_forms(signature, listed, positions, tokens)
     each = {axis for param, _ in listed for axis in own_axes(param)} - {*signature.ints, *signature.computed}
-    for where, expr, place in _shared(signature, placed, positions):
+    for where, expr, place in _shared(parsed):
         for name in expr.names():
             if name in each:
                 fix = f"'each' in lists only, or another name: {name}2"
@@ -41,9 +31,9 @@ def check_lists(
             if isinstance(dim, Each) and dim.axes <= ints:
                 fix = f"leave out 'each': {dim.expr}"
                 tokens.fail(f"{str(dim.expr)!r} is the same for each tensor of {param.name!r}", fix, at)
-    found, results = groups(signature), len(signature.inputs)
-    for result, place in placed[results:] if not signature.is_backward else ():
-        if isinstance(result, TensorParam) and result.listed and found.of[result.name, True] < 0:
+    found = groups(signature)
+    for result, place in parsed.results if not signature.is_backward else ():
+        if result.listed and found.of[result.name, True] < 0:
             fix = f"an axis of one of the lists: {result.name}: list[{result.type}[each N]]"
             tokens.fail(f"nothing tells how many tensors {result.name!r} has", fix, place)
 
@@ -70,13 +60,10 @@ def _check_forms(
         tokens.fail("an operator with lists of tensors can't draw random numbers", fix, place)
 
 
-def _shared(
-    signature: Signature, placed: Sequence[tuple[Param, int]], positions: SourcePositions
-) -> Iterator[tuple[str, Expr, int]]:
+def _shared(parsed: Parsed) -> Iterator[tuple[str, Expr, int]]:
     """Yield the expressions that have one value in a call, each with what it is part of and its position."""
-    for param, place in placed:
-        if not isinstance(param, TensorParam):
-            continue
+    signature, positions = parsed.signature, parsed.positions
+    for param, place in parsed.tensors:
         for dim, at in zip(param.dims, positions.axes[place], strict=True):
             expr = dim.limit if isinstance(dim, DataAxis) else dim
             if expr is not None and not isinstance(expr, Each):
@@ -84,7 +71,7 @@ def _shared(
         for expr in param.domain.exprs if param.domain else ():
             yield f"the domain of {param.name}", expr, place
     for scalar in signature.scalars:
-        place = next(at for param, at in placed if param is scalar)
+        place = next(at for param, at in parsed.params if param is scalar)
         for expr in scalar.domain.exprs if scalar.domain else ():
             yield f"the domain of {scalar.name}", expr, place
     for size in signature.named_sizes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from opwright.closest_name import closest_name
 from opwright.signature.dtypes import DType
 from opwright.signature.expr import DataAxis, Expr, determined
@@ -11,99 +9,49 @@ from opwright.signature.grammar.data_axes import check_data_axes
 from opwright.signature.grammar.domains import check_domains
 from opwright.signature.grammar.groups import check_chosen, check_groups
 from opwright.signature.grammar.independent import check_independent
-from opwright.signature.grammar.results import check_results
-from opwright.signature.grammar.returns import check_returns
+from opwright.signature.grammar.parsed import Parsed, SourcePositions
+from opwright.signature.grammar.results import check_results, check_returns
 from opwright.signature.grammar.tensor_list_rules import check_lists
 from opwright.signature.grammar.tokens import Tokens, check_parameter_name
-from opwright.signature.model import ELLIPSIS, GeneratorParam, Param, ScalarParam, Signature, TensorParam
-
-
-class SourcePositions:
-    """Positions of a signature's parts in its text, collected by the parser in written order."""
-
-    def __init__(self) -> None:
-        """Start without positions."""
-        self.parameters: list[int] = []
-        self.types: dict[int, int] = {}
-        self.domains: dict[int, int] = {}
-        self.axes: dict[int, list[int]] = {}
-        self.modifiers: dict[str, int] = {}
-        self.conditions: dict[int, int] = {}
-        self.variables: dict[str, int] = {}
-        self.named_sizes: dict[str, int] = {}
-        self.launched: list[int] = []
-        self.kept: list[int] = []
-        self.returned: list[int] = []
-        self.independent: list[int] = []
-        self.listed = 0
-        self.flops = 0
-
-    def parameter(self, place: int) -> None:
-        """Record the position of a parameter's name; types and axes recorded next belong to this parameter."""
-        self.parameters.append(place)
-        self.axes[place] = []
-
-    def type(self, place: int) -> None:
-        """Record the position of the current parameter's element type."""
-        self.types[self.parameters[-1]] = place
-
-    def domain(self, place: int) -> None:
-        """Record the position of the current parameter's domain, or of what follows it."""
-        self.domains[self.parameters[-1]] = place
-
-    def condition(self, place: int) -> None:
-        """Record the position of what the current parameter's condition is about."""
-        self.conditions[self.parameters[-1]] = place
-
-    def axis(self, place: int) -> None:
-        """Record the position of the current parameter's next axis."""
-        self.axes[self.parameters[-1]].append(place)
+from opwright.signature.model import ELLIPSIS, Signature
+from opwright.signature.parameters import GeneratorParam, Param, ScalarParam, TensorParam
 
 
 def check(signature: Signature, positions: SourcePositions, tokens: Tokens) -> None:
     """Raise :class:`NotationError` if the signature contradicts itself."""
-    rules = _Rules(signature, positions, tokens)
+    parsed = Parsed(signature, positions, tokens)
+    rules = _Rules(parsed)
     rules.names()
     rules.inputs()
     rules.forms()
-    check_results(signature, rules.placed, positions, tokens)
-    check_returns(signature, positions, tokens)
+    check_results(parsed)
+    check_returns(parsed)
     rules.axis_names()
-    check_data_axes(signature, rules.placed, positions, tokens)
-    check_lists(signature, rules.placed, positions, tokens)
+    check_data_axes(parsed)
+    check_lists(parsed)
     rules.named_sizes()
-    check_chosen(signature, rules.placed, positions, tokens)
+    check_chosen(parsed)
     rules.type_variables()
-    check_groups(signature, rules.placed, positions, tokens)
-    check_domains(signature, rules.placed, positions, tokens)
+    check_groups(parsed)
+    check_domains(parsed)
     rules.launch()
     rules.flops()
-    check_independent(signature, positions, tokens)
+    check_independent(parsed)
     if not signature.is_backward:  # a backward also sees its forward's axes, types and leading shape
         rules.bound_in_inputs()
         rules.bound_in_results()
 
 
 class _Rules:
-    def __init__(self, signature: Signature, positions: SourcePositions, tokens: Tokens) -> None:
-        self.signature, self.positions, self.tokens = signature, positions, tokens
-        self.fail = tokens.fail
-        params: tuple[Param, ...] = signature.inputs + signature.results
-        self.placed: list[tuple[Param, int]] = list(zip(params, positions.parameters, strict=True))
-
-    def tensors(self) -> Iterator[tuple[TensorParam, int]]:
-        """Return the tensors with their positions, results included."""
-        return ((param, place) for param, place in self.placed if isinstance(param, TensorParam))
-
-    def results(self) -> Iterator[tuple[TensorParam, int]]:
-        """Return the outputs and residuals with their positions."""
-        return ((t, place) for t, place in list(self.tensors())[len(self.signature.tensors) :])
+    def __init__(self, parsed: Parsed) -> None:
+        self.parsed, self.signature, self.positions = parsed, parsed.signature, parsed.positions
+        self.tokens, self.fail = parsed.tokens, parsed.tokens.fail
 
     def names(self) -> None:
         """Fail if two parameters have one name, or a name has a meaning of its own."""
         backward, inputs = self.signature.is_backward, len(self.signature.inputs)
         seen: dict[str, int] = {}
-        for index, (param, place) in enumerate(self.placed):
+        for index, (param, place) in enumerate(self.parsed.params):
             name = param.name
             check_parameter_name(self.tokens, name, place, backward=backward)
             # of a double backward, an input and an output may both have the name grad_y
@@ -117,7 +65,7 @@ class _Rules:
     def gradients(self) -> None:
         """Fail if a parameter is called a gradient and can be none."""
         scalars = {scalar.name for scalar in self.signature.scalars}
-        for param, place in self.placed:
+        for param, place in self.parsed.params:
             if not param.name.startswith("grad_"):
                 continue
             if not isinstance(param, TensorParam):
@@ -129,7 +77,7 @@ class _Rules:
     def inputs(self) -> None:
         """Check the order of defaults, and that there is one generator at most."""
         earlier = ""
-        for param, place in self.placed[: len(self.signature.inputs)]:
+        for param, place in self.parsed.params[: len(self.signature.inputs)]:
             if isinstance(param, ScalarParam) and param.default is not None:
                 earlier = param.name
             elif earlier and not (isinstance(param, GeneratorParam) or _has_default(param)):
@@ -138,7 +86,7 @@ class _Rules:
                     f"write {earlier!r} after {param.name!r}",
                     place,
                 )
-        generators = [place for param, place in self.placed if isinstance(param, GeneratorParam)]
+        generators = [place for param, place in self.parsed.params if isinstance(param, GeneratorParam)]
         if len(generators) > 1:
             self.fail("an operator takes one generator", "raise the number of draws of the first", generators[1])
         if self.signature.is_factory:
@@ -156,14 +104,14 @@ class _Rules:
         if signature.pointwise or signature.batched:
             self.fail("no input is a tensor, so nothing has a shape to broadcast", "y: T[n], after n: int", 0)
         implied = ["dtype"] * bool(signature.chosen_type) + ["device"] * (not signature.device)
-        for param, place in self.placed:
+        for param, place in self.parsed.params:
             if param.name in implied:
                 self.fail(f"an operator without input tensors has a {param.name!r} of its own", "rename it", place)
 
     def forms(self) -> None:
         """Check that bare types, brackets, ``...`` and ``batched`` are combined correctly."""
         signature = self.signature
-        tensors = [(tensor, place) for tensor, place in self.tensors() if not tensor.is_count]
+        tensors = [(tensor, place) for tensor, place in self.parsed.tensors if not tensor.is_count]
         for tensor, place in tensors:
             if (tensor.shape is None) != (tensors[0][0].shape is None):
                 self.bool_result(tensor, place)
@@ -198,8 +146,8 @@ class _Rules:
     def axis_names(self) -> None:
         """Check the names in shapes."""
         sizes = set(self.signature.ints)
-        params = {param.name for param, _ in self.placed} - sizes
-        for tensor, start in self.tensors():
+        params = {param.name for param, _ in self.parsed.params} - sizes
+        for tensor, start in self.parsed.tensors:
             for dim, place in zip(tensor.dims, self.positions.axes[start], strict=True):
                 for name in [dim.name] if isinstance(dim, DataAxis) else dim.names():
                     self.axis_name(name, params, place)
@@ -226,7 +174,7 @@ class _Rules:
 
     def named_sizes(self) -> None:
         """Check that each named size is computed from axes, ints and named sizes before it."""
-        signature, params = self.signature, {param.name for param, _ in self.placed}
+        signature, params = self.signature, {param.name for param, _ in self.parsed.params}
         for index, size in enumerate(signature.named_sizes):
             name, place = size.name, self.positions.named_sizes[size.name]
             if signature.pointwise:
@@ -250,7 +198,7 @@ class _Rules:
             if variable not in signature.type_variables:
                 used = ", ".join(signature.type_variables) or "none"
                 self.fail(f"no tensor has the element type {variable}; the type variables are: {used}", None, place)
-        for tensor, place in self.tensors():
+        for tensor, place in self.parsed.tensors:
             variable = tensor.type.name
             if signature.pointwise and tensor.type.kind != "dtype" and DType.F4X2 in signature.allowed(variable):
                 self.fail(
@@ -308,14 +256,14 @@ class _Rules:
     def bound_in_inputs(self) -> None:
         """Check that each input's axes are determined by the required inputs and the input itself."""
         required = self.signature.bound_by_required
-        for tensor, place in list(self.tensors())[: len(self.signature.tensors)]:
+        for tensor, place in list(self.parsed.tensors)[: len(self.signature.tensors)]:
             exprs = tensor.shape.exprs if tensor.shape else ()
             known = determined(exprs, required, self.signature.named_sizes)
             for expr, at in zip(exprs, self.positions.axes[place], strict=True):
                 self.solvable(expr, known, at)
             for expr in tensor.domain.exprs if tensor.domain else ():
                 self.known(expr, known | self.signature.optional_sizes.keys(), place)
-        for param, place in self.placed:
+        for param, place in self.parsed.params:
             if isinstance(param, GeneratorParam):
                 self.known(param.draws, frozenset(required), place)
 
@@ -332,7 +280,7 @@ class _Rules:
 
     def bound_in_results(self) -> None:
         """Check that the axes and types of results are known."""
-        for tensor, place in self.results():
+        for tensor, place in self.parsed.results:
             known = self.known_with(tensor)
             if tensor.has_ellipsis and not self.signature.bound_ellipsis:
                 self.fail(f"{tensor.name!r} has '...', but no input that is always given has", "x: T[...]", place)

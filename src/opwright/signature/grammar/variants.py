@@ -5,7 +5,8 @@ from __future__ import annotations
 from opwright.closest_name import closest_name
 from opwright.signature.clauses.variants import INPLACE, OUT, VARIANTS, out_names
 from opwright.signature.grammar.tokens import Tokens
-from opwright.signature.model import Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import TensorParam
 
 _EXAMPLE = "variants: out, inplace"
 

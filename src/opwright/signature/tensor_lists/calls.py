@@ -14,7 +14,8 @@ from typing import Any
 from opwright.record import record
 from opwright.signature.binding import Report
 from opwright.signature.expr import Axis, Each, Shape, renamed
-from opwright.signature.model import Param, Signature, TensorParam
+from opwright.signature.model import Signature
+from opwright.signature.parameters import Param, TensorParam
 
 _LEADING = "..."
 _MOST_REMEMBERED = 256

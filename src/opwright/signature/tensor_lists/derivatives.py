@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain
 
-from opwright.signature.model import TensorParam
+from opwright.signature.parameters import TensorParam
 from opwright.signature.tensor_lists.calls import Elements, Lengths, elements, groups, own_axes
 from opwright.signature.wiring import Derivative, Wire
 

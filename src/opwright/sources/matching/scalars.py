@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from opwright.signature import ScalarParam
-from opwright.signature.choices import Choice
-from opwright.signature.lists import OpenList
+from opwright.signature.scalar_kinds.choices import Choice
+from opwright.signature.scalar_kinds.lists import OpenList
 from opwright.sources.model import Kernel, Parameter
 
 _ENUM_NAME = re.compile(r"(?:\w+::)*\w+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from opwright.signature.choices import Choice
+from opwright.signature.scalar_kinds.choices import Choice
 from opwright.toolchain.messages.mistake import Mistake, Rule, one_of
 
 if TYPE_CHECKING:

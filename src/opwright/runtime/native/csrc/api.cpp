@@ -11,6 +11,7 @@
 #include "autograd/derivative.h"
 #include "errors.h"
 #include "gemm/gemm.h"
+#include "call/chooser.h"
 #include "call/kernels.h"
 #include "messages.h"
 #include "call/variants.h"
@@ -171,6 +172,26 @@ OPW_EXPORT int32_t opw_variant_register(const Operator *op, int32_t kind, const 
                                         const char *name) {
   return guarded([&]() -> int32_t {
     register_variant(*op, static_cast<VariantKind>(kind), qualified, overload, name);
+    return 1;
+  });
+}
+
+// What chooses between alternatives, see chooser.h; `words` as runtime/native/plan.py encodes it. Lives for ever.
+OPW_EXPORT Chooser *opw_chooser_new(const char *name, const char *takes, const int64_t *words, int64_t count) {
+  return guarded([&] { return new Chooser(Chooser::decode(name, takes, words, count)); });
+}
+
+// Adds the next alternative, whose schema is defined already; `op` may be null.
+OPW_EXPORT int32_t opw_chooser_add(Chooser *chooser, const Operator *op, const char *qualified, const char *overload) {
+  return guarded([&]() -> int32_t {
+    chooser->add(op, qualified, overload);
+    return 1;
+  });
+}
+
+OPW_EXPORT int32_t opw_chooser_register(const Chooser *chooser, const char *qualified, const char *overload) {
+  return guarded([&]() -> int32_t {
+    register_chooser(*chooser, qualified, overload);
     return 1;
   });
 }

@@ -57,6 +57,18 @@ inline std::string empty_lists(const std::string& name) {
   return name + "(): all lists are empty and there is no other tensor, so nothing tells the device and the element types\n  likely fix: don't call it without a tensor";
 }
 
+inline std::string arrived(const std::string& name, const std::string& dtype, const std::string& axes) {
+  return name + " is of type " + dtype + " and has " + axes;
+}
+
+inline std::string arrived_none(const std::string& name) {
+  return name + " is None";
+}
+
+inline std::string no_alternative(const std::string& name, const std::string& arrived, const std::string& count, const std::string& takes) {
+  return name + "(): " + arrived + ": none of its " + count + " alternatives takes that" + takes;
+}
+
 inline std::string internal_overlap(const std::string& argument) {
   return argument + " is overwritten, but several of its elements share one place in memory\n  likely fix: clone() it before the call";
 }

@@ -17,6 +17,7 @@
 #include <mutex>
 
 #include "errors.h"
+#include "call/chooser.h"
 #include "call/operator.h"
 #include "call/variants.h"
 
@@ -216,13 +217,30 @@ void make_kernels(const opw_bundle &bundle) {
   for (size_t i = 0; i < kernels.size(); ++i) opw_kernel_serve(kernels[i], cpu[i], cuda[i]);
 }
 
+void add_chooser(const opw_bundle &bundle, const opw_bundle_operator &op) {
+  const int64_t count = *op.wires, *const places = op.wires + 1;
+  auto *chooser =
+      new Chooser(Chooser::decode(op.node_name, op.missing, places + count, op.wires_size - 1 - count));  // for ever
+  for (int64_t i = 0; i < count; ++i)
+    chooser->add(nullptr, bundle.operators[places[i]].name, bundle.operators[places[i]].overload);
+  register_chooser(*chooser, op.name, op.overload);
+}
+
 void register_all(const opw_bundle &bundle) {
   make_kernels(bundle);
   auto *library =
       new torch::Library(torch::Library::FRAGMENT, bundle.ns, std::nullopt, __FILE__, __LINE__);  // for ever
   std::vector<Operator *> made(bundle.operator_count);
+  std::vector<const opw_bundle_operator *> choosers;
+  for (int32_t i = 0; i < bundle.operator_count; ++i) {  // PyTorch tries what is defined first before the alternatives
+    const auto &op = bundle.operators[i];
+    if (op.variant != bundle_chooser || is_there(op)) continue;
+    define(*library, op);
+    choosers.push_back(&op);
+  }
   for (int32_t i = 0; i < bundle.operator_count; ++i) {
     const auto &op = bundle.operators[i];
+    if (op.variant == bundle_chooser) continue;
     if (is_there(op)) continue;  // the same signature, from another bundle or from opwright.load: the first one stays
     define(*library, op);
     if (op.variant) continue;
@@ -231,13 +249,14 @@ void register_all(const opw_bundle &bundle) {
   }
   for (int32_t i = 0; i < bundle.operator_count; ++i) {
     const auto &op = bundle.operators[i];
-    if (op.variant && made[op.forward])
+    if (op.variant && op.variant != bundle_chooser && made[op.forward])
       register_variant(*made[op.forward], static_cast<VariantKind>(op.variant), op.name, op.overload, op.node_name);
     if (!made[i]) continue;
     checked(opw_operator_register(made[i], op.forward < 0 ? nullptr : made[op.forward],
                                   op.backward < 0 ? nullptr : made[op.backward], op.jvp < 0 ? nullptr : made[op.jvp],
                                   op.wires, op.wires_size, op.node_name, op.missing));
   }
+  for (const auto *op : choosers) add_chooser(bundle, *op);
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ struct opw_bundle_instance {
   opw_library_function table;
 };
 
+constexpr int32_t bundle_chooser = 3;
+
 struct opw_bundle_operator {
   const char *name, *overload, *schema;  // "ns::foo", "sig_...", "ns::foo.sig_...(...) -> ..."
   int32_t tag_count;
@@ -36,7 +38,9 @@ struct opw_bundle_operator {
   int64_t wires_size;
   const int64_t *wires;
   const char *node_name, *missing;
-  int32_t variant;  // of the operator `forward`, see variants.h; 0: it is none. Then node_name is its name in messages
+  // Of the operator `forward`, see variants.h; 0: it is none. Then node_name is its name in messages. bundle_chooser: it chooses
+  // between alternatives (chooser.h); `wires` has how many they are and which operators, then what decides; `missing` what they take.
+  int32_t variant;
 };
 
 struct opw_bundle {

@@ -6,10 +6,9 @@
 #include <c10/core/GradMode.h>
 #include <torch/library.h>
 
-#include <deque>
-#include <mutex>
 #include <sstream>
 
+#include "call/composite.h"
 #include "errors.h"
 #include "messages.h"
 #include "torch_compat.h"
@@ -160,18 +159,7 @@ class VariantKernel final : public c10::OperatorKernel {
 
 void register_variant(const Operator &op, VariantKind kind, const char *qualified, const char *overload,
                       const char *name) {
-  const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(qualified, overload);
-  const std::string ns(handle.operator_name().getNamespace().value());
-  const std::string full = std::string(qualified).substr(ns.size() + 2) + "." + overload;
-  static std::mutex mutex;
-  static auto *libraries = new std::deque<torch::Library>;  // never unregistered: graphs may hold the operators
-  std::lock_guard<std::mutex> lock(mutex);
-  for (const auto key :
-       {c10::DispatchKey::CompositeImplicitAutograd, c10::DispatchKey::FuncTorchBatchedDecomposition}) {
-    libraries->emplace_back(torch::Library::IMPL, ns, key, __FILE__, __LINE__);
-    libraries->back().impl(full.c_str(),
-                           torch::CppFunction::makeFromBoxedFunctor(std::make_unique<VariantKernel>(op, kind, name)));
-  }
+  register_composite(qualified, overload, [&] { return std::make_unique<VariantKernel>(op, kind, name); });
 }
 
 }  // namespace opw

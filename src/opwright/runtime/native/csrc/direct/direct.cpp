@@ -76,6 +76,26 @@ std::unique_ptr<Direct> direct(const Operator &op) {
   return known;
 }
 
+std::unique_ptr<Direct> direct(const Chooser &chooser) {
+  std::unique_ptr<Direct> known;
+  for (const auto &each : chooser.alternatives) {
+    auto own = each.op ? direct(*each.op) : nullptr;
+    if (!own) return nullptr;
+    if (!known) known = direct(*each.op);
+    known->alternatives.push_back(std::move(own));
+  }
+  if (known) known->chooser = &chooser;
+  return known;
+}
+
+const Direct *Direct::chosen(const Arguments &arguments) const {
+  if (C10_LIKELY(!chooser)) return this;
+  const at::Tensor none;
+  const auto *found = chooser->find(
+      [&](int64_t i) -> const at::Tensor & { return arguments[i].is == Is::Tensor ? *arguments[i].tensor : none; });
+  return found ? alternatives[found - chooser->alternatives.data()].get() : nullptr;
+}
+
 namespace {
 
 // The keys that the dispatcher would see; those of autocast and of transforms are excluded unless one is active.

@@ -229,12 +229,14 @@ bool attempt(const Direct &direct, Object *args, Object **result) {
   try {
     Arguments arguments;
     if (!read(direct, args, arguments)) return false;
-    const Way way = way_of(direct, arguments);
+    const Direct *chosen = direct.chosen(arguments);
+    if (C10_UNLIKELY(!chosen)) return false;  // the dispatcher's way has the error
+    const Way way = way_of(*chosen, arguments);
     if (way == Way::Dispatcher) return false;
     Results results;
     {
       const WithoutGil released;
-      run(direct, way, arguments, results);
+      run(*chosen, way, arguments, results);
     }
     *result = wrapped(results);
   } catch (...) {
@@ -317,11 +319,11 @@ OPW_EXPORT _object *opw_direct_type(int32_t which, const char *name, _object *ba
   return type;
 }
 
-// From now on calls of `object`, an overload or a packet, run `op`; none: PyTorch's way alone. Returns whether there is a direct
-// path for it.
-OPW_EXPORT int32_t opw_direct_set(_object *object, const Operator *op) {
+namespace opw {
+namespace {
+
+int32_t set_direct(_object *object, std::unique_ptr<Direct> made) {
   auto &all = known();
-  auto made = op ? direct(*op) : nullptr;
   for (auto &each : recent)
     if (each.object == object) each = {};
   const bool possible = made != nullptr;
@@ -335,4 +337,18 @@ OPW_EXPORT int32_t opw_direct_set(_object *object, const Operator *op) {
   python.Py_IncRef(object);  // its address stays its own
   all.emplace(object, std::move(made));
   return possible;
+}
+
+}  // namespace
+}  // namespace opw
+
+// From now on calls of `object`, an overload or a packet, run `op`; none: PyTorch's way alone. Returns whether there is a direct
+// path for it.
+OPW_EXPORT int32_t opw_direct_set(_object *object, const Operator *op) {
+  return set_direct(object, op ? direct(*op) : nullptr);
+}
+
+// The same for what chooses between alternatives.
+OPW_EXPORT int32_t opw_direct_choose(_object *object, const Chooser *chooser) {
+  return set_direct(object, direct(*chooser));
 }

@@ -1,4 +1,5 @@
 // Operators for a whole batch, for calls under vmap that autograd or another transform sees, too.
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 

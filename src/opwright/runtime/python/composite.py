@@ -1,4 +1,7 @@
-"""The kernels of an operator's variants, ``f.out`` and ``f_`` (see register/variants.py and csrc/call/variants.cpp)."""
+"""Composite kernels, which call other operators: of variants, ``f.out`` and ``f_``, and of what chooses.
+
+See register/variants.py and register/choosers.py; in C++ they are csrc/call/variants.cpp and csrc/call/chooser.cpp.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ import torch
 
 from opwright.errors import ArgumentError, UnsupportedError
 from opwright.runtime import messages
+from opwright.runtime.alternatives import chosen, none_fits
 from opwright.runtime.arguments import CallingConvention
 from opwright.runtime.binding import DTYPES
 from opwright.runtime.overlap import check_given
 from opwright.runtime.torch_internals import OpOverload, schema_of, transforms_active
 from opwright.signature import Signature
+from opwright.signature.alternatives import Alternatives
 
 
 class VariantKernel:
@@ -84,3 +89,20 @@ def _tensors(given: dict[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
 
 def _name(dtype: torch.dtype) -> str:
     return DTYPES[dtype].torch_name if dtype in DTYPES else str(dtype).removeprefix("torch.")
+
+
+class ChoosingKernel:
+    """The composite kernel: calls the alternative that fits the arguments."""
+
+    def __init__(self, choice: Alternatives, op: OpOverload, ops: Sequence[OpOverload]) -> None:
+        """Store what decides, the operator that chooses, and the operators of the alternatives."""
+        self._choice, self._ops = choice, list(ops)
+        self._names = [argument.name for argument in schema_of(op).arguments]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the alternative that fits."""
+        values = {**dict(zip(self._names, args, strict=False)), **kwargs}
+        number = chosen(self._choice, values)
+        if number is None:
+            raise none_fits(self._choice, values)
+        return self._ops[number](*args, **kwargs)

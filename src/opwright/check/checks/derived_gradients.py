@@ -1,0 +1,169 @@
+"""A handwritten backward against the derived one, which is exact to rounding: at every element, at real sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from opwright.check.calls.cases import Arguments, Case, to_dtype
+from opwright.check.calls.reproducer import gradient_reproducer
+from opwright.check.context import EXAMPLES, Context
+from opwright.check.gradients.derived_twin import DerivedTwin, derived_twin
+from opwright.check.gradients.gradcheck import GradientSearch, straight_through
+from opwright.check.gradients.jacobian import describe_ratio
+from opwright.check.gradients.vjp import Forward
+from opwright.check.registry import register
+from opwright.check.report import Finding, Skipped
+
+_ROUNDINGS = 64
+"""Tolerance, in units of float64's precision times the sum of the magnitudes of what a gradient is the sum of."""
+_ROUNDING = 2.0**-50
+"""Relative distance of a point at which the derived gradient may not differ by about as much."""
+_FLOAT32_BITS = torch.finfo(torch.float64).eps / torch.finfo(torch.float32).eps
+_BESIDE_KINKS = 2.0**-24
+"""Distance of the points, which aren't at a kink, that a difference has to persist at."""
+_RELATIVE = 1e-3
+"""Relative error from which on `torch.autograd.gradcheck` shows it."""
+_SIZES = (17, 33, 8, 5, 3, 2, 1)
+_LARGE_SIZES = (1031, 257, 33, 17, 5)
+
+
+@dataclass
+class _Compared:
+    """Gradients of one call.
+
+    Attributes:
+        got: the operator's own gradients, by argument.
+        expected: the derived ones.
+        allowed: the largest difference that rounding explains.
+    """
+
+    got: dict[str, torch.Tensor]
+    expected: dict[str, torch.Tensor]
+    allowed: dict[str, torch.Tensor]
+
+    def wrong(self, name: str) -> torch.Tensor:
+        """Return the mask of an argument's wrong elements; where the derived gradient isn't finite, none is."""
+        difference = (self.got[name] - self.expected[name]).abs()
+        return ~(difference <= self.allowed[name]) & torch.isfinite(self.expected[name] + self.allowed[name])
+
+
+@dataclass
+class _Judge:
+    """A judge of calls: compares gradients, and looks near a call whether a difference persists."""
+
+    search: GradientSearch
+    twin: DerivedTwin
+    skipped: tuple[str, ...]
+    compared: int = 0
+    elements: int = 0
+    undecided: int = 0
+
+    def __call__(self, case: Case, arguments: Arguments) -> Finding | None:
+        """Return what is wrong with the gradients of one call, or None."""
+        found = self._compare(case, arguments)
+        if found is None:
+            return None
+        self.compared += 1
+        self.elements += sum(value.numel() for value in found.got.values())
+        for name in found.got:
+            wrong = found.wrong(name)
+            if not bool(wrong.any()):
+                continue
+            if not self._persists(case, arguments, name, found):
+                self.undecided += 1
+                continue
+            return self._finding(name, found, wrong, arguments)
+        return None
+
+    def _compare(self, case: Case, arguments: Arguments) -> _Compared | None:
+        if (point := self.search.point(case, arguments)) is None:
+            return None
+        forward = Forward(point)
+        if not forward.results:
+            return None
+        incoming = forward.draw(case.seed)
+        derived = self.twin.gradients(case, arguments, incoming, self.search.context.seed)
+        if derived is None:
+            return None
+        expected, sizes = derived
+        got = {n: v for n, v in forward.backward(incoming).items() if n in expected and n not in self.skipped}
+        eps, least = torch.finfo(torch.float64).eps, torch.finfo(torch.float64).tiny
+        return _Compared(got, expected, {name: _ROUNDINGS * eps * sizes[name] + least for name in got})
+
+    def _persists(self, case: Case, arguments: Arguments, name: str, found: _Compared) -> bool:
+        """Return whether the gradients also differ near the call, and rounding moves the derived one by less."""
+        error = float((found.got[name] - found.expected[name]).abs().nan_to_num(nan=float("inf")).max())
+        for number, (relative, absolute) in enumerate([(_ROUNDING, 0.0), *[(_BESIDE_KINKS, _BESIDE_KINKS)] * 2]):
+            generator = torch.Generator().manual_seed(case.seed + number)
+            near = {
+                n: _moved(v, relative, absolute, generator) if n in found.expected else v for n, v in arguments.items()
+            }
+            again = self._compare(case, near)
+            if again is None or not bool(again.wrong(name).any()):
+                return False
+            if number == 0 and float((again.expected[name] - found.expected[name]).abs().max()) >= error / 8:
+                return False
+        return error > self._forward_error(case, arguments, name)
+
+    def _forward_error(self, case: Case, arguments: Arguments, name: str) -> float:
+        """Estimate the rounding errors of the derived gradient, which the forward's own come into, from float32's."""
+        narrow = {n: to_dtype(value, torch.float32) for n, value in arguments.items()}
+        wide = {n: to_dtype(value) for n, value in narrow.items()}
+        found = [self._compare(case, each) for each in (narrow, wide)]
+        if found[0] is None or found[1] is None:  # it may not take float32
+            return 0.0
+        error = (found[0].expected[name] - found[1].expected[name]).abs().nan_to_num(nan=float("inf"))
+        return _ROUNDINGS * float(error.max()) * _FLOAT32_BITS
+
+    def _finding(self, name: str, found: _Compared, wrong: torch.Tensor, arguments: Arguments) -> Finding:
+        got, expected = found.got[name], found.expected[name]
+        excess = torch.where(wrong, (got - expected).abs() / found.allowed[name], -1.0).nan_to_num(nan=float("inf"))
+        at = tuple(int(i) for i in torch.unravel_index(excess.argmax(), excess.shape))
+        one, other, allowed = (float(each[at]) for each in (got, expected, found.allowed[name]))
+        place = f"[{', '.join(map(str, at))}]" if at else ""
+        text = (
+            f"grad_{name}{place} is {one:.17g}, the gradient derived from the forward {other:.17g} "
+            f"({describe_ratio(one, other, allowed)}), for incoming gradients drawn at random; "
+            f"{int(wrong.sum())} of {wrong.numel()} elements differ by more than {_ROUNDINGS} roundings of their terms"
+        )
+        seen = abs(one - other) > _RELATIVE * abs(other)
+        shown = gradient_reproducer(self.search.context.operator, arguments, large=True) if seen else ""
+        return Finding("wrong-gradient", text, shown)
+
+
+def _moved(
+    value: torch.Tensor | None, relative: float, absolute: float, generator: torch.Generator
+) -> torch.Tensor | None:
+    if value is None:
+        return None
+    steps = torch.rand(value.shape, generator=generator, dtype=value.dtype) * 2 - 1
+    return value + (relative * value.abs() + absolute) * steps
+
+
+@register("derived gradients", group="gradients", level="normal", share=0.5)
+def derived_gradients(context: Context) -> Iterator[Finding]:
+    """Compare a handwritten backward in float64 with the gradient that is derived from the forward's own text."""
+    types = context.type_choices(floating=True)[0]
+    search = GradientSearch(context, types)
+    if not search.exact:
+        raise Skipped("there is no float64")
+    skipped = tuple(straight_through(context))
+    if not {tensor.name for tensor in context.operator.differentiable} - {*skipped}:
+        raise Skipped("no gradient is meant to be the derivative")
+    judge = _Judge(search, derived_twin(context.operator, types), skipped)
+    options: dict[str, Any] = {"types": types, "values": ("uniform",), "contiguous": True}
+    examples = EXAMPLES[context.level] // 2
+    finding = context.find(judge, sizes=_SIZES, max_numel=1 << 10, examples=examples, **options)
+    finding = finding or context.find(
+        judge, sizes=_LARGE_SIZES, max_numel=1 << 14, examples=max(3, examples // 4), **options
+    )
+    if not judge.compared:
+        raise Skipped("no call was found that has a derived gradient")
+    if finding:
+        yield finding
+    kinks = f", {judge.undecided} differences near kinks or by rounding" if judge.undecided else ""
+    context.detail = f"{judge.compared} calls, {judge.elements} elements against the derived gradient{kinks}"

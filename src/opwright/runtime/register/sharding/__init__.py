@@ -1,0 +1,1 @@
+"""Operators with sharded arguments, DTensors."""

@@ -1,0 +1,1 @@
+"""Kinds of scalar arguments beyond numbers: lists of numbers, and one of a few words."""

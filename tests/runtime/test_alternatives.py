@@ -1,0 +1,435 @@
+"""Alternatives: signatures of one name with one schema are one operator, which chooses by element type and rank."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.profiler import profile
+from torch.utils.flop_counter import FlopCounterMode
+
+import opwright
+from opwright import ArgumentError, Operators, OpwrightError, SignatureError, SourceError
+from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
+from tests.messages.raising import failing
+
+Leaf = Callable[..., torch.Tensor]
+Write = Callable[..., Path]
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning", "ignore:.isinstance:FutureWarning")
+SOURCE = Path(__file__).parent / "kernels" / "alternative_ops.cpp"
+
+
+@pytest.fixture(scope="module")
+def ops() -> Operators:
+    return opwright.load(SOURCE)
+
+
+def blurred(x: torch.Tensor, by: float = 2.0) -> torch.Tensor:
+    return by * x * (x.sum(1, keepdim=True) if x.dim() == 2 else 1)
+
+
+def test_the_operator_is_one_overload(ops: Operators) -> None:
+    blur = ops.blur
+    assert isinstance(blur, OpOverload)
+    assert blur is torch.ops.alternative_ops.blur.default
+    assert list(ops)[:2] == ["blur", "blur_backward"]
+    assert torch.ops.alternative_ops.blur.overloads() == ["default"]
+    assert ops.blur.rank1 is torch.ops.alternative_ops.blur.rank1
+    assert repr(ops.blur) == "<OpOverload(op='alternative_ops.blur')>"
+    assert repr(ops.blur.rank2) == "<OpOverload(op='alternative_ops.blur.rank2')>"
+    assert isinstance(ops.step, OpOverloadPacket)
+    assert ops.step.overloads() == ["default", "out"]
+    assert str(ops.blur._schema).partition("(")[2] == "Tensor x, float by=2.) -> Tensor"
+
+
+@pytest.mark.parametrize("way", ["places", "names", "packet", "profiled"])
+def test_element_types_and_ranks_decide(ops: Operators, leaf: Leaf, way: str) -> None:
+    def call(name: str, **arguments: Any) -> Any:
+        op = getattr(torch.ops.alternative_ops if way == "packet" else ops, name)
+        return op(**arguments) if way == "names" else op(*arguments.values())
+
+    def everything() -> None:
+        for shape in ((4,), (3, 4)):
+            for dtype in (torch.float32, torch.float64):
+                x = leaf(*shape).detach().to(dtype)
+                torch.testing.assert_close(call("blur", x=x), blurred(x))
+                torch.testing.assert_close(call("blur", x=x, by=3), blurred(x, 3))
+        x, y = leaf(3).detach(), torch.arange(3)
+        torch.testing.assert_close(call("step", x=x, y=y), x * y.double().tanh())
+        torch.testing.assert_close(call("step", x=y, y=y), 2 * y)
+        torch.testing.assert_close(call("step", x=y, y=torch.tensor(2)), y + 2)
+        torch.testing.assert_close(call("total", x=x, w=None), (x * x).sum())
+        torch.testing.assert_close(call("total", x=y, w=y), (y * y).sum())
+        rows = leaf(2, 3, 4).detach()
+        torch.testing.assert_close(call("total", x=rows, w=x), rows.sum(2) * x)
+
+    if way == "profiled":
+        with profile() as found:
+            everything()
+        names = {event.key for event in found.key_averages()}
+        assert "alternative_ops::blur" in names
+        assert not any("sig_" in name for name in names)
+    else:
+        everything()
+
+
+def test_numbers_for_tensors_become_what_the_alternative_takes(ops: Operators) -> None:
+    whole = torch.arange(3)
+    assert ops.step(whole, 2).tolist() == [2, 3, 4]
+    assert ops.step(2, y=whole).dtype == torch.int64
+    torch.testing.assert_close(ops.step(whole, 0.5), whole * torch.tensor(0.5).tanh())
+    torch.testing.assert_close(ops.step(torch.ones(2), 2), torch.full((2,), 2.0).tanh())
+    graph = torch.compile(lambda x: ops.step(x, 2), fullgraph=True, backend="eager")
+    assert graph(whole).tolist() == [2, 3, 4]
+    torch.testing.assert_close(graph(torch.ones(2)), torch.full((2,), 2.0).tanh())
+
+
+def test_gradients(ops: Operators, leaf: Leaf) -> None:
+    assert torch.autograd.gradcheck(ops.blur, (leaf(4),))
+    assert torch.autograd.gradcheck(lambda x: ops.blur(x, 3.0), leaf(3, 4))
+    assert torch.autograd.gradcheck(ops.step, (leaf(4), leaf(3, 1)))
+    assert torch.autograd.gradgradcheck(ops.step, (leaf(4), leaf(4)))
+    assert torch.autograd.gradcheck(ops.total, (leaf(4), leaf(4)))
+    assert torch.autograd.gradgradcheck(lambda x: ops.total(x, None), leaf(4))
+    assert ops.blur(leaf(4)).grad_fn.name() == "BlurRank1Backward"
+    tangent = torch.func.jvp(ops.step, (leaf(3).detach(),) * 2, (torch.ones(3, dtype=torch.float64),) * 2)[1]
+    assert tangent.shape == (3,)
+    text = failing(lambda: ops.total(leaf(2, 3), None).sum().backward(), opwright.UnsupportedError)
+    assert text.startswith("total.f64_rank2up() has no gradient: there is no total_backward.f64_rank2up\n")
+    assert 'write OPWRIGHT("total_backward(grad_y: f64[..., N], ' in text
+
+
+def test_backwards_are_chosen_too(ops: Operators, leaf: Leaf) -> None:
+    x, y = leaf(3).detach(), leaf(4).detach()
+    grad_x, grad_y = ops.step_backward(torch.ones(3, dtype=torch.float64), x, x)
+    torch.testing.assert_close(grad_x, x.tanh())
+    torch.testing.assert_close(grad_y, x * (1 - x.tanh() ** 2))
+    assert isinstance(ops.blur_backward, OpOverloadPacket)  # their schemas differ
+    assert ops.blur_backward.overloads() == ["rank1", "rank2"]
+    torch.testing.assert_close(ops.blur_backward(y, 3.0), 3 * y)
+    text = "#include <opwright.h>"
+    for types, value in (("f32", "x * x"), ("f64", "x * x * x")):
+        text += f"""
+OPWRIGHT("power(x: T) -> (y: T) where T in ({types})")
+template <class T>
+T of_{types}(T x) {{ return {value}; }}
+"""
+    power = opwright.load_inline("alternative_powers", cpp=text)
+    assert isinstance(power.power_backward, OpOverload)
+    for dtype, derivative in ((torch.float32, 4), (torch.float64, 12)):
+        two = torch.tensor(2, dtype=dtype)
+        assert power.power_backward(torch.ones((), dtype=dtype), two).item() == derivative
+        assert torch.func.grad(power.power)(two).item() == derivative
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+def test_compiled(ops: Operators, backend: str, dynamic: bool) -> None:
+    torch.compiler.reset()  # each of the cases compiles the same functions
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        z: torch.Tensor = ops.blur(x.sin()) + torch.ops.alternative_ops.step(x, y) + ops.step_(x.clone(), y)
+        total: torch.Tensor = ops.total(y.reshape(-1), None) + ops.step(y, x, out=torch.empty_like(x))
+        total += z
+        return total
+
+    compiled = torch.compile(function, fullgraph=True, dynamic=dynamic, backend=backend)
+    for shape in ((3,), (5,), (2, 3), (4, 5)):
+        x, y = (torch.rand(shape, requires_grad=True) for _ in range(2))
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x, y), function(x, y))
+    graded = torch.compile(lambda x, y: ops.blur(x.sin()) + ops.step(x, y), dynamic=dynamic, backend=backend)
+    for shape in ((3,), (5,), (2, 3), (4, 5)):
+        x, y = (torch.rand(shape, requires_grad=True) for _ in range(2))
+        got = torch.autograd.grad(graded(x, y).sum(), (x, y))
+        torch.testing.assert_close(got, torch.autograd.grad((ops.blur(x.sin()) + ops.step(x, y)).sum(), (x, y)))
+    whole = torch.compile(lambda x: ops.step(x, x), fullgraph=True, dynamic=dynamic, backend=backend)
+    assert whole(torch.arange(4)).tolist() == [0, 2, 4, 6]
+
+
+def test_a_traced_call_that_nothing_fits_is_refused(ops: Operators) -> None:
+    compiled = torch.compile(ops.blur, fullgraph=True, dynamic=True, backend="eager")
+    with pytest.raises(Exception, match="none of its 2 alternatives takes that"):
+        compiled(torch.rand(2, 3, 4))  # type: ignore[no-untyped-call]
+
+
+def test_opcheck_and_vmap(ops: Operators, leaf: Leaf) -> None:
+    for op, arguments in (
+        (ops.blur, (leaf(3),)),
+        (ops.blur, (leaf(2, 3),)),
+        (ops.step.default, (leaf(3), leaf(3))),
+        (ops.step.default, (torch.arange(3), torch.arange(3))),
+        (ops.total, (leaf(3), None)),
+        (ops.blur.rank2, (leaf(2, 3),)),
+    ):
+        torch.library.opcheck(op, arguments)
+    x = torch.rand(2, 3, 4)
+    torch.testing.assert_close(torch.vmap(ops.blur)(x), torch.stack([blurred(row) for row in x]))
+    torch.testing.assert_close(torch.vmap(torch.vmap(ops.blur))(x), 2 * x)
+    torch.testing.assert_close(torch.vmap(ops.step, (0, None))(x, x[0]), x * x[0].tanh())
+    grads = torch.func.vmap(torch.func.grad(lambda x: ops.blur(x).sum()))(x[0])
+    torch.testing.assert_close(grads, torch.full((3, 4), 2.0))
+    jagged = torch.nested.nested_tensor([torch.rand(2), torch.rand(3)], layout=torch.jagged)
+    torch.testing.assert_close(ops.step(jagged, jagged).values(), jagged.values() * jagged.values().tanh())
+
+
+def test_autocast_inference_and_meta(ops: Operators) -> None:
+    x = torch.rand(3, 4)
+    with torch.inference_mode():
+        torch.testing.assert_close(ops.blur(x), blurred(x))
+        torch.testing.assert_close(ops.blur(x[0]), 2 * x[0])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert ops.blur(x).dtype == torch.float32
+        torch.testing.assert_close(ops.step(x, x.double()), x.double() * x.double().tanh())
+    assert ops.blur(torch.empty(5, 6, device="meta")).shape == (5, 6)
+
+
+class Model(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = torch.ops.alternative_ops.blur(x) + torch.ops.alternative_ops.blur(x[0])
+        return y
+
+
+def test_exported_and_loaded(ops: Operators, tmp_path: Path) -> None:
+    shapes = {"x": {0: torch.export.Dim("rows", min=2), 1: torch.export.Dim("columns", min=2)}}
+    program = torch.export.export(Model(), (torch.rand(3, 4),), dynamic_shapes=shapes)
+    torch.export.save(program, tmp_path / "model.pt2")
+    again = torch.export.load(tmp_path / "model.pt2")
+    assert {node.target for node in again.run_decompositions().graph.nodes} >= {ops.blur.rank1, ops.blur.rank2}
+    x = torch.rand(5, 7)
+    torch.testing.assert_close(again.module()(x), blurred(x) + 2 * x[0])
+
+
+def test_pickled_and_copied(ops: Operators) -> None:
+    for each in (ops.blur, ops.blur.rank2, ops.step, ops.step.out, ops.step_, torch.ops.alternative_ops.blur):
+        assert pickle.loads(pickle.dumps(each)) is each  # noqa: S301 - our own
+        assert copy.copy(each) is copy.deepcopy(each) is each
+
+
+def test_documentation(ops: Operators) -> None:
+    assert ops.blur.__doc__ == f"{ops.blur.rank1.__doc__}\n\n\n{ops.blur.rank2.__doc__}"
+    assert ops.blur.rank1.__doc__.startswith("blur(x: T[N], by: float = 2.0) -> (y: T[N])")
+    assert "Adds the sum of each row" in ops.blur.__doc__
+    assert "Differentiable in x, by blur_backward.rank2." in ops.blur.__doc__
+    assert str(ops.blur.__signature__).startswith("(x: torch.Tensor, by: float = 2.0)")
+    assert "blur(x: T[N, M], by: float = 2.0)" in (ops.__doc__ or "")
+
+
+def test_flops_are_those_of_the_alternative(ops: Operators, leaf: Leaf) -> None:
+    with FlopCounterMode(display=False) as counter:
+        ops.blur(leaf(5))
+        ops.blur(leaf(3, 4))
+    assert counter.get_total_flops() == 5 + 3 * 3 * 4
+
+
+def test_variants_of_alternatives(ops: Operators, leaf: Leaf) -> None:
+    x, y = leaf(3).detach(), torch.arange(3)
+    out, whole = torch.empty_like(x), torch.empty_like(y)
+    assert ops.step.out(x, x, out=out) is out
+    assert ops.step(y, y, out=whole) is whole
+    torch.testing.assert_close(out, x * x.tanh())
+    assert whole.tolist() == [0, 2, 4]
+    assert ops.step_(whole, y) is whole
+    assert whole.tolist() == [0, 3, 6]
+    assert torch.autograd.gradcheck(lambda x: ops.step_(x.clone(), x), leaf(3))
+
+
+BLUR = (
+    "  blur.rank1 takes x with 1 axis\n"
+    "    signature:  blur(x: T[N], by: float = 2.0) -> (y: T[N]) where T in (f32, f64) flops: N\n"
+    "  blur.rank2 takes x with 2 axes\n"
+    "    signature:  blur(x: T[N, M], by: float = 2.0) -> (y: T[N, M]; sums: T[N]) where T in (f32, f64) flops: 3*N*M"
+)
+
+
+def test_wrong_calls(ops: Operators) -> None:
+    x = torch.rand(2, 3, 4)
+    assert failing(lambda: ops.blur(x), ArgumentError) == (
+        f"blur(): x is of type float32 and has 3 axes: none of its 2 alternatives takes that\n{BLUR}"
+    )
+    assert failing(lambda: ops.blur(x=x.to_sparse()), ArgumentError).startswith(
+        "blur(): x is of type float32 and has 3"
+    )
+    assert failing(lambda: torch.ops.alternative_ops.blur(torch.tensor(1)), ArgumentError) == (
+        f"blur(): x is of type int64 and has 0 axes: none of its 2 alternatives takes that\n{BLUR}"
+    )
+    assert failing(lambda: ops.step(x, x.to(torch.complex64)), ArgumentError) == (
+        "step(): x is of type float32 and has 3 axes, y is of type complex64 and has 3 axes: none of its 2 "
+        "alternatives takes that\n"
+        "  step.f32_f64 takes x, y that promote to f32 or f64\n"
+        "    signature:  step(x: T, y: T) -> (z: T) where T in (f32, f64) variants: out, inplace\n"
+        "  step.i64 takes x of type i64, y of type i64\n"
+        "    signature:  step(x: i64, y: i64) -> (z: i64) variants: out, inplace"
+    )
+    numbers = failing(lambda: ops.step(torch.arange(3, dtype=torch.int32), True), ArgumentError)
+    assert numbers.startswith("step(): x is of type int32 and has 1 axis, y is of type")
+    # The alternative that is chosen says what else doesn't fit.
+    assert failing(lambda: ops.blur(torch.arange(3)), ArgumentError).startswith(
+        "blur.rank1(): x has element type int64"
+    )
+    wrong = failing(lambda: ops.blur("x"), ArgumentError)
+    assert wrong == (
+        "blur(): x is the str 'x', expected a tensor T[N]\n"
+        "  signature:    blur(x: T[N], by: float = 2.0) -> (y: T[N]) where T in (f32, f64) flops: N\n"
+        "  or:           blur(x: T[N, M], by: float = 2.0) -> (y: T[N, M]; sums: T[N]) where T in (f32, f64) "
+        "flops: 3*N*M"
+    )
+    assert failing(lambda: ops.blur(None), ArgumentError).startswith("blur(): x is None: none of its 2 alternatives")
+    missing = failing(lambda: ops.step.out(x, x), ArgumentError)
+    assert missing.startswith("step.out(): out is missing, expected a tensor T\n")
+    out = torch.empty(3, dtype=torch.int64)
+    text = failing(lambda: ops.step(torch.ones(3), torch.ones(3), out=out), ArgumentError)
+    assert text.startswith("step.f32_f64_out(): out is int64, and the result, float32, can't be cast to that")
+
+
+ROW = """
+OPWRIGHT("halved(x: f64[N]) -> (y: f64[N])")
+void halved(Tensor<const double, 1> x, Tensor<double, 1> y) {
+  for (int64_t i = 0; i < x.numel(); ++i) y[i] = x[i] / 2;
+}
+"""
+TABLE = ROW.replace("[N]", "[N, M]").replace(", 1>", ", 2>").replace("y[i] = x[i] / 2", "y.data()[i] = x.data()[i] / 4")
+WHOLE = ROW.replace("f64", "i64").replace("double", "int64_t")
+
+
+def test_alternatives_come_go_and_change(write: Write) -> None:
+    row, table = torch.ones(2, dtype=torch.float64), torch.ones(2, 2, dtype=torch.float64)
+
+    def load(*texts: str) -> Operators:
+        return opwright.load(write("".join(texts), "alternatives_reloaded.cpp"))
+
+    ops = load(ROW)
+    packet, single = torch.ops.alternatives_reloaded.halved, ops.halved
+    compiled = torch.compile(lambda x: packet(x) * 1, backend="eager", fullgraph=True)
+    assert compiled(row).tolist() == [0.5, 0.5]
+    assert load(ROW, TABLE) is ops
+    both = ops.halved
+    assert both(table).tolist() == compiled(table).tolist() == [[0.25, 0.25]] * 2
+    assert both(row).tolist() == compiled(row).tolist() == packet(row).tolist() == [0.5, 0.5]
+    assert "halved() was removed" in failing(lambda: single(row), OpwrightError)
+    load(TABLE, ROW.replace("/ 2", "/ 8"))  # only code changes
+    assert both(row).tolist() == compiled(row).tolist() == [0.125, 0.125]
+    load(ROW, TABLE, WHOLE)
+    assert ops.halved is not both
+    assert ops.halved(torch.full((2,), 6)).tolist() == compiled(torch.full((2,), 6)).tolist() == [3, 3]
+    assert failing(lambda: both(row), OpwrightError) == (
+        "halved(): its source was loaded again since this callable was taken: its alternatives have changed\n"
+        "  now:         halved(x: f64[N]) -> (y: f64[N])\n"
+        "  now:         halved(x: f64[N, M]) -> (y: f64[N, M])\n"
+        "  now:         halved(x: i64[N]) -> (y: i64[N])\n"
+        "  likely fix:  take it again, from what load() returned or as torch.ops.alternatives_reloaded.halved.default"
+    )
+    load(ROW, TABLE)
+    assert ops.halved is both
+    assert both(table).tolist() == [[0.25, 0.25]] * 2
+    load(ROW)
+    assert ops.halved is single
+    assert single(row).tolist() == compiled(row).tolist() == [0.5, 0.5]
+    assert "it has no alternatives any more" in failing(lambda: both(row), OpwrightError)
+
+
+def test_beside_overloads_with_names(write: Write) -> None:
+    scaled = ROW.replace("halved(x: f64[N])", "halved.by(x: f64[N], by: float)").replace("void halved", "void scaled")
+    scaled = scaled.replace("1> x,", "1> x, double by,").replace("x[i] / 2", "x[i] * by")
+    ops = opwright.load(write(ROW + scaled + TABLE, "alternatives_overloaded.cpp"))
+    assert isinstance(ops.halved, OpOverloadPacket)
+    assert ops.halved.overloads() == ["default", "by"]
+    x = torch.ones(2, dtype=torch.float64)
+    assert ops.halved(x).tolist() == ops.halved.default(x).tolist() == ops.halved.rank1(x).tolist() == [0.5, 0.5]
+    assert ops.halved(x, 3.0).tolist() == [3, 3]
+    assert ops.halved(x[None]).tolist() == [[0.25, 0.25]]
+    wrong = failing(lambda: ops.halved(x, "a"), ArgumentError)
+    assert wrong.startswith("halved(): the arguments fit none of its 2 overloads\n")
+
+
+def test_wrong_sources(write: Write) -> None:
+    path = write(ROW + ROW.replace("[N]", "[M]"), "alternatives_same.cpp")
+    text = failing(lambda: opwright.load(path), SignatureError)
+    assert text.startswith(
+        f"{path}:8: halved has two signatures that take the same arguments: x of type f64 with 1 axis"
+    )
+    twice = failing(lambda: opwright.load(write(ROW + ROW, "alternatives_twice.cpp")), SourceError)
+    assert "halved was defined before, in line 3, with the same signature" in twice
+
+
+def test_each_device_has_its_kernels(write: Write) -> None:
+    """Of a C++ source and a CUDA one: equal signatures are kernels of one alternative."""
+    cpu = write(ROW + TABLE, "alternatives_devices.cpp")
+    launched = """
+#include <opwright.h>
+OPWRIGHT("halved(x: f64[N, M]) -> (y: f64[N, M]) launch over N*M, threads 64")
+__global__ void halved(const double *x, double *y, int64_t N, int64_t M) {
+  const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
+  if (i < N * M) y[i] = x[i] / 4;
+}
+"""
+    cuda = write(launched, "alternatives_devices.cu")
+    ops = opwright.load(cpu, cuda)
+    kernels = {name: each.kernel.devices for name, each in ops.__loaded__.registered.items()}
+    assert kernels == {"halved.rank1": {"cpu"}, "halved.rank2": {"cpu", "cuda"}}
+    assert ops.halved(torch.ones(2, 2, dtype=torch.float64)).tolist() == [[0.25, 0.25]] * 2
+
+
+def test_emulated_cuda_kernels(write: Write) -> None:
+    kernel = """
+OPWRIGHT("grown(x: TYPE[N]) -> (y: TYPE[N]) launch over N, threads 64")
+__global__ void grown(const CTYPE *x, CTYPE *y, int64_t N) {
+  const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
+  if (i < N) y[i] = x[i] + BY;
+}
+"""
+    text = "#include <opwright.h>\n"
+    for name, ctype, by in (("f32", "float", "0.5f"), ("i32", "int", "7")):
+        text += kernel.replace("CTYPE", ctype).replace("TYPE", name).replace("BY", by)
+    ops = opwright.load(write(text, "alternatives_emulated.cu"), backend="emulate")
+    assert ops.grown(torch.zeros(3)).tolist() == [0.5] * 3
+    assert ops.grown(torch.zeros(3, dtype=torch.int32)).tolist() == [7] * 3
+
+
+def test_functions_without_marks(write: Write) -> None:
+    body = "{ for (long i = 0; i < n; ++i) y[i] = x[i] * 3; }"
+    text = f"void f(long n, const double *x, double *y) {body}\nvoid g(long n, const float *x, float *y) {body}"
+    given = {"f": "three(x: f64[n]) -> (y: f64[n])", "g": "three(x: f32[n]) -> (y: f32[n])"}
+    ops = opwright.load(write(text, "alternatives_in_c.c"), ops=given)
+    for dtype in (torch.float32, torch.float64):
+        x = torch.rand(3, dtype=dtype)
+        torch.testing.assert_close(ops.three(x), 3 * x)
+
+
+_BUNDLED = """
+import json, sys
+sys.modules["opwright"] = None
+import torch
+torch.ops.load_library(sys.argv[1])
+blur, step = torch.ops.alternative_ops.blur, torch.ops.alternative_ops.step
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y, z = blur(x), blur(torch.stack([x, x]))
+(y.sum() + z.sum()).backward()
+try:
+    blur(torch.ones(1, 1, 1))
+except RuntimeError as error:
+    text = str(error)
+whole = torch.arange(3)
+print(json.dumps([y.tolist(), z.tolist(), x.grad.tolist(), step(whole, whole, out=whole).tolist(), text]))
+"""
+
+
+@pytest.mark.slow
+def test_bundled(ops: Operators, tmp_path: Path) -> None:
+    library = opwright.bundle(ops, tmp_path / "alternatives.so", dtypes=[torch.float32])
+    command = [sys.executable, "-c", _BUNDLED, str(library)]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd="/")
+    assert done.returncode == 0, done.stderr
+    *values, text = json.loads(done.stdout)
+    assert values == [[2, 4], [[6, 12]] * 2, [2 + 2 * 12, 2 + 2 * 12], [0, 2, 4]]
+    assert text.partition("\n")[2].startswith(BLUR)

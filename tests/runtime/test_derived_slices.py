@@ -1,0 +1,152 @@
+"""Derived gradients of kernels with independent axes, slice by slice, against PyTorch's own gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import gradcheck, gradgradcheck
+
+import opwright
+from opwright import Operators
+
+pytestmark = [pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning"), pytest.mark.slow]  # PyTorch's own
+
+FLOATS = [torch.float64, torch.float32, torch.bfloat16]
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 2e-2}
+
+
+@pytest.fixture(scope="module")
+def ops() -> Operators:
+    return opwright.load(Path(__file__).parent / "kernels/derived_slices.cpp")
+
+
+def attended(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    weights: Tensor = (q @ k.mT / q.shape[1] ** 0.5).softmax(-1)
+    return weights @ v
+
+
+def cubes(x: Tensor, w: Tensor) -> Tensor:
+    result: Tensor = (w @ x).pow(3).sum()
+    return result
+
+
+def looked_up(table: Tensor, at: Tensor, s: Tensor) -> Tensor:
+    v, s = table[at], s[:, None]
+    return torch.where(v > 0, v * s, v.exp() + s)
+
+
+def numbers(*shape: int) -> Tensor:
+    return torch.randn(shape, dtype=torch.float64)
+
+
+CALLS: dict[str, tuple[Callable[..., Tensor], Callable[[int], list[Tensor]]]] = {
+    "attended": (attended, lambda n: [numbers(n, 4), numbers(5, 4), numbers(5, 3)]),
+    "convolved": (torch.nn.functional.conv1d, lambda n: [numbers(n, 2, 7), numbers(3, 2, 3), numbers(3)]),
+    "cubes": (cubes, lambda n: [numbers(3, n), numbers(3)]),
+    "looked_up": (looked_up, lambda n: [numbers(6, 3), torch.arange(n) * 5 % 6, numbers(n)]),
+}
+
+
+def leaves(values: list[Tensor], dtype: torch.dtype = torch.float64) -> list[Tensor]:
+    return [v.detach().to(dtype).requires_grad_() if v.is_floating_point() else v for v in values]
+
+
+def gradients(form: Callable[..., Tensor], arguments: list[Tensor]) -> list[Tensor]:
+    y = form(*arguments)
+    g = torch.randn(y.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).to(y)
+    return list(torch.autograd.grad(y, [a for a in arguments if a.requires_grad], g))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 37])
+@pytest.mark.parametrize("name", CALLS)
+def test_gradients(name: str, count: int, dtype: torch.dtype, ops: Operators) -> None:
+    torch.manual_seed(0)
+    reference, make = CALLS[name]
+    ours = leaves(make(count), dtype)
+    wide = leaves(ours)
+    for one, other in zip(gradients(getattr(ops, name), ours), gradients(reference, wide), strict=True):
+        assert one.dtype == dtype
+        scale = float(other.abs().max())
+        torch.testing.assert_close(one.double(), other, rtol=0, atol=8 * TOLERANCE[dtype] * (1 + scale))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_of_every_order(name: str, ops: Operators) -> None:
+    torch.manual_seed(0)
+    arguments = leaves(CALLS[name][1](5))
+    assert gradcheck(getattr(ops, name), arguments, check_forward_ad=True, check_batched_grad=True)
+    assert gradgradcheck(getattr(ops, name), arguments)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_slices(name: str, ops: Operators) -> None:
+    reference, make = CALLS[name]
+    arguments = leaves(make(0)) if name != "looked_up" else leaves(make(1))
+    if name == "looked_up":
+        arguments[1:] = arguments[1][:0], arguments[2].detach()[:0].requires_grad_()
+    y = getattr(ops, name)(*arguments)
+    for a, found in zip(
+        [a for a in arguments if a.requires_grad], gradients(getattr(ops, name), arguments), strict=True
+    ):
+        assert torch.equal(found, torch.zeros_like(a))
+    assert y.shape == reference(*arguments).shape
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_each_gradient_alone_and_the_layouts_of_views(name: str, ops: Operators) -> None:
+    torch.manual_seed(0)
+    reference, make = CALLS[name]
+    strided = [torch.stack([v, v], -1)[..., 0] for v in make(11)]
+    for place, value in enumerate(strided):
+        if not value.is_floating_point():
+            continue
+        one = [v.detach().requires_grad_() if i == place else v for i, v in enumerate(strided)]
+        (found,), (expected,) = gradients(getattr(ops, name), one), gradients(reference, one)
+        torch.testing.assert_close(found, expected)
+
+
+def test_without_the_optional_input(ops: Operators) -> None:
+    x, w, _ = leaves(CALLS["convolved"][1](5))
+    for one, other in zip(
+        gradients(lambda x, w: ops.convolved(x, w, None), [x, w]),
+        gradients(torch.nn.functional.conv1d, [x, w]),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_same_bits_with_any_number_of_threads(name: str, ops: Operators) -> None:
+    torch.manual_seed(0)
+    arguments = leaves(CALLS[name][1](2000), torch.float32)
+    before = torch.get_num_threads()
+    try:
+        found = []
+        for count in (1, 2, 4):
+            torch.set_num_threads(count)
+            found.append(gradients(getattr(ops, name), arguments))
+    finally:
+        torch.set_num_threads(before)
+    for other in found[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+def test_a_call_whose_tape_would_be_too_large_as_a_whole(tmp_path: Path) -> None:
+    source = tmp_path / "taped_in_slices.cpp"
+    text = (Path(__file__).parent / "kernels/derived_slices.cpp").read_text()
+    small = ["-DOPWRIGHT_TAPE_MIB=1"]
+    source.write_text(text)
+    x, w = leaves([numbers(40, 2000), numbers(40)])
+    (found, _), (expected, _) = (
+        gradients(opwright.load(source, extra_cflags=small).cubes, [x, w]), gradients(cubes, [x, w]),
+    )  # fmt: skip
+    torch.testing.assert_close(found, expected)
+    whole = tmp_path / "taped_whole.cpp"
+    whole.write_text(text.replace(" independent N derived", " derived"))
+    with pytest.raises(opwright.KernelError, match=r"(?s)the tape is larger than 1 MiB.*`batched` or `independent N`"):
+        gradients(opwright.load(whole, extra_cflags=small).cubes, [x, w])
