@@ -10,6 +10,7 @@ import torch
 import opwright as package
 from opwright.cli import info
 from opwright.codegen import KernelSource
+from opwright.signature import parse
 from opwright.signature.derivatives import chains
 from opwright.toolchain import Options
 from tests.cli.command import PLAIN, POINTWISE, opwright
@@ -162,3 +163,17 @@ def test_info_says_what_each_alternative_is_for(write: Callable[..., Path]) -> N
     assert "alternative of blur, for x with 1 axis" in text
     assert "alternative of blur, for x with 2 or more axes" in text
     assert f"blur_backward.rank1 {path}:7" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "unit"),
+    [
+        ("derived", "the whole call: 20 to 40 bytes for each operation"),
+        ("batched derived", "a row, or those that fill a vector"),
+        ("independent N derived", "a slice along N, or those that fill a vector"),
+    ],
+)
+def test_what_the_tape_of_a_derived_gradient_holds(words: str, unit: str) -> None:
+    chain = [parse(f"f(x: T[N]) -> (y: T[N]) {words}"), parse("f_backward(grad_y: T[N], x: T[N]) -> (grad_x: T[N])")]
+    told = info.describe(chain, derived={"f_backward"})[0]["gradient"]
+    assert told == f"derived; the kernel runs again, and its tape holds {unit}"

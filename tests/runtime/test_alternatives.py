@@ -108,6 +108,23 @@ def test_gradients(ops: Operators, leaf: Leaf) -> None:
     assert 'write OPWRIGHT("total_backward(grad_y: f64[..., N], ' in text
 
 
+def test_derived_gradients_of_functions_with_one_name(leaf: Leaf) -> None:
+    """The compiler tells them apart by the number of axes, also where they run on numbers that note their making."""
+    text = "#include <opwright.h>"
+    for axes, rank, factor in (("N", 1, "x.data()[i]"), ("N, M", 2, "T(3)")):
+        text += f"""
+OPWRIGHT("squared(x: T[{axes}]) -> (y: T[{axes}]) where T in (f32, f64) derived")
+template <class T>
+void squared(Tensor<const T, {rank}> x, Tensor<T, {rank}> y) {{
+  for (int64_t i = 0; i < x.numel(); ++i) y.data()[i] = x.data()[i] * {factor};
+}}
+"""
+    ops = opwright.load_inline("alternative_squares", cpp=text)
+    for shape in ((3,), (2, 3)):
+        assert torch.autograd.gradcheck(ops.squared, (leaf(*shape),))
+        assert torch.autograd.gradgradcheck(ops.squared, (leaf(*shape),))
+
+
 def test_backwards_are_chosen_too(ops: Operators, leaf: Leaf) -> None:
     x, y = leaf(3).detach(), leaf(4).detach()
     grad_x, grad_y = ops.step_backward(torch.ones(3, dtype=torch.float64), x, x)

@@ -145,10 +145,23 @@ def describe(
     described = [_facts(s, overload, of, own) for s, of, own in zip(chain, [None, *steps], [*steps, None], strict=True)]
     for signature, facts in zip(chain, described, strict=True):
         if backward_of(signature.name) in derived:
-            facts["gradient"] = "derived"
+            facts["gradient"] = _how_derived(signature)
         if signature.broadcasts:
             facts["forward mode"] = "derived" if signature.name in modes else "none"
     return described
+
+
+def _how_derived(signature: Signature) -> str:
+    """Return how an operator's gradient is derived, and what the tape of a kernel with axes holds at a time."""
+    if signature.pointwise:
+        return "derived"
+    if signature.batched:
+        unit = "a row, or those that fill a vector"
+    elif signature.independent:
+        unit = f"a slice along {', '.join(signature.independent)}, or those that fill a vector"
+    else:
+        unit = "the whole call: 20 to 40 bytes for each operation"
+    return f"derived; the kernel runs again, and its tape holds {unit}"
 
 
 def _facts(signature: Signature, overload: str, of: Derivative | None, own: Derivative | None) -> dict[str, str]:

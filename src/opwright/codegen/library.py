@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from string import Template
@@ -213,7 +213,7 @@ def _statement(instance: Instance, arguments: Sequence[Argument], index: int) ->
         return before + loop.definitions(), loop.statement(partial(_argument, kernel))
     if instance.taped:
         taped = Taped(instance, index)
-        return before + taped.definitions(arguments, partial(_argument, kernel)), taped.statement()
+        return before + taped.definitions(arguments, partial(_typed, instance, traced=taped.traced)), taped.statement()
     if launch := kernel.signature.launch:
         before += launcher(kernel, launch, arguments, index, partial(_argument, kernel))
         statement = _specialized(instance, lambda types: f"opwright_launch_{index}{types}(a);")
@@ -237,14 +237,24 @@ def _direct(instance: Instance, arguments: Sequence[Argument]) -> str:
     return _specialized(instance, lambda types: f"::{kernel.function.name}{types}({values});")
 
 
-def _typed(instance: Instance, argument: Argument) -> str:
-    """Return an argument; of an overload, as the view that the parameter is: functions can share a name."""
+def _typed(instance: Instance, argument: Argument, traced: Collection[str] = ()) -> str:
+    """Return an argument; of an overload, as the view that the parameter is: functions can share a name.
+
+    `traced`: the type variables in whose place is the type `T`, which notes what it is made of.
+    """
     kernel, parameter = instance.kernel, argument.parameter
     value = _argument(kernel, argument)
     if not overload_of(kernel.signature.name) or parameter.rank is None or parameter.view not in _VIEWS:
         return value
     among = kernel.signature.tensors if argument.role == "input" else kernel.signature.results
     tensor = next(tensor for tensor in among if tensor.name == argument.name)
+    if tensor.type.name in traced:
+        element = "T" if tensor.type.kind == "var" else "opwright::acc<T>"
+        return (
+            f"static_cast<opwright::{parameter.view}<{'const ' * parameter.const}{element}, {parameter.rank}>>({value})"
+        )
+    if tensor.type.kind != "dtype" and tensor.type.name not in instance.types:
+        return value
     dtype = tensor.type.resolve(instance.types)
     synonyms = [name for names in dtype.synonyms.values() for name in names]
     element = parameter.element if parameter.element in synonyms else dtype.ctype

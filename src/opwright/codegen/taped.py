@@ -91,6 +91,11 @@ class Taped:
         self.own, self.rules, self.index = instance.derived.body, instance.derived.rules, index
         self.active = (*active(self.own, self.own.tensors), *active(self.own, self.own.results))
 
+    @property
+    def traced(self) -> set[str]:
+        """The type variables that the numbers which note what they are made of take the place of."""
+        return {tensor.type.name for tensor in self.active}
+
     def definitions(self, arguments: Sequence[Argument], word: Callable[[Argument], str]) -> str:
         """Return the definitions before the entry; `word` returns the expression of an argument of the call `a`."""
         values = ", ".join(word(argument) for argument in arguments)
@@ -136,9 +141,8 @@ class Taped:
         return f"opwright::Dual<{below}, opwright::taped>"
 
     def _calls(self, values: str) -> list[str]:
-        traced = {tensor.type.name for tensor in self.active}
         types = {
-            name: "T" if variable in traced else self.types[variable].ctype
+            name: "T" if variable in self.traced else self.types[variable].ctype
             for name, variable in variables_by_parameter(self.kernel).items()
         }
         statements = []
