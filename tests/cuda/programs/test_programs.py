@@ -195,7 +195,7 @@ def test_other_products(files: Files, command: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("nvcc", "missing.cu"), "opwright nvcc: there is no file missing.cu"),
+        (("nvcc", "missing.cu"), "missing.cu: there is no such file"),
         (("nvcc",), "there is nothing to compile"),
         (("nvcc", "-c", "main.cu", "kernels.cu", "-o", "x.o"), "-o x.o names one file for 2 sources"),
         (("nvcc", "CMakeCUDACompilerId.cu"), "isn't a CUDA compiler for CMake"),

@@ -50,7 +50,7 @@ def run_nvcc(arguments: Sequence[str]) -> int:
         sys.stdout.write(VERSION)
         return 0
     if not request.sources and not request.linked:
-        raise ToolchainError("opwright nvcc: there is nothing to compile: no source and no object is named")
+        raise ToolchainError("there is nothing to compile: no source and no object is named")
     if any(source.name.startswith("CMakeCUDACompilerId") for source in request.sources):
         raise ToolchainError(
             "opwright nvcc isn't a CUDA compiler for CMake, which looks for the toolkit's folders and libraries\n"
@@ -100,7 +100,7 @@ def compiled(request: Request, source: Path) -> Path:
 def _unit(request: Request, source: Path) -> Unit:
     """Return the unit of a source: its text is a line that includes the file, as the author's other headers are."""
     if not source.is_file():
-        raise ToolchainError(f"opwright nvcc: there is no file {source}")
+        raise ToolchainError(f"{source}: there is no such file")
     language = request.language_of(source)
     if language == "c":
         return Unit(source.stem, include_line(source), source, "c", embeds=True)
@@ -175,7 +175,7 @@ def _explained(unit: Unit, options: Options) -> Path:
 
 def _write_objects(request: Request) -> None:
     if request.output and len(request.sources) > 1:
-        raise ToolchainError(f"opwright nvcc: -o {request.output} names one file for {len(request.sources)} sources")
+        raise ToolchainError(f"-o {request.output} names one file for {len(request.sources)} sources")
     for source in request.sources:
         output = request.output or Path(f"{source.stem}.o")
         shutil.copyfile(compiled(request, source), output)

@@ -198,7 +198,7 @@ class _Parser:
             self._value(option, "", "")
         elif option in _REFUSED:
             raise ToolchainError(
-                f"opwright nvcc: {word} asks for {_REFUSED[option]}, and emulated programs run on the CPU\n"
+                f"{word} asks for {_REFUSED[option]}, and emulated programs run on the CPU\n"
                 "  likely fix: leave that target out, or build it with the CUDA toolkit's nvcc"
             )
         elif not self._plain(option) and not self._valued(option, equals, value) and not self._joined(word):
@@ -252,7 +252,7 @@ class _Parser:
         if equals:
             return value
         if not self._words:
-            raise ToolchainError(f"opwright nvcc: {option} needs a value, and the command line ends there")
+            raise ToolchainError(f"{option} needs a value, and the command line ends there")
         return self._words.pop(0)
 
     def _store(self, option: str, value: str) -> None:
@@ -304,7 +304,7 @@ class _Parser:
             self._add(linked=[word])
         else:
             raise ToolchainError(
-                f"opwright nvcc: {word!r} is neither a source ({', '.join(SOURCES)}) nor an object or library\n"
+                f"{word!r} is neither a source ({', '.join(SOURCES)}) nor an object or library\n"
                 "  likely fix: name its language, -x cu"
             )
 
@@ -313,7 +313,7 @@ class _Parser:
             self._host(word)
             return
         raise ToolchainError(
-            f"opwright nvcc: the option {word} isn't known\n"
+            f"the option {word} isn't known\n"
             f"  likely fix: if it is for the host compiler, pass it as -Xcompiler {word}; else leave it out"
         )
 
@@ -336,4 +336,4 @@ def _words_in(file: str) -> Iterator[str]:
     try:
         yield from shlex.split(Path(file).read_text("utf-8"), comments=True)
     except OSError as error:
-        raise ToolchainError(f"opwright nvcc: the options in {file} can't be read: {error.strerror}") from error
+        raise ToolchainError(f"the options in {file} can't be read: {error.strerror}") from error
