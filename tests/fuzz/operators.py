@@ -35,6 +35,8 @@ UNREFERENCED |= {
     "overload_ops",
     "derived_rows",
     "derived_views",
+    "derived_slices",
+    "shard_ops",
     "variant_ops",
     "mapped_ops",
     "alternative_ops",

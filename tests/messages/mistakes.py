@@ -185,7 +185,7 @@ MISTAKES = {
     ),
     "?: of half and int": one(
         "y[i] = x[i] > 0 ? x[i] : 0;",
-        "the two sides of ?: are half and int: each converts to the other, so C++ can't choose",
+        "the two sides of ?: are float16 and int: each converts to the other, so C++ can't choose",
         "write ... ? x[i] : T(0)",
         "float16",
     ),

@@ -86,7 +86,7 @@ def along_independent_axes(job: Job) -> None:
     job.same(MAPPED.conv, conv_of_torch, (x, w), (split, whole), (split, split, summed), free=True)
     job.same(MAPPED.conv, conv_of_torch, (rand(3, 7), w), (split, whole), (split, split, summed), free=True)  # uneven
     job.same(MAPPED.conv, conv_of_torch, (x, w), (whole, whole), (whole, whole, whole), free=True)
-    job.same(SHARDED.scaled, torch.mul, (x, rand(7)), (split, whole), (split, split, summed), free=True)
+    job.same(SHARDED.spread, torch.mul, (x, rand(7)), (split, whole), (split, split, summed), free=True)
     job.same(MAPPED.total, lambda x: x.sum(0), (x,), (Shard(1),), (split, Shard(1)), free=True)
     y = MAPPED.total(job.on(x, split))
     assert y.placements == (summed,)

@@ -15,9 +15,9 @@ void norm(Tensor<const T, 1> x, Tensor<const T, 1> w, Tensor<T, 1> y) {
   for (int64_t i = 0; i < x.size(0); ++i) y[i] = x[i] / sqrt(sum) * w[i];
 }
 
-OPWRIGHT("scaled(x: T[N, M], w: T[M]) -> (y: T[N, M]; sum: T[N], all: T[M]) where T in (f64) independent N")
+OPWRIGHT("spread(x: T[N, M], w: T[M]) -> (y: T[N, M]; sum: T[N], all: T[M]) where T in (f64) independent N")
 template <class T>
-void scaled(Tensor<const T, 2> x, Tensor<const T, 1> w, Tensor<T, 2> y, Tensor<T, 1> sum, Tensor<T, 1> all) {
+void spread(Tensor<const T, 2> x, Tensor<const T, 1> w, Tensor<T, 2> y, Tensor<T, 1> sum, Tensor<T, 1> all) {
   for (int64_t j = 0; all && j < w.size(0); ++j) all[j] = 0;
   for (int64_t i = 0; i < x.size(0); ++i) {
     if (sum) sum[i] = 0;
@@ -30,10 +30,10 @@ void scaled(Tensor<const T, 2> x, Tensor<const T, 1> w, Tensor<T, 2> y, Tensor<T
 }
 
 // The gradient of x only from what is sharded with it; that of w from the residual that is a sum already.
-OPWRIGHT("scaled_backward(grad_y: T[N, M], x: T[N, M], w: T[M], sum: T[N]) -> (grad_x: T[N, M], grad_w: T[M]) "
+OPWRIGHT("spread_backward(grad_y: T[N, M], x: T[N, M], w: T[M], sum: T[N]) -> (grad_x: T[N, M], grad_w: T[M]) "
          "independent N")
 template <class T>
-void scaled_backward(Tensor<const T, 2> g, Tensor<const T, 2> x, Tensor<const T, 1> w, Tensor<const T, 1> sum,
+void spread_backward(Tensor<const T, 2> g, Tensor<const T, 2> x, Tensor<const T, 1> w, Tensor<const T, 1> sum,
                      Tensor<T, 2> grad_x, Tensor<T, 1> grad_w) {
   for (int64_t j = 0; grad_w && j < w.size(0); ++j) grad_w[j] = 0;
   for (int64_t i = 0; i < g.size(0); ++i) {

@@ -10,7 +10,6 @@ from opwright.check.checks import kept_state as kept_state
 from opwright.check.checks import bad_calls as bad_calls
 from opwright.check.checks import against_reference as against_reference
 from opwright.check.checks import values as values
-from opwright.check.checks import independence as independence
 from opwright.check.checks import devices as devices
 from opwright.check.checks import index_overflow as index_overflow
 from opwright.check.checks import memory as memory
@@ -18,6 +17,7 @@ from opwright.check.checks import gradients as gradients
 from opwright.check.checks import derived_gradients as derived_gradients
 from opwright.check.checks import forward_mode as forward_mode
 from opwright.check.checks import large_gradients as large_gradients
+from opwright.check.checks import independence as independence
 from opwright.check.checks import compilers as compilers
 from opwright.check.checks import transforms as transforms
 

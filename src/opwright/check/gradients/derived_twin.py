@@ -113,9 +113,9 @@ def _loaded(operator: TargetOperator, source: KernelSource, kernel: Kernel, flag
     signature = kernel.signature if kernel.signature.pointwise else kernel.signature.replaced(derived=True)
     alone = replace(source, text=source.text)
     alone.options = replace(source.options, extra_cflags=(*source.options.extra_cflags, *flags))
-    whole = source.source
+    whole = source.source  # in which alternatives have names of their own
     kernel = Kernel(signature, kernel.function, kernel.line, kernel.path, kernel.language, kernel.given)
-    alone.source = Source(whole.path, whole.language, (kernel,), whole.includes)
+    alone.source = alone.marked = Source(whole.path, whole.language, (kernel,), whole.includes)
     key = hashlib.sha256(os.fsencode(source.path.absolute()) + repr(flags).encode()).hexdigest()[:12]
     try:
         ops = load_sources([alone], f"derived_{operator.name}_{key}", ())

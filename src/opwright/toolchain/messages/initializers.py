@@ -42,7 +42,7 @@ _OBJECT = re.compile(
 )
 _BUILT_IN = re.compile(
     r"(?:\s|\b(?:static|const|inline|volatile|thread_local|unsigned|signed|std::|char|short|int|long|bool|float|double|"
-    r"u?int\d+_t|size_t|half|bfloat16)\b|\*)+"
+    r"u?int\d+_t|size_t|half|float16|bfloat16)\b|\*)+"
 )
 _OWN_TYPE = re.compile(r"\b(?:struct|class|union)\b[^={]*\{ *\}(?= *\w)")
 """The type that an object's definition defines."""

@@ -27,7 +27,7 @@ _ADDED = re.compile(
     r"|(?:assigning to|invalid operands|no viable overloaded '([-+*/])=')[^\n]*'(?:float|double|long double)'"
 )
 _ARGUMENT = re.compile(r"initializing argument \d+ of '(?P<declared>[^']+)")
-_SHORT = re.compile(r"\b(?:half|bfloat16|float8_\w+)\b")
+_SHORT = re.compile(r"\b(?:half|float16|bfloat16|float8_\w+)\b")
 _CONFLICT = re.compile(
     r"deduced conflicting types for parameter '[^']*' \('([^']*)' (?:and|vs\.) '([^']*)'\)"
     r"|argument types are: \(([^,]*), ([^)]*)\)"
