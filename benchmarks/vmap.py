@@ -1,40 +1,30 @@
-"""Times torch.vmap over small operators with axes: ours, a loop of calls, and the composed PyTorch expression.
+"""torch.vmap over small operators with axes: ours, a loop of calls, and the composed PyTorch expression.
 
-usage: python benchmarks/vmap.py [--json FILE]
-
-A convolution of rows, `x: (2, 8)` and `w: (3,)`, over a batch of 64, on one thread. "ours" is torch.vmap of the
-operator: folded into an independent axis, or the kernel for one element after the other. "the loop of calls" is
-torch.vmap with the batching rule in Python, which calls the operator once for each element and stacks the results.
-"composed" is torch.vmap of torch.nn.functional.conv1d. Medians of rounds in which the candidates take turns, so that
-other programs slow all of them alike; ratios are to ours, round by round.
+``python benchmarks/vmap.py [--rounds 31]``. A convolution of rows, ``x: (2, 8)`` and ``w: (3,)``, over a batch of 64,
+on one thread. "ours" is torch.vmap of the operator: folded into an independent axis, or the kernel for one element
+after the other. "loop of calls" is torch.vmap with the batching rule in Python, which calls the operator once for each
+element and stacks the results. "composed" is torch.vmap of torch.nn.functional.conv1d.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import statistics
-import sys
 import tempfile
-import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.func import grad, vmap
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+import opwright
+from opwright.bench import Result, interleaved, ratio
+from opwright.bench.scripts import parse_rounds
+from opwright.runtime.register.fake import fake
+from opwright.runtime.register.vmap import looped
 
-import opwright  # noqa: E402 - from this checkout
-from opwright.bench.machine import machine  # noqa: E402
-from opwright.runtime.register.fake import fake  # noqa: E402
-from opwright.runtime.register.vmap import looped  # noqa: E402
-
-BATCH, ROUNDS, CALLS = 64, 150, 5
+HERE = Path(__file__).parent
+BATCH, TARGET = 64, ">= 10"
 SOURCE = """
 #include <opwright.h>
 
@@ -83,28 +73,6 @@ def load(folder: Path, name: str, word: str = "", *, python: bool = False) -> An
     return ops.conv
 
 
-def times(candidates: Mapping[str, Callable[[], object]]) -> dict[str, dict[str, float]]:
-    """Return the median time of each candidate in microseconds, and its ratio to the first one's."""
-    taken: dict[str, list[float]] = {name: [] for name in candidates}
-    for call in candidates.values():
-        call()
-    for _ in range(ROUNDS):
-        for name, call in candidates.items():
-            begin = time.perf_counter()
-            for _ in range(CALLS):
-                call()
-            taken[name].append((time.perf_counter() - begin) / CALLS * 1e6)
-    first = next(iter(taken.values()))
-    return {
-        name: {
-            "microseconds": round(statistics.median(each), 1),
-            "least": round(min(each), 1),
-            "ratio": round(statistics.median(a / b for a, b in zip(each, first, strict=True)), 2),
-        }
-        for name, each in taken.items()
-    }
-
-
 def cases(folded: Any, element: Any, calls: Any) -> dict[str, dict[str, Callable[[], object]]]:
     """Return what is timed: of each the candidates by name."""
     x, w, several = torch.randn(BATCH, 2, 8), torch.randn(3), torch.randn(BATCH, 3)
@@ -114,7 +82,7 @@ def cases(folded: Any, element: Any, calls: Any) -> dict[str, dict[str, Callable
         return lambda: mapped(*args)
 
     def of(make: Callable[[Any], Any], *args: Any, ours: Any = element) -> dict[str, Callable[[], object]]:
-        candidates = {"ours": ours, "the loop of calls": calls, "composed": composed}
+        candidates = {"ours": ours, "loop of calls": calls, "composed": composed}
         expected, *others = (make(function)(*args) for function in (composed, ours, calls))
         for other in others:
             torch.testing.assert_close(other, expected)
@@ -133,12 +101,11 @@ def cases(folded: Any, element: Any, calls: Any) -> dict[str, dict[str, Callable
     }
 
 
-def main() -> int:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path)
-    words = parser.parse_args()
+def main() -> None:
+    """Measure, print and save the results."""
+    rounds = parse_rounds(__doc__, 31)
     torch.set_num_threads(1)
+    result = Result("vmap", f"torch.vmap over a batch of {BATCH}, one thread")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         built = [
@@ -146,16 +113,15 @@ def main() -> int:
             load(place, "vmap_element"),
             load(place, "vmap_calls", python=True),
         ]
-        results = {what: times(candidates) for what, candidates in cases(*built).items()}
-    for what, candidates in results.items():
-        for name, each in candidates.items():
-            took, least = f"{each['microseconds']:9.1f} us", f"{each['least']:9.1f} us"
-            print(f"{what:30} {name:20} {took}  least {least}  {each['ratio']:6.2f} x")
-    if words.json:
-        facts = {"batch": BATCH, "threads": 1, "runtime": opwright.runtime.name(), "load": os.getloadavg()}
-        words.json.write_text(json.dumps({**facts, "machine": machine(), "results": results}, indent=2) + "\n")
-    return 0
+        for what, candidates in cases(*built).items():
+            timings = interleaved(candidates, rounds=rounds)
+            result.timings.update({f"{what}, {name}": timing for name, timing in timings.items()})
+            result.claim(
+                f"vmap, {what}: loop of calls / ours", ratio(timings["loop of calls"], timings["ours"]), TARGET
+            )
+            result.claim(f"vmap, {what}: composed / ours", ratio(timings["composed"], timings["ours"]))
+    result.finish(HERE / "results")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -42,6 +42,8 @@ SCRIPTS = (
     "lltm",
     "pointwise",
     "compile_pointwise",
+    "derived",
+    "vmap",
     "legacy_call",
     "aten_build",
     "emulation",
