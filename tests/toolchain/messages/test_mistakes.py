@@ -44,8 +44,8 @@ SAID = {
         "{nvcc}: error: expression must be a modifiable lvalue",
     ],
     "a write to an input of half": [
-        "{at}:10: error: passing 'const opwright::half' as 'this' argument discards qualifiers [-fpermissive]",
-        "{at}:10: error: no match for 'operator+=' (operand types are 'const opwright::half' and 'int')",
+        "{at}:10: error: passing 'const opwright::float16' as 'this' argument discards qualifiers [-fpermissive]",
+        "{at}:10: error: no match for 'operator+=' (operand types are 'const opwright::float16' and 'int')",
         "{at}:10: error: no viable overloaded '+='",
     ],
     "arithmetic of whole tensors": [
@@ -95,9 +95,9 @@ SAID = {
         "{at}:3: error: use of undeclared identifier 'printf'; did you mean 'rint'?",
     ],
     "?: of half and int": [
-        "{at}:21: error: operands to '?:' have different types 'const opwright::half' and 'int'",
-        "{at}:21: error: conditional expression is ambiguous; 'const opwright::half' can be converted to 'int' and vice versa",
-        '{nvcc}: error: ambiguous "?" operation: second operand of type "const opwright::half" can be converted to third operand type "int", and vice versa',
+        "{at}:21: error: operands to '?:' have different types 'const opwright::float16' and 'int'",
+        "{at}:21: error: conditional expression is ambiguous; 'const opwright::float16' can be converted to 'int' and vice versa",
+        '{nvcc}: error: ambiguous "?" operation: second operand of type "const opwright::float16" can be converted to third operand type "int", and vice versa',
     ],
     "a semicolon before a brace": [
         "{at}:20: error: expected ';' before '}' token",
