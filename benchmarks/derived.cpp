@@ -128,51 +128,39 @@ void depthwise_by_hand_backward(Tensor<const T, 1> grad_y, Tensor<const T, 1> x,
   }
 }
 
+// Row i of attention, which sees the first `keys` keys.
+template <class T>
+void attend(Tensor<const T, 2> q, Tensor<const T, 2> k, Tensor<const T, 2> v, Tensor<T, 2> o, int64_t i, int64_t keys) {
+  const int64_t d = q.size(1);
+  const T scale = rsqrt(T(d));
+  T largest = -1e30, total = 0;
+  Workspace<T> sums(d);
+  for (int64_t c = 0; c < d; ++c) sums[c] = 0;
+  for (int64_t j = 0; j < keys; ++j) {
+    T score = 0;
+    for (int64_t c = 0; c < d; ++c) score += q(i, c) * k(j, c);
+    score *= scale;
+    const T before = largest;
+    largest = max(largest, score);
+    const T shrink = exp(before - largest), weight = exp(score - largest);
+    total = total * shrink + weight;
+    for (int64_t c = 0; c < d; ++c) sums[c] = sums[c] * shrink + weight * v(j, c);
+  }
+  for (int64_t c = 0; c < d; ++c) o(i, c) = sums[c] / total;
+}
+
 // Causal: a row depends on its place, so rows aren't independent.
 OPWRIGHT("attention(q: T[M, D], k: T[N, D], v: T[N, D]) -> (o: T[M, D]) where T in (f32) derived")
 template <class T>
 void attention(Tensor<const T, 2> q, Tensor<const T, 2> k, Tensor<const T, 2> v, Tensor<T, 2> o) {
-  const int64_t d = q.size(1);
-  const T scale = rsqrt(T(d));
-  parallel_for(q.size(0), 1, [&](int64_t i) {
-    T largest = -1e30, total = 0;
-    Workspace<T> sums(d);
-    for (int64_t c = 0; c < d; ++c) sums[c] = 0;
-    for (int64_t j = 0; j <= i; ++j) {
-      T score = 0;
-      for (int64_t c = 0; c < d; ++c) score += q(i, c) * k(j, c);
-      score *= scale;
-      const T before = largest;
-      largest = max(largest, score);
-      const T shrink = exp(before - largest), weight = exp(score - largest);
-      total = total * shrink + weight;
-      for (int64_t c = 0; c < d; ++c) sums[c] = sums[c] * shrink + weight * v(j, c);
-    }
-    for (int64_t c = 0; c < d; ++c) o(i, c) = sums[c] / total;
-  });
+  parallel_for(q.size(0), 1, [&](int64_t i) { attend(q, k, v, o, i, i + 1); });
 }
 
-OPWRIGHT("attention_of_all(q: T[M, D], k: T[N, D], v: T[N, D]) -> (o: T[M, D]) where T in (f32) independent M derived")
+OPWRIGHT(
+    "attention_of_all(q: T[M, D], k: T[N, D], v: T[N, D]) -> (o: T[M, D]) where T in (f32) independent M derived")
 template <class T>
 void attention_of_all(Tensor<const T, 2> q, Tensor<const T, 2> k, Tensor<const T, 2> v, Tensor<T, 2> o) {
-  const int64_t d = q.size(1);
-  const T scale = rsqrt(T(d));
-  parallel_for(q.size(0), 1, [&](int64_t i) {
-    T largest = -1e30, total = 0;
-    Workspace<T> sums(d);
-    for (int64_t c = 0; c < d; ++c) sums[c] = 0;
-    for (int64_t j = 0; j < k.size(0); ++j) {
-      T score = 0;
-      for (int64_t c = 0; c < d; ++c) score += q(i, c) * k(j, c);
-      score *= scale;
-      const T before = largest;
-      largest = max(largest, score);
-      const T shrink = exp(before - largest), weight = exp(score - largest);
-      total = total * shrink + weight;
-      for (int64_t c = 0; c < d; ++c) sums[c] = sums[c] * shrink + weight * v(j, c);
-    }
-    for (int64_t c = 0; c < d; ++c) o(i, c) = sums[c] / total;
-  });
+  parallel_for(q.size(0), 1, [&](int64_t i) { attend(q, k, v, o, i, k.size(0)); });
 }
 
 OPWRIGHT("conv(x: T[B, C, H, W], w: T[O, C, K, K]) -> (y: T[B, O, H-K+1, W-K+1]) where T in (f32) independent B, O derived")

@@ -64,7 +64,7 @@ def test_layer_norm_and_its_gradients(cuda_place: CudaPlace, dtype: torch.dtype)
         if shape[-1] == 0:
             continue  # PyTorch has no layer norm of empty rows
         of_columns = [numbers(shape[-1], dtype=dtype, device=device, seed=seed) for seed in (2, 3)]
-        # One column has no variance: 1 / sqrt(eps) multiplies what a fused multiply-add on a GPU leaves of g - mean(g).
+        # One column has no variance: 1 / sqrt(eps) multiplies what rounding leaves of g - mean(g).
         amplified = 1e-5**-0.5 if shape[-1] == 1 else 1.0
         agree(ours, norm, [numbers(*shape, dtype=dtype, device=device), *of_columns], amplified)
 

@@ -183,7 +183,7 @@ __global__ void k(int *x) { x[0] = elsewhere(3); }
 def test_errors_name_the_authors_line(
     text: Text, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, expected: str
 ) -> None:
-    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "8.0")  # for sm_90a, nvcc 13.0 accepts any size of shared memory
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "8.0")  # for sm_90a, nvcc 13.0 accepts this one
     (tmp_path / "assign.h").write_text(
         '#pragma once\ntemplate <class T> __device__ void assign(T *p) { *p = "text"; }\n'
     )

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import argparse
 import random
-import resource
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +17,7 @@ import torch
 
 from opwright.signature import DType
 
-from .calls import MEMORY
+from .calls import limit_process
 from .judge import too_long
 from .operators import Call, Target, draw, targets
 
@@ -138,8 +136,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1500)
     parser.add_argument("--only", type=int)
     options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit_process()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(mode=True)  # fills what kernels leave unwritten
     found = [target for target in targets() if is_mapped(target)]

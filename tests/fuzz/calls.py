@@ -86,6 +86,14 @@ def run(found: Sequence[Target], seed: int, numbers: range, log: str | None, sec
     return counts["WRONG"]
 
 
+def limit_process() -> None:
+    """Ignore warnings, and bound the process's memory, except under a sanitizer, whose own memory is large."""
+    warnings.simplefilter("ignore")
+    sanitized = "asan" in os.environ.pop("LD_PRELOAD", "")  # not for the compilers: it slows them down, and they leak
+    if not sanitized:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
 def main() -> int:
     """See the module."""
     parser = argparse.ArgumentParser()
@@ -96,10 +104,7 @@ def main() -> int:
     parser.add_argument("--only", type=int)
     parser.add_argument("--describe", type=int)
     options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    sanitized = "asan" in os.environ.pop("LD_PRELOAD", "")  # not for the compilers: it slows them down, and they leak
-    if not sanitized:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit_process()
     torch.set_num_threads(2)
     found = targets()
     for number in (options.only, options.describe):

@@ -9,13 +9,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
-import os
 import random
 import re
-import resource
 import sys
 import threading
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -29,7 +26,7 @@ from torch.utils.checkpoint import checkpoint
 
 from opwright.runtime.register.kernels import started_runtime
 
-from .calls import MEMORY, make
+from .calls import limit_process, make
 from .judge import is_plain, too_long
 from .operators import Call, targets
 
@@ -209,9 +206,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1500)
     parser.add_argument("--only", type=int)
     options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if "OPWRIGHT_SANITIZE" not in os.environ:  # AddressSanitizer's shadow memory has its own bound
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit_process()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(mode=True)  # fills what kernels leave unwritten
     found = targets()

@@ -186,6 +186,7 @@ def _backward(operator: TargetOperator, backward: Signature, case: Case, argumen
     op: OpOverload = (operator.namespace or {})[backward.name]
 
     def saved(case: Case, arguments: Arguments) -> Tensors:
+        """Return the backward's inputs for a call of the forward."""
         results = _recorded(operator, copy_arguments(arguments), case)
         known = {**arguments, **dict(zip((r.name for r in operator.signature.results), results, strict=False))}
         generator = torch.Generator().manual_seed(case.seed)

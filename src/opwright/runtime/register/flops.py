@@ -34,6 +34,7 @@ def _formula(overloads: Sequence[tuple[OpOverload, Signature, KernelState]]) -> 
     """Return the formula of a packet. The counter doesn't tell it the overload: it is the first that fits."""
 
     def formula(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
+        """Return the operations of a call; 0 where the signature doesn't say."""
         del out_val
         fitting = [k for op, s, k in overloads if len(overloads) == 1 or not problem_of(s, op, args, kwargs)]
         for kernel in fitting:

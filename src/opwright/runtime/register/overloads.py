@@ -113,6 +113,7 @@ def renew(
     now = Current(new, _choosers(new))
 
     def change_names() -> None:
+        """Make the new operators the current ones; calls of those that are no more are refused."""
         make_current(new.values(), now.choosers)
         then(now)
         operators = {*map(operator_of, now.ops)}

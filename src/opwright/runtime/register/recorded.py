@@ -72,6 +72,7 @@ def with_sharding(
     """
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
+        """See to the sharding strategy where DTensor is in use, then return what `rule` does."""
         if _DTENSOR in sys.modules:
             known = sharding_strategies()
             if op is not public and public in known and not has_own(public):

@@ -20,6 +20,8 @@ Obstacle = tuple[str, str]
 
 MOST_SHAPES = 16
 """Maximum number of results whose sizes no gradient tells: ``most_shapes`` in ``taped.h``."""
+MOST_INDEPENDENT = 8
+"""Maximum number of independent axes: ``most_independent`` in ``taped_slices.h``."""
 
 _NOT_ASKED = (
     "derivatives are derived for pointwise operators (bare element types, as x: T), and for others that say `derived` "
@@ -75,6 +77,8 @@ def _of_tensors(signature: Signature, by_hand: str) -> Iterator[Obstacle]:
             )
     if sum(not may_be_differentiable(t, signature) for t in signature.results) > MOST_SHAPES:
         yield f"it has more than {MOST_SHAPES} results without a derivative", by_hand
+    if len(signature.independent) > MOST_INDEPENDENT:
+        yield f"it is independent along more than {MOST_INDEPENDENT} axes", "leave out some of them"
 
 
 def _of_nothing(signature: Signature) -> Iterator[Obstacle]:

@@ -158,6 +158,7 @@ def _in_place(strategy: Strategy, signature: Signature) -> Strategy:
     names = [param.name for param in signature.inputs]
 
     def kept(schema: Any) -> Any:
+        """Return the choices for a call that move no argument that is overwritten; refuse it if there are none."""
         found = strategy(schema)
         values = dict(zip(names, schema.args_schema, strict=False)) | schema.kwargs_schema
         tensors = [name for name, value in values.items() if isinstance(value, type(found))]
