@@ -62,8 +62,8 @@ CASES = {
         "z is returned on a condition only",
         "write f_backward",
     ),
-    'OPWRIGHT("f(x: T[A, B, C, D, E, F, G, H, I]) -> (y: T[A, B, C, D, E, F, G, H, I]) independent A, B, C, D, E, F, G, '
-    'H, I derived")\ntemplate <class T> void f(Tensor<const T, 9> x, Tensor<T, 9> y) {}': (
+    'OPWRIGHT("f(x: T[A, B, C, D, E, F, G, H, I]) -> (y: T[A, B, C, D, E, F, G, H, I]) independent A, B, C, D, E, F, '
+    'G, H, I derived")\ntemplate <class T> void f(Tensor<const T, 9> x, Tensor<T, 9> y) {}': (
         "it is independent along more than 8 axes",
         "leave out some of them",
     ),
