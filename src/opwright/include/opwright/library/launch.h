@@ -7,7 +7,7 @@
 #include "by_name.h"
 #include "../cuda.h"
 #include "library.h"
-#if defined(OPWRIGHT_EMULATION) && __has_include("emulation/arguments.h")
+#ifdef OPWRIGHT_EMULATION
 #include "../emulation/arguments.h"
 #else
 namespace opwright {
