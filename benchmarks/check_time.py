@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -38,10 +39,11 @@ def check(name: str, level: str, folder: Path) -> tuple[float, float, list[tuple
         (place / source.name).write_text(text)
     told = place / "report.json"
     words = [sys.executable, "-m", "opwright", "check", str(place / f"{name}.cpp"), f"--{level}", "--json", str(told)]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as users'
     before, started = _cpu(), time.perf_counter()
     if name in ("round", "quantize"):  # both have a round, whose gradient deliberately isn't its derivative
         words += ["--straight-through", "round.x"]
-    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    done = subprocess.run(words, env=environment, check=False, capture_output=True, text=True)
     whole = time.perf_counter() - started
     if done.returncode:
         raise RuntimeError(f"{name} isn't right:\n{done.stdout}{done.stderr}")
