@@ -14,8 +14,10 @@ from opwright.aten import precompiled_header as pch
 from opwright.aten.compat import Compat, needed
 from opwright.aten.compat.type_members import rewritten
 from opwright.aten.cuda_headers import check_headers
+from opwright.aten.emulation import library as emulated
 from opwright.aten.pytorch import (
     Torch,
+    emulation,
     find_torch,
     include_paths,
     libraries,
@@ -101,6 +103,7 @@ class _Build:
         self.progress = on_progress
         self.torch: Torch = find_torch()
         self.python = python_include_if_any() if extension.program else python_include()
+        self.emulation = emulation() if extension.with_cuda or any(map(is_cuda, extension.sources)) else ""
         self.processes = Processes()
         self.texts = {source: self._read(source) for source in extension.sources}
         self.rewritten: dict[Path, str] = {}
@@ -119,6 +122,9 @@ class _Build:
         """Check that PyTorch and the toolkit have CUDA's headers, and their versions the same major number."""
         has_kernels = any(map(is_cuda, self.extension.sources))
         if not (has_kernels or self.extension.with_cuda):
+            return
+        if self.emulation:
+            emulated.refuse_cuda_build(self.torch)
             return
         self._check_cuda_headers()
         if self.torch.cuda is None:
@@ -144,7 +150,7 @@ class _Build:
     def _object(self, source: Path) -> Built:
         """Compile one source with the smallest set of headers that works."""
         if is_cuda(source):
-            return self._compiled(source, self._cuda_options(source), "cuda")
+            return self._compiled(source, self._cuda_options(source), "c++" if self.emulation else "cuda")
         text, note = self.texts[source], headers.read_note(source, self.torch)
         beyond = self.compat[source] or headers.spoils_slim(self._macros(source))
         least = headers.heaviest(headers.least_level(text), note.least, "light" if beyond else "slim")
@@ -220,7 +226,11 @@ class _Build:
         self, source: Path, options: Options, language: str, progress: Callable[[str], None] | None = None
     ) -> Built:
         kind: Language = "cuda" if language == "cuda" else "c++"
-        if source in self.rewritten:
+        if is_cuda(source) and self.emulation:
+            own = self.rewritten.get(source)
+            text = f"{line_directive(source)}\n{own}" if own else f"{include_line(source)}\n"
+            unit = emulated.cuda_unit(source, text, check=self.emulation == "check")
+        elif source in self.rewritten:
             unit = Unit(source.stem, f"{line_directive(source)}\n{self.rewritten[source]}", source, kind, embeds=True)
         else:
             unit = Unit(source.stem, f"{include_line(source)}\n", source, kind)
@@ -245,6 +255,9 @@ class _Build:
 
     def _cuda_options(self, source: Path) -> Options:
         user_flags = self.compat[source].flags(self._split(self.extension.cuda_cflags))
+        if self.emulation:
+            words, folders = emulated.cuda_flags(user_flags)
+            return self._options(source, (*words, *self._defines()), (), folders)
         own_flags = (*flags.cuda_flags(user_flags, find_nvcc().path), *self._defines())
         return self._options(source, own_flags, user_flags, [])
 
@@ -280,14 +293,14 @@ class _Build:
 
     def _shared(self) -> list[str]:
         """Return the include folders of PyTorch, Python and CUDA."""
-        device = "cuda" if self.extension.with_cuda else "cpu"
+        device = "cuda" if self.extension.with_cuda or self.emulation else "cpu"
         return [*include_paths(device), *([self.python] if self.python else [])]
 
     def _defines(self) -> tuple[str, ...]:
         if self.extension.program:
             return self.extension.defines
         own = (f"-DTORCH_EXTENSION_NAME={self.extension.name}", "-DTORCH_API_INCLUDE_EXTENSION_H")
-        return (*own, *self.extension.defines)
+        return (*own, *(emulated.MACROS if self.emulation else ()), *self.extension.defines)
 
     def _read(self, source: Path) -> headers.Text:
         try:
@@ -322,6 +335,8 @@ class _Build:
         extension = self.extension
         names = libraries(self.torch, cuda=extension.with_cuda, python=not extension.program)
         folders = library_paths("cuda" if extension.with_cuda else "cpu")
+        if self.emulation:
+            return [*emulated.linked(self.torch, python=not extension.program, check=self.emulation == "check")]
         names += ["cudart"] if extension.with_cuda else []
         linker_flags = [*(f"-L{folder}" for folder in folders), "-Wl,--no-as-needed", *(f"-l{name}" for name in names)]
         return [*linker_flags, *(f"-Wl,-rpath,{folder}" for folder in folders)]

@@ -9,11 +9,11 @@ import re
 import sys
 import sysconfig
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from opwright._version import OLDEST_PYTORCH, is_too_old
 from opwright.errors import ToolchainError
-from opwright.toolchain import Compiler
+from opwright.toolchain import Compiler, header_dir
 from opwright.toolchain.compilers import nvcc
 
 _VALUE = re.compile(r"^(__version__|cuda|git_version|hip)\b[^=\n]*= *(?:'([^'\n]*)'|None)", re.MULTILINE)
@@ -124,6 +124,21 @@ def python_include_if_any() -> str:
         return ""
 
 
+EMULATION_VARIABLE = "OPWRIGHT_EMULATE_CUDA"
+"""The environment variable that ``opwright run --emulate`` sets: ``1``, or ``check`` to check every access."""
+EMULATION_HEADERS = (
+    *(str(header_dir() / "opwright" / "emulation" / name) for name in ("shadow", "extensions")),
+    str(header_dir()),
+)
+"""The folders of the headers that stand in for the toolkit's, in the order of search."""
+
+
+def emulation() -> Literal["", "run", "check"]:
+    """Return how this process emulates CUDA for PyTorch's extensions; "" if it doesn't."""
+    value = os.environ.get(EMULATION_VARIABLE, "0")
+    return "" if value in ("", "0") else "check" if value == "check" else "run"
+
+
 def cuda_home() -> str:
     """Return the CUDA toolkit's folder.
 
@@ -144,6 +159,8 @@ def include_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> 
         ToolchainError: PyTorch's headers or the CUDA toolkit are missing.
     """
     paths = find_torch().include_dirs if torch_include_dirs else []
+    if device_type == "cuda" and emulation():
+        return [*EMULATION_HEADERS, *paths]
     if device_type == "cuda":
         paths += nvcc.include_dirs(cuda_home())
         if (more := os.environ.get("CUDA_INC_PATH")) and more != "/usr/include":
@@ -161,7 +178,7 @@ def library_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> 
         ToolchainError: the CUDA toolkit is missing.
     """
     paths = [str(find_torch().lib)] if torch_include_dirs else []
-    if device_type == "cuda":
+    if device_type == "cuda" and not emulation():
         paths.append(nvcc.library_dir(cuda_home()))
         if cudnn := _cudnn_home():
             paths.append(os.path.join(cudnn, "lib64"))

@@ -49,9 +49,15 @@ def add(owner: Any, wanted: Mapping[str, Any]) -> Callable[[], None]:
     return replace(owner, {name: value for name, value in wanted.items() if not hasattr(owner, name)})
 
 
-def after_import(name: str, act: Callable[[], None]) -> Callable[[], None]:
-    """Call ``act`` once after the module ``name`` has been imported; return a function that cancels this."""
-    finder = _Finder(name, act)
+def after_import(name: str, act: Callable[[], None], before: Callable[[], None] | None = None) -> Callable[[], None]:
+    """Call ``act`` once after the module ``name`` has been imported; return a function that cancels this.
+
+    Args:
+        name: the module.
+        act: called after the module's code has run.
+        before: called before it runs; what it raises ends the import.
+    """
+    finder = _Finder(name, act, before)
     sys.meta_path.insert(0, finder)
     return finder.remove
 
@@ -65,9 +71,10 @@ def is_imported(name: str) -> bool:
 class _Finder:
     """An import finder that finds the module with the other finders, and wraps its loader."""
 
-    def __init__(self, name: str, act: Callable[[], None]) -> None:
+    def __init__(self, name: str, act: Callable[[], None], before: Callable[[], None] | None) -> None:
         self._name = name
         self._act = act
+        self.before = before
         self._asking = False
 
     def find_spec(
@@ -112,5 +119,7 @@ class _Loader:
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
+        if self._finder.before:
+            self._finder.before()
         self._loader.exec_module(module)
         self._finder.done()

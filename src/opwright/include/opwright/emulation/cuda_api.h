@@ -211,6 +211,22 @@ inline cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *
   *status = cudaStreamCaptureStatusNone;
   return cudaSuccess;
 }
+inline cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus *status,
+                                            unsigned long long *id = nullptr) {
+  *status = cudaStreamCaptureStatusNone;
+  if (id) *id = 0;
+  return cudaSuccess;
+}
+/* Nothing is captured, so any mode will do. */
+inline cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *) { return cudaSuccess; }
+inline cudaError_t cudaStreamGetPriority(cudaStream_t, int *priority) {
+  *priority = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamGetFlags(cudaStream_t, unsigned *flags) {
+  *flags = cudaStreamDefault;
+  return cudaSuccess;
+}
 inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned) {
   callback(stream, cudaSuccess, data);
   return cudaSuccess;

@@ -1,0 +1,261 @@
+// The functions of libc10_cuda and libtorch_cuda that extensions call: devices, streams, memory, errors.
+#include <ATen/EmptyTensor.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/EmptyTensor.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "device.h"
+
+namespace opwright {
+namespace device {
+namespace {
+
+constexpr size_t alignment = 512;  // cudaMalloc's, at least
+
+std::atomic<int64_t> allocated{0}, most_allocated{0};
+
+void count(int64_t bytes) {
+  const int64_t now = allocated += bytes;
+  int64_t most = most_allocated;
+  while (most < now && !most_allocated.compare_exchange_weak(most, now)) {
+  }
+}
+
+void free_block(void *block) {
+  if (!block) return;
+  int64_t bytes;
+  void *start = static_cast<char *>(block) - alignment;
+  std::memcpy(&bytes, start, sizeof bytes);
+  count(-bytes);
+  std::free(start);
+}
+
+void not_emulated(const char *what) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "Opwright's emulation of the device has no ", what);
+}
+
+// In front of each block stands its size.
+struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
+  using Device = c10::DeviceIndex;
+  using Pool = c10::MempoolId_t;
+
+  c10::DataPtr allocate(size_t bytes) override {
+    void *block = bytes ? raw_alloc(bytes) : nullptr;
+    return {block, block, &free_block, cuda};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
+  void copy_data(void *to, const void *from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+  void *raw_alloc(size_t bytes) override {
+    void *start = nullptr;
+    TORCH_CHECK_WITH(OutOfMemoryError, !posix_memalign(&start, alignment, alignment + bytes),
+                     "CUDA out of memory. Tried to allocate ", bytes, " bytes of the host's memory");
+    std::memcpy(start, &bytes, sizeof bytes);
+    count(int64_t(bytes));
+    return static_cast<char *>(start) + alignment;
+  }
+  void *raw_alloc_with_stream(size_t bytes, cudaStream_t) override { return raw_alloc(bytes); }
+  void raw_delete(void *block) override { free_block(block); }
+  void init(int) override {}
+  bool initialized() override { return true; }
+  double getMemoryFraction(Device) override { return 1; }
+  void setMemoryFraction(double, Device) override {}
+  std::vector<c10::cuda::CUDACachingAllocator::StreamSegmentSize> getExpandableSegmentSizes(Device) override { return {}; }
+  void enable(bool) override {}
+  bool isEnabled() const override { return true; }
+  void emptyCache(Pool) override {}
+  void cacheInfo(Device, size_t *largest) override { *largest = 0; }
+  void *getBaseAllocation(void *block, size_t *bytes) override {
+    if (bytes) std::memcpy(bytes, static_cast<char *>(block) - alignment, sizeof *bytes);
+    return block;
+  }
+  void recordStream(const c10::DataPtr &, c10::cuda::CUDAStream) override {}
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(Device) override { return {}; }
+  void resetAccumulatedStats(Device) override {}
+  void resetPeakStats(Device) override { most_allocated = allocated.load(); }
+  c10::cuda::CUDACachingAllocator::SnapshotInfo snapshot(Pool, bool) override { return {}; }
+  void beginAllocateToPool(Device, Pool, std::function<bool(cudaStream_t)>) override { not_emulated("memory pools"); }
+  void endAllocateToPool(Device, Pool) override {}
+  void releasePool(Device, Pool) override {}
+  c10::cuda::CUDACachingAllocator::ShareableHandle shareIpcHandle(void *) override {
+    return not_emulated("memory shared by processes"), c10::cuda::CUDACachingAllocator::ShareableHandle{};
+  }
+  std::shared_ptr<void> getIpcDevPtr(std::string) override { return not_emulated("memory shared by processes"), nullptr; }
+  void recordHistory(bool, c10::cuda::CUDACachingAllocator::CreateContextFn, size_t,
+                     c10::cuda::CUDACachingAllocator::RecordContext, bool, const std::vector<std::string> &) override {}
+  void attachOutOfMemoryObserver(c10::cuda::CUDACachingAllocator::OutOfMemoryObserver) override {}
+  void attachOomRejectionObserver(c10::cuda::CUDACachingAllocator::OomRejectionObserver) override {}
+  void attachAllocatorTraceTracker(c10::cuda::CUDACachingAllocator::AllocatorTraceTracker) override {}
+  void enablePeerAccess(Device, Device) override {}
+  cudaError_t memcpyAsync(void *to, int, const void *from, int, size_t bytes, cudaStream_t, bool) override {
+    std::memmove(to, from, bytes);
+    return cudaSuccess;
+  }
+  std::shared_ptr<c10::cuda::CUDACachingAllocator::AllocatorState> getCheckpointState(Device, Pool) override {
+    return not_emulated("memory pools"), nullptr;
+  }
+  c10::cuda::CUDACachingAllocator::CheckpointDelta setCheckpointPoolState(
+      Device, std::shared_ptr<c10::cuda::CUDACachingAllocator::AllocatorState>) override {
+    return not_emulated("memory pools"), c10::cuda::CUDACachingAllocator::CheckpointDelta{};
+  }
+  std::string name() override { return "host"; }
+};
+
+Memory &memory() {
+  static Memory only;
+  return only;
+}
+
+constexpr int pool_size = 32;
+thread_local c10::StreamId of_this_thread = 0;
+
+}  // namespace
+
+c10::Allocator *allocator() { return &memory(); }
+c10::Stream current_stream() { return stream_of(of_this_thread); }
+void set_current_stream(c10::Stream stream) { of_this_thread = stream.id(); }
+c10::Stream next_stream() {
+  static std::atomic<int> last{0};
+  return stream_of(1 + last++ % pool_size);
+}
+
+}  // namespace device
+}  // namespace opwright
+
+namespace c10::cuda {
+
+namespace CUDACachingAllocator {
+std::atomic<CUDAAllocator *> allocator{&opwright::device::memory()};
+}
+
+using opwright::device::stream_of;
+
+// Streams of the pool have numbers; those of others, the address.
+cudaStream_t CUDAStream::stream() const {
+  static std::mutex creating;
+  static cudaStream_t pool[opwright::device::pool_size + 1] = {};
+  const StreamId id = stream_.id();
+  if (id > opwright::device::pool_size || id < 0) return reinterpret_cast<cudaStream_t>(id);
+  const std::lock_guard<std::mutex> lock(creating);
+  if (id && !pool[id]) C10_CUDA_CHECK(cudaStreamCreateWithFlags(&pool[id], cudaStreamNonBlocking));
+  return pool[id];
+}
+bool CUDAStream::query() const { return cudaStreamQuery(stream()) == cudaSuccess; }
+void CUDAStream::synchronize() const { C10_CUDA_CHECK(cudaStreamSynchronize(stream())); }
+
+CUDAStream getStreamFromPool(const bool, DeviceIndex) { return CUDAStream(opwright::device::next_stream()); }
+CUDAStream getStreamFromPool(const int, DeviceIndex) { return CUDAStream(opwright::device::next_stream()); }
+CUDAStream getStreamFromExternal(cudaStream_t stream, DeviceIndex) {
+  return CUDAStream(stream_of(reinterpret_cast<StreamId>(stream)));
+}
+CUDAStream getDefaultCUDAStream(DeviceIndex) { return CUDAStream(stream_of(0)); }
+CUDAStream getCurrentCUDAStream(DeviceIndex) { return CUDAStream(opwright::device::current_stream()); }
+void setCurrentCUDAStream(CUDAStream stream) { opwright::device::set_current_stream(stream.unwrap()); }
+std::ostream &operator<<(std::ostream &out, const CUDAStream &stream) { return out << stream.unwrap(); }
+
+DeviceIndex device_count() noexcept { return 1; }
+DeviceIndex device_count_ensure_non_zero() { return 1; }
+DeviceIndex current_device() { return 0; }
+void set_device(DeviceIndex device, const bool) { C10_CUDA_CHECK(cudaSetDevice(device)); }
+void device_synchronize() { C10_CUDA_CHECK(cudaDeviceSynchronize()); }
+void warn_or_error_on_sync() {}
+cudaError_t GetDeviceCount(int *count) { return cudaGetDeviceCount(count); }
+cudaError_t GetDevice(DeviceIndex *device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t SetDevice(DeviceIndex device, const bool) { return cudaSetDevice(device); }
+cudaError_t MaybeSetDevice(DeviceIndex device) { return cudaSetDevice(device); }
+DeviceIndex ExchangeDevice(DeviceIndex device) { return set_device(device, false), DeviceIndex(0); }
+DeviceIndex MaybeExchangeDevice(DeviceIndex device) { return ExchangeDevice(device); }
+void SetTargetDevice() {}
+bool hasPrimaryContext(DeviceIndex) { return true; }
+std::optional<DeviceIndex> getDeviceIndexWithPrimaryContext() { return DeviceIndex(0); }
+const char *get_cuda_check_suffix() noexcept { return ""; }
+
+void c10_cuda_check_implementation(const int32_t error, const char *file, const char *function, const uint32_t line,
+                                   const bool) {
+  if (C10_LIKELY(error == cudaSuccess)) return;
+  (void)cudaGetLastError();
+  const char *what = cudaGetErrorString(static_cast<cudaError_t>(error));
+  throw c10::AcceleratorError({function, file, line}, error, std::string("CUDA error: ") + what);
+}
+
+}  // namespace c10::cuda
+
+namespace at {
+namespace cuda {
+
+cudaDeviceProp *getDeviceProperties(DeviceIndex device) {
+  static std::once_flag asked;
+  static cudaDeviceProp properties;
+  TORCH_CHECK(device <= 0, "device=", int(device), ", num_gpus=1");
+  std::call_once(asked, [] { C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, 0)); });
+  return &properties;
+}
+cudaDeviceProp *getCurrentDeviceProperties() { return getDeviceProperties(0); }
+int warp_size() { return getCurrentDeviceProperties()->warpSize; }
+bool canDeviceAccessPeer(DeviceIndex, DeviceIndex) { return false; }
+Allocator *getCUDADeviceAllocator() { return opwright::device::allocator(); }
+
+}  // namespace cuda
+
+namespace detail {
+
+TensorBase empty_cuda(IntArrayRef size, ScalarType dtype, std::optional<Device>, std::optional<MemoryFormat> format) {
+  return empty_generic(size, opwright::device::allocator(), DispatchKeySet(DispatchKey::CUDA), dtype, format);
+}
+TensorBase empty_cuda(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout>, std::optional<Device> device,
+                      std::optional<bool>, std::optional<MemoryFormat> format) {
+  return empty_cuda(size, dtype_or_default(dtype), device, format);
+}
+TensorBase empty_cuda(IntArrayRef size, const TensorOptions &options) {
+  return empty_cuda(size, dtype_or_default(optTypeMetaToScalarType(options.dtype_opt())), options.device_opt(),
+                    options.memory_format_opt());
+}
+TensorBase empty_strided_cuda(IntArrayRef size, IntArrayRef stride, ScalarType dtype, std::optional<Device>) {
+  return empty_strided_generic(size, stride, opwright::device::allocator(), DispatchKeySet(DispatchKey::CUDA), dtype);
+}
+TensorBase empty_strided_cuda(IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype, std::optional<Layout>,
+                              std::optional<Device> device, std::optional<bool>) {
+  return empty_strided_cuda(size, stride, dtype_or_default(dtype), device);
+}
+TensorBase empty_strided_cuda(IntArrayRef size, IntArrayRef stride, const TensorOptions &options) {
+  return empty_strided_cuda(size, stride, dtype_or_default(optTypeMetaToScalarType(options.dtype_opt())),
+                            options.device_opt());
+}
+
+}  // namespace detail
+}  // namespace at
+
+// For Python: bytes of the device's memory in use, and the most since it was last asked to forget; the device's properties.
+extern "C" int64_t opwright_device_allocated() { return opwright::device::allocated; }
+extern "C" int64_t opwright_device_most_allocated() { return opwright::device::most_allocated; }
+extern "C" void opwright_device_forget_most() { opwright::device::most_allocated = opwright::device::allocated.load(); }
+extern "C" void opwright_device_properties(int64_t *values) {
+  const cudaDeviceProp &p = *at::cuda::getDeviceProperties(0);
+  size_t left = 0, total = 0;
+  cudaMemGetInfo(&left, &total);
+  const int64_t known[] = {int64_t(p.totalGlobalMem),
+                           int64_t(left),
+                           p.multiProcessorCount,
+                           p.major,
+                           p.minor,
+                           p.warpSize,
+                           p.maxThreadsPerMultiProcessor,
+                           p.maxThreadsPerBlock,
+                           p.regsPerMultiprocessor,
+                           int64_t(p.sharedMemPerBlock),
+                           int64_t(p.sharedMemPerBlockOptin),
+                           int64_t(p.sharedMemPerMultiprocessor),
+                           p.l2CacheSize,
+                           p.clockRate};
+  std::memcpy(values, known, sizeof known);  // in the order of torch_cuda.py
+}

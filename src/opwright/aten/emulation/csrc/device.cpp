@@ -1,0 +1,100 @@
+// What PyTorch asks of a device of its own: the guard, and the hooks of CUDA.
+#include "device.h"
+
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
+#include <atomic>
+#include <chrono>
+
+namespace opwright {
+namespace device {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+  c10::DeviceType type() const override { return c10::kCUDA; }
+  c10::Device getDevice() const override { return cuda; }
+  c10::Device exchangeDevice(c10::Device device) const override {
+    setDevice(device);
+    return cuda;
+  }
+  void setDevice(c10::Device device) const override {
+    TORCH_CHECK(device.index() <= 0, "CUDA error: invalid device ordinal: the emulated device is cuda:0, not ", device);
+  }
+  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+
+  c10::Stream getStream(c10::Device) const override { return current_stream(); }
+  c10::Stream getDefaultStream(c10::Device) const override { return stream_of(0); }
+  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override { return next_stream(); }
+  c10::Stream getNewStream(c10::Device, int) const override { return next_stream(); }
+  c10::Stream exchangeStream(c10::Stream stream) const override {
+    const c10::Stream before = current_stream();
+    set_current_stream(stream);
+    return before;
+  }
+
+  void record(void **event, const c10::Stream &, c10::DeviceIndex, c10::EventFlag) const override {
+    if (!*event) *event = new Clock::time_point;
+    *static_cast<Clock::time_point *>(*event) = Clock::now();
+  }
+  void destroyEvent(void *event, c10::DeviceIndex) const noexcept override {
+    delete static_cast<Clock::time_point *>(event);
+  }
+  double elapsedTime(void *first, void *last, c10::DeviceIndex) const override {
+    const auto passed = *static_cast<Clock::time_point *>(last) - *static_cast<Clock::time_point *>(first);
+    return std::chrono::duration<double, std::milli>(passed).count();
+  }
+  void block(void *, const c10::Stream &) const override {}
+  bool queryEvent(void *) const override { return true; }
+  bool queryStream(const c10::Stream &) const override { return true; }
+  void synchronizeStream(const c10::Stream &) const override {}
+  void synchronizeEvent(void *) const override {}
+  void synchronizeDevice(c10::DeviceIndex) const override {}
+  void recordDataPtrOnStream(const c10::DataPtr &, const c10::Stream &) const override {}
+};
+
+const Guard guard;
+const c10::impl::DeviceGuardImplRegistrar guards(c10::DeviceType::CUDA, &guard);
+const c10::AllocatorRegisterer<c10::DeviceType::CUDA> allocators(allocator());
+
+}  // namespace
+}  // namespace device
+}  // namespace opwright
+
+namespace at {
+
+// PyTorch finds it under this name, when it first asks about CUDA.
+struct CUDAHooks final : CUDAHooksInterface {
+  explicit CUDAHooks(CUDAHooksArgs) {}
+
+  void init() const override {}
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasCUDA() const override { return true; }
+  bool hasPrimaryContext(DeviceIndex) const override { return true; }
+  int getNumGPUs() const override { return 1; }
+  DeviceIndex deviceCount() const override { return 1; }
+  DeviceIndex current_device() const override { return 0; }
+  DeviceIndex getCurrentDevice() const override { return 0; }
+  void setCurrentDevice(DeviceIndex) const override {}
+  DeviceIndex exchangeDevice(DeviceIndex) const override { return 0; }
+  DeviceIndex maybeExchangeDevice(DeviceIndex) const override { return 0; }
+  void deviceSynchronize(DeviceIndex) const override {}
+  Device getDeviceFromPtr(void *) const override { return opwright::device::cuda; }
+  const Generator &getDefaultGenerator(DeviceIndex) const override { return opwright::device::default_generator(); }
+  // torch_cuda.py asks for the first one: torch.cuda.default_generators has the default one, and Python no other way to it.
+  Generator getNewGenerator(DeviceIndex) const override {
+    static std::atomic<bool> is_first{true};
+    return is_first.exchange(false) ? opwright::device::default_generator() : opwright::device::new_generator();
+  }
+  Allocator *getPinnedMemoryAllocator() const override { return c10::GetCPUAllocator(); }
+  Allocator *getCUDADeviceAllocator() const override { return opwright::device::allocator(); }
+};
+
+REGISTER_CUDA_HOOKS(CUDAHooks);
+
+}  // namespace at

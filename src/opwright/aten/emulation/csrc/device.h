@@ -1,0 +1,28 @@
+// The device that stands for a GPU: index 0 of type "cuda". Its memory is the host's; work is done when a call returns.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/Stream.h>
+
+namespace opwright {
+namespace device {
+
+inline const c10::Device cuda(c10::DeviceType::CUDA, 0);
+
+c10::Allocator *allocator();
+
+// Returns a generator of the CPU for one call of an operator: what it draws follows from the state of the device's
+// `generator`, which goes on by one call.
+at::Generator of_the_cpu(const at::Generator &generator);
+const at::Generator &default_generator();
+at::Generator new_generator();
+
+// The stream of this thread, and another one.
+c10::Stream current_stream();
+void set_current_stream(c10::Stream stream);
+c10::Stream next_stream();
+inline c10::Stream stream_of(c10::StreamId id) { return c10::Stream(c10::Stream::UNSAFE, cuda, id); }
+
+}  // namespace device
+}  // namespace opwright

@@ -1,0 +1,221 @@
+// Operators of the device: PyTorch's own for the CPU, called on tensors of the CPU that share its memory.
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/List.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+#include <c10/core/CPUAllocator.h>
+#include <torch/library.h>
+
+#include "device.h"
+
+namespace opwright {
+namespace device {
+namespace {
+
+using c10::IValue;
+
+// Keeps the storage of one device alive for as long as that of the other is in use, whose memory it is.
+void release(void *storage) { delete static_cast<c10::Storage *>(storage); }
+
+c10::DataPtr shared(const c10::Storage &storage, c10::Device device) {
+  void *data = storage.unsafeGetStorageImpl()->mutable_data();
+  return {data, new c10::Storage(storage), &release, device};
+}
+
+at::Tensor over(const c10::Storage &storage, c10::DispatchKey key, const at::Tensor &like) {
+  at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), c10::DispatchKeySet(key), like.dtype());
+  c10::TensorImpl *impl = made.unsafeGetTensorImpl();
+  impl->set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
+  if (like.unsafeGetTensorImpl()->is_wrapped_number()) impl->set_wrapped_number(true);
+  impl->_set_conj(like.is_conj());
+  impl->_set_neg(like.is_neg());
+  return made;
+}
+
+// One call: its tensors on the device, and those of the CPU in their place.
+class Call {
+ public:
+  explicit Call(const c10::OperatorHandle &op) : op_(op) {}
+
+  IValue host(const IValue &value) {
+    if (value.isTensor()) return host(value.toTensor());
+    if (value.isTensorList()) {
+      c10::List<at::Tensor> tensors;
+      for (const at::Tensor &each : value.toTensorVector()) tensors.push_back(host(each));
+      return tensors;
+    }
+    if (value.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> tensors;
+      for (const auto &each : value.toOptionalTensorVector())
+        tensors.push_back(each ? std::optional<at::Tensor>(host(*each)) : std::nullopt);
+      return tensors;
+    }
+    if (value.isDevice() && value.toDevice().is_cuda()) return on_device_ = true, c10::Device(c10::kCPU);
+    if (value.isGenerator() && value.toGenerator().device().is_cuda()) return of_the_cpu(value.toGenerator());
+    if (value.isStorage() && value.toStorage().device().is_cuda()) return host(value.toStorage());
+    return value;
+  }
+
+  // Returns the device's default generator where the call takes one, has none, and is for the device.
+  IValue generator(const IValue &value) const {
+    return value.isNone() && on_device_ ? IValue(of_the_cpu(default_generator())) : value;
+  }
+
+  bool on_device() const { return on_device_; }
+
+  // Refuses what PyTorch refuses on a GPU: tensors of both devices, unless a tensor without axes, or the operator, allows it.
+  void check_devices() const {
+    if (!on_device_ || !other_.defined()) return;
+    static const std::array<const char *, 8> mixing = {"aten::copy_",        "aten::_copy_from", "aten::_copy_from_and_resize",
+                                                       "aten::index.Tensor", "aten::index",      "aten::index_put_",
+                                                       "aten::_index_put_impl_", "aten::_unsafe_index"};
+    for (const char *name : mixing)
+      if (op_.schema().name() == name) return;
+    TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ", cuda,
+                " and cpu! (when checking the arguments of ", op_.schema().name(), ")");
+  }
+
+  IValue device(const IValue &value) {
+    if (value.isTensor()) return device(value.toTensor());
+    if (value.isTensorList()) {
+      c10::List<at::Tensor> tensors;
+      for (const at::Tensor &each : value.toTensorVector()) tensors.push_back(device(each));
+      return tensors;
+    }
+    return value;
+  }
+
+  // Gives the device's tensors the sizes and the memory that the operator gave their stand-ins.
+  void take_over() const {
+    for (const Pair &pair : tensors_) {
+      c10::TensorImpl *theirs = pair.device.unsafeGetTensorImpl();
+      const c10::Storage &now = pair.host.storage();
+      const Shared *own = shared_with(now);
+      if (!own)  // set_ with a storage that this call has made
+        theirs->set_storage_keep_dtype(of_device(now));
+      else if (!own->device.is_alias_of(pair.device.storage()))
+        theirs->set_storage_keep_dtype(own->device);
+      if (theirs->sizes() != pair.host.sizes() || theirs->strides() != pair.host.strides() ||
+          theirs->storage_offset() != pair.host.storage_offset())
+        theirs->set_sizes_and_strides(pair.host.sizes(), pair.host.strides(), pair.host.storage_offset());
+    }
+    for (const Shared &each : storages_) {
+      if (each.host.data() == each.data && each.host.nbytes() == each.device.nbytes()) continue;  // it wasn't resized
+      c10::StorageImpl *theirs = each.device.unsafeGetStorageImpl();
+      c10::DataPtr moved = allocator()->allocate(each.host.nbytes());
+      if (moved.get()) allocator()->copy_data(moved.get(), each.host.data(), each.host.nbytes());
+      theirs->set_data_ptr_noswap(std::move(moved));
+      theirs->set_nbytes(each.host.nbytes());
+    }
+  }
+
+ private:
+  struct Pair {
+    at::Tensor device, host;
+  };
+  struct Shared {
+    c10::Storage device, host;
+    const void *data;
+  };
+
+  at::Tensor host(const at::Tensor &tensor) {
+    if (!tensor.defined() || !tensor.is_cuda()) {
+      if (tensor.defined() && tensor.dim() && tensor.is_cpu()) other_ = tensor;
+      return tensor;
+    }
+    on_device_ = true;
+    for (const Pair &pair : tensors_)
+      if (pair.device.is_same(tensor)) return pair.host;
+    tensors_.push_back({tensor, over(host(tensor.storage()), c10::DispatchKey::CPU, tensor)});
+    return tensors_.back().host;
+  }
+
+  c10::Storage host(const c10::Storage &storage) {
+    on_device_ = true;
+    for (const Shared &each : storages_)
+      if (each.device.is_alias_of(storage)) return each.host;
+    c10::Storage made(c10::Storage::use_byte_size_t(), storage.nbytes(), shared(storage, c10::kCPU), c10::GetCPUAllocator(),
+                      storage.resizable());
+    storages_.push_back({storage, made, made.data()});
+    return made;
+  }
+
+  at::Tensor device(const at::Tensor &tensor) {
+    if (!tensor.defined() || !tensor.is_cpu()) return tensor;
+    for (const Pair &pair : tensors_)
+      if (pair.host.is_same(tensor)) return pair.device;
+    const Shared *own = shared_with(tensor.storage());
+    return over(own ? own->device : of_device(tensor.storage()), c10::DispatchKey::CUDA, tensor);
+  }
+
+  const Shared *shared_with(const c10::Storage &host) const {
+    for (const Shared &each : storages_)
+      if (each.host.is_alias_of(host)) return &each;
+    return nullptr;
+  }
+
+  // Two results of one call may share a storage.
+  c10::Storage of_device(const c10::Storage &host) const {
+    for (const Shared &each : made_)
+      if (each.host.is_alias_of(host)) return each.device;
+    c10::Storage made(c10::Storage::use_byte_size_t(), host.nbytes(), shared(host, cuda), allocator(), host.resizable());
+    made_.push_back({made, host, host.data()});
+    return made;
+  }
+
+  const c10::OperatorHandle &op_;
+  c10::SmallVector<Pair, 6> tensors_;
+  c10::SmallVector<Shared, 6> storages_;
+  mutable c10::SmallVector<Shared, 2> made_;
+  at::Tensor other_;
+  bool on_device_ = false;
+};
+
+void on_the_host(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+  const auto &parameters = op.schema().arguments();
+  const size_t first = stack->size() - parameters.size();
+  Call call(op);
+  for (size_t i = 0; i < parameters.size(); ++i) (*stack)[first + i] = call.host((*stack)[first + i]);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const c10::TypePtr &type = parameters[i].real_type();
+    const auto *optional = type->castRaw<c10::OptionalType>();
+    if (optional && optional->getElementType()->kind() == c10::TypeKind::GeneratorType)
+      (*stack)[first + i] = call.generator((*stack)[first + i]);
+  }
+  call.check_devices();
+  op.callBoxed(stack);
+  call.take_over();
+  if (!call.on_device()) return;
+  const size_t results = op.schema().returns().size();
+  for (size_t i = stack->size() - results; i < stack->size(); ++i) (*stack)[i] = call.device((*stack)[i]);
+}
+
+at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>, std::optional<at::Device>,
+                 std::optional<bool>, std::optional<at::MemoryFormat> format) {
+  return at::detail::empty_generic(size, allocator(), c10::DispatchKeySet(c10::DispatchKey::CUDA),
+                                   c10::dtype_or_default(dtype), format);
+}
+
+at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> dtype,
+                         std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>) {
+  return at::detail::empty_strided_generic(size, stride, allocator(), c10::DispatchKeySet(c10::DispatchKey::CUDA),
+                                           c10::dtype_or_default(dtype));
+}
+
+void nothing(at::Tensor &, c10::Stream) {}
+
+}  // namespace
+}  // namespace device
+}  // namespace opwright
+
+TORCH_LIBRARY_IMPL(_, CUDA, library) {
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&opwright::device::on_the_host>());
+}
+
+TORCH_LIBRARY_IMPL(aten, CUDA, library) {
+  library.impl("empty.memory_format", opwright::device::empty);
+  library.impl("empty_strided", opwright::device::empty_strided);
+  library.impl("record_stream", opwright::device::nothing);
+  // PyTorch's own is for all devices, and looks for the device's kernel by itself.
+  library.impl("copy_", torch::CppFunction::makeFromBoxedFunction<&opwright::device::on_the_host>());
+}

@@ -1,0 +1,87 @@
+"""The device's library, and how an extension is compiled for it and linked to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from opwright.aten.pytorch import EMULATION_HEADERS, Torch, find_torch, libraries
+from opwright.cuda.emulation.backend import DEFINED, FLAGS
+from opwright.cuda.emulation.rewrite import Rewriter
+from opwright.cuda.emulation.runtime import build_runtime, check_flags
+from opwright.cuda.programs.command_line import parse
+from opwright.errors import ToolchainError
+from opwright.toolchain import Options, Unit, build, find_compiler, include_line
+
+_CSRC = Path(__file__).parent / "csrc"
+MACROS = ("-DC10_CUDA_NO_CMAKE_CONFIGURE_FILE", *(f"-D{name}" for name in DEFINED[1:]))
+"""Macros for all files of an extension. PyTorch's build for the CPU has no header with its options of CUDA."""
+
+
+def refuse_cuda_build(torch: Torch) -> None:
+    """Refuse a PyTorch that has CUDA itself.
+
+    Raises:
+        ToolchainError: it was built with CUDA.
+    """
+    if torch.cuda is not None:
+        raise ToolchainError(
+            f"PyTorch {torch.version} in {torch.root} was built with CUDA, whose device can't be replaced; expected a "
+            "build for the CPU\n  likely fix: an environment with PyTorch for the CPU (pytorch.org says how)"
+        )
+
+
+def build_library(*, check: bool, on_progress: Callable[[str], None] | None = None) -> Path:
+    """Return the device's library from the cache, or build it, once for each PyTorch.
+
+    Raises:
+        CompileError: this PyTorch's headers don't fit.
+        ToolchainError: there is no usable compiler, or PyTorch was built with CUDA.
+    """
+    torch = find_torch()
+    refuse_cuda_build(torch)
+    first, *rest = [Unit(path.stem, f"{include_line(path)}\n", path) for path in sorted(_CSRC.glob("*.cpp"))]
+    options = Options(
+        native=False,
+        exact=("-std=c++20", "-O2", "-fPIC", "-pipe", "-w", *MACROS),
+        include_dirs=(str(_CSRC),),
+        system_include_dirs=(*EMULATION_HEADERS, *torch.include_dirs),
+        extra_ldflags=(str(build_runtime(check=check)), *_torch_libraries(torch, python=False)),
+        identity=torch.identity,
+    )
+    unit = Unit(f"opwright-cuda-device{'-checked' * check}", first.text, first.source, extra=tuple(rest))
+    return build(unit, options, on_progress=on_progress).path
+
+
+def _torch_libraries(torch: Torch, *, python: bool) -> list[str]:
+    """Return the linker's flags for PyTorch's libraries."""
+    names = libraries(torch, cuda=False, python=python)
+    return [f"-L{torch.lib}", f"-Wl,-rpath,{torch.lib}", "-Wl,--no-as-needed", *(f"-l{name}" for name in names)]
+
+
+def linked(torch: Torch, *, python: bool, check: bool) -> list[str]:
+    """Return the linker's flags for an extension: PyTorch's libraries, the device, and the emulator."""
+    paths = [build_library(check=check), build_runtime(check=check)]
+    return [*_torch_libraries(torch, python=python), *map(str, paths)]
+
+
+def cuda_unit(source: Path, text: str, *, check: bool) -> Unit:
+    """Return the unit of a ``.cu`` file of an extension, whose `text` includes or contains it."""
+    defined = [*DEFINED, *(["OPWRIGHT_EMULATION_CHECK"] if check else [])]
+    before = "".join(f"#define {name}\n" for name in defined) + "#include <opwright/emulation/program.h>\n"
+    watched = check_flags(find_compiler("c++")) if check else ()
+    return Unit(source.stem, before + text, source, embeds=True, cflags=watched, rewrite=Rewriter())
+
+
+def cuda_flags(flags: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the host compiler's flags for nvcc's `flags`, and the include folders among them.
+
+    Raises:
+        ToolchainError: an option of nvcc can't be served.
+    """
+    request = parse([*flags])
+    standard = request.std.replace("c++", "gnu++", 1) if request.std in ("c++20", "c++23") else "gnu++20"
+    level = "-O0" if request.debug else f"-O{request.optimize}"
+    own = [f"-std={standard}", level, "-fPIC", "-pipe", "-w", "-pthread", "-ffp-contract=off", *FLAGS]
+    included = [word for name in request.included for word in ("-include", name)]
+    return (*own, *request.defines, *request.host_flags, *included), request.include_dirs
