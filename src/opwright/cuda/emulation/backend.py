@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import apply_settings, build_runtime, check_flags
+from opwright.cuda.libraries import LinkLibraries
 from opwright.toolchain import Options, Unit, build, header_dir
 from opwright.toolchain.compilers.compiler import find_compiler
 
@@ -68,6 +69,7 @@ class Emulate:
             embeds=True,
             cflags=watched,
             rewrite=Rewriter(),
+            addition=LinkLibraries(),
             kernels=text.kernels,
         )
         return build(unit, self.options(options), rebuild=rebuild).path
