@@ -14,6 +14,7 @@ from opwright.cuda.emulation import Emulate
 from opwright.toolchain import Options, line_directive
 
 HEAD = '#define EXPORT extern "C" __attribute__((visibility("default")))\n'
+CLEARED = "EXPORT void cleared() { cudaGetLastError(); }\n"
 Given = torch.Tensor | int | float | None
 
 
@@ -22,12 +23,14 @@ class Library:
 
     def __init__(self, path: Path) -> None:
         """Build a source."""
-        whole = CudaText(path.stem, f"{HEAD}{line_directive(path)}\n{path.read_text()}", path)
+        whole = CudaText(path.stem, f"{HEAD}{line_directive(path)}\n{path.read_text()}{CLEARED}", path)
         self._library = ctypes.CDLL(str(Emulate().build(whole, Options())))
 
     def __call__(self, name: str, *given: Given) -> int:
-        """Call a function; return its status."""
-        return int(getattr(self._library, name)(*map(_converted, given)))
+        """Call a function; return its status. The last error is forgotten: it is the process's."""
+        status = int(getattr(self._library, name)(*map(_converted, given)))
+        self._library.cleared()
+        return status
 
     def right(self, name: str, *given: Given) -> None:
         """Call a function that has to succeed."""

@@ -202,7 +202,7 @@ def test_outer_products(blas: Library, letter: str) -> None:
 
 def test_systems(blas: Library, letter: str) -> None:
     n, batch = 5, 3
-    a, right = drawn(letter, batch, n, n), drawn(letter, batch, n, 2)
+    a, right = drawn(letter, batch, n, n) + 4 * torch.eye(n).flip(0), drawn(letter, batch, n, 2)
     lu, inverse, x = by_columns(a), torch.empty(batch, n, n, dtype=a.dtype), by_columns(right)
     pivots, info = torch.zeros(batch, n, dtype=torch.int32), torch.full((batch,), 9, dtype=torch.int32)
     blas.right(f"{letter}getrf", n, pointers(*lu), n, pivots, info, batch)

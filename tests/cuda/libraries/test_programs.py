@@ -89,3 +89,44 @@ def test_checked(program: tuple[str, ...], command: Command, mode: str, said: tu
     assert "other.cpp:5" in err
     for each in said:
         assert each in err
+
+
+MESSAGES = r"""
+#include <mpi.h>
+#include <nccl.h>
+#include <cstdio>
+int main(int argc, char **argv) {
+  int rank, size, to = argc > 1 ? atoi(argv[1]) : 0, got = 0;
+  double sum = 0, mine = 5;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Request requests[2];
+  MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, requests);
+  MPI_Isend(&argc, 1, MPI_INT, to, 7, MPI_COMM_WORLD, requests + 1);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  printf("%d of %d: %g %d\n", rank, size, sum, got);
+  return MPI_Finalize();
+}
+"""
+
+
+def test_one_process_of_mpi(files: Files, command: Command) -> None:
+    files(**{"messages.cu": MESSAGES})
+    assert command("emulate", "messages.cu", "-lmpi", "-lnccl") == (0, "0 of 1: 5 1\n", "")
+    status, out, err = command("emulate", "messages.cu", "--", "1")
+    assert (status, out) == (1, "")
+    assert err == "opwright: error: MPI_Isend: a message to another rank than 0; MPI has one process here\n"
+
+
+def test_an_mpi_that_is_there_is_taken(files: Files, command: Command) -> None:
+    files(**{"messages.cu": "#include <mpi.h>\nint main() { return OURS; }\n", "mpi.h": "#define OURS 3\n"})
+    assert command("emulate", "messages.cu", "-I.").status == 3
+
+
+def test_a_missing_library_is_named(files: Files, command: Command) -> None:
+    files(**{"deep.cu": "#include <cudnn.h>\nint main() { return 0; }\n"})
+    status, _, err = command("emulate", "deep.cu")
+    assert status == 1
+    assert "cuDNN isn't emulated\n  likely fix: leave that part out with #ifndef OPWRIGHT_EMULATION" in err

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SHADOW = header_dir() / "opwright" / "emulation" / "shadow"
 """The emulator's replacements of CUDA's headers."""
+STAND_INS = SHADOW.parent / "stand_ins"
+"""Headers for programs that find no others: MPI's."""
 
 _BEFORE = "#include <cuda_runtime.h>\n"
 """The code in front of each source: nvcc includes this header automatically, too."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from opwright.cuda.emulation.backend import DEFINED, FLAGS, SHADOW
+from opwright.cuda.emulation.backend import DEFINED, FLAGS, SHADOW, STAND_INS
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import build_runtime, check_flags
 from opwright.cuda.libraries import build_libraries, needed
@@ -30,10 +30,10 @@ Opwright's emulation of it: programs run on the CPU
 """What ``--version`` prints: scripts look for the words "release 12.8"."""
 _LIBRARY_HEADERS = {
     "cublasXt": "cuBLAS's interface for several GPUs", "cusparse": "cuSPARSE", "cusolverDn": "cuSOLVER",
-    "cusolverSp": "cuSOLVER", "cufft": "cuFFT", "cufftXt": "cuFFT", "curand": "cuRAND's host interface",
-    "cudnn": "cuDNN", "nccl": "NCCL", "mpi": "MPI", "nvml": "NVML", "cupti": "CUPTI", "nvrtc": "NVRTC",
-    "npp": "NPP", "nvjpeg": "nvJPEG", "cutensor": "cuTENSOR",
+    "cusolverSp": "cuSOLVER", "cufft": "cuFFT", "cufftXt": "cuFFT", "cudnn": "cuDNN", "nvshmem": "NVSHMEM",
+    "nvml": "NVML", "cupti": "CUPTI", "nvrtc": "NVRTC", "npp": "NPP", "nvjpeg": "nvJPEG", "cutensor": "cuTENSOR",
 }  # fmt: skip
+_OF_MPI = ("-lmpi", "-lmpi_cxx", "-lmpicxx")
 _FOR_CHECKED = ("-O2",)
 _OLD_STANDARDS = ("98", "03", "0x", "11", "1y", "14")
 _CALLED_BY_CHECKED = "__tsan_"
@@ -151,7 +151,7 @@ def _directive(define: str) -> str:
 def _search(request: Request) -> list[str]:
     """Return the header folders: the emulator's before the author's, who may name the toolkit's own."""
     folders = [str(SHADOW), str(header_dir()), *map(os.path.abspath, request.include_dirs)]
-    return [f"-I{folder}" for folder in folders]
+    return [*(f"-I{folder}" for folder in folders), "-idirafter", str(STAND_INS)]
 
 
 def _standard(asked: str) -> str:
@@ -164,7 +164,17 @@ def _runtime(*, check: bool) -> Path:
 
 
 def _link_flags(request: Request) -> list[str]:
-    return [*request.link_flags, "-pthread", "-ldl", "-lm"]
+    flags = [flag for flag in request.link_flags if flag not in _OF_MPI or _is_there(request, flag)]
+    return [*flags, "-pthread", "-ldl", "-lm"]
+
+
+def _is_there(request: Request, flag: str) -> bool:
+    """Return whether a library is found: one of MPI's isn't needed with the header that stands for it."""
+    name = f"lib{flag[2:]}.so"
+    if any((Path(folder[2:]) / name).exists() for folder in request.link_flags if folder.startswith("-L")):
+        return True
+    command = [*find_compiler("c").link_command, f"-print-file-name={name}"]
+    return os.path.isabs(subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip())
 
 
 def _explained(unit: Unit, options: Options) -> Path:
