@@ -2,7 +2,7 @@
 #pragma once
 
 #include <opwright/emulation/libraries/blas.h>
-#include <opwright/half.h>
+#include <opwright/elements/half.h>
 
 #include <algorithm>
 #include <complex>

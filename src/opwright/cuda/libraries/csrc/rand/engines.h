@@ -1,7 +1,7 @@
 // Engines of many streams of 32 bits each, in the order in which cuRAND deals them out.
 #pragma once
 
-#include <opwright/random.h>
+#include <opwright/services/random.h>
 
 #include <array>
 #include <cstdint>
