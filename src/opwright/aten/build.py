@@ -205,7 +205,7 @@ class _Build:
 
     def _prefix(self, source: Path, level: headers.Level, compiler: Compiler) -> pch.Prefix:
         user_flags = self._cflags(source)
-        all_flags = (*flags.cpp_flags(user_flags), *self._defines(), *user_flags)
+        all_flags = (*self._own_flags(user_flags), *user_flags)
         try:
             return pch.prefix(level, compiler, all_flags, self.torch, self.python, program=self.extension.program)
         except OSError as error:
@@ -246,12 +246,16 @@ class _Build:
 
     def _cpp_options(self, source: Path, prefix: pch.Prefix | None, level: headers.Level) -> Options:
         user_flags = self._cflags(source)
-        own_flags = (*flags.cpp_flags(user_flags), *self._defines())
+        own_flags = self._own_flags(user_flags)
         if prefix is None:
             return self._options(source, own_flags, user_flags, [])
         return self._options(
             source, (*own_flags, *prefix.flags), user_flags, [prefix.folder, *headers.include_dirs(level)]
         )
+
+    def _own_flags(self, user_flags: Sequence[str]) -> tuple[str, ...]:
+        """Return the flags for a C++ source that precede the user's."""
+        return (*flags.cpp_flags(user_flags), *(emulated.MACROS if self.emulation else ()), *self._defines())
 
     def _cuda_options(self, source: Path) -> Options:
         user_flags = self.compat[source].flags(self._split(self.extension.cuda_cflags))
@@ -300,7 +304,7 @@ class _Build:
         if self.extension.program:
             return self.extension.defines
         own = (f"-DTORCH_EXTENSION_NAME={self.extension.name}", "-DTORCH_API_INCLUDE_EXTENSION_H")
-        return (*own, *(emulated.MACROS if self.emulation else ()), *self.extension.defines)
+        return (*own, *self.extension.defines)
 
     def _read(self, source: Path) -> headers.Text:
         try:

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
+from typing import Literal
 
 from opwright.aten.build import Extension, build_extension, is_cuda
 from opwright.aten.loading import import_module, load_library
+from opwright.aten.pytorch import EMULATION_VARIABLE, emulation
 from opwright.errors import SourceError, ToolchainError, UnsupportedError
 from opwright.log import notice, progress
 from opwright.toolchain import cache_root
@@ -41,6 +43,8 @@ def load(
     is_python_module: bool = True,
     is_standalone: bool = False,
     keep_intermediates: bool = True,
+    *,
+    backend: Literal["emulate"] | None = None,
 ) -> ModuleType | str:
     """Build an extension and load it; a replacement for `torch.utils.cpp_extension.load`.
 
@@ -62,6 +66,8 @@ def load(
         is_python_module: whether the sources define a Python module; otherwise the library is only loaded.
         is_standalone: build a program instead.
         keep_intermediates: accepted; the cache decides.
+        backend: ``"emulate"`` requires that CUDA is emulated, which `opwright run --emulate` begins; so does this, if
+            torch isn't imported yet.
 
     Returns:
         The module; if ``is_python_module`` is False, the path of the library or the program.
@@ -75,6 +81,8 @@ def load(
         ValueError: both ``is_python_module`` and ``is_standalone`` are set.
     """
     del keep_intermediates
+    if backend is not None:
+        _begin_emulation(backend)
     if is_python_module and is_standalone:
         raise ValueError(
             "load() got is_python_module=True and is_standalone=True, expected one of them\n"
@@ -181,6 +189,22 @@ def load_inline(
         is_python_module,
         keep_intermediates=keep_intermediates,
     )
+
+
+def _begin_emulation(backend: str) -> None:
+    """Have this process emulate CUDA, if it doesn't yet.
+
+    Raises:
+        ToolchainError: torch is imported, without a device that stands for a GPU.
+        ValueError: it is another back end.
+    """
+    from opwright.aten.emulation.start import begin_with_torch
+
+    if backend != "emulate":
+        raise ValueError(f"load() got backend={backend!r}, expected 'emulate' or None: nvcc, or the C++ compiler")
+    if not emulation():
+        begin_with_torch()
+        os.environ[EMULATION_VARIABLE] = "run"
 
 
 _CUDA_HEADERS = ["torch/types.h", "cuda.h", "cuda_runtime.h"]

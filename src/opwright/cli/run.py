@@ -9,6 +9,8 @@ from pathlib import Path
 
 import click
 
+from opwright.aten.emulation.library import refuse_cuda_build
+from opwright.aten.pytorch import find_torch
 from opwright.errors import OpwrightError
 from opwright.legacy.run.environment import environment
 from opwright.legacy.run.script import needs_async_name
@@ -20,13 +22,15 @@ _SHELL = ["/bin/sh"]
 @click.command(
     "run",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    options_metavar="",
+    options_metavar="[--emulate [--check]]",
 )
+@click.option("--emulate", is_flag=True, help="Without a GPU: a device called cuda on the CPU.")
+@click.option("--check", is_flag=True, help="With --emulate: check every access of every kernel (slow).")
 @click.argument(
     "command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT|-m MODULE|PROGRAM [ARGS]..."
 )
-def command(command: tuple[str, ...]) -> None:
-    """Run what was written for an older PyTorch, unmodified.
+def command(command: tuple[str, ...], emulate: bool, check: bool) -> None:
+    """Run what was written for an older PyTorch, or for a GPU, unmodified.
 
     \b
     opwright run build.py
@@ -34,12 +38,20 @@ def command(command: tuple[str, ...]) -> None:
     opwright run -m pytest tests/
     opwright run ./make.sh
     opwright run make
+    opwright run --emulate -m pytest tests/
 
     In the process that is started, and in all that it starts, torch.utils.ffi is back, torch.utils.cpp_extension gives
     Opwright's load, CppExtension, BuildExtension and so on, instance-style Functions work, and nvcc takes
     architectures that it no longer knows for the oldest that it does.
+
+    With --emulate, PyTorch's build for the CPU has a device called cuda, whose memory is the host's, and CUDA
+    extensions are compiled for the emulator: by load, and by CUDAExtension in a setup.py.
     """  # noqa: D301 - click looks for the character itself
-    os.environ.update(environment())
+    if check and not emulate:
+        raise click.UsageError("--check checks emulated kernels: --emulate --check")
+    if emulate:
+        refuse_cuda_build(find_torch())
+    os.environ.update(environment(emulated="check" if check else "run" if emulate else ""))
     arguments = program(command)
     sys.stdout.flush()
     sys.stderr.flush()

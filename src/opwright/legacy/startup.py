@@ -17,6 +17,7 @@ def start() -> None:
 
     Never raises: an error must not prevent an interpreter from starting.
     """
+    _emulate_cuda()
     if os.environ.get(VARIABLE, "0") in ("", "0"):
         return
     try:
@@ -28,6 +29,19 @@ def start() -> None:
     except Exception as error:  # noqa: BLE001 - see above
         with contextlib.suppress(Exception):
             sys.stderr.write(f"opwright: {VARIABLE} has no effect: {type(error).__name__}: {error}\n")
+
+
+def _emulate_cuda() -> None:
+    """Provide a device of type cuda as soon as torch is imported, if `opwright run --emulate` requests it."""
+    if os.environ.get("OPWRIGHT_EMULATE_CUDA", "0") in ("", "0"):
+        return
+    try:
+        from opwright.aten.emulation.start import begin_with_torch
+
+        begin_with_torch()
+    except Exception as error:  # noqa: BLE001 - see `start`
+        with contextlib.suppress(Exception):
+            sys.stderr.write(f"opwright: CUDA isn't emulated: {type(error).__name__}: {error}\n")
 
 
 def _substitute() -> None:

@@ -14,8 +14,13 @@ from opwright.errors import ToolchainError
 from opwright.toolchain import Options, Unit, build, find_compiler, include_line
 
 _CSRC = Path(__file__).parent / "csrc"
-MACROS = ("-DC10_CUDA_NO_CMAKE_CONFIGURE_FILE", *(f"-D{name}" for name in DEFINED[1:]))
-"""Macros for all files of an extension. PyTorch's build for the CPU has no header with its options of CUDA."""
+_CONFIGURED = "-DC10_CUDA_NO_CMAKE_CONFIGURE_FILE"
+"""PyTorch's build for the CPU has no header with its options of CUDA."""
+MACROS = (
+    *(_CONFIGURED, *(f"-D{name}" for name in DEFINED[1:])),
+    *("-DOPWRIGHT_EMULATION_HOST_TEXT", "-D__host__=", "-D__device__="),
+)
+"""Macros for C++ that isn't rewritten."""
 
 
 def refuse_cuda_build(torch: Torch) -> None:
@@ -82,6 +87,6 @@ def cuda_flags(flags: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     request = parse([*flags])
     standard = request.std.replace("c++", "gnu++", 1) if request.std in ("c++20", "c++23") else "gnu++20"
     level = "-O0" if request.debug else f"-O{request.optimize}"
-    own = [f"-std={standard}", level, "-fPIC", "-pipe", "-w", "-pthread", "-ffp-contract=off", *FLAGS]
+    own = [f"-std={standard}", level, "-fPIC", "-pipe", "-w", "-pthread", "-ffp-contract=off", *FLAGS, _CONFIGURED]
     included = [word for name in request.included for word in ("-include", name)]
     return (*own, *request.defines, *request.host_flags, *included), request.include_dirs

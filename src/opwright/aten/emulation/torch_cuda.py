@@ -39,24 +39,27 @@ def provide(torch: ModuleType, library: ctypes.CDLL) -> None:
         fixed = {"name": "Opwright's emulator", "is_integrated": 0, "is_multi_gpu_board": 0, "gcnArchName": ""}
         return SimpleNamespace(**fixed, **dict(zip(_PROPERTIES, values, strict=True)))
 
-    core, cuda = torch._C, torch.cuda  # noqa: SLF001 - see above
-    for name, function in _functions(torch, library).items():
-        setattr(core, f"_cuda_{name}", function)
-    for name in ("isInBadFork", "exchangeDevice", "maybeExchangeDevice"):
-        own = {"isInBadFork": "_is_in_bad_fork", "exchangeDevice": "_exchange_device"}.get(name, "_maybe_exchange_device")
-        setattr(cuda, own, getattr(core, f"_cuda_{name}"))
-    cuda._cudart = SimpleNamespace(cudaError=SimpleNamespace(success=0))
-    cuda._get_device_properties = lambda device: properties()
-    cuda.get_device_properties = lambda device=None: properties()
-    cuda.default_generators = (torch.Generator(device="cuda"),)
-    cuda._device_count_nvml = lambda: 1
-    cuda.mem_get_info = lambda device=None: (properties().free_memory, properties().total_memory)
+    functions = _functions(torch, library)
+    for name, function in functions.items():
+        setattr(torch._C, f"_cuda_{name}", function)  # noqa: SLF001 - see above
+    at_import = {
+        "_is_in_bad_fork": functions["isInBadFork"],
+        "_exchange_device": functions["exchangeDevice"],
+        "_maybe_exchange_device": functions["maybeExchangeDevice"],
+        "_cudart": SimpleNamespace(cudaError=SimpleNamespace(success=0)),
+        "_get_device_properties": lambda *_: properties(),
+        "_device_count_nvml": lambda: 1,
+    }
+    for name, value in at_import.items():
+        setattr(torch.cuda, name, value)
+    torch.cuda.default_generators = (torch.Generator(device="cuda"),)
+    torch.cuda.mem_get_info = lambda *_: (properties().free_memory, properties().total_memory)
     stream = _stream(torch)
-    for module in (cuda, cuda.streams):
+    for module in (torch.cuda, torch.cuda.streams):
         module.Stream, module.Event = stream, _Event
     _make_storages(torch)
     torch.version.cuda = VERSION
-    cuda._lazy_init()
+    torch.cuda.init()
 
 
 def _make_storages(torch: ModuleType) -> None:
@@ -82,26 +85,23 @@ def _functions(torch: ModuleType, library: ctypes.CDLL) -> dict[str, Callable[..
             raise RuntimeError(f"CUDA error: invalid device ordinal: the emulated device is cuda:0, not cuda:{device}")
         return 0 if device == 0 else -1
 
-    def current(device: int = 0) -> tuple[int, int, int]:
-        stream = torch.accelerator.current_stream()
-        return stream.stream_id, 0, _CUDA
+    def current(*_: Any) -> tuple[int, int, int]:
+        return torch.accelerator.current_stream().stream_id, 0, _CUDA
 
-    def set_stream(stream_id: int, device_index: int, device_type: int) -> None:
-        torch.accelerator.set_stream(
-            torch.Stream(stream_id=stream_id, device_index=device_index, device_type=device_type)
-        )
+    def set_stream(**which: int) -> None:
+        torch.accelerator.set_stream(torch.Stream(**which))
 
-    def statistics(device: int = 0) -> dict[str, Any]:
+    def statistics(*_: Any) -> dict[str, Any]:
         each = {"current": allocated(), "peak": most(), "allocated": most(), "freed": 0}
-        return {name: {"all": each} for name in ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes")}
+        names = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes")
+        return {name: {"all": each} for name in names}
 
-    def nothing(*arguments: Any, **keywords: Any) -> None:
+    def nothing(*_: Any, **__: Any) -> None:
         return None
 
-    names = "init synchronize emptyCache ipc_collect setDevice_unchecked sleep resetAccumulatedMemoryStats"
-    names += " set_sync_debug_mode setMemoryFraction"
+    names = "init synchronize emptyCache ipc_collect sleep resetAccumulatedMemoryStats set_sync_debug_mode"
     return {
-        **{name: nothing for name in names.split()},
+        **dict.fromkeys((*names.split(), "setMemoryFraction"), nothing),
         "getDeviceCount": lambda: 1,
         "getDevice": lambda: 0,
         "setDevice": checked,
@@ -109,17 +109,17 @@ def _functions(torch: ModuleType, library: ctypes.CDLL) -> dict[str, Callable[..
         "maybeExchangeDevice": checked,
         "isInBadFork": lambda: False,
         "getCurrentStream": current,
-        "getDefaultStream": lambda device=0: (0, 0, _CUDA),
+        "getDefaultStream": lambda *_: (0, 0, _CUDA),
         "setStream": set_stream,
-        "getCurrentRawStream": lambda device=0: torch.accelerator.current_stream().stream_id,
-        "getStreamFromExternal": lambda pointer, device=0: (pointer, 0, _CUDA),
+        "getCurrentRawStream": lambda *_: current()[0],
+        "getStreamFromExternal": lambda pointer, *_: (pointer, 0, _CUDA),
         "isCurrentStreamCapturing": lambda: False,
         "get_sync_debug_mode": lambda: 0,
-        "canDeviceAccessPeer": lambda one, other: False,
+        "canDeviceAccessPeer": lambda *_: False,
         "getCompiledVersion": lambda: 12080,
         "getArchFlags": lambda: "",
         "memoryStats": statistics,
-        "resetPeakMemoryStats": lambda device=0: library.opwright_device_forget_most(),
+        "resetPeakMemoryStats": lambda *_: library.opwright_device_forget_most(),
         "hostMemoryStats": dict,
         "memorySnapshot": list,
         "getAllocatorBackend": lambda: "host",
@@ -134,6 +134,7 @@ def _stream(torch: ModuleType) -> type:
 
         def __new__(cls, device: Any = None, priority: int = 0, **keywords: Any) -> Any:
             """Make a new stream, or the one that `keywords` describe."""
+            del device  # there is one
             if keywords:
                 return super().__new__(cls, **keywords)
             return super().__new__(cls, torch.device("cuda", 0), priority=priority)
@@ -162,7 +163,7 @@ def _stream(torch: ModuleType) -> type:
 
 
 class _Event:
-    """An event of the emulated device: work is done before the call that asks for it returns, so it only tells times."""
+    """An event of the emulated device. Work is done before the call that asks for it returns: it only tells times."""
 
     def __init__(
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False

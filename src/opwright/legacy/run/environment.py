@@ -14,7 +14,9 @@ import sys
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
+from opwright.aten.pytorch import EMULATION_HEADERS, EMULATION_VARIABLE
 from opwright.legacy.run import nvcc_wrapper
 from opwright.legacy.th_library import header_dirs
 from opwright.toolchain.cache.folder import cache_root, private_folder, unwritable
@@ -24,28 +26,39 @@ _SITE = Path(__file__).parent / "site"
 _USUAL = "/usr/local/cuda/bin/nvcc"
 
 
-def environment() -> dict[str, str]:
+def environment(emulated: Literal["", "run", "check"] = "") -> dict[str, str]:
     """Return the environment variables that `opwright run` sets.
+
+    Args:
+        emulated: how CUDA is emulated; "" for not at all.
 
     They enable legacy support in every Python subprocess, put our nvcc wrapper first on the PATH, and make ``python``
     this interpreter. Compilers that build scripts call themselves find TH's and THC's headers.
     """
-    if nvcc_wrapper.REAL in os.environ:  # started by `opwright run` already: all is set
+    if nvcc_wrapper.REAL in os.environ and not emulated:  # started by `opwright run` already: all is set
         return {}
     added = {"OPWRIGHT_LEGACY": "1", "PYTHONPATH": _before("PYTHONPATH", str(_SITE))}
+    if emulated:
+        folder = _folder(None, None, emulated=True)
+        added |= {EMULATION_VARIABLE: emulated, "CUDA_HOME": str(folder), "PATH": _before("PATH", str(folder / "bin"))}
+        return added | _for_builds()
     home = cuda_home()
     home = home if home and os.path.isdir(home) else None
     real_nvcc = shutil.which("nvcc") or (shutil.which("nvcc", path=os.path.join(home, "bin")) if home else None)
     folder = _folder(home, real_nvcc)
     added["PATH"] = _before("PATH", str(folder / "bin"))
-    # The build scripts of these projects import torch, so build isolation is turned off.
-    added |= {"PIP_NO_BUILD_ISOLATION": "0"} if "PIP_NO_BUILD_ISOLATION" not in os.environ else {}  # 0: it is off
+    added |= _for_builds()
     added |= {name: _behind(name, *map(str, header_dirs())) for name in ("C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")}
     if real_nvcc:
         added |= {nvcc_wrapper.REAL: real_nvcc, "BASH_ENV": str(folder / "bash_env")}
         added |= {name: str(folder) for name in ("CUDA_HOME", "CUDA_PATH") if home and name in os.environ}
         added |= {"OPWRIGHT_BASH_ENV": os.environ["BASH_ENV"]} if "BASH_ENV" in os.environ else {}
     return added
+
+
+def _for_builds() -> dict[str, str]:
+    """Return what turns build isolation off: the build scripts of these projects import torch."""
+    return {"PIP_NO_BUILD_ISOLATION": "0"} if "PIP_NO_BUILD_ISOLATION" not in os.environ else {}  # 0: it is off
 
 
 def _before(variable: str, first: str) -> str:
@@ -57,14 +70,14 @@ def _behind(variable: str, *last: str) -> str:
     return os.pathsep.join([*([os.environ[variable]] if variable in os.environ else []), *last])
 
 
-def _folder(home: str | None, real: str | None) -> Path:
-    """Return the folder for this Python and this toolkit; created at first use.
+def _folder(home: str | None, real: str | None, *, emulated: bool = False) -> Path:
+    """Return the folder for this Python and this toolkit, or for emulation; created at first use.
 
     Raises:
         ToolchainError: the folder can't be created.
     """
-    files = _files(home, real)
-    links = _links(home) if home else {}
+    files = _files(home, real, emulated=emulated)
+    links = {"include": EMULATION_HEADERS[0]} if emulated else _links(home) if home else {}
     key = sha256(repr((sorted(files.items()), sorted(links.items()))).encode("utf-8", "surrogateescape")).hexdigest()
     root = private_folder(cache_root() / "run")
     folder = root / key[:24]
@@ -97,12 +110,14 @@ def _rename(work: Path, folder: Path) -> None:
             raise
 
 
-def _files(home: str | None, real: str | None) -> Mapping[str, str]:
+def _files(home: str | None, real: str | None, *, emulated: bool) -> Mapping[str, str]:
     python = shlex.quote(sys.executable)
     files: dict[str, str] = {}
     python_on_path = shutil.which("python")
     if not python_on_path or os.path.dirname(python_on_path) != os.path.dirname(sys.executable):
         files |= {f"bin/{name}": f'#!/bin/sh\nexec {python} "$@"\n' for name in ("python", "python3")}
+    if emulated:
+        files["bin/nvcc"] = f'#!/bin/sh\nexec {python} -m opwright nvcc "$@"\n'
     if real:
         program = f'{python} -I {shlex.quote(nvcc_wrapper.__file__)} "$@"'
         places = dict.fromkeys([_USUAL, real, *([os.path.join(home, "bin", "nvcc")] if home else [])])

@@ -126,6 +126,8 @@ c10::Stream next_stream() {
   return stream_of(1 + last++ % pool_size);
 }
 
+void *native_stream(c10::Stream stream) { return c10::cuda::CUDAStream(stream).stream(); }
+
 }  // namespace device
 }  // namespace opwright
 

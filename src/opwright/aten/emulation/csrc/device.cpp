@@ -37,6 +37,8 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     return before;
   }
 
+  void *getStreamNativeHandle(const c10::Stream stream) const override { return native_stream(stream); }
+
   void record(void **event, const c10::Stream &, c10::DeviceIndex, c10::EventFlag) const override {
     if (!*event) *event = new Clock::time_point;
     *static_cast<Clock::time_point *>(*event) = Clock::now();

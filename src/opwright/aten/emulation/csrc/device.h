@@ -22,6 +22,7 @@ at::Generator new_generator();
 c10::Stream current_stream();
 void set_current_stream(c10::Stream stream);
 c10::Stream next_stream();
+void *native_stream(c10::Stream stream);  // a cudaStream_t
 inline c10::Stream stream_of(c10::StreamId id) { return c10::Stream(c10::Stream::UNSAFE, cuda, id); }
 
 }  // namespace device

@@ -141,7 +141,10 @@ class Call {
   }
 
   at::Tensor device(const at::Tensor &tensor) {
-    if (!tensor.defined() || !tensor.is_cpu()) return tensor;
+    if (!tensor.defined() || !tensor.device().is_cpu()) return tensor;
+    TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == c10::kStrided, op_.schema().name(), "() gives a tensor of layout ",
+                                tensor.layout(), ", which Opwright's emulation of CUDA doesn't have\n"
+                                "  likely fix: compute it on the CPU");
     for (const Pair &pair : tensors_)
       if (pair.host.is_same(tensor)) return pair.device;
     const Shared *own = shared_with(tensor.storage());
@@ -202,6 +205,12 @@ at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::opti
                                            c10::dtype_or_default(dtype));
 }
 
+// Neither cuDNN nor MIOpen is there.
+bool no_library(const at::Tensor &, const at::Tensor &, at::IntArrayRef, at::IntArrayRef, int64_t) { return false; }
+bool no_library_of_tensors(const at::Tensor &, const at::Tensor &, const at::Tensor &, const at::Tensor &, int64_t) {
+  return false;
+}
+
 void nothing(at::Tensor &, c10::Stream) {}
 
 }  // namespace
@@ -215,6 +224,10 @@ TORCH_LIBRARY_IMPL(_, CUDA, library) {
 TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("empty.memory_format", opwright::device::empty);
   library.impl("empty_strided", opwright::device::empty_strided);
+  for (const char *name : {"_use_cudnn_ctc_loss", "_use_miopen_ctc_loss"}) {
+    library.impl(name, opwright::device::no_library);
+    library.impl((std::string(name) + ".Tensor").c_str(), opwright::device::no_library_of_tensors);
+  }
   library.impl("record_stream", opwright::device::nothing);
   // PyTorch's own is for all devices, and looks for the device's kernel by itself.
   library.impl("copy_", torch::CppFunction::makeFromBoxedFunction<&opwright::device::on_the_host>());

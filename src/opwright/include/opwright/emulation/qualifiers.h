@@ -1,10 +1,18 @@
 /* CUDA's words for functions and variables. `__global__`, `__device__`, `__host__` and `__shared__` stay words, which the
- * rewriter looks for and removes. */
+ * rewriter looks for and removes. In C++ that isn't rewritten (OPWRIGHT_EMULATION_HOST_TEXT) they are nothing; the compiler's
+ * command line says so, too, for headers that are read before this. */
 #ifndef OPWRIGHT_EMULATION_QUALIFIERS_H
 #define OPWRIGHT_EMULATION_QUALIFIERS_H
 
+#ifdef OPWRIGHT_EMULATION_HOST_TEXT
+#undef __device__
+#undef __host__
+#define __device__
+#define __host__
+#else
 #define __device__ __device__
 #define __host__ __host__
+#endif
 #define __constant__
 #define __managed__
 #define __grid_constant__
