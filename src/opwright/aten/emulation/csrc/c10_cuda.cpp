@@ -67,7 +67,9 @@ struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
   bool initialized() override { return true; }
   double getMemoryFraction(Device) override { return 1; }
   void setMemoryFraction(double, Device) override {}
-  std::vector<c10::cuda::CUDACachingAllocator::StreamSegmentSize> getExpandableSegmentSizes(Device) override { return {}; }
+  std::vector<c10::cuda::CUDACachingAllocator::StreamSegmentSize> getExpandableSegmentSizes(Device) override {
+    return {};
+  }
   void enable(bool) override {}
   bool isEnabled() const override { return true; }
   void emptyCache(Pool) override {}
@@ -87,7 +89,9 @@ struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
   c10::cuda::CUDACachingAllocator::ShareableHandle shareIpcHandle(void *) override {
     return not_emulated("memory shared by processes"), c10::cuda::CUDACachingAllocator::ShareableHandle{};
   }
-  std::shared_ptr<void> getIpcDevPtr(std::string) override { return not_emulated("memory shared by processes"), nullptr; }
+  std::shared_ptr<void> getIpcDevPtr(std::string) override {
+    return not_emulated("memory shared by processes"), nullptr;
+  }
   void recordHistory(bool, c10::cuda::CUDACachingAllocator::CreateContextFn, size_t,
                      c10::cuda::CUDACachingAllocator::RecordContext, bool, const std::vector<std::string> &) override {}
   void attachOutOfMemoryObserver(c10::cuda::CUDACachingAllocator::OutOfMemoryObserver) override {}
@@ -214,8 +218,8 @@ namespace detail {
 TensorBase empty_cuda(IntArrayRef size, ScalarType dtype, std::optional<Device>, std::optional<MemoryFormat> format) {
   return empty_generic(size, opwright::device::allocator(), DispatchKeySet(DispatchKey::CUDA), dtype, format);
 }
-TensorBase empty_cuda(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout>, std::optional<Device> device,
-                      std::optional<bool>, std::optional<MemoryFormat> format) {
+TensorBase empty_cuda(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout>,
+                      std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat> format) {
   return empty_cuda(size, dtype_or_default(dtype), device, format);
 }
 TensorBase empty_cuda(IntArrayRef size, const TensorOptions &options) {
@@ -225,8 +229,8 @@ TensorBase empty_cuda(IntArrayRef size, const TensorOptions &options) {
 TensorBase empty_strided_cuda(IntArrayRef size, IntArrayRef stride, ScalarType dtype, std::optional<Device>) {
   return empty_strided_generic(size, stride, opwright::device::allocator(), DispatchKeySet(DispatchKey::CUDA), dtype);
 }
-TensorBase empty_strided_cuda(IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype, std::optional<Layout>,
-                              std::optional<Device> device, std::optional<bool>) {
+TensorBase empty_strided_cuda(IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype,
+                              std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
   return empty_strided_cuda(size, stride, dtype_or_default(dtype), device);
 }
 TensorBase empty_strided_cuda(IntArrayRef size, IntArrayRef stride, const TensorOptions &options) {

@@ -23,7 +23,8 @@ c10::DataPtr shared(const c10::Storage &storage, c10::Device device) {
 }
 
 at::Tensor over(const c10::Storage &storage, c10::DispatchKey key, const at::Tensor &like) {
-  at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), c10::DispatchKeySet(key), like.dtype());
+  at::Tensor made =
+      at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), c10::DispatchKeySet(key), like.dtype());
   c10::TensorImpl *impl = made.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
   if (like.unsafeGetTensorImpl()->is_wrapped_number()) impl->set_wrapped_number(true);
@@ -66,9 +67,9 @@ class Call {
   // Refuses what PyTorch refuses on a GPU: tensors of both devices, unless a tensor without axes, or the operator, allows it.
   void check_devices() const {
     if (!on_device_ || !other_.defined()) return;
-    static const std::array<const char *, 8> mixing = {"aten::copy_",        "aten::_copy_from", "aten::_copy_from_and_resize",
-                                                       "aten::index.Tensor", "aten::index",      "aten::index_put_",
-                                                       "aten::_index_put_impl_", "aten::_unsafe_index"};
+    static const std::array<const char *, 8> mixing = {
+        "aten::copy_", "aten::_copy_from", "aten::_copy_from_and_resize", "aten::index.Tensor",
+        "aten::index", "aten::index_put_", "aten::_index_put_impl_",      "aten::_unsafe_index"};
     for (const char *name : mixing)
       if (op_.schema().name() == name) return;
     TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ", cuda,
@@ -93,8 +94,7 @@ class Call {
       const Shared *own = shared_with(now);
       if (!own)  // set_ with a storage that this call has made
         theirs->set_storage_keep_dtype(of_device(now));
-      else if (!own->device.is_alias_of(pair.device.storage()))
-        theirs->set_storage_keep_dtype(own->device);
+      else if (!own->device.is_alias_of(pair.device.storage())) theirs->set_storage_keep_dtype(own->device);
       if (theirs->sizes() != pair.host.sizes() || theirs->strides() != pair.host.strides() ||
           theirs->storage_offset() != pair.host.storage_offset())
         theirs->set_sizes_and_strides(pair.host.sizes(), pair.host.strides(), pair.host.storage_offset());
@@ -110,9 +110,7 @@ class Call {
   }
 
  private:
-  struct Pair {
-    at::Tensor device, host;
-  };
+  struct Pair { at::Tensor device, host; };
   struct Shared {
     c10::Storage device, host;
     const void *data;
@@ -134,8 +132,8 @@ class Call {
     on_device_ = true;
     for (const Shared &each : storages_)
       if (each.device.is_alias_of(storage)) return each.host;
-    c10::Storage made(c10::Storage::use_byte_size_t(), storage.nbytes(), shared(storage, c10::kCPU), c10::GetCPUAllocator(),
-                      storage.resizable());
+    c10::Storage made(c10::Storage::use_byte_size_t(), storage.nbytes(), shared(storage, c10::kCPU),
+                      c10::GetCPUAllocator(), storage.resizable());
     storages_.push_back({storage, made, made.data()});
     return made;
   }
@@ -143,7 +141,8 @@ class Call {
   at::Tensor device(const at::Tensor &tensor) {
     if (!tensor.defined() || !tensor.device().is_cpu()) return tensor;
     TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == c10::kStrided, op_.schema().name(), "() gives a tensor of layout ",
-                                tensor.layout(), ", which Opwright's emulation of CUDA doesn't have\n"
+                                tensor.layout(),
+                                ", which Opwright's emulation of CUDA doesn't have\n"
                                 "  likely fix: compute it on the CPU");
     for (const Pair &pair : tensors_)
       if (pair.host.is_same(tensor)) return pair.device;
@@ -161,7 +160,8 @@ class Call {
   c10::Storage of_device(const c10::Storage &host) const {
     for (const Shared &each : made_)
       if (each.host.is_alias_of(host)) return each.device;
-    c10::Storage made(c10::Storage::use_byte_size_t(), host.nbytes(), shared(host, cuda), allocator(), host.resizable());
+    c10::Storage made(c10::Storage::use_byte_size_t(), host.nbytes(), shared(host, cuda), allocator(),
+                      host.resizable());
     made_.push_back({made, host, host.data()});
     return made;
   }
@@ -193,8 +193,8 @@ void on_the_host(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   for (size_t i = stack->size() - results; i < stack->size(); ++i) (*stack)[i] = call.device((*stack)[i]);
 }
 
-at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>, std::optional<at::Device>,
-                 std::optional<bool>, std::optional<at::MemoryFormat> format) {
+at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
+                 std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat> format) {
   return at::detail::empty_generic(size, allocator(), c10::DispatchKeySet(c10::DispatchKey::CUDA),
                                    c10::dtype_or_default(dtype), format);
 }

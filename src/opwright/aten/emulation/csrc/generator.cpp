@@ -72,7 +72,8 @@ std::shared_ptr<CUDAGeneratorImpl> CUDAGeneratorImpl::clone() const {
   return std::shared_ptr<CUDAGeneratorImpl>(clone_impl());
 }
 CUDAGeneratorImpl *CUDAGeneratorImpl::clone_impl() const {
-  return new CUDAGeneratorImpl(0, c10::make_intrusive<CUDAGeneratorState>(state_->seed_, state_->philox_offset_per_thread_));
+  return new CUDAGeneratorImpl(
+      0, c10::make_intrusive<CUDAGeneratorState>(state_->seed_, state_->philox_offset_per_thread_));
 }
 
 namespace cuda::detail {

@@ -48,7 +48,9 @@ inline unsigned short directed(char mode, unsigned short near, float value, doub
 }  // namespace emulation
 }  // namespace opwright
 
-/* The types. N: half or bfloat16; H, H2, R, R2: the types of one, of two, and of their bits. */
+/* The types. N: half or bfloat16; H, H2, R, R2: the types of one, of two, and of their bits. The operators are friends,
+ * which only these types find: c10::Half, which converts to __half, has its own.
+ */
 #define OPWRIGHT_EMULATION_SHORT_FLOAT(N, H, H2, R, R2)                                             \
   struct R { unsigned short x; };                                                                   \
   struct alignas(4) R2 { unsigned short x, y; };                                                    \
@@ -72,6 +74,28 @@ inline unsigned short directed(char mode, unsigned short near, float value, doub
     H &operator=(float value) { return *this = H(value); }                                          \
     H &operator=(double value) { return *this = H(value); }                                         \
     static H from_bits(unsigned short bits) { return H(R{bits}); }                                  \
+    OPWRIGHT_EMULATION_SHORT_OPERATOR(H, +)                                                         \
+    OPWRIGHT_EMULATION_SHORT_OPERATOR(H, -)                                                         \
+    OPWRIGHT_EMULATION_SHORT_OPERATOR(H, *)                                                         \
+    OPWRIGHT_EMULATION_SHORT_OPERATOR(H, /)                                                         \
+    OPWRIGHT_EMULATION_SHORT_COMPARED(H, ==)                                                        \
+    OPWRIGHT_EMULATION_SHORT_COMPARED(H, !=)                                                        \
+    OPWRIGHT_EMULATION_SHORT_COMPARED(H, <)                                                         \
+    OPWRIGHT_EMULATION_SHORT_COMPARED(H, <=)                                                        \
+    OPWRIGHT_EMULATION_SHORT_COMPARED(H, >)                                                         \
+    OPWRIGHT_EMULATION_SHORT_COMPARED(H, >=)                                                        \
+    friend H operator+(H a) { return a; }                                                           \
+    friend H operator-(H a) { return H::from_bits((unsigned short)(a.__x ^ 0x8000)); }              \
+    friend H &operator++(H &a) { return a = a + H(1.0f); }                                          \
+    friend H &operator--(H &a) { return a = a - H(1.0f); }                                          \
+    friend H operator++(H &a, int) {                                                                \
+      const H before = a;                                                                           \
+      return ++a, before;                                                                           \
+    }                                                                                               \
+    friend H operator--(H &a, int) {                                                                \
+      const H before = a;                                                                           \
+      return --a, before;                                                                           \
+    }                                                                                               \
   };                                                                                                \
   struct alignas(4) H2 {                                                                            \
     H x, y;                                                                                         \
@@ -79,25 +103,13 @@ inline unsigned short directed(char mode, unsigned short near, float value, doub
     H2(H a, H b) : x(a), y(b) {}                                                                    \
     H2(const R2 &raw) : x(R{raw.x}), y(R{raw.y}) {}                                                 \
     operator R2() const { return R2{x.__x, y.__x}; }                                                \
+    OPWRIGHT_EMULATION_SHORT_OPERATOR_OF_TWO(H2, +)                                                 \
+    OPWRIGHT_EMULATION_SHORT_OPERATOR_OF_TWO(H2, -)                                                 \
+    OPWRIGHT_EMULATION_SHORT_OPERATOR_OF_TWO(H2, *)                                                 \
+    OPWRIGHT_EMULATION_SHORT_OPERATOR_OF_TWO(H2, /)                                                 \
+    friend H2 operator+(H2 a) { return a; }                                                         \
+    friend H2 operator-(H2 a) { return H2(-a.x, -a.y); }                                            \
   };                                                                                                \
-  OPWRIGHT_EMULATION_SHORT_OPERATOR(H, H2, +)                                                       \
-  OPWRIGHT_EMULATION_SHORT_OPERATOR(H, H2, -)                                                       \
-  OPWRIGHT_EMULATION_SHORT_OPERATOR(H, H2, *)                                                       \
-  OPWRIGHT_EMULATION_SHORT_OPERATOR(H, H2, /)                                                       \
-  inline H operator+(H a) { return a; }                                                             \
-  inline H operator-(H a) { return H::from_bits((unsigned short)(a.__x ^ 0x8000)); }                \
-  inline H2 operator+(H2 a) { return a; }                                                           \
-  inline H2 operator-(H2 a) { return H2(-a.x, -a.y); }                                              \
-  inline H &operator++(H &a) { return a = a + H(1.0f); }                                            \
-  inline H &operator--(H &a) { return a = a - H(1.0f); }                                            \
-  inline H operator++(H &a, int) {                                                                  \
-    const H before = a;                                                                             \
-    return ++a, before;                                                                             \
-  }                                                                                                 \
-  inline H operator--(H &a, int) {                                                                  \
-    const H before = a;                                                                             \
-    return --a, before;                                                                             \
-  }                                                                                                 \
   OPWRIGHT_EMULATION_SHORT_COMPARISON(H, H2, eq, ==)                                                \
   OPWRIGHT_EMULATION_SHORT_COMPARISON(H, H2, ne, !=)                                                \
   OPWRIGHT_EMULATION_SHORT_COMPARISON(H, H2, lt, <)                                                 \
@@ -107,15 +119,17 @@ inline unsigned short directed(char mode, unsigned short near, float value, doub
   OPWRIGHT_EMULATION_SHORT_ARITHMETIC(H, H2)                                                        \
   OPWRIGHT_EMULATION_SHORT_FUNCTIONS(H, H2)
 
-#define OPWRIGHT_EMULATION_SHORT_OPERATOR(H, H2, op)                       \
-  inline H operator op(H a, H b) { return H(float(a) op float(b)); }       \
-  inline H &operator op## = (H & a, H b) { return a = a op b; }            \
-  inline H2 operator op(H2 a, H2 b) { return H2(a.x op b.x, a.y op b.y); } \
-  inline H2 &operator op## = (H2 & a, H2 b) { return a = a op b; }
+#define OPWRIGHT_EMULATION_SHORT_OPERATOR(H, op)                     \
+  friend H operator op(H a, H b) { return H(float(a) op float(b)); } \
+  friend H &operator op## = (H & a, H b) { return a = a op b; }
+#define OPWRIGHT_EMULATION_SHORT_OPERATOR_OF_TWO(H2, op)                   \
+  friend H2 operator op(H2 a, H2 b) { return H2(a.x op b.x, a.y op b.y); } \
+  friend H2 &operator op## = (H2 & a, H2 b) { return a = a op b; }
+#define OPWRIGHT_EMULATION_SHORT_COMPARED(H, op) \
+  friend bool operator op(H a, H b) { return float(a) op float(b); }
 
 /* A NaN compares as unequal; the functions with a u say yes where one is involved. */
 #define OPWRIGHT_EMULATION_SHORT_COMPARISON(H, H2, name, op)                                                          \
-  inline bool operator op(H a, H b) { return float(a) op float(b); }                                                  \
   inline bool __h##name(H a, H b) { return float(a) == float(a) && float(b) == float(b) && float(a) op float(b); }    \
   inline bool __h##name##u(H a, H b) { return float(a) != float(a) || float(b) != float(b) || float(a) op float(b); } \
   inline H2 __h##name##2(H2 a, H2 b) { return H2(H(float(__h##name(a.x, b.x))), H(float(__h##name(a.y, b.y)))); }     \

@@ -29,9 +29,9 @@ complex<T> polar(const T &length, const T &angle = T()) {
   return std::polar(length, angle);
 }
 
-#define OPWRIGHT_OF_COMPLEX(name)                          \
-  template <class T>                                       \
-  complex<T> name(const complex<T> &z) {                   \
+#define OPWRIGHT_OF_COMPLEX(name)                              \
+  template <class T>                                           \
+  complex<T> name(const complex<T> &z) {                       \
     return std::name(static_cast<const std::complex<T> &>(z)); \
   }
 OPWRIGHT_OF_COMPLEX(conj)
@@ -56,7 +56,8 @@ OPWRIGHT_OF_COMPLEX(atanh)
 
 template <class A, class B>
 auto pow(const complex<A> &base, const complex<B> &exponent) {
-  return complex<decltype(A() * B())>(std::pow(static_cast<const std::complex<A> &>(base), static_cast<const std::complex<B> &>(exponent)));
+  return complex<decltype(A() * B())>(
+      std::pow(static_cast<const std::complex<A> &>(base), static_cast<const std::complex<B> &>(exponent)));
 }
 template <class A, class B>
 auto pow(const complex<A> &base, const B &exponent) {
