@@ -321,7 +321,7 @@ class _Build:
     def _linked(self, objects: Sequence[Built]) -> Built:
         extension = self.extension
         linker_flags = [*(str(built.path) for built in objects), *sorted(self.bindings)]
-        linker_flags += [*self._split(extension.ldflags), *self._libraries()]
+        linker_flags += [*self._split(extension.ldflags), *self._libraries(objects)]
         options = Options(
             native=False,
             exact=("-fPIC", "-w"),
@@ -335,12 +335,13 @@ class _Build:
         except CompileError as error:
             raise error_hints.compile_error(error, self.torch) from None
 
-    def _libraries(self) -> list[str]:
+    def _libraries(self, objects: Sequence[Built]) -> list[str]:
         extension = self.extension
         names = libraries(self.torch, cuda=extension.with_cuda, python=not extension.program)
         folders = library_paths("cuda" if extension.with_cuda else "cpu")
         if self.emulation:
-            return [*emulated.linked(self.torch, python=not extension.program, check=self.emulation == "check")]
+            paths = [built.path for built in objects]
+            return emulated.linked(self.torch, paths, python=not extension.program, check=self.emulation == "check")
         names += ["cudart"] if extension.with_cuda else []
         linker_flags = [*(f"-L{folder}" for folder in folders), "-Wl,--no-as-needed", *(f"-l{name}" for name in names)]
         return [*linker_flags, *(f"-Wl,-rpath,{folder}" for folder in folders)]

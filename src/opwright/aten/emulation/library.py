@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from opwright.aten.pytorch import EMULATION_HEADERS, Torch, find_torch, libraries
 from opwright.cuda.emulation.backend import DEFINED, FLAGS
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import build_runtime, check_flags
+from opwright.cuda.libraries import build_libraries, needed
 from opwright.cuda.programs.command_line import parse
 from opwright.errors import ToolchainError
 from opwright.toolchain import Options, Unit, build, find_compiler, include_line
+from opwright.toolchain.binary.elf import symbols
 
 _CSRC = Path(__file__).parent / "csrc"
 _CONFIGURED = "-DC10_CUDA_NO_CMAKE_CONFIGURE_FILE"
@@ -64,10 +66,11 @@ def _torch_libraries(torch: Torch, *, python: bool) -> list[str]:
     return [f"-L{torch.lib}", f"-Wl,-rpath,{torch.lib}", "-Wl,--no-as-needed", *(f"-l{name}" for name in names)]
 
 
-def linked(torch: Torch, *, python: bool, check: bool) -> list[str]:
-    """Return the linker's flags for an extension: PyTorch's libraries, the device, and the emulator."""
+def linked(torch: Torch, objects: Iterable[Path], *, python: bool, check: bool) -> list[str]:
+    """Return the linker's flags for an extension: CUDA's libraries that it calls, PyTorch, the device, the emulator."""
+    called = needed(name for path in objects for name in symbols(path).undefined)
     paths = [build_library(check=check), build_runtime(check=check)]
-    return [*_torch_libraries(torch, python=python), *map(str, paths)]
+    return [*map(str, build_libraries(called)), *_torch_libraries(torch, python=python), *map(str, paths)]
 
 
 def cuda_unit(source: Path, text: str, *, check: bool) -> Unit:

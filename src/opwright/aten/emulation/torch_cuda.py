@@ -52,6 +52,7 @@ def provide(torch: ModuleType, library: ctypes.CDLL) -> None:
     }
     for name, value in at_import.items():
         setattr(torch.cuda, name, value)
+    library.opwright_device_offer_default_generator()
     torch.cuda.default_generators = (torch.Generator(device="cuda"),)
     torch.cuda.mem_get_info = lambda *_: (properties().free_memory, properties().total_memory)
     stream = _stream(torch)

@@ -21,9 +21,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     setDevice(device);
     return cuda;
   }
-  void setDevice(c10::Device device) const override {
-    TORCH_CHECK(device.index() <= 0, "CUDA error: invalid device ordinal: the emulated device is cuda:0, not ", device);
-  }
+  void setDevice(c10::Device device) const override { check_index(device); }
   void uncheckedSetDevice(c10::Device) const noexcept override {}
   c10::DeviceIndex deviceCount() const noexcept override { return 1; }
 
@@ -67,6 +65,15 @@ const c10::AllocatorRegisterer<c10::DeviceType::CUDA> allocators(allocator());
 }  // namespace device
 }  // namespace opwright
 
+namespace {
+
+std::atomic<bool> next_is_default{false};
+
+}  // namespace
+
+// Makes Python's next generator of the device the default one: torch.cuda.default_generators has it.
+extern "C" void opwright_device_offer_default_generator() { next_is_default = true; }
+
 namespace at {
 
 // PyTorch finds it under this name, when it first asks about CUDA.
@@ -88,10 +95,8 @@ struct CUDAHooks final : CUDAHooksInterface {
   void deviceSynchronize(DeviceIndex) const override {}
   Device getDeviceFromPtr(void *) const override { return opwright::device::cuda; }
   const Generator &getDefaultGenerator(DeviceIndex) const override { return opwright::device::default_generator(); }
-  // torch_cuda.py asks for the first one: torch.cuda.default_generators has the default one, and Python no other way to it.
   Generator getNewGenerator(DeviceIndex) const override {
-    static std::atomic<bool> is_first{true};
-    return is_first.exchange(false) ? opwright::device::default_generator() : opwright::device::new_generator();
+    return next_is_default.exchange(false) ? opwright::device::default_generator() : opwright::device::new_generator();
   }
   Allocator *getPinnedMemoryAllocator() const override { return c10::GetCPUAllocator(); }
   Allocator *getCUDADeviceAllocator() const override { return opwright::device::allocator(); }

@@ -4,11 +4,17 @@
 #include <ATen/core/Generator.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/Stream.h>
+#include <c10/util/Exception.h>
 
 namespace opwright {
 namespace device {
 
 inline const c10::Device cuda(c10::DeviceType::CUDA, 0);
+
+// Raises if `device` is another one of the type.
+inline void check_index(c10::Device device) {
+  TORCH_CHECK(device.index() <= 0, "CUDA error: invalid device ordinal: the emulated device is cuda:0, not ", device);
+}
 
 c10::Allocator *allocator();
 

@@ -1,0 +1,149 @@
+"""Run by ``opwright run --emulate -m pytest``: the emulated device against PyTorch's CPU."""
+
+import copy
+import io
+
+import pytest
+import torch
+
+equal = torch.testing.assert_close
+
+
+def test_tensors_live_on_it() -> None:
+    x = torch.randn(3, 4)
+    y = x.cuda()
+    assert y.is_cuda
+    assert y.device == torch.device("cuda", 0)
+    assert not x.is_cuda
+    equal(y.cpu(), x)
+    equal((y @ y.t() + y.sum()).cpu(), x @ x.t() + x.sum())
+    assert torch.zeros(2, device="cuda").device.type == "cuda"
+    assert torch.arange(5, device="cuda").is_cuda
+    assert y.to("cpu", non_blocking=True).device.type == "cpu"
+    assert y.float().is_cuda
+    assert y.half().is_cuda
+
+
+def test_views_share_memory() -> None:
+    x = torch.zeros(4, 3, device="cuda")
+    view = x.view(3, 4)[1:]
+    view.fill_(2)
+    assert view._base is x
+    assert x.sum().item() == 16
+    assert x.t().untyped_storage().data_ptr() == x.data_ptr()
+    _, second = x.split(2)
+    second.add_(1)
+    equal(x[2:].cpu(), second.cpu())
+    equal(x.conj().cpu(), x.cpu())
+    z = torch.randn(3, dtype=torch.complex64)
+    equal((z.cuda().conj() * z.cuda()).real.cpu(), (z.conj() * z).real)
+
+
+def test_results_are_resized() -> None:
+    out = torch.empty(0, device="cuda")
+    torch.add(torch.ones(5, device="cuda"), 1, out=out)
+    equal(out.cpu(), torch.full((5,), 2.0))
+    out.resize_(100)
+    assert out.untyped_storage().nbytes() == 400
+    assert out[:5].sum().item() == 10
+    other = torch.empty(0, device="cuda").set_(out.untyped_storage(), 0, (5,), (1,))
+    other.zero_()
+    assert out[:5].sum().item() == 0
+
+
+def test_gradients() -> None:
+    x = torch.randn(5, 3, device="cuda", dtype=torch.float64, requires_grad=True)
+    w = torch.randn(3, 2, device="cuda", dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x, w: torch.nn.functional.gelu(x @ w).softmax(-1), (x, w))
+    assert torch.autograd.gradgradcheck(lambda x, w: (x @ w).tanh(), (x, w))
+    module = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3, bias=False), torch.nn.BatchNorm2d(4), torch.nn.GELU()
+    ).double()
+    there, images = copy.deepcopy(module).cuda(), torch.randn(2, 3, 8, 8).double()
+    optimizer, other = torch.optim.Adam(module.parameters()), torch.optim.Adam(there.parameters())
+    for _ in range(3):
+        for each, given, by in ((module, images, optimizer), (there, images.cuda(), other)):
+            by.zero_grad()
+            each(given).square().mean().backward()
+            by.step()
+    for here, parameter in zip(module.parameters(), there.parameters(), strict=True):
+        equal(parameter.detach().cpu(), here.detach())
+
+
+def test_devices_arent_mixed() -> None:
+    x = torch.ones(3, device="cuda")
+    for join in (torch.add, torch.minimum, torch.atan2):
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+            join(x, torch.ones(3))
+    equal((x + torch.tensor(2.0)).cpu(), torch.full((3,), 3.0))
+    assert x[torch.tensor([0, 1])].is_cuda
+    with pytest.raises(NotImplementedError, match="layout Sparse, which Opwright's emulation of CUDA doesn't have"):
+        torch.ops.aten._to_sparse(torch.eye(3, device="cuda"))
+
+
+def test_random_numbers() -> None:
+    torch.manual_seed(3)
+    first = torch.randn(100, device="cuda")
+    assert not torch.equal(first, torch.randn(100, device="cuda"))
+    torch.cuda.manual_seed(3)
+    equal(torch.randn(100, device="cuda"), first)
+    state = torch.cuda.get_rng_state()
+    drawn = torch.rand(4, device="cuda")
+    torch.cuda.set_rng_state(state)
+    equal(torch.rand(4, device="cuda"), drawn)
+    own = torch.Generator("cuda").manual_seed(7)
+    one = torch.randperm(50, device="cuda", generator=own)
+    equal(torch.randperm(50, device="cuda", generator=torch.Generator("cuda").manual_seed(7)), one)
+    many = torch.randn(100_000, device="cuda")
+    assert abs(many.mean().item()) < 0.02
+    assert abs(many.std().item() - 1) < 0.02
+
+
+def test_streams_and_events() -> None:
+    stream, start, end = torch.cuda.Stream(), torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    with torch.cuda.stream(stream):
+        assert torch.cuda.current_stream() == stream
+        assert stream != torch.cuda.default_stream()
+        x = torch.ones(1000, device="cuda").cumsum(0)
+        x.record_stream(stream)
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+    torch.cuda.current_stream().wait_stream(stream)
+    end.record(stream)
+    torch.cuda.synchronize()
+    assert start.elapsed_time(end) > 0
+    assert end.query()
+    assert stream.query()
+
+
+def test_the_rest_of_torch_cuda() -> None:
+    assert torch.cuda.is_available()
+    assert torch.cuda.device_count() == 1
+    assert torch.cuda.current_device() == 0
+    assert torch.cuda.get_device_capability() == (8, 0)
+    assert str(torch.version.cuda).startswith("12.")
+    assert torch.cuda.get_device_properties(0).warp_size == 32
+    assert torch.cuda.get_device_name()
+    before = torch.cuda.memory_allocated()
+    x = torch.empty(1 << 20, dtype=torch.uint8, device="cuda")
+    assert torch.cuda.memory_allocated() == before + (1 << 20)
+    del x
+    assert torch.cuda.memory_allocated() == before
+    assert torch.cuda.max_memory_allocated() >= before + (1 << 20)
+    torch.cuda.empty_cache()
+    with torch.cuda.device(0), torch.autocast("cuda", dtype=torch.float16):
+        assert (torch.ones(2, 2).cuda() @ torch.ones(2, 2).cuda()).dtype == torch.float16
+    for call in (lambda: torch.zeros(1, device="cuda:1"), lambda: torch.cuda.set_device(1)):
+        with pytest.raises(RuntimeError, match="the emulated device is cuda:0"):
+            call()
+
+
+def test_it_is_saved_and_copied() -> None:
+    x = torch.randn(3, device="cuda")
+    file = io.BytesIO()
+    torch.save({"x": x}, file)
+    file.seek(0)
+    equal(torch.load(file)["x"], x)
+    file.seek(0)
+    equal(torch.load(file, map_location="cpu")["x"], x.cpu())
+    equal(copy.deepcopy(x), x)

@@ -1,0 +1,50 @@
+#include <ATen/Dispatch.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/cuda/Atomic.cuh>
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+
+#include <vector>
+
+template <class T>
+using Vector = at::PackedTensorAccessor32<T, 1, at::RestrictPtrTraits>;
+
+template <class T>
+__global__ void scale(const Vector<T> x, Vector<T> y, T *sum, double by) {
+  __shared__ T part[128];
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  part[threadIdx.x] = i < x.size(0) ? x[i] : T(0);
+  __syncthreads();
+  if (i >= x.size(0)) return;
+  y[i] = part[threadIdx.x] * static_cast<T>(by);
+  gpuAtomicAdd(sum, part[threadIdx.x]);
+}
+
+std::vector<at::Tensor> scaled(at::Tensor x, double by) {
+  TORCH_CHECK(x.is_cuda(), "x must be a CUDA tensor");
+  const at::cuda::CUDAGuard guard(x.device());
+  TORCH_CHECK(at::cuda::getCurrentDeviceProperties()->warpSize == 32);
+  at::Tensor y = at::empty_like(x), sum = at::zeros({1}, x.options());
+  AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "scaled", [&] {
+    scale<scalar_t><<<(x.numel() + 127) / 128, 128, 0, at::cuda::getCurrentCUDAStream()>>>(
+        x.packed_accessor32<scalar_t, 1, at::RestrictPtrTraits>(),
+        y.packed_accessor32<scalar_t, 1, at::RestrictPtrTraits>(), sum.data_ptr<scalar_t>(), by);
+  });
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  return {y, sum};
+}
+
+__global__ void reverse(float *x, int n) {
+  const int i = threadIdx.x;
+  x[n - 1 - i] = x[i];  // a race: another thread may have written x[i]
+}
+
+at::Tensor reversed(at::Tensor x) {
+  at::Tensor y = x.clone();
+  reverse<<<1, y.numel(), 0, at::cuda::getCurrentCUDAStream()>>>(y.data_ptr<float>(), y.numel());
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  return y;
+}

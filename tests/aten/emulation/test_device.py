@@ -1,0 +1,166 @@
+"""A device called cuda on PyTorch for the CPU: ``opwright run --emulate``."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from opwright.aten.emulation import library
+from opwright.aten.emulation.start import begin_with_torch
+from opwright.aten.jit import load
+from opwright.aten.pytorch import Torch, find_torch
+from opwright.cli import cli
+from opwright.errors import ToolchainError
+
+HERE = Path(__file__).parent
+EXTENSION = HERE / "extension"
+LLTM = HERE.parents[2] / "examples" / "lltm"
+IMPORT = "from torch.utils.cpp_extension import load\nimport torch\n"
+
+
+def emulated(*words: str | Path, check: bool = False, cwd: Path | None = None, status: int = 0) -> str:
+    """Return what a command prints under ``opwright run --emulate``."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-m", "opwright", "run", "--emulate", *(["--check"] if check else []), *map(str, words)]
+    done = subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_the_device() -> None:
+    said = emulated("-m", "pytest", "-q", "-p", "no:cacheprovider", HERE / "device.py")
+    assert "9 passed" in said, said
+
+
+@pytest.mark.exhaustive
+def test_operators_of_pytorch() -> None:
+    """PyTorch's samples of its operators give on the device what they give on the CPU."""
+    said = emulated(HERE / "operators.py")
+    passed = re.search(r"(\d+) passed", said)
+    assert passed, said
+    assert int(passed[1]) > 600, said
+    assert "0 differ" in said, said
+
+
+@pytest.mark.slow
+def test_an_extension(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""{IMPORT}
+m = load("scale", [{str(EXTENSION / "scale.cpp")!r}, {str(EXTENSION / "scale.cu")!r}])
+for dtype in (torch.float32, torch.float64, torch.float16):
+    x = torch.randint(-4, 5, (1000,)).to(dtype)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        y, total = m.scaled(x.cuda(), 2.0)
+    torch.testing.assert_close(y.cpu(), x * 2)
+    assert total.item() == x.sum().item() and total.is_cuda
+try:
+    m.scaled(x, 2.0)
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
+"""
+    )
+    assert "x must be a CUDA tensor" in emulated(script)
+
+
+@pytest.mark.slow
+def test_a_race_is_found_at_its_line(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""{IMPORT}
+m = load("scale", [{str(EXTENSION / "scale.cpp")!r}, {str(EXTENSION / "scale.cu")!r}])
+x = torch.arange(300.0)
+y, total = m.scaled(x.cuda(), 2.0)
+torch.testing.assert_close(y.cpu(), x * 2)
+print("the right kernel passed")
+m.reversed(torch.arange(64.0).cuda())
+"""
+    )
+    said = emulated(script, check=True, status=1)
+    assert "the right kernel passed" in said
+    line = next(i for i, text in enumerate((EXTENSION / "scale.cu").read_text().splitlines(), 1) if "a race" in text)
+    assert re.search(rf"scale\.cu:{line}: [^\n]*race", said), said
+
+
+@pytest.mark.slow
+def test_lltm_and_its_gradients(tmp_path: Path) -> None:
+    """The tutorial's CUDA extension against LLTM in PyTorch, with gradcheck in double precision."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""import sys
+sys.path.insert(0, {str(LLTM)!r})
+{IMPORT}
+from lltm import lltm
+m = load("lltm_cuda", [{str(LLTM / "lltm_cuda.cpp")!r}, {str(LLTM / "lltm_cuda_kernel.cu")!r}])
+
+
+class Fused(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weights, bias, old_h, old_cell):
+        new_h, new_cell, saved, joined = m.forward(x, weights, bias, old_h, old_cell)
+        ctx.save_for_backward(saved, joined, weights)
+        return new_h, new_cell
+
+    @staticmethod
+    def backward(ctx, grad_h, grad_cell):
+        return tuple(m.backward(grad_h.contiguous(), grad_cell.contiguous(), *ctx.saved_tensors))
+
+
+shapes = (4, 8), (15, 13), (15,), (4, 5), (4, 5)
+given = [torch.randn(*shape, dtype=torch.float64, device="cuda", requires_grad=True) for shape in shapes]
+assert torch.autograd.gradcheck(Fused.apply, given)
+for one, other in zip(Fused.apply(*given), lltm(*given), strict=True):
+    torch.testing.assert_close(one, other)
+print("right")
+"""
+    )
+    assert "right" in emulated(script)
+
+
+@pytest.mark.slow
+def test_setup_py(tmp_path: Path) -> None:
+    for path in EXTENSION.iterdir():
+        shutil.copy(path, tmp_path)
+    emulated("setup.py", "build_ext", "--inplace", cwd=tmp_path)
+    code = "import torch, scale; print(scale.scaled(torch.ones(5).cuda(), 3.0)[0].tolist())"
+    assert "[3.0, 3.0, 3.0, 3.0, 3.0]" in emulated("-c", code, cwd=tmp_path)
+
+
+def test_a_build_with_cuda_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = Torch(Path("/torch"), "2.13.0+cu130", "13.0", "")
+    text = (
+        "PyTorch 2.13.0+cu130 in /torch was built with CUDA, whose device can't be replaced; expected a build for the "
+        "CPU\n  likely fix: an environment with PyTorch for the CPU (pytorch.org says how)"
+    )
+    with pytest.raises(ToolchainError, match=f"^{re.escape(text)}$"):
+        library.refuse_cuda_build(torch)
+    monkeypatch.setattr("opwright.cli.run.find_torch", lambda: torch)
+    done = CliRunner().invoke(cli, ["run", "--emulate", "script.py"])
+    assert str(done.exception) == text
+    assert find_torch().cuda is None
+
+
+def test_a_process_that_has_pytorch_is_refused() -> None:
+    text = (
+        "CUDA can't be emulated in this process, which has imported torch: PyTorch has asked for devices already\n"
+        "  likely fix: opwright run --emulate SCRIPT"
+    )
+    for begin in (begin_with_torch, lambda: load("scale", "scale.cu", backend="emulate")):
+        with pytest.raises(ToolchainError, match=f"^{re.escape(text)}$"):
+            begin()
+    with pytest.raises(ValueError, match=r"^load\(\) got backend='nvcc', expected 'emulate' or None"):
+        load("scale", "scale.cu", backend="nvcc")  # type: ignore[arg-type]
+
+
+def test_check_is_of_emulation() -> None:
+    done = CliRunner().invoke(cli, ["run", "--check", "script.py"])
+    assert done.exit_code == 2
+    assert "--check checks emulated kernels: --emulate --check" in done.output
