@@ -118,7 +118,7 @@ def _of_factory(signature: Signature, prefix: str) -> Iterator[str]:
         if signature.chosen_type:
             yield "dtype: _torch.dtype | None = None"
         if not signature.device:
-            yield f"device: _torch.device | {prefix}str | int | None = None"
+            yield f"device: _torch.device | {prefix}str | None = None"
 
 
 def _type(signature: Signature, param: Param, prefix: str) -> str:

@@ -31,7 +31,7 @@ from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorPar
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.derivatives import without_hash
 from opwright.signature.names import DEFAULT
-from opwright.signature.scalar_kinds.lists import AnyList, OpenList
+from opwright.signature.scalar_kinds.lists import AnyList, OpenList, takes_one_for_all
 from opwright.signature.schema import number_type
 from opwright.tracebacks import keeps_all, trimmed
 
@@ -273,7 +273,12 @@ def _unfit(
         return f"{_described(value)}, expected a torch.Generator", f"{param.name}=torch.Generator()"
     if param.kind.accepts(value):
         return None
-    return f"{_described(value)}, expected {param.kind.article}", _as_scalar(param, value)
+    if isinstance(param.kind, AnyList) and isinstance(value, list | tuple):
+        base = param.kind.base
+        place, wrong = next((i, each) for i, each in enumerate(value) if not base.accepts(each))
+        return f"[{place}] is {_described(wrong)}, expected {base.article}", _as_scalar(param, value)
+    one = f", or one {param.kind.base} for all" if takes_one_for_all(param.kind) else ""
+    return f"{_described(value)}, expected {param.kind.article}{one}", _as_scalar(param, value)
 
 
 def _unfit_list(param: TensorParam, value: Any) -> tuple[str, str] | None:
@@ -327,7 +332,8 @@ def _as_scalar(param: ScalarParam, value: Any) -> str:
     if isinstance(param.kind, DtypeKind | DeviceKind):
         return ""
     if isinstance(param.kind, AnyList):
-        return f"{param.name}=[{value!r}]" if param.kind.base.accepts(value) else ""
+        count = getattr(param.kind, "count", 1)
+        return f"{param.name}=[{', '.join([repr(value)] * count)}]" if param.kind.base.accepts(value) else ""
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
         return f"{param.kind.python_type.__name__}({param.name})"
     return ""
