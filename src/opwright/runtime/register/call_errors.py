@@ -121,7 +121,7 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
     written = "\n  or:           ".join(str(each.as_written) for each in signatures)
     if _LEAF in text and (leaf := _overwritten_leaf(signature, op, args, kwargs)):
         return RuntimeError(
-            f"{signature.name}(): {leaf} is overwritten, and it is a leaf that requires a gradient\n"
+            f"{signature.shown_name}(): {leaf} is overwritten, and it is a leaf that requires a gradient\n"
             f"  PyTorch:      {text}\n"
             f"  likely fix:   {leaf}.clone() before the call; or, to change a parameter, call it under torch.no_grad()"
         )
@@ -133,7 +133,7 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
         return UnsupportedError(f"{plain}\n  signature:    {written}")
     problem, fix = next(_problems(signature, op, args, kwargs), ("", ""))
     if not problem:
-        problem = f"{signature.name}(): {plain.splitlines()[0]}"
+        problem = f"{signature.shown_name}(): {plain.splitlines()[0]}"
     advice = f"\n  likely fix:   {fix}" if fix else ""
     return ArgumentError(f"{problem}\n  signature:    {written}{advice}")
 
@@ -149,7 +149,7 @@ def _not_functional(signature: Signature) -> str:
     if not strange.is_count:
         kind, form = "optional", f"{strange.type}{strange.shape or ''}, always there"
     return (
-        f"{signature.name}(): it overwrites {signature.mutated[0].name}, and its result {name} is {kind}: PyTorch "
+        f"{signature.shown_name}(): it overwrites {signature.mutated[0].name}, and its result {name} is {kind}: PyTorch "
         f"can't trace or compile such an operator\n"
         f"  signature:    {signature.as_written}\n"
         f"  likely fix:   call it in a function under @torch.compiler.disable, or return a tensor: {name}: {form}"
@@ -166,7 +166,7 @@ def _formed(signature: Signature) -> str:
         if returns_first(signature):
             overwrites += ", and this PyTorch is older than 2.13"
     return (
-        f"{signature.name}(): {overwrites}, and returns its results {form}: PyTorch can't trace or compile such an "
+        f"{signature.shown_name}(): {overwrites}, and returns its results {form}: PyTorch can't trace or compile such an "
         f"operator\n"
         f"  signature:    {signature.as_written}\n"
         f"  likely fix:   call it in a function under @torch.compiler.disable, or write: {fix}"
@@ -211,7 +211,7 @@ def _problems(
     arguments = _arguments(op)
     names = [argument.name for argument in arguments]
     positional = [argument.name for argument in arguments if not argument.kwarg_only]
-    function = f"{signature.name}()"
+    function = f"{signature.shown_name}()"
     free = [name for name in names[len(args) :] if name not in kwargs]
     for name in kwargs:
         if name not in names:
@@ -238,7 +238,7 @@ def _problems(
 
 
 def _missing(signature: Signature, name: str, param: object) -> tuple[str, str]:
-    function = f"{signature.name}()"
+    function = f"{signature.shown_name}()"
     if isinstance(param, ScalarParam):
         kind = param.kind
         example, written = kind.example, kind.example_literal

@@ -40,7 +40,8 @@ _DTYPES = frozenset({"dtype", "ScalarType", "Device", "device", "Layout", "layou
 def parse_type(tokens: Tokens, name: str) -> TypeRef:
     """Parse the element type of the tensor ``name``."""
     if tokens.kind != "name":
-        tokens.fail(f"expected the type of {name!r}, found {tokens.describe()}", f"{name}: T[N]")
+        words = "words of a choice stand in single quotes: 'a' | 'b'" if tokens.word == '"' else f"{name}: T[N]"
+        tokens.fail(f"expected the type of {name!r}, found {tokens.describe()}", words)
     if tokens.word == "acc" and tokens.peek() == "(":
         tokens.take()
         tokens.take()
@@ -81,6 +82,9 @@ def _refuse_type(tokens: Tokens, name: str) -> None:
         tokens.fail(
             f"{name!r}: a list is written list[int, 2], or list[int] if it may have any length", f"{name}: list[int]"
         )
+    if word == "dtype":
+        fix = f"{name}: dtype(W), and W[...] for what has this type"
+        tokens.fail(f"{name!r}: an element type that the caller gives says which type variable it is", fix)
     if word in KINDS:
         element = KINDS[word].element_type
         fix = f"a 0-dim tensor: {name}: {element}[]" if element else "a tensor of integers that says the same"
@@ -99,6 +103,8 @@ def _refuse_type(tokens: Tokens, name: str) -> None:
     if not word[0].isupper():
         meant = closest_name(word, [*KINDS, *BY_NAME])
         fix = f"did you mean {meant}?" if meant else f"a type variable is a capital letter, T; {_known_types()}"
+        if tokens.peek() == "-":
+            fix = f"a choice that is no name stands in single quotes: {name}: '{word}-...' | other"
         tokens.fail(f"unknown element type {word!r}", fix)
 
 
