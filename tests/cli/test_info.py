@@ -166,7 +166,9 @@ def test_info_says_what_each_alternative_is_for(write: Callable[..., Path]) -> N
     done = opwright("info", path, without_torch=True)
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())
-    assert f"blur.rank1 {path}:3 signature blur(x: f32[N]) -> (y: f32[N]) schema blur.rank1(Tensor x) -> Tensor " in text
+    assert (
+        f"blur.rank1 {path}:3 signature blur(x: f32[N]) -> (y: f32[N]) schema blur.rank1(Tensor x) -> Tensor " in text
+    )
     assert "alternative of blur, for x with 1 axis" in text
     assert "alternative of blur, for x with 2 or more axes" in text
     assert f"blur_backward.rank1 {path}:7" in text

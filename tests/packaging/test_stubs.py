@@ -217,7 +217,9 @@ def test_alternatives_are_attributes_and_one_function() -> None:
         "_blur": ["default", "rank1", "rank2", "out", "rank1_out", "rank2_out", "__call__"],
     }
     step = {name: [ast.unparse(argument) for argument in f.args.args] for name, f in functions["_step"].items()}
-    assert step["default"] == step["__call__"][1:] == ["x: _torch.Tensor | float | int", "y: _torch.Tensor | float | int"]
+    assert (
+        step["default"] == step["__call__"][1:] == ["x: _torch.Tensor | float | int", "y: _torch.Tensor | float | int"]
+    )
     assert step["i64"] == ["x: _torch.Tensor | int", "y: _torch.Tensor | int"]
     assert ast.get_docstring(functions["_blur"]["rank2"]).startswith("blur(x: f32[N, M]) -> (y: f32[N, M])")  # type: ignore[union-attr]
     assert [type(node) for node in packets["_blur"].body].count(ast.FunctionDef) == 8  # two overloads of __call__

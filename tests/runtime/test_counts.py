@@ -100,7 +100,9 @@ def test_compiling_an_operator_without_tensors_is_refused(ops: Operators) -> Non
     with pytest.raises(RuntimeError) as caught:
         torch.compile(lambda x: x + ops.doubled_count(3), backend="eager", fullgraph=True)(torch.ones(2))
     text = str(caught.value).replace("\\n", "\n")
-    assert "doubled_count(): none of its arguments and results is a tensor: PyTorch can't compile such an operator" in text
+    assert (
+        "doubled_count(): none of its arguments and results is a tensor: PyTorch can't compile such an operator" in text
+    )
     assert "call it before the compiled function, or in a function under @torch.compiler.disable" in text
     apart = torch.compiler.disable(lambda: ops.doubled_count(3))
     for count in (apart, lambda: ops.doubled_count(3)):  # a graph break

@@ -209,7 +209,7 @@ MESSAGES = [
     ("f(x: ^string)", "'x': a string is written str", "x: str; or, of a few words: x: mean | sum"),
     (
         "f(x: T[N], to: ^dtype)",
-        "'to': an element type that the caller gives says which type variable it is",
+        "'to': dtype is said of a type variable",
         "to: dtype(W), and W[...] for what has this type",
     ),
     ("f(x: ^Layout)", "'x': Layout can't be an argument", "name the element type of each tensor: f32[N], or T[N]"),

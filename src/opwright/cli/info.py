@@ -207,7 +207,10 @@ def _schemas(signature: Signature, of: Derivative | None) -> dict[str, str]:
     )
     if not signature.residuals:
         return {"schema": form()}
-    return {"schema": form(), "recorded form": form(overload=recorded_attribute_of(signature.name), with_residuals=True)}
+    return {
+        "schema": form(),
+        "recorded form": form(overload=recorded_attribute_of(signature.name), with_residuals=True),
+    }
 
 
 def _differentiable(own: Derivative) -> str:

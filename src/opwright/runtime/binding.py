@@ -84,7 +84,9 @@ def _size(first: int, second: int, check: Check, text: Any) -> int:
 def tensor_info(signature: Signature, name: str, tensor: torch.Tensor, shape: tuple[int, ...]) -> TensorInfo:
     """Return the facts that binding needs of the argument `name`; `shape` is used in place of the tensor's own."""
     if tensor.dtype not in DTYPES:
-        raise ArgumentError(f"{signature.shown_name}(): {name} has element type {tensor.dtype}, which no signature can name")
+        raise ArgumentError(
+            f"{signature.shown_name}(): {name} has element type {tensor.dtype}, which no signature can name"
+        )
     return TensorInfo(shape, DTYPES[tensor.dtype])
 
 

@@ -68,7 +68,11 @@ class VariantKernel:
             raise ArgumentError(messages.RESULT_TYPE.format(argument=argument, **kinds))
         if out.shape != result.shape:
             if self._in_place:
-                sizes = {"shape": tuple(out.shape), "result": tuple(result.shape), "name": self._base.signature.shown_name}
+                sizes = {
+                    "shape": tuple(out.shape),
+                    "result": tuple(result.shape),
+                    "name": self._base.signature.shown_name,
+                }
                 raise ArgumentError(messages.RESULT_SHAPE.format(argument=argument, **sizes))
             if out.numel():
                 sizes = {"shape": tuple(out.shape), "result": tuple(result.shape)}

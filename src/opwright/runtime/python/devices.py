@@ -142,7 +142,9 @@ def refuse(state: KernelState, call: Arguments) -> NoReturn:
             raise _refused(state, tensor.device, param)
     call.bind()  # if there is no tensor, this raises the error that names the missing one
     known = " and ".join(_named(state))
-    raise ArgumentError(f"{signature.shown_name}(): there is no kernel for these arguments; it has kernels for {known} only")
+    raise ArgumentError(
+        f"{signature.shown_name}(): there is no kernel for these arguments; it has kernels for {known} only"
+    )
 
 
 def _goes_anywhere(signature: Signature, param: TensorParam, tensor: torch.Tensor) -> bool:

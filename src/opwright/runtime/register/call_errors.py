@@ -149,8 +149,8 @@ def _not_functional(signature: Signature) -> str:
     if not strange.is_count:
         kind, form = "optional", f"{strange.type}{strange.shape or ''}, always there"
     return (
-        f"{signature.shown_name}(): it overwrites {signature.mutated[0].name}, and its result {name} is {kind}: PyTorch "
-        f"can't trace or compile such an operator\n"
+        f"{signature.shown_name}(): it overwrites {signature.mutated[0].name}, and its result {name} is {kind}: "
+        f"PyTorch can't trace or compile such an operator\n"
         f"  signature:    {signature.as_written}\n"
         f"  likely fix:   call it in a function under @torch.compiler.disable, or return a tensor: {name}: {form}"
     )
@@ -166,8 +166,8 @@ def _formed(signature: Signature) -> str:
         if returns_first(signature):
             overwrites += ", and this PyTorch is older than 2.13"
     return (
-        f"{signature.shown_name}(): {overwrites}, and returns its results {form}: PyTorch can't trace or compile such an "
-        f"operator\n"
+        f"{signature.shown_name}(): {overwrites}, and returns its results {form}: PyTorch can't trace or "
+        f"compile such an operator\n"
         f"  signature:    {signature.as_written}\n"
         f"  likely fix:   call it in a function under @torch.compiler.disable, or write: {fix}"
     )

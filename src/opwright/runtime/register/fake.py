@@ -148,7 +148,8 @@ def _refuse_without_tensors(signature: Signature) -> None:
     """Fail if no result is a tensor either: Inductor looks for the device of such a call, and finds none."""
     if all(output.is_count for output in signature.outputs):
         raise UnsupportedError(
-            f"{signature.shown_name}(): none of its arguments and results is a tensor: PyTorch can't compile such an operator\n"
+            f"{signature.shown_name}(): none of its arguments and results is a tensor: PyTorch can't compile "
+            "such an operator\n"
             f"  signature:    {signature.as_written}\n"
             "  likely fix:   call it before the compiled function, or in a function under @torch.compiler.disable"
         )

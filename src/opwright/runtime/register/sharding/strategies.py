@@ -77,7 +77,8 @@ class _Choices:
 
         if self._signature.generator:
             raise UnsupportedError(
-                f"{self._signature.shown_name}(): it draws random numbers, and each rank would draw its own for its part\n"
+                f"{self._signature.shown_name}(): it draws random numbers, and each rank would draw its own for "
+                "its part\n"
                 "  likely fix: draw them by a function of PyTorch's that knows DTensors, and pass them as an argument"
             )
         given = [_Given(*pair) for pair in (*zip(self._names, args, strict=False), *kwargs.items())]
@@ -173,8 +174,8 @@ def _in_place(strategy: Strategy, signature: Signature) -> Strategy:
             return type(found)(choices)
         listed = ", ".join(f"{name} with {placements}" for name, placements in before.items())
         raise UnsupportedError(
-            f"{signature.shown_name}(): it overwrites {listed}, and can't be called for such parts: to gather them would "
-            f"leave the parts as they are\n  signature:  {signature}\n"
+            f"{signature.shown_name}(): it overwrites {listed}, and can't be called for such parts: to gather "
+            f"them would leave the parts as they are\n  signature:  {signature}\n"
             f"  likely fix: redistribute it to Replicate() before, or say `independent` of the axis that is sharded"
         )
 
