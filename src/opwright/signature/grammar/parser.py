@@ -414,7 +414,7 @@ def parse_tensors(tokens: Tokens, name: str, positions: SourcePositions, *, resu
     """Parse a list of tensors; the element type of its tensors is the current token."""
     if tokens.kind != "name":
         tokens.fail(f"{name!r}: a list has elements", f"{name}: list[int], list[float], list[bool] or list[T[each N]]")
-    if tokens.word in KINDS:
+    if tokens.word in KINDS and tokens.word != "bool":
         tokens.fail(f"{name!r}: a list has numbers or tensors, not {tokens.word}", f"{name}: list[int]")
     positions.type(tokens.place)
     type_ = parse_type(tokens, name)
