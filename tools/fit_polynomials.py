@@ -1,4 +1,4 @@
-"""Prints the coefficients in src/opwright/include/opwright/polynomials.h.
+"""Prints the coefficients in src/opwright/include/opwright/math/polynomials.h.
 
 Each polynomial interpolates at the Chebyshev points of its interval, computed with 60 digits; its error is within a
 small factor of the best polynomial's. Needs mpmath (installed with PyTorch): ``python tools/fit_polynomials.py``.

@@ -40,8 +40,8 @@ def files() -> Iterator[tuple[Path, str]]:
     """Yield the path and text of each file that is generated completely or in part."""
     include, csrc = PACKAGE / "include/opwright", PACKAGE / "runtime/native/csrc"
     yield include / "abi.h", _with_region(include / "abi.h", _codes())
-    yield include / "element_size.h", _with_region(include / "element_size.h", _sizes())
-    yield include / "half.h", _with_region(include / "half.h", _accumulators())
+    yield include / "elements" / "element_size.h", _with_region(include / "elements" / "element_size.h", _sizes())
+    yield include / "elements" / "half.h", _with_region(include / "elements" / "half.h", _accumulators())
     yield csrc / "plan/tables.h", _tables()
     yield csrc / "messages.h", _messages()
 

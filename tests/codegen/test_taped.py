@@ -126,6 +126,6 @@ def test_the_word_costs_a_forward_nothing(tmp_path: Path) -> None:
         texts.append(kernels.unit({"T": DType.F32}).text.replace(" derived", ""))
         if mark == signature:
             derived = kernels.derived_unit("f_backward", {"T": DType.F32}, 0).text
-            assert "opwright/taped.h" in derived
+            assert "opwright/tape/taped.h" in derived
     assert texts[0] == texts[1]
     assert "taped" not in texts[0]

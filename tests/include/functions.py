@@ -1,4 +1,4 @@
-"""Every function of ``opwright/math.h``, ``special.h`` and ``activations.h``, beside what PyTorch has for it."""
+"""Every function of ``opwright/math/math.h``, ``special.h`` and ``activations.h``, beside what PyTorch has for it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 
 _TEXT = """
 #include <opwright.h>
-#include <opwright/library.h>
+#include <opwright/library/library.h>
 #define EXPORT extern "C" __attribute__((visibility("default")))
 EXPORT void message(const char *first, const char *second, char *to) {
   Message text;

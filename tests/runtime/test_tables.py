@@ -69,4 +69,5 @@ def test_a_scalar_fits_its_places(kind: ScalarKind) -> None:
     packed = kind.pack(kind.ordinary(0.5))
     assert len(packed) == len(kind.members)
     assert set(kind.members) <= {field[0] for field in abi.Scalar._fields_}
-    assert f" {kind.reader}(int i, const char *name) const" in (PACKAGE / "include/opwright/library.h").read_text()
+    reader = f" {kind.reader}(int i, const char *name) const"
+    assert reader in (PACKAGE / "include/opwright/library/library.h").read_text()

@@ -139,7 +139,7 @@ def test_who_includes_other_mathematics_gets_it(include: str) -> None:
 
 
 def test_the_mathematics_is_that_of_the_headers() -> None:
-    folder = header_dir() / "opwright"
+    folder = header_dir() / "opwright" / "math"
     text = "\n".join((folder / name).read_text() for name in ("math.h", "special.h", "activations.h"))
     made = r"^OPWRIGHT_(?:FLOATING|UNARY|BINARY|SPECIAL|IN_DOUBLE|OF_(?:ONE|TWO|THREE))\((\w+)"
     written = r"^(?:OPWRIGHT_HOST_DEVICE )?inline .*?> (\w+)\((?:T|A|const A)[ &]"

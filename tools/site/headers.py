@@ -15,7 +15,7 @@ INCLUDE = Path(opwright.__file__).parent / "include"
 _STAND_INS = {"shadow", "device", "fallback", "host"}
 _HEAD = """# Headers
 
-A kernel's author includes `opwright.h`, which brings most of what follows; `opwright/accessor.h` comes with it
+A kernel's author includes `opwright.h`, which brings most of what follows; `opwright/tensors/accessor.h` comes with it
 in CUDA sources, and `opwright/caffe.h` is included by name. All is in the namespace `opwright`, which
 `opwright.h` opens. Shown are declarations, without words for compilers; the functions of mathematics take
 numbers of any floating type, and have derivatives ([more about them](../math.md)). CUDA is described in [CUDA
@@ -34,8 +34,8 @@ These are included by the ones above or by generated code, or emulate CUDA: they
 def public() -> list[Path]:
     """Return the headers that users include by name, and the headers that these include."""
     main = INCLUDE / "opwright.h"
-    brought = re.findall(r'#include "(opwright/\w+\.h)"', main.read_text(encoding="utf-8"))
-    return [main, *(INCLUDE / header for header in (*brought, "opwright/accessor.h", "opwright/caffe.h"))]
+    brought = re.findall(r'#include "(opwright/[\w/]+\.h)"', main.read_text(encoding="utf-8"))
+    return [main, *(INCLUDE / header for header in (*brought, "opwright/tensors/accessor.h", "opwright/caffe.h"))]
 
 
 def inside() -> list[Path]:

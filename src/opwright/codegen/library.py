@@ -25,10 +25,10 @@ from opwright.sources.matching.by_position import variables_by_parameter
 _LIBRARY = Template("""\
 // Written by Opwright for $source
 $defined#include <opwright.h>
-#include <opwright/library.h>
-#include <opwright/by_name.h>$headers
+#include <opwright/library/library.h>
+#include <opwright/library/by_name.h>$headers
 $user
-#include <opwright/thrown.h>$behind
+#include <opwright/library/thrown.h>$behind
 namespace {
 $entries
 const opw_kernel opwright_generated_table[] = {
@@ -125,7 +125,7 @@ def library_text(source: str, user: str, instances: Sequence[Instance], device: 
         source=heading,
         defined=defined + "#define OPWRIGHT_TAPES\n" * any(instance.taped for instance in instances),
         headers="".join(f"\n#include <opwright/{header}>" for header in headers),
-        behind="\n#include <opwright/limits.h>" * any(instance.dual or instance.derived for instance in instances),
+        behind="\n#include <opwright/dual/limits.h>" * any(instance.dual or instance.derived for instance in instances),
         user="\n".join([user, honest, *declared]),
         entries="\n".join(entries),
         rows="\n".join(rows),
@@ -192,16 +192,16 @@ def _literal(text: str) -> str:
 def _headers(instance: Instance) -> Iterator[str]:
     """Yield the headers that an instance needs in addition to those of every library."""
     if instance.taped:
-        yield "taped_slices.h" if instance.derived and instance.derived.body.independent else "taped.h"
-        yield "losses.h"
+        yield "tape/taped_slices.h" if instance.derived and instance.derived.body.independent else "tape/taped.h"
+        yield "dual/losses.h"
     if instance.cuda:
-        yield "launch.h"
+        yield "library/launch.h"
     if instance.signature.pointwise:
-        yield "pointwise_cuda.h" if instance.cuda else "pointwise.h"
+        yield "library/pointwise_cuda.h" if instance.cuda else "library/pointwise.h"
         if instance.dual or instance.derived:
-            yield "derivatives.h"
+            yield "dual/derivatives.h"
     if instance.signature.batched:
-        yield "batched.h"
+        yield "library/batched.h"
 
 
 def _statement(instance: Instance, arguments: Sequence[Argument], index: int) -> tuple[str, str]:

@@ -1,8 +1,8 @@
 """Generated code of derivatives by a tape: the author's kernel over views, on numbers that are traced.
 
-``include/opwright/taped.h`` does the work. What it needs to know stands here: for each tensor of the function, those
-of the derivative's call that belong to it, and how the function is called. And the check, when a source is read, that
-what its signatures ask for can be derived.
+``include/opwright/tape/taped.h`` does the work. What it needs to know stands here: for each tensor of the function,
+those of the derivative's call that belong to it, and how the function is called. And the check, when a source is read,
+that what its signatures ask for can be derived.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch.autograd import Function
@@ -79,11 +79,20 @@ _SHARDING = PrivateName(
 )
 
 
-def sharding_strategies() -> dict[OpOverload, Callable[[Any], Any]]:
-    """Return DTensor's sharding strategies, by overload, for reading and adding; imports torch.distributed.tensor."""
-    if (propagator := getattr(_SHARDING.find(), "sharding_propagator", None)) is None:
+class ShardingTables(NamedTuple):
+    """DTensor's strategies by overload, what its cache compares, and what makes sizes local (None: it has no such)."""
+
+    strategies: dict[OpOverload, Callable[[Any], Any]]
+    compared: dict[OpOverload, Any]
+    local_sizes: dict[OpOverload, Callable[[Any, Any], Any]] | None
+
+
+def sharding_tables() -> ShardingTables:
+    """Return DTensor's tables, for reading and adding; imports torch.distributed.tensor."""
+    if (known := getattr(_SHARDING.find(), "sharding_propagator", None)) is None:
         _SHARDING.warn()
-    return getattr(propagator, "op_strategy_funcs", {})
+    names: dict[str, Any] = {"op_strategy_funcs": {}, "op_to_schema_info": {}, "op_to_scalar_shape_adjuster": None}
+    return ShardingTables(*(getattr(known, name, other) for name, other in names.items()))
 
 
 def register_fake(library: torch.library.Library, op: OpOverload, rule: Callable[..., Any]) -> None:
@@ -122,9 +131,7 @@ own_call: Callable[[Any], Callable[..., Any]] = operator.attrgetter(_CALL.attrib
 """Returns what `call_of` returns, at once; only for operators that have that attribute."""
 
 
-_pytorch_overloads: Callable[[Any], list[str]] = (
-    OpOverloadPacket.overloads
-)  # the class that ours has may answer otherwise
+_pytorch_overloads: Callable[[Any], list[str]] = OpOverloadPacket.overloads  # our subclass may answer otherwise
 
 
 def overloads_of(packet: OpOverloadPacket) -> list[str]:

@@ -19,6 +19,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 # With a longer name, lines of a new project would exceed its linter's limit.
 _LONGEST = 32
 _CODE = (".py", ".c", ".cpp", ".cu")
+_STAND_INS = {"emulation", "nvrtc"}  # headers that a kernel includes only under the names of CUDA's
 _ENDINGS = {"_backward": "an operator's gradient", "_emulated": "an operator's emulated form"}
 _RESERVED = Path(__file__).parent / "reserved"
 
@@ -100,7 +101,8 @@ def _defined() -> frozenset[str]:
     """Return the types and macros in the headers that kernels include: a function of the same name would hide one."""
     pattern = re.compile(r"\b(?:struct|class|using|namespace|define|typename)\s+(?:alignas\(\w+\)\s+)?([a-z]\w*)")
     folder = header_dir()
-    paths = (folder / "opwright.h", *(folder / "opwright").glob("*.h"))
+    ours = (path for path in folder.glob("opwright/**/*.h") if not _STAND_INS & {*path.parts})
+    paths = (folder / "opwright.h", *ours)
     names = frozenset(name for path in paths for name in pattern.findall(path.read_text("utf-8")))
     return names | {dtype.cpp_name for dtype in DType}  # most are defined by macros
 

@@ -1,7 +1,7 @@
 """Scalar kinds: the types of a scalar argument in the notation, PyTorch, Python, C++ and the C ABI.
 
 To add a kind, add a class here and an entry in :data:`KINDS`. If existing code doesn't cover the kind, also add a line
-in notation.lark, a reader in ``include/opwright/library.h`` and a case in ``Call::read`` of the native runtime.
+in notation.lark, a reader in ``include/opwright/library/library.h`` and a case in ``Call::read`` of the native runtime.
 """
 
 from __future__ import annotations

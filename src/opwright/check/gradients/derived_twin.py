@@ -23,7 +23,7 @@ from opwright.signature.names import backward_of
 from opwright.sources import Kernel, Source
 
 _MAGNITUDES = "-DOPWRIGHT_TAPE_MAGNITUDES=1"
-"""Makes the tape add up the magnitudes of contributions (include/opwright/tape.h)."""
+"""Makes the tape add up the magnitudes of contributions (include/opwright/tape/tape.h)."""
 
 _twins: dict[object, DerivedTwin] = {}
 

@@ -3,10 +3,10 @@
 #ifndef OPWRIGHT_DUAL_H
 #define OPWRIGHT_DUAL_H
 
-#include "activations.h"
-#include "complex_dual.h"
-#include "dual_math.h"
-#include "dual_number.h"
-#include "dual_select.h"
+#include "math/activations.h"
+#include "dual/complex_dual.h"
+#include "dual/dual_math.h"
+#include "dual/dual_number.h"
+#include "dual/dual_select.h"
 
 #endif

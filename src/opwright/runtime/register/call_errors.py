@@ -17,6 +17,7 @@ from opwright.errors import ArgumentError, OpwrightError, UnsupportedError
 from opwright.runtime.interface import Explain
 from opwright.runtime.register.kernels import started_runtime
 from opwright.runtime.register.python_numbers import is_taken
+from opwright.runtime.register.sharding.refusals import explained
 from opwright.runtime.returns import is_traceable, returns_first
 from opwright.runtime.torch_internals import (
     OpOverload,
@@ -127,6 +128,8 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
         )
     if _ALIASED in text and (problem := _not_functional(signature)):
         return UnsupportedError(problem)
+    if parts := explained(error, signature, op, (*args, *kwargs.values())):
+        return UnsupportedError(parts)
     if (plain := without_hash(text)) == text:
         return error if keeps_all() else trimmed(error)
     if isinstance(error, NotImplementedError):

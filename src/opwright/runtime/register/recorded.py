@@ -20,8 +20,9 @@ import torch
 from torch.utils.checkpoint import create_selective_checkpoint_contexts
 
 from opwright.errors import UnsupportedError
+from opwright.runtime.register.sharding.cache import compare_arguments
 from opwright.runtime.register.sharding.strategies import has_own, provide
-from opwright.runtime.torch_internals import OpOverload, sharding_strategies, wrap_policy
+from opwright.runtime.torch_internals import OpOverload, sharding_tables, wrap_policy
 from opwright.signature import Signature, TensorParam
 from opwright.signature.names import operator_of, recorded_attribute_of
 
@@ -74,12 +75,13 @@ def with_sharding(
     def kernel(*args: Any, **kwargs: Any) -> Any:
         """See to the sharding strategy where DTensor is in use, then return what `rule` does."""
         if _DTENSOR in sys.modules:
-            known = sharding_strategies()
+            known = sharding_tables().strategies
             if op is not public and public in known and not has_own(public):
                 if op not in known or has_own(op):
                     known[op] = lambda schema: _extended(known[public], schema, public, signature)
             else:
                 provide(op, signature, axes, residuals=op is not public)
+            compare_arguments(op, signature)
         return rule(*args, **kwargs)
 
     return kernel

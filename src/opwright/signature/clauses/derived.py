@@ -1,7 +1,7 @@
 """What can be derived of operators with axes, whose signature says ``derived``: their kernels run on a tape.
 
-A tape notes what each number of a kernel was made of (``include/opwright/tape.h``). So each floating-point tensor has
-to be of a type variable, in whose place such numbers come, and sizes have to be known before the kernel runs.
+A tape notes what each number of a kernel was made of (``include/opwright/tape/tape.h``). So each floating-point tensor
+has to be of a type variable, in whose place such numbers come, and sizes have to be known before the kernel runs.
 """
 
 from __future__ import annotations

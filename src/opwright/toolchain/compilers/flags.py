@@ -209,7 +209,7 @@ def _numerics() -> list[str]:
 
 
 def _libmvec(compiler: Compiler, options: Options) -> tuple[str, ...]:
-    """Return the macro for native builds only, because newer glibcs have more functions (include/opwright/math.h)."""
+    """Return the macro for native builds only, because newer glibcs have more functions (math/math.h)."""
     return (LIBMVEC,) if options.native and not options.debug and has_libmvec(compiler) else ()
 
 

@@ -1,5 +1,5 @@
 /* Indices beyond their axis that lead into the tensor all the same. */
-#include <opwright/axes.h>
+#include <opwright/tensors/axes.h>
 
 #include "check_regions.h"
 #include "check_report.h"

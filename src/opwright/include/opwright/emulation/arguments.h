@@ -2,7 +2,7 @@
 #ifndef OPWRIGHT_EMULATION_ARGUMENTS_H
 #define OPWRIGHT_EMULATION_ARGUMENTS_H
 
-#include "../element_size.h"
+#include "../elements/element_size.h"
 #include "check.h"
 
 namespace opwright {

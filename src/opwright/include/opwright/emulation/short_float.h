@@ -2,7 +2,7 @@
 #ifndef OPWRIGHT_EMULATION_SHORT_FLOAT_H
 #define OPWRIGHT_EMULATION_SHORT_FLOAT_H
 
-#include "../half.h"
+#include "../elements/half.h"
 #include "bits.h"
 #include "math.h"
 #include "vectors.h"

@@ -2,6 +2,9 @@
 
 These are independent axes, and the leading axes of pointwise and batched operators. Along one of them a result that
 lacks the axis is a partial sum, and an argument that lacks it is replicated. All other calls replicate everything.
+
+An axis whose size only the forward knows is an int of the backward's, the global size. Where an argument is sharded
+along it, which an optional one can be, the kernel gets the local size.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ from typing import Any, NamedTuple
 
 from opwright.errors import UnsupportedError
 from opwright.log import logger
-from opwright.runtime.torch_internals import OpOverload, schema_of, sharding_strategies
+from opwright.runtime.register.sharding.global_sizes import localise
+from opwright.runtime.register.sharding.refusals import refuse
+from opwright.runtime.torch_internals import OpOverload, schema_of, sharding_tables
 from opwright.signature import Signature, TensorParam
 from opwright.signature.clauses.independent import axis_problem, slices
 
@@ -25,7 +30,7 @@ _OWN: dict[OpOverload, Strategy] = {}
 
 def has_own(op: OpOverload) -> bool:
     """Return whether the operator's strategy follows from its signature."""
-    return sharding_strategies().get(op) is _OWN.get(op, op)
+    return sharding_tables().strategies.get(op) is _OWN.get(op, op)
 
 
 def provide(op: OpOverload, signature: Signature, axes: Sequence[str], *, residuals: bool) -> None:
@@ -34,16 +39,19 @@ def provide(op: OpOverload, signature: Signature, axes: Sequence[str], *, residu
     Args:
         op: the operator.
         signature: its signature.
-        axes: axes whose global sizes its schema takes: they can't be sharded.
+        axes: axes whose global sizes its schema takes.
         residuals: whether it returns the residuals, too.
     """
     from torch.distributed.tensor.experimental import register_sharding
 
-    known = sharding_strategies()
+    known = sharding_tables().strategies
     if op in known or signature.lists or signature.is_factory:
         return
     results = signature.results if residuals else signature.outputs
-    register_sharding(op)(_Choices(op, signature, frozenset(axes), results))
+    if not residuals and signature.returned:
+        results = tuple(tensor for name in signature.returned for tensor in signature.tensors if tensor.name == name)
+    local = not axes or localise(op, signature, axes)
+    register_sharding(op)(_Choices(op, signature, frozenset(() if local else axes), results))
     if signature.mutated:
         known[op] = _in_place(known[op], signature)
     _OWN[op] = known[op]
@@ -67,7 +75,8 @@ class _Choices:
     def __init__(
         self, op: OpOverload, signature: Signature, axes: frozenset[str], results: Sequence[TensorParam]
     ) -> None:
-        self._signature, self._axes, self._results = signature, axes, results
+        """Note what an operator returns; `axes`: those that can't be sharded."""
+        self._op, self._signature, self._axes, self._results = op, signature, axes, results
         self._names = [argument.name for argument in schema_of(op).arguments]
         self._told = False
 
@@ -75,12 +84,7 @@ class _Choices:
         """Return the choices for one dimension of a mesh."""
         from torch.distributed.tensor import Replicate
 
-        if self._signature.generator:
-            raise UnsupportedError(
-                f"{self._signature.shown_name}(): it draws random numbers, and each rank would draw its own for "
-                "its part\n"
-                "  likely fix: draw them by a function of PyTorch's that knows DTensors, and pass them as an argument"
-            )
+        refuse(self._signature, self._op)
         given = [_Given(*pair) for pair in (*zip(self._names, args, strict=False), *kwargs.items())]
         outputs = self._outputs(given)
         choices = [([o and Replicate() for o in outputs], [Replicate() if g.is_tensor else None for g in given])]
@@ -106,20 +110,23 @@ class _Choices:
     def _places(self, given: Sequence[_Given]) -> Iterator[Mapping[str, int]]:
         """Yield where an axis is in each tensor that has it, inputs and results by name, counted from the last."""
         inputs, results = self._signature.tensors, self._signature.results
+        params, values = {tensor.name: tensor for tensor in inputs}, {g.name: g.value for g in given if g.is_tensor}
         for each in slices(self._signature):
-            if each.axis not in self._axes:
-                named = zip((*inputs, *results), (*each.inputs, *each.results), strict=True)
-                yield {tensor.name: place for tensor, place in named if place}
+            named = zip((*inputs, *results), (*each.inputs, *each.results), strict=True)
+            places = {tensor.name: place for tensor, place in named if place}
+            # Without an argument that has the axis, nothing tells that somebody shards it.
+            if each.axis not in self._axes and any(name in values for name in places):
+                yield places
         if not self._signature.broadcasts:
             return
-        params, values = {tensor.name: tensor for tensor in inputs}, {g.name: g.value for g in given if g.is_tensor}
         for number in range(1, self._leading(given) + 1):
             every = {t.name: len(t.dims) + number for t in results}
             for name, value in values.items():
                 place = len(params[name].dims) + number
                 if place <= len(value.shape) and value.shape[-place] != 1:
                     every[name] = place
-            yield every
+            if any(name in values for name in every):
+                yield every
 
     def _along(
         self, places: Mapping[str, int], given: Sequence[_Given], outputs: Sequence[TensorParam | None]
@@ -127,11 +134,12 @@ class _Choices:
         from torch.distributed.tensor import Partial, Replicate, Shard
 
         leading, results, arguments = self._leading(given), list[Any](), list[Any]()
+        overwritten = {tensor.name for tensor in self._signature.mutated}
         for output in outputs:
             if output is None:
                 results.append(None)
             elif output.name not in places:
-                results.append(Partial("sum"))
+                results.append(Replicate() if output.name in overwritten else Partial("sum"))
             else:
                 rank = len(output.dims) + (leading if self._signature.has_leading(output) else 0)
                 results.append(Shard(rank - places[output.name]))
@@ -160,23 +168,32 @@ def _in_place(strategy: Strategy, signature: Signature) -> Strategy:
 
     def kept(schema: Any) -> Any:
         """Return the choices for a call that move no argument that is overwritten; refuse it if there are none."""
-        found = strategy(schema)
         values = dict(zip(names, schema.args_schema, strict=False)) | schema.kwargs_schema
-        tensors = [name for name, value in values.items() if isinstance(value, type(found))]
+        tensors = [name for name, value in values.items() if hasattr(value, "strategies")]
         written = [(tensors.index(tensor.name), tensor.name) for tensor in signature.mutated if tensor.name in tensors]
         before = {name: values[name].strategies[0].output_spec.placements for _, name in written}
+        listed = ", ".join(f"{name} with {placements}" for name, placements in before.items())
+        refusal = UnsupportedError(
+            f"{signature.name}(): it overwrites {listed}, and can't be called for such parts: to gather them would "
+            f"leave the parts as they are\n  signature:  {signature}\n"
+            f"  likely fix: redistribute it to Replicate() before, or say `independent` of the axis that is sharded"
+        )
+        try:
+            found = strategy(schema)
+        except RuntimeError as error:
+            if _REFUSED_BY_DTENSOR in str(error):  # of names that end in _
+                raise refusal from None
+            raise
         choices = [
             choice
             for choice in found.strategies
             if all(choice.input_specs[place].placements == before[name] for place, name in written)
         ]
-        if choices:
-            return type(found)(choices)
-        listed = ", ".join(f"{name} with {placements}" for name, placements in before.items())
-        raise UnsupportedError(
-            f"{signature.shown_name}(): it overwrites {listed}, and can't be called for such parts: to gather "
-            f"them would leave the parts as they are\n  signature:  {signature}\n"
-            f"  likely fix: redistribute it to Replicate() before, or say `independent` of the axis that is sharded"
-        )
+        if not choices:
+            raise refusal
+        return type(found)(choices)
 
     return kept
+
+
+_REFUSED_BY_DTENSOR = "in-place operations that require placement changes"

@@ -6,7 +6,7 @@
 
 #include "cuda_runtime.h"
 
-#include "../../random.h"
+#include "../../services/random.h"
 
 struct curandStatePhilox4_32_10 {
   ::opwright::Philox engine{0, 0};

@@ -1,0 +1,283 @@
+/* Dual<S, taped>: a number that notes on a tape what it was made of, for the reverse mode of kernels as they are.
+ *
+ * It is the dual number whose derivatives aren't carried along: `index` says where on the tape it stands, and each entry there
+ * has the indices of up to two numbers with the slopes by them. So every rule of dual_math.h holds: a rule gives slopes, and
+ * `chain` writes them down. Index 0 is a constant; zeroed memory is zeros that are constants. S is float or double, a
+ * Dual<S, 1> for the second order, or Lanes of them (lanes.h).
+ */
+#ifndef OPWRIGHT_TAPE_H
+#define OPWRIGHT_TAPE_H
+
+#include "../check.h"
+#include "../dual.h"
+#include "../services/parallel.h"
+#include "taped_memory.h"
+
+/* The memory that the tape of one thread may take; a row of a `batched` operator, or a whole call, has a tape. */
+#ifndef OPWRIGHT_TAPE_MIB
+#define OPWRIGHT_TAPE_MIB 1024
+#endif
+
+/* 1: sums of magnitudes instead of adjoints: what rounding errors of the gradients are proportional to (`opwright check`). */
+#ifndef OPWRIGHT_TAPE_MAGNITUDES
+#define OPWRIGHT_TAPE_MAGNITUDES 0
+#endif
+
+namespace opwright {
+
+namespace detail {
+
+constexpr bool sums_magnitudes = OPWRIGHT_TAPE_MAGNITUDES;
+
+/* A slope as the sweep takes it. */
+template <class S>
+OPWRIGHT_INLINE S swept(const S &slope) {
+  if constexpr (sums_magnitudes) return select(slope < S(0), S(-slope), slope);
+  else return slope;
+}
+
+/* What a product of matrices leaves on the tape: a function that adds to the adjoints of what it was made of. */
+template <class S>
+struct TapeBlock {
+  uint32_t first, count; /* the entries that it made */
+  void *data;
+  void (*sweep)(void *data, const S *results, S *adjoints);
+  void (*release)(void *data);
+  TapeBlock *before;
+};
+
+/* What a parent's slope is, above the bits of its index: the next one on the stack of slopes, or 1, or -1, which sums have. */
+constexpr uint32_t stored = 0, plus = uint32_t(1) << 30, minus = uint32_t(2) << 30, index_bits = plus - 1;
+
+/* Entry k of the tape has index `first` + k; the indices below are those of the variables. */
+template <class S>
+class Tape {
+ public:
+  struct Parents { uint32_t a, b; };
+
+  Tape() = default;
+  Tape(const Tape &) = delete;
+  Tape &operator=(const Tape &) = delete;
+  ~Tape() { drop(); }
+
+  /* Begins anew, with the indices below `first` for variables. */
+  void clear(uint32_t first) {
+    drop();
+    if (!entry_room_) grow(entries_, entry_room_, 0), grow(slopes_, slope_room_, 0);
+    first_ = next_ = first, used_ = 0;
+    parents_ = static_cast<Parents *>(entries_.data()), slope_ = static_cast<S *>(slopes_.data());
+    end_ = first_ + entry_room_;
+  }
+  /* A number made of a and b, with the slopes by them; 0: of nothing. */
+  OPWRIGHT_INLINE uint32_t note(uint32_t a, const S &by_a, uint32_t b, const S &by_b) {
+    const uint32_t at = begin(a, b);
+    slope_[used_] = by_a, slope_[used_ + 1] = by_b;
+    used_ += 2;
+    return end(at, a, b);
+  }
+  OPWRIGHT_INLINE uint32_t note(uint32_t a, const S &by_a) {
+    const uint32_t at = begin(a, 0);
+    slope_[used_++] = by_a;
+    return end(at, a, plus);
+  }
+  /* A sum or a difference: the signs are `plus` or `minus`. */
+  OPWRIGHT_INLINE uint32_t note_sum(uint32_t a, uint32_t sign_a, uint32_t b, uint32_t sign_b) {
+    return end(begin(a, b), a | sign_a, b | sign_b);
+  }
+  uint32_t next() const { return next_; }
+
+  void add(uint32_t first, uint32_t count, void *data, void (*sweep)(void *, const S *, S *), void (*release)(void *)) {
+    blocks_ = new TapeBlock<S>{first, count, data, sweep, release, blocks_};
+  }
+
+  /* The adjoints of all indices, zeros: those of results are added to before the sweep, those of variables are its result. */
+  S *adjoints() {
+    adjoints_ = adjoint_memory_.template room<S>(next_);
+    for (uint32_t i = 0; i < next_; ++i) adjoints_[i] = S(0);
+    return adjoints_;
+  }
+  void sweep() {
+    TapeBlock<S> *block = blocks_;
+    const S *slope = slope_ + used_;
+    for (uint32_t index = next_;;) {
+      const uint32_t stop = block ? block->first : first_;
+      for (; index > stop; --index) {
+        const S adjoint = adjoints_[index - 1];
+        const Parents of = parents_[index - 1 - first_];
+        spread(of.b, slope, adjoint);
+        spread(of.a, slope, adjoint);
+      }
+      if (!block) return;
+      block->sweep(block->data, adjoints_ + block->first, adjoints_);
+      block = block->before;
+    }
+  }
+
+ private:
+  OPWRIGHT_INLINE uint32_t begin(uint32_t a, uint32_t b) {
+    const uint32_t at = next_;
+    if (__builtin_expect((at >= end_) | (used_ + 2 > slope_room_) | (a >= at) | (b >= at), 0)) mend(a, b);
+    return at;
+  }
+  OPWRIGHT_INLINE uint32_t end(uint32_t at, uint32_t a, uint32_t b) {
+    parents_[at - first_] = {a, b};
+    return next_ = at + 1, at;
+  }
+  OPWRIGHT_INLINE void spread(uint32_t parent, const S *&slope, const S &adjoint) {
+    S &to = adjoints_[parent & index_bits];
+    if (parent < plus) to = to + times(swept(*--slope), adjoint);
+    else if (parent == plus) return;
+    else if (parent < minus || sums_magnitudes) to = to + adjoint;
+    else to = to - adjoint;
+  }
+  void drop() {
+    while (TapeBlock<S> *const block = blocks_) {
+      blocks_ = block->before;
+      block->release(block->data);
+      delete block;
+    }
+  }
+  __attribute__((noinline)) void mend(uint32_t a, uint32_t b) {
+    if (a >= next_ || b >= next_)
+      refuse(
+          "the kernel computes with a number that was never set, or that another call left behind\n"
+          "  likely fix: set every variable before it is read, T sum = 0; keep nothing from one call for the next");
+    if (next_ >= end_) grow(entries_, entry_room_, (next_ - first_) * sizeof(Parents));
+    if (used_ + 2 > slope_room_) grow(slopes_, slope_room_, used_ * sizeof(S));
+    parents_ = static_cast<Parents *>(entries_.data()), slope_ = static_cast<S *>(slopes_.data());
+    end_ = first_ + entry_room_;
+  }
+  /* Twice as much memory, which begins with the first `bytes` of what there was. */
+  void grow(Room &memory, uint32_t &room, size_t bytes) {
+    const uint64_t entries = &memory == &entries_ ? (room ? uint64_t(room) * 2 : 1024) : entry_room_;
+    const uint64_t slopes = &memory == &slopes_ ? (room ? uint64_t(room) * 2 : 1024) : slope_room_;
+    const uint64_t all = entries * (sizeof(Parents) + sizeof(S)) + slopes * sizeof(S);
+    if (all > uint64_t(OPWRIGHT_TAPE_MIB) << 20 || first_ + entries >= index_bits)
+      refuse("the tape is larger than ", OPWRIGHT_TAPE_MIB,
+             " MiB: each operation of the kernel is kept until the gradients are known\n"
+             "  likely fix: `batched` or `independent N` in the signature, where rows or slices are independent: then "
+             "a few at "
+             "a time are taped; "
+             "smaller calls; a handwritten backward; or a larger bound: -DOPWRIGHT_TAPE_MIB=",
+             4 * OPWRIGHT_TAPE_MIB);
+    room = uint32_t(&memory == &entries_ ? entries : slopes);
+    Room larger;
+    void *const to = larger.room<char>(int64_t(room * (&memory == &entries_ ? sizeof(Parents) : sizeof(S))));
+    if (bytes) __builtin_memcpy(to, memory.data(), bytes);
+    memory.swap(larger);
+  }
+
+  uint32_t first_ = 1, next_ = 1, end_ = 1, used_ = 0, entry_room_ = 0, slope_room_ = 0;
+  Room entries_, slopes_, adjoint_memory_;
+  Parents *parents_ = nullptr;
+  S *slope_ = nullptr, *adjoints_ = nullptr;
+  TapeBlock<S> *blocks_ = nullptr;
+};
+
+template <class S>
+OPWRIGHT_INLINE Tape<S> &tape_of_thread() {
+  return *static_cast<Tape<S> *>(current_tape);
+}
+
+}  // namespace detail
+
+template <class S>
+struct Dual<S, taped> {
+  using Scalar = S;
+  static constexpr int partials = 0;
+
+  S value;
+  uint32_t index;
+
+  OPWRIGHT_INLINE Dual() : value(detail::base<S>(0)), index(0) {}
+  OPWRIGHT_INLINE Dual(const S &number, uint32_t at) : value(number), index(at) {}
+  template <class A, class = detail::if_number<A>>
+  OPWRIGHT_INLINE Dual(A number) : value(static_cast<detail::base<S>>(number)), index(0) {}
+  template <class W, class = detail::if_number<W>>
+  explicit OPWRIGHT_INLINE operator W() const {
+    static_assert(!detail::is_floating<W>::value,
+                  "this conversion would lose the derivative: "
+                  "write T(x) for the number itself, value_of(x) for its value");
+    return static_cast<W>(value);
+  }
+};
+
+namespace detail {
+
+/* The chain rule, written down. */
+template <class S>
+OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &x, const S &value, const S &slope) {
+  return {value, x.index ? tape_of_thread<S>().note(x.index, slope) : 0};
+}
+template <class S>
+OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &a, const Dual<S, taped> &b, const S &value, const S &slope_a,
+                                     const S &slope_b) {
+  if (!b.index) return chain(a, value, slope_a);
+  if (!a.index) return chain(b, value, slope_b);
+  if (a.index == b.index) return chain(a, value, S(slope_a + slope_b));
+  return {value, tape_of_thread<S>().note(a.index, slope_a, b.index, slope_b)};
+}
+
+/* Of two, by a comparison: a bool takes one as it is; lanes take from both. */
+template <class S>
+OPWRIGHT_INLINE Dual<S, taped> select(bool first, const Dual<S, taped> &a, const Dual<S, taped> &b) {
+  return first ? a : b;
+}
+
+}  // namespace detail
+
+#define OPWRIGHT_TAPED template <class S> OPWRIGHT_INLINE Dual<S, taped>
+#define OPWRIGHT_TAPED_AND_NUMBER \
+  template <class S, class A, class = detail::if_number<A>> OPWRIGHT_INLINE Dual<S, taped>
+
+OPWRIGHT_TAPED operator-(const Dual<S, taped> &x) {
+  using namespace detail;
+  return {-x.value, x.index ? tape_of_thread<S>().note_sum(x.index, minus, 0, plus) : 0};
+}
+OPWRIGHT_TAPED operator+(const Dual<S, taped> &a, const Dual<S, taped> &b) {
+  using namespace detail;
+  const S sum = a.value + b.value;
+  if (!b.index) return {sum, a.index};
+  if (!a.index) return {sum, b.index};
+  return {sum, tape_of_thread<S>().note_sum(a.index, plus, b.index, plus)};
+}
+OPWRIGHT_TAPED operator-(const Dual<S, taped> &a, const Dual<S, taped> &b) {
+  using namespace detail;
+  const S difference = a.value - b.value;
+  if (!b.index) return {difference, a.index};
+  return {difference, tape_of_thread<S>().note_sum(a.index, plus, b.index, minus)};
+}
+OPWRIGHT_TAPED_AND_NUMBER operator*(const Dual<S, taped> &x, A number) {
+  const detail::base<S> factor = static_cast<detail::base<S>>(number);
+  return detail::chain(x, S(x.value * factor), S(factor));
+}
+OPWRIGHT_TAPED_AND_NUMBER operator*(A number, const Dual<S, taped> &x) { return x * number; }
+OPWRIGHT_TAPED_AND_NUMBER operator/(const Dual<S, taped> &x, A number) {
+  const detail::base<S> divisor = static_cast<detail::base<S>>(number);
+  return detail::chain(x, S(x.value / divisor), S(detail::base<S>(1) / divisor));
+}
+
+/* PyTorch's convention, as dual_select.h has it: half for each of two that are equal; of NaN all for both. */
+#define OPWRIGHT_EXTREMUM(name, op)                                                               \
+  OPWRIGHT_TAPED name(const Dual<S, taped> &a, const Dual<S, taped> &b) {                         \
+    const S zero = 0, one = 1, half_each = 0.5;                                                   \
+    const S of_a = detail::select(a.value op b.value, zero, one);                                 \
+    const S of_b = detail::select(b.value op a.value, zero, one);                                 \
+    const auto equal = a.value == b.value;                                                        \
+    return detail::chain(a, b, S(name(a.value, b.value)), detail::select(equal, half_each, of_a), \
+                         detail::select(equal, half_each, of_b));                                 \
+  }
+OPWRIGHT_EXTREMUM(min, >)
+OPWRIGHT_EXTREMUM(max, <)
+#undef OPWRIGHT_EXTREMUM
+
+OPWRIGHT_TAPED clamp(const Dual<S, taped> &x, const Dual<S, taped> &low, const Dual<S, taped> &high) {
+  return detail::clamped(x, low, high);
+}
+OPWRIGHT_TAPED stop_gradient(const Dual<S, taped> &x) { return {stop_gradient(x.value), 0}; }
+
+#undef OPWRIGHT_TAPED
+#undef OPWRIGHT_TAPED_AND_NUMBER
+
+}  // namespace opwright
+#endif

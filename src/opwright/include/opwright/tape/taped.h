@@ -1,0 +1,300 @@
+/* The gradients of a kernel over views, from its own text: it runs on numbers that note what they are made of (tape.h), for
+ * generated code.
+ *
+ * A body is a class with `run<T>(call)`, which calls the author's function with T in the place of its type variables, and
+ * `shapes(call, sizes)`, the sizes of results that no tensor of the derivative's call tells. The unit that is taped, swept and
+ * forgotten is a row of a `batched` operator, or several rows in lanes; otherwise it is the whole call.
+ */
+#ifndef OPWRIGHT_TAPED_H
+#define OPWRIGHT_TAPED_H
+
+#include "../library/batched.h"
+#include "../library/by_name.h"
+#include "../elements/element_size.h"
+#include "dual_gemm.h"
+#include "lane_rows.h"
+#include "../library/library.h"
+#include "tape.h"
+#include "taped_memory.h"
+
+namespace opwright {
+namespace detail {
+
+/* One tensor of the author's function, with the tensors of the derivative's call that belong to it; -1: none. */
+struct Traced {
+  signed char value;          /* what an input holds */
+  signed char direction;      /* its tangent */
+  signed char seed;           /* of a result, its gradient */
+  signed char seed_direction; /* the tangent of that */
+  signed char gradient;       /* where the gradient of an input goes */
+  signed char second;         /* where the tangent of that goes */
+  signed char tangent;        /* where the tangent of a result goes */
+  bool active;                /* whether it has a derivative */
+  bool result;
+  signed char shape; /* which of the shapes that the body tells it has */
+  int32_t dtype;
+};
+
+constexpr int most_traced = 64, most_shapes = 16, most_axes_named = 256;
+
+struct Shape {
+  int ndim;
+  int64_t sizes[64], strides[64];
+};
+/* The leading axes of a tensor with `rank` others; returns how many. */
+inline int leading_sizes(const opw_tensor &t, int rank, int64_t *sizes) {
+  for (int d = 0; d < t.ndim - rank; ++d) sizes[d] = t.sizes[d];
+  return t.ndim - rank;
+}
+
+struct Function {
+  const Traced *tensors;
+  int count;
+};
+
+/* Where a number of lanes has its rows: one, or as many as it is wide. */
+template <class S> struct width_of { static constexpr int value = 1; };
+template <class R, int W> struct width_of<Lanes<R, W>> { static constexpr int value = W; };
+
+/* The part of a number that is its value, or its tangent. */
+template <bool tangent, class R> OPWRIGHT_INLINE R &part(R &number) { return number; }
+template <bool tangent, class R> OPWRIGHT_INLINE R &part(Dual<R, 1> &number) {
+  if constexpr (tangent) return number.partial[0];
+  else return number.value;
+}
+
+template <class T> struct is_taped { static constexpr bool value = false; };
+template <class S> struct is_taped<Dual<S, taped>> { static constexpr bool value = true; };
+/* The number below the tape; a Dual<R, 1>, which needs none, is its own. */
+template <class T> struct below { using type = T; };
+template <class S> struct below<Dual<S, taped>> { using type = S; };
+
+/* While it lives this thread notes on the tape. */
+struct Taping {
+  explicit Taping(void *tape) { current_tape = tape; }
+  ~Taping() { current_tape = nullptr; }
+};
+
+/* Runs one function at one place of the leading axes after the other; T: the number that it runs on. */
+template <class T, class R, class Body>
+class Runner {
+ public:
+  using S = typename below<T>::type;
+  static constexpr int lanes = width_of<S>::value;
+
+  explicit Runner(const opw_call *call, const Function &function) : call_(call), f_(function) {}
+
+  /* `rows`: for each of `lanes` rows the derivative's tensors at its place. */
+  void run(opw_tensor (*rows)[most_traced]) {
+    prepare(rows);
+    if constexpr (is_taped<T>::value) {
+      tape_.clear(variables_ + 1);
+      {
+        const Taping taping(&tape_);
+        Body::template run<T>(&inner_);
+      }
+      seed(rows);
+      tape_.sweep();
+      gradients(rows);
+    } else {
+      Body::template run<T>(&inner_);
+    }
+    tangents(rows);
+  }
+
+ private:
+  T *numbers(int i) { return static_cast<T *>(memory_[i].data()); }
+
+  /* The function's own call: its tensors made of numbers that are traced, the others as they are. */
+  void prepare(opw_tensor (*rows)[most_traced]) {
+    inner_ = *call_, inner_.tensors = tensors_, inner_.axes = axes_, inner_.resize = nullptr;
+    Body::axes(call_, axes_);
+    variables_ = 0;
+    for (int i = 0; i < f_.count; ++i)
+      if (!f_.tensors[i].result) input(i, rows);
+    Body::shapes(&inner_, shapes_);
+    for (int i = 0; i < f_.count; ++i)
+      if (f_.tensors[i].result) result(i, rows);
+  }
+  void input(int i, opw_tensor (*rows)[most_traced]) {
+    const Traced &t = f_.tensors[i];
+    const opw_tensor &of = rows[0][int(t.value)];
+    tensors_[i] = of;
+    if (!of.present) return;
+    if (!t.active) {
+      for (int lane = 1; lane < lanes; ++lane) {
+        const void *const other = rows[lane][int(t.value)].data;
+        if (other != of.data && __builtin_memcmp(other, of.data, size_t(of.numel * bytes_of(of.dtype))))
+          throw Disagreement();
+      }
+      return;
+    }
+    if (of.numel >= int64_t(0xfffffff0) - variables_) refuse("a call with so many elements has no tape");
+    const bool variable = is_taped<T>::value && (is_wanted(rows, t.gradient) || is_wanted(rows, t.second));
+    T *const x = memory_[i].template room<T>(of.numel);
+    tensors_[i].data = x;
+    const uint32_t first = variable ? variables_ + 1 : 0;
+    if (variable) variables_ += uint32_t(of.numel);
+    const bool kept = first_[i] == first && source_[i] == of.data && is_shared(rows, t.value) && t.direction < 0;
+    first_[i] = first, source_[i] = of.data;
+    if (kept) return;
+    if constexpr (is_dual<S>::value)
+      for (int64_t k = 0; k < of.numel; ++k) at(x[k]) = S(0);
+    load<false>(rows, t.value, of.numel, [&](int64_t k) -> S & { return at(x[k]); });
+    if (t.direction >= 0 && rows[0][int(t.direction)].present)
+      load<true>(rows, t.direction, of.numel, [&](int64_t k) -> S & { return at(x[k]); });
+    if constexpr (is_taped<T>::value)
+      for (int64_t k = 0; k < of.numel; ++k) x[k].index = variable ? uint32_t(first + k) : 0;
+  }
+  void result(int i, opw_tensor (*rows)[most_traced]) {
+    const Traced &t = f_.tensors[i];
+    opw_tensor &of = tensors_[i];
+    if (t.seed >= 0 || t.tangent >= 0) {
+      of = rows[0][int(t.seed >= 0 ? t.seed : t.tangent)];
+    } else {
+      Shape &shape = shapes_[int(t.shape)];
+      of = opw_tensor{};
+      of.sizes = shape.sizes, of.strides = shape.strides, of.ndim = shape.ndim, of.numel = 1;
+      for (int d = shape.ndim - 1; d >= 0; --d) shape.strides[d] = of.numel, of.numel *= shape.sizes[d];
+    }
+    of.dtype = t.dtype, of.present = 1;
+    if (t.active) {
+      T *const y = memory_[i].template room<T>(of.numel);
+      for (int64_t k = 0; k < of.numel; ++k) y[k] = T(0);
+      of.data = y;
+    } else {
+      of.data = memory_[i].template room<char>(of.numel * bytes_of(of.dtype));
+      __builtin_memset(of.data, 0, size_t(of.numel * bytes_of(of.dtype)));
+    }
+  }
+  void seed(opw_tensor (*rows)[most_traced]) {
+    S *const adjoints = tape_.adjoints();
+    for (int i = 0; i < f_.count; ++i) {
+      const Traced &t = f_.tensors[i];
+      if (!t.result || !t.active || t.seed < 0) continue;
+      const T *const y = numbers(i);
+      const int64_t n = tensors_[i].numel;
+      S *const seeds = seeds_.template room<S>(n);
+      if (is_dual<S>::value || !rows[0][int(t.seed)].present)
+        for (int64_t k = 0; k < n; ++k) seeds[k] = S(0);
+      const auto seed = [&](int64_t k) -> S & { return seeds[k]; };
+      if (rows[0][int(t.seed)].present) load<false>(rows, t.seed, n, seed);
+      if (t.seed_direction >= 0 && rows[0][int(t.seed_direction)].present) load<true>(rows, t.seed_direction, n, seed);
+      for (int64_t k = 0; k < n; ++k) adjoints[y[k].index] = adjoints[y[k].index] + seeds[k];
+    }
+    adjoints_ = adjoints;
+  }
+  void gradients(opw_tensor (*rows)[most_traced]) {
+    for (int i = 0; i < f_.count; ++i) {
+      const Traced &t = f_.tensors[i];
+      if (t.result || !t.active || !tensors_[i].present) continue;
+      S *const adjoints = adjoints_ + first_[i];
+      const auto adjoint = [&](int64_t k) -> S & { return adjoints[k]; };
+      if (is_wanted(rows, t.gradient)) store<false>(rows, t.gradient, adjoint);
+      if (is_wanted(rows, t.second)) store<true>(rows, t.second, adjoint);
+    }
+  }
+  void tangents(opw_tensor (*rows)[most_traced]) {
+    for (int i = 0; i < f_.count; ++i) {
+      const Traced &t = f_.tensors[i];
+      if (!t.active || !t.result || !is_wanted(rows, t.tangent)) continue;
+      T *const y = numbers(i);
+      store<true>(rows, t.tangent, [&](int64_t k) -> S & { return at(y[k]); });
+    }
+  }
+  static bool is_shared(opw_tensor (*rows)[most_traced], int place) {
+    for (int lane = 1; lane < lanes; ++lane)
+      if (rows[lane][place].data != rows[0][place].data) return false;
+    return true;
+  }
+  /* Reads the n elements of a tensor in all rows into the value, or the tangent, of number(k). */
+  template <bool tangent, class F>
+  void load(opw_tensor (*rows)[most_traced], int place, int64_t n, const F &number) {
+    const R *const first = plain_.template read<R>(rows[0][place], 0, lanes);
+    if constexpr (lanes == 1) {
+      for (int64_t k = 0; k < n; ++k) part<tangent>(number(k)) = first[k];
+    } else if (is_shared(rows, place)) {
+      for (int64_t k = 0; k < n; ++k) number(k) = S(first[k]);
+    } else {
+      const R *values[lanes] = {first};
+      for (int lane = 1; lane < lanes; ++lane) values[lane] = plain_.template read<R>(rows[lane][place], lane, lanes);
+      gather<R, lanes>(values, n, [&](int64_t k, const auto &v) { number(k).v = v; });
+    }
+  }
+  /* Writes the value, or the tangent, of number(k) to a tensor in all rows. */
+  template <bool tangent, class F>
+  void store(opw_tensor (*rows)[most_traced], int place, const F &number) {
+    const int64_t n = rows[0][place].numel;
+    R *values[lanes];
+    for (int lane = 0; lane < lanes; ++lane) values[lane] = plain_.template target<R>(rows[lane][place], lane, lanes);
+    if constexpr (lanes == 1)
+      for (int64_t k = 0; k < n; ++k) values[0][k] = part<tangent>(number(k));
+    else scatter<R, lanes>(values, n, [&](int64_t k) { return number(k).v; });
+    for (int lane = 0; lane < lanes; ++lane) plain_.template written<R>(rows[lane][place], values[lane]);
+  }
+  static bool is_wanted(opw_tensor (*rows)[most_traced], int place) { return place >= 0 && rows[0][place].present; }
+  static S &at(T &number) {
+    if constexpr (is_taped<T>::value) return number.value;
+    else return number;
+  }
+
+  const opw_call *call_;
+  const Function &f_;
+  opw_call inner_;
+  opw_tensor tensors_[most_traced];
+  int64_t axes_[most_axes_named];
+  Shape shapes_[most_shapes];
+  uint32_t variables_ = 0, first_[most_traced] = {}; /* of each tensor the index of its first element */
+  Room memory_[most_traced], seeds_;
+  Plain plain_;
+  Tape<S> tape_;
+  S *adjoints_ = nullptr;
+  const void *source_[most_traced] = {};
+};
+
+/* A call of an operator that isn't batched. */
+template <class T, class R, class Body>
+void derive(const opw_call *call, const Function &function, int count) {
+  opw_tensor row[1][most_traced];
+  for (int i = 0; i < count; ++i) row[0][i] = call->tensors[i];
+  Lazy<Runner<T, R, Body>, Function> runner(call, function);
+  runner->run(row);
+}
+
+/* How many rows go side by side: those that fill 64 bytes, of which no number takes a part from another. */
+template <class R> constexpr int lane_count = int(64 / sizeof(R));
+constexpr int most_disagreements = 2;
+
+/* A call of a `batched` operator; `ranks`: of the cores of the derivative's tensors. In lanes if T is `taped` of plain numbers. */
+template <class T, class R, class Body>
+void derive_batched(const opw_call *call, const Function &function, const unsigned char *ranks, int count) {
+  using L = Dual<Lanes<R, lane_count<R>>, taped>;
+  constexpr int width = same_number<T, Dual<R, taped>>::value ? lane_count<R> : 1;
+  Batched loop{call, ranks, count};
+  loop.look();
+  const int64_t groups = (loop.places + width - 1) / width, cost = 64 * loop.largest * width;
+  parallel_for(groups, default_grain / (cost > 0 ? cost : 1), [&](int64_t begin, int64_t end) {
+    opw_tensor rows[width][most_traced];
+    Lazy<Runner<T, R, Body>, Function> single(call, function);
+    Lazy<Runner<L, R, Body>, Function> several(call, function);
+    int disagreements = 0;
+    for (int64_t group = begin; group < end; ++group) {
+      const int64_t first = group * width, left = loop.places - first, n = left < width ? left : width;
+      for (int64_t i = 0; i < n; ++i) loop.at(first + i, rows[i]);
+      if constexpr (width > 1)
+        if (n == width && disagreements < most_disagreements) {
+          try {
+            several->run(rows);
+            continue;
+          } catch (const Disagreement &) {
+            ++disagreements;
+          }
+        }
+      for (int64_t i = 0; i < n; ++i) single->run(rows + i);
+    }
+  });
+}
+
+}  // namespace detail
+}  // namespace opwright
+#endif
