@@ -149,7 +149,7 @@ T of_{types}(T x) {{ return {value}; }}
 
 
 @pytest.mark.parametrize("dynamic", [True, False])
-@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.exhaustive)])
 def test_compiled(ops: Operators, backend: str, dynamic: bool) -> None:
     torch.compiler.reset()  # each of the cases compiles the same functions
 

@@ -81,7 +81,7 @@ def test_a_kernel_that_is_wrong_for_longer_lists(tmp_path: Path) -> None:
     assert isinstance(names["xs_3"], torch.Tensor)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_function_of_python_with_lists() -> None:
     report = opwright.check(
         weigh, signature="weigh(xs: list[T[M, each N]], w: T[M]) -> (ys: list[T[M, each N]], total: T[])", level="quick"
