@@ -18,6 +18,8 @@ from opwright.toolchain.binary.elf import symbols
 _CSRC = Path(__file__).parent / "csrc"
 _CONFIGURED = "-DC10_CUDA_NO_CMAKE_CONFIGURE_FILE"
 """PyTorch's build for the CPU has no header with its options of CUDA."""
+_NAME = "-Wl,-soname,libopwright_cuda_device.so"
+"""Extensions look for the device by its name: they get the one that the process has loaded, whichever built them."""
 MACROS = (
     *(_CONFIGURED, *(f"-D{name}" for name in DEFINED[1:])),
     *("-DOPWRIGHT_EMULATION_HOST_TEXT", "-D__host__=", "-D__device__="),
@@ -53,7 +55,7 @@ def build_library(*, check: bool, on_progress: Callable[[str], None] | None = No
         exact=("-std=c++20", "-O2", "-fPIC", "-pipe", "-w", *MACROS),
         include_dirs=(str(_CSRC),),
         system_include_dirs=(*EMULATION_HEADERS, *torch.include_dirs),
-        extra_ldflags=(str(build_runtime(check=check)), *_torch_libraries(torch, python=False)),
+        extra_ldflags=(_NAME, str(build_runtime(check=check)), *_torch_libraries(torch, python=False)),
         identity=torch.identity,
     )
     unit = Unit(f"opwright-cuda-device{'-checked' * check}", first.text, first.source, extra=tuple(rest))

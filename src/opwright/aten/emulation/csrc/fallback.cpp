@@ -38,18 +38,20 @@ class Call {
  public:
   explicit Call(const c10::OperatorHandle &op) : op_(op) {}
 
+  // Lists of tensors have one of several types: TorchScript's differ from those of Python's calls.
+  static bool may_have_tensors(c10::ArrayRef<IValue> list) {
+    for (const IValue &each : list)
+      if (each.isTensor()) return true;
+    return false;
+  }
+
   IValue host(const IValue &value) {
     if (value.isTensor()) return host(value.toTensor());
-    if (value.isTensorList()) {
-      c10::List<at::Tensor> tensors;
-      for (const at::Tensor &each : value.toTensorVector()) tensors.push_back(host(each));
-      return tensors;
-    }
-    if (value.isOptionalTensorList()) {
-      c10::List<std::optional<at::Tensor>> tensors;
-      for (const auto &each : value.toOptionalTensorVector())
-        tensors.push_back(each ? std::optional<at::Tensor>(host(*each)) : std::nullopt);
-      return tensors;
+    if (value.isList() && may_have_tensors(value.toListRef())) {
+      const auto given = value.toList();
+      c10::impl::GenericList made(given.elementType());
+      for (const IValue &each : value.toListRef()) made.push_back(host(each));
+      return made;
     }
     if (value.isDevice() && value.toDevice().is_cuda()) return on_device_ = true, c10::Device(c10::kCPU);
     if (value.isGenerator() && value.toGenerator().device().is_cuda()) return of_the_cpu(value.toGenerator());
@@ -186,9 +188,10 @@ void on_the_host(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
       (*stack)[first + i] = call.generator((*stack)[first + i]);
   }
   call.check_devices();
+  TORCH_CHECK(call.on_device(), "Opwright's emulation of CUDA finds no tensor of the device in a call of ",
+              op.schema().name());
   op.callBoxed(stack);
   call.take_over();
-  if (!call.on_device()) return;
   const size_t results = op.schema().returns().size();
   for (size_t i = stack->size() - results; i < stack->size(); ++i) (*stack)[i] = call.device((*stack)[i]);
 }
