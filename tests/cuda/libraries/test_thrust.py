@@ -113,7 +113,10 @@ def test_an_operator() -> None:
 def test_cccl_isnt_installed() -> None:
     """As the compiler says it of a header that isn't there."""
     for header in ("thrust/sort.h", "thrust/execution_policy.h", "cuda/std/atomic"):
-        for text in (f"a.cu:1:10: fatal error: {header}: No such file or directory\nmore", f"error: '{header}' file not found"):
+        for text in (
+            f"a.cu:1:10: fatal error: {header}: No such file or directory\nmore",
+            f"error: '{header}' file not found",
+        ):
             said = str(explained(CompileError(text)))
             assert f"  {header} is CCCL's, which isn't installed\n  likely fix: pip install nvidia-cuda-cccl\n" in said
             assert said.startswith(text.split("\n", maxsplit=1)[0])

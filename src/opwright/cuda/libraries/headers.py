@@ -1,4 +1,4 @@
-"""Headers of libraries: CCCL's, which Thrust is part of, where they are installed; and which library a missing one is of."""
+"""Headers of libraries: where those of CCCL (Thrust) are installed, and which library a missing one is of."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ THRUST = "THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"
 
 
 def cccl_dir() -> str:
-    """Return the folder of CCCL's headers (of pip's package nvidia-cuda-cccl, or a CUDA toolkit's); "" if there is none."""
+    """Return the folder of CCCL's headers (pip's nvidia-cuda-cccl, or a CUDA toolkit's); "" if there is none."""
     homes = [os.environ[name] for name in CUDA_HOME_VARIABLES if os.environ.get(name)]
     wheels = [f"{folder}/include" for folder in pip_folders("cuda_cccl")]
     candidates = [*(f"{home}/include/cccl" for home in [*homes, *pip_folders("cu[0-9]*")]), *wheels]

@@ -31,7 +31,8 @@ bool for_the_device(uintptr_t code) {
   if (found != known->end()) return found->second;
   const std::vector<Place> all = places(code);
   const auto of_an_algorithm = [](const Place &each) {
-    return each.file.find("/opwright/emulation/") != std::string::npos || each.file.find("/thrust/") != std::string::npos;
+    return each.file.find("/opwright/emulation/") != std::string::npos ||
+           each.file.find("/thrust/") != std::string::npos;
   };
   return (*known)[code] = std::any_of(all.begin(), all.end(), of_an_algorithm);
 }

@@ -10,6 +10,7 @@
 #include <thrust/mr/fancy_pointer_resource.h>
 #include <thrust/mr/memory_resource.h>
 #include <thrust/system/cpp/pointer.h>
+#include <thrust/tuple.h> /* as with CUDA's own device system */
 
 #include "../../../cuda_runtime.h"
 
@@ -22,7 +23,8 @@ class emulated_memory final : public thrust::mr::memory_resource<> {
  public:
   void *do_allocate(std::size_t bytes, std::size_t = THRUST_MR_DEFAULT_ALIGNMENT) override {
     void *memory = nullptr;
-    if (::opwright::emulation::allocate(&memory, bytes, cudaMemoryTypeManaged, {"Thrust's allocator", "", 0}) != cudaSuccess)
+    if (::opwright::emulation::allocate(&memory, bytes, cudaMemoryTypeManaged, {"Thrust's allocator", "", 0}) !=
+        cudaSuccess)
       throw std::bad_alloc();
     return memory;
   }
@@ -31,7 +33,8 @@ class emulated_memory final : public thrust::mr::memory_resource<> {
   }
 };
 using native_resource = thrust::mr::fancy_pointer_resource<emulated_memory, thrust::cpp::pointer<void>>;
-using universal_native_resource = thrust::mr::fancy_pointer_resource<emulated_memory, thrust::cpp::universal_pointer<void>>;
+using universal_native_resource =
+    thrust::mr::fancy_pointer_resource<emulated_memory, thrust::cpp::universal_pointer<void>>;
 
 }  // namespace detail
 using memory_resource = detail::native_resource;

@@ -22,8 +22,8 @@ template <class T> inline T *trivial_copy_n(const T *first, std::ptrdiff_t count
       for (std::ptrdiff_t i = count; i-- > 0;) result[i] = first[i];
     else
       for (std::ptrdiff_t i = 0; i < count; ++i) result[i] = first[i];
-  } else if (::opwright::emulation::copy(result, first, count * sizeof(T), cudaMemcpyDefault, {"thrust::copy", "", 0}) !=
-             cudaSuccess) {
+  } else if (::opwright::emulation::copy(result, first, count * sizeof(T), cudaMemcpyDefault,
+                                         {"thrust::copy", "", 0}) != cudaSuccess) {
     throw std::runtime_error(std::string("thrust::copy: ") + ::opwright::emulation::failed_call().why);
   }
   return result + count;
