@@ -10,8 +10,8 @@ from opwright.errors import CompileError
 from opwright.toolchain.compilers.nvcc import CUDA_HOME_VARIABLES, pip_folders
 
 _LIBRARIES = {
-    "cublasXt": "cuBLAS's interface for several GPUs", "cusparse": "cuSPARSE", "cusolverDn": "cuSOLVER",
-    "cusolverSp": "cuSOLVER", "cufft": "cuFFT", "cufftXt": "cuFFT", "cudnn": "cuDNN", "nvshmem": "NVSHMEM",
+    "cublasXt": "cuBLAS's interface for several GPUs", "cusolverDn": "cuSOLVER",
+    "cusolverSp": "cuSOLVER", "cufftXt": "cuFFT's interface for several GPUs", "cudnn": "cuDNN", "nvshmem": "NVSHMEM",
     "nvml": "NVML", "cupti": "CUPTI", "nvrtc": "NVRTC", "npp": "NPP", "nvjpeg": "nvJPEG", "cutensor": "cuTENSOR",
 }  # fmt: skip
 _MISSING = re.compile(r"(?:error: (?P<gcc>\S+): No such file|'(?P<clang>[^'\n]+)' file not found)")
