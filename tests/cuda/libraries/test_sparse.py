@@ -9,7 +9,7 @@ import torch
 
 from .conftest import Library, by_columns
 
-pytestmark = pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse CS. tensor support is in beta")
 CSR, CSC, COO = 1, 2, 3
 COLUMNS, ROWS = 1, 2
 TYPES = {torch.float32: 0, torch.float64: 1, torch.float16: 2, torch.complex64: 4}
