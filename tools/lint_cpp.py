@@ -67,6 +67,8 @@ def libraries() -> Iterator[Library]:
     yield Library("slim", [aten / "slim" / "torch" / "extension.h"], [aten / "slim"])
     for file in sorted((SOURCES / "cuda" / "emulation" / "csrc").glob("*.cpp")):
         yield Library(f"emulation {file.name}", [file], [SOURCES / "include"])
+    for file in sorted((SOURCES / "cuda" / "libraries" / "csrc").rglob("*.cpp")):
+        yield Library(f"{file.parent.name} {file.name}", [file], [file.parent, SOURCES / "include"])
     yield Library("kernels", [SOURCES / "include" / "opwright.h"], [SOURCES / "include"])
 
 

@@ -197,7 +197,7 @@ def test_pyright(tmp_path: Path) -> None:
     assert set(re.findall(r"wrong.py:(\d+):\d+ - error", wrong)) == {"5", "6", "7", "8", "9", "10", "11", "12", "13"}
 
 
-def test_alternatives_are_one_function() -> None:
+def test_alternatives_are_attributes_and_one_function() -> None:
     texts = [
         "step(x: T, y: T) -> (z: T) where T in (f32, f64)",
         "step(x: i64, y: i64) -> (z: i64)",
@@ -207,16 +207,22 @@ def test_alternatives_are_one_function() -> None:
     signatures = public(renamed([*map(parse, texts)]))
     text = stub("m", signatures, {"blur.rank2": "Of a matrix."})
     nodes = ast.parse(text).body
-    functions = {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
     packets = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
-    assert list(functions) == ["step"]
-    assert [ast.unparse(argument) for argument in functions["step"].args.args] == [
-        "x: _torch.Tensor | float | int",
-        "y: _torch.Tensor | float | int",
-    ]
-    assert list(packets) == ["_blur"]
-    members = [member.name for member in packets["_blur"].body if isinstance(member, ast.FunctionDef)]
-    assert members == ["default", "out", "__call__", "__call__"]
+    functions = {
+        name: {member.name: member for member in packet.body if isinstance(member, ast.FunctionDef)}
+        for name, packet in packets.items()
+    }
+    assert {name: [*members] for name, members in functions.items()} == {
+        "_step": ["default", "f32_f64", "i64", "__call__"],
+        "_blur": ["default", "rank1", "rank2", "out", "rank1_out", "rank2_out", "__call__"],
+    }
+    step = {name: [ast.unparse(argument) for argument in f.args.args] for name, f in functions["_step"].items()}
+    assert (
+        step["default"] == step["__call__"][1:] == ["x: _torch.Tensor | float | int", "y: _torch.Tensor | float | int"]
+    )
+    assert step["i64"] == ["x: _torch.Tensor | int", "y: _torch.Tensor | int"]
+    assert ast.get_docstring(functions["_blur"]["rank2"]).startswith("blur(x: f32[N, M]) -> (y: f32[N, M])")  # type: ignore[union-attr]
+    assert [type(node) for node in packets["_blur"].body].count(ast.FunctionDef) == 8  # two overloads of __call__
     words = ast.get_docstring(packets["_blur"].body[0]) or ""  # type: ignore[arg-type]
     assert words.startswith("blur(x: f32[N]) -> (y: f32[N])")
     assert "\nblur(x: f32[N, M]) -> (y: f32[N, M]) variants: out\n\nOf a matrix.\n" in words

@@ -94,6 +94,20 @@ def test_export(ops: Operators, tmp_path: Path) -> None:
     assert (count, zeros.shape) == (2, (2,))
 
 
+def test_compiling_an_operator_without_tensors_is_refused(ops: Operators) -> None:
+    """Inductor looks for the device of the call in vain."""
+    assert ops.doubled_count(3) == 6
+    with pytest.raises(RuntimeError) as caught:
+        torch.compile(lambda x: x + ops.doubled_count(3), backend="eager", fullgraph=True)(torch.ones(2))
+    text = str(caught.value).replace("\\n", "\n")
+    assert (
+        "doubled_count(): none of its arguments and results is a tensor: PyTorch can't compile such an operator" in text
+    )
+    assert "call it before the compiled function, or in a function under @torch.compiler.disable" in text
+    apart = torch.compiler.disable(lambda: ops.doubled_count(3))
+    assert torch.compile(lambda x: x + apart(), backend="eager")(torch.ones(2)).tolist() == [7.0, 7.0]
+
+
 def test_vmap_is_refused(ops: Operators) -> None:
     with pytest.raises(UnsupportedError) as caught:
         torch.vmap(ops.above)(torch.randn(2, 3))

@@ -89,7 +89,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"by": [0, -1]}, "padded(): by[1] is -1, expected an int in [0, 9]"),
     ({"by": 10}, "padded(): by[0] is 10, expected an int in [0, 9]"),
     ({"by": "ab"}, "padded(): by is the str 'ab', expected a list of 2 ints"),
-    ({"by": 0.5}, "padded(): by is the float 0.5, expected a list of 2 ints"),
+    ({"by": 0.5}, "padded(): by is the float 0.5, expected a list of 2 ints, or one int for all"),
+    ({"by": [0, 0.5]}, "padded(): by[1] is the float 0.5, expected an int\n"),
+    ({"scale": (None, 1.0)}, "padded(): scale[0] is None, expected a float\n"),
+    ({"flip": True}, "padded(): flip is the bool True, expected a list of 2 bools\n"),
     ({"scale": [1.0]}, "padded(): scale is a list of 1, expected a list of 2 floats"),
     ({"flip": [True, False, True]}, "padded(): flip is a list of 3, expected a list of 2 bools"),
     ({"by": [1], "scale": [1.0]}, "padded(): by is a list of 1, expected a list of 2 ints"),
@@ -136,6 +139,11 @@ def test_what_is_refused_of_any_length(ops: Operators, arguments: tuple[Any, ...
             "counted(): by is the float 0.5, expected a list of floats",
             "by=[0.5]",
         ),
+        (
+            lambda ops, x: ops.padded(x[None], flip=True),
+            "padded(): flip is the bool True, expected a list of 2 bools",
+            "flip=[True, True]",
+        ),
     ],
 )
 def test_what_to_write(ops: Operators, call: Callable[..., object], problem: str, fix: str) -> None:
@@ -166,6 +174,16 @@ def test_compiled(ops: Operators, dynamic: bool) -> None:
     for size, by in ((3, [0, 1]), (4, [2, 0]), (5, [1, 1])):
         x = torch.randn(size, 2)
         torch.testing.assert_close(compiled(x, by), call(x, by))
+
+
+def test_a_symbolic_number_for_all(ops: Operators) -> None:
+    """PyTorch's parser takes plain ints alone, and a stride that changes between calls is symbolic."""
+    compiled = torch.compile(lambda x, by: ops.padded(x, by) * 2, fullgraph=True, dynamic=True, backend="aot_eager")
+    named = torch.compile(lambda x, by: ops.cut(by=by, x=x), fullgraph=True, dynamic=True, backend="aot_eager")
+    for by in (2, 3):
+        x = torch.randn(9, 8)
+        torch.testing.assert_close(compiled(x, by), ops.padded(x, [by, by]) * 2)
+        torch.testing.assert_close(named(x[0], by), ops.cut(x[0], [by, by]))
 
 
 def test_symbolic_elements(ops: Operators) -> None:

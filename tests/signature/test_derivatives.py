@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, event, given, settings
+from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from opwright.signature import Signature, parse
@@ -128,7 +128,7 @@ def test_names_of_forward_modes_are_no_authors() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data())
 def test_whatever_is_derived_fits(signatures: st.SearchStrategy[Signature], data: st.DataObject) -> None:
     """Every derived signature can be read again, is pointwise, and is wired to what it is the derivative of."""

@@ -59,6 +59,11 @@ MESSAGES = [
     ("f(x ^T[N])", "expected ':' after the name 'x', found 'T'", "x: T[N]"),
     ("f(x: T[N]^", "expected ',' or ')' after an input, found the end", None),
     ("f(x: T[N] ^y: T[N])", "expected ',' or ')' after an input, found 'y'", None),
+    (
+        "f(x: T[N], k: int ^>= 1)",
+        "expected ',' or ')' after an input, found '>'",
+        "a domain is an interval: k: int in [1, inf)",
+    ),
     ("f(x: T[...,^])", "nothing follows the comma", "leave it out"),
     ("f(x: T[N],^)", "nothing follows the comma", "leave it out"),
     ("f(x: T[N]) -> (y: T[N],^; z: T[N])", "nothing follows the comma", "leave it out"),
@@ -125,6 +130,22 @@ MESSAGES = [
     ),
     ("f(x: T[N], a: list[int, 2^)", "expected ']' after the elements of a list, found ')'", "a: list[int]"),
     ("f(x: T[N], a: list[int, 2]^?)", "'a' is a list of numbers and can't be optional", "leave out the mark"),
+    ("f(x: T[N], a: list[^str, 2])", "'a': a list has numbers or tensors, not str", "a: list[int]"),
+    (
+        "f(x: T[N], a: list[int, 2] = ^[1, 2])",
+        "the default of 'a' is one number, which stands for all elements",
+        "a: list[int, 2] = 1",
+    ),
+    (
+        "f(x: T[N], a: ^tanh-approx | none)",
+        "unknown element type 'tanh'",
+        "a choice that is no name stands in single quotes: a: 'tanh-...' | other",
+    ),
+    (
+        'f(x: T[N], a: ^"mean" | sum)',
+        "expected the type of 'a', found '\"'",
+        "words of a choice stand in single quotes: 'a' | 'b'",
+    ),
     (
         "f(x: T[N], a: list[int] = ^1)",
         "'a' may have any length, so a number isn't its default",
@@ -186,7 +207,12 @@ MESSAGES = [
     ("f(x: T[N], s: str = ^1)", "1 isn't a default for 's', which is a str", "s: str = 'text'"),
     ("f(x: T[N], k: int = ^None)", "None isn't a default for 'k', which is an int", "k: int = 1"),
     ("f(x: ^string)", "'x': a string is written str", "x: str; or, of a few words: x: mean | sum"),
-    ("f(x: ^dtype)", "'x': dtype can't be an argument", "name the element type of each tensor: f32[N], or T[N]"),
+    (
+        "f(x: T[N], to: ^dtype)",
+        "'to': dtype is said of a type variable",
+        "to: dtype(W), and W[...] for what has this type",
+    ),
+    ("f(x: ^Layout)", "'x': Layout can't be an argument", "name the element type of each tensor: f32[N], or T[N]"),
     ("f(x: ^Tensor)", "'x': a tensor is written by its element type and axes", "x: T[...]"),
     ("f(x: ^complex)", "'x': complex can't be an argument", "x: float, or a tensor: x: T[]"),
     ("f(x: acc(^f32)[N])", "expected a type variable, found 'f32'", "a capital letter: T"),

@@ -185,6 +185,21 @@ def test_a_call_with_given_sizes_computes_the_named_ones() -> None:
             sample_at(signature, Binding(sizes, None, types))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(x: T[A, B, C, D]) -> (y: T[A, B, C, D])",
+        "f(x: T[H], k: int, by: int, pad: int) -> (y: T[OH]) where OH = (H + 2*pad - by*(k - 1) - 1)//by + 1",
+    ],
+)
+def test_smaller_sizes_where_none_of_the_wanted_ones_fit(text: str) -> None:
+    for seed in range(5):
+        drawn = sample(signature := parse(text), random.Random(seed), sizes=(64, 32, 128), max_numel=1 << 14)
+        assert_fits(signature, drawn)
+    one = sample(parse("f(x: T[A, B])"), random.Random(0), sizes=(64, 32, 128), max_numel=1 << 14)
+    assert {64, 32, 128} >= {*one.binding.axes.values()}
+
+
 def test_no_sizes() -> None:
     with pytest.raises(ArgumentError) as caught:
         sample(parse("f(x: T[N, N-20])"), random.Random(0), sizes=(1, 2))

@@ -23,8 +23,8 @@ from opwright.languages import Language
 from opwright.signature import DType, Signature, schema
 from opwright.signature.clauses.independent import described
 from opwright.signature.clauses.variants import variant_signatures
-from opwright.signature.derivatives import Derived, chains, obstacle, overload_name, recorded_name
-from opwright.signature.names import backward_of, jvp_of
+from opwright.signature.derivatives import Derived, chains, obstacle
+from opwright.signature.names import backward_of, jvp_of, recorded_attribute_of
 from opwright.signature.wiring import Derivative, derivative, suggestion
 from opwright.sources import Kernel
 from opwright.sources.matching import match
@@ -141,8 +141,7 @@ def describe(
     """
     steps = [derivative(forward, backward) for forward, backward in pairwise(chain)]
     modes = {signature.name for signature in chain if jvp_of(signature.name) in known}
-    overload = overload_name(chain, modes)
-    described = [_facts(s, overload, of, own) for s, of, own in zip(chain, [None, *steps], [*steps, None], strict=True)]
+    described = [_facts(s, of, own) for s, of, own in zip(chain, [None, *steps], [*steps, None], strict=True)]
     for signature, facts in zip(chain, described, strict=True):
         if backward_of(signature.name) in derived:
             facts["gradient"] = _how_derived(signature)
@@ -164,14 +163,14 @@ def _how_derived(signature: Signature) -> str:
     return f"derived; the kernel runs again, and its tape holds {unit}"
 
 
-def _facts(signature: Signature, overload: str, of: Derivative | None, own: Derivative | None) -> dict[str, str]:
+def _facts(signature: Signature, of: Derivative | None, own: Derivative | None) -> dict[str, str]:
     combined = {variable for each in signature.combinations for variable in each.variables}
     free = [variable for variable in signature.type_variables if variable not in combined]
     types = [f"{v}: {', '.join(map(str, signature.allowed(v)))}" for v in free] + [*map(str, signature.combinations)]
     facts = {
         "operator": signature.name,
         "signature": str(signature),
-        **_schemas(signature, overload, of),
+        **_schemas(signature, of),
         "element types": "; ".join(types) or "as written",
         "devices": "cpu",
     }
@@ -197,8 +196,8 @@ def _not_differentiable(signature: Signature) -> str:
     return "".join(["no", why and f": {why}", backward and f"; a backward would be\n{backward}"])
 
 
-def _schemas(signature: Signature, overload: str, of: Derivative | None) -> dict[str, str]:
-    """Return the schemas of the operator and, if it has residuals, of the variant that returns them."""
+def _schemas(signature: Signature, of: Derivative | None) -> dict[str, str]:
+    """Return the schemas of the operator and, if it has residuals, of the form that returns them; without the hash."""
     form = partial(
         schema,
         signature,
@@ -207,9 +206,11 @@ def _schemas(signature: Signature, overload: str, of: Derivative | None) -> dict
         output_mask=len(signature.outputs) if of else 0,
     )
     if not signature.residuals:
-        return {"schema": form(overload=overload)}
-    recorded = form(overload=recorded_name(overload), with_residuals=True)
-    return {"schema": form(overload=overload), "recorded form": recorded}
+        return {"schema": form()}
+    return {
+        "schema": form(),
+        "recorded form": form(overload=recorded_attribute_of(signature.name), with_residuals=True),
+    }
 
 
 def _differentiable(own: Derivative) -> str:

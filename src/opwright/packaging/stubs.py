@@ -42,7 +42,7 @@ def stub(module: str, signatures: Sequence[Signature], comments: Mapping[str, st
     heading = _HEADING.format(module=module) + ("import builtins as _builtins\n" if shadowed else "")
     types = [_type(signature, param, "") for signature in signatures for param in signature.inputs]
     groups = list(_groups(signatures, texts).values())
-    overloaded = {operator_of(each.name) for each in groups if overload_of(each.name)}
+    overloaded = {operator_of(each.name) for each in groups if overload_of(each.name) or len(each.signatures) > 1}
     if overloaded or any("_typing." in each for each in types):
         heading = heading.replace("import torch", "import typing as _typing\n\nimport torch", 1)
     prefix = "_builtins." if shadowed else ""
@@ -60,6 +60,12 @@ class _Group:
     name: str
     signatures: list[Signature]
     comments: list[str]
+
+    def each(self) -> Iterator[_Group]:
+        """Yield the alternatives as operators of their own, by the names that are attributes of the operator."""
+        if len(self.signatures) > 1:
+            for signature, comment in zip(self.signatures, self.comments, strict=True):
+                yield _Group(signature.name, [signature], [comment])
 
 
 def _groups(signatures: Sequence[Signature], comments: Mapping[str, str]) -> dict[str, _Group]:
@@ -85,9 +91,13 @@ def _function(group: _Group, prefix: str, name: str = "", first: str = "") -> st
 
 
 def _packet(name: str, overloads: Sequence[_Group], prefix: str) -> str:
-    """Return the definition of an operator with overloads: they are its attributes, and a call takes any of them."""
+    """Return the definition of an operator with overloads or alternatives.
+
+    They are its attributes; a call takes any of them.
+    """
     several = "@_typing.overload\n" * (len(overloads) > 1)
-    own = [f"@{prefix}staticmethod\n{_function(each, prefix, attribute_of(each.name))}" for each in overloads]
+    members = [member for each in overloads for member in (each, *each.each())]
+    own = [f"@{prefix}staticmethod\n{_function(each, prefix, attribute_of(each.name))}" for each in members]
     calls = [f"{several}{_function(each, prefix, '__call__', '__self')}" for each in overloads]
     return "\n".join([f"class _{name}:", *(indent(text, "    ") for text in own + calls), f"{name}: _{name}", ""])
 
@@ -118,7 +128,7 @@ def _of_factory(signature: Signature, prefix: str) -> Iterator[str]:
         if signature.chosen_type:
             yield "dtype: _torch.dtype | None = None"
         if not signature.device:
-            yield f"device: _torch.device | {prefix}str | int | None = None"
+            yield f"device: _torch.device | {prefix}str | None = None"
 
 
 def _type(signature: Signature, param: Param, prefix: str) -> str:

@@ -93,7 +93,7 @@ class Arguments:
 def check_mask(signature: Signature, given: Sequence[bool]) -> None:
     """Refuse an output mask that doesn't have an element for each result."""
     if len(given) != len(signature.outputs):
-        facts = {"name": signature.name, "count": len(given), "expected": len(signature.outputs)}
+        facts = {"name": signature.shown_name, "count": len(given), "expected": len(signature.outputs)}
         raise ArgumentError(messages.OUTPUT_MASK.format(**facts))
 
 
@@ -154,7 +154,7 @@ def check_dense(signature: Signature, tensors: Sequence[torch.Tensor | None], *,
         kind, fix = ("quantized", "dequantize()") if tensor.is_quantized else (packed, "to_dense()")
         if tensor.is_nested and jagged:
             fix = "make it with layout=torch.jagged"
-        argument = f"{signature.name}(): {param.name}"
+        argument = f"{signature.shown_name}(): {param.name}"
         raise ArgumentError(messages.NOT_DENSE.format(argument=argument, layout=kind, fix=fix))
 
 
@@ -196,7 +196,7 @@ def memory_for(signature: Signature, what: str, shape: Sequence[int], dtype: tor
         size = functools.reduce(lambda product, n: product * float(n), shape, dtype.itemsize / (1 << 30))
         listed, reason = ", ".join(map(str, shape)), str(error).partition("\n")[0]
         facts = {"tensor": what, "shape": listed, "gibibytes": f"{size:.3g}", "reason": reason}
-        raise OpwrightError(messages.OUT_OF_MEMORY.format(name=signature.name, **facts)) from error
+        raise OpwrightError(messages.OUT_OF_MEMORY.format(name=signature.shown_name, **facts)) from error
 
 
 def _check_domain(

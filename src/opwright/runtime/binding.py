@@ -84,7 +84,9 @@ def _size(first: int, second: int, check: Check, text: Any) -> int:
 def tensor_info(signature: Signature, name: str, tensor: torch.Tensor, shape: tuple[int, ...]) -> TensorInfo:
     """Return the facts that binding needs of the argument `name`; `shape` is used in place of the tensor's own."""
     if tensor.dtype not in DTYPES:
-        raise ArgumentError(f"{signature.name}(): {name} has element type {tensor.dtype}, which no signature can name")
+        raise ArgumentError(
+            f"{signature.shown_name}(): {name} has element type {tensor.dtype}, which no signature can name"
+        )
     return TensorInfo(shape, DTYPES[tensor.dtype])
 
 
@@ -103,7 +105,7 @@ def check_asked(signature: Signature, asked: torch.device | str, param: TensorPa
     assert signature.device is not None  # noqa: S101 - it was given
     if device.type != there.type or device.index not in (None, there.index):
         name = signature.device.name
-        facts = {"argument": f"{signature.name}(): {name}", "device": device, "name": name, "expected": there}
+        facts = {"argument": f"{signature.shown_name}(): {name}", "device": device, "name": name, "expected": there}
         raise ArgumentError(messages.OTHER_DEVICE.format(**facts, other=param.name))
 
 
@@ -111,5 +113,5 @@ def two_devices(
     signature: Signature, name: str, device: torch.device, other: str, expected: torch.device
 ) -> ArgumentError:
     """Return the error for an argument `name` that isn't on the device of the argument `other`."""
-    argument = f"{signature.name}(): {name}"
+    argument = f"{signature.shown_name}(): {name}"
     return ArgumentError(messages.TWO_DEVICES.format(argument=argument, device=device, other=other, expected=expected))

@@ -63,7 +63,7 @@ def _check_overlap(
     Full overlaps with an input are allowed for pointwise operators, which read each element before they write it:
     ``x.add_(x)``.
     """
-    argument = f"{signature.name}(): {param.name}"
+    argument = f"{signature.shown_name}(): {param.name}"
     if _overlaps_itself(tensor):
         raise ArgumentError(messages.INTERNAL_OVERLAP.format(argument=argument))
     for read, other in others:
@@ -80,7 +80,7 @@ def check_given(signature: Signature, arguments: Mapping[str, Any]) -> None:
     """
     tensors = [(name, each) for name, value in arguments.items() for each in _flat(value)]
     for name in signature.returned:
-        argument = f"{signature.name}(): {name}"
+        argument = f"{signature.shown_name}(): {name}"
         if _overlaps_itself(arguments[name]):
             raise ArgumentError(messages.INTERNAL_OVERLAP.format(argument=argument))
         for other, tensor in tensors:

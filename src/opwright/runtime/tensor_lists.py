@@ -31,7 +31,7 @@ class ListConvention:
         refuse_nested(self.signature, values)
         made, given = split_call(self.signature, values)
         if not any(isinstance(value, torch.Tensor) for value in given):
-            raise ArgumentError(messages.EMPTY_LISTS.format(name=self.signature.name))
+            raise ArgumentError(messages.EMPTY_LISTS.format(name=self.signature.shown_name))
         if self._mask:
             check_mask(self.signature, given[-1])
             outputs = made.result_counts[: len(self.signature.outputs)]
@@ -67,7 +67,7 @@ def refuse_nested(signature: Signature, values: Sequence[Any]) -> None:
         listed = isinstance(param, TensorParam) and param.listed
         for place, tensor in enumerate(value if listed else [value]):
             if isinstance(tensor, torch.Tensor) and tensor.is_nested:
-                argument = f"{signature.name}(): {param.name}{f'[{place}]' if listed else ''}"
+                argument = f"{signature.shown_name}(): {param.name}{f'[{place}]' if listed else ''}"
                 raise ArgumentError(messages.NOT_DENSE.format(argument=argument, layout="nested", fix="to_dense()"))
 
 

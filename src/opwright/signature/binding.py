@@ -67,7 +67,7 @@ class Report:
 
     def text(self, message: str, fix: str = "") -> str:
         """Compose an error message from ``message``, the names bound so far, the signature and the likely fix."""
-        lines = [f"{self.sig.name}(): {message}"]
+        lines = [f"{self.sig.shown_name}(): {message}"]
         if self.origins:
             sizes: dict[str, object] = {**self.sizes, "...": self.ellipsis}
             names = [name for name in self.origins if len(self.origins) <= _MOST_BOUND or name in message]
@@ -174,7 +174,7 @@ def require_types(sig: Signature, binding: Binding) -> None:
 
 
 def _call_error(sig: Signature, problem: str) -> ArgumentError:
-    return ArgumentError(f"{sig.name}(): {problem}\n  signature:    {sig}")
+    return ArgumentError(f"{sig.shown_name}(): {problem}\n  signature:    {sig}")
 
 
 def index_error(

@@ -26,6 +26,7 @@ from opwright.signature.scalars import ScalarKind, Value
 from opwright.signature.shapes import operations, output_shapes
 
 _SIZES = (0, 1, 2, 3, 5, 8, 17)
+_SMALLER = (1, 2, 3)
 _ATTEMPTS = 1000
 _ABSENT = 0.25  # probability that an optional tensor is left out
 _EMPTY = 0.2  # probability that a named size may be 0 where none of its parts is
@@ -97,6 +98,8 @@ def sample(
         rng: the random generator for all choices.
         types: element types of type variables; the types of other variables are drawn.
         sizes: the sizes from which axes are drawn; if a named size isn't one, what it is computed from is drawn again.
+            Where the first half of the attempts finds none that fit, smaller ones are among them (a stride beside large
+            axes, the fourth axis of a large tensor).
         max_numel: the maximum number of elements of each input, output and residual.
         contiguous: whether all tensors are row-major and without an offset.
         attempts: the number of times that axes are drawn before giving up.
@@ -110,7 +113,8 @@ def sample(
     absent = {t.name for t in sig.tensors if _may_be_absent(t, sig) and rng.random() < _ABSENT}
     kept: dict[str, int] = {}
     for attempt in range(attempts):
-        binding = _draw_binding(sig, rng, chosen, _rotated(sizes, attempt), {**kept, **(fixed or {})})
+        among = sizes if 2 * attempt < attempts else [*sizes, *_SMALLER]
+        binding = _draw_binding(sig, rng, chosen, _rotated(among, attempt), {**kept, **(fixed or {})})
         scalars = _draw_scalars(sig, rng, binding, sizes, fixed or {})
         if scalars is None:
             kept = {}

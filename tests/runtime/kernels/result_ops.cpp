@@ -127,3 +127,6 @@ void incremented(Tensor<T, 1> x, int64_t &count) {
   for (int64_t i = 0; i < x.size(0); ++i) x[i] += 1;
   count = x.size(0);
 }
+
+OPWRIGHT("doubled_count(n: int) -> (count: int)")
+void doubled_count(int64_t n, int64_t &count) { count = 2 * n; }

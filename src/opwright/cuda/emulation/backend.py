@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import apply_settings, build_runtime, check_flags
+from opwright.cuda.libraries import LinkLibraries
 from opwright.toolchain import Options, Unit, build, header_dir
 from opwright.toolchain.compilers.compiler import find_compiler
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 SHADOW = header_dir() / "opwright" / "emulation" / "shadow"
 """The emulator's replacements of CUDA's headers."""
+STAND_INS = SHADOW.parent / "stand_ins"
+"""Headers for programs that find no others: MPI's."""
 
 _BEFORE = "#include <cuda_runtime.h>\n"
 """The code in front of each source: nvcc includes this header automatically, too."""
@@ -68,6 +71,7 @@ class Emulate:
             embeds=True,
             cflags=watched,
             rewrite=Rewriter(),
+            addition=LinkLibraries(),
             kernels=text.kernels,
         )
         return build(unit, self.options(options), rebuild=rebuild).path

@@ -9,12 +9,14 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from opwright.cuda.emulation.backend import DEFINED, FLAGS, SHADOW
+from opwright.cuda.emulation.backend import DEFINED, FLAGS, SHADOW, STAND_INS
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import build_runtime, check_flags
+from opwright.cuda.libraries import build_libraries, needed
 from opwright.cuda.programs.command_line import Request, parse
 from opwright.errors import CompileError, ToolchainError
 from opwright.toolchain import Options, Unit, build, find_compiler, header_dir, include_line
@@ -27,11 +29,11 @@ Opwright's emulation of it: programs run on the CPU
 """
 """What ``--version`` prints: scripts look for the words "release 12.8"."""
 _LIBRARY_HEADERS = {
-    "cublas": "cuBLAS", "cublasLt": "cuBLAS", "cublas_v2": "cuBLAS", "cusparse": "cuSPARSE", "cusolverDn": "cuSOLVER",
-    "cusolverSp": "cuSOLVER", "cufft": "cuFFT", "cufftXt": "cuFFT", "curand": "cuRAND's host interface",
-    "cudnn": "cuDNN", "nccl": "NCCL", "mpi": "MPI", "nvml": "NVML", "cupti": "CUPTI", "nvrtc": "NVRTC",
-    "npp": "NPP", "nvjpeg": "nvJPEG", "cutensor": "cuTENSOR",
+    "cublasXt": "cuBLAS's interface for several GPUs", "cusparse": "cuSPARSE", "cusolverDn": "cuSOLVER",
+    "cusolverSp": "cuSOLVER", "cufft": "cuFFT", "cufftXt": "cuFFT", "cudnn": "cuDNN", "nvshmem": "NVSHMEM",
+    "nvml": "NVML", "cupti": "CUPTI", "nvrtc": "NVRTC", "npp": "NPP", "nvjpeg": "nvJPEG", "cutensor": "cuTENSOR",
 }  # fmt: skip
+_OF_MPI = ("-lmpi", "-lmpi_cxx", "-lmpicxx")
 _FOR_CHECKED = ("-O2",)
 _OLD_STANDARDS = ("98", "03", "0x", "11", "1y", "14")
 _CALLED_BY_CHECKED = "__tsan_"
@@ -74,17 +76,25 @@ def build_program(request: Request) -> Path:
         ToolchainError: there is no C++ compiler.
         CompileError: a source can't be compiled, or the program not linked.
     """
-    units = [_unit(request, source) for source in request.sources]
-    linked = [os.path.abspath(path) for path in request.linked]
-    options = _options(request, request.sources)
-    states = [f"{path}:{status.st_size}:{status.st_mtime_ns}" for path in linked for status in [os.stat(path)]]
-    options = dataclasses.replace(
-        options,
-        program=True,
-        extra_ldflags=(*linked, *_link_flags(request), str(_runtime(check=request.check))),
-        identity="|".join(states),
+    objects = [*_compiled_at_once(request), *(Path(path).absolute() for path in request.linked)]
+    states = [f"{path}:{status.st_size}:{status.st_mtime_ns}" for path in objects for status in [os.stat(path)]]
+    options = Options(
+        exact=("-O0",), program=True, extra_ldflags=tuple(_linked(request, objects)), identity="|".join(states)
     )
-    return _explained(dataclasses.replace(units[0], extra=tuple(units[1:])), options)
+    return _explained(Unit(request.sources[0].stem, "", request.sources[0], embeds=True), options)
+
+
+def _compiled_at_once(request: Request) -> list[Path]:
+    with ThreadPoolExecutor(len(request.sources)) as pool:
+        return list(pool.map(lambda source: compiled(request, source), request.sources))
+
+
+def _linked(request: Request, objects: Sequence[Path]) -> list[str]:
+    """Return what is linked: the objects, the libraries that they call, the emulator's runtime."""
+    called = [name for path in objects for name in _undefined(path)]
+    libraries = build_libraries(needed(called))
+    check = request.check or any(name.startswith(_CALLED_BY_CHECKED) for name in called)
+    return [*map(str, [*objects, *libraries]), *_link_flags(request), str(_runtime(check=check))]
 
 
 def compiled(request: Request, source: Path) -> Path:
@@ -141,7 +151,7 @@ def _directive(define: str) -> str:
 def _search(request: Request) -> list[str]:
     """Return the header folders: the emulator's before the author's, who may name the toolkit's own."""
     folders = [str(SHADOW), str(header_dir()), *map(os.path.abspath, request.include_dirs)]
-    return [f"-I{folder}" for folder in folders]
+    return [*(f"-I{folder}" for folder in folders), "-idirafter", str(STAND_INS)]
 
 
 def _standard(asked: str) -> str:
@@ -154,7 +164,17 @@ def _runtime(*, check: bool) -> Path:
 
 
 def _link_flags(request: Request) -> list[str]:
-    return [*request.link_flags, "-pthread", "-ldl", "-lm"]
+    flags = [flag for flag in request.link_flags if flag not in _OF_MPI or _is_there(request, flag)]
+    return [*flags, "-pthread", "-ldl", "-lm"]
+
+
+def _is_there(request: Request, flag: str) -> bool:
+    """Return whether a library is found: one of MPI's isn't needed with the header that stands for it."""
+    name = f"lib{flag[2:]}.so"
+    if any((Path(folder[2:]) / name).exists() for folder in request.link_flags if folder.startswith("-L")):
+        return True
+    command = [*find_compiler("c").link_command, f"-print-file-name={name}"]
+    return os.path.isabs(subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip())
 
 
 def _explained(unit: Unit, options: Options) -> Path:
@@ -210,17 +230,16 @@ def _link(request: Request, objects: list[str], output: Path) -> None:
         output.unlink(missing_ok=True)
         _run(["ar", "rcs", str(output), *objects])
         return
-    check = request.check or any(map(_is_checked, objects))
     shared = ["-shared"] if request.product == "library" else []
     linker = find_compiler("c++").link_command
-    _run([*linker, *shared, *objects, *_link_flags(request), str(_runtime(check=check)), "-o", str(output)])
+    _run([*linker, *shared, *_linked(request, [Path(path) for path in objects]), "-o", str(output)])
 
 
-def _is_checked(path: str) -> bool:
-    """Return whether an object file or a library calls the checker."""
-    if path.endswith(".a"):
-        return _CALLED_BY_CHECKED.encode() in Path(path).read_bytes()
-    return any(name.startswith(_CALLED_BY_CHECKED) for name in symbols(Path(path)).undefined)
+def _undefined(path: Path) -> Iterable[str]:
+    """Return the names that an object file or a library needs others to define; of an archive, all the words in it."""
+    if path.suffix == ".a":
+        return (word.decode() for word in re.findall(rb"[A-Za-z_]\w+", path.read_bytes()))
+    return symbols(path).undefined
 
 
 def _run(command: list[str]) -> None:

@@ -109,8 +109,11 @@ _ALIASES = {
     "--help": "-h",
     "--generate-nonsystem-dependencies-with-compile": "-MMD",
 }
-_OF_THE_RUNTIME = {"cudart", "cudart_static", "cudadevrt", "cuda", "nvToolsExt", "nvtx3interop", "rt", "dl", "culibos"}
-"""Libraries that the emulator's runtime stands for, and that are part of glibc."""
+_OF_THE_RUNTIME = {
+    *("cudart", "cudart_static", "cudadevrt", "cuda", "nvToolsExt", "nvtx3interop", "rt", "dl", "culibos"),
+    *("cublas", "cublas_static", "cublasLt", "cublasLt_static", "curand", "curand_static", "nccl"),
+}
+"""Libraries that the emulator stands for, and that are part of glibc."""
 
 
 @dataclass(frozen=True)

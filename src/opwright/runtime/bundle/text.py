@@ -179,7 +179,14 @@ def _kernel_row(index: int, kernel: KernelEntry) -> str:
     signature = kernel.signature
     facts = kernel.given, kernel.ellipsis, signature.chosen_type is not None, kernel.derived
     listed = _string("".join("l" if tensor.listed else "t" for tensor in signature.tensors))
-    names = _string(signature.name), _string(str(signature)), str(len(signature.tensors)), f"inputs_{index}", listed
+    names = (
+        _string(signature.name),
+        _string(signature.shown_name),
+        _string(str(signature)),
+        str(len(signature.tensors)),
+        f"inputs_{index}",
+        listed,
+    )
     kinds = "".join(_letter(scalar.kind) for scalar in signature.scalars)
     scalars = str(len(signature.scalars)), f"scalars_{index}", _string(kinds)
     fields = *names, *scalars, *(str(int(number)) for number in facts)

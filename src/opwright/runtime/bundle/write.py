@@ -117,9 +117,17 @@ def _entries(ops: Operators, chosen: Chosen) -> tuple[list[KernelEntry], list[Op
             operators += [replace(form, wiring=wiring, words=words) for form in forms]
     for registered in ops.__loaded__.registered.values():
         place = places[registered.kernel.signature.name]
-        for name, variant in registered.variants.items():
+        for variant in registered.variants.values():
             kernel, nothing = operators[place].kernel, array("q", [0])
-            entry = OperatorEntry(variant.op, kernel, nothing, residuals=False, node=name, missing="", words=nothing)
+            entry = OperatorEntry(
+                variant.op,
+                kernel,
+                nothing,
+                residuals=False,
+                node=variant.signature.shown_name,
+                missing="",
+                words=nothing,
+            )
             operators.append(replace(entry, wiring=(place, -1, -1), variant=variant_code(variant.signature)))
     known = {entry.op: place for place, entry in enumerate(operators)}
     operators += [_choosing(chooser, known) for chooser in ops.__loaded__.current.choosers.values()]

@@ -270,7 +270,7 @@ class NativeRuntime:
 
     def add(self, kernel: KernelState) -> None:
         """See the interface."""
-        kernel.handle = self._library.kernel_new(len(self._kernels), kernel.signature.name.encode())
+        kernel.handle = self._library.kernel_new(len(self._kernels), kernel.signature.shown_name.encode())
         self._kernels.append(kernel)
         self.update_devices(kernel)
 
@@ -326,7 +326,7 @@ class NativeRuntime:
 
     def add_variant(self, op: int, variant: OpOverload, signature: Signature) -> None:
         """See the interface."""
-        name, code = signature.name.encode(), variant_code(signature)
+        name, code = signature.shown_name.encode(), variant_code(signature)
         self._library.checked(self._library.variant_register(op, code, *_parts(variant), name))
 
     def add_chooser(

@@ -44,7 +44,7 @@ class Tangents:
         duals = [forward_ad.unpack_dual(v) if isinstance(v, torch.Tensor) else None for v in values]
         tangents_given = {i: dual.tangent for i, dual in enumerate(duals) if dual and dual.tangent is not None}
         if tangents_given and self.mode is None:
-            raise UnsupportedError(messages.NO_FORWARD_MODE.format(name=self.op.signature.name))
+            raise UnsupportedError(messages.NO_FORWARD_MODE.format(name=self.op.signature.shown_name))
         if self.mode is None or not any(i in tangents_given for i in self.mode.inputs):
             return {}
         pairs = enumerate(zip(duals, values, strict=True))

@@ -53,13 +53,13 @@ class VariantKernel:
         """Return whether a gradient will be needed; raise where there can't be one."""
         name = next((n for n, t in _tensors(given) if t.requires_grad), None) if torch.is_grad_enabled() else None
         if name and not self._in_place:
-            argument = f"{self._signature.name}(): {name}"
-            facts = {"argument": argument, "name": self._base.signature.name}
+            argument = f"{self._signature.shown_name}(): {name}"
+            facts = {"argument": argument, "name": self._base.signature.shown_name}
             raise UnsupportedError(messages.OUT_WITH_GRADIENT.format(**facts))
         return name is not None
 
     def _write(self, name: str, out: torch.Tensor, result: torch.Tensor) -> None:
-        argument = f"{self._signature.name}(): {name}"
+        argument = f"{self._signature.shown_name}(): {name}"
         if out.device != result.device:
             facts = {"device": out.device, "other": "the result", "expected": result.device}
             raise ArgumentError(messages.TWO_DEVICES.format(argument=argument, **facts))
@@ -68,7 +68,11 @@ class VariantKernel:
             raise ArgumentError(messages.RESULT_TYPE.format(argument=argument, **kinds))
         if out.shape != result.shape:
             if self._in_place:
-                sizes = {"shape": tuple(out.shape), "result": tuple(result.shape), "name": self._base.signature.name}
+                sizes = {
+                    "shape": tuple(out.shape),
+                    "result": tuple(result.shape),
+                    "name": self._base.signature.shown_name,
+                }
                 raise ArgumentError(messages.RESULT_SHAPE.format(argument=argument, **sizes))
             if out.numel():
                 sizes = {"shape": tuple(out.shape), "result": tuple(result.shape)}

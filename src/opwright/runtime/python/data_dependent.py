@@ -161,7 +161,7 @@ class Lengths:
         first = len(self._signature.tensors)
         for index, decided in self._decided.items():
             if not (decided.resized or decided.is_given):
-                text = messages.NOT_RESIZED.format(name=self._signature.name, result=index - first + 1)
+                text = messages.NOT_RESIZED.format(name=self._signature.shown_name, result=index - first + 1)
                 raise KernelError(text)
         return {index: decided.result(self._known) for index, decided in self._decided.items()}
 

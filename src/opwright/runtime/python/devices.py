@@ -120,7 +120,7 @@ def place(state: KernelState, call: Arguments) -> torch.device:
         check_asked(signature, call.device, *(fixed or pairs)[0])
     for param, tensor in pairs:
         if tensor.numel() and not tensor.untyped_storage().nbytes():
-            raise ArgumentError(messages.STORAGE_FREED.format(argument=f"{signature.name}(): {param.name}"))
+            raise ArgumentError(messages.STORAGE_FREED.format(argument=f"{signature.shown_name}(): {param.name}"))
     return (fixed or pairs)[0][1].device if pairs else torch.device("cpu")
 
 
@@ -142,7 +142,9 @@ def refuse(state: KernelState, call: Arguments) -> NoReturn:
             raise _refused(state, tensor.device, param)
     call.bind()  # if there is no tensor, this raises the error that names the missing one
     known = " and ".join(_named(state))
-    raise ArgumentError(f"{signature.name}(): there is no kernel for these arguments; it has kernels for {known} only")
+    raise ArgumentError(
+        f"{signature.shown_name}(): there is no kernel for these arguments; it has kernels for {known} only"
+    )
 
 
 def _goes_anywhere(signature: Signature, param: TensorParam, tensor: torch.Tensor) -> bool:
@@ -159,7 +161,7 @@ def _named(state: KernelState) -> list[str]:
 
 
 def _refused(state: KernelState, device: torch.device, param: TensorParam | None) -> ArgumentError:
-    name, known = state.signature.name, _named(state)
+    name, known = state.signature.shown_name, _named(state)
     facts = {"device": str(device), "known": " and ".join(known), "nearest": known[0]}
     on_cpu = device.type == "cpu"
     if param:

@@ -179,7 +179,7 @@ class Frame:
         if (error := taken()) is not None:
             raise error
         if status != 0:
-            raise KernelError(f"{signature.name}(): {b''.join(text).decode('utf-8', 'replace')}")
+            raise KernelError(f"{signature.shown_name}(): {b''.join(text).decode('utf-8', 'replace')}")
         del drawn  # PyTorch can reuse its memory now: later work on the stream runs after the kernel
         if self._device.type != "cpu":
             self._synchronize_if_asked()
@@ -188,7 +188,7 @@ class Frame:
         try:
             accelerator.synchronize_if_asked(self._device)
         except RuntimeError as error:
-            raise KernelError(f"{self._signature.name}(): {error}") from error
+            raise KernelError(f"{self._signature.shown_name}(): {error}") from error
 
     def _finish(self, lengths: Lengths) -> list[torch.Tensor | int | None]:
         for tensor, copy in self._back:
@@ -211,7 +211,7 @@ class Frame:
         """
         count = int(self._results[i])  # type: ignore[arg-type]
         if count < 0:
-            facts = {"name": self._signature.name, "result": i + 1, "count": count}
+            facts = {"name": self._signature.shown_name, "result": i + 1, "count": count}
             raise KernelError(messages.NEGATIVE_COUNT.format(**facts))
         return count
 

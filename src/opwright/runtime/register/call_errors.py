@@ -32,7 +32,7 @@ from opwright.signature import GeneratorParam, ScalarParam, Signature, TensorPar
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.derivatives import without_hash
 from opwright.signature.names import DEFAULT
-from opwright.signature.scalar_kinds.lists import AnyList, OpenList
+from opwright.signature.scalar_kinds.lists import AnyList, OpenList, takes_one_for_all
 from opwright.signature.schema import number_type
 from opwright.tracebacks import keeps_all, trimmed
 
@@ -122,7 +122,7 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
     written = "\n  or:           ".join(str(each.as_written) for each in signatures)
     if _LEAF in text and (leaf := _overwritten_leaf(signature, op, args, kwargs)):
         return RuntimeError(
-            f"{signature.name}(): {leaf} is overwritten, and it is a leaf that requires a gradient\n"
+            f"{signature.shown_name}(): {leaf} is overwritten, and it is a leaf that requires a gradient\n"
             f"  PyTorch:      {text}\n"
             f"  likely fix:   {leaf}.clone() before the call; or, to change a parameter, call it under torch.no_grad()"
         )
@@ -136,7 +136,7 @@ def _explained(error: RuntimeError, op: OpOverload, args: Sequence[Any], kwargs:
         return UnsupportedError(f"{plain}\n  signature:    {written}")
     problem, fix = next(_problems(signature, op, args, kwargs), ("", ""))
     if not problem:
-        problem = f"{signature.name}(): {plain.splitlines()[0]}"
+        problem = f"{signature.shown_name}(): {plain.splitlines()[0]}"
     advice = f"\n  likely fix:   {fix}" if fix else ""
     return ArgumentError(f"{problem}\n  signature:    {written}{advice}")
 
@@ -152,8 +152,8 @@ def _not_functional(signature: Signature) -> str:
     if not strange.is_count:
         kind, form = "optional", f"{strange.type}{strange.shape or ''}, always there"
     return (
-        f"{signature.name}(): it overwrites {signature.mutated[0].name}, and its result {name} is {kind}: PyTorch "
-        f"can't trace or compile such an operator\n"
+        f"{signature.shown_name}(): it overwrites {signature.mutated[0].name}, and its result {name} is {kind}: "
+        f"PyTorch can't trace or compile such an operator\n"
         f"  signature:    {signature.as_written}\n"
         f"  likely fix:   call it in a function under @torch.compiler.disable, or return a tensor: {name}: {form}"
     )
@@ -169,8 +169,8 @@ def _formed(signature: Signature) -> str:
         if returns_first(signature):
             overwrites += ", and this PyTorch is older than 2.13"
     return (
-        f"{signature.name}(): {overwrites}, and returns its results {form}: PyTorch can't trace or compile such an "
-        f"operator\n"
+        f"{signature.shown_name}(): {overwrites}, and returns its results {form}: PyTorch can't trace or "
+        f"compile such an operator\n"
         f"  signature:    {signature.as_written}\n"
         f"  likely fix:   call it in a function under @torch.compiler.disable, or write: {fix}"
     )
@@ -214,7 +214,7 @@ def _problems(
     arguments = _arguments(op)
     names = [argument.name for argument in arguments]
     positional = [argument.name for argument in arguments if not argument.kwarg_only]
-    function = f"{signature.name}()"
+    function = f"{signature.shown_name}()"
     free = [name for name in names[len(args) :] if name not in kwargs]
     for name in kwargs:
         if name not in names:
@@ -241,7 +241,7 @@ def _problems(
 
 
 def _missing(signature: Signature, name: str, param: object) -> tuple[str, str]:
-    function = f"{signature.name}()"
+    function = f"{signature.shown_name}()"
     if isinstance(param, ScalarParam):
         kind = param.kind
         example, written = kind.example, kind.example_literal
@@ -276,7 +276,12 @@ def _unfit(
         return f"{_described(value)}, expected a torch.Generator", f"{param.name}=torch.Generator()"
     if param.kind.accepts(value):
         return None
-    return f"{_described(value)}, expected {param.kind.article}", _as_scalar(param, value)
+    if isinstance(param.kind, AnyList) and isinstance(value, list | tuple):
+        base = param.kind.base
+        place, wrong = next((i, each) for i, each in enumerate(value) if not base.accepts(each))
+        return f"[{place}] is {_described(wrong)}, expected {base.article}", _as_scalar(param, value)
+    one = f", or one {param.kind.base} for all" if takes_one_for_all(param.kind) else ""
+    return f"{_described(value)}, expected {param.kind.article}{one}", _as_scalar(param, value)
 
 
 def _unfit_list(param: TensorParam, value: Any) -> tuple[str, str] | None:
@@ -330,7 +335,8 @@ def _as_scalar(param: ScalarParam, value: Any) -> str:
     if isinstance(param.kind, DtypeKind | DeviceKind):
         return ""
     if isinstance(param.kind, AnyList):
-        return f"{param.name}=[{value!r}]" if param.kind.base.accepts(value) else ""
+        count = getattr(param.kind, "count", 1)
+        return f"{param.name}=[{', '.join([repr(value)] * count)}]" if param.kind.base.accepts(value) else ""
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
         return f"{param.kind.python_type.__name__}({param.name})"
     return ""

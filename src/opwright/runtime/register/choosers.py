@@ -20,7 +20,7 @@ from opwright.runtime.register.call_errors import explain_calls
 from opwright.runtime.register.definitions import define
 from opwright.runtime.register.kernels import started_runtime
 from opwright.runtime.register.operators import Registered, library_of
-from opwright.runtime.register.python_numbers import WithNumbers, number_types
+from opwright.runtime.register.python_numbers import WithNumbers, takes_numbers
 from opwright.runtime.torch_internals import OpOverload, call_of, schema_of, set_call
 from opwright.signature import Signature
 from opwright.signature.alternatives import Alternatives, overlap
@@ -113,8 +113,8 @@ def _chooser(name: str, found: list[_Alternative]) -> Chooser:
 
 
 def _accept_numbers(op: OpOverload, choice: Alternatives) -> None:
-    """Let calls have numbers for tensors, if an alternative takes them."""
-    if any(map(number_types, choice.signatures)) and call_of(op) is not op:
+    """Let calls have numbers for tensors and lists, if an alternative takes them."""
+    if any(map(takes_numbers, choice.signatures)) and call_of(op) is not op:
         set_call(op, _ChosenWithNumbers(call_of(op), choice))
 
 
@@ -124,8 +124,7 @@ class _ChosenWithNumbers(WithNumbers):
     def __init__(self, call: Callable[..., Any], choice: Alternatives) -> None:
         """Wrap `call`, which chooses."""
         self._call, self._choice = call, choice
-        pairs = [(signature, number_types(signature)) for signature in choice.signatures]
-        self._each = [WithNumbers(call, signature, numbers) if numbers else None for signature, numbers in pairs]
+        self._each = [WithNumbers(call, each) if takes_numbers(each) else None for each in choice.signatures]
         self.__module__ = call.__module__
 
     def converted(

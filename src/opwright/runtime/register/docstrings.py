@@ -33,6 +33,13 @@ _TYPES: dict[str, Any] = {
     "ScalarType": torch.dtype,
     "Device": torch.device,
 }
+_OF_ANYTHING = inspect.Signature(
+    [
+        inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL, annotation=Any),
+        inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD, annotation=Any),
+    ],
+    return_annotation=Any,
+)
 _GENERIC = re.compile(r"(Optional|List)\[(\w+)\]")
 
 
@@ -63,12 +70,13 @@ def document(current: Current, words: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _describe_packet(overloads: Sequence[Any]) -> None:
-    """Give the packet its only overload's documentation; of several, all of them, and no signature."""
+    """Give the packet its only overload's documentation and signature; of several, all that is said of them.
+
+    Their signature is that of a function of anything: ``inspect`` finds none in the packets of the native runtime.
+    """
     packet: Any = overloads[0].overloadpacket
     packet.__doc__ = "\n\n\n".join(op.__doc__ for op in overloads)
-    vars(packet).pop("__signature__", None)
-    if len(overloads) == 1:
-        packet.__signature__ = overloads[0].__signature__
+    packet.__signature__ = overloads[0].__signature__ if len(overloads) == 1 else _OF_ANYTHING
 
 
 def document_functions(registered: Mapping[str, Registered]) -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
+from opwright.errors import UnsupportedError
 from opwright.runtime import torch_internals
 from opwright.runtime.arguments import check_mask
 from opwright.runtime.binding import DTYPES, TORCH_TYPES, bind_call, check_asked, check_sizes, tensor_info, two_devices
@@ -39,6 +40,8 @@ def fake(
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         """Return empty results of the shapes and element types that follow from the signature."""
+        if not signature.tensors and torch_internals.is_tracing():
+            _refuse_without_tensors(signature)
         call = bind_arguments(signature, args, kwargs, axes=axes, ellipsis=ellipsis, check=check_sizes)
         given, binding, extra = call.given, call.binding, call.extra
         device = _device(signature, given)
@@ -139,6 +142,17 @@ def _decided(shapes: Sequence[Sequence[Any]], binding: Binding) -> list[tuple[An
         return sizes[dim.name]
 
     return [tuple(size(dim) for dim in shape) for shape in shapes]
+
+
+def _refuse_without_tensors(signature: Signature) -> None:
+    """Fail if no result is a tensor either: Inductor looks for the device of such a call, and finds none."""
+    if all(output.is_count for output in signature.outputs):
+        raise UnsupportedError(
+            f"{signature.shown_name}(): none of its arguments and results is a tensor: PyTorch can't compile "
+            "such an operator\n"
+            f"  signature:    {signature.as_written}\n"
+            "  likely fix:   call it before the compiled function, or in a function under @torch.compiler.disable"
+        )
 
 
 def _count() -> Any:

@@ -98,8 +98,8 @@ class _Structure(NamedTuple):
         ragged = rank - self.rank + self.axis
         if batch > 0 or any(axis >= 0 and tensor.shape[axis] != 1 for axis in (batch, ragged)):
             raise ArgumentError(
-                f"{self.signature.name}(): {operand.text}, but {self.like.text} and is jagged: beside it, a dense "
-                "tensor has size 1 along the batch and the ragged axis, or ends before them\n"
+                f"{self.signature.shown_name}(): {operand.text}, but {self.like.text} and is jagged: beside it, "
+                "a dense tensor has size 1 along the batch and the ragged axis, or ends before them\n"
                 f"  likely fix: make it jagged, too: torch.nested.nested_tensor_from_jagged(values, "
                 f"{self.like.param.name}.offsets())"
             )
@@ -125,19 +125,19 @@ def _structure(signature: Signature, jagged: Sequence[_Operand]) -> _Structure:
     first = jagged[0]
     if not signature.broadcasts:
         raise UnsupportedError(
-            f"{signature.name}(): {first.param.name} is a jagged nested tensor, which only pointwise and batched "
+            f"{signature.shown_name}(): {first.param.name} is a jagged nested tensor, which only pointwise and batched "
             "operators take: no other signature says that the rows of a batch are independent\n"
             f"  likely fix: a loop over {first.param.name}.unbind()"
         )
     for operand in jagged:
         if ragged_axis(operand.tensor) >= operand.tensor.ndim - len(operand.param.dims):
             raise UnsupportedError(
-                f"{signature.name}(): {operand.text}: its ragged axis is in {operand.param.shape}, which the kernel "
-                f"takes as a whole\n  likely fix: a loop over {operand.param.name}.unbind()"
+                f"{signature.shown_name}(): {operand.text}: its ragged axis is in {operand.param.shape}, which "
+                f"the kernel takes as a whole\n  likely fix: a loop over {operand.param.name}.unbind()"
             )
         if not _same(first, operand):
             raise ArgumentError(
-                f"{signature.name}(): {first.text}, {operand.text}: they aren't ragged alike\n"
+                f"{signature.shown_name}(): {first.text}, {operand.text}: they aren't ragged alike\n"
                 "  likely fix: make both with the same offsets: torch.nested.nested_tensor_from_jagged(values, "
                 f"{first.param.name}.offsets())"
             )
@@ -162,7 +162,7 @@ def _check_overwritten(signature: Signature, operands: Sequence[_Operand]) -> No
     for operand in operands:
         if operand.param.mutated and operand.is_jagged:
             raise UnsupportedError(
-                f"{signature.name}(): {operand.param.name} is overwritten, which PyTorch can't record for a jagged "
-                "nested tensor\n  likely fix: call it under torch.no_grad(), or with a copy of the values, "
+                f"{signature.shown_name}(): {operand.param.name} is overwritten, which PyTorch can't record for "
+                "a jagged nested tensor\n  likely fix: call it under torch.no_grad(), or with a copy of the values, "
                 f"{operand.param.name}.values().clone()"
             )

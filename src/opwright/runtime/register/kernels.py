@@ -44,8 +44,8 @@ def _build_for_call(state: KernelState, key: int) -> None:
     if sys.is_finalizing():
         types = ", ".join(f"{variable} = {dtype}" for variable, dtype in state.types(key).items())
         raise OpwrightError(
-            f"{state.signature.name}(): the interpreter is ending; nothing can be compiled any more, and there is no "
-            f"kernel{types and ' for '}{types} yet\n"
+            f"{state.signature.shown_name}(): the interpreter is ending; nothing can be compiled any more, and "
+            f"there is no kernel{types and ' for '}{types} yet\n"
             "  likely fix: call it with these element types before, or from a handler of atexit"
         )
     with under_way():
@@ -147,7 +147,7 @@ def _built(state: KernelState, key: int, provider: Provider, path: str) -> tuple
         from opwright.toolchain.messages.loaders import loading_problem
 
         if problem := loading_problem(str(error)):
-            raise ToolchainError(f"{state.signature.name}(): {problem}") from error
+            raise ToolchainError(f"{state.signature.shown_name}(): {problem}") from error
         path = _library(state, key, provider, rebuild=True)
         rows = _open(path)
     name, device = state.signature.name, state.device(key)

@@ -217,7 +217,7 @@ class _Form:
 
 def node_name(signature: Signature) -> str:
     """Return the node's name in autograd, ``grad_fn.name()``."""
-    return "".join(part.capitalize() for part in re.split("[_.]", signature.name)) + "Backward"
+    return "".join(part.capitalize() for part in re.split("[_.]", signature.shown_name)) + "Backward"
 
 
 _ORDERS = ("gradient", "second derivative", "third derivative")
@@ -242,8 +242,9 @@ def missing(signature: Signature, *, is_python: bool = False) -> str:
     )
     reason = signature.pointwise and ("first and second derivatives are" if order > 1 else obstacle(signature))
     why = f"\n  not derived: {reason}" if reason else ""
+    of = " for this alternative" if signature.alternative else ""
     return (
-        f"{signature.name}() has no {what}: there is no {backward_of(signature.name)}\n"
+        f"{signature.shown_name}() has no {what}: there is no {backward_of(signature.shown_name)}{of}\n"
         f"  signature:  {signature.as_written}{why}\n"
         f"  likely fix: {fix}"
     )

@@ -1,8 +1,12 @@
-"""Python numbers where a pointwise operator takes a tensor: ``op(x, 0.5)``.
+"""Python numbers where an operator takes something else.
 
-PyTorch's parser takes them for its own operators only, as "wrapped numbers", which don't raise the type of a result
-within their category. Here a number becomes a 0-dim tensor before PyTorch sees the call, of a type in which it has no
-say in the result's type either. Graphs have the tensor, or the call with the number, which converts it again.
+A pointwise operator takes them for tensors: ``op(x, 0.5)``. PyTorch's parser takes them for its own operators only, as
+"wrapped numbers", which don't raise the type of a result within their category. Here a number becomes a 0-dim tensor
+before PyTorch sees the call, of a type in which it has no say in the result's type either. Graphs have the tensor, or
+the call with the number, which converts it again.
+
+An int stands for all elements of a ``list[int, 2]``. The parser sees to that, but for symbolic ints, as
+``torch.compile`` has them.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from opwright.runtime.binding import DTYPES, TORCH_TYPES
 from opwright.runtime.torch_internals import OpOverload, call_of, set_call
 from opwright.signature import DType, Signature, TensorParam
 from opwright.signature.dtypes import result_type
+from opwright.signature.scalar_kinds.lists import takes_one_for_all
 from opwright.signature.schema import number_type
 
 _WIDEST: dict[type, torch.dtype] = {bool: torch.bool, int: torch.int64, float: torch.float64}
@@ -24,9 +29,14 @@ _SYMBOLIC: dict[type, type] = {torch.SymBool: bool, torch.SymInt: int, torch.Sym
 
 
 def accept_numbers(op: OpOverload, signature: Signature) -> None:
-    """Let calls of a pointwise operator have numbers for tensors that it doesn't overwrite."""
-    if (numbers := number_types(signature)) and call_of(op) is not op:
-        set_call(op, WithNumbers(call_of(op), signature, numbers))
+    """Let calls have numbers for tensors and lists, where the operator takes them."""
+    if takes_numbers(signature) and call_of(op) is not op:
+        set_call(op, WithNumbers(call_of(op), signature))
+
+
+def takes_numbers(signature: Signature) -> bool:
+    """Return whether numbers may stand for something else in a call."""
+    return bool(number_types(signature) or _lengths(signature))
 
 
 def number_types(signature: Signature) -> dict[str, type]:
@@ -35,17 +45,23 @@ def number_types(signature: Signature) -> dict[str, type]:
     return {name: kind for name, kind in found if kind is not None}
 
 
+def _lengths(signature: Signature) -> dict[str, int]:
+    """Return the length of each list for whose elements an int may stand."""
+    return {scalar.name: scalar.kind.count for scalar in signature.scalars if takes_one_for_all(scalar.kind)}
+
+
 class WithNumbers:
-    """PyTorch's function for the calls of an operator, after numbers have become tensors.
+    """PyTorch's function for the calls of an operator, after numbers have become tensors, and symbolic ones lists.
 
     It has that function's hash, from which an overload takes its own.
     """
 
-    def __init__(self, call: Callable[..., Any], signature: Signature, numbers: Mapping[str, type]) -> None:
-        """Wrap `call`; `numbers`: the widest type of numbers that each parameter takes."""
-        self._call, self._signature, self._numbers = call, signature, numbers
-        self._places = [(i, p) for i, p in enumerate(signature.inputs) if p.name in numbers]
-        self._last = self._places[-1][0]
+    def __init__(self, call: Callable[..., Any], signature: Signature) -> None:
+        """Wrap `call`."""
+        self._call, self._signature = call, signature
+        self._numbers, self._lengths = number_types(signature), _lengths(signature)
+        self._taken = {**self._numbers, **self._lengths}
+        self._places = [(i, p) for i, p in enumerate(signature.inputs) if p.name in self._taken]
         self.__module__ = call.__module__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -56,18 +72,23 @@ class WithNumbers:
     def converted(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Sequence[Any], Mapping[str, Any]] | None:
-        """Return the arguments of a call with tensors in place of numbers; None if there are none to replace."""
+        """Return the arguments of a call with what its numbers stand for; None if there are none to replace."""
         given = {p.name: args[i] for i, p in self._places if i < len(args) and not isinstance(args[i], torch.Tensor)}
-        given |= {name: value for name, value in kwargs.items() if name in self._numbers}
+        given |= {name: value for name, value in kwargs.items() if name in self._taken}
         # PyTorch's parser refuses the others.
-        found = {name: value for name, value in given.items() if is_taken(self._numbers[name], value)}
-        if not found:
+        found = {name: value for name, value in given.items() if is_taken(self._numbers.get(name), value)}
+        made: dict[str, Any] = {
+            name: [given[name]] * count
+            for name, count in self._lengths.items()
+            if isinstance(given.get(name), torch.SymInt)
+        }
+        if not found and not made:
             return None
         names = [param.name for param in self._signature.inputs]
         every = {**dict(zip(names, args, strict=False)), **kwargs}
-        tensors = {name: self._tensor(name, value, every) for name, value in found.items()}
-        positional = [tensors.get(name, value) for name, value in zip(names, args, strict=False)]
-        named = {name: tensors.get(name, value) for name, value in kwargs.items()}
+        made |= {name: self._tensor(name, value, every) for name, value in found.items()}
+        positional = [made.get(name, value) for name, value in zip(names, args, strict=False)]
+        named = {name: made.get(name, value) for name, value in kwargs.items()}
         return [*positional, *args[len(names) :]], named
 
     def __hash__(self) -> int:

@@ -109,7 +109,7 @@ def _extended(strategy: Callable[[Any], Any], schema: Any, public: OpOverload, s
     name = f"torch.ops.{public.namespace}.{operator_of(signature.name)}.{recorded_attribute_of(signature.name)}"
     listed = ", ".join(residual.name for residual in signature.residuals)
     raise UnsupportedError(
-        f"{signature.name}(): a sharding strategy is registered for it, but while a gradient is recorded it also "
+        f"{signature.shown_name}(): a sharding strategy is registered for it, but while a gradient is recorded it also "
         f"returns {listed}, whose placement doesn't follow from the axes\n"
         f"  signature:  {signature.as_written}\n"
         f"  likely fix: accept Replicate() for all tensors, too, or give "

@@ -201,13 +201,13 @@ def _check(signature: Signature, vmap: _Vmap, args: Sequence[Any]) -> None:
     """Refuse the calls that torch.vmap also refuses for PyTorch's own operators."""
     if signature.generator and vmap.randomness == "error":
         raise UnsupportedError(
-            f"{signature.name}(): vmap over a random operator has to be told what to draw\n"
+            f"{signature.shown_name}(): vmap over a random operator has to be told what to draw\n"
             "  likely fix: vmap(..., randomness='different'), or 'same'"
         )
     if signature.counts:
         name = signature.counts[0].name
         raise UnsupportedError(
-            f"{signature.name}(): vmap can't stack counts, and each element of the batch has its own {name}\n"
+            f"{signature.shown_name}(): vmap can't stack counts, and each element of the batch has its own {name}\n"
             f"  likely fix: a loop in Python over the batch, or a tensor in the signature: {name}: i64[]"
         )
     check_overwritten(signature, vmap.in_dims, args)
@@ -217,7 +217,7 @@ def check_overwritten(signature: Signature, in_dims: Sequence[int | None], args:
     """Refuse to overwrite an argument that has no batch axis."""
     for param, arg, dim in zip(signature.inputs, args, in_dims, strict=False):
         if param in signature.mutated and arg is not None and dim is None:
-            raise UnsupportedError(OVERWRITTEN_WITHOUT_BATCH.format(name=signature.name, argument=param.name))
+            raise UnsupportedError(OVERWRITTEN_WITHOUT_BATCH.format(name=signature.shown_name, argument=param.name))
 
 
 def _again(signature: Signature, randomness: str, args: Sequence[Any]) -> Callable[[Callable[[int], Any], int], Any]:
@@ -254,7 +254,7 @@ def _stacked(results: list[Any], size: int, signature: Signature) -> tuple[Any, 
     if signature.data_axes and len(lengths) > 1:
         listed = ", ".join(map(str, sorted(lengths)))
         raise UnsupportedError(
-            f"{signature.name}(): vmap can't stack results of different lengths, {listed}\n"
+            f"{signature.shown_name}(): vmap can't stack results of different lengths, {listed}\n"
             "  likely fix: a loop in Python over the batch"
         )
     stacked = [None if column[0] is None else torch.stack(column)[:size] for column in columns]

@@ -184,14 +184,14 @@ class DeviceKind(ScalarKind):
     @property
     def annotation(self) -> str:
         """See :class:`ScalarKind`."""
-        return "_torch.device | str | int | None"
+        return "_torch.device | str | None"
 
     def parse(self, word: str) -> None:
         """See :class:`ScalarKind`; it has no default but None."""
 
     def accepts(self, value: Any) -> bool:
         """See :class:`ScalarKind`."""
-        return value is None or isinstance(value, str | int) or type(value).__name__ == "device"
+        return value is None or isinstance(value, str) or type(value).__name__ == "device"
 
     def convert(self, value: Any) -> Any:
         """See :class:`ScalarKind`."""

@@ -40,7 +40,8 @@ _DTYPES = frozenset({"dtype", "ScalarType", "Device", "device", "Layout", "layou
 def parse_type(tokens: Tokens, name: str) -> TypeRef:
     """Parse the element type of the tensor ``name``."""
     if tokens.kind != "name":
-        tokens.fail(f"expected the type of {name!r}, found {tokens.describe()}", f"{name}: T[N]")
+        words = "words of a choice stand in single quotes: 'a' | 'b'" if tokens.word == '"' else f"{name}: T[N]"
+        tokens.fail(f"expected the type of {name!r}, found {tokens.describe()}", words)
     if tokens.word == "acc" and tokens.peek() == "(":
         tokens.take()
         tokens.take()
@@ -89,7 +90,10 @@ def _refuse_type(tokens: Tokens, name: str) -> None:
     if word in _STRINGS:
         tokens.fail(f"{name!r}: a string is written str", f"{name}: str; or, of a few words: {name}: mean | sum")
     if word in _DTYPES:
-        tokens.fail(f"{name!r}: {word} can't be an argument", "name the element type of each tensor: f32[N], or T[N]")
+        fix = "name the element type of each tensor: f32[N], or T[N]"
+        given = f"{name}: dtype(W), and W[...] for what has this type"
+        what = "is said of a type variable" if word == "dtype" else "can't be an argument"
+        tokens.fail(f"{name!r}: {word} {what}", given if word == "dtype" else fix)
     if word == "Tensor":
         tokens.fail(f"{name!r}: a tensor is written by its element type and axes", f"{name}: T[...]")
     if word in ("complex", "Scalar", "Optional"):
@@ -97,9 +101,15 @@ def _refuse_type(tokens: Tokens, name: str) -> None:
     if word in _FOREIGN:
         tokens.fail(f"unknown element type {word!r}", _FOREIGN[word])
     if not word[0].isupper():
-        meant = closest_name(word, [*KINDS, *BY_NAME])
-        fix = f"did you mean {meant}?" if meant else f"a type variable is a capital letter, T; {_known_types()}"
-        tokens.fail(f"unknown element type {word!r}", fix)
+        tokens.fail(f"unknown element type {word!r}", _instead_of(tokens, name))
+
+
+def _instead_of(tokens: Tokens, name: str) -> str:
+    """Return what may be meant by the current token, a word that the notation doesn't have."""
+    if tokens.peek() == "-":
+        return f"a choice that is no name stands in single quotes: {name}: '{tokens.word}-...' | other"
+    meant = closest_name(tokens.word, [*KINDS, *BY_NAME])
+    return f"did you mean {meant}?" if meant else f"a type variable is a capital letter, T; {_known_types()}"
 
 
 def _known_types() -> str:

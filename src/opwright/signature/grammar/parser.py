@@ -128,7 +128,8 @@ class _Parser:
     def separator(self, what: str, end: str = ")") -> None:
         """Parse the comma after `what`; fail if nothing follows it. `end`: what could be there instead."""
         tokens = self.tokens
-        tokens.expect(",", f"or {end!r} after {what}")
+        fix = "a domain is an interval: k: int in [1, inf)" if tokens.word in ("<", ">") else None
+        tokens.expect(",", f"or {end!r} after {what}", fix)
         if tokens.word in (end, ";"):
             tokens.fail("nothing follows the comma", "leave it out")
 
@@ -413,6 +414,8 @@ def parse_tensors(tokens: Tokens, name: str, positions: SourcePositions, *, resu
     """Parse a list of tensors; the element type of its tensors is the current token."""
     if tokens.kind != "name":
         tokens.fail(f"{name!r}: a list has elements", f"{name}: list[int], list[float], list[bool] or list[T[each N]]")
+    if tokens.word in KINDS and tokens.word != "bool":
+        tokens.fail(f"{name!r}: a list has numbers or tensors, not {tokens.word}", f"{name}: list[int]")
     positions.type(tokens.place)
     type_ = parse_type(tokens, name)
     if tokens.word != "[":

@@ -60,6 +60,9 @@ def parse_list(tokens: Tokens, name: str) -> ScalarParam:
                 f"{name!r} may have any length, so a number isn't its default", f"a length: {name}: list[{base}, 2]"
             )
         place = tokens.place
+        if tokens.word == "[":
+            fix = f"{name}: {kind} = {base.example}"
+            tokens.fail(f"the default of {name!r} is one number, which stands for all elements", fix)
         default = (parse_default(tokens, name, base),) * kind.count
         _check_default(tokens, name, base, default[0], domain, place)
     return ScalarParam(name, kind or OpenList(base), default, domain)

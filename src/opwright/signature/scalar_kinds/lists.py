@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from opwright.signature.scalars import BOOL, FLOAT, INT, ScalarKind
 
@@ -140,6 +140,11 @@ class FixedList(AnyList):
     def ordinary(self, position: float, interval: Interval | None = None) -> list[Any]:
         """See :class:`ScalarKind`."""
         return [self.base.ordinary(position, interval)] * self.count
+
+
+def takes_one_for_all(kind: ScalarKind) -> TypeGuard[FixedList]:
+    """Return whether one number may stand for all elements of a list: an int, in one of a fixed length."""
+    return isinstance(kind, FixedList) and kind.base.is_size
 
 
 class OpenList(AnyList):

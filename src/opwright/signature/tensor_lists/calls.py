@@ -180,6 +180,7 @@ def _expanded(sig: Signature, lengths: Lengths) -> Elements:
         sig.launch,
         sig.named_sizes,
         sig.combinations,
+        alternative=sig.alternative,
     )
     counts = tuple(count(param, False) if isinstance(param, TensorParam) else None for param in sig.inputs)
     result_counts = tuple(count(tensor, True) for tensor in sig.results)

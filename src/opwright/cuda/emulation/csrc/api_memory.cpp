@@ -2,6 +2,7 @@
 #include <opwright/emulation/cuda_api.h>
 #include <opwright/emulation/hooks.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "lending.h"
+#include "work.h"
 
 namespace opwright {
 namespace emulation {
@@ -169,6 +171,34 @@ cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t he
                       {called.name, called.file, called.line, called.stream, called.async});
   }
   return cudaSuccess;
+}
+
+bool may_touch(const void *memory, size_t pitch, size_t width, size_t height, bool writes, const char *operand,
+               const Called &called) {
+  if (!width || !height) return true;
+  const std::string why = memory ? misfit(memory, extent(pitch, width, height), writes) : "its place is a null pointer";
+  if (why.empty()) {
+    if (hooks() && hooks()->used)
+      hooks()->used(memory, pitch, width, height, writes, operand,
+                    {called.name, called.file, called.line, called.stream, true});
+    return true;
+  }
+  const std::string text = std::string(operand) + ": " + why;
+  if (in_program())
+    end_program((std::string(called.file) + ":" + std::to_string(called.line) + ": " + called.name +
+                 " goes out of bounds\n  got: " + text +
+                 "\n  likely fix: compare the sizes and the leading dimensions with what was allocated")
+                    .c_str());
+  note(cudaErrorIllegalAddress, called, text.c_str());
+  return false;
+}
+
+void refuse_call(const Called &called, const char *why) {
+  note(cudaErrorNotSupported, called, why);
+  if (!in_program() || hooks()) return; /* with a checker, `note` has said so */
+  std::fflush(stdout);
+  std::fprintf(stderr, "opwright: warning: %s:%d: %s can't be emulated: %s\n", called.file, called.line, called.name,
+               why);
 }
 
 cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address) {

@@ -217,6 +217,40 @@ void copied(void *to, const void *from, size_t size, const StreamWork &work) {
   if (!said.empty()) say_of_the_host(said);
 }
 
+/* What a library's call does with one row of an operand, or "" where that is right. */
+std::string row_used(uintptr_t address, size_t size, bool writing, const char *operand, const StreamWork &work) {
+  Region *region = region_at(address);
+  if (!region) region = variable_at(address);
+  const Place at{work.file ? work.file : "", work.line};
+  const std::string got = std::string("got: ") + operand + " of " + work.name;
+  if (!region)
+    return text_of({memory, "a library's call gets memory that isn't the device's",
+                    got + "; expected: memory of cudaMalloc, or a tensor of the call", "copy it to the device first"},
+                   at);
+  if (region->tracked() && writing) region->mark(address, size);
+  for (size_t done = 0; region->tracked() && done < size; done += 4)
+    if (!region->is_written(address + done, std::min<size_t>(4, size - done)))
+      return text_of({uninitialised, "read of memory that nobody has written",
+                      got + ", " + spot(*region, address + done) + ", which nothing has written yet",
+                      "cudaMemset or cudaMemcpy it first"},
+                     at);
+  return copy_touches(*region, address, size, writing, work);
+}
+
+void used(const void *memory, size_t pitch, size_t width, size_t height, bool writing, const char *operand,
+          const StreamWork &work) {
+  std::string said;
+  {
+    const BetweenLaunches alone;
+    ++live->now;
+    work_begins(work, work.name);
+    for (size_t row = 0; row < height && said.empty(); ++row)
+      said = row_used(reinterpret_cast<uintptr_t>(memory) + row * pitch, width, writing, operand, work);
+    work_ends();
+  }
+  if (!said.empty()) say_of_the_host(said);
+}
+
 void device_freed(void *memory) {
   const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
   const BetweenLaunches alone;
@@ -233,11 +267,19 @@ std::string source_of(uintptr_t code) {
   return found.known() ? found.text() + "\n    " + line_text(found) : "";
 }
 
-const Hooks table = {launch_begin,     launch_end,     block_begin,       block_end,        thread_switch,
-                     nullptr,          block_barrier,  divergent_barrier, warp_barrier,     absent_lanes,
-                     shared_allocated, atomic_begin,   atomic_end,        device_allocated, device_freed,
-                     grid_barrier,     lent_to_call,   taken_back,        stream_created,   stream_waited,
-                     device_waited,    event_recorded, event_waited,      source_of,        copied};
+const Hooks table = {launch_begin,     launch_end,
+                     block_begin,      block_end,
+                     thread_switch,    nullptr,
+                     block_barrier,    divergent_barrier,
+                     warp_barrier,     absent_lanes,
+                     shared_allocated, atomic_begin,
+                     atomic_end,       device_allocated,
+                     device_freed,     grid_barrier,
+                     lent_to_call,     taken_back,
+                     stream_created,   stream_waited,
+                     device_waited,    event_recorded,
+                     event_waited,     source_of,
+                     copied,           used};
 const bool installed = [] {
   live = &running().state;
   install_hooks(&table);

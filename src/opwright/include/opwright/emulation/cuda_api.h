@@ -38,6 +38,12 @@ OPWRIGHT_EMULATION_API cudaError_t copy_rows(void *to, size_t to_pitch, const vo
                                              size_t width, size_t height, cudaMemcpyKind kind, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t height,
                                              const Called &called);
+/* Whether a library's call may read or write `height` rows of `width` bytes, which begin `pitch` bytes apart; if not, it is
+ * noted, and ends a program. `operand` is the name of what lies there. To be asked before the memory is touched. */
+OPWRIGHT_EMULATION_API bool may_touch(const void *memory, size_t pitch, size_t width, size_t height, bool writes,
+                                      const char *operand, const Called &called);
+/* What a library's call asks for can't be emulated: noted, and a warning in a program. */
+OPWRIGHT_EMULATION_API void refuse_call(const Called &called, const char *why);
 OPWRIGHT_EMULATION_API cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address);
 OPWRIGHT_EMULATION_API cudaError_t memory_left(size_t *left, size_t *total);
 OPWRIGHT_EMULATION_API cudaError_t create_event(cudaEvent_t *event, unsigned flags);

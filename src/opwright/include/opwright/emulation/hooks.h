@@ -65,6 +65,9 @@ struct Hooks {
   std::string (*source_of)(uintptr_t code); /* the author's line of an instruction, the one before `code`; or "" */
   /* By the runtime API, in a stream; null: set to a value. */
   void (*copied)(void *to, const void *from, size_t bytes, const StreamWork &work);
+  /* A library's call, in a stream, reads or writes rows of memory (as for may_touch). */
+  void (*used)(const void *memory, size_t pitch, size_t width, size_t height, bool writes, const char *operand,
+               const StreamWork &work);
 };
 
 /* Null entries are left out. Null: no checker. */

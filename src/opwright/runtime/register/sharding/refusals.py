@@ -52,7 +52,7 @@ def explained(error: RuntimeError, signature: Signature, op: OpOverload, args: I
         what = f"its kernel decides {decided[0]}, and DTensor has to know the results' shapes before it runs"
     else:
         return None
-    return f"{signature.name}(): {what}\n  signature:    {signature.as_written}\n  likely fix:   {_LOCAL}"
+    return f"{signature.shown_name}(): {what}\n  signature:    {signature.as_written}\n  likely fix:   {_LOCAL}"
 
 
 def _flat(args: Iterable[Any]) -> Iterable[torch.Tensor]:

@@ -174,8 +174,8 @@ def _in_place(strategy: Strategy, signature: Signature) -> Strategy:
         before = {name: values[name].strategies[0].output_spec.placements for _, name in written}
         listed = ", ".join(f"{name} with {placements}" for name, placements in before.items())
         refusal = UnsupportedError(
-            f"{signature.name}(): it overwrites {listed}, and can't be called for such parts: to gather them would "
-            f"leave the parts as they are\n  signature:  {signature}\n"
+            f"{signature.shown_name}(): it overwrites {listed}, and can't be called for such parts: to gather "
+            f"them would leave the parts as they are\n  signature:  {signature}\n"
             f"  likely fix: redistribute it to Replicate() before, or say `independent` of the axis that is sharded"
         )
         try:

@@ -106,7 +106,7 @@ void find(int64_t kernel, uint64_t key, int32_t *done) {
   types &= ~on_accelerator;
   for (; types; types >>= 8)
     met += (met.empty() ? "" : ", ") + std::string(c10::toString(static_cast<at::ScalarType>((types & 0xff) - 1)));
-  raise(Class::Unsupported, std::string(loaded->kernels[kernel].name) + "(): " + loaded->file + " has no kernel for " +
+  raise(Class::Unsupported, std::string(loaded->kernels[kernel].shown) + "(): " + loaded->file + " has no kernel for " +
                                 met + (cpu ? "" : " on CUDA") + "\n  it has:       " + has +
                                 "\n  likely fix:   opwright.bundle(..., dtypes=[...]) with that one");
 }
@@ -184,7 +184,7 @@ void misfit(int64_t kernel, int64_t count, const int64_t *words) {
   if (end - words == 3)
     element = std::string("\n  out of range: element ") + std::to_string(words[1]) + " of " + names[words[0]] + ", " +
               (c10::isFloatingType(types[words[0]]) ? real(words + 2) : std::to_string(words[2]));
-  raise(Class::Argument, std::string(k.name) +
+  raise(Class::Argument, std::string(k.shown) +
                              "(): the arguments don't fit the operator's signature\n  got:          " + got + element +
                              "\n  signature:    " + k.signature);
 }
@@ -207,7 +207,7 @@ void define(torch::Library &library, const opw_bundle_operator &op) {
 }
 
 void make_kernels(const opw_bundle &bundle) {
-  for (int32_t i = 0; i < bundle.kernel_count; ++i) kernels.push_back(opw_kernel_new(i, bundle.kernels[i].name));
+  for (int32_t i = 0; i < bundle.kernel_count; ++i) kernels.push_back(opw_kernel_new(i, bundle.kernels[i].shown));
   std::vector<int32_t> cpu(kernels.size()), cuda(kernels.size());
   for (int32_t i = 0; i < bundle.instance_count; ++i) {
     const auto &instance = bundle.instances[i];

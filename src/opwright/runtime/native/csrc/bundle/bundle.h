@@ -3,7 +3,7 @@
 #include "opwright/abi.h"
 
 struct opw_bundle_kernel {
-  const char *name, *signature;
+  const char *name, *shown, *signature;  // in its library; in messages, without what no author wrote; as written
   int32_t inputs;
   const char *const *input_names;
   const char *input_kinds;  // of each a letter: t, or l for a list

@@ -314,7 +314,7 @@ void Frame::enter(const opw_kernel &kernel) {
                       drawn ? &drawn->rng : nullptr,
                       resize,
                       this};
-  if (C10_UNLIKELY(kernel.entry(&call))) raise(Class::Kernel, std::string(kernel.name) + "(): " + failure.text);
+  if (C10_UNLIKELY(kernel.entry(&call))) raise(Class::Kernel, op_.kernel->name + "(): " + failure.text);
   synchronize_if_asked(call_.device, op_.kernel->name);
 }
 

@@ -1,0 +1,7 @@
+"""CUDA's libraries for emulated code: cuBLAS and others, each an object file that is linked where it is called."""
+
+from __future__ import annotations
+
+from opwright.cuda.libraries.build import LinkLibraries, build_libraries, needed
+
+__all__ = ["LinkLibraries", "build_libraries", "needed"]
