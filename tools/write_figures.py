@@ -203,6 +203,29 @@ def stages() -> str:
     return "\n".join([*lines, "", *_machines([result])])
 
 
+def in_parallel() -> str:
+    """Return the table of tools/parallel_table.py."""
+    document = json.loads((ROOT / "benchmarks/results/parallel.json").read_text())
+    lines = [
+        "| operator | vmap | forward: sharded along | gathered along | refused | backward | sharded along |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in document["rows"]:
+        found, name = row["forward"], Path(row["file"]).name
+        sharded, gathered = (
+            ", ".join(a for a, kind in found.items() if kind == each) for each in ("sharded", "gathered")
+        )
+        refusals = dict.fromkeys(
+            kind.removeprefix("refused: ") for kind in found.values() if kind.startswith("refused")
+        )
+        refused = "; ".join(text.partition(":")[0] for text in refusals)
+        backward = ", ".join(axis for axis, kind in row["backward"].items() if kind == "sharded")
+        label = f"[{row['operator']}](../../{row['file']}) ({name.rpartition('.')[2]})"
+        lines.append(f"| {label} | {row['vmap']} | {sharded} | {gathered} | {refused} | {row['kind']} | {backward} |")
+    count = len(document["rows"])
+    return "\n".join([*lines, "", f"{count} operators, PyTorch {document['torch']}, two processes over gloo."])
+
+
 def picture() -> str:
     """Return an SVG chart of the time from an edit to the first correct result, on a linear scale."""
     result = _result("edit_to_call")
@@ -267,6 +290,7 @@ PAGES: dict[str, Callable[[str], str]] = {
         "alternatives", alternatives, between("features", features, between("compared", compared, text))
     ),
     "docs/explanation/runtime.md": lambda text: between("stages", stages, text),
+    "docs/how_to/dtensor.md": lambda text: between("parallel", in_parallel, text),
     "docs/edit_to_result.svg": lambda _: picture(),
     "docs/gallery.md": lambda text: between("gallery", lambda: gallery_figures.table(_result("gallery")), text),
     "docs/gallery.svg": lambda _: gallery_figures.picture(_result("gallery")),

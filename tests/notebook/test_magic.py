@@ -160,6 +160,24 @@ def test_what_is_compiled(line: str, expected: set[str], run: Run, shell: Intera
     assert {str(dtype) for key in kernel.paths for dtype in kernel.types(key).values()} == expected
 
 
+def test_alternatives_and_variants_have_a_line_each(run: Run, shell: InteractiveShell) -> None:
+    said = run(
+        '\nOPWRIGHT("nb_blur(x: f32[N]) -> (y: f32[N]) variants: out")\n'
+        "void nb_blur(Tensor<const float, 1> x, Tensor<float, 1> y) { y[0] = x[0]; }\n"
+        'OPWRIGHT("nb_blur(x: f32[N, M]) -> (y: f32[N, M]) variants: out")\n'
+        "void nb_blur(Tensor<const float, 2> x, Tensor<float, 2> y) { y(0, 0) = x(0, 0); }\n",
+        "--lazy",
+    )
+    lines = [line for line in said.splitlines() if line.startswith("nb_blur")]
+    assert lines == [
+        "nb_blur(x: f32[N]) -> (y: f32[N]) variants: out",
+        "nb_blur.out(x: f32[N], out: f32[N]!) -> (out)",
+        "nb_blur(x: f32[N, M]) -> (y: f32[N, M]) variants: out",
+        "nb_blur.out(x: f32[N, M], out: f32[N, M]!) -> (out)",
+    ]
+    assert "nb_blur" in user(shell)
+
+
 def test_plain_c_and_kernels_for_gpus(run: Run, shell: InteractiveShell) -> None:
     run("\nint nb_ten(int n, float *x) { return n ? 10 : 0; }\n", '--c --ops "nb_ten(x: f32[n]) -> (y: i32[])"')
     assert user(shell)["nb_ten"](torch.ones(1)) == 10

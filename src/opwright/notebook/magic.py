@@ -14,7 +14,7 @@ import click
 from opwright.notebook.display import point_at_cell, progress_line
 from opwright.notebook.options import LANGUAGES, Arguments, help_text, parse_line
 from opwright.signature import DType, Signature
-from opwright.signature.names import public
+from opwright.signature.names import operator_of, public
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -146,4 +146,9 @@ def _public(operators: Operators | Any) -> Mapping[str, Any]:
 
 
 def _contents(operators: Operators | Any) -> str:
-    return "\n".join((value.__doc__ or name).partition("\n")[0] for name, value in _public(operators).items())
+    """Return a line for each operator, overload, alternative and variant among the names for the notebook."""
+    shown = dict(_public(operators))
+    if loaded := getattr(operators, "__loaded__", None):
+        every = {name: op for each in loaded.registered.values() for name, op in each.ops.items()}
+        shown = {name: op for name, op in every.items() if operator_of(name) in shown}
+    return "\n".join((value.__doc__ or name).partition("\n")[0] for name, value in shown.items())

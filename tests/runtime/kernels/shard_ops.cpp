@@ -130,3 +130,24 @@ void above(Tensor<const double, 1> x, double limit, Resizable<int64_t, 1> at) {
     if (x[i] > limit) at[n++] = i;
   at.resize(n);
 }
+
+// A gradient that nobody gives is zeros.
+OPWRIGHT("halves(x: T[N, M], w: T[M]) -> (y: T[N, M], z: T[N, M]) where T in (f64) independent N")
+template <class T>
+void halves(Tensor<const T, 2> x, Tensor<const T, 1> w, Tensor<T, 2> y, Tensor<T, 2> z) {
+  for (int64_t i = 0; i < x.size(0); ++i)
+    for (int64_t j = 0; j < w.size(0); ++j) y(i, j) = x(i, j) * w[j], z(i, j) = x(i, j) - w[j];
+}
+
+OPWRIGHT("halves_backward(grad_y: T[N, M], grad_z: T[N, M], x: T[N, M], w: T[M]) -> (grad_x: T[N, M], grad_w: T[M]) "
+         "independent N")
+template <class T>
+void halves_backward(Tensor<const T, 2> grad_y, Tensor<const T, 2> grad_z, Tensor<const T, 2> x, Tensor<const T, 1> w,
+                     Tensor<T, 2> grad_x, Tensor<T, 1> grad_w) {
+  for (int64_t j = 0; grad_w && j < w.size(0); ++j) grad_w[j] = 0;
+  for (int64_t i = 0; i < x.size(0); ++i)
+    for (int64_t j = 0; j < w.size(0); ++j) {
+      if (grad_x) grad_x(i, j) = grad_y(i, j) * w[j] + grad_z(i, j);
+      if (grad_w) grad_w[j] += grad_y(i, j) * x(i, j) - grad_z(i, j);
+    }
+}

@@ -16,10 +16,26 @@ def test_two_processes(tmp_path: Path) -> None:
         "without_a_word",
         "sizes_of_the_forward",
         "which_results_there_are",
+        "results_that_nobody_uses",
         "what_is_overwritten",
         "refused",
     )
     assert_right("tests.runtime.sharding.two", 2, tmp_path / "store", parts)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("count", [2, 4])
+def test_training(count: int, tmp_path: Path) -> None:
+    parts = (
+        "data_parallel",
+        "fully_sharded",
+        "tensor_parallel",
+        "both",
+        "sequence_parallel",
+        "compiled",
+        "checkpoints",
+    )
+    assert_right("tests.runtime.sharding.training", count, tmp_path / "store", parts, timeout=600)
 
 
 @pytest.mark.exhaustive

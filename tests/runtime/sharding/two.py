@@ -131,6 +131,14 @@ def which_results_there_are() -> None:
         assert given is None or (at.grad.placements == (SUMMED,) and at.grad.full_tensor().eq(5).all())  # type: ignore[union-attr]
 
 
+def results_that_nobody_uses() -> None:
+    """Their gradients are zeros, of distributed tensors, too."""
+    row, split, due = mesh(), (SPLIT,), ((SPLIT,), (SPLIT,), (SUMMED,))
+    args, placements = (rand(4, 3), rand(3)), (split, (WHOLE,))
+    assert_same(row, lambda *args: SHARDED.halves(*args)[0], torch.mul, args, placements, due)
+    assert_same(row, lambda *args: SHARDED.halves(*args)[1], torch.sub, args, placements, due)
+
+
 def what_is_overwritten() -> None:
     row, x, y = mesh(), rand(4, 3), rand(3)
     part: Any = on(row, x, SPLIT).detach()
@@ -176,6 +184,7 @@ PARTS = (
     without_a_word,
     sizes_of_the_forward,
     which_results_there_are,
+    results_that_nobody_uses,
     what_is_overwritten,
     refused,
 )

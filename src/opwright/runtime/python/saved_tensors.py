@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,11 +21,14 @@ def like(tensor: torch.Tensor | None) -> Like | None:
     return None if tensor is None else (tensor.shape, tensor.dtype, tensor.device)
 
 
-def zeros(place: Like | None) -> torch.Tensor | None:
-    """Return a tensor of zeros; None for None."""
+def zeros(place: Like | None, beside: Iterable[torch.Tensor | None] = ()) -> torch.Tensor | None:
+    """Return a tensor of zeros; None for None. `beside`: if one of these is of another class, as DTensor, so is it."""
     if place is None:
         return None
     shape, dtype, device = place
+    for other in beside:
+        if other is not None and type(other) is not torch.Tensor:
+            return other.new_zeros(tuple(shape), dtype=dtype)
     return torch.zeros(tuple(shape), dtype=dtype, device=device)
 
 
@@ -81,7 +84,7 @@ class Saved:
             return self._kept[number]
         gradient = gradients.get(wire.index)
         if gradient is None:
-            return zeros(self._kept[number]) if wire.source == "zero_gradient" else None
+            return zeros(self._kept[number], gradients.values()) if wire.source == "zero_gradient" else None
         # Sparse gradients come from embedding(..., sparse=True), for example; no kernel reads them.
         return gradient if gradient.layout is torch.strided else gradient.to_dense()
 

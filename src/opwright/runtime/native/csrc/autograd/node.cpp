@@ -96,6 +96,14 @@ void OperatorNode::release_variables() {
 
 namespace {
 
+// Zeros in the place of a gradient that nobody gave. Beside tensors of a class in Python, as DTensor, of that class.
+at::Tensor zeros_beside(const variable_list &gradients, const compat::InputMetadata &of) {
+  for (const auto &g : gradients)
+    if (g.defined() && g.key_set().has(c10::DispatchKey::Python))
+      return g.new_zeros_symint(of.shape_as_dim_vector(), at::TensorOptions().dtype(of.dtype()));
+  return of.zeros_like();
+}
+
 template <class Value>
 Bound<c10::SymInt> bound_by(const Plan &plan, c10::ArrayRef<Value> arguments) {
   Bound<c10::SymInt> bound(plan);
@@ -144,7 +152,7 @@ void OperatorNode::unpack(const variable_list &gradients, c10::SmallVectorImpl<a
       const auto slot = static_cast<size_t>(derivative_.written[wire.index].slot);
       const auto &gradient = gradients[slot];
       const bool zeros = wire.source == Source::ZeroGradient && !gradient.defined();
-      tensors.push_back(zeros ? input_metadata(slot).zeros_like() : dense(gradient));
+      tensors.push_back(zeros ? zeros_beside(gradients, input_metadata(slot)) : dense(gradient));
     }
     if (wire.source != Source::Input && wire.source != Source::Output) continue;
     tensors.push_back(saved_[next++].unpack(compat::pointer_to(this)));
