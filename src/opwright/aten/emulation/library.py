@@ -50,9 +50,10 @@ def build_library(*, check: bool, on_progress: Callable[[str], None] | None = No
     torch = find_torch()
     refuse_cuda_build(torch)
     first, *rest = [Unit(path.stem, f"{include_line(path)}\n", path) for path in sorted(_CSRC.glob("*.cpp"))]
+    checked = ["-DOPWRIGHT_EMULATION_CHECK"] if check else []
     options = Options(
         native=False,
-        exact=("-std=c++20", "-O2", "-fPIC", "-pipe", "-w", *MACROS),
+        exact=("-std=c++20", "-O2", "-fPIC", "-pipe", "-w", *MACROS, *checked),
         include_dirs=(str(_CSRC),),
         system_include_dirs=(*EMULATION_HEADERS, *torch.include_dirs),
         extra_ldflags=(_NAME, str(build_runtime(check=check)), *_torch_libraries(torch, python=False)),
@@ -78,7 +79,7 @@ def linked(torch: Torch, objects: Iterable[Path], *, python: bool, check: bool) 
 def cuda_unit(source: Path, text: str, *, check: bool) -> Unit:
     """Return the unit of a ``.cu`` file of an extension, whose `text` includes or contains it."""
     defined = [*DEFINED, *(["OPWRIGHT_EMULATION_CHECK"] if check else [])]
-    before = "".join(f"#define {name}\n" for name in defined) + "#include <opwright/emulation/program.h>\n"
+    before = "".join(f"#define {name}\n" for name in defined) + "#include <opwright/emulation/extension.h>\n"
     watched = check_flags(find_compiler("c++")) if check else ()
     return Unit(source.stem, before + text, source, embeds=True, cflags=watched, rewrite=Rewriter())
 

@@ -93,7 +93,11 @@ template <class... Parts>
 [[noreturn]] __attribute__((noinline, cold)) void refuse(Parts... parts) {
   Failure failure;
   write(failure.message, parts...);
+#ifdef OPWRIGHT_EMULATION_EXTENSION
+  throw ::std::runtime_error(failure.message.text()); /* which PyTorch makes a RuntimeError */
+#else
   throw failure;
+#endif
 }
 
 /* For OPWRIGHT_CHECK: the message, the condition, the place. */

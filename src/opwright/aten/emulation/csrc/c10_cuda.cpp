@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <unordered_map>
 
 #include "device.h"
 
@@ -18,7 +19,7 @@ namespace opwright {
 namespace device {
 namespace {
 
-constexpr size_t alignment = 512;  // cudaMalloc's, at least
+[[maybe_unused]] constexpr size_t alignment = 512;  // cudaMalloc's, at least
 
 std::atomic<int64_t> allocated{0}, most_allocated{0};
 
@@ -29,20 +30,40 @@ void count(int64_t bytes) {
   }
 }
 
+std::mutex changing;
+std::unordered_map<void *, size_t> sizes;  // of all blocks
+
+// The checker knows the memory of cudaMalloc. It isn't told of what PyTorch's operators write, so all counts as written.
+void *block_of(size_t bytes) {
+  void *block = nullptr;
+#ifdef OPWRIGHT_EMULATION_CHECK
+  if (cudaMalloc(&block, bytes) != cudaSuccess) return nullptr;
+  (void)cudaMemset(block, 0, bytes);
+#else
+  if (posix_memalign(&block, alignment, bytes)) return nullptr;
+#endif
+  return block;
+}
+
 void free_block(void *block) {
   if (!block) return;
-  int64_t bytes;
-  void *start = static_cast<char *>(block) - alignment;
-  std::memcpy(&bytes, start, sizeof bytes);
-  count(-bytes);
-  std::free(start);
+  {
+    const std::lock_guard<std::mutex> lock(changing);
+    const auto found = sizes.find(block);
+    count(-int64_t(found->second));
+    sizes.erase(found);
+  }
+#ifdef OPWRIGHT_EMULATION_CHECK
+  (void)cudaFree(block);
+#else
+  std::free(block);
+#endif
 }
 
 void not_emulated(const char *what) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, "Opwright's emulation of the device has no ", what);
 }
 
-// In front of each block stands its size.
 struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
   using Device = c10::DeviceIndex;
   using Pool = c10::MempoolId_t;
@@ -54,12 +75,12 @@ struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
   c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
   void copy_data(void *to, const void *from, size_t bytes) const override { std::memcpy(to, from, bytes); }
   void *raw_alloc(size_t bytes) override {
-    void *start = nullptr;
-    TORCH_CHECK_WITH(OutOfMemoryError, !posix_memalign(&start, alignment, alignment + bytes),
-                     "CUDA out of memory. Tried to allocate ", bytes, " bytes of the host's memory");
-    std::memcpy(start, &bytes, sizeof bytes);
+    void *block = block_of(bytes ? bytes : 1);
+    TORCH_CHECK_WITH(OutOfMemoryError, block, "CUDA out of memory. Tried to allocate ", bytes, " bytes of the host's");
+    const std::lock_guard<std::mutex> lock(changing);
+    sizes[block] = bytes;
     count(int64_t(bytes));
-    return static_cast<char *>(start) + alignment;
+    return block;
   }
   void *raw_alloc_with_stream(size_t bytes, cudaStream_t) override { return raw_alloc(bytes); }
   void raw_delete(void *block) override { free_block(block); }
@@ -75,7 +96,8 @@ struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
   void emptyCache(Pool) override {}
   void cacheInfo(Device, size_t *largest) override { *largest = 0; }
   void *getBaseAllocation(void *block, size_t *bytes) override {
-    if (bytes) std::memcpy(bytes, static_cast<char *>(block) - alignment, sizeof *bytes);
+    const std::lock_guard<std::mutex> lock(changing);
+    if (bytes) *bytes = sizes.at(block);
     return block;
   }
   void recordStream(const c10::DataPtr &, c10::cuda::CUDAStream) override {}

@@ -2,18 +2,7 @@
 #ifndef OPWRIGHT_EMULATION_PROGRAM_H
 #define OPWRIGHT_EMULATION_PROGRAM_H
 
-#include <assert.h>
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmath>
-#include <cstdlib>
-#include <new>
-#include <utility>
+#include "standard.h"
 
 #include <cuda_runtime.h>
 
