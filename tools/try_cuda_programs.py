@@ -148,7 +148,7 @@ def with_makefile(folder: Path, trial: Trial) -> Iterator[Result]:
         if status:
             yield Result(name, False, "inconclusive", build_error(text))
             return
-        commands = output_of(["make", "-n", "run", *make[2:]], copy, 30)[1].splitlines()
+        commands = output_of(["make", "-n", "run", *make[2:]], copy, 30)[1].replace("\\\n", " ").splitlines()
         runs = [shlex.split(line) for line in commands if line.strip().startswith("./")]
         if not runs:
             yield Result(name, True, "inconclusive", "no target run")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import apply_settings, build_runtime, check_flags
-from opwright.cuda.libraries import LinkLibraries
+from opwright.cuda.libraries import THRUST, LinkLibraries, cccl_dir, explained
+from opwright.errors import CompileError
 from opwright.toolchain import Options, Unit, build, header_dir
 from opwright.toolchain.compilers.compiler import find_compiler
 
@@ -74,18 +75,23 @@ class Emulate:
             addition=LinkLibraries(),
             kernels=text.kernels,
         )
-        return build(unit, self.options(options), rebuild=rebuild).path
+        try:
+            return build(unit, self.options(options), rebuild=rebuild).path
+        except CompileError as error:
+            raise explained(error) from None
 
     def options(self, options: Options) -> Options:
         """Return `options` with the flags, macros and the runtime of emulated code added."""
         library = build_runtime(check=self.check)
         apply_settings(library)
+        cccl = cccl_dir()
         checked = ("OPWRIGHT_EMULATION_CHECK",) if self.check else ()
         level = _CHECKED if self.check and not options.debug else ()
         return dataclasses.replace(
             options,
-            define=(*DEFINED, *checked, *options.define),
+            define=(*DEFINED, *checked, *((THRUST,) if cccl else ()), *options.define),
             include_dirs=(*options.include_dirs, SHADOW),
+            system_include_dirs=(*options.system_include_dirs, *((cccl,) if cccl else ())),
             extra_cflags=(*level, *FLAGS, *options.extra_cflags),
             extra_ldflags=(*options.extra_ldflags, str(library)),
         )

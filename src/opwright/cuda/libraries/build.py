@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from opwright.toolchain.build.compilation import Compilation
 
 _SOURCES = Path(__file__).parent / "csrc"
-_SPACES = ("blas", "rand")
+_SPACES = ("blas", "fft", "rand", "sparse")
 """The libraries: each a folder of sources, and a namespace in opwright::emulation."""
 _FLAGS = ("-O2", "-fno-strict-aliasing", "-pthread", "-fvisibility=hidden")
 

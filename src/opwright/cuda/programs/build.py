@@ -16,7 +16,7 @@ from pathlib import Path
 from opwright.cuda.emulation.backend import DEFINED, FLAGS, SHADOW, STAND_INS
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import build_runtime, check_flags
-from opwright.cuda.libraries import build_libraries, needed
+from opwright.cuda.libraries import THRUST, build_libraries, cccl_dir, explained, needed
 from opwright.cuda.programs.command_line import Request, parse
 from opwright.errors import CompileError, ToolchainError
 from opwright.toolchain import Options, Unit, build, find_compiler, header_dir, include_line
@@ -28,11 +28,6 @@ Cuda compilation tools, release 12.8, V12.8.0
 Opwright's emulation of it: programs run on the CPU
 """
 """What ``--version`` prints: scripts look for the words "release 12.8"."""
-_LIBRARY_HEADERS = {
-    "cublasXt": "cuBLAS's interface for several GPUs", "cusparse": "cuSPARSE", "cusolverDn": "cuSOLVER",
-    "cusolverSp": "cuSOLVER", "cufft": "cuFFT", "cufftXt": "cuFFT", "cudnn": "cuDNN", "nvshmem": "NVSHMEM",
-    "nvml": "NVML", "cupti": "CUPTI", "nvrtc": "NVRTC", "npp": "NPP", "nvjpeg": "nvJPEG", "cutensor": "cuTENSOR",
-}  # fmt: skip
 _OF_MPI = ("-lmpi", "-lmpi_cxx", "-lmpicxx")
 _FOR_CHECKED = ("-O2",)
 _OLD_STANDARDS = ("98", "03", "0x", "11", "1y", "14")
@@ -151,7 +146,12 @@ def _directive(define: str) -> str:
 def _search(request: Request) -> list[str]:
     """Return the header folders: the emulator's before the author's, who may name the toolkit's own."""
     folders = [str(SHADOW), str(header_dir()), *map(os.path.abspath, request.include_dirs)]
-    return [*(f"-I{folder}" for folder in folders), "-idirafter", str(STAND_INS)]
+    return [*(f"-I{folder}" for folder in folders), *_of_cccl(), "-idirafter", str(STAND_INS)]
+
+
+def _of_cccl() -> list[str]:
+    folder = cccl_dir()
+    return ["-isystem", folder, f"-D{THRUST}"] if folder else []
 
 
 def _standard(asked: str) -> str:
@@ -178,19 +178,11 @@ def _is_there(request: Request, flag: str) -> bool:
 
 
 def _explained(unit: Unit, options: Options) -> Path:
-    """Build; say of a CUDA library's header that is missing that the emulator doesn't have that library."""
+    """Build; say of a CUDA library's header that is missing which library that is."""
     try:
         return build(unit, options).path
     except CompileError as error:
-        text = str(error)
-        for header, library in _LIBRARY_HEADERS.items():
-            if f"{header}.h: No such file" in text or f"'{header}.h' file not found" in text:
-                first, _, rest = text.partition("\n")
-                raise CompileError(
-                    f"{first}\n  {library} isn't emulated\n"
-                    f"  likely fix: leave that part out with #ifndef OPWRIGHT_EMULATION, or run it on a GPU\n{rest}"
-                ) from None
-        raise
+        raise explained(error) from None
 
 
 def _write_objects(request: Request) -> None:

@@ -112,6 +112,7 @@ _ALIASES = {
 _OF_THE_RUNTIME = {
     *("cudart", "cudart_static", "cudadevrt", "cuda", "nvToolsExt", "nvtx3interop", "rt", "dl", "culibos"),
     *("cublas", "cublas_static", "cublasLt", "cublasLt_static", "curand", "curand_static", "nccl"),
+    *("cufft", "cufft_static", "cusparse", "cusparse_static"),
 }
 """Libraries that the emulator stands for, and that are part of glibc."""
 

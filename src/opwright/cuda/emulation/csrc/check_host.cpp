@@ -1,6 +1,7 @@
 /* The host's code may not touch the memory of the device: here it is the CPU's, on a GPU it isn't. */
 #include <opwright/emulation/check.h>
 
+#include <algorithm>
 #include <mutex>
 #include <unordered_map>
 
@@ -20,7 +21,8 @@ namespace {
 
 thread_local std::string touched; /* the report of the first time, until it is asked for */
 
-/* Whether the instruction is of the emulator's own headers: algorithms that a GPU would run on the device (cub). */
+/* Whether the instruction is of the emulator's own headers or of Thrust's: algorithms that a GPU would run on the device, also where
+ * they call the author's functions. */
 bool for_the_device(uintptr_t code) {
   static std::mutex mutex;
   static auto *known = new std::unordered_map<uintptr_t, bool>;
@@ -28,7 +30,11 @@ bool for_the_device(uintptr_t code) {
   const auto found = known->find(code);
   if (found != known->end()) return found->second;
   const std::vector<Place> all = places(code);
-  return (*known)[code] = !all.empty() && all.front().file.find("/opwright/emulation/") != std::string::npos;
+  const auto of_an_algorithm = [](const Place &each) {
+    return each.file.find("/opwright/emulation/") != std::string::npos ||
+           each.file.find("/thrust/") != std::string::npos;
+  };
+  return (*known)[code] = std::any_of(all.begin(), all.end(), of_an_algorithm);
 }
 
 }  // namespace

@@ -69,6 +69,9 @@ struct DeviceReduce {
                             bool = false) {
     return place(storage, bytes, input, output, count, cub::ArgMin());
   }
+  template <class Keys, class Unique, class Values, class Totals, class Runs, class Operation>
+  static cudaError_t ReduceByKey(void *storage, size_t &bytes, Keys keys, Unique unique, Values values, Totals totals,
+                                 Runs runs, Operation operation, long long count, cudaStream_t = nullptr, bool = false);
 
  private:
   template <class Input, class Output, class Operation>

@@ -2,25 +2,29 @@
 #ifndef OPWRIGHT_EMULATION_CUB_SCAN_H
 #define OPWRIGHT_EMULATION_CUB_SCAN_H
 
-#include "common.h"
+#include "storage.h"
 
 namespace cub {
 
-template <class T, int X, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int = 0>
+template <class T, int X, BlockScanAlgorithm algorithm = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int = 0>
 class BlockScan {
-  static constexpr int threads = X * Y * Z;
-  struct Layout { Uninitialized<T> values[threads], total, start; }; /* values[i]: of all before and i */
+  static constexpr int threads = X * Y * Z, warps = threads / 32;
+  static constexpr bool by_warps = detail::scans_by_warps(algorithm, threads);
+  /* Of each warp its total; or of each thread the scan up to it. */
+  struct Layout { Uninitialized<T> values[by_warps ? warps : threads], start; };
+  /* What a thread learns: the scan up to it and up to the one before (none of the first thread), and the total. */
+  struct Found { T inclusive, before, total; };
 
  public:
-  struct TempStorage : Uninitialized<Layout> {};
+  struct TempStorage : detail::Storage<detail::scan_bytes<T, threads>(algorithm), detail::alignment_of<T>> {};
   BlockScan() : layout_(detail::own_storage<Layout>()) {}
-  BlockScan(TempStorage &storage) : layout_(storage.Alias()) {}
+  BlockScan(TempStorage &storage) : layout_(storage.template as<Layout>()) {}
 
   template <class Operation>
   void InclusiveScan(T input, T &output, Operation operation, T &total, OPWRIGHT_EMULATION_HERE) {
-    scan(input, operation, file, line);
-    total = layout_.total.Alias();
-    output = before_and(detail::linear_index());
+    const Found found = scan(input, operation, file, line);
+    total = found.total;
+    output = found.inclusive;
   }
   template <class Operation> void InclusiveScan(T input, T &output, Operation operation, OPWRIGHT_EMULATION_HERE) {
     T total;
@@ -33,10 +37,9 @@ class BlockScan {
 
   template <class Operation>
   void ExclusiveScan(T input, T &output, T initial, Operation operation, T &total, OPWRIGHT_EMULATION_HERE) {
-    scan(input, operation, file, line);
-    const unsigned me = detail::linear_index();
-    total = layout_.total.Alias();
-    output = me ? operation(initial, before_and(me - 1)) : initial;
+    const Found found = scan(input, operation, file, line);
+    total = found.total;
+    output = detail::linear_index() ? operation(initial, found.before) : initial;
   }
   template <class Operation>
   void ExclusiveScan(T input, T &output, T initial, Operation operation, OPWRIGHT_EMULATION_HERE) {
@@ -60,14 +63,13 @@ class BlockScan {
 
   template <int items, class Operation>
   void InclusiveScan(T (&input)[items], T (&output)[items], Operation operation, T &total, OPWRIGHT_EMULATION_HERE) {
-    scan(detail::fold(input, operation), operation, file, line);
-    const unsigned me = detail::linear_index();
-    T all = me ? operation(before_and(me - 1), input[0]) : input[0];
+    const Found found = scan(detail::fold(input, operation), operation, file, line);
+    T all = detail::linear_index() ? operation(found.before, input[0]) : input[0];
     for (int i = 0; i < items; ++i) {
       if (i) all = operation(all, input[i]);
       output[i] = all;
     }
-    total = layout_.total.Alias();
+    total = found.total;
   }
   template <int items, class Operation>
   void InclusiveScan(T (&input)[items], T (&output)[items], Operation operation, OPWRIGHT_EMULATION_HERE) {
@@ -83,15 +85,14 @@ class BlockScan {
   template <int items, class Operation>
   void ExclusiveScan(T (&input)[items], T (&output)[items], T initial, Operation operation, T &total,
                      OPWRIGHT_EMULATION_HERE) {
-    scan(detail::fold(input, operation), operation, file, line);
-    const unsigned me = detail::linear_index();
-    T all = me ? operation(initial, before_and(me - 1)) : initial;
+    const Found found = scan(detail::fold(input, operation), operation, file, line);
+    T all = detail::linear_index() ? operation(initial, found.before) : initial;
     for (int i = 0; i < items; ++i) {
       const T here = input[i];
       output[i] = all;
       all = operation(all, here);
     }
-    total = layout_.total.Alias();
+    total = found.total;
   }
   template <int items, class Operation>
   void ExclusiveScan(T (&input)[items], T (&output)[items], T initial, Operation operation, OPWRIGHT_EMULATION_HERE) {
@@ -106,16 +107,41 @@ class BlockScan {
   }
 
  private:
-  T &before_and(unsigned i) { return layout_.values[i].Alias(); }
-  template <class Operation> void scan(T input, Operation operation, const char *file, int line) {
+  T &at(unsigned i) { return layout_.values[i].Alias(); }
+  template <class Operation> Found scan(T input, Operation operation, const char *file, int line) {
     const unsigned me = detail::linear_index();
-    before_and(me) = input;
-    detail::wait(file, line);
-    if (me == 0) {
-      for (unsigned i = 1; i < threads; ++i) before_and(i) = operation(before_and(i - 1), before_and(i));
-      layout_.total.Alias() = before_and(threads - 1);
+    if constexpr (by_warps) {
+      Found found = of_warp(input, operation, file, line);
+      const unsigned warp = me / 32;
+      if (me % 32 == 31) at(warp) = found.inclusive;
+      detail::wait(file, line);
+      T all = at(0);
+      for (unsigned i = 1; i <= unsigned(warps); ++i) {
+        if (i == warp) {
+          found.inclusive = operation(all, found.inclusive);
+          found.before = me % 32 ? operation(all, found.before) : all;
+        }
+        if (i < unsigned(warps)) all = operation(all, at(i));
+      }
+      found.total = all;
+      return found;
+    } else {
+      at(me) = input;
+      detail::wait(file, line);
+      if (me == 0)
+        for (unsigned i = 1; i < threads; ++i) at(i) = operation(at(i - 1), at(i));
+      detail::wait(file, line);
+      return {at(me), at(me ? me - 1 : 0), at(threads - 1)};
     }
-    detail::wait(file, line);
+  }
+  template <class Operation> static Found of_warp(T input, Operation operation, const char *file, int line) {
+    using namespace opwright::emulation;
+    const unsigned lane = lane_index();
+    for (unsigned distance = 1; distance < 32; distance *= 2) {
+      const T before = exchange_any(~0u, input, lane >= distance ? lane - distance : lane, file, line);
+      if (lane >= distance) input = operation(before, input);
+    }
+    return {input, exchange_any(~0u, input, lane ? lane - 1 : lane, file, line), input};
   }
   T share(T value, const char *file, int line) {
     if (detail::linear_index() == 0) layout_.start.Alias() = value;

@@ -18,9 +18,12 @@ class BlockRadixSort {
   };
 
  public:
-  struct TempStorage : Uninitialized<Layout> {};
+  /* The layout here can be larger than cub's. */
+  struct TempStorage
+      : detail::Storage<detail::up(detail::most(sizeof(Layout), detail::sort_bytes<K, V, items, threads>()), 16),
+                        detail::alignment_of<K>> {};
   BlockRadixSort() : layout_(detail::own_storage<Layout>()) {}
-  BlockRadixSort(TempStorage &storage) : layout_(storage.Alias()) {}
+  BlockRadixSort(TempStorage &storage) : layout_(storage.template as<Layout>()) {}
 
 #define OPWRIGHT_EMULATION_SORT(name, descending, place)                                               \
   void name(K(&keys)[items], int begin = 0, int end = detail::Key<K>::bits, OPWRIGHT_EMULATION_HERE) { \

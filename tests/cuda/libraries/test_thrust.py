@@ -1,0 +1,124 @@
+"""Thrust from CCCL's own headers, on the memory of emulated kernels; and what is said where CCCL isn't installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+import opwright
+from opwright.cuda.libraries import cccl_dir, explained
+from opwright.errors import CompileError
+from tests.cuda.programs.conftest import Command, command, files
+
+__all__ = ["command", "files"]
+Files = Callable[..., None]
+
+needs_cccl = pytest.mark.skipif(not cccl_dir(), reason="pip's package nvidia-cuda-cccl isn't installed")
+
+SORTED = r"""
+#include <thrust/copy.h>
+#include <thrust/device_ptr.h>
+#include <thrust/device_vector.h>
+#include <thrust/execution_policy.h>
+#include <thrust/functional.h>
+#include <thrust/host_vector.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/reduce.h>
+#include <thrust/scan.h>
+#include <thrust/sequence.h>
+#include <thrust/sort.h>
+#include <thrust/transform.h>
+#include <cub/cub.cuh>
+#include <cstdio>
+
+__global__ void add_one(int *x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] += 1;
+}
+struct Twice {
+  __host__ __device__ int operator()(int x) const { return 2 * x; }
+};
+struct Scaled {
+  const int *by;
+  __device__ int operator()(int x) const { return by[0] * x; }
+};
+
+int main(int argc, char **argv) {
+  const int n = 40, beyond = argc > 1 ? atoi(argv[1]) : 0;
+  thrust::device_vector<int> x(n);
+  thrust::sequence(x.begin(), x.end());
+  add_one<<<2, 32>>>(thrust::raw_pointer_cast(x.data()), n + beyond);
+  thrust::transform(x.begin(), x.end(), x.begin(), Twice());
+  cudaStream_t stream;
+  cudaStreamCreate(&stream);
+  thrust::sort(thrust::cuda::par.on(stream), x.begin(), x.end(), thrust::greater<int>());
+  int *raw, *sums, five = 5;
+  cudaMalloc(&raw, n * sizeof(int)), cudaMalloc(&sums, n * sizeof(int));
+  thrust::copy(x.begin(), x.end(), thrust::device_pointer_cast(raw));
+  add_one<<<2, 32>>>(raw, n);
+  thrust::inclusive_scan(thrust::device, raw, raw + n, sums);
+  cudaMemcpy(sums, &five, sizeof five, cudaMemcpyHostToDevice);
+  thrust::transform(thrust::device, raw, raw + n, raw, Scaled{sums});
+  thrust::host_vector<int> host = x;
+  int total = 0;
+  cudaMemcpy(&total, sums + n - 1, sizeof total, cudaMemcpyDeviceToHost);
+  printf("%d %d %d %d %d\n", thrust::reduce(x.begin(), x.end()), host[0], host[n - 1], total,
+         int(*thrust::device_pointer_cast(raw)));
+  return 0;
+}
+"""
+# x: 2, 4, ..., 80, backwards; one is added to each before they are summed up and multiplied
+PRINTED = f"{40 * 41} 80 2 {40 * 41 + 40} {5 * 81}\n"
+
+
+@needs_cccl
+def test_a_program(files: Files, command: Command) -> None:
+    files(**{"sorted.cu": SORTED})
+    assert command("emulate", "sorted.cu") == (0, PRINTED, "")
+
+
+@needs_cccl
+@pytest.mark.slow
+def test_a_checked_program(files: Files, command: Command) -> None:
+    files(**{"sorted.cu": SORTED})
+    assert command("emulate", "--check", "sorted.cu") == (0, PRINTED, "")
+    status, out, err = command("emulate", "--check", "sorted.cu", "--", "1")
+    assert (status, out) == (70, "")
+    assert "sorted.cu:19: out of bounds write" in err or "sorted.cu:19: out of bounds read" in err
+    assert "the memory of Thrust's allocator, which has 160 bytes" in err
+
+
+@needs_cccl
+def test_an_operator() -> None:
+    ops = opwright.load_inline(
+        "sorted_by_thrust",
+        cuda="""
+        #include <opwright.h>
+        #include <thrust/execution_policy.h>
+        #include <thrust/sort.h>
+        OPWRIGHT("ordered(x: f32[N]) -> (y: f32[N])")
+        void ordered(Tensor<const float, 1> x, Tensor<float, 1> y, cudaStream_t stream) {
+          cudaMemcpyAsync(y.data(), x.data(), x.numel() * sizeof(float), cudaMemcpyDefault, stream);
+          thrust::sort(thrust::cuda::par.on(stream), y.data(), y.data() + y.numel());
+        }
+        """,
+        backend="emulate",
+    )
+    x = torch.randn(1000)
+    assert torch.equal(ops.ordered(x), x.sort().values)
+
+
+def test_cccl_isnt_installed() -> None:
+    """As the compiler says it of a header that isn't there."""
+    for header in ("thrust/sort.h", "thrust/execution_policy.h", "cuda/std/atomic"):
+        for text in (
+            f"a.cu:1:10: fatal error: {header}: No such file or directory\nmore",
+            f"error: '{header}' file not found",
+        ):
+            said = str(explained(CompileError(text)))
+            assert f"  {header} is CCCL's, which isn't installed\n  likely fix: pip install nvidia-cuda-cccl\n" in said
+            assert said.startswith(text.split("\n", maxsplit=1)[0])
+    other = CompileError("a.cu:1:10: fatal error: mine.h: No such file or directory")
+    assert explained(other) is other
