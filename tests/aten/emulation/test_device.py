@@ -136,14 +136,14 @@ def test_setup_py(tmp_path: Path) -> None:
 
 
 def test_a_build_with_cuda_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = Torch(Path("/torch"), "2.13.0+cu130", "13.0", "")
+    installed = Torch(Path("/torch"), "2.13.0+cu130", "13.0", "")
     text = (
         "PyTorch 2.13.0+cu130 in /torch was built with CUDA, whose device can't be replaced; expected a build for the "
         "CPU\n  likely fix: an environment with PyTorch for the CPU (pytorch.org says how)"
     )
     with pytest.raises(ToolchainError, match=f"^{re.escape(text)}$"):
-        library.refuse_cuda_build(torch)
-    monkeypatch.setattr("opwright.cli.run.find_torch", lambda: torch)
+        library.refuse_cuda_build(installed)
+    monkeypatch.setattr("opwright.cli.run.find_torch", lambda: installed)
     done = CliRunner().invoke(cli, ["run", "--emulate", "script.py"])
     assert str(done.exception) == text
     assert find_torch().cuda is None
