@@ -63,6 +63,7 @@ EXPORT void of_float_{n}(const float *x, {h} *y, int n, int mode) {{
                        : __float2{n}_rz(x[i]);
 }}
 EXPORT void of_double_{n}(const double *x, {h} *y, int n) {{ for (int i = 0; i < n; ++i) y[i] = {h}(x[i]); }}
+EXPORT void of_int_{n}(const int *x, {h} *y, int n) {{ for (int i = 0; i < n; ++i) y[i] = x[i]; }}
 EXPORT void to_float_{n}(const {h} *x, float *y, int n) {{ for (int i = 0; i < n; ++i) y[i] = __{n}2float(x[i]); }}
 """
 
@@ -183,3 +184,11 @@ def test_pairs(library: ctypes.CDLL) -> None:
 def test_comparisons(library: ctypes.CDLL) -> None:
     x = torch.tensor([1.0, 2.25]).half()
     assert library.comparisons(at(x)) == 1 + 4 + 8 + 16 + 32 + 64 + 128 + 256 + 1024
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_whole_numbers_are_assigned(library: ctypes.CDLL, name: str) -> None:
+    x = torch.arange(-4096, 4096, dtype=torch.int32)
+    y = torch.empty(len(x), dtype=DTYPES[name])
+    getattr(library, f"of_int_{name}")(at(x), at(y), len(x))
+    assert_identical(y, rounded(x.double(), DTYPES[name]))

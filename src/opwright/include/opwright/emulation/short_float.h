@@ -73,6 +73,12 @@ inline unsigned short directed(char mode, unsigned short near, float value, doub
     H &operator=(const R &raw) { return __x = raw.x, *this; }                                       \
     H &operator=(float value) { return *this = H(value); }                                          \
     H &operator=(double value) { return *this = H(value); }                                         \
+    H &operator=(short value) { return *this = H(value); }                                          \
+    H &operator=(unsigned short value) { return *this = H(value); }                                 \
+    H &operator=(int value) { return *this = H(value); }                                            \
+    H &operator=(unsigned value) { return *this = H(value); }                                       \
+    H &operator=(long long value) { return *this = H(value); }                                      \
+    H &operator=(unsigned long long value) { return *this = H(value); }                             \
     static H from_bits(unsigned short bits) { return H(R{bits}); }                                  \
     OPWRIGHT_EMULATION_SHORT_OPERATOR(H, +)                                                         \
     OPWRIGHT_EMULATION_SHORT_OPERATOR(H, -)                                                         \
