@@ -82,7 +82,10 @@ def test_alternatives(ship: Ship) -> None:
     assert ops.step(torch.arange(3), 2).tolist() == [2, 3, 4]
     assert ops.__all__ == ["blur", "step", "step_", "total"]
     assert "Adds the sum of each row" in ops.blur.__doc__
-    assert "\ndef blur(x: _torch.Tensor, by: float = 2.0) -> _torch.Tensor:\n" in (folder / "__init__.pyi").read_text()
+    stub = (folder / "__init__.pyi").read_text()
+    for name in ("default", "rank1", "rank2"):
+        assert f"    def {name}(x: _torch.Tensor, by: float = 2.0) -> _torch.Tensor:\n" in stub
+    assert "    def __call__(__self, x: _torch.Tensor, by: float = 2.0) -> _torch.Tensor:\n" in stub
     assert pickle.loads(pickle.dumps(ops.blur)) is ops.blur  # noqa: S301 - our own
 
 

@@ -26,6 +26,7 @@ OURS = {
     "OPWRIGHT_CUDA_SYNC": "1: every CUDA launch is waited for, so that its errors are reported there",
     "OPWRIGHT_EMULATION_TIMEOUT": "seconds that an emulated launch may take",
     "OPWRIGHT_LAUNCHER": "a program that starts compilers, such as ccache",
+    "OPWRIGHT_EMULATE_CUDA": "1: PyTorch for the CPU has an emulated device called cuda; check: accesses are checked",
     "OPWRIGHT_LEGACY": "1: what PyTorch had up to 0.4 is installed in every interpreter",
     "OPWRIGHT_LOG": "debug, info or warning: what Opwright says of what it does",
     "OPWRIGHT_MEETING": "how many threads' kernels begin together under ThreadSanitizer; `opwright check` sets it",
