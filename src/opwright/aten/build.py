@@ -321,7 +321,8 @@ class _Build:
     def _linked(self, objects: Sequence[Built]) -> Built:
         extension = self.extension
         linker_flags = [*(str(built.path) for built in objects), *sorted(self.bindings)]
-        linker_flags += [*self._split(extension.ldflags), *self._libraries(objects)]
+        own = self._split(extension.ldflags)
+        linker_flags += [*(emulated.without_cudas(own) if self.emulation else own), *self._libraries(objects)]
         options = Options(
             native=False,
             exact=("-fPIC", "-w"),

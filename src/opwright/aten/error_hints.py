@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from opwright.aten.pytorch import Torch
+from opwright.aten.pytorch import Torch, emulation
 from opwright.errors import CompileError
 
 
@@ -179,6 +179,12 @@ def import_problem(name: str, message: str, defined: Callable[[], str], torch: T
         return _no_module(name, message, defined())
     if match := _UNDEFINED.search(message):
         return _undefined(name, match[1], message, torch)
+    if "libopwright_cuda_device.so" in message:
+        return (
+            f"{name} was built by opwright run --emulate, and this process has no emulated device\n"
+            f"  likely fix: run it by opwright run --emulate, and import torch first; or build it again\n"
+            f"  loader:     {message}"
+        )
     if match := re.search(r"(lib(?:c10|torch)\w*\.so): cannot open shared object file", message):
         return (
             f"{name} needs {match[1]}, which isn't loaded and isn't found\n"
@@ -216,6 +222,8 @@ def _undefined(name: str, symbol: str, message: str, torch: Torch) -> str:
     readable = demangled(symbol)
     if re.search(r"c10::cuda|at::cuda|c10_cuda|torch_cuda", readable) and torch.cuda is None:
         fix = "the installed PyTorch is built without CUDA: pip install one with CUDA (pytorch.org says how)"
+        if emulation():
+            fix = "Opwright's emulation of CUDA doesn't have it: leave that part out, or run it on a GPU"
     elif re.search(r"\bstd::(?:string|basic_string)\b", readable) and re.search(r"\b(?:c10|at|torch)::", readable):
         fix = (
             "it and PyTorch were built with different C++ library interfaces (_GLIBCXX_USE_CXX11_ABI): build it again "

@@ -202,8 +202,8 @@ def _begin_emulation(backend: str) -> None:
 
     if backend != "emulate":
         raise ValueError(f"load() got backend={backend!r}, expected 'emulate' or None: nvcc, or the C++ compiler")
+    begin_with_torch()
     if not emulation():
-        begin_with_torch()
         os.environ[EMULATION_VARIABLE] = "run"
 
 

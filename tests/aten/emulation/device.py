@@ -77,6 +77,8 @@ def test_devices_arent_mixed() -> None:
             join(x, torch.ones(3))
     equal((x + torch.tensor(2.0)).cpu(), torch.full((3,), 3.0))
     assert x[torch.tensor([0, 1])].is_cuda
+    with pytest.raises(RuntimeError):
+        torch.ones(3)[torch.tensor([0, 1], device="cuda")]
     with pytest.raises(NotImplementedError, match="layout Sparse, which Opwright's emulation of CUDA doesn't have"):
         torch.ops.aten._to_sparse(torch.eye(3, device="cuda"))
 
@@ -147,3 +149,34 @@ def test_it_is_saved_and_copied() -> None:
     file.seek(0)
     equal(torch.load(file, map_location="cpu")["x"], x.cpu())
     equal(copy.deepcopy(x), x)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # forward mode of PyTorch's
+def test_tangents_that_are_zero() -> None:
+    here = [torch.randn(3) for _ in range(3)]
+    x, y, tangent = (each.cuda() for each in here)
+    for call in (torch.mul, torch.atan2):
+        expected = torch.func.jvp(lambda x, call=call: call(x, here[1]), (here[0],), (here[2],))[1]
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, tangent)
+            found = torch.autograd.forward_ad.unpack_dual(call(dual, y)).tangent
+        assert found is not None
+        equal(found.cpu(), expected)
+
+
+@pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuDNN:UserWarning")
+def test_what_pytorch_has_for_cuda_alone() -> None:
+    with pytest.raises(NotImplementedError, match=r"_thnn_fused_lstm_cell\(\) has a kernel for CUDA alone"):
+        torch.nn.LSTM(3, 2).cuda()(torch.randn(4, 1, 3).cuda())
+
+
+def test_operators_of_others_need_a_kernel_for_cuda() -> None:
+    with torch.library._scoped_library("emulated_test", "FRAGMENT") as library:
+        library.define("twice(Tensor x) -> Tensor")
+        library.impl("twice", lambda x: 2 * x, "CPU")
+        twice = torch.ops.emulated_test.twice
+        assert twice(torch.ones(1)).item() == 2
+        with pytest.raises(
+            NotImplementedError, match="Could not run 'emulated_test::twice' with arguments from the 'CUDA'"
+        ):
+            twice(torch.ones(1, device="cuda"))

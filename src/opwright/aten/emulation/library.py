@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from opwright.aten.pytorch import EMULATION_HEADERS, Torch, find_torch, libraries
+from opwright.aten.pytorch import EMULATION_HEADERS, EMULATION_VARIABLE, Torch, find_torch, libraries
 from opwright.cuda.emulation.backend import DEFINED, FLAGS
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import build_runtime, check_flags
-from opwright.cuda.libraries import build_libraries, needed
-from opwright.cuda.programs.command_line import parse
+from opwright.cuda.libraries import LinkLibraries, build_libraries, needed
+from opwright.cuda.programs.command_line import CUDA_LIBRARIES, parse
 from opwright.errors import ToolchainError
 from opwright.toolchain import Options, Unit, build, find_compiler, include_line
 from opwright.toolchain.binary.elf import symbols
@@ -36,7 +36,8 @@ def refuse_cuda_build(torch: Torch) -> None:
     if torch.cuda is not None:
         raise ToolchainError(
             f"PyTorch {torch.version} in {torch.root} was built with CUDA, whose device can't be replaced; expected a "
-            "build for the CPU\n  likely fix: an environment with PyTorch for the CPU (pytorch.org says how)"
+            f"build for the CPU\n  likely fix: an environment with PyTorch for the CPU (pytorch.org says how), or "
+            f"{EMULATION_VARIABLE} unset"
         )
 
 
@@ -59,7 +60,8 @@ def build_library(*, check: bool, on_progress: Callable[[str], None] | None = No
         extra_ldflags=(_NAME, str(build_runtime(check=check)), *_torch_libraries(torch, python=False)),
         identity=torch.identity,
     )
-    unit = Unit(f"opwright-cuda-device{'-checked' * check}", first.text, first.source, extra=tuple(rest))
+    name = f"opwright-cuda-device{'-checked' * check}"
+    unit = Unit(name, first.text, first.source, extra=tuple(rest), addition=LinkLibraries())
     return build(unit, options, on_progress=on_progress).path
 
 
@@ -74,6 +76,11 @@ def linked(torch: Torch, objects: Iterable[Path], *, python: bool, check: bool) 
     called = needed(name for path in objects for name in symbols(path).undefined)
     paths = [build_library(check=check), build_runtime(check=check)]
     return [*map(str, build_libraries(called)), *_torch_libraries(torch, python=python), *map(str, paths)]
+
+
+def without_cudas(flags: Sequence[str]) -> list[str]:
+    """Return the linker's flags without those that name CUDA's libraries, which `linked` adds as they are called."""
+    return [flag for flag in flags if not (flag.startswith("-l") and flag[2:] in CUDA_LIBRARIES)]
 
 
 def cuda_unit(source: Path, text: str, *, check: bool) -> Unit:
@@ -92,7 +99,7 @@ def cuda_flags(flags: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
     request = parse([*flags])
     standard = request.std.replace("c++", "gnu++", 1) if request.std in ("c++20", "c++23") else "gnu++20"
-    level = "-O0" if request.debug else f"-O{request.optimize}"
-    own = [f"-std={standard}", level, "-fPIC", "-pipe", "-w", "-pthread", "-ffp-contract=off", *FLAGS, _CONFIGURED]
+    level = [f"-O{request.optimize}", *(["-g"] if request.debug else [])]
+    own = [f"-std={standard}", *level, "-fPIC", "-pipe", "-w", "-pthread", "-ffp-contract=off", *FLAGS, _CONFIGURED]
     included = [word for name in request.included for word in ("-include", name)]
     return (*own, *request.defines, *request.host_flags, *included), request.include_dirs

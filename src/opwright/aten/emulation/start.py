@@ -10,14 +10,17 @@ from pathlib import Path
 from opwright.errors import ToolchainError
 
 _library: list[ctypes.CDLL] = []
+_begun: list[bool] = []
 
 
 def begin_with_torch() -> None:
-    """Provide the device as soon as this process imports torch.
+    """Provide the device as soon as this process imports torch; do nothing if that was asked for before.
 
     Raises:
         ToolchainError: torch is imported already.
     """
+    if _begun:
+        return
     if "torch" in sys.modules:
         raise ToolchainError(
             "CUDA can't be emulated in this process, which has imported torch: PyTorch has asked for devices already\n"
@@ -25,6 +28,7 @@ def begin_with_torch() -> None:
         )
     from opwright.legacy.patching import after_import
 
+    _begun.append(True)
     after_import("torch", _complete, before=_load)
 
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ctypes
-import time
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -39,7 +38,9 @@ def provide(torch: ModuleType, library: ctypes.CDLL) -> None:
         fixed = {"name": "Opwright's emulator", "is_integrated": 0, "is_multi_gpu_board": 0, "gcnArchName": ""}
         return SimpleNamespace(**fixed, **dict(zip(_PROPERTIES, values, strict=True)))
 
-    functions = _functions(torch, library)
+    native = library.opwright_device_native_stream
+    native.argtypes, native.restype = [ctypes.c_int64], ctypes.c_int64
+    functions = _functions(torch, library, native)
     for name, function in functions.items():
         setattr(torch._C, f"_cuda_{name}", function)  # noqa: SLF001 - see above
     at_import = {
@@ -55,7 +56,7 @@ def provide(torch: ModuleType, library: ctypes.CDLL) -> None:
     library.opwright_device_offer_default_generator()
     torch.cuda.default_generators = (torch.Generator(device="cuda"),)
     torch.cuda.mem_get_info = lambda *_: (properties().free_memory, properties().total_memory)
-    stream = _stream(torch)
+    stream = _stream(torch, native)
     for module in (torch.cuda, torch.cuda.streams):
         module.Stream, module.Event = stream, _Event
     _make_storages(torch)
@@ -71,12 +72,14 @@ def _make_storages(torch: ModuleType) -> None:
     def new(cls: type, *arguments: Any, device: Any = None, **keywords: Any) -> Any:
         if device is None or torch.device(device).type != "cuda":
             return original(cls, *arguments, device=device, **keywords)
+        if arguments and not isinstance(arguments[0], int):  # the bytes
+            return torch.tensor(list(*arguments), dtype=torch.uint8).cuda().untyped_storage()
         return torch.empty(*(arguments or (0,)), dtype=torch.uint8, device="cuda").untyped_storage()
 
     kind.__new__ = new
 
 
-def _functions(torch: ModuleType, library: ctypes.CDLL) -> dict[str, Callable[..., Any]]:
+def _functions(torch: ModuleType, library: ctypes.CDLL, native: Callable[[int], int]) -> dict[str, Callable[..., Any]]:
     """Return the functions by name, without ``_cuda_``."""
     allocated, most = library.opwright_device_allocated, library.opwright_device_most_allocated
     allocated.restype = most.restype = ctypes.c_int64
@@ -100,9 +103,10 @@ def _functions(torch: ModuleType, library: ctypes.CDLL) -> dict[str, Callable[..
     def nothing(*_: Any, **__: Any) -> None:
         return None
 
-    names = "init synchronize emptyCache ipc_collect sleep resetAccumulatedMemoryStats set_sync_debug_mode"
+    names = "init emptyCache ipc_collect sleep resetAccumulatedMemoryStats set_sync_debug_mode"
     return {
         **dict.fromkeys((*names.split(), "setMemoryFraction"), nothing),
+        "synchronize": torch.accelerator.synchronize,
         "getDeviceCount": lambda: 1,
         "getDevice": lambda: 0,
         "setDevice": checked,
@@ -112,7 +116,7 @@ def _functions(torch: ModuleType, library: ctypes.CDLL) -> dict[str, Callable[..
         "getCurrentStream": current,
         "getDefaultStream": lambda *_: (0, 0, _CUDA),
         "setStream": set_stream,
-        "getCurrentRawStream": lambda *_: current()[0],
+        "getCurrentRawStream": lambda *_: native(current()[0]),
         "getStreamFromExternal": lambda pointer, *_: (pointer, 0, _CUDA),
         "isCurrentStreamCapturing": lambda: False,
         "get_sync_debug_mode": lambda: 0,
@@ -127,7 +131,7 @@ def _functions(torch: ModuleType, library: ctypes.CDLL) -> dict[str, Callable[..
     }
 
 
-def _stream(torch: ModuleType) -> type:
+def _stream(torch: ModuleType, native: Callable[[int], int]) -> type:
     """Return ``torch.cuda.Stream``."""
 
     class Stream(torch.Stream):  # type: ignore[misc, name-defined]
@@ -142,8 +146,8 @@ def _stream(torch: ModuleType) -> type:
 
         @property
         def cuda_stream(self) -> int:
-            """The number of the stream; 0 is the default stream."""
-            return int(self.stream_id)
+            """The ``cudaStream_t``; 0 is the default stream."""
+            return native(self.stream_id)
 
         @staticmethod
         def priority_range() -> tuple[int, int]:
@@ -152,51 +156,55 @@ def _stream(torch: ModuleType) -> type:
 
         def record_event(self, event: Any = None) -> Any:
             """Record an event, a new one by default; return it."""
-            event = _Event() if event is None else event
+            event = torch.cuda.Event() if event is None else event
             event.record(self)
             return event
 
         def wait_event(self, event: Any) -> None:
-            """Do nothing: all work is done."""
+            """Let this stream wait for an event."""
+            event.wait(self)
 
     Stream.__module__, Stream.__qualname__ = "torch.cuda", "Stream"
     return Stream
 
 
 class _Event:
-    """An event of the emulated device. Work is done before the call that asks for it returns: it only tells times."""
+    """``torch.cuda.Event``. PyTorch's own class for events doesn't take a subclass's events for its own."""
 
     def __init__(
-        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, **_: Any
     ) -> None:
-        del blocking, interprocess, external
-        self._timed = enable_timing
-        self._recorded: float | None = None
+        if interprocess:
+            raise NotImplementedError("Opwright's emulation of CUDA has no events that processes share")
+        import torch  # imported when this module is, and it mustn't be before
 
-    @classmethod
-    def from_ipc_handle(cls, device: Any, handle: Any) -> _Event:
-        """Refuse to share an event between processes."""
-        raise NotImplementedError("Opwright's emulation of CUDA has no events that processes share")
+        self._event = torch.Event(device="cuda", enable_timing=enable_timing, blocking=blocking)
+        self._timed = enable_timing
+        self._recorded = False
 
     @property
     def cuda_event(self) -> int:
         """A number of the event."""
-        return id(self)
+        return id(self._event)
 
     def record(self, stream: Any = None) -> None:
-        """Take the time."""
-        del stream
-        self._recorded = time.perf_counter()
+        """Record the event in a stream, the current one by default."""
+        self._event.record(stream)
+        self._recorded = True
 
     def wait(self, stream: Any = None) -> None:
-        """Do nothing: there is no work to wait for."""
+        """Let a stream, the current one by default, wait for the event."""
+        if self._recorded:
+            self._event.wait(stream)
 
     def query(self) -> bool:
         """Return True: all work is done."""
         return True
 
     def synchronize(self) -> None:
-        """Do nothing: all work is done."""
+        """Wait for the event."""
+        if self._recorded:
+            self._event.synchronize()
 
     def elapsed_time(self, end_event: _Event) -> float:
         """Return the milliseconds between this event and a later one.
@@ -206,9 +214,9 @@ class _Event:
         """
         if not (self._timed and end_event._timed):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
-        if self._recorded is None or end_event._recorded is None:
+        if not (self._recorded and end_event._recorded):
             raise ValueError("Both events must be recorded before calculating elapsed time.")
-        return (end_event._recorded - self._recorded) * 1e3
+        return float(self._event.elapsed_time(end_event._event))
 
 
 _Event.__name__ = _Event.__qualname__ = "Event"

@@ -109,6 +109,11 @@ _ALIASES = {
     "--help": "-h",
     "--generate-nonsystem-dependencies-with-compile": "-MMD",
 }
+CUDA_LIBRARIES = {
+    *("cudart", "cudart_static", "cudadevrt", "cuda", "cublas", "cublasLt", "curand", "cufft", "cusparse", "cusolver"),
+    *("nvToolsExt", "nvrtc", "nvidia-ml"),
+}
+"""Libraries of the toolkit, for extensions: emulated ones are linked where they are called."""
 _OF_THE_RUNTIME = {
     *("cudart", "cudart_static", "cudadevrt", "cuda", "nvToolsExt", "nvtx3interop", "rt", "dl", "culibos"),
     *("cublas", "cublas_static", "cublasLt", "cublasLt_static", "curand", "curand_static", "nccl"),

@@ -6,8 +6,10 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
+#include <cublas_v2.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -30,8 +32,9 @@ void count(int64_t bytes) {
   }
 }
 
-std::mutex changing;
-std::unordered_map<void *, size_t> sizes;  // of all blocks
+// The sizes of all blocks. PyTorch may free some when static objects are gone, so these two stay.
+std::mutex &changing = *new std::mutex;
+std::unordered_map<void *, size_t> &sizes = *new std::unordered_map<void *, size_t>;
 
 // The checker knows the memory of cudaMalloc. It isn't told of what PyTorch's operators write, so all counts as written.
 void *block_of(size_t bytes) {
@@ -50,6 +53,7 @@ void free_block(void *block) {
   {
     const std::lock_guard<std::mutex> lock(changing);
     const auto found = sizes.find(block);
+    TORCH_CHECK(found != sizes.end(), "CUDA's allocator gets memory back that it hasn't given");
     count(-int64_t(found->second));
     sizes.erase(found);
   }
@@ -97,7 +101,9 @@ struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
   void cacheInfo(Device, size_t *largest) override { *largest = 0; }
   void *getBaseAllocation(void *block, size_t *bytes) override {
     const std::lock_guard<std::mutex> lock(changing);
-    if (bytes) *bytes = sizes.at(block);
+    const auto found = sizes.find(block);
+    TORCH_CHECK(found != sizes.end(), "CUDA's allocator is asked for a block that it hasn't given");
+    if (bytes) *bytes = found->second;
     return block;
   }
   void recordStream(const c10::DataPtr &, c10::cuda::CUDAStream) override {}
@@ -152,7 +158,42 @@ c10::Stream next_stream() {
   return stream_of(1 + last++ % pool_size);
 }
 
-void *native_stream(c10::Stream stream) { return c10::cuda::CUDAStream(stream).stream(); }
+namespace {
+
+cudaStream_t native(c10::Stream stream) { return c10::cuda::CUDAStream(stream).stream(); }
+
+struct Event {
+  cudaEvent_t event = nullptr;
+  std::chrono::steady_clock::time_point time;
+};
+Event &event_at(void *event) { return *static_cast<Event *>(event); }
+
+}  // namespace
+
+void *native_stream(c10::Stream stream) { return native(stream); }
+
+void record_event(void **event, c10::Stream stream) {
+  if (!*event) {
+    *event = new Event;
+    C10_CUDA_CHECK(cudaEventCreate(&event_at(*event).event));
+  }
+  C10_CUDA_CHECK(cudaEventRecord(event_at(*event).event, native(stream)));
+  event_at(*event).time = std::chrono::steady_clock::now();
+}
+void wait_event(void *event, c10::Stream stream) {
+  C10_CUDA_CHECK(cudaStreamWaitEvent(native(stream), event_at(event).event));
+}
+void synchronize_event(void *event) { C10_CUDA_CHECK(cudaEventSynchronize(event_at(event).event)); }
+void destroy_event(void *event) {
+  if (!event) return;
+  (void)cudaEventDestroy(event_at(event).event);
+  delete static_cast<Event *>(event);
+}
+double elapsed_time(void *first, void *last) {
+  return std::chrono::duration<double, std::milli>(event_at(last).time - event_at(first).time).count();
+}
+void synchronize_stream(c10::Stream stream) { C10_CUDA_CHECK(cudaStreamSynchronize(native(stream))); }
+void synchronize_device() { C10_CUDA_CHECK(cudaDeviceSynchronize()); }
 
 }  // namespace device
 }  // namespace opwright
@@ -181,7 +222,8 @@ void CUDAStream::synchronize() const { C10_CUDA_CHECK(cudaStreamSynchronize(stre
 CUDAStream getStreamFromPool(const bool, DeviceIndex) { return CUDAStream(opwright::device::next_stream()); }
 CUDAStream getStreamFromPool(const int, DeviceIndex) { return CUDAStream(opwright::device::next_stream()); }
 CUDAStream getStreamFromExternal(cudaStream_t stream, DeviceIndex) {
-  return CUDAStream(stream_of(reinterpret_cast<StreamId>(stream)));
+  const auto number = reinterpret_cast<StreamId>(stream);
+  return CUDAStream(stream_of(number <= 2 ? 0 : number));  // cudaStreamLegacy and cudaStreamPerThread are small numbers
 }
 CUDAStream getDefaultCUDAStream(DeviceIndex) { return CUDAStream(stream_of(0)); }
 CUDAStream getCurrentCUDAStream(DeviceIndex) { return CUDAStream(opwright::device::current_stream()); }
@@ -231,6 +273,12 @@ cudaDeviceProp *getDeviceProperties(DeviceIndex device) {
 cudaDeviceProp *getCurrentDeviceProperties() { return getDeviceProperties(0); }
 int warp_size() { return getCurrentDeviceProperties()->warpSize; }
 bool canDeviceAccessPeer(DeviceIndex, DeviceIndex) { return false; }
+cublasHandle_t getCurrentCUDABlasHandle(bool) {
+  thread_local cublasHandle_t handle = nullptr;
+  if (!handle) TORCH_CHECK(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS, "cuBLAS can't be emulated here");
+  cublasSetStream(handle, c10::cuda::getCurrentCUDAStream());
+  return handle;
+}
 Allocator *getCUDADeviceAllocator() { return opwright::device::allocator(); }
 
 }  // namespace cuda
@@ -267,6 +315,9 @@ TensorBase empty_strided_cuda(IntArrayRef size, IntArrayRef stride, const Tensor
 extern "C" int64_t opwright_device_allocated() { return opwright::device::allocated; }
 extern "C" int64_t opwright_device_most_allocated() { return opwright::device::most_allocated; }
 extern "C" void opwright_device_forget_most() { opwright::device::most_allocated = opwright::device::allocated.load(); }
+extern "C" int64_t opwright_device_native_stream(int64_t id) {
+  return reinterpret_cast<int64_t>(opwright::device::native_stream(opwright::device::stream_of(id)));
+}
 extern "C" void opwright_device_properties(int64_t *values) {
   const cudaDeviceProp &p = *at::cuda::getDeviceProperties(0);
   size_t left = 0, total = 0;

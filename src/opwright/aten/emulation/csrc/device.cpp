@@ -6,13 +6,10 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <atomic>
-#include <chrono>
 
 namespace opwright {
 namespace device {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return c10::kCUDA; }
@@ -37,23 +34,18 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 
   void *getStreamNativeHandle(const c10::Stream stream) const override { return native_stream(stream); }
 
-  void record(void **event, const c10::Stream &, c10::DeviceIndex, c10::EventFlag) const override {
-    if (!*event) *event = new Clock::time_point;
-    *static_cast<Clock::time_point *>(*event) = Clock::now();
+  void record(void **event, const c10::Stream &stream, c10::DeviceIndex, c10::EventFlag) const override {
+    record_event(event, stream);
   }
-  void destroyEvent(void *event, c10::DeviceIndex) const noexcept override {
-    delete static_cast<Clock::time_point *>(event);
-  }
-  double elapsedTime(void *first, void *last, c10::DeviceIndex) const override {
-    const auto passed = *static_cast<Clock::time_point *>(last) - *static_cast<Clock::time_point *>(first);
-    return std::chrono::duration<double, std::milli>(passed).count();
-  }
-  void block(void *, const c10::Stream &) const override {}
+  void block(void *event, const c10::Stream &stream) const override { wait_event(event, stream); }
+  void destroyEvent(void *event, c10::DeviceIndex) const noexcept override { destroy_event(event); }
+  double elapsedTime(void *first, void *last, c10::DeviceIndex) const override { return elapsed_time(first, last); }
+  void synchronizeStream(const c10::Stream &stream) const override { synchronize_stream(stream); }
+  void synchronizeEvent(void *event) const override { synchronize_event(event); }
+  void synchronizeDevice(c10::DeviceIndex) const override { synchronize_device(); }
+  // All work is done when the call that asks for it returns.
   bool queryEvent(void *) const override { return true; }
   bool queryStream(const c10::Stream &) const override { return true; }
-  void synchronizeStream(const c10::Stream &) const override {}
-  void synchronizeEvent(void *) const override {}
-  void synchronizeDevice(c10::DeviceIndex) const override {}
   void recordDataPtrOnStream(const c10::DataPtr &, const c10::Stream &) const override {}
 };
 
@@ -92,7 +84,7 @@ struct CUDAHooks final : CUDAHooksInterface {
   void setCurrentDevice(DeviceIndex) const override {}
   DeviceIndex exchangeDevice(DeviceIndex) const override { return 0; }
   DeviceIndex maybeExchangeDevice(DeviceIndex) const override { return 0; }
-  void deviceSynchronize(DeviceIndex) const override {}
+  void deviceSynchronize(DeviceIndex) const override { opwright::device::synchronize_device(); }
   Device getDeviceFromPtr(void *) const override { return opwright::device::cuda; }
   const Generator &getDefaultGenerator(DeviceIndex) const override { return opwright::device::default_generator(); }
   Generator getNewGenerator(DeviceIndex) const override {

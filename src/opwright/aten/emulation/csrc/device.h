@@ -29,6 +29,15 @@ c10::Stream current_stream();
 void set_current_stream(c10::Stream stream);
 c10::Stream next_stream();
 void *native_stream(c10::Stream stream);  // a cudaStream_t
+
+// Streams and events are the emulator's: its checker learns what orders the work. Only the host's time is measured.
+void record_event(void **event, c10::Stream stream);
+void wait_event(void *event, c10::Stream stream);
+void synchronize_event(void *event);
+void destroy_event(void *event);
+double elapsed_time(void *first, void *last);  // milliseconds
+void synchronize_stream(c10::Stream stream);
+void synchronize_device();
 inline c10::Stream stream_of(c10::StreamId id) { return c10::Stream(c10::Stream::UNSAFE, cuda, id); }
 
 }  // namespace device

@@ -14,17 +14,18 @@ namespace {
 
 using c10::IValue;
 
-// Keeps the storage of one device alive for as long as that of the other is in use, whose memory it is.
+// Keeps the device's storage alive for as long as that of the CPU is in use, which has the same memory.
 void release(void *storage) { delete static_cast<c10::Storage *>(storage); }
 
-c10::DataPtr shared(const c10::Storage &storage, c10::Device device) {
+c10::DataPtr shared(const c10::Storage &storage) {
   void *data = storage.unsafeGetStorageImpl()->mutable_data();
-  return {data, new c10::Storage(storage), &release, device};
+  return {data, new c10::Storage(storage), &release, c10::kCPU};
 }
 
 at::Tensor over(const c10::Storage &storage, c10::DispatchKey key, const at::Tensor &like) {
-  at::Tensor made =
-      at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), c10::DispatchKeySet(key), like.dtype());
+  c10::DispatchKeySet keys(key);
+  if (like._is_zerotensor()) keys = keys.add(c10::DispatchKey::ZeroTensor);
+  at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), keys, like.dtype());
   c10::TensorImpl *impl = made.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
   if (like.unsafeGetTensorImpl()->is_wrapped_number()) impl->set_wrapped_number(true);
@@ -67,16 +68,21 @@ class Call {
   bool on_device() const { return on_device_; }
 
   // Refuses what PyTorch refuses on a GPU: tensors of both devices, unless a tensor without axes, or the operator, allows it.
+  // Indices may be of either.
   void check_devices() const {
-    if (!on_device_ || !other_.defined()) return;
-    static const std::array<const char *, 8> mixing = {
-        "aten::copy_", "aten::_copy_from", "aten::_copy_from_and_resize", "aten::index.Tensor",
-        "aten::index", "aten::index_put_", "aten::_index_put_impl_",      "aten::_unsafe_index"};
-    for (const char *name : mixing)
-      if (op_.schema().name() == name) return;
+    bool mixes = false;
+    for (const char *name : {"aten::copy_", "aten::_copy_from", "aten::_copy_from_and_resize"})
+      mixes = mixes || op_.schema().name() == name;
+    if (!on_device_ || mixes) return;
+    bool others = false;
+    for (size_t i = 0; i < cpu_.size(); ++i) others = others || (cpu_[i].dim() && !is_index_[i]);
+    if (!others) return;
     TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ", cuda,
                 " and cpu! (when checking the arguments of ", op_.schema().name(), ")");
   }
+
+  // Whether the next arguments are the tensors that index another one.
+  void expect_indices(bool indices) { indices_ = indices; }
 
   IValue device(const IValue &value) {
     if (value.isTensor()) return device(value.toTensor());
@@ -120,7 +126,7 @@ class Call {
 
   at::Tensor host(const at::Tensor &tensor) {
     if (!tensor.defined() || !tensor.is_cuda()) {
-      if (tensor.defined() && tensor.dim() && tensor.is_cpu()) other_ = tensor;
+      if (tensor.defined() && tensor.is_cpu()) cpu_.push_back(tensor), is_index_.push_back(indices_);
       return tensor;
     }
     on_device_ = true;
@@ -134,8 +140,8 @@ class Call {
     on_device_ = true;
     for (const Shared &each : storages_)
       if (each.device.is_alias_of(storage)) return each.host;
-    c10::Storage made(c10::Storage::use_byte_size_t(), storage.nbytes(), shared(storage, c10::kCPU),
-                      c10::GetCPUAllocator(), storage.resizable());
+    c10::Storage made(c10::Storage::use_byte_size_t(), storage.nbytes(), shared(storage), c10::GetCPUAllocator(),
+                      storage.resizable());
     storages_.push_back({storage, made, made.data()});
     return made;
   }
@@ -146,6 +152,11 @@ class Call {
                                 tensor.layout(),
                                 ", which Opwright's emulation of CUDA doesn't have\n"
                                 "  likely fix: compute it on the CPU");
+    TORCH_CHECK_NOT_IMPLEMENTED(!tensor.is_quantized() && !tensor.is_nested(), op_.schema().name(),
+                                "() gives a quantized or nested tensor, which Opwright's emulation of CUDA doesn't "
+                                "have\n  likely fix: compute it on the CPU");
+    for (const at::Tensor &given : cpu_)
+      if (given.is_same(tensor)) return tensor;  // it was overwritten, and returned
     for (const Pair &pair : tensors_)
       if (pair.host.is_same(tensor)) return pair.device;
     const Shared *own = shared_with(tensor.storage());
@@ -158,12 +169,16 @@ class Call {
     return nullptr;
   }
 
-  // Two results of one call may share a storage.
+  // Results get memory of the device, which its allocator knows. Two results of one call may share a storage.
   c10::Storage of_device(const c10::Storage &host) const {
     for (const Shared &each : made_)
       if (each.host.is_alias_of(host)) return each.device;
-    c10::Storage made(c10::Storage::use_byte_size_t(), host.nbytes(), shared(host, cuda), allocator(),
-                      host.resizable());
+    c10::DataPtr memory(nullptr, cuda);
+    if (host.data()) {  // a tensor that is zero by its key has none
+      memory = allocator()->allocate(host.nbytes());
+      allocator()->copy_data(memory.get(), host.data(), host.nbytes());
+    }
+    c10::Storage made(c10::Storage::use_byte_size_t(), host.nbytes(), std::move(memory), allocator(), host.resizable());
     made_.push_back({made, host, host.data()});
     return made;
   }
@@ -172,15 +187,34 @@ class Call {
   c10::SmallVector<Pair, 6> tensors_;
   c10::SmallVector<Shared, 6> storages_;
   mutable c10::SmallVector<Shared, 2> made_;
-  at::Tensor other_;
-  bool on_device_ = false;
+  c10::SmallVector<at::Tensor, 2> cpu_;
+  c10::SmallVector<bool, 2> is_index_;
+  bool on_device_ = false, indices_ = false;
 };
 
+// Refuses what has no kernel for the CPU, and others' operators without a kernel for CUDA, as a GPU would.
+void check_kernel(const c10::OperatorHandle &op) {
+  const std::string &name = op.schema().name();
+  bool is_pytorchs = false;
+  for (const char *space : {"aten::", "prims::", "prim::", "quantized::", "_quantized::", "inductor::", "rngprims::"})
+    is_pytorchs = is_pytorchs || name.rfind(space, 0) == 0;
+  TORCH_CHECK_NOT_IMPLEMENTED(is_pytorchs, "Could not run '", name, "' with arguments from the 'CUDA' backend: it has ",
+                              "no kernel for CUDA");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), name,
+      "() has a kernel for CUDA alone, in PyTorch itself, and Opwright's emulation calls those ",
+      "for the CPU\n  likely fix: compute it on the CPU");
+}
+
 void on_the_host(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+  check_kernel(op);
   const auto &parameters = op.schema().arguments();
   const size_t first = stack->size() - parameters.size();
   Call call(op);
-  for (size_t i = 0; i < parameters.size(); ++i) (*stack)[first + i] = call.host((*stack)[first + i]);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    call.expect_indices(parameters[i].name() == "indices");
+    (*stack)[first + i] = call.host((*stack)[first + i]);
+  }
   for (size_t i = 0; i < parameters.size(); ++i) {
     const c10::TypePtr &type = parameters[i].real_type();
     const auto *optional = type->castRaw<c10::OptionalType>();

@@ -95,6 +95,7 @@ at::Generator new_generator() { return at::cuda::detail::createCUDAGenerator(); 
 
 at::Generator of_the_cpu(const at::Generator &generator) {
   auto *state = static_cast<at::CUDAGeneratorImpl *>(generator.unsafeGetGeneratorImpl());
+  const std::lock_guard<std::mutex> lock(state->mutex_);
   const auto [seed, offset] = state->philox_engine_inputs(4);
   return at::detail::createCPUGenerator(seed ^ offset * 0x9e3779b97f4a7c15u);
 }
