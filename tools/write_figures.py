@@ -50,6 +50,7 @@ SCRIPTS = (
     "bench_honesty",
     "check_time",
     "wheel_variants",
+    "many_ranks",
 )
 
 WRONG = ("wrong", "crash")  # outcomes of benchmarks/alternatives/probes.py

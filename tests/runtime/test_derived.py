@@ -225,9 +225,9 @@ SLOW = {"softmax", "layer_norm", "attention", "selective_scan", "conv", "sample"
 """Those whose derivatives of every order are among the slow tests: one with each thing that taping has to know."""
 
 
-def named(*quick: str, rest: Any = pytest.mark.slow) -> list[Any]:
-    """The cases as parameters; all but the `quick` ones are slow, or, of those that `SLOW` lacks, `rest`."""
-    marks = {c.name: () if c.name in quick else pytest.mark.slow if c.name in SLOW else rest for c in CASES}
+def named(*quick: str, slow: Any = pytest.mark.slow, rest: Any = pytest.mark.slow) -> list[Any]:
+    """The cases as parameters; all but the `quick` ones are `slow`, or, of those that `SLOW` lacks, `rest`."""
+    marks = {c.name: () if c.name in quick else slow if c.name in SLOW else rest for c in CASES}
     return [pytest.param(c, id=c.name, marks=marks[c.name]) for c in CASES]
 
 
@@ -284,7 +284,7 @@ def test_shorter_types_within_what_the_composition_gives(case: Case, dtype: torc
         assert difference(one, expected) <= max(4 * difference(other, expected), 4 * rounding)
 
 
-@pytest.mark.parametrize("case", named("softmax", rest=pytest.mark.exhaustive))
+@pytest.mark.parametrize("case", named("softmax", slow=pytest.mark.exhaustive, rest=pytest.mark.exhaustive))
 def test_against_finite_differences(case: Case) -> None:
     torch.manual_seed(1)
     args = leaves(case.make(), torch.float64)

@@ -13,7 +13,7 @@ HERE = Path(__file__).parent / "pretend"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runtime", ["native", "python"])
+@pytest.mark.parametrize("runtime", ["native", pytest.param("python", marks=pytest.mark.exhaustive)])
 def test_on_a_pretended_device(runtime: str) -> None:
     words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n0", str(HERE)]
     environment = {**os.environ, "OPWRIGHT_TEST_PRETENDED": "1", "OPWRIGHT_RUNTIME": runtime}

@@ -51,7 +51,7 @@ def test_operators_of_pytorch() -> None:
     assert ", 0 differ" in said, said
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive  # test_a_race_is_found_at_its_line calls the same kernels
 def test_an_extension(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
@@ -135,7 +135,7 @@ print("right")
     assert "right" in emulated(script)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_setup_py(tmp_path: Path) -> None:
     for path in EXTENSION.iterdir():
         shutil.copy(path, tmp_path)
