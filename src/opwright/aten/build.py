@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 from opwright.aten import error_hints, flags, headers, pytorch
 from opwright.aten import precompiled_header as pch
 from opwright.aten.compat import Compat, needed
 from opwright.aten.compat.type_members import rewritten
 from opwright.aten.cuda_headers import check_headers
-from opwright.aten.emulation import library as emulated
 from opwright.aten.pytorch import (
     Torch,
     emulation,
@@ -41,6 +41,13 @@ from opwright.toolchain import (
 from opwright.toolchain.build.processes import Processes, in_parallel
 from opwright.toolchain.cache.folder import unwritable
 from opwright.toolchain.compilers.nvcc import find_nvcc
+
+
+def _emulated() -> ModuleType:
+    """Return the module that compiles for the emulator, which few builds need."""
+    from opwright.aten.emulation import library
+
+    return library
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,7 @@ class _Build:
         if not (has_kernels or self.extension.with_cuda):
             return
         if self.emulation:
-            emulated.refuse_cuda_build(self.torch)
+            _emulated().refuse_cuda_build(self.torch)
             return
         self._check_cuda_headers()
         if self.torch.cuda is None:
@@ -229,7 +236,7 @@ class _Build:
         if is_cuda(source) and self.emulation:
             own = self.rewritten.get(source)
             text = f"{line_directive(source)}\n{own}" if own else f"{include_line(source)}\n"
-            unit = emulated.cuda_unit(source, text, check=self.emulation == "check")
+            unit = _emulated().cuda_unit(source, text, check=self.emulation == "check")
         elif source in self.rewritten:
             unit = Unit(source.stem, f"{line_directive(source)}\n{self.rewritten[source]}", source, kind, embeds=True)
         else:
@@ -255,12 +262,12 @@ class _Build:
 
     def _own_flags(self, user_flags: Sequence[str]) -> tuple[str, ...]:
         """Return the flags for a C++ source that precede the user's."""
-        return (*flags.cpp_flags(user_flags), *(emulated.MACROS if self.emulation else ()), *self._defines())
+        return (*flags.cpp_flags(user_flags), *(_emulated().MACROS if self.emulation else ()), *self._defines())
 
     def _cuda_options(self, source: Path) -> Options:
         user_flags = self.compat[source].flags(self._split(self.extension.cuda_cflags))
         if self.emulation:
-            words, folders = emulated.cuda_flags(user_flags)
+            words, folders = _emulated().cuda_flags(user_flags)
             return self._options(source, (*words, *self._defines()), (), folders)
         own_flags = (*flags.cuda_flags(user_flags, find_nvcc().path), *self._defines())
         return self._options(source, own_flags, user_flags, [])
@@ -322,7 +329,7 @@ class _Build:
         extension = self.extension
         linker_flags = [*(str(built.path) for built in objects), *sorted(self.bindings)]
         own = self._split(extension.ldflags)
-        linker_flags += [*(emulated.without_cudas(own) if self.emulation else own), *self._libraries(objects)]
+        linker_flags += [*(_emulated().without_cudas(own) if self.emulation else own), *self._libraries(objects)]
         options = Options(
             native=False,
             exact=("-fPIC", "-w"),
@@ -342,7 +349,9 @@ class _Build:
         folders = library_paths("cuda" if extension.with_cuda else "cpu")
         if self.emulation:
             paths = [built.path for built in objects]
-            return emulated.linked(self.torch, paths, python=not extension.program, check=self.emulation == "check")
+            check = self.emulation == "check"
+            ours: list[str] = _emulated().linked(self.torch, paths, python=not extension.program, check=check)
+            return ours
         names += ["cudart"] if extension.with_cuda else []
         linker_flags = [*(f"-L{folder}" for folder in folders), "-Wl,--no-as-needed", *(f"-l{name}" for name in names)]
         return [*linker_flags, *(f"-Wl,-rpath,{folder}" for folder in folders)]

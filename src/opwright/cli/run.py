@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from opwright.aten.emulation.library import refuse_cuda_build
 from opwright.aten.pytorch import find_torch
 from opwright.errors import OpwrightError
 from opwright.legacy.run.environment import environment
@@ -50,6 +49,8 @@ def command(command: tuple[str, ...], emulate: bool, check: bool) -> None:
     if check and not emulate:
         raise click.UsageError("--check checks emulated kernels: --emulate --check")
     if emulate:
+        from opwright.aten.emulation.library import refuse_cuda_build
+
         refuse_cuda_build(find_torch())
     os.environ.update(environment(emulated="check" if check else "run" if emulate else ""))
     arguments = program(command)

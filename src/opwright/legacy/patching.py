@@ -80,6 +80,7 @@ class _Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        """Return the spec that the other finders find, with its loader wrapped."""
         del path, target
         if fullname != self._name or self._asking:
             return None

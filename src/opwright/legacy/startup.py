@@ -33,6 +33,7 @@ def start() -> None:
 
 def _emulate_cuda() -> None:
     """Provide a device of type cuda as soon as torch is imported, if `opwright run --emulate` requests it."""
+    # `aten.pytorch.EMULATION_VARIABLE`, by its name: the import would slow every start of an interpreter.
     if os.environ.get("OPWRIGHT_EMULATE_CUDA", "0") in ("", "0"):
         return
     try:

@@ -11,10 +11,6 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 _CUDA = 1  # c10::DeviceType::CUDA
-VERSION = "12.8"
-"""The version of CUDA that the emulator's headers have; `torch.version.cuda` says it, too."""
-
-
 _PROPERTIES = (
     *("total_memory", "free_memory", "multi_processor_count", "major", "minor", "warp_size"),
     *("max_threads_per_multi_processor", "max_threads_per_block", "regs_per_multiprocessor"),
@@ -60,7 +56,8 @@ def provide(torch: ModuleType, library: ctypes.CDLL) -> None:
     for module in (torch.cuda, torch.cuda.streams):
         module.Stream, module.Event = stream, _Event
     _make_storages(torch)
-    torch.version.cuda = VERSION
+    version = library.opwright_device_cuda_version()  # of the emulator's headers: 12080
+    torch.version.cuda = f"{version // 1000}.{version % 1000 // 10}"
     torch.cuda.init()
 
 
@@ -121,7 +118,7 @@ def _functions(torch: ModuleType, library: ctypes.CDLL, native: Callable[[int], 
         "isCurrentStreamCapturing": lambda: False,
         "get_sync_debug_mode": lambda: 0,
         "canDeviceAccessPeer": lambda *_: False,
-        "getCompiledVersion": lambda: 12080,
+        "getCompiledVersion": lambda: int(library.opwright_device_cuda_version()),  # Dynamo hashes it, and not ctypes'
         "getArchFlags": lambda: "",
         "memoryStats": statistics,
         "resetPeakMemoryStats": lambda *_: library.opwright_device_forget_most(),

@@ -29,11 +29,11 @@ _USUAL = "/usr/local/cuda/bin/nvcc"
 def environment(emulated: Literal["", "run", "check"] = "") -> dict[str, str]:
     """Return the environment variables that `opwright run` sets.
 
+    They enable legacy support in every Python subprocess, put our nvcc wrapper first on the PATH, and make ``python``
+    this interpreter. Compilers that build scripts call themselves find TH's and THC's headers; not under emulation.
+
     Args:
         emulated: how CUDA is emulated; "" for not at all.
-
-    They enable legacy support in every Python subprocess, put our nvcc wrapper first on the PATH, and make ``python``
-    this interpreter. Compilers that build scripts call themselves find TH's and THC's headers.
     """
     if nvcc_wrapper.REAL in os.environ and not emulated:  # started by `opwright run` already: all is set
         return {}

@@ -315,6 +315,7 @@ TensorBase empty_strided_cuda(IntArrayRef size, IntArrayRef stride, const Tensor
 extern "C" int64_t opwright_device_allocated() { return opwright::device::allocated; }
 extern "C" int64_t opwright_device_most_allocated() { return opwright::device::most_allocated; }
 extern "C" void opwright_device_forget_most() { opwright::device::most_allocated = opwright::device::allocated.load(); }
+extern "C" int opwright_device_cuda_version() { return CUDART_VERSION; }
 extern "C" int64_t opwright_device_native_stream(int64_t id) {
   return reinterpret_cast<int64_t>(opwright::device::native_stream(opwright::device::stream_of(id)));
 }

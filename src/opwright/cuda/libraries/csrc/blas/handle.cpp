@@ -1,7 +1,5 @@
 // Handles, and the names of status codes.
-#include <mutex>
-#include <unordered_set>
-
+#include "../handles.h"
 #include "elements.h"
 
 struct cublasContext {
@@ -14,22 +12,11 @@ struct cublasContext {
 namespace opwright::emulation::blas {
 namespace {
 
-struct Handles {
-  std::mutex mutex;
-  std::unordered_set<cublasHandle_t> alive;
-};
-Handles &handles() {
-  static Handles *all = new Handles;  // never destroyed: a program's destructors may still use theirs
-  return *all;
-}
-bool is_alive(cublasHandle_t handle) {
-  const std::lock_guard<std::mutex> lock(handles().mutex);
-  return handles().alive.count(handle);
-}
+Handles<cublasHandle_t> &handles() { return Handles<cublasHandle_t>::all(); }
 Called plainly(const Call &call) { return {call.name, call.file, call.line}; }
 
 bool checked(const Call &call) {
-  if (is_alive(call.handle)) return true;
+  if (handles().has(call.handle)) return true;
   note(cudaErrorInvalidResourceHandle, plainly(call), "the handle isn't of cublasCreate, or was destroyed");
   return false;
 }
@@ -42,11 +29,7 @@ template <class T> cublasStatus_t field(const Call &call, T cublasContext::*memb
   return CUBLAS_STATUS_SUCCESS;
 }
 
-struct Named {
-  cublasStatus_t status;
-  const char *name, *text;
-};
-constexpr Named names[] = {
+constexpr Named<cublasStatus_t> names[] = {
     {CUBLAS_STATUS_SUCCESS, "CUBLAS_STATUS_SUCCESS", "success"},
     {CUBLAS_STATUS_NOT_INITIALIZED, "CUBLAS_STATUS_NOT_INITIALIZED", "the library was not initialized"},
     {CUBLAS_STATUS_ALLOC_FAILED, "CUBLAS_STATUS_ALLOC_FAILED", "the resource allocation failed"},
@@ -62,31 +45,22 @@ constexpr Named names[] = {
      "the requested functionality requires some license and an error was detected when trying to check the current "
      "licensing"},
 };
-const Named *named(cublasStatus_t status) {
-  for (const Named &each : names)
-    if (each.status == status) return &each;
-  return nullptr;
-}
 
 }  // namespace
 
-const char *status_name(cublasStatus_t status) { return named(status) ? named(status)->name : "unknown status"; }
-const char *status_text(cublasStatus_t status) { return named(status) ? named(status)->text : "unknown status"; }
+const char *status_name(cublasStatus_t status) { return name_of(names, status); }
+const char *status_text(cublasStatus_t status) { return text_of(names, status); }
 
 cublasStatus_t create(cublasHandle_t *handle) {
   if (!handle) return CUBLAS_STATUS_INVALID_VALUE;
   *handle = new cublasContext;
-  const std::lock_guard<std::mutex> lock(handles().mutex);
-  handles().alive.insert(*handle);
+  handles().add(*handle);
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t destroy(const Call &call) {
   if (!checked(call)) return CUBLAS_STATUS_NOT_INITIALIZED;
-  {
-    const std::lock_guard<std::mutex> lock(handles().mutex);
-    handles().alive.erase(call.handle);
-  }
+  handles().remove(call.handle);
   wait_for_device();  // as cublasDestroy does
   delete call.handle;
   return CUBLAS_STATUS_SUCCESS;

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <mutex>
 #include <random>
-#include <unordered_set>
 
+#include "../handles.h"
 #include "engines.h"
 
 struct curandGenerator_st {
@@ -21,17 +20,9 @@ struct curandGenerator_st {
 namespace opwright::emulation::rand {
 namespace {
 
-struct Generators {
-  std::mutex mutex;
-  std::unordered_set<curandGenerator_t> alive;
-};
-Generators &generators() {
-  static Generators *all = new Generators;
-  return *all;
-}
+Handles<curandGenerator_t> &generators() { return Handles<curandGenerator_t>::all(); }
 bool is_alive(const Call &call) {
-  const std::lock_guard<std::mutex> lock(generators().mutex);
-  if (generators().alive.count(call.generator)) return true;
+  if (generators().has(call.generator)) return true;
   note(cudaErrorInvalidResourceHandle, {call.name, call.file, call.line},
        "the generator isn't of curandCreateGenerator, or was destroyed");
   return false;
@@ -107,17 +98,13 @@ curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, bool h
       type != CURAND_RNG_PSEUDO_MT19937 && type != CURAND_RNG_PSEUDO_PHILOX4_32_10)
     return CURAND_STATUS_TYPE_ERROR;
   *generator = new curandGenerator_st{type, host};
-  const std::lock_guard<std::mutex> lock(generators().mutex);
-  generators().alive.insert(*generator);
+  generators().add(*generator);
   return CURAND_STATUS_SUCCESS;
 }
 
 curandStatus_t destroy(const Call &call) {
   if (!is_alive(call)) return CURAND_STATUS_NOT_INITIALIZED;
-  {
-    const std::lock_guard<std::mutex> lock(generators().mutex);
-    generators().alive.erase(call.generator);
-  }
+  generators().remove(call.generator);
   delete call.generator;
   return CURAND_STATUS_SUCCESS;
 }

@@ -1,10 +1,8 @@
 // cuSPARSE: sparse matrices as lists of their elements, whatever their format.
 #include <opwright/emulation/libraries/sparse.h>
 
-#include <mutex>
-#include <unordered_set>
-
 #include "../blas/elements.h"
+#include "../handles.h"
 
 struct cusparseContext {
   cudaStream_t stream = nullptr;
@@ -19,17 +17,9 @@ using blas::Index;
 using blas::Running;
 using blas::View;
 
-struct Handles {
-  std::mutex mutex;
-  std::unordered_set<cusparseHandle_t> alive;
-};
-Handles &handles() {
-  static Handles *all = new Handles;
-  return *all;
-}
+Handles<cusparseHandle_t> &handles() { return Handles<cusparseHandle_t>::all(); }
 bool running(const Call &call, Running *run) {
-  const std::lock_guard<std::mutex> lock(handles().mutex);
-  if (!handles().alive.count(call.handle)) {
+  if (!handles().has(call.handle)) {
     note(cudaErrorInvalidResourceHandle, {call.name, call.file, call.line},
          "the handle isn't of cusparseCreate, or was destroyed");
     return false;
@@ -39,11 +29,7 @@ bool running(const Call &call, Running *run) {
   return true;
 }
 
-struct Named {
-  cusparseStatus_t status;
-  const char *name, *text;
-};
-constexpr Named names[] = {
+constexpr Named<cusparseStatus_t> names[] = {
     {CUSPARSE_STATUS_SUCCESS, "CUSPARSE_STATUS_SUCCESS", "success"},
     {CUSPARSE_STATUS_NOT_INITIALIZED, "CUSPARSE_STATUS_NOT_INITIALIZED", "initialization error"},
     {CUSPARSE_STATUS_ALLOC_FAILED, "CUSPARSE_STATUS_ALLOC_FAILED", "out of memory"},
@@ -52,11 +38,6 @@ constexpr Named names[] = {
     {CUSPARSE_STATUS_INTERNAL_ERROR, "CUSPARSE_STATUS_INTERNAL_ERROR", "internal error"},
     {CUSPARSE_STATUS_NOT_SUPPORTED, "CUSPARSE_STATUS_NOT_SUPPORTED", "operation not supported"},
 };
-const Named *named(cusparseStatus_t status) {
-  for (const Named &each : names)
-    if (each.status == status) return &each;
-  return nullptr;
-}
 
 size_t bytes_of(cusparseIndexType_t type) {
   return type == CUSPARSE_INDEX_32I ? 4 : type == CUSPARSE_INDEX_64I ? 8 : 2;
@@ -145,15 +126,13 @@ template <class F> cusparseStatus_t in_type(const Running &run, cudaDataType typ
 cusparseStatus_t create(cusparseHandle_t *handle) {
   if (!handle) return CUSPARSE_STATUS_INVALID_VALUE;
   *handle = new cusparseContext;
-  const std::lock_guard<std::mutex> lock(handles().mutex);
-  handles().alive.insert(*handle);
+  handles().add(*handle);
   return CUSPARSE_STATUS_SUCCESS;
 }
 cusparseStatus_t destroy(const Call &call) {
   Running run;
   if (!running(call, &run)) return CUSPARSE_STATUS_NOT_INITIALIZED;
-  const std::lock_guard<std::mutex> lock(handles().mutex);
-  handles().alive.erase(call.handle);
+  handles().remove(call.handle);
   delete call.handle;
   return CUSPARSE_STATUS_SUCCESS;
 }
@@ -169,8 +148,8 @@ cusparseStatus_t pointer_mode(const Call &call, cusparsePointerMode_t value) {
   call.handle->mode = value;
   return CUSPARSE_STATUS_SUCCESS;
 }
-const char *status_name(cusparseStatus_t status) { return named(status) ? named(status)->name : "unknown status"; }
-const char *status_text(cusparseStatus_t status) { return named(status) ? named(status)->text : "unknown status"; }
+const char *status_name(cusparseStatus_t status) { return name_of(names, status); }
+const char *status_text(cusparseStatus_t status) { return text_of(names, status); }
 
 cusparseStatus_t multiply(const Call &call, cusparseOperation_t a_op, cusparseOperation_t b_op, const void *alpha,
                           const cusparseSpMatDescr *a, const cusparseDnMatDescr *b, const void *beta,
