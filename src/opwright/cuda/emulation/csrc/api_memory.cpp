@@ -2,6 +2,7 @@
 #include <opwright/emulation/cuda_api.h>
 #include <opwright/emulation/hooks.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +27,7 @@ struct Allocation {
   size_t bytes;
   cudaMemoryType type;
   Called called;
+  bool theirs = false;  // announced by another allocator, which frees it
 
   std::string name() const {
     std::string text = std::string("the memory of ") + called.name;
@@ -37,6 +39,8 @@ struct Memory {
   std::mutex mutex;
   std::map<const char *, Allocation> allocations;
   size_t used = 0;
+
+  size_t left() const { return total_memory - std::min(total_memory, used); }
 };
 
 // Never destroyed: a program's destructors may still free.
@@ -92,7 +96,7 @@ cudaError_t allocate(void **result, size_t bytes, cudaMemoryType type, const Cal
   if (!bytes) return cudaSuccess;
   {
     const std::lock_guard<std::mutex> lock(memory().mutex);
-    const size_t left = total_memory - memory().used;
+    const size_t left = memory().left();
     if (bytes > left)
       return note(
           cudaErrorMemoryAllocation, called,
@@ -124,12 +128,28 @@ cudaError_t release(void *address, bool host, const Called &called) {
       return note(cudaErrorInvalidValue, called,
                   host ? "the pointer isn't of cudaMallocHost or cudaHostAlloc, or was freed before"
                        : "the pointer isn't of cudaMalloc, or was freed before");
+    if (found->second.theirs)
+      return note(cudaErrorInvalidValue, called, ("the pointer is of " + found->second.name()).c_str());
     memory().used -= found->second.bytes;
     memory().allocations.erase(found);
   }
   if (hooks() && hooks()->device_freed) hooks()->device_freed(address);
   std::free(static_cast<char *>(address) - padding);
   return cudaSuccess;
+}
+
+void announce(void *address, size_t bytes, cudaMemoryType type, const char *owner) {
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  memory().allocations[static_cast<const char *>(address)] = {bytes, type, {owner, "", 0}, true};
+  if (type != cudaMemoryTypeHost) memory().used += bytes;
+}
+
+void withdraw(void *address) {
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const Found found = memory().allocations.find(static_cast<const char *>(address));
+  if (found == memory().allocations.end() || !found->second.theirs) return;
+  if (found->second.type != cudaMemoryTypeHost) memory().used -= found->second.bytes;
+  memory().allocations.erase(found);
 }
 
 cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, const Called &called) {
@@ -214,7 +234,7 @@ cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address
 cudaError_t memory_left(size_t *left, size_t *total) {
   const std::lock_guard<std::mutex> lock(memory().mutex);
   *total = total_memory;
-  *left = total_memory - memory().used;
+  *left = memory().left();
   return cudaSuccess;
 }
 
