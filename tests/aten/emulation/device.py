@@ -253,8 +253,8 @@ def test_pinned_memory() -> None:
     assert pinned.device.type == "cpu"
     equal(pinned.to("cuda", non_blocking=True).cpu(), x)
     assert torch.empty(3, pin_memory=True).is_pinned()
-    loader = torch.utils.data.DataLoader(torch.arange(6.0), batch_size=2, pin_memory=True)  # type: ignore[arg-type]
-    assert all(batch.is_pinned() for batch in loader)
+    numbers: Any = torch.arange(6.0)
+    assert all(batch.is_pinned() for batch in torch.utils.data.DataLoader(numbers, batch_size=2, pin_memory=True))
 
 
 def test_statistics_of_memory() -> None:

@@ -85,6 +85,7 @@ def _runtime(properties: Callable[[], SimpleNamespace]) -> SimpleNamespace:
 
 def _functions(torch: ModuleType, library: ctypes.CDLL, native: Callable[[int], int]) -> dict[str, Callable[..., Any]]:
     """Return the functions by name, without ``_cuda_``."""
+
     def checked(device: int) -> int:
         if device > 0:
             raise RuntimeError(f"CUDA error: invalid device ordinal: the emulated device is cuda:0, not cuda:{device}")

@@ -21,10 +21,10 @@ Tensor with(Given x, Optional bias) { return bias && bias->defined() ? x + accum
 Tensor or_zeros(Optional x, Given like) { return x && x->defined() ? accumulated(*x) : at::zeros_like(like); }
 
 void check_gates(Given gates, Given state, int64_t number) {
-  TORCH_CHECK(gates.dim() == 2 && state.dim() == 2 && gates.size(0) == state.size(0) &&
-                  gates.size(1) == number * state.size(1),
-              "expected gates of sizes (N, ", number, " * H) and a state of sizes (N, H), got ", gates.sizes(), " and ",
-              state.sizes());
+  TORCH_CHECK(
+      gates.dim() == 2 && state.dim() == 2 && gates.size(0) == state.size(0) && gates.size(1) == number * state.size(1),
+      "expected gates of sizes (N, ", number, " * H) and a state of sizes (N, H), got ", gates.sizes(), " and ",
+      state.sizes());
 }
 
 // Gates are those of the input, of forgetting, of the cell and of the output: the workspace keeps what they are.
@@ -46,9 +46,9 @@ std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(Optional grad_hy, Optional
   const Tensor &in = gates[0], &forget = gates[1], &cell = gates[2], &out = gates[3];
   const Tensor squashed = accumulated(cy).tanh(), grad = or_zeros(grad_hy, squashed);
   const Tensor of_cy = grad * out * (1 - squashed * squashed) + or_zeros(grad_cy, squashed);
-  const Tensor of_gates =
-      at::cat({of_cy * cell * in * (1 - in), of_cy * accumulated(cx) * forget * (1 - forget),
-               of_cy * in * (1 - cell * cell), grad * squashed * out * (1 - out)}, 1);
+  const Tensor of_gates = at::cat({of_cy * cell * in * (1 - in), of_cy * accumulated(cx) * forget * (1 - forget),
+                                   of_cy * in * (1 - cell * cell), grad * squashed * out * (1 - out)},
+                                  1);
   const auto type = workspace.scalar_type();
   return {of_gates.to(type), (of_cy * forget).to(type), has_bias ? of_gates.sum(0).to(type) : Tensor()};
 }
