@@ -23,24 +23,20 @@ CASES = {
         "w has a fixed type, which can't carry a derivative",
         "write w: T",
     ),
-    'OPWRIGHT("f(x: T[N]!) derived")\ntemplate <class T> void f(Tensor<T, 1> x) {}': (
-        "it overwrites x, whose old value a derivative needs",
-        "return x as an output",
+    'OPWRIGHT("f(x: T[N], w: T[N]?!) -> (y: T[N]) derived")\n'
+    "template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> w, Tensor<T, 1> y) {}": (
+        "it overwrites w, which may be absent",
+        "an operator that always takes w",
     ),
-    'OPWRIGHT("f(x: T[N], rng: generator(1)) -> (y: T[N]) derived")\n'
-    "template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> y, Generator rng) {}": (
-        "it draws from the generator rng",
-        "take the random numbers as an input: u: T[N]",
+    'OPWRIGHT("f(old_x: T[N], x: T[N]!) derived")\n'
+    "template <class T> void f(Tensor<const T, 1> old_x, Tensor<T, 1> x) {}": (
+        "old_x is what the overwritten value of x would be called; rename that parameter",
+        "write f_backward",
     ),
-    'OPWRIGHT("f(x: T[N]) -> (y: T[?K<=N]) derived")\n'
-    "template <class T> void f(Tensor<const T, 1> x, Resizable<T, 1> y) {}": (
-        "the kernel decides the length ?K",
-        "give it a size that inputs tell, or write f_backward",
-    ),
-    'OPWRIGHT("f(x: T[N]) -> (y: T[N], n: int) derived")\n'
-    "template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> y, int64_t &n) {}": (
-        "n is a count",
-        "return it as a tensor: i64[], or write f_backward",
+    'OPWRIGHT("f(x: T[N], old_rng: int, rng: generator(1)) -> (y: T[N]) derived")\n'
+    "template <class T> void f(Tensor<const T, 1> x, int64_t old_rng, Tensor<T, 1> y, Generator rng) {}": (
+        "old_rng is what the state of rng would be called; rename that parameter",
+        "write f_backward",
     ),
     'OPWRIGHT("f(xs: list[T[each N]]) -> (ys: list[T[each N]]) derived")\n'
     "template <class T> void f(List<const T, 1> xs, List<T, 1> ys) {}": ("xs is a list of tensors", "write f_backward"),
@@ -56,11 +52,6 @@ CASES = {
     "template <class T> void f(Tensor<const T, 1> x, Tensor<int64_t, 1> y) {}": (
         "none of its results has a derivative",
         "leave out 'derived'",
-    ),
-    'OPWRIGHT("f(x: T[N], all: bool) -> (y: T[N], z: T[N]? if all) derived")\n'
-    "template <class T> void f(Tensor<const T, 1> x, bool all, Tensor<T, 1> y, Tensor<T, 1> z) {}": (
-        "z is returned on a condition only",
-        "write f_backward",
     ),
     'OPWRIGHT("f(x: T[A, B, C, D, E, F, G, H, I]) -> (y: T[A, B, C, D, E, F, G, H, I]) independent A, B, C, D, E, F, '
     'G, H, I derived")\ntemplate <class T> void f(Tensor<const T, 9> x, Tensor<T, 9> y) {}': (

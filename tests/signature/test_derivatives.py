@@ -60,6 +60,37 @@ def test_the_old_value_of_what_is_overwritten_is_kept() -> None:
     assert found["_f_jvp"] == "_f_jvp(tangent_x: T?, tangent_y: T?, x: T, y: T) -> (tangent_z: T, tangent_x: T)"
 
 
+def test_what_a_call_of_a_kernel_over_views_changes_is_kept() -> None:
+    text = "f(x: T[N]!, i: i64[N]!, rng: generator(1)) -> (z: T[?K], y: T[N]? if not all; r: T[N]) derived"
+    text = text.replace("rng:", "all: bool, rng:")
+    signatures, _ = with_derived([parse(text)])
+    assert str(signatures[0].as_written) == text
+    assert [str(r) for r in signatures[0].residuals] == ["r: T[N]", "old_x: T[N]", "old_i: i64[N]", "old_rng: i64[2]"]
+    assert derived(text) == {
+        "f_backward": (
+            "f_backward(grad_z: T[K], grad_y: T[N]?, grad_old_x: T[N]?, grad_x: T[N], old_x: T[N], old_i: i64[N], "
+            "all: bool, old_rng: i64[2]) -> (grad_x: T[N])"
+        ),
+        "f_backward_backward": (
+            "f_backward_backward(grad_grad_x: T[N], grad_z: T[K], grad_y: T[N]?, grad_old_x: T[N]?, grad_x: T[N], "
+            "old_x: T[N], old_i: i64[N], all: bool, old_rng: i64[2]) -> (grad_grad_z: T[K], grad_grad_y: T[N], "
+            "grad_grad_old_x: T[N], grad_grad_x: T[N], grad_old_x: T[N])"
+        ),
+        "_f_backward_jvp": (
+            "_f_backward_jvp(tangent_grad_z: T[K]?, tangent_grad_y: T[N]?, tangent_grad_old_x: T[N]?, "
+            "tangent_grad_x: T[N]?, tangent_old_x: T[N]?, grad_z: T[K], grad_y: T[N]?, grad_old_x: T[N]?, "
+            "grad_x: T[N], old_x: T[N], old_i: i64[N], all: bool, old_rng: i64[2]) -> (tangent_grad_x: T[N])"
+        ),
+    }
+
+
+def test_the_tangent_of_an_optional_result_is_optional() -> None:
+    found = derived("f(x: T[N], all: bool) -> (y: T[N], z: T[N]? if all) derived")
+    assert found["_f_jvp"] == (
+        "_f_jvp(tangent_x: T[N]?, x: T[N], all: bool) -> (tangent_y: T[N], tangent_z: T[N]? if all)"
+    )
+
+
 def test_only_floating_variables_have_derivatives() -> None:
     found = derived("f(x: T, i: U, b: bool, c: T?) -> (z: T, n: i64) where T in (f32, i32), U in (i32, i64)")
     assert found["f_backward"] == (

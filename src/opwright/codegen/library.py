@@ -13,9 +13,10 @@ from opwright.codegen.calls import launcher
 from opwright.codegen.choices import conversions, converted, specializations
 from opwright.codegen.pointwise import Loop
 from opwright.codegen.pointwise_cuda import CudaLoop
-from opwright.codegen.taped import Taped
+from opwright.codegen.taped import Taped, keep_statements
 from opwright.signature import DType, ScalarParam, Signature
 from opwright.signature.derivatives import Derived
+from opwright.signature.model import OLD
 from opwright.signature.names import overload_of
 from opwright.signature.scalar_kinds.choices import Choice
 from opwright.sources import Argument, Kernel
@@ -219,7 +220,20 @@ def _statement(instance: Instance, arguments: Sequence[Argument], index: int) ->
         statement = _specialized(instance, lambda types: f"opwright_launch_{index}{types}(a);")
     else:
         statement = _direct(instance, arguments)
-    return before, _over_leading(instance.signature, statement) if instance.signature.batched else statement
+    if instance.signature.batched:
+        statement = _over_leading(instance.signature, statement)
+    return before, "\n    ".join([*_kept(instance), statement])
+
+
+def _kept(instance: Instance) -> Iterator[str]:
+    """Yield statements that keep what the call changes and a derived gradient needs (``with_old_values``)."""
+    signature, own = instance.signature, instance.kernel.signature
+    if signature.residuals == own.residuals:
+        return
+    yield from keep_statements(signature, lambda tensor: tensor.type.resolve(instance.types).ctype)
+    if rng := signature.generator:
+        place = next(i for i, result in enumerate(signature.results) if result.name == OLD + rng.name)
+        yield f"opwright::detail::keep_random(a.call, {len(signature.tensors) + place});"
 
 
 def _over_leading(signature: Signature, statement: str) -> str:

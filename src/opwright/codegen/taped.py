@@ -7,7 +7,7 @@ that what its signatures ask for can be derived.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from string import Template
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,12 @@ from opwright.codegen.calls import expression
 from opwright.codegen.choices import specializations
 from opwright.errors import UnsupportedError
 from opwright.signature import Expr, Signature, TensorParam
+from opwright.signature.clauses.conditions import Condition
 from opwright.signature.clauses.derived import tape_obstacle
 from opwright.signature.clauses.independent import from_last
 from opwright.signature.derivatives import TANGENT, Rule, active, obstacle
-from opwright.signature.model import ELLIPSIS
+from opwright.signature.expr import DataAxis
+from opwright.signature.model import ELLIPSIS, OLD
 from opwright.signature.names import backward_of
 from opwright.signature.wiring import GRAD
 from opwright.sources import Argument, Kernel
@@ -47,7 +49,7 @@ struct opwright_body_$index {
 _STATEMENT = Template("""\
 static const opwright::detail::Traced tensors[] = {
       $tensors};
-    const opwright::detail::Function function{tensors, $count};
+    const opwright::detail::Function function{tensors, $count, $rng};
     $run""")
 _WHOLE = Template("opwright::detail::derive<$number, $real, opwright_body_$index>(a.call, function, $arguments);")
 _ROWS = Template("""\
@@ -60,7 +62,7 @@ static const unsigned char places[] = {$places}, named[] = {$named};
         a.call, function, places, named, $axes, $names, $inputs, $arguments);""")
 
 _SHAPE = Template("""
-    shapes[$place].ndim = $leading;$sizes""")
+    shapes[$place].begin($leading);$sizes""")
 _INTEGER = "int64_t"
 
 _FIELDS: dict[tuple[Rule, ...], dict[str, str]] = {
@@ -81,6 +83,10 @@ _OF_INPUTS = {"direction": True, "gradient": False, "second": False}  # whether 
 _OF_RESULTS = {"seed": True, "seed_direction": True, "tangent": False}
 
 
+_OF_SAVED = {(("vjp", "jvp"), "direction"), (("vjp", "vjp"), "second")}
+"""Fields that belong to the value which a backward was given: to the old one of an overwritten tensor."""
+
+
 class Taped:
     """The C++ of one derivative of a kernel over views."""
 
@@ -99,8 +105,9 @@ class Taped:
     def definitions(self, arguments: Sequence[Argument], word: Callable[[Argument], str]) -> str:
         """Return the definitions before the entry; `word` returns the expression of an argument of the call `a`."""
         values = ", ".join(word(argument) for argument in arguments)
+        statements = [*keep_statements(self.own, self._element), *self._calls(values)]
         return _BODY.substitute(
-            index=self.index, calls="\n    ".join(self._calls(values)), axes=self._axes(), shapes=self._shapes()
+            index=self.index, calls="\n    ".join(statements), axes=self._axes(), shapes=self._shapes()
         )
 
     def statement(self) -> str:
@@ -115,6 +122,7 @@ class Taped:
                 self._traced(tensor, i >= len(self.own.tensors)) for i, tensor in enumerate(tensors)
             ),
             count=len(tensors),
+            rng=self._state(),
             run=run.substitute(
                 number=self._number(real),
                 real=real,
@@ -128,6 +136,15 @@ class Taped:
                 inputs=len(self.signature.tensors),
             ),
         )
+
+    def _element(self, tensor: TensorParam) -> str:
+        """Return the type of a tensor's elements while the function runs on the type `T`."""
+        return "T" if tensor in self.active else tensor.type.resolve(self.types).ctype
+
+    def _state(self) -> int:
+        """Return the index in the derivative's call of the generator's state; -1 without a generator."""
+        names = [tensor.name for tensor in self.signature.tensors]
+        return names.index(OLD + self.own.generator.name) if self.own.generator else -1
 
     def _real(self) -> str:
         """Return the plain C++ type that all numbers are computed in: the widest of those in the call."""
@@ -167,8 +184,14 @@ class Taped:
         return "".join(lines)
 
     def _unshaped(self) -> list[TensorParam]:
-        """Return the function's results whose sizes no tensor of the derivative's call tells."""
-        return [result for result in self.own.results if all(self._place(result, f) < 0 for f in _OF_RESULTS)]
+        """Return the function's results whose sizes no tensor tells that every call of the derivative has."""
+        return [result for result in self.own.results if self._untold(result)]
+
+    def _untold(self, result: TensorParam) -> bool:
+        decided = any(isinstance(dim, DataAxis) for dim in result.dims)
+        kept = any(result.name == OLD + tensor.name for tensor in self.own.mutated)
+        known = any(self._place(result, field) >= 0 for field in _OF_RESULTS)
+        return decided or kept or result.condition is not None or not known
 
     def _shapes(self) -> str:
         known = _ints(self.own)
@@ -179,13 +202,31 @@ class Taped:
                 like = next(i for i, t in enumerate(self.own.tensors) if t.has_ellipsis and not t.optional)
                 others = len(self.own.tensors[like].dims)
                 leading = f"opwright::detail::leading_sizes(call->tensors[{like}], {others}, shapes[{place}].sizes)"
-            sizes = "".join(
-                f"\n    shapes[{place}].sizes[shapes[{place}].ndim++] = {expression(dim, self.own, known, _INTEGER)};"
-                for dim in result.dims
-                if isinstance(dim, Expr)
-            )
+            if result.condition:
+                leading += f", {self._holds(result.condition)}"
+            sizes = "".join(f"\n    shapes[{place}].{self._size(dim, known)};" for dim in result.dims)
             lines.append(_SHAPE.substitute(place=place, leading=leading, sizes=sizes))
         return "".join(lines)
+
+    def _size(self, dim: Expr | DataAxis, known: Mapping[str, str]) -> str:
+        """Return the call that adds an axis to a shape; a length that the kernel decides is the bound before, or -1."""
+        if isinstance(dim, Expr):
+            return f"add({expression(dim, self.own, known, _INTEGER)})"
+        before = "-1" if dim.limit is None else expression(dim.limit, self.own, known, _INTEGER)
+        if dim.given:
+            slot = self.own.slot(dim.given)
+            before = f"call->scalars[{slot + 1}].i ? call->scalars[{slot}].i : -1"
+        return f"add_decided({before})"
+
+    def _holds(self, condition: Condition) -> str:
+        """Return the C++ expression of whether a result is returned."""
+        tensors = [tensor.name for tensor in self.own.tensors]
+        if condition.name in tensors:
+            met = f"call->tensors[{tensors.index(condition.name)}].present != 0"
+        else:
+            slot, value = self.own.decided_by(condition)
+            met = f"call->scalars[{slot}].i == {value}"
+        return f"!({met})" if condition.negated else met
 
     def _place(self, tensor: TensorParam, field: str) -> int:
         """Return the index in the derivative's call of the tensor in a field of ``Traced``; -1 if there is none."""
@@ -195,20 +236,38 @@ class Taped:
         given = _OF_INPUTS.get(field, _OF_RESULTS.get(field, False))
         among = self.signature.tensors if given else self.signature.results
         names = [other.name for other in among]
-        if prefix + tensor.name not in names:
+        name = prefix + (self._saved(tensor) if (self.rules, field) in _OF_SAVED else tensor.name)
+        if name not in names:
             return -1
-        return names.index(prefix + tensor.name) + (0 if given else len(self.signature.tensors))
+        return names.index(name) + (0 if given else len(self.signature.tensors))
+
+    def _saved(self, tensor: TensorParam) -> str:
+        """Return the name under which the derivative's call has what an input held."""
+        names = {other.name for other in self.signature.tensors}
+        return OLD + tensor.name if tensor.mutated and OLD + tensor.name in names else tensor.name
 
     def _traced(self, tensor: TensorParam, result: bool) -> str:
-        fields = _OF_RESULTS if result else _OF_INPUTS
+        fields = {**_OF_RESULTS, **_OF_INPUTS} if tensor.mutated else _OF_RESULTS if result else _OF_INPUTS
         order = ("direction", "seed", "seed_direction", "gradient", "second", "tangent")
         places = [self._place(tensor, field) if field in fields else -1 for field in order]
-        value = -1 if result else [other.name for other in self.signature.tensors].index(tensor.name)
+        value = -1 if result else [other.name for other in self.signature.tensors].index(self._saved(tensor))
         unshaped = self._unshaped()
         shape = next((i for i, other in enumerate(unshaped) if other is tensor), -1) if result else -1
-        flags = ["true" if flag else "false" for flag in (tensor in self.active, result)]
+        flags = ["true" if flag else "false" for flag in (tensor in self.active, result, tensor.mutated)]
         dtype = tensor.type.resolve(self.types).code
         return f"{{{', '.join(map(str, [value, *places, *flags, shape, dtype]))}}}"
+
+
+def keep_statements(signature: Signature, element: Callable[[TensorParam], str]) -> Iterator[str]:
+    """Yield the statements that copy what is overwritten to the results that keep it.
+
+    `element`: returns the C++ type of a tensor's elements.
+    """
+    names = [result.name for result in signature.results]
+    for tensor in signature.mutated:
+        if OLD + tensor.name in names:
+            places = f"{signature.tensors.index(tensor)}, {len(signature.tensors) + names.index(OLD + tensor.name)}"
+            yield f"opwright::detail::keep_old<{element(tensor)}>(a.call, {places});"
 
 
 def _ints(signature: Signature) -> dict[str, str]:

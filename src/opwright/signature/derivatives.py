@@ -5,6 +5,7 @@ backward is derived, too. Forward mode: ``_f_jvp(tangent_x: T?, tangent_y: T?, x
 Derived operators are ordinary pointwise operators: they compute in the shape and type to which the arguments broadcast
 and promote, and autograd reduces and casts their results. Those of an operator with axes that says ``derived`` have its
 shapes, and the gradients of its outputs as inputs that are always given (:mod:`opwright.signature.clauses.derived`).
+What a call changes, overwritten tensors and the generator, it keeps as residuals: ``old_x``, ``old_rng``.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from opwright.record import record
 from opwright.signature.clauses.derived import differentiable_types, tape_obstacle
 from opwright.signature.clauses.variants import variant_names
 from opwright.signature.dtypes import DType
+from opwright.signature.expr import Constant, Shape, resolved
 from opwright.signature.model import OLD, Signature
 from opwright.signature.names import BACKWARD, RECORDED, backward_of, forward_of, is_backward, jvp_of, overload_of
-from opwright.signature.parameters import Param, ScalarParam, TensorParam
+from opwright.signature.parameters import GeneratorParam, Param, ScalarParam, TensorParam, TypeRef
 from opwright.signature.wiring import (
     GRAD,
     TENSOR_SOURCES,
@@ -200,7 +202,8 @@ def active(signature: Signature, params: Iterable[Param]) -> tuple[TensorParam, 
 def obstacle(signature: Signature) -> str:
     """Return why no derivative can be derived from the operator's function; empty if one can."""
     if not signature.pointwise:
-        return tape_obstacle(signature)[0] or _limit_exceeded(vjp(signature))
+        found = tape_obstacle(signature)[0] or _name_taken(signature)
+        return found or _limit_exceeded(vjp(with_old_values(signature)))
     tensors = signature.tensors + signature.results
     fixed = [t for t in tensors if t.type.kind == "dtype" and may_be_differentiable(t, signature)]
     if fixed:
@@ -213,26 +216,50 @@ def obstacle(signature: Signature) -> str:
     inputs, written = active(signature, signature.tensors), active(signature, signature.written)
     if not inputs or not written:
         return "none of its arguments, or none of its results, has a derivative"
+    return _name_taken(signature) or _limit_exceeded(vjp(with_old_values(signature)))
+
+
+def _name_taken(signature: Signature) -> str:
     names = {param.name for param in signature.inputs + signature.results}
     taken = [t.name for t in signature.mutated if OLD + t.name in names]
     if taken:
         return f"{OLD}{taken[0]} is what the overwritten value of {taken[0]} would be called; rename that parameter"
-    return _limit_exceeded(vjp(with_old_values(signature)))
+    rng = signature.generator
+    if rng and OLD + rng.name in names:
+        return f"{OLD}{rng.name} is what the state of {rng.name} would be called; rename that parameter"
+    return ""
 
 
 def with_old_values(signature: Signature) -> Signature:
-    """Add a residual for the old value of each overwritten tensor, which the backward needs."""
-    if not signature.pointwise:
-        return signature
-    residuals = tuple(TensorParam(OLD + t.name, t.type, None) for t in signature.mutated)
-    return signature.replaced(residuals=signature.residuals + residuals)
+    """Add residuals for what a call changes and its backward needs.
+
+    They are the old value of each overwritten tensor, and the generator's seed and offset.
+    """
+    residuals = [TensorParam(OLD + t.name, t.type, t.shape) for t in signature.mutated]
+    if signature.generator and not signature.pointwise:
+        residuals.append(_state_of(signature.generator))
+    return signature.replaced(residuals=(*signature.residuals, *residuals))
+
+
+def _state_of(generator: GeneratorParam) -> TensorParam:
+    """Return the tensor that keeps a generator's seed and offset, ``old_rng: i64[2]``."""
+    return TensorParam(OLD + generator.name, TypeRef("dtype", "i64"), Shape(ellipsis=False, dims=(Constant(2),)))
+
+
+def _is_kept(tensor: TensorParam, signature: Signature) -> bool:
+    """Return whether a residual is one that :func:`with_old_values` adds."""
+    return any(tensor.name == OLD + t.name for t in signature.mutated)
 
 
 def vjp(signature: Signature) -> Signature:
     """Derive the reverse-mode signature: from the gradients of written tensors to those of all active inputs."""
-    written = signature.written if signature.pointwise else signature.outputs
-    told = signature.pointwise  # otherwise the gradients tell the results' sizes
-    gradients = [_prefixed(GRAD, t, optional=told) for t in active(signature, written)]
+    if signature.pointwise:
+        written, told = signature.written, signature.written
+    else:  # the gradients tell the results' sizes, unless inputs do
+        kept = tuple(t for t in signature.residuals if _is_kept(t, signature))
+        written = signature.outputs + kept + signature.mutated
+        told = kept + tuple(t for t in written if t.condition)
+    gradients = [_prefixed(GRAD, t, optional=any(t is each for each in told)) for t in active(signature, written)]
     results = tuple(_prefixed(GRAD, t) for t in active(signature, signature.tensors))
     inputs = (*gradients, *(_saved_input(param) for param in signature.inputs))
     return _with_types_of(signature, Signature(backward_of(signature.name), inputs, results))
@@ -241,7 +268,8 @@ def vjp(signature: Signature) -> Signature:
 def jvp(signature: Signature) -> Signature:
     """Derive the forward-mode signature: from the tangents of active inputs to those of outputs and mutated tensors."""
     tangents = [_prefixed(TANGENT, t, optional=True) for t in active(signature, signature.tensors)]
-    results = tuple(_prefixed(TANGENT, t) for t in active(signature, signature.outputs + signature.mutated))
+    written = active(signature, signature.outputs + signature.mutated)
+    results = tuple(_prefixed(TANGENT, t).returned_as(t) for t in written)
     inputs = (*tangents, *(_plain_input(param) for param in signature.inputs))
     return _with_types_of(signature, Signature(jvp_of(signature.name), inputs, results))
 
@@ -284,6 +312,14 @@ def with_derived(written: Iterable[Signature]) -> tuple[list[Signature], dict[st
     return list(signatures.values()), derived
 
 
+def has_forward_mode(signature: Signature) -> bool:
+    """Return whether forward mode can be derived.
+
+    It runs before the operator, which then would draw other numbers, or give its results their lengths.
+    """
+    return signature.pointwise or not (signature.generator or signature.data_axes or signature.counts)
+
+
 def _derive_all_orders(forward: Signature, signatures: dict[str, Signature], derived: dict[str, Derived]) -> None:
     backward = vjp(forward)
     candidates: list[tuple[Signature, tuple[Rule, ...]]] = [
@@ -294,7 +330,7 @@ def _derive_all_orders(forward: Signature, signatures: dict[str, Signature], der
         (jvp(backward), ("vjp", "jvp")),
     ]
     for signature, rules in candidates:
-        if _limit_exceeded(signature):
+        if _limit_exceeded(signature) or (rules[0] == "jvp" and not has_forward_mode(forward)):
             continue
         signatures[signature.name] = signature
         derived[signature.name] = Derived(signature, forward, rules)
@@ -334,11 +370,14 @@ def _limit_exceeded(signature: Signature) -> str:
 
 
 def _prefixed(prefix: str, tensor: TensorParam, *, optional: bool = False) -> TensorParam:
-    return TensorParam(prefix + tensor.name, tensor.type, tensor.shape, optional=optional)
+    """Return a gradient or a tangent of a tensor; a length that the kernel decides is known by then."""
+    return TensorParam(prefix + tensor.name, tensor.type, resolved(tensor.shape), optional=optional)
 
 
 def _saved_input(param: Param) -> Param:
     """Return an input as an argument of the derivative; an overwritten one is replaced by its saved old value."""
+    if isinstance(param, GeneratorParam):
+        return _state_of(param)
     if isinstance(param, TensorParam) and param.mutated:
         return TensorParam(OLD + param.name, param.type, param.shape, param.optional, domain=param.domain)
     return _plain_input(param)

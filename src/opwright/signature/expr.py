@@ -251,6 +251,14 @@ class Shape:
         return f"[{', '.join([*leading, *map(str, self.dims)])}]"
 
 
+def resolved(shape: Shape | None) -> Shape | None:
+    """Return the shape where the lengths that a kernel decides are known: with K in the place of ``?K``."""
+    if shape is None:
+        return None
+    dims = tuple(Axis(dim.name) if isinstance(dim, DataAxis) else dim for dim in shape.dims)
+    return Shape(ellipsis=shape.ellipsis, dims=dims, each_leading=shape.each_leading)
+
+
 def _is_linear(expr: Expr, axis: str) -> bool:
     if not isinstance(expr, Binary) or axis not in expr.axes:
         return True

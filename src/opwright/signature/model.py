@@ -11,6 +11,7 @@ from opwright.record import record
 from opwright.signature.chosen.groups import Grouping
 from opwright.signature.chosen.kinds import DeviceKind, DtypeKind
 from opwright.signature.clauses.combinations import Combinations
+from opwright.signature.clauses.conditions import Condition
 from opwright.signature.clauses.launch import Launch
 from opwright.signature.dtypes import DEFAULT_TYPES, DType
 from opwright.signature.expr import Axis, DataAxis, Expr, GivenAxis, NamedSize, determined
@@ -133,6 +134,12 @@ class Signature:
         conditional = [(result.name, result.condition) for result in self.results if result.condition]
         return frozenset(name for name, condition in conditional if not condition.holds(values.get(condition.name)))
 
+    def decided_by(self, condition: Condition) -> tuple[int, int]:
+        """Return the slot of the scalar that decides on a result, and the value with which the condition holds."""
+        kind = next(scalar.kind for scalar in self.scalars if scalar.name == condition.name)
+        slot = self.slot(condition.name) + len(kind.members) - 1  # of an optional scalar: whether it is given
+        return slot, 1 if condition.word is None else kind.choices.index(condition.word)
+
     @cached_property
     def pointwise(self) -> bool:
         """Whether the operator is pointwise: its kernel computes one element (bare types)."""
@@ -141,7 +148,9 @@ class Signature:
     @property
     def as_written(self) -> Signature:
         """The signature as its author wrote it, without the residuals that Opwright adds to keep overwritten values."""
-        kept = {OLD + tensor.name for tensor in self.mutated} if self.pointwise else set()
+        changed: tuple[Param, ...] = (*self.mutated, *((self.generator,) if self.generator else ()))
+        kept = {OLD + param.name for param in changed}
+        kept = kept if self.pointwise or self.derived else set()
         return self.replaced(residuals=tuple(r for r in self.residuals if r.name not in kept)) if kept else self
 
     @property

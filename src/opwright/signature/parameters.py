@@ -62,6 +62,10 @@ class TensorParam:
         """Whether the tensor has leading axes ``...``."""
         return self.shape is not None and self.shape.ellipsis
 
+    def returned_as(self, other: TensorParam) -> TensorParam:
+        """Return the same result as one that is returned on the condition of another one, if that has one."""
+        return self if other.condition is None else self.with_condition(other.condition)
+
     def with_condition(self, condition: Condition) -> TensorParam:
         """Return the same result as one that is returned on a condition only."""
         return TensorParam(self.name, self.type, self.shape, True, self.mutated, self.domain, condition)

@@ -8,7 +8,7 @@ from typing import Literal
 from opwright.errors import SignatureError
 from opwright.record import record
 from opwright.signature.dtypes import FLOATING, INTEGER
-from opwright.signature.expr import DataAxis
+from opwright.signature.expr import resolved
 from opwright.signature.model import Signature
 from opwright.signature.names import backward_of, forward_of
 from opwright.signature.parameters import ScalarParam, TensorParam
@@ -381,11 +381,7 @@ def type_of(param: TensorParam) -> str:
 
 def _resolved_shape(param: TensorParam) -> str:
     """Return the shape as a backward writes it, without ``?``: a kernel-decided length is known in the backward."""
-    if param.shape is None:
-        return str(None)
-    dims = [dim.name if isinstance(dim, DataAxis) else str(dim) for dim in param.shape.dims]
-    leading = ["..."] * param.shape.ellipsis + ["each ..."] * param.shape.each_leading
-    return f"[{', '.join(leading + dims)}]"
+    return str(resolved(param.shape))
 
 
 def find_tensor(params: Iterable[TensorParam], name: str) -> TensorParam:

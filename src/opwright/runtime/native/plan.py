@@ -216,10 +216,7 @@ def _condition(signature: Signature, condition: Condition | None) -> list[int]:
     tensors = [tensor.name for tensor in signature.tensors]
     if condition.name in tensors:
         return [CONDITIONS["tensor"], tensors.index(condition.name), 1, condition.negated]
-    kind = next(scalar.kind for scalar in signature.scalars if scalar.name == condition.name)
-    slot = signature.slot(condition.name) + len(kind.members) - 1  # of an optional scalar: whether it is given
-    value = 1 if condition.word is None else kind.choices.index(condition.word)
-    return [CONDITIONS["scalar"], slot, value, condition.negated]
+    return [CONDITIONS["scalar"], *signature.decided_by(condition), condition.negated]
 
 
 def known(signature: Signature) -> tuple[str, ...]:

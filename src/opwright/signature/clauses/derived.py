@@ -45,18 +45,10 @@ def _of_call(signature: Signature, by_hand: str) -> Iterator[Obstacle]:
     for tensor in signature.lists:
         yield f"{tensor.name} is a list of tensors", by_hand
     for tensor in signature.mutated:
-        yield f"it overwrites {tensor.name}, whose old value a derivative needs", f"return {tensor.name} as an output"
-    if signature.generator:
-        yield f"it draws from the generator {signature.generator.name}", "take the random numbers as an input: u: T[N]"
-    for axis in signature.data_axes:
-        yield f"the kernel decides the length ?{axis}", f"give it a size that inputs tell, or {by_hand}"
-    for count in signature.counts:
-        yield f"{count.name} is a count", f"return it as a tensor: i64[], or {by_hand}"
+        if tensor.optional:
+            yield f"it overwrites {tensor.name}, which may be absent", f"an operator that always takes {tensor.name}"
     for chosen in signature.dtypes.values():
         yield f"{chosen.name} says which type an argument or a result has", by_hand
-    for result in signature.results:
-        if result.condition:
-            yield f"{result.name} is returned on a condition only", by_hand
 
 
 def _of_tensors(signature: Signature, by_hand: str) -> Iterator[Obstacle]:
@@ -75,8 +67,10 @@ def _of_tensors(signature: Signature, by_hand: str) -> Iterator[Obstacle]:
                 f"{tensor.type.name} may be an integer, of which there are no derivatives",
                 f"an operator for floats alone: where {tensor.type.name} in ({chosen})",
             )
-    if sum(not may_be_differentiable(t, signature) for t in signature.results) > MOST_SHAPES:
-        yield f"it has more than {MOST_SHAPES} results without a derivative", by_hand
+    untold = sum(t.condition is not None or not may_be_differentiable(t, signature) for t in signature.results)
+    if untold + len(signature.mutated) > MOST_SHAPES:
+        what = "results that are optional or have no derivative, and arguments that it overwrites"
+        yield f"it has more than {MOST_SHAPES} {what}", by_hand
     if len(signature.independent) > MOST_INDEPENDENT:
         yield f"it is independent along more than {MOST_INDEPENDENT} axes", "leave out some of them"
 
@@ -84,7 +78,7 @@ def _of_tensors(signature: Signature, by_hand: str) -> Iterator[Obstacle]:
 def _of_nothing(signature: Signature) -> Iterator[Obstacle]:
     if not any(may_be_differentiable(t, signature) for t in signature.tensors):
         yield "none of its arguments has a derivative", "leave out 'derived'"
-    if not any(may_be_differentiable(t, signature) for t in signature.outputs):
+    if not any(may_be_differentiable(t, signature) for t in signature.outputs + signature.mutated):
         yield "none of its results has a derivative", "leave out 'derived'"
 
 

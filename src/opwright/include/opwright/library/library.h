@@ -235,6 +235,26 @@ inline void provide(const opw_call *call, uint64_t untested) {
   }
 }
 
+/* Copies input `from` to result `to`, where that is wanted, before the kernel overwrites it; T: its elements. */
+template <class T>
+void keep_old(const opw_call *call, int from, int to) {
+  const opw_tensor &x = call->tensors[from], &old = call->tensors[to];
+  if (!x.present || !old.present) return;
+  for (int64_t k = 0; k < old.numel; ++k) {
+    int64_t rest = k, at = 0;
+    for (int d = old.ndim - 1; d >= 0; --d) at += rest % old.sizes[d] * x.strides[d], rest /= old.sizes[d];
+    static_cast<T *>(old.data)[k] = static_cast<const T *>(x.data)[at];
+  }
+}
+/* Keeps the seed and the offset of the call's random numbers in result `to`. */
+inline void keep_random(const opw_call *call, int to) {
+  if (!call->tensors[to].present) return;
+  int64_t *const state = static_cast<int64_t *>(call->tensors[to].data);
+  const opw_rng &rng = *call->rng;
+  state[0] = rng.seed_pointer ? *rng.seed_pointer : int64_t(rng.seed);
+  state[1] = int64_t(rng.offset) + (rng.offset_pointer ? *rng.offset_pointer : 0);
+}
+
 /* Nothing that is thrown crosses the ABI. */
 template <class F>
 int32_t guarded(const opw_call *call, const F &body) noexcept {

@@ -31,6 +31,7 @@ struct Traced {
   signed char tangent;        /* where the tangent of a result goes */
   bool active;                /* whether it has a derivative */
   bool result;
+  bool mutated;      /* an input that the function overwrites */
   signed char shape; /* which of the shapes that the body tells it has */
   int32_t dtype;
 };
@@ -40,6 +41,13 @@ constexpr int most_traced = 64, most_shapes = 16, most_axes_named = 256;
 struct Shape {
   int ndim;
   int64_t sizes[64], strides[64];
+  uint64_t
+      decided; /* bit d: the kernel decides the length of axis d; its size before: the bound, what is given, or -1 */
+  bool present;
+
+  void begin(int leading, bool is_present = true) { ndim = leading, decided = 0, present = is_present; }
+  void add(int64_t size) { sizes[ndim++] = size; }
+  void add_decided(int64_t size) { decided |= uint64_t(1) << ndim, add(size); }
 };
 /* The leading axes of a tensor with `rank` others; returns how many. */
 inline int leading_sizes(const opw_tensor &t, int rank, int64_t *sizes) {
@@ -50,6 +58,7 @@ inline int leading_sizes(const opw_tensor &t, int rank, int64_t *sizes) {
 struct Function {
   const Traced *tensors;
   int count;
+  int rng; /* which tensor of the derivative's call has the generator's seed and offset; -1: there is no generator */
 };
 
 /* Where a number of lanes has its rows: one, or as many as it is wide. */
@@ -107,7 +116,9 @@ class Runner {
 
   /* The function's own call: its tensors made of numbers that are traced, the others as they are. */
   void prepare(opw_tensor (*rows)[most_traced]) {
-    inner_ = *call_, inner_.tensors = tensors_, inner_.axes = axes_, inner_.resize = nullptr;
+    inner_ = *call_, inner_.tensors = tensors_, inner_.axes = axes_;
+    inner_.resize = &Runner::resize, inner_.resize_context = this, resized_ = 0;
+    if (f_.rng >= 0) inner_.rng = &(rng_ = state_of(rows[0][f_.rng]));
     Body::axes(call_, axes_);
     variables_ = 0;
     for (int i = 0; i < f_.count; ++i)
@@ -127,6 +138,11 @@ class Runner {
         if (other != of.data && __builtin_memcmp(other, of.data, size_t(of.numel * bytes_of(of.dtype))))
           throw Disagreement();
       }
+      if (t.mutated) {
+        const size_t bytes = size_t(of.numel * bytes_of(of.dtype));
+        tensors_[i].data = memory_[i].template room<char>(int64_t(bytes));
+        if (bytes) __builtin_memcpy(tensors_[i].data, of.data, bytes);
+      }
       return;
     }
     if (of.numel >= int64_t(0xfffffff0) - variables_) refuse("a call with so many elements has no tape");
@@ -135,7 +151,8 @@ class Runner {
     tensors_[i].data = x;
     const uint32_t first = variable ? variables_ + 1 : 0;
     if (variable) variables_ += uint32_t(of.numel);
-    const bool kept = first_[i] == first && source_[i] == of.data && is_shared(rows, t.value) && t.direction < 0;
+    const bool kept =
+        first_[i] == first && source_[i] == of.data && is_shared(rows, t.value) && t.direction < 0 && !t.mutated;
     first_[i] = first, source_[i] = of.data;
     if (kept) return;
     if constexpr (is_dual<S>::value)
@@ -149,16 +166,28 @@ class Runner {
   void result(int i, opw_tensor (*rows)[most_traced]) {
     const Traced &t = f_.tensors[i];
     opw_tensor &of = tensors_[i];
-    if (t.seed >= 0 || t.tangent >= 0) {
+    if (t.shape < 0) {
       of = rows[0][int(t.seed >= 0 ? t.seed : t.tangent)];
+      of.present = 1;
     } else {
-      Shape &shape = shapes_[int(t.shape)];
       of = opw_tensor{};
-      of.sizes = shape.sizes, of.strides = shape.strides, of.ndim = shape.ndim, of.numel = 1;
-      for (int d = shape.ndim - 1; d >= 0; --d) shape.strides[d] = of.numel, of.numel *= shape.sizes[d];
+      Shape &shape = shapes_[int(t.shape)];
+      of.sizes = shape.sizes, of.strides = shape.strides, of.ndim = shape.ndim, of.present = shape.present;
+      bool known = of.present;
+      for (int d = 0; d < shape.ndim; ++d) known &= shape.sizes[d] >= 0;
+      if (!known) return void(of.dtype = t.dtype);
+      measure(of, shape);
     }
-    of.dtype = t.dtype, of.present = 1;
-    if (t.active) {
+    of.dtype = t.dtype;
+    give_memory(i);
+  }
+  static void measure(opw_tensor &of, Shape &shape) {
+    of.numel = 1;
+    for (int d = shape.ndim - 1; d >= 0; --d) shape.strides[d] = of.numel, of.numel *= shape.sizes[d];
+  }
+  void give_memory(int i) {
+    opw_tensor &of = tensors_[i];
+    if (f_.tensors[i].active) {
       T *const y = memory_[i].template room<T>(of.numel);
       for (int64_t k = 0; k < of.numel; ++k) y[k] = T(0);
       of.data = y;
@@ -167,13 +196,42 @@ class Runner {
       __builtin_memset(of.data, 0, size_t(of.numel * bytes_of(of.dtype)));
     }
   }
+  /* What `opw_call` says of it. */
+  static int32_t resize(void *context, int32_t index, const int64_t *lengths) {
+    Runner &self = *static_cast<Runner *>(context);
+    opw_tensor &of = self.tensors_[index];
+    const int place = self.f_.tensors[index].shape;
+    if (!lengths || place < 0 || !of.present) return 0;
+    Shape &shape = self.shapes_[place];
+    const uint64_t bit = uint64_t(1) << index;
+    for (int d = 0, next = 0; d < shape.ndim; ++d) {
+      if (!(shape.decided >> d & 1)) continue;
+      const int64_t length = lengths[next++], before = shape.sizes[d];
+      if ((self.resized_ & bit) && length != before) return 2;
+      if (length < 0 || (before >= 0 && length > before)) return 1;
+      shape.sizes[d] = length;
+    }
+    if (self.resized_ & bit) return 0;
+    self.resized_ |= bit;
+    measure(of, shape);
+    if (!of.data) self.give_memory(index);
+    return 0;
+  }
+  static opw_rng state_of(const opw_tensor &kept) {
+    const int64_t *const state = static_cast<const int64_t *>(kept.data);
+    return {uint64_t(state[0]), uint64_t(state[1]), nullptr, nullptr};
+  }
   void seed(opw_tensor (*rows)[most_traced]) {
     S *const adjoints = tape_.adjoints();
     for (int i = 0; i < f_.count; ++i) {
       const Traced &t = f_.tensors[i];
-      if (!t.result || !t.active || t.seed < 0) continue;
+      if (!t.active || t.seed < 0 || !tensors_[i].present) continue;
       const T *const y = numbers(i);
       const int64_t n = tensors_[i].numel;
+      if (rows[0][int(t.seed)].present && rows[0][int(t.seed)].numel != n)
+        refuse("run again for its gradient, the kernel decides other lengths: ", n, " elements, before ",
+               rows[0][int(t.seed)].numel,
+               "\n  likely fix: lengths that depend on the arguments alone, not on what is kept between calls");
       S *const seeds = seeds_.template room<S>(n);
       if (is_dual<S>::value || !rows[0][int(t.seed)].present)
         for (int64_t k = 0; k < n; ++k) seeds[k] = S(0);
@@ -197,7 +255,7 @@ class Runner {
   void tangents(opw_tensor (*rows)[most_traced]) {
     for (int i = 0; i < f_.count; ++i) {
       const Traced &t = f_.tensors[i];
-      if (!t.active || !t.result || !is_wanted(rows, t.tangent)) continue;
+      if (!t.active || t.tangent < 0 || !tensors_[i].present || !is_wanted(rows, t.tangent)) continue;
       T *const y = numbers(i);
       store<true>(rows, t.tangent, [&](int64_t k) -> S & { return at(y[k]); });
     }
@@ -250,6 +308,8 @@ class Runner {
   Tape<S> tape_;
   S *adjoints_ = nullptr;
   const void *source_[most_traced] = {};
+  opw_rng rng_;
+  uint64_t resized_ = 0; /* bit i: the kernel has decided the lengths of tensor i */
 };
 
 /* A call of an operator that isn't batched. */
