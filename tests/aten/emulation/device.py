@@ -29,6 +29,11 @@ def test_tensors_live_on_it() -> None:
     assert y.half().is_cuda
 
 
+def test_numbers_of_tensors_make_a_tensor() -> None:
+    x = torch.ones(2).std()
+    equal(torch.tensor([[x, 1], [2, x.cuda()]]), torch.tensor([[0.0, 1.0], [2.0, 0.0]]))
+
+
 def test_views_share_memory() -> None:
     x = torch.zeros(4, 3, device="cuda")
     view = x.view(3, 4)[1:]
