@@ -9,7 +9,7 @@ JOBS ?= $(shell nproc)
 KEEP ?=
 
 # What is run a second time, on the runtime in Python.
-PYTHON_RUNTIME_TESTS := tests/runtime/test_*.py tests/runtime/python/test_memory.py tests/codegen \
+PYTHON_RUNTIME_TESTS := tests/runtime/test_*.py tests/runtime/sharding tests/runtime/python/test_memory.py tests/codegen \
 	tests/include/test_services.py tests/messages examples
 
 # A notice of the theme about its successor.

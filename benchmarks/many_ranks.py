@@ -52,7 +52,8 @@ def work(source: Path, told: Path, locks: bool) -> None:
     ops = opwright.load(source)
     x = torch.ones(1, 1, 2, 3, dtype=torch.float64, requires_grad=True)
     (gradient,) = torch.autograd.grad(ops.attention(x.detach(), x.detach(), x).sum(), x)
-    torch.testing.assert_close(gradient, torch.ones_like(x))
+    if not torch.equal(gradient, torch.ones_like(x)):  # assert_close would import DTensor and SymPy
+        raise RuntimeError(f"the gradient is {gradient}")
     after = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     used = [
         end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime for end, start in zip(after, before, strict=True)

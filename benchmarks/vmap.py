@@ -3,7 +3,8 @@
 ``python benchmarks/vmap.py [--rounds 31]``. A convolution of rows, ``x: (2, 8)`` and ``w: (3,)``, over a batch of 64,
 on one thread. "ours" is torch.vmap of the operator: folded into an independent axis, or the kernel for one element
 after the other. "loop of calls" is torch.vmap with the batching rule in Python, which calls the operator once for each
-element and stacks the results. "composed" is torch.vmap of torch.nn.functional.conv1d.
+element and stacks the results. "composed" is torch.vmap of torch.nn.functional.conv1d. Of gradients by sample, "no
+operator" is what PyTorch takes for the transforms and for the loss, its gradient included, around no operator at all.
 """
 
 from __future__ import annotations
@@ -25,34 +26,9 @@ from opwright.runtime.register.vmap import looped
 
 HERE = Path(__file__).parent
 BATCH, TARGET = 64, ">= 10"
-SOURCE = """
-#include <opwright.h>
-
-OPWRIGHT("conv(x: T[N, L], w: T[K]) -> (y: T[N, L-K+1]) WORD")
-template <class T>
-void conv(Tensor<const T, 2> x, Tensor<const T, 1> w, Tensor<T, 2> y) {
-  for (int64_t n = 0; n < y.size(0); ++n)
-    for (int64_t l = 0; l < y.size(1); ++l) {
-      T sum = 0;
-      for (int64_t k = 0; k < w.size(0); ++k) sum += x(n, l + k) * w[k];
-      y(n, l) = sum;
-    }
-}
-
-OPWRIGHT("conv_backward(grad_y: T[N, L-K+1], x: T[N, L], w: T[K]) -> (grad_x: T[N, L], grad_w: T[K]) WORD")
-template <class T>
-void conv_backward(Tensor<const T, 2> g, Tensor<const T, 2> x, Tensor<const T, 1> w, Tensor<T, 2> grad_x,
-                   Tensor<T, 1> grad_w) {
-  for (int64_t i = 0; grad_x && i < grad_x.numel(); ++i) grad_x.flat(i) = 0;
-  for (int64_t k = 0; grad_w && k < w.size(0); ++k) grad_w[k] = 0;
-  for (int64_t n = 0; n < g.size(0); ++n)
-    for (int64_t l = 0; l < g.size(1); ++l)
-      for (int64_t k = 0; k < w.size(0); ++k) {
-        if (grad_x) grad_x(n, l + k) += g(n, l) * w[k];
-        if (grad_w) grad_w[k] += g(n, l) * x(n, l + k);
-      }
-}
-"""
+AROUND = "no operator"
+SOURCE = HERE.parent / "tests/runtime/kernels/mapped_ops.cpp"
+WORD = " independent N"
 
 
 def composed(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -63,7 +39,8 @@ def composed(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
 def load(folder: Path, name: str, word: str = "", *, python: bool = False) -> Any:
     """Build the operator with a word behind its signature; `python`: with the batching rule in Python."""
     file = folder / f"{name}.cpp"
-    file.write_text(SOURCE.replace(" WORD", word))
+    convolution = SOURCE.read_text().partition("// Each row is")[0]
+    file.write_text(convolution.replace(WORD, word))
     ops = opwright.load(file)
     for registered in ops.__loaded__.registered.values() if python else ():
         signature, mask = registered.kernel.signature, registered.kernel.signature.is_backward
@@ -91,12 +68,14 @@ def cases(folded: Any, element: Any, calls: Any) -> dict[str, dict[str, Callable
     def squared(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         return lambda x, w: (function(x, w) ** 2).sum()
 
+    nothing = vmap(grad(lambda x: (x**2).sum()))
+    around = {AROUND: lambda: nothing(x)}
     return {
         "folded": of(lambda f: vmap(f, (0, None)), x, w, ours=folded),
         "element by element": of(lambda f: vmap(f, (0, None)), x, w),
         "an ensemble": of(lambda f: vmap(f, (None, 0)), x[0], several),
-        "gradients by sample, folded": of(lambda f: vmap(grad(squared(f), 0), (0, None)), x, w, ours=folded),
-        "gradients by sample, reduced": of(lambda f: vmap(grad(squared(f), 1), (0, None)), x, w),
+        "gradients by sample, folded": of(lambda f: vmap(grad(squared(f), 0), (0, None)), x, w, ours=folded) | around,
+        "gradients by sample, reduced": of(lambda f: vmap(grad(squared(f), 1), (0, None)), x, w) | around,
         "vmap of vmap": of(lambda f: vmap(vmap(f, (0, None)), (None, 0)), x[:8], several[:8]),
     }
 
@@ -109,7 +88,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         built = [
-            load(place, "vmap_folded", " independent N"),
+            load(place, "vmap_folded", WORD),
             load(place, "vmap_element"),
             load(place, "vmap_calls", python=True),
         ]
@@ -120,6 +99,10 @@ def main() -> None:
                 f"vmap, {what}: loop of calls / ours", ratio(timings["loop of calls"], timings["ours"]), TARGET
             )
             result.claim(f"vmap, {what}: composed / ours", ratio(timings["composed"], timings["ours"]))
+            if AROUND in timings:
+                calls, ours, around = (timings[name].median for name in ("loop of calls", "ours", AROUND))
+                result.claim(f"vmap, {what}, without PyTorch's part: loop / ours", (calls - around) / (ours - around))
+                result.notes.append(f"{what}: {around / ours:.0%} of our time is PyTorch's, around no operator")
     result.finish(HERE / "results")
 
 

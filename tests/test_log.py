@@ -95,7 +95,7 @@ def test_why_it_is_built_again(said: Callable[[], list[str]], tmp_path: Path) ->
     assert f"whole: changed since it was built: {header}" in said()
     built.path.write_bytes(b"")
     build(unit)
-    assert f"whole: missing or damaged: {built.path}" in said()
+    assert f"whole: missing, damaged or open to others: {built.path}" in said()
 
 
 def test_locks_that_are_waited_for(said: Callable[[], list[str]], tmp_path: Path) -> None:

@@ -34,6 +34,25 @@ def test_it_is_found_and_can_be_loaded(cache: Path) -> None:
     assert Native(found).namespace_in_use(b"aten")
 
 
+def test_one_in_a_cache_that_cannot_be_written(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(os, "utime", refused)
+    found = shared.find_shared()
+    assert found is not None
+    assert found.is_relative_to(cache)
+
+
+def test_one_in_the_read_only_cache(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "empty"))
+    monkeypatch.setenv("OPWRIGHT_READ_ONLY_CACHE", str(tmp_path))
+    (library,) = cache.glob("runtimes/*/*/runtime.so")
+    before = library.parents[1].stat().st_mtime_ns
+    assert shared.find_shared() == library
+    assert library.parents[1].stat().st_mtime_ns == before
+
+
 def test_sharing_again_changes_nothing(cache: Path) -> None:
     (file,) = cache.glob("runtimes/*/*/runtime.so")
     before = file.stat()

@@ -14,6 +14,7 @@ COMMITTED = ROOT / "benchmarks/results/parallel.json"
 
 
 @pytest.mark.exhaustive
+@pytest.mark.native
 def test_the_table_is_what_happens(tmp_path: Path) -> None:
     path = tmp_path / "parallel.json"
     command = [sys.executable, "tools/parallel_table.py", "--json", str(path)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+import contextlib
+import importlib.util
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,41 +16,53 @@ from opwright.cli.completion import backends
 from opwright.cli.console import DTYPES, WIDTH, Progress, console_beside, progress
 from opwright.codegen import KernelSource, instance_name
 from opwright.codegen.collect import collect
-from opwright.codegen.source import compiled_ahead
+from opwright.codegen.providers import compiled_ahead
 from opwright.cuda import find_backend
 from opwright.errors import CompileError
 from opwright.signature import DType
 from opwright.signature.derivatives import carries_derivative
 from opwright.signature.dtypes import BY_ANY_NAME
-from opwright.toolchain import Built, Options, build, linked
+from opwright.toolchain import Built, Options, linked
 from opwright.toolchain.build.limits import jobs as most_at_once
 from opwright.toolchain.build.processes import settled, stop_all, unwound_by_signals
+from opwright.toolchain.cache.folder import unwritable
+from opwright.toolchain.cache.read_only import VARIABLE, filling
 
 
 @dataclass(frozen=True)
 class Job:
-    """A library to compile: the kernels of a file, or a derived kernel."""
+    """A library to compile: the kernels of a file, or a derived kernel.
+
+    Attributes:
+        source: the file.
+        types: the element types.
+        derived: the derived kernel's name.
+        wanted: the bit mask of results that the derived kernel computes; 0: those that a call wants.
+        device: the device of the tensors.
+        some: whether it is for calls that want some results, beside another one for those that want all.
+    """
 
     source: KernelSource
     types: dict[str, DType]
     derived: str = ""
     wanted: int = 0
     device: str = "cpu"
+    some: bool = False
 
     @property
     def label(self) -> str:
         """Return the job's name for the table."""
         return f"{self.source.path.name}: {self.derived}" if self.derived else self.source.path.name
 
+    @property
+    def instance(self) -> str:
+        """Return the element types for the table, and whether it is for calls that want some of the results."""
+        types = instance_name(self.types) or "as written"
+        return f"{types} (some)" if self.some else types
+
     def build(self) -> Built:
         """Compile the library, unless it is in the cache."""
-        if self.source.is_cuda(self.device):
-            started = time.perf_counter()
-            path = self.source.library(self.types, self.wanted, derived=self.derived, device=self.device)
-            return Built(Path(path), time.perf_counter() - started, cached=False)
-        source = self.source
-        unit = source.derived_unit(self.derived, self.types, self.wanted) if self.derived else source.unit(self.types)
-        return build(unit, source.options)
+        return self.source.compiled(self.types, self.wanted, derived=self.derived, device=self.device)
 
 
 @click.command("build")
@@ -67,6 +80,13 @@ class Job:
     shell_complete=backends,
     help="What compiles CUDA code: nvcc, nvrtc or emulate; of C++ files, what is pointwise, then too.",
 )
+@click.option(
+    "--output",
+    "-o",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="A folder to fill in place of the cache, for OPWRIGHT_READ_ONLY_CACHE.",
+)
 def command(
     files: tuple[Path, ...],
     dtypes: tuple[str, ...],
@@ -78,11 +98,15 @@ def command(
     libraries: tuple[str, ...],
     ops: tuple[str, ...],
     backend: str | None,
+    output: Path | None,
 ) -> None:
     """Compile every kernel in FILES, for every element type that it allows, with the gradients that are derived.
 
     What is built goes into the cache, so that a later `opwright.load` in any process compiles nothing. Needs no
     PyTorch.
+
+    With --output it goes into a folder, which other processes, users and hosts read, and never write to, with
+    OPWRIGHT_READ_ONLY_CACHE=DIR. Opwright's own runtime is put there too, if PyTorch is installed.
     """
     options = Options(debug=debug, native=not baseline, extra_cflags=cflags, include_dirs=includes)
     if folders or libraries:
@@ -93,10 +117,44 @@ def command(
     console = console_beside(WIDTH)
     table = Table("source", "element types", "time", "library")
     with unwound_by_signals(), progress(console) as report:
-        results = _build_all(jobs, report)
+        runtime = not output or _has_pytorch()
+        with _into(output, with_runtime=runtime):
+            results = _build_all(jobs, report)
     for job, built in zip(jobs, results, strict=True):
-        table.add_row(job.label, instance_name(job.types) or "as written", _time(built), built.path.name)
+        table.add_row(job.label, job.instance, _time(built), built.path.name)
     console.print(table)
+    if output:
+        told = "" if runtime else "; Opwright's runtime isn't in it: there is no PyTorch here"
+        click.echo(f"for processes that compile nothing: {VARIABLE}={output.absolute()}{told}")
+
+
+def _has_pytorch() -> bool:
+    return importlib.util.find_spec("torch") is not None
+
+
+@contextlib.contextmanager
+def _into(output: Path | None, *, with_runtime: bool) -> Iterator[None]:
+    """Build into the folder `output`, if one is given, and put Opwright's runtime there, too."""
+    if output is None:
+        yield
+        return
+    built = _runtime() if with_runtime else None
+    try:
+        with filling(output):
+            if built:
+                from opwright.runtime.native.shared import share
+
+                share(built)
+            yield
+    except OSError as error:
+        raise unwritable(output, error) from error
+
+
+def _runtime() -> Path | None:
+    """Return the native runtime, built if necessary; None if every installation brings it."""
+    from opwright.runtime.native import prebuilt, runtime
+
+    return None if prebuilt.find() else runtime.library()
 
 
 def jobs_of(source: KernelSource, names: Collection[str] | None, all_devices: bool) -> Iterator[Job]:
@@ -113,8 +171,11 @@ def jobs_of(source: KernelSource, names: Collection[str] | None, all_devices: bo
             wanted = compiled_ahead(derived)
             if wanted is not None and derived.body.name in served:
                 signature = derived.signature
-                chosen = (t for t in signature.instances() if names is None or signature.selects(t, names))
-                yield from (Job(source, types, name, wanted, device) for types in filter(carries_derivative, chosen))
+                several = derived.body.pointwise and wanted.bit_count() > 1  # a tape computes whichever are wanted
+                for types in filter(carries_derivative, signature.instances()):
+                    if names is None or signature.selects(types, names):
+                        yield Job(source, types, name, wanted, device)
+                        yield from [Job(source, types, name, 0, device, some=True)] * several
 
 
 def _build_all(jobs: Sequence[Job], report: Progress) -> list[Built]:

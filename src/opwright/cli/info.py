@@ -17,7 +17,7 @@ from opwright.cli.console import WIDTH, console_beside
 from opwright.codegen import KernelSource
 from opwright.codegen.collect import collect
 from opwright.codegen.pointwise import LOOPS, loop_line
-from opwright.codegen.source import compiled_ahead, providers
+from opwright.codegen.providers import compiled_ahead, providers
 from opwright.errors import OpwrightError
 from opwright.languages import Language
 from opwright.signature import DType, Signature, schema

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from opwright.codegen.source import KernelSource, providers
+from opwright.codegen.providers import providers
+from opwright.codegen.source import KernelSource
 from opwright.signature import DType
 from opwright.signature.derivatives import carries_derivative
 from opwright.toolchain import Options, Unit
@@ -54,7 +55,7 @@ class Part:
         """Build the library of a part for CUDA, and return its path."""
         source = copy.copy(self.source)
         source.options = options or source.options
-        return Path(source.built([*source.instances(self.device, self.types, self.derived)], self.device))
+        return source.built([*source.instances(self.device, self.types, self.derived)], self.device).path
 
 
 @dataclass(frozen=True)

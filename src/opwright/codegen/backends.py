@@ -60,6 +60,13 @@ class Backend(Protocol):
             ToolchainError: a tool that the back end needs is missing.
         """
 
+    def look_up(self, text: CudaText, options: Options) -> Path | None:
+        """Return the library of `text` if it is in the cache, else None.
+
+        Raises:
+            UnsupportedError, ToolchainError: as for `build`.
+        """
+
 
 FindBackend = Callable[[], Backend]
 

@@ -1,4 +1,4 @@
-"""Source files, the libraries that are built from them, and the source of each operator's kernels.
+"""Source files, and the libraries that are built from them.
 
 A library contains the kernels of a file for one choice of element types. ``round.cpp`` and ``round.cu`` together make
 one operator, with kernels for two devices.
@@ -6,6 +6,7 @@ one operator, with kernels for two devices.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from opwright.codegen.backends import Backend, CudaText, FindBackend, no_backend
 from opwright.codegen.calls import HONEST, caller, with_streams
 from opwright.codegen.library import Instance, half_of_cuda, instance_name, library_text
 from opwright.codegen.taped import check_derivable
-from opwright.errors import SourceError, UnsupportedError
+from opwright.errors import SourceError
 from opwright.signature import DType, Signature
 from opwright.signature.derivatives import Derived, with_derived
 from opwright.signature.names import backward_of
@@ -25,7 +26,8 @@ from opwright.sources.alternatives import with_alternatives
 from opwright.sources.cpp.directives import every_include
 from opwright.sources.ops import LOAD_ARGUMENT
 from opwright.sources.scan import read_text
-from opwright.toolchain import Options, Unit, build, line_directive
+from opwright.toolchain import Built, Options, Unit, build, line_directive
+from opwright.toolchain.build.builder import look_up
 
 
 @dataclass
@@ -147,27 +149,61 @@ class KernelSource:
         """Return the path of a library; build it if necessary.
 
         The library contains every handwritten kernel that has exactly these type variables and allows these types. If
-        `derived` is a name, it contains only that derived kernel, which computes the results in the bit mask `wanted`.
+        `derived` is a name, it contains only that derived kernel, for the results in the bit mask `wanted`. One that
+        computes whichever results a call wants is taken where that costs nothing: a tape's always, that of a pointwise
+        kernel if it is in the cache (`opwright build` puts it there) and the other one isn't.
 
         Raises:
             CompileError: the compiler reported errors.
             ToolchainError: there is no compiler for that device.
         """
-        if derived:
-            instances = [replace(self._derived_instance(derived, types, wanted), cuda=self.is_cuda(device))]
-        else:
-            instances = [*self._instances(types, device=device)]
-        return self.built(instances, device, rebuild=rebuild)
+        if wanted and not rebuild and self._present(types, wanted, derived, device) is None:
+            general = self._present(types, 0, derived, device)
+            if general is not None:
+                return str(general)
+        return str(self.compiled(types, wanted, derived=derived, device=device, rebuild=rebuild).path)
 
-    def built(self, instances: Sequence[Instance], device: str, *, rebuild: bool = False) -> str:
-        """Return the path of the library with these instances; build it if necessary."""
+    def compiled(
+        self,
+        types: Mapping[str, DType],
+        wanted: int = 0,
+        *,
+        derived: str = "",
+        device: str = "cpu",
+        rebuild: bool = False,
+    ) -> Built:
+        """Return the library for exactly these arguments of `library`, from the cache or newly built."""
+        return self.built(self._chosen(types, wanted, derived, device), device, rebuild=rebuild)
+
+    def _present(self, types: Mapping[str, DType], wanted: int, derived: str, device: str) -> Path | None:
+        """Return the library for exactly these arguments of `library` if it is in the cache."""
+        instances = self._chosen(types, wanted, derived, device)
+        if self.is_cuda(device):
+            backend = self.backend or self.find_backend()
+            return backend.look_up(self._cuda_text(instances, backend.device), self.options)
+        return look_up(self._unit(instances), self._options(instances))
+
+    def _chosen(self, types: Mapping[str, DType], wanted: int, derived: str, device: str) -> list[Instance]:
+        if not derived:
+            return [*self._instances(types, device=device)]
+        instance = self._derived_instance(derived, types, wanted)
+        return [replace(instance, wanted=0 if instance.taped else wanted, cuda=self.is_cuda(device))]
+
+    def built(self, instances: Sequence[Instance], device: str, *, rebuild: bool = False) -> Built:
+        """Return the library with these instances; build it if necessary."""
         if not self.is_cuda(device):
-            options = self.options
-            if all(instance.taped for instance in instances) and not options.debug:
-                options = replace(options, extra_cflags=("-O2", *options.extra_cflags))
-            return str(build(self._unit(instances), options, rebuild=rebuild).path)
+            return build(self._unit(instances), self._options(instances), rebuild=rebuild)
         backend = self.backend or self.find_backend()
-        return str(backend.build(self._cuda_text(instances, backend.device), self.options, rebuild=rebuild))
+        text, started = self._cuda_text(instances, backend.device), time.perf_counter()
+        known = None if rebuild else backend.look_up(text, self.options)
+        path = known or backend.build(text, self.options, rebuild=rebuild)
+        return Built(path, time.perf_counter() - started, cached=known is not None)
+
+    def _options(self, instances: Sequence[Instance]) -> Options:
+        """Return the options that a library for the CPU is compiled with."""
+        if self.options.debug or not all(instance.taped for instance in instances):
+            return self.options
+        return replace(self.options, extra_cflags=("-O2", *self.options.extra_cflags))
 
     def cuda_text(self, types: Mapping[str, DType], device: str = "cuda") -> CudaText:
         """Return the CUDA source of the library for these types, whose table names the `device`."""
@@ -279,151 +315,3 @@ def relate(sources: Sequence[KernelSource]) -> None:
         signatures.setdefault(kernel.signature.name, kernel.signature.operator)
     for source in sources:
         source.relate(signatures.values())
-
-
-def compiled_ahead(derived: Derived) -> int | None:
-    """Return the bit mask of results of the instance to compile ahead of time: all gradients of a first derivative.
-
-    None for forward mode and second derivatives: few programs need them, so nothing is compiled ahead.
-    """
-    first = derived.rules == ("vjp",) and not derived.body.is_backward
-    if not first:
-        return None
-    return (1 << len(derived.signature.outputs)) - 1 if derived.masked else 0
-
-
-@dataclass(frozen=True, eq=False)
-class SourceProvider:
-    """The provider of an operator's kernels: handwritten kernels of sources, or one derived from such kernels.
-
-    Attributes:
-        sources: the source for each device.
-        derived: the derived kernel's name; empty for handwritten kernels.
-    """
-
-    sources: Mapping[str, KernelSource]
-    derived: str = ""
-
-    @property
-    def devices(self) -> frozenset[str]:
-        """The devices that have kernels."""
-        return frozenset(self.sources)
-
-    @property
-    def masked(self) -> bool:
-        """Whether there is an instance for each subset of results; a handwritten kernel has one for all subsets."""
-        return bool(self.derived) and self._first.derived[self.derived].masked
-
-    @property
-    def ahead(self) -> int | None:
-        """The bit mask of results of the instance to compile ahead of time; None if there is none."""
-        return compiled_ahead(self._first.derived[self.derived]) if self.derived else 0
-
-    @property
-    def _first(self) -> KernelSource:
-        return next(iter(self.sources.values()))
-
-    def library(
-        self, types: Mapping[str, DType], wanted: int = 0, *, device: str = "cpu", rebuild: bool = False
-    ) -> str:
-        """Return the path of a library with the operator's kernel for these element types on that device.
-
-        Raises:
-            CompileError: the compiler reported errors.
-            ToolchainError: there is no compiler for that device.
-            UnsupportedError: there is no source for that device.
-        """
-        if device not in self.sources:
-            raise self._missing(device)
-        return self.sources[device].library(types, wanted, derived=self.derived, device=device, rebuild=rebuild)
-
-    def _missing(self, device: str) -> UnsupportedError:
-        path = self._first.path
-        wanted = f"{path.stem}.{'cu' if device == 'cuda' else 'cpp'}"
-        emulated = '; or run its CUDA kernel on the CPU: load(..., backend="emulate")' if device == "cpu" else ""
-        return UnsupportedError(
-            f"{path.name} has kernels for {' and '.join(self.sources)}, and none for {device}\n"
-            f"  likely fix: write one for {device} into {wanted}: load({path.name!r}, {wanted!r}){emulated}"
-        )
-
-
-def providers(sources: Sequence[KernelSource]) -> dict[str, SourceProvider]:
-    """Return the provider of each operator's kernels, by name, for handwritten and for derived kernels."""
-    sources_by_operator: dict[str, dict[str, KernelSource]] = {}
-    for device, source, kernel in _served(sources):
-        sources_by_operator.setdefault(kernel.signature.name, {})[device] = source
-    shared: dict[tuple[tuple[str, int], ...], SourceProvider] = {}  # kernels of one library have one provider
-    handwritten = {
-        name: shared.setdefault(tuple((device, id(source)) for device, source in each.items()), SourceProvider(each))
-        for name, each in sources_by_operator.items()
-    }
-    derived = {
-        name: SourceProvider(_differentiating(each, sources_by_operator[each.body.name]), name)
-        for name, each in sources[0].derived.items()
-    }
-    return handwritten | derived
-
-
-def _differentiating(derived: Derived, by_device: Mapping[str, KernelSource]) -> Mapping[str, KernelSource]:
-    """Return the source for each device that has the derived kernel: a tape is the CPU's."""
-    if derived.body.pointwise:
-        return by_device
-    return {device: source for device, source in by_device.items() if not source.is_cuda(device)}
-
-
-def kernels(sources: Sequence[KernelSource]) -> list[Kernel]:
-    """Return all kernels of the operators; an operator for two devices can have two kernels.
-
-    Raises:
-        SourceError: there is no kernel; an operator has two kernels for one device, or two with different signatures.
-    """
-    chosen = {id(kernel): kernel for _, _, kernel in _served(sources)}
-    if not chosen:
-        listed = ", ".join(str(source.path) for source in sources)
-        raise SourceError(
-            f"{listed}: there is no CUDA kernel in it to emulate, and no pointwise one\n"
-            "  likely fix: leave backend= out: what it has are kernels for the CPU"
-        )
-    by_name: dict[str, list[Kernel]] = {}
-    for kernel in chosen.values():
-        by_name.setdefault(kernel.signature.name, []).append(kernel)
-    for name, each in by_name.items():
-        _check_alone(name, each)
-        _check_same(each)
-    return [kernel for source in sources for kernel in source.source.kernels if id(kernel) in chosen]
-
-
-def _served(sources: Sequence[KernelSource]) -> Iterator[tuple[str, KernelSource, Kernel]]:
-    """Yield each kernel with its device; kernels of CUDA files come last, to replace kernels from C++ for CUDA."""
-    for source in sorted(sources, key=lambda source: source.source.language == "cuda"):
-        for device in source.devices:
-            for kernel in source.kernels(device):
-                yield device, source, kernel
-
-
-def _check_alone(name: str, found: Sequence[Kernel]) -> None:
-    for in_cuda in (False, True):
-        kernels = [kernel for kernel in found if (kernel.language == "cuda") == in_cuda]
-        where = ", ".join(f"{kernel.path}:{kernel.line}" for kernel in kernels)
-        if len(kernels) > 1:
-            raise SourceError(f"{name} is defined more than once: {where}{_marked_and_given(kernels)}")
-
-
-def _marked_and_given(kernels: Sequence[Kernel]) -> str:
-    marked = [f"{kernel.path}:{kernel.line}" for kernel in kernels if not kernel.given]
-    if not marked or len(marked) == len(kernels):
-        return ""
-    return f"\n  likely fix: its signature stands in the file, {marked[0]}: don't give another"
-
-
-def _check_same(found: Sequence[Kernel]) -> None:
-    for kernel in found[1:]:
-        first = found[0]
-        if kernel.signature.operator != first.signature.operator:
-            raise SourceError(
-                f"{kernel.path}:{kernel.line}: {kernel.signature.name}: its signature isn't that of the kernel in "
-                f"{first.path.name}; one operator has one signature on every device\n"
-                f"  signature:  {kernel.signature}  ({kernel.path}:{kernel.line})\n"
-                f"  expected:   {first.signature.operator}  ({first.path}:{first.line})\n"
-                "  likely fix: write the same signature for both, or give one of the operators another name"
-            )

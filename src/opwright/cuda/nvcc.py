@@ -9,6 +9,7 @@ from typing import ClassVar
 from opwright.codegen.backends import CudaText
 from opwright.errors import ToolchainError
 from opwright.toolchain import Built, Options, Unit, build
+from opwright.toolchain.build.builder import look_up
 
 
 @dataclass(frozen=True)
@@ -44,5 +45,12 @@ class Nvcc:
 
     def built(self, text: CudaText, options: Options, *, rebuild: bool = False) -> Built:
         """Build as `build` does; return the library with the compilers' messages."""
-        unit = Unit(text.name, text.text, text.source, "cuda", embeds=True, kernels=text.kernels)
-        return build(unit, options, rebuild=rebuild)
+        return build(_unit(text), options, rebuild=rebuild)
+
+    def look_up(self, text: CudaText, options: Options) -> Path | None:
+        """Return the library of `text` if it is in the cache, else None."""
+        return look_up(_unit(text), options)
+
+
+def _unit(text: CudaText) -> Unit:
+    return Unit(text.name, text.text, text.source, "cuda", embeds=True, kernels=text.kernels)

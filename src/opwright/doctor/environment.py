@@ -32,6 +32,7 @@ OURS = {
     "OPWRIGHT_MEETING": "how many threads' kernels begin together under ThreadSanitizer; `opwright check` sets it",
     "OPWRIGHT_PRECOMPILE": "background, wait or off: when PyTorch's headers are compiled ahead",
     "OPWRIGHT_PREBUILT": "a folder with runtimes that go into a wheel of Opwright (tools/build_wheels.py)",
+    "OPWRIGHT_READ_ONLY_CACHE": "a folder from `opwright build --output`: searched before the cache, and only read",
     "OPWRIGHT_DIRECT": "0: all calls of operators go through PyTorch's parser and dispatcher",
     "OPWRIGHT_RUNTIME": "native or python",
     "OPWRIGHT_SANITIZE": "sanitizers that everything is compiled with",

@@ -13,7 +13,8 @@ from pathlib import Path
 from opwright.codegen import KernelSource
 from opwright.codegen.ahead_of_time import Chosen, Part, choose
 from opwright.codegen.collect import collect
-from opwright.codegen.source import kernels, relate
+from opwright.codegen.providers import kernels
+from opwright.codegen.source import relate
 from opwright.cuda import find_backend
 from opwright.errors import PackagingError, SourceError
 from opwright.packaging import project_files

@@ -232,6 +232,25 @@ def test_ten_true_ones_pass(tmp_path: Path) -> None:
     assert all(outcome.calls >= 6 for outcome in report)
 
 
+CANCELLED = """
+#include <opwright.h>
+OPWRIGHT("cancelled(x: f64[N, M]) -> (y: f64[N]) independent N")
+void cancelled(Tensor<const double, 2> x, Tensor<double, 1> y) {
+  const int64_t m = x.size(1);
+  for (int64_t i = 0; i < x.size(0); ++i) {
+    double up = 0, down = 0;
+    for (int64_t j = 0; j < m; ++j) up += sin(x(i, j)), down += sin(x(i, m - 1 - j));
+    y[i] = x.size(0) % 2 ? up - down : down - up;
+  }
+}
+"""
+
+
+def test_sums_that_cancel_may_be_rounded_in_any_order(tmp_path: Path) -> None:
+    report = checked(tmp_path, "promises_cancelled", CANCELLED)
+    assert report.ok, str(report)
+
+
 def test_axes_that_look_independent_are_proposed(tmp_path: Path) -> None:
     unsaid, sorted_, element = checked(tmp_path, "promises_unsaid", UNSAID)
     assert unsaid.detail == (

@@ -22,7 +22,7 @@ import opwright
 from opwright.codegen import KernelSource
 from opwright.codegen.library import Instance
 from opwright.runtime.load.loading import load_sources
-from opwright.toolchain import Options, Unit, build
+from opwright.toolchain import Built, Options, Unit, build
 
 KIND = "pretended"
 HERE = Path(__file__).parent
@@ -33,10 +33,10 @@ collect_ignore_glob = [] if os.environ.get("OPWRIGHT_TEST_PRETENDED") else ["tes
 class Relabelled(KernelSource):
     """What it has for "cuda" is C++ that the pretended device's processor runs."""
 
-    def built(self, instances: Sequence[Instance], device: str, *, rebuild: bool = False) -> str:
+    def built(self, instances: Sequence[Instance], device: str, *, rebuild: bool = False) -> Built:
         unit = self._unit([replace(instance, cuda=False) for instance in instances])
         text = unit.text.replace('"cpu", &opwright', f'"{device}", &opwright')
-        return str(build(replace(unit, text=text), self.options, rebuild=rebuild).path)
+        return build(replace(unit, text=text), self.options, rebuild=rebuild)
 
 
 class Pretended:

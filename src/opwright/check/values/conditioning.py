@@ -28,12 +28,12 @@ from opwright.check.values.ulp import ULP, ulp_distance
 
 CallReference = Callable[[Arguments], Sequence[torch.Tensor]]
 
-_ROUNDINGS = 16.0
+ROUNDINGS = 16.0
 """Rounding errors of an ill-conditioned result, as a multiple of the effect of the arguments' changes."""
 _MAX_ULP = 8
 """Maximum change of an argument in units of the last place. Elements are changed by different amounts, because large
 ones that cancel each other would otherwise still do so."""
-_DRAWS = 3
+DRAWS = 3
 """Draws of changed arguments: in a single one, two large numbers may get the same change."""
 _FAR_STEP = 1024.0
 """Factor by which the second change of the arguments is larger."""
@@ -169,8 +169,8 @@ def _sensitivity(
 ) -> list[torch.Tensor]:
     """Return the largest change of each expected element if the arguments change by a relative amount of `by`."""
     distances = [torch.zeros_like(one, dtype=torch.float64) for one in expected]
-    for draw in range(_DRAWS):
-        results = refer(_perturbed(arguments, by, draw))
+    for draw in range(DRAWS):
+        results = refer(perturbed(arguments, by, draw))
         for k, (one, other) in enumerate(zip(results, expected, strict=False)):
             if is_floating(one) and one.shape == other.shape:
                 distances[k] = torch.maximum(distances[k], (one.double() - other.double()).abs())  # NaN stays NaN
@@ -190,7 +190,7 @@ def _excuse_ill_conditioned_of(
         return expected
     wide = got.to(expected.dtype)
     reach = torch.maximum(near, near_sums)
-    excused = ((wide - expected).abs() <= _ROUNDINGS * reach) & (far >= _MIN_GROWTH * near) & torch.isfinite(reach)
+    excused = ((wide - expected).abs() <= ROUNDINGS * reach) & (far >= _MIN_GROWTH * near) & torch.isfinite(reach)
     return torch.where(excused & (wide != expected), wide, expected)  # equal zeros may have different signs
 
 
@@ -209,7 +209,7 @@ def _computable(value: torch.Tensor) -> torch.Tensor:
     return value.float() if is_floating(value) and not can_have_gradient(value) else value
 
 
-def _perturbed(arguments: Arguments, by: float, draw: int) -> Arguments:
+def perturbed(arguments: Arguments, by: float, draw: int) -> Arguments:
     """Change each floating number by a small multiple of `by`, relatively; 0 stays, and finite numbers stay finite."""
     generator = torch.Generator().manual_seed(draw)
 

@@ -12,6 +12,7 @@ from opwright.cuda.emulation.runtime import apply_settings, build_runtime, check
 from opwright.cuda.libraries import THRUST, LinkLibraries, cccl_dir, explained
 from opwright.errors import CompileError
 from opwright.toolchain import Options, Unit, build, header_dir
+from opwright.toolchain.build.builder import look_up
 from opwright.toolchain.compilers.compiler import find_compiler
 
 if TYPE_CHECKING:
@@ -64,8 +65,18 @@ class Emulate:
             CompileError: the compiler refused the code, or it can't be emulated.
             ToolchainError: there is no usable compiler.
         """
+        try:
+            return build(self._unit(text), self.options(options), rebuild=rebuild).path
+        except CompileError as error:
+            raise explained(error) from None
+
+    def look_up(self, text: CudaText, options: Options) -> Path | None:
+        """Return the library of `text` if it is in the cache, else None."""
+        return look_up(self._unit(text), self.options(options))
+
+    def _unit(self, text: CudaText) -> Unit:
         watched = check_flags(find_compiler("c++")) if self.check else ()
-        unit = Unit(
+        return Unit(
             text.name,
             _BEFORE + text.text,
             text.source,
@@ -75,10 +86,6 @@ class Emulate:
             addition=LinkLibraries(),
             kernels=text.kernels,
         )
-        try:
-            return build(unit, self.options(options), rebuild=rebuild).path
-        except CompileError as error:
-            raise explained(error) from None
 
     def options(self, options: Options) -> Options:
         """Return `options` with the flags, macros and the runtime of emulated code added."""

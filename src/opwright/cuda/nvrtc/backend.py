@@ -17,6 +17,7 @@ from opwright.cuda.nvrtc.refusals import explain_error
 from opwright.cuda.nvrtc.shadow_headers import ShadowFolders, shadow_folders
 from opwright.errors import CompileError
 from opwright.toolchain import Built, Options, Unit, build, header_dir
+from opwright.toolchain.build.builder import look_up
 
 _CALLS = "#include <opwright/nvrtc/calls.h>\n"
 _FIRST = "#include <opwright/nvrtc/runtime.h>\n"
@@ -56,17 +57,26 @@ class Nvrtc:
 
     def built(self, text: CudaText, options: Options, *, rebuild: bool = False) -> Built:
         """Build as `build` does; return the library with the compilers' messages."""
-        nvrtc = find_nvrtc()
         half = HostHalf()
-        cuda = _cuda_header_flags(nvrtc)
-        plain = Options(debug=options.debug, native=False, relocatable=True, identity=nvrtc.identity)
-        calls = build(Unit("nvrtc-calls", _CALLS, cflags=cuda), plain).path
-        unit = self._unit(text, options, nvrtc, half, calls)
-        linked = dataclasses.replace(options, native=False, extra_ldflags=(*options.extra_ldflags, str(calls), "-ldl"))
+        unit, linked = self._request(text, options, half)
         try:
             return build(unit, linked, rebuild=rebuild)
         except CompileError as error:
             raise explain_error(error, frozenset(half.variables)) from None
+
+    def look_up(self, text: CudaText, options: Options) -> Path | None:
+        """Return the library of `text` if it is in the cache, else None."""
+        return look_up(*self._request(text, options, HostHalf()))
+
+    def _request(self, text: CudaText, options: Options, half: HostHalf) -> tuple[Unit, Options]:
+        """Return the unit of a library, and the options that it is compiled with."""
+        nvrtc = find_nvrtc()
+        plain = Options(debug=options.debug, native=False, relocatable=True, identity=nvrtc.identity)
+        calls = build(Unit("nvrtc-calls", _CALLS, cflags=_cuda_header_flags(nvrtc)), plain).path
+        unit = self._unit(text, options, nvrtc, half, calls)
+        return unit, dataclasses.replace(
+            options, native=False, extra_ldflags=(*options.extra_ldflags, str(calls), "-ldl")
+        )
 
     def _unit(self, text: CudaText, options: Options, nvrtc: Library, half: HostHalf, calls: Path) -> Unit:
         beside = Path(os.path.abspath(text.source)).parent

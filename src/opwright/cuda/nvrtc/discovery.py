@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import glob
-import json
 import os
 import re
 import sys
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from opwright.errors import ToolchainError
-from opwright.toolchain.cache.folder import cache_root, write_atomically
+from opwright.toolchain.compilers.compiler import remembered_probe
 from opwright.toolchain.compilers.cuda_architectures import VARIABLE, architecture_flags
 from opwright.toolchain.compilers.nvcc import CUDA_HOME_VARIABLES, cuda_home, pip_folders
 
@@ -174,17 +172,13 @@ def supported_architectures(nvrtc: Nvrtc) -> tuple[str, ...]:
         ToolchainError: NVRTC can't be run.
     """
     key = sha256(nvrtc.identity.encode("utf-8", "surrogateescape")).hexdigest()[:24]
-    file = cache_root() / "compilers" / f"nvrtc-{key}.json"
-    try:
-        architectures = tuple(map(str, json.loads(file.read_bytes())))
-    except (OSError, ValueError, TypeError):
-        architectures = ()
-    if not architectures:
-        architectures = _query_architectures(nvrtc)
-        with contextlib.suppress(OSError):
-            file.parent.mkdir(mode=0o700, exist_ok=True)
-            write_atomically(file, json.dumps(architectures))
-    return architectures
+    return remembered_probe(f"nvrtc-{key}", lambda: _query_architectures(nvrtc), _parse_architectures)
+
+
+def _parse_architectures(values: Any) -> tuple[str, ...]:
+    if not values:
+        raise ValueError("a list of no architectures")
+    return tuple(map(str, values))
 
 
 def _query_architectures(nvrtc: Nvrtc) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from opwright.cuda.nvrtc.device_half import INCLUDE_MARK
 from opwright.sources.cpp.directives import includes
 from opwright.toolchain import header_dir
 from opwright.toolchain.cache.folder import cache_root, write_atomically
+from opwright.toolchain.cache.read_only import read_only_root
 
 _DEVICE_ONLY = re.compile(r"(?:cub|thrust|cuda|cooperative_groups)/|cooperative_groups\.h|(?:mma|curand_\w+)\.h")
 _FOR_OTHERS = """\
@@ -83,13 +84,21 @@ def _find(name: str, folders: Sequence[str]) -> str | None:
 
 
 def _written(files: dict[str, str]) -> Path:
-    """Write a folder with these files, named by the hash of its contents."""
+    """Write a folder with these files, named by the hash of its contents, unless the read-only cache has it."""
     key = sha256(repr(sorted(files.items())).encode("utf-8", "surrogateescape")).hexdigest()[:24]
-    folder = cache_root() / "shadows" / key
+    below = Path("shadows", key)
+    texts = {os.path.normpath(name.replace("..", "_")): text for name, text in files.items()}
+    if (shipped := read_only_root()) and all(_has(shipped / below / name, text) for name, text in texts.items()):
+        return shipped / below
+    folder = cache_root() / below
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name, text in files.items():
-        path = folder / os.path.normpath(name.replace("..", "_"))
-        if not path.is_file() or path.read_text() != text:
+    for name, text in texts.items():
+        path = folder / name
+        if not _has(path, text):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_atomically(path, text)
     return folder
+
+
+def _has(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text() == text

@@ -12,7 +12,8 @@ import torch
 
 from opwright.codegen import KernelSource
 from opwright.codegen.backends import Backend, FindBackend, no_backend
-from opwright.codegen.source import kernels, providers, relate
+from opwright.codegen.providers import kernels, providers
+from opwright.codegen.source import relate
 from opwright.errors import SignatureError, SourceError
 from opwright.log import logger
 from opwright.runtime.fork_and_exit import renew_in_forks

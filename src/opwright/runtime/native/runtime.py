@@ -168,6 +168,15 @@ def native() -> Native:
     return load_built(what, lambda rebuild: _built(rebuild=rebuild).path, Native)
 
 
+def library() -> Path:
+    """Return the path of the runtime for this PyTorch: a known one, or one that is built now.
+
+    Raises:
+        ToolchainError: it can't be built.
+    """
+    return known_native() or _built(rebuild=False).path
+
+
 def _built(*, rebuild: bool) -> Built:
     """Build the runtime, unless the same build is known to fail."""
     unit, options = build_inputs()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Container
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from opwright.errors import ToolchainError
 from opwright.runtime.native import prebuilt
 from opwright.toolchain.binary.elf import build_id
 from opwright.toolchain.cache.folder import cache_root, is_private
+from opwright.toolchain.cache.read_only import read_only_root
 from opwright.toolchain.cache.store import Cache
 from opwright.toolchain.compilers.flags import sanitizers
 
@@ -29,11 +31,19 @@ _LINKED = ("libc10.so", "libtorch_cpu.so")
 def find_shared() -> Path | None:
     """Return the runtime that any environment with this PyTorch has put into the cache; None if there is none."""
     with contextlib.suppress(ToolchainError, OSError):
-        folder = _folder()
-        if is_private(folder.parent) and is_private(folder) and (found := prebuilt.find(folder)) is not None:
-            os.utime(folder)  # its last use, for the cache's limit
+        name = _name()
+        if (root := read_only_root()) and (found := _intact(root / name, (0, os.stat(root).st_uid))) is not None:
+            return found
+        folder = cache_root() / name
+        if (found := _intact(folder)) is not None:
+            with contextlib.suppress(OSError):  # the cache may be read-only
+                os.utime(folder)  # its last use, for the cache's limit
             return found
     return None
+
+
+def _intact(folder: Path, owners: Container[int] = ()) -> Path | None:
+    return prebuilt.find(folder) if is_private(folder.parent, owners) and is_private(folder, owners) else None
 
 
 def share(runtime: Path) -> None:
@@ -41,14 +51,15 @@ def share(runtime: Path) -> None:
     if sanitizers() or find_shared() is not None:
         return
     with contextlib.suppress(ToolchainError, OSError):
-        folder = _folder()
-        Cache(cache_root()).make(folder)
+        root = cache_root()
+        folder = root / _name()
+        Cache(root).make(folder)
         prebuilt.add(folder, runtime)
 
 
-def _folder() -> Path:
+def _name() -> str:
     libraries = Path(torch.__file__).parent / "lib"
     linked = [build_id(libraries / name) for name in _LINKED]
     facts = {**prebuilt.here(), "version": torch.__version__, "git": torch.version.git_version, "linked": linked}
     key = sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    return cache_root() / "runtimes" / f"torch{format_minor(torch.__version__)}-{key[:24]}"
+    return f"runtimes/torch{format_minor(torch.__version__)}-{key[:24]}"

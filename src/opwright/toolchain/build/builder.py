@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import functools
 import logging
 import os
 import re
 import time
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ from opwright.errors import CompileError, ToolchainError
 from opwright.toolchain.build.plan import Plan, Unit, make_plan
 from opwright.toolchain.cache.folder import cache_root, unwritable
 from opwright.toolchain.cache.manifest import Inputs, Reader
+from opwright.toolchain.cache.read_only import read_only_cache
 from opwright.toolchain.cache.store import Cache
 from opwright.toolchain.compilers.compiler import remember_last
 from opwright.toolchain.compilers.flags import Options
@@ -87,8 +88,22 @@ def look_up(unit: Unit, options: Options | None = None) -> Path | None:
     Raises:
         ToolchainError: there is no usable compiler or cache folder.
     """
-    cache, reader = Cache(cache_root()), Reader()
+    reader = Reader()
     plan = make_plan(unit, options or Options(), reader)
+    if (shipped := read_only_cache()) and (found := _stored(plan, reader, shipped)):
+        return found
+    try:
+        return _stored(plan, reader, Cache(cache_root()))
+    except ToolchainError:
+        if shipped is None:
+            raise
+        return None  # a user without a cache has the read-only one alone
+
+
+def _stored(plan: Plan, reader: Reader, cache: Cache | None) -> Path | None:
+    """Return the file that was made by ``plan`` if it is in ``cache``."""
+    if cache is None:
+        return None
     return cache.lookup(cache.folder(plan.name, plan.key), reader, with_system=not plan.missing)
 
 
@@ -106,7 +121,7 @@ def build_many(
     processes = Processes()
     builder = _Builder(options, on_progress, processes)
     with unwound_by_signals():
-        return in_parallel([partial(builder.build, unit) for unit in units], processes)
+        return in_parallel([functools.partial(builder.build, unit) for unit in units], processes)
 
 
 def load_built(what: str, build_library: Callable[[bool], Path], load: Callable[[Path], Loaded]) -> Loaded:
@@ -143,7 +158,12 @@ class _Builder:
         self._options = options or Options()
         self._progress = progress or log.progress
         self._processes = processes
-        self._cache = Cache(cache_root())
+        self._shipped = read_only_cache()
+
+    @functools.cached_property
+    def _cache(self) -> Cache:
+        """The user's cache; a process that finds everything in the read-only one needs none."""
+        return Cache(cache_root())
 
     def build(self, unit: Unit, *, rebuild: bool = False) -> Built:
         """Build ``unit``; try again if its files or the cache changed while it was compiled."""
@@ -153,15 +173,17 @@ class _Builder:
         for _ in range(_ATTEMPTS):
             reader = Reader()
             plan = make_plan(unit, self._options, reader)
-            folder = self._cache.folder(plan.name, plan.key)
+            library = None if rebuild else _stored(plan, reader, self._shipped)
+            if library:
+                return _found(plan, library, started)
+            cache = self._cache_beside(plan)
+            folder = cache.folder(plan.name, plan.key)
             try:
-                library = None if rebuild else self._cache.lookup(folder, reader, with_system=not plan.missing)
+                library = None if rebuild else _stored(plan, reader, cache)
                 if library:
-                    built = Built(library, time.perf_counter() - started, cached=True)
-                    log.logger.debug("%s: found in the cache in %.4f s: %s", plan.name, built.seconds, library)
-                    return built
+                    return _found(plan, library, started)
                 if plan.missing:
-                    raise ToolchainError(plan.missing)
+                    raise ToolchainError(f"{self._not_shipped(plan)}{plan.missing}")
                 with log.moving(f"building {plan.name}"):
                     built = self._build_missing(plan, folder, rebuild, known)
                 return _log_build(plan, built._replace(seconds=time.perf_counter() - started))
@@ -179,6 +201,24 @@ class _Builder:
             f"  likely fix: wait until whatever writes {unit.source or 'them'} is done"
         )
 
+    def _not_shipped(self, plan: Plan) -> str:
+        """Return that the read-only cache lacks a library, and why, for messages; "" without such a cache."""
+        if self._shipped is None:
+            return ""
+        why = self._shipped.why_not(self._shipped.folder(plan.name, plan.key), Reader())
+        return f"{plan.name} isn't in the read-only cache {self._shipped.root} ({why}); "
+
+    def _cache_beside(self, plan: Plan) -> Cache:
+        """Return the user's cache for a library that the read-only one lacks.
+
+        Raises:
+            ToolchainError: the user's cache can't be used.
+        """
+        try:
+            return self._cache
+        except ToolchainError as error:
+            raise ToolchainError(f"{self._not_shipped(plan)}{error}") from error
+
     def _build_missing(self, plan: Plan, folder: Path, rebuild: bool, known: dict[str, str]) -> Built:
         """Compile and publish the library, unless another process does so meanwhile."""
         from opwright.toolchain.build.limits import time_limit
@@ -195,6 +235,8 @@ class _Builder:
             if log.logger.isEnabledFor(logging.INFO):
                 why = "built anew" if rebuild else self._cache.why_not(folder, Reader())
                 log.logger.info("%s: %s", plan.name, why)
+            if self._shipped is not None and not rebuild:
+                log.notice(f"{self._not_shipped(plan)}compiling it into {self._cache.root}", logging.WARNING)
             self._progress(f"compiling {plan.name} ({plan.parts[0].compiler})")
             with unwound_by_signals(), scratch(folder, alone=is_locked) as work:
                 built = self._compile(plan, folder, work, known, anew=rebuild)
@@ -217,6 +259,13 @@ class _Builder:
             raise _SourceChangedError
         path = self._cache.publish(folder, library, plan.name, inputs, work, anew=anew)
         return Built(path, 0.0, cached=False, log=log)
+
+
+def _found(plan: Plan, library: Path, started: float) -> Built:
+    """Return the library that was found in a cache."""
+    built = Built(library, time.perf_counter() - started, cached=True)
+    log.logger.debug("%s: found in the cache in %.4f s: %s", plan.name, built.seconds, library)
+    return built
 
 
 def _log_build(plan: Plan, built: Built) -> Built:
@@ -289,26 +338,29 @@ def preprocessed(unit: Unit, options: Options, *, macros: bool = False) -> str:
         ToolchainError: there is no usable compiler or cache folder.
     """
     single = dataclasses.replace(unit, name=f"{unit.name}-{'macros' if macros else 'text'}", extra=())
-    reader, cache = Reader(), Cache(cache_root())
+    reader = Reader()
     plan = make_plan(single, options, reader)
-    folder = cache.folder(plan.name, plan.key)
-    file = cache.lookup(folder, reader, with_system=not plan.missing)
+    file = _stored(plan, reader, read_only_cache())
+    if file is None:
+        cache = Cache(cache_root())
+        file = _stored(plan, reader, cache)
     if file is None and plan.missing:
         raise ToolchainError(plan.missing)
     if file is None:
         try:
-            file = _preprocess(plan, options, cache, folder, ["-dM"] if macros else [])
+            file = _preprocess(plan, options, cache, ["-dM"] if macros else [])
         except OSError as error:
             raise unwritable(cache.root, error) from error
     return file.read_bytes().decode("utf-8", "surrogateescape")
 
 
-def _preprocess(plan: Plan, options: Options, cache: Cache, folder: Path, flags: list[str]) -> Path:
+def _preprocess(plan: Plan, options: Options, cache: Cache, flags: list[str]) -> Path:
     """Preprocess without a lock: concurrent runs have the same result, which is published by one rename."""
     from opwright.toolchain.build.compilation import Compilation
     from opwright.toolchain.build.processes import Processes
     from opwright.toolchain.cache.scratch import scratch
 
+    folder = cache.folder(plan.name, plan.key)
     cache.make(folder)
     with scratch(folder, alone=False) as work:
         compilation = Compilation(plan, folder, work, Processes())

@@ -12,6 +12,7 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Container
 from pathlib import Path
 
 from opwright.errors import ToolchainError
@@ -87,7 +88,7 @@ def private_folder(path: Path) -> Path:
     if real is None or not is_private(real):
         real = os.path.realpath(path)
         try:
-            _check_parents(path, real)
+            check_parents(path, real)
             if not os.path.lexists(real):
                 _make_private(real)
             check_private(path, os.lstat(real))
@@ -97,18 +98,18 @@ def private_folder(path: Path) -> Path:
     return Path(real)
 
 
-def is_private(path: str | Path) -> bool:
-    """Return whether ``path`` is a folder (not a link) of this user to which no other user can write."""
+def is_private(path: str | Path, owners: Container[int] = ()) -> bool:
+    """Return whether ``path`` is a folder (not a link) of this user, or of `owners`, to which no other can write."""
     try:
         status = os.lstat(path)
     except OSError:
         return False
-    return stat.S_ISDIR(status.st_mode) and not status.st_mode & WORLD_WRITABLE and is_own(status)
+    return stat.S_ISDIR(status.st_mode) and not status.st_mode & WORLD_WRITABLE and is_own(status, owners)
 
 
-def is_own(status: os.stat_result) -> bool:
-    """Return whether a file belongs to the user who runs this."""
-    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+def is_own(status: os.stat_result, owners: Container[int] = ()) -> bool:
+    """Return whether a file belongs to the user who runs this, or to one of `owners` (user ids)."""
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid() or status.st_uid in owners
 
 
 def _make_private(path: str) -> None:
@@ -134,7 +135,7 @@ def check_private(path: Path, status: os.stat_result) -> None:
         )
 
 
-def _check_parents(path: Path, real: str) -> None:
+def check_parents(path: Path, real: str) -> None:
     """Raise ToolchainError if ``path`` lies below a folder in which any user can rename its contents.
 
     A parent folder's owner, and a group with write access to it, are trusted: all other files there depend on them too.

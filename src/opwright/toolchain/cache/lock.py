@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-_POLL_SECONDS = 0.02
+_POLL_SECONDS = (0.02, 0.25)
+"""The least and the most time between two attempts to take a lock."""
+_POLL_SHARE = 1 / 16
+"""The time between two attempts, as a share of the time that was waited for: many processes may wait for long."""
 _ATTEMPTS = 10
 _NO_LOCK_FILE = (errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENXIO)
 _NO_LOCKS = -1
@@ -43,9 +46,9 @@ def locked(path: Path, seconds: float, on_wait: Callable[[], None]) -> Iterator[
     descriptor = _take(path)
     if descriptor is None:
         on_wait()
-        end = time.monotonic() + seconds
-        while descriptor is None and time.monotonic() < end:
-            time.sleep(_POLL_SECONDS)
+        begun, (least, most) = time.monotonic(), _POLL_SECONDS
+        while descriptor is None and (waited := time.monotonic() - begun) < seconds:
+            time.sleep(min(max(least, waited * _POLL_SHARE), most))
             descriptor = _take(path)
     try:
         yield descriptor not in (None, _NO_LOCKS)

@@ -19,10 +19,10 @@ import stat
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opwright.toolchain.cache.folder import is_own
+from opwright.toolchain.cache.folder import WORLD_WRITABLE, is_own
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
     from pathlib import Path
 
 _DEPTH = 8
@@ -85,18 +85,19 @@ class Record(NamedTuple):
         """Return whether ``newer`` is a record of the same library or of the same inputs."""
         return self.library == newer.library or (self.files, self.stamp) == (newer.files, newer.stamp)
 
-    def holds(self, folder: Path, reader: Reader, *, with_system: bool = True) -> bool:
+    def holds(self, folder: Path, reader: Reader, *, with_system: bool = True, owners: Container[int] = ()) -> bool:
         """Return whether the library exists and is intact, and a new compilation would read the same contents.
 
         Args:
             folder: the library's folder.
             reader: reads and hashes files.
             with_system: whether the compiler's own headers matter; not if there is no compiler, and so none of them.
+            owners: the users, beside the one who runs this, to whom the library may belong.
         """
         library = os.path.join(folder, self.library)
         names = frozenset(self.names)
         return (
-            is_own_file_of_size(library, self.size)
+            is_own_file_of_size(library, self.size, owners)
             and all(reader.digest(path) == digest for path, digest in self.files.items())
             and all(present_names(path, names) == present for path, present in self.watched.items())
             and (not with_system or stamp(self.system) == self.stamp)
@@ -112,7 +113,7 @@ class Record(NamedTuple):
             return f"changed since it was built: {', '.join(changed)}"
         if stamp(self.system) != self.stamp:
             return "the compiler's own headers have changed since it was built"
-        return f"missing or damaged: {os.path.join(folder, self.library)}"
+        return f"missing, damaged or open to others: {os.path.join(folder, self.library)}"
 
 
 _KINDS = (str, int, str, dict, list, str, dict, list)
@@ -150,13 +151,14 @@ UNKNOWN = Inputs({}, [], "", {}, [])
 """The inputs of a compilation that didn't list the files it read; `complete` is False."""
 
 
-def is_own_file_of_size(library: str, size: int) -> bool:
-    """Return whether ``library`` is this user's regular file of ``size`` bytes to which no other user can write."""
+def is_own_file_of_size(library: str, size: int, owners: Container[int] = ()) -> bool:
+    """Return whether ``library`` is a file of ``size`` bytes of this user or `owners`, to which no other can write."""
     try:
         status = os.lstat(library)
     except OSError:
         return False
-    return stat.S_ISREG(status.st_mode) and status.st_size == size and is_own(status) and not status.st_mode & 0o022
+    safe = is_own(status, owners) and not status.st_mode & WORLD_WRITABLE
+    return stat.S_ISREG(status.st_mode) and status.st_size == size and safe
 
 
 def content(library: str | Path, size: int) -> str:

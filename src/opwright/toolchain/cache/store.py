@@ -25,9 +25,17 @@ class Cache:
     KEPT = 8
     """The number of records kept in a folder: so many earlier states of its headers need no new compilation."""
 
-    def __init__(self, root: Path) -> None:
-        """Use the cache in ``root``, a folder that `cache_root` has checked."""
+    def __init__(self, root: Path, *, read_only: bool = False) -> None:
+        """Use the cache in ``root``, a folder that `cache_root` or `read_only_root` has checked.
+
+        Args:
+            root: the folder.
+            read_only: only look up: nothing is written, touched or locked there. What is in it belongs to root, to
+                the owner of ``root`` or to this user.
+        """
         self.root = root
+        self._read_only = read_only
+        self._owners = (0, os.stat(root).st_uid) if read_only else ()
 
     def folder(self, name: str, key: str) -> Path:
         """Return the folder for ``key``; it isn't created."""
@@ -69,12 +77,13 @@ class Cache:
             reader: reads and hashes files.
             with_system: whether the compiler's own headers have to be the same.
         """
-        if not (is_private(folder.parent) and is_private(folder)):
+        if not (is_private(folder.parent, self._owners) and is_private(folder, self._owners)):
             return None
         for record in self._records(folder):
-            if record.holds(folder, reader, with_system=with_system):
+            if record.holds(folder, reader, with_system=with_system, owners=self._owners):
                 library = folder / record.library
-                _note_use(library)
+                if not self._read_only:
+                    _note_use(library)
                 return library
         return None
 

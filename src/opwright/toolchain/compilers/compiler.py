@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from opwright.errors import ToolchainError
 from opwright.languages import Language
 from opwright.toolchain.cache.folder import FORMAT, cache_root, write_atomically
+from opwright.toolchain.cache.read_only import read_only_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,24 +147,38 @@ def remember_last(language: Language, compiler: Compiler) -> None:
     if compiler.host or compiler == _last(language):
         return
     with contextlib.suppress(OSError):  # a full cache; the library itself is there
-        file = _last_file(language)
+        file = _note_file(cache_root(), _last_name(language))
         file.parent.mkdir(mode=0o700, exist_ok=True)
         write_atomically(file, json.dumps(compiler[: Compiler._fields.index("host")]))
 
 
 def _last(language: Language) -> Compiler | None:
-    try:
-        path, kind, version, target, identity, *words = json.loads(_last_file(language).read_bytes())
-        launcher, arguments, system_dirs = (tuple(map(str, each)) for each in words)
-        return Compiler(
-            str(path), kind, tuple(map(int, version)), str(target), str(identity), launcher, arguments, system_dirs
-        )
-    except (OSError, ValueError, TypeError, RecursionError):
-        return None
+    return _noted(_last_name(language), _parse_compiler)
 
 
-def _last_file(language: Language) -> Path:
-    return cache_root() / "compilers" / f"last-{language}.json"
+def _parse_compiler(values: Any) -> Compiler:
+    path, kind, version, target, identity, *words = values
+    launcher, arguments, system_dirs = (tuple(map(str, each)) for each in words)
+    return Compiler(
+        str(path), kind, tuple(map(int, version)), str(target), str(identity), launcher, arguments, system_dirs
+    )
+
+
+def _last_name(language: Language) -> str:
+    return f"last-{language}"
+
+
+def _note_file(root: Path, name: str) -> Path:
+    return root / "compilers" / f"{name}.json"
+
+
+def _noted(name: str, parse: Callable[[Any], Facts]) -> Facts | None:
+    """Return what the read-only cache or the user's cache says of a compiler; None if neither can be read."""
+    for find_root in (read_only_root, cache_root):
+        with contextlib.suppress(ToolchainError, OSError, ValueError, TypeError, RecursionError):
+            if root := find_root():
+                return parse(json.loads(_note_file(root, name).read_bytes()))
+    return None
 
 
 def which(name: str, skip: frozenset[str] = frozenset()) -> str | None:
@@ -288,15 +303,12 @@ def remembered_probe(name: str, probe: Callable[[], Facts], parse: Callable[[Any
         probe: runs the compiler; its result can be written as JSON.
         parse: parses the cached JSON; raises ValueError or TypeError if it is something else.
     """
-    try:
-        file = cache_root() / "compilers" / f"{name}.json"
-    except ToolchainError:  # a build will report the unusable cache; the probe doesn't need it
-        return probe()
-    try:
-        return parse(json.loads(file.read_bytes()))
-    except (OSError, ValueError, TypeError, RecursionError):
-        facts = probe()
-    with contextlib.suppress(OSError):  # a read-only cache only costs time here; a build will report it
+    if (known := _noted(name, parse)) is not None:
+        return known
+    facts = probe()
+    # A build will report an unusable cache; here it only costs time.
+    with contextlib.suppress(ToolchainError, OSError):
+        file = _note_file(cache_root(), name)
         file.parent.mkdir(mode=0o700, exist_ok=True)
         write_atomically(file, json.dumps(facts))
     return facts
