@@ -19,7 +19,11 @@ PAGES = sorted((ROOT / "docs").glob("**/*.md"))
 TRANSLATIONS = [path for path in PAGES if path.suffixes[:-1] in ([".ko"], [".zh"])]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(path for path in PAGES if path not in TRANSLATIONS)]
 # Pages whose blocks take long: all together, `make test` stays within its time.
-SLOW: tuple[str, ...] = (*(f"tutorial/{step}_" for step in (1, 2, 3, 5, 6, 7, 8, 9)), "how_to/torch_compile")
+SLOW: tuple[str, ...] = (
+    *(f"tutorial/{step}_" for step in (1, 2, 3, 5, 6, 7, 8, 9)),
+    "how_to/torch_compile",
+    "how_to/first_cuda",
+)
 EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
 KERNELS = ("**/*.c", "**/*.cpp", "**/*.cu", "**/*.cuh", "**/*.h")
 # Warnings are errors, but for one that PyTorch raises at itself.

@@ -39,7 +39,9 @@ _FAILED = re.compile(
     r"\bfail(?:ed|ure)?\b|mismatch|\bincorrect\b|\bwrong\b|not match|verification error|\berror at\b|\bFAIL\b",
     re.IGNORECASE,
 )
-_NO_DATA = re.compile(r"(?:can(?:not|'t)|(?:failed|unable) to|error) open|no such file|CImgIOException", re.IGNORECASE)
+_NO_DATA = re.compile(
+    r"(?:can(?:not|'t)|(?:failed|unable) to|error) open|no such file|was not opened|CImgIOException", re.IGNORECASE
+)
 _INTEGER = re.compile(r"\d+")
 _REDUCED = ((1, 1 << 62), (64, 64), (4096, 32), (1 << 20, 10), (1 << 40, 4))
 """Numbers on a command line are divided by the first, but not to less than the second, until the time suffices."""

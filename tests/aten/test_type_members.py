@@ -78,7 +78,7 @@ def test_line_numbers_stay(tmp_path: Path) -> None:
     assert rewritten(tmp_path / "nowhere.cpp") == ("", "")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_build_mends_them_and_migrate_writes_them(tmp_path: Path) -> None:
     path = tmp_path / "op.cpp"
     path.write_text(SOURCE)

@@ -65,8 +65,8 @@ def test_many_calls_both_ways() -> None:
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("runtime", ["native", pytest.param("python", marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("runtime", ["native", "python"])
 def test_some_calls_under_vmap(runtime: str) -> None:
     done = run("batches", "--count", "200", environment={"OPWRIGHT_RUNTIME": runtime})
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]

@@ -118,15 +118,8 @@ print(json.dumps([y.tolist(), counters["inductor"]["fxgraph_cache_hit"]]))
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "call",
-    [
-        pytest.param("ops.grow", marks=pytest.mark.exhaustive),
-        pytest.param("torch.ops.grow.grow", marks=pytest.mark.exhaustive),
-        "torch.ops.grow.grow.default",
-    ],
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("call", ["ops.grow", "torch.ops.grow.grow", "torch.ops.grow.grow.default"])
 def test_a_second_process_doesnt_take_the_graph_of_another_signature(call: str, tmp_path: Path) -> None:
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
 

@@ -51,7 +51,7 @@ def test_operators_of_pytorch() -> None:
     assert ", 0 differ" in said, said
 
 
-@pytest.mark.exhaustive  # test_a_race_is_found_at_its_line calls the same kernels
+@pytest.mark.exhaustive
 def test_an_extension(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
@@ -72,7 +72,7 @@ except RuntimeError as error:
     assert "x must be a CUDA tensor" in emulated(script)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_race_is_found_at_its_line(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

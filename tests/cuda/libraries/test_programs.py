@@ -77,7 +77,11 @@ def test_an_operand_that_is_too_small(program: tuple[str, ...], command: Command
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        ("1", ("read of memory that nobody has written", "B of cublasSgemm, byte 0 of the memory of cudaMalloc")),
+        pytest.param(
+            "1",
+            ("read of memory that nobody has written", "B of cublasSgemm, byte 0 of the memory of cudaMalloc"),
+            marks=pytest.mark.exhaustive,
+        ),
         ("2", ("race between two streams", "cublasSgemm reads", "fill")),
         ("3", ("a library's call gets memory that isn't the device's", "A of cublasSgemm")),
     ],

@@ -99,6 +99,7 @@ FAULTS = """
 __global__ void divides(int *p, int by) { *p = 7 / by; }
 __global__ void fails(int n) { assert(n < 32); }
 __global__ void leaves() { if (threadIdx.x) __syncthreads(); else __syncwarp(3); }
+__global__ void fills(int *p, int n) { for (int i = 0; i < n; ++i) p[i] = i; }
 __device__ int only() { return threadIdx.x; }
 __host__ __device__ int either() { return threadIdx.x; }
 int main(int argc, char **argv) {
@@ -112,6 +113,8 @@ int main(int argc, char **argv) {
     case 3: return either();
     case 4: divides<<<1, 2000>>>(p, 1); printf("%s ", cudaGetErrorName(cudaGetLastError())); break;
     case 5: throw 5;
+    case 6: fills<<<1, 1>>>(p, 20000); break;
+    case 7: fills<<<1, 1>>>(p, 2); cudaFree(p); break;
   }
   printf("after\\n");
   return 3;
@@ -231,3 +234,16 @@ def test_the_page(files: Files, command: Command) -> None:
     report = re.search(r"```text\nopwright: error: \.\.\./(.*?)```", PAGE, re.DOTALL)
     assert report
     assert report[1] in err
+
+
+@pytest.mark.parametrize("number", ["6", "7"])
+def test_what_is_written_past_an_allocation_harms_no_host_memory(
+    files: Files, command: Command, tmp_path: Path, number: str
+) -> None:
+    files(**{"faults.cu": FAULTS})
+    status, out, err = command("emulate", "faults.cu", "--", number)
+    assert (status, out) == (3, "before after\n")
+    assert err == (
+        "opwright: warning: something was written past the end of the memory of cudaMalloc at "
+        f"{tmp_path}/faults.cu:10, which has 4 bytes: --check says where\n"
+    )

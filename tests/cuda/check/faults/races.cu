@@ -120,6 +120,25 @@ __global__ void one_block_scope(const int *x, int *y) {
   atomicAdd_block(y, x[blockIdx.x * blockDim.x + threadIdx.x]);  // here
 }
 
+// fault: one_block_scope_of_order, race
+OPWRIGHT("one_block_scope_of_order(x: i32[N]) -> (y: i32[1]) launch over N threads 32")
+__global__ void one_block_scope_of_order(const int *x, int *y) {
+  const int mine = x[blockIdx.x * blockDim.x + threadIdx.x];
+  __nv_atomic_fetch_add(y, mine, __NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_BLOCK);  // here
+}
+
+// fault: relaxed_order, race
+__device__ int relaxed_order_count = 0;
+OPWRIGHT("relaxed_order(x: f32[N]) -> (partial: f32[N], y: f32[1]) launch over N threads 1")
+__global__ void relaxed_order(int64_t N, const float *x, float *partial, float *y) {
+  partial[blockIdx.x] = 2 * x[blockIdx.x];  // here
+  if (__nv_atomic_fetch_add(&relaxed_order_count, 1, __NV_ATOMIC_RELAXED) != N - 1) return;
+  __nv_atomic_store_n(&relaxed_order_count, 0, __NV_ATOMIC_RELAXED);
+  float sum = 0;
+  for (int k = 0; k < N; ++k) sum += partial[k];  // here
+  y[0] = sum;
+}
+
 // fault: no_fence, race
 __device__ unsigned no_fence_count = 0;
 OPWRIGHT("no_fence(x: f32[N]) -> (partial: f32[N], y: f32[1]) launch over N threads 1")

@@ -268,3 +268,14 @@ OPWRIGHT("copied_in_parts(x: f32[64]) -> (y: f32[64])")
 void copied_in_parts(Tensor<const float, 1> x, Tensor<float, 1> y) {
   for (int64_t i = 0; i < 64; ++i) y[i] = x[i];
 }
+
+OPWRIGHT("ordered(x: f32[N]) -> (partial: f32[N], y: f32[1])")
+void ordered(Tensor<const float, 1> x, Tensor<float, 1> partial, Tensor<float, 1> y) {
+  y[0] = 0;
+  for (int64_t i = 0; i < x.numel(); ++i) y[0] += partial[i] = 2 * x[i];
+}
+
+OPWRIGHT("handed_over(x: f32[1]) -> (y: f32[2], flag: i32[1])")
+void handed_over(Tensor<const float, 1> x, Tensor<float, 1> y, Tensor<int, 1> flag) {
+  y[0] = x[0] + 1, y[1] = 2 * y[0], flag[0] = 1;
+}

@@ -231,3 +231,36 @@ void locked(Tensor<const float, 2> x, Tensor<float, 1> y, cudaStream_t stream) {
   cudaMemsetAsync(y.data(), 0, 4 * sizeof(float), stream);
   locked_kernel<<<x.size(0), 32, 0, stream>>>(x.data(), y.data());
 }
+
+// kernel: ordered
+__device__ int ordered_count = 0;
+__global__ void ordered_kernel(int n, const float *x, float *partial, float *y) {
+  partial[blockIdx.x] = 2 * x[blockIdx.x];
+  if (__nv_atomic_fetch_add(&ordered_count, 1, __NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_DEVICE) != n - 1) return;
+  __nv_atomic_store_n(&ordered_count, 0, __NV_ATOMIC_RELAXED);
+  float sum = 0;
+  for (int k = 0; k < n; ++k) sum += partial[k];
+  *y = sum;
+}
+
+OPWRIGHT("ordered(x: f32[N]) -> (partial: f32[N], y: f32[1])")
+void ordered(Tensor<const float, 1> x, Tensor<float, 1> partial, Tensor<float, 1> y, cudaStream_t stream) {
+  ordered_kernel<<<x.numel(), 1, 0, stream>>>(x.numel(), x.data(), partial.data(), y.data());
+}
+
+// kernel: handed_over
+__global__ void handed_over_kernel(const float *x, float *y, int *flag) {
+  if (threadIdx.x == 40) {
+    y[0] = x[0] + 1;
+    __nv_atomic_store_n(flag, 1, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_BLOCK);
+  } else if (threadIdx.x == 0) {
+    while (!__nv_atomic_load_n(flag, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_BLOCK)) {}
+    y[1] = 2 * y[0];
+  }
+}
+
+OPWRIGHT("handed_over(x: f32[1]) -> (y: f32[2], flag: i32[1])")
+void handed_over(Tensor<const float, 1> x, Tensor<float, 1> y, Tensor<int, 1> flag, cudaStream_t stream) {
+  cudaMemsetAsync(flag.data(), 0, sizeof(int), stream);
+  handed_over_kernel<<<1, 64, 0, stream>>>(x.data(), y.data(), flag.data());
+}

@@ -10,17 +10,16 @@
 #include <string>
 
 #include "lending.h"
+#include "pages.h"
 #include "work.h"
 
 namespace opwright {
 namespace emulation {
 namespace {
 
-constexpr size_t alignment = 256, total_memory = size_t(16) << 30;
+constexpr size_t total_memory = size_t(16) << 30;
 // What nobody has written looks like this: a NaN, an index far away.
 constexpr int unwritten = 0xff;
-// On a GPU a kernel that goes a row too far hits padding, or another allocation, and not malloc's own lists.
-constexpr size_t padding = 16 * 1024;
 
 struct Allocation {
   size_t bytes;
@@ -82,6 +81,14 @@ std::string misfit(const void *address, size_t bytes, bool writes) {
   return "";
 }
 
+// A GPU says nothing of it; with a checker the access has ended the program before.
+void warn_of_overrun(const char *made, const Allocation &of) {
+  if (!in_program() || !overrun(made, of.bytes)) return;
+  std::fflush(stdout);
+  std::fprintf(stderr, "opwright: warning: something was written past the end of %s, which has %zu bytes: %s\n",
+               of.name().c_str(), of.bytes, how_to_check());
+}
+
 size_t extent(size_t pitch, size_t width, size_t height) { return height ? pitch * (height - 1) + width : 0; }
 
 }  // namespace
@@ -98,10 +105,8 @@ cudaError_t allocate(void **result, size_t bytes, cudaMemoryType type, const Cal
           cudaErrorMemoryAllocation, called,
           ("it asks for " + std::to_string(bytes) + " bytes, and " + std::to_string(left) + " are left").c_str());
   }
-  const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  char *whole = static_cast<char *>(std::aligned_alloc(alignment, rounded + 2 * padding));
-  if (!whole) return note(cudaErrorMemoryAllocation, called);
-  char *made = whole + padding;
+  char *made = map_pages(bytes);
+  if (!made) return note(cudaErrorMemoryAllocation, called);
   std::memset(made, unwritten, bytes);
   {
     const std::lock_guard<std::mutex> lock(memory().mutex);
@@ -115,20 +120,29 @@ cudaError_t allocate(void **result, size_t bytes, cudaMemoryType type, const Cal
   return cudaSuccess;
 }
 
+void warn_of_overruns() {
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  for (const auto &[made, of] : memory().allocations) warn_of_overrun(made, of);
+}
+
 cudaError_t release(void *address, bool host, const Called &called) {
   if (!address) return cudaSuccess;
+  char *made = static_cast<char *>(address);
+  Allocation of{};
   {
     const std::lock_guard<std::mutex> lock(memory().mutex);
-    const Found found = memory().allocations.find(static_cast<char *>(address));
+    const Found found = memory().allocations.find(made);
     if (found == memory().allocations.end() || (found->second.type == cudaMemoryTypeHost) != host)
       return note(cudaErrorInvalidValue, called,
                   host ? "the pointer isn't of cudaMallocHost or cudaHostAlloc, or was freed before"
                        : "the pointer isn't of cudaMalloc, or was freed before");
-    memory().used -= found->second.bytes;
+    of = found->second;
+    memory().used -= of.bytes;
     memory().allocations.erase(found);
   }
   if (hooks() && hooks()->device_freed) hooks()->device_freed(address);
-  std::free(static_cast<char *>(address) - padding);
+  warn_of_overrun(made, of);
+  unmap_pages(made, of.bytes);
   return cudaSuccess;
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 
@@ -46,6 +47,7 @@ OPWRIGHT_EMULATION_API bool begin_program();
 bool begin_program() {
   if (begun) return true;
   before = std::set_terminate(terminated);
+  std::atexit(warn_of_overruns);
   return begun = true;
 }
 

@@ -35,6 +35,7 @@ struct Taken { uint64_t next = 0, end = 0; };
 bool in_program();                                // whole programs (program.cpp), which nobody calls from Python
 [[noreturn]] void end_program(const char *text);  // with a report
 const char *how_to_check();
+void warn_of_overruns();  // at a program's end, of the memory that it hasn't freed
 
 void record(Work &work, const char *kind, const std::string &text);
 std::string where(const Block &b, unsigned linear);

@@ -25,13 +25,18 @@ struct AtomicAccess {
 #endif
 };
 
-/* For the time of an atomic function: it reaches the threads of its block, and no others. */
+/* For the time of an atomic function: whether it reaches the threads of its block, and no others. */
 struct ReachesBlock {
 #if defined(OPWRIGHT_EMULATION_CHECK)
-  ReachesBlock() { atomics_reach_block(true); }
-  ~ReachesBlock() { atomics_reach_block(false); }
+  bool block;
+  explicit ReachesBlock(bool only_block = true) : block(only_block) {
+    if (block) atomics_reach_block(true);
+  }
+  ~ReachesBlock() {
+    if (block) atomics_reach_block(false);
+  }
 #else
-  ReachesBlock() {}
+  explicit ReachesBlock(bool = true) {}
 #endif
 };
 
@@ -64,6 +69,17 @@ OPWRIGHT_EMULATION_INLINE T modify(T *address, Next next, bool exchanges = false
     __builtin_memcpy(&after, &changed, sizeof(T));
     if (__atomic_compare_exchange_n(word, &before, after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return value;
   }
+}
+
+template <class T> OPWRIGHT_EMULATION_INLINE T atomic_load(const T *address) {
+  using Word = typename Bits<sizeof(T)>::type;
+  const AtomicAccess access(address, sizeof(T), false);
+  if (own(address)) return *address;
+  const Word *from = reinterpret_cast<const Word *>(address),
+             word = sizeof(T) > 8 ? *from : __atomic_load_n(from, __ATOMIC_RELAXED);
+  T value;
+  __builtin_memcpy(&value, &word, sizeof(T));
+  return value;
 }
 
 /* A thread that waits for another one tries the same thing again and again: after some tries the others get their turn. */

@@ -3,6 +3,7 @@
 #define OPWRIGHT_EMULATION_CORE_H
 
 #include "atomics.h"
+#include "nv_atomics.h"
 #include "barrier.h"
 #include "context.h"
 #include "fault.h"

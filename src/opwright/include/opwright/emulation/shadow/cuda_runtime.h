@@ -7,6 +7,7 @@
 #include "../vectors.h"
 #include "../refused.h"
 #include "../bits.h"
+#include "../simd.h"
 #include "../memory_hints.h"
 #include "../math.h"
 #include "../cuda_api.h"
