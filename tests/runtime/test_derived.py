@@ -104,6 +104,20 @@ def _sample(image: Tensor, at: Tensor) -> Tensor:
     return functional.grid_sample(image[None, None], grid[None, :, None], align_corners=True)[0, 0, :, 0]
 
 
+def _roi_align(x: Tensor, boxes: Tensor) -> Tensor:
+    h, w = x.shape[1:]
+    places = (torch.arange(4, dtype=boxes.dtype) + 0.5) / 4  # two in each of two bins
+    at_x, at_y = (boxes[:, i, None] + (boxes[:, i + 2] - boxes[:, i])[:, None] * places for i in range(2))
+    grid = torch.stack(torch.broadcast_tensors(at_x[:, None] / w, at_y[:, :, None] / h), -1) * 2 - 1
+    samples = functional.grid_sample(x.expand(boxes.shape[0], *x.shape), grid, align_corners=False)
+    return functional.avg_pool2d(samples, 2)
+
+
+def _boxes(n: int) -> Tensor:
+    corner = uniform(n, 2, low=0.6, high=1.4)
+    return torch.cat([corner, corner + uniform(n, 2, low=1.1, high=2.3)], -1)
+
+
 def _scan(u: Tensor, delta: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
     state, rows = torch.zeros_like(a), []
     for t in range(u.shape[0]):
@@ -189,6 +203,7 @@ CASES = (
         keywords={"stride": 2},
     ),
     Case("views", "sample", _sample, lambda: (uniform(4, 5), uniform(7, 2, high=3) * 0.99 + 0.005)),
+    Case("views", "roi_align", _roi_align, lambda: (uniform(2, 4, 5), _boxes(9)), keywords={"bins": 2}),
     Case(
         "views",
         "distances",

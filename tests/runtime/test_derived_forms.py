@@ -122,7 +122,7 @@ CASES = {
         first_order=True,
     ),
 }
-QUICK = ("relaxed", "jittered")
+QUICK, SLOW = ("relaxed", "jittered"), ("scan_", "moments", "positive")
 
 
 @pytest.fixture(scope="module")
@@ -130,16 +130,16 @@ def ops() -> Operators:
     return opwright.load(KERNELS)
 
 
-def each(*quick: str) -> list[Any]:
-    marks: Function = lambda name: () if name in quick else pytest.mark.slow  # noqa: E731
-    return [pytest.param(CASES[name], id=name, marks=marks(name)) for name in CASES]
+def each() -> list[Any]:
+    marks: Function = lambda name: pytest.mark.slow if name in SLOW else pytest.mark.exhaustive  # noqa: E731
+    return [pytest.param(CASES[name], id=name, marks=() if name in QUICK else marks(name)) for name in CASES]
 
 
 def tuple_of(found: Any) -> tuple[Tensor, ...]:
     return (found,) if isinstance(found, Tensor) else tuple(found)
 
 
-@pytest.mark.parametrize("case", each(*QUICK))
+@pytest.mark.parametrize("case", each())
 def test_gradients_are_those_of_pytorch(case: Case, ops: Operators) -> None:
     torch.manual_seed(0)
     args = case.make()

@@ -103,6 +103,54 @@ def test_what_is_kept(kept: str) -> None:
     assert torch.autograd.gradcheck(op, (x,))
 
 
+LANES = """
+template <class T> T larger(T a, T b) noexcept { return a > b ? a : b; }
+template <class T> struct Last { T &at, value; ~Last() { if (value > T(0.5)) at = at * value; } };
+template <class T> T squared(T x) {
+  if constexpr (!std::is_floating_point_v<T> || !std::is_same<T, double>::value) return T(1);
+  else return std::is_same_v<double, T> ? x * x : x;
+}
+OPWRIGHT("rows(x: T[N]) -> (y: T[N]) where T in (f64) batched derived")
+template <class T>
+void rows(Tensor<const T, 1> x, Tensor<T, 1> y) {
+  y[0] = larger(x[0], x[1]) * squared(x[0]);
+  try {
+    if (x[0] > x[1]) y[1] = x[0] * 3;
+    else y[1] = x[1] * x[1];
+  } catch (...) {
+    y[1] = 0;
+  }
+  const Last<T> last{y[1], x[0]};
+}
+OPWRIGHT("sums(x: T[N], at: i64[N] in [0, M), m: i64[M]) -> (y: T[M]) where T in (f64) derived")
+template <class T>
+void sums(Tensor<const T, 1> x, Tensor<const int64_t, 1> at, Tensor<const int64_t, 1> m, Tensor<T, 1> y) {
+  for (int64_t k = 0; k < m.size(0); ++k) y[k] = 0;
+  parallel_for(x.size(0), 1, [&](int64_t i) { atomic_add(y[at[i]], x[i] * x[i]), atomic_add(&y[0], x[i]); });
+}
+"""
+
+
+@pytest.mark.slow
+def test_rows_that_disagree_where_nothing_may_be_thrown() -> None:
+    """In functions that are noexcept, in destructors, and where the kernel catches all; and choices by type."""
+    text = HEAD.partition("OPWRIGHT")[0] + "#include <type_traits>\n" + LANES
+    x = torch.rand(17, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    assert torch.autograd.gradcheck(opwright.load_inline("derived_lanes", cpp=text).rows, (x,))
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # PyTorch's own
+@pytest.mark.exhaustive
+def test_atomic_additions() -> None:
+    op = opwright.load_inline(
+        "derived_lanes", cpp=HEAD.partition("OPWRIGHT")[0] + "#include <type_traits>\n" + LANES
+    ).sums
+    x, at, m = torch.rand(9, dtype=torch.float64, requires_grad=True), torch.arange(9) * 2 % 5, torch.zeros(5).long()
+    call = lambda x: op(x, at, m)  # noqa: E731
+    assert torch.autograd.gradcheck(call, (x,), check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(call, (x,))
+
+
 def test_a_number_that_was_never_set() -> None:
     """It would write anywhere on the tape: an error of the call."""
     ops = opwright.load_inline(

@@ -158,8 +158,7 @@ void embedding_bag(Tensor<const T, 2> table, Tensor<const int32_t, 2> at, Tensor
   for (int64_t b = 0; b < at.size(0); ++b)
     for (int64_t c = 0; c < table.size(1); ++c) {
       acc<T> sum = 0;
-      for (int64_t k = 0; k < at.size(1); ++k)
-        sum += acc<T>(table(at(b, k), c)) * (w ? acc<T>(w(b, k)) : acc<T>(1));
+      for (int64_t k = 0; k < at.size(1); ++k) sum += acc<T>(table(at(b, k), c)) * (w ? acc<T>(w(b, k)) : acc<T>(1));
       y(b, c) = T(sum);
     }
 }
@@ -189,4 +188,29 @@ void triangular_solve(Tensor<const T, 2> l, Tensor<const T, 2> b, Tensor<T, 2> x
       for (int64_t k = 0; k < i; ++k) sum -= l(i, k) * x(k, j);
       x(i, j) = sum / l(i, i);
     }
+}
+
+// Two samples along each axis of a bin; a box is x1, y1, x2, y2 in pixels, and is differentiated as well.
+OPWRIGHT(
+    "roi_align(x: T[C, H, W], boxes: T[N, 4], bins: int in [1, 16]) -> (y: T[N, C, bins, bins]) independent N derived")
+template <class T>
+void roi_align(Tensor<const T, 3> x, Tensor<const T, 2> boxes, int64_t bins, Tensor<T, 4> y) {
+  const int64_t H = x.size(1), W = x.size(2);
+  for (int64_t n = 0; n < boxes.size(0); ++n) {
+    const T step_x = (boxes(n, 2) - boxes(n, 0)) / T(bins), step_y = (boxes(n, 3) - boxes(n, 1)) / T(bins);
+    for (int64_t c = 0; c < x.size(0); ++c)
+      for (int64_t i = 0; i < bins; ++i)
+        for (int64_t j = 0; j < bins; ++j) {
+          T sum = 0;
+          for (int64_t s = 0; s < 4; ++s) {
+            const T at_y = boxes(n, 1) + step_y * T(i + (s / 2 + 0.5) / 2) - T(0.5);
+            const T at_x = boxes(n, 0) + step_x * T(j + (s % 2 + 0.5) / 2) - T(0.5);
+            const int64_t row = min(int64_t(at_y), H - 2), column = min(int64_t(at_x), W - 2);
+            const T v = at_y - T(row), u = at_x - T(column);
+            sum += (x(c, row, column) * (T(1) - u) + x(c, row, column + 1) * u) * (T(1) - v) +
+                   (x(c, row + 1, column) * (T(1) - u) + x(c, row + 1, column + 1) * u) * v;
+          }
+          y(n, c, i, j) = sum / T(4);
+        }
+  }
 }

@@ -1,8 +1,9 @@
 /* Lanes<R, W>: W numbers at once, one of each of as many rows of a `batched` operator, for the tape of all of them.
  *
  * Arithmetic and functions work lane by lane. A comparison gives a Mask, of which `where`, `max`, `min`, `clamp` and `abs` take
- * from each lane its own. What has to be the same for all, a bool that decides on a branch or a whole number, is read where all
- * lanes agree; where they don't, Disagreement is thrown and the rows are computed one at a time.
+ * from each lane its own. What has to be the same for all, a bool that decides on a branch or a whole number, is the first
+ * lane's: where others disagree, `disagreed` says so, and the rows are computed again, one at a time. Until then the kernel runs
+ * as for the first row, which is what it may do: nothing is thrown through functions that are noexcept, or that catch.
  */
 #ifndef OPWRIGHT_LANES_H
 #define OPWRIGHT_LANES_H
@@ -15,7 +16,7 @@
 namespace opwright {
 namespace detail {
 
-struct Disagreement {};
+static thread_local bool disagreed = false;
 
 template <class R> struct bits_of;
 template <> struct bits_of<float> { using type = int32_t; };
@@ -30,8 +31,8 @@ struct Mask {
   OPWRIGHT_INLINE operator bool() const {
     Bits any = 0, all = -1;
     for (int k = 0; k < W; ++k) any |= v[k], all &= v[k];
-    if (any != all) throw Disagreement();
-    return any != 0;
+    if (any != all) disagreed = true;
+    return v[0] != 0;
   }
 };
 
@@ -49,14 +50,14 @@ struct Lanes {
   /* The number that all lanes are. */
   OPWRIGHT_INLINE R same() const {
     for (int k = 1; k < W; ++k)
-      if (!(v[k] == v[0])) throw Disagreement();
+      if (!(v[k] == v[0])) disagreed = true;
     return v[0];
   }
   template <class N, class = if_number<N>>
   explicit OPWRIGHT_INLINE operator N() const {
     const N first = static_cast<N>(v[0]);
     for (int k = 1; k < W; ++k)
-      if (!(static_cast<N>(v[k]) == first)) throw Disagreement();
+      if (!(static_cast<N>(v[k]) == first)) disagreed = true;
     return first;
   }
 };

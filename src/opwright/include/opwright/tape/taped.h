@@ -11,6 +11,7 @@
 #include "../library/batched.h"
 #include "../library/by_name.h"
 #include "../elements/element_size.h"
+#include "dual_atomic.h"
 #include "dual_gemm.h"
 #include "lane_rows.h"
 #include "../library/library.h"
@@ -93,8 +94,9 @@ class Runner {
 
   explicit Runner(const opw_call *call, const Function &function) : call_(call), f_(function) {}
 
-  /* `rows`: for each of `lanes` rows the derivative's tensors at its place. */
-  void run(opw_tensor (*rows)[most_traced]) {
+  /* `rows`: for each of `lanes` rows the derivative's tensors at its place. False: they disagree, and nothing is written. */
+  bool run(opw_tensor (*rows)[most_traced]) {
+    if constexpr (lanes > 1) disagreed = false;
     prepare(rows);
     if constexpr (is_taped<T>::value) {
       tape_.clear(variables_ + 1);
@@ -102,6 +104,8 @@ class Runner {
         const Taping taping(&tape_);
         Body::template run<T>(&inner_);
       }
+      if constexpr (lanes > 1)
+        if (disagreed) return false;
       seed(rows);
       tape_.sweep();
       gradients(rows);
@@ -109,6 +113,7 @@ class Runner {
       Body::template run<T>(&inner_);
     }
     tangents(rows);
+    return true;
   }
 
  private:
@@ -136,7 +141,7 @@ class Runner {
       for (int lane = 1; lane < lanes; ++lane) {
         const void *const other = rows[lane][int(t.value)].data;
         if (other != of.data && __builtin_memcmp(other, of.data, size_t(of.numel * bytes_of(of.dtype))))
-          throw Disagreement();
+          disagreed = true;
       }
       if (t.mutated) {
         const size_t bytes = size_t(of.numel * bytes_of(of.dtype));
@@ -321,6 +326,16 @@ void derive(const opw_call *call, const Function &function, int count) {
   runner->run(row);
 }
 
+/* Runs several rows in lanes; whether they could. What is thrown there, where one row after the other may do, counts as none. */
+template <class Several>
+bool runs_in_lanes(Several &several, opw_tensor (*rows)[most_traced]) {
+  try {
+    return several->run(rows);
+  } catch (const Failure &) {
+    return false;
+  }
+}
+
 /* How many rows go side by side: those that fill 64 bytes, of which no number takes a part from another. */
 template <class R> constexpr int lane_count = int(64 / sizeof(R));
 constexpr int most_disagreements = 2;
@@ -343,12 +358,8 @@ void derive_batched(const opw_call *call, const Function &function, const unsign
       for (int64_t i = 0; i < n; ++i) loop.at(first + i, rows[i]);
       if constexpr (width > 1)
         if (n == width && disagreements < most_disagreements) {
-          try {
-            several->run(rows);
-            continue;
-          } catch (const Disagreement &) {
-            ++disagreements;
-          }
+          if (runs_in_lanes(several, rows)) continue;
+          ++disagreements;
         }
       for (int64_t i = 0; i < n; ++i) single->run(rows + i);
     }

@@ -199,12 +199,8 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
       bool done = false;
       if constexpr (width > 1)
         if (n == width && disagreements < most_disagreements) {
-          try {
-            several->run(rows);
-            done = true;
-          } catch (const Disagreement &) {
-            ++disagreements;
-          }
+          done = runs_in_lanes(several, rows);
+          disagreements += !done;
         }
       for (int lane = 0; lane < n; ++lane) {
         if (!done) single->run(rows + lane);
