@@ -47,7 +47,7 @@ __global__ void ROIMaxBackward(const int nthreads, const Dtype *top_diff, const 
 }
 
 OPWRIGHT("roi_pool(x: T[N, C, H, W], rois: T[R, 5], height: int, width: int, scale: float = 1.0)"
-         " -> (y: T[R, C, height, width]; argmax: i32[R, C, height, width]) where T in (f32, f64)")
+         " -> (y: T[R, C, height, width]; argmax: i32[R, C, height, width]) where T in (f32, f64) independent R")
 template <typename Dtype>
 void roi_pool(Tensor<const Dtype, 4> x, Tensor<const Dtype, 2> rois, int64_t height, int64_t width, double scale,
               Tensor<Dtype, 4> y, Tensor<int32_t, 4> argmax, cudaStream_t stream) {
@@ -60,7 +60,7 @@ void roi_pool(Tensor<const Dtype, 4> x, Tensor<const Dtype, 2> rois, int64_t hei
 }
 
 OPWRIGHT("roi_pool_backward(grad_y: T[R, C, height, width], argmax: i32[R, C, height, width], x: T[N, C, H, W])"
-         " -> (grad_x: T[N, C, H, W]) where T in (f32, f64)")
+         " -> (grad_x: T[N, C, H, W]) where T in (f32, f64) independent R")
 template <typename Dtype>
 void roi_pool_backward(Tensor<const Dtype, 4> grad_y, Tensor<const int32_t, 4> argmax, Tensor<const Dtype, 4>,
                        Tensor<Dtype, 4> grad_x, cudaStream_t stream) {

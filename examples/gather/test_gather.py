@@ -172,7 +172,8 @@ def test_an_index_out_of_range_is_named() -> None:
     assert str(caught.value) == (
         "gather_rows(): idx[2] is 4, expected an index in [0, M) = [0, 4)\n"
         "  bound so far: M=4, C=3, N=4\n"
-        "  signature:    gather_rows(x: T[M, C], idx: I[N] in [0, M)) -> (y: T[N, C]) where I in (i64, i32)"
+        "  signature:    gather_rows(x: T[M, C], idx: I[N] in [0, M)) -> (y: T[N, C]) where I in (i64, i32) "
+        "independent C, N"
     )
 
 
@@ -210,7 +211,9 @@ def test_wrong_arguments_are_named() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_samples_of_the_signature_fit(seed: int) -> None:
-    signature = parse("gather_rows(x: T[M, C], idx: I[N] in [0, M)) -> (y: T[N, C]) where I in (i64, i32)")
+    signature = parse(
+        "gather_rows(x: T[M, C], idx: I[N] in [0, M)) -> (y: T[N, C]) where I in (i64, i32) independent C, N"
+    )
     drawn = sample(signature, random.Random(seed))  # noqa: S311 - a fixed seed
     tensors = []
     for name in ("x", "idx"):

@@ -53,7 +53,7 @@ void add_rows(int64_t B, const T *rows, Tensor<T, 1> sum) {
 }
 
 OPWRIGHT("lltm(input: T[B, I], weights: T[3*S, I+S], bias: T[3*S], old_h: T[B, S], old_cell: T[B, S])"
-         " -> (new_h: T[B, S], new_cell: T[B, S]; gates: T[B, 4*S])")
+         " -> (new_h: T[B, S], new_cell: T[B, S]; gates: T[B, 4*S]) independent B")
 template <class T>
 void lltm(Tensor<const T, 2> input, Tensor<const T, 2> weights, Tensor<const T, 1> bias, Tensor<const T, 2> old_h,
           Tensor<const T, 2> old_cell, Tensor<T, 2> new_h, Tensor<T, 2> new_cell, Tensor<T, 2> gates) {
@@ -73,7 +73,7 @@ void lltm(Tensor<const T, 2> input, Tensor<const T, 2> weights, Tensor<const T, 
 OPWRIGHT("lltm_backward(grad_new_h: T[B, S], grad_new_cell: T[B, S], grad_gates: T[B, 4*S]?, input: T[B, I],"
          " weights: T[3*S, I+S], old_h: T[B, S], gates: T[B, 4*S])"
          " -> (grad_input: T[B, I], grad_weights: T[3*S, I+S], grad_bias: T[3*S], grad_old_h: T[B, S],"
-         " grad_old_cell: T[B, S])")
+         " grad_old_cell: T[B, S]) independent B")
 template <class T>
 void lltm_backward(Tensor<const T, 2> grad_new_h, Tensor<const T, 2> grad_new_cell, Tensor<const T, 2> grad_gates,
                    Tensor<const T, 2> input, Tensor<const T, 2> weights, Tensor<const T, 2> old_h, Tensor<const T, 2> gates,
@@ -94,7 +94,7 @@ OPWRIGHT("lltm_backward_backward(grad_grad_input: T[B, I]?, grad_grad_weights: T
          " grad_grad_old_h: T[B, S]?, grad_grad_old_cell: T[B, S], grad_new_h: T[B, S], grad_new_cell: T[B, S],"
          " grad_gates: T[B, 4*S]?, input: T[B, I], weights: T[3*S, I+S], old_h: T[B, S], gates: T[B, 4*S])"
          " -> (grad_grad_new_h: T[B, S], grad_grad_new_cell: T[B, S], grad_grad_gates: T[B, 4*S], grad_input: T[B, I],"
-         " grad_weights: T[3*S, I+S], grad_old_h: T[B, S], grad_gates: T[B, 4*S])")
+         " grad_weights: T[3*S, I+S], grad_old_h: T[B, S], grad_gates: T[B, 4*S]) independent B")
 template <class T>
 void lltm_backward_backward(Tensor<const T, 2> grad_grad_input, Tensor<const T, 2> grad_grad_weights,
                             Tensor<const T, 1> grad_grad_bias, Tensor<const T, 2> grad_grad_old_h,

@@ -7,7 +7,7 @@ template <class T>
 using Gates = PackedTensorAccessor32<T, 3, RestrictPtrTraits>;
 
 OPWRIGHT("lltm_accessors(gates: T[B, 3, S], old_cell: T[B, S]) -> (new_h: T[B, S], new_cell: T[B, S]; saved: T[B, 4, S])"
-         " launch over S, B, threads 64, 4")
+         " independent B, S launch over S, B, threads 64, 4")
 template <class T>
 __global__ void lltm_accessors(Gates<const T> gates, Matrix<const T> old_cell, Matrix<T> new_h, Matrix<T> new_cell,
                                Gates<T> saved) {
@@ -25,7 +25,7 @@ __global__ void lltm_accessors(Gates<const T> gates, Matrix<const T> old_cell, M
 }
 
 OPWRIGHT("lltm_accessors_backward(grad_new_h: T[B, S], grad_new_cell: T[B, S], saved: T[B, 4, S])"
-         " -> (grad_gates: T[B, 3, S], grad_old_cell: T[B, S]) launch over S, B, threads 64, 4")
+         " -> (grad_gates: T[B, 3, S], grad_old_cell: T[B, S]) independent B, S launch over S, B, threads 64, 4")
 template <class T>
 __global__ void lltm_accessors_backward(Matrix<const T> grad_new_h, Matrix<const T> grad_new_cell, Gates<const T> saved,
                                         Gates<T> grad_gates, Matrix<T> grad_old_cell) {

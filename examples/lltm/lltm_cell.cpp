@@ -1,6 +1,8 @@
 #include "lltm_cell.h"
 
-OPWRIGHT("lltm_cell(gates: T[B, 3*S], old_cell: T[B, S]) -> (new_h: T[B, S], new_cell: T[B, S]; saved: T[B, 4*S])")
+OPWRIGHT(
+    "lltm_cell(gates: T[B, 3*S], old_cell: T[B, S]) -> (new_h: T[B, S], new_cell: T[B, S]; saved: T[B, 4*S]) "
+    "independent B")
 template <class T>
 void lltm_cell(Tensor<const T, 2> gates, Tensor<const T, 2> old_cell, Tensor<T, 2> new_h, Tensor<T, 2> new_cell,
                Tensor<T, 2> saved) {
@@ -14,7 +16,7 @@ void lltm_cell(Tensor<const T, 2> gates, Tensor<const T, 2> old_cell, Tensor<T, 
 
 // grad_saved is given in a second derivative only: then lltm_cell_backward_backward sends one to what was saved.
 OPWRIGHT("lltm_cell_backward(grad_new_h: T[B, S], grad_new_cell: T[B, S], grad_saved: T[B, 4*S]?, saved: T[B, 4*S])"
-         " -> (grad_gates: T[B, 3*S], grad_old_cell: T[B, S])")
+         " -> (grad_gates: T[B, 3*S], grad_old_cell: T[B, S]) independent B")
 template <class T>
 void lltm_cell_backward(Tensor<const T, 2> grad_new_h, Tensor<const T, 2> grad_new_cell, Tensor<const T, 2> grad_saved,
                         Tensor<const T, 2> saved, Tensor<T, 2> grad_gates, Tensor<T, 2> grad_old_cell) {
@@ -26,7 +28,8 @@ void lltm_cell_backward(Tensor<const T, 2> grad_new_h, Tensor<const T, 2> grad_n
 
 OPWRIGHT("lltm_cell_backward_backward(grad_grad_gates: T[B, 3*S], grad_grad_old_cell: T[B, S], grad_new_h: T[B, S],"
          " grad_new_cell: T[B, S], grad_saved: T[B, 4*S]?, saved: T[B, 4*S])"
-         " -> (grad_grad_new_h: T[B, S], grad_grad_new_cell: T[B, S], grad_grad_saved: T[B, 4*S], grad_saved: T[B, 4*S])")
+         " -> (grad_grad_new_h: T[B, S], grad_grad_new_cell: T[B, S], grad_grad_saved: T[B, 4*S], grad_saved: T[B, 4*S]) "
+         "independent B")
 template <class T>
 void lltm_cell_backward_backward(Tensor<const T, 2> grad_grad_gates, Tensor<const T, 2> grad_grad_old_cell,
                                  Tensor<const T, 2> grad_new_h, Tensor<const T, 2> grad_new_cell,

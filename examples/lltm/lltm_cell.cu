@@ -49,7 +49,9 @@ __global__ void second_kernel(int64_t n, int64_t S, const T *q, const T *u, cons
 
 }  // namespace
 
-OPWRIGHT("lltm_cell(gates: T[B, 3*S], old_cell: T[B, S]) -> (new_h: T[B, S], new_cell: T[B, S]; saved: T[B, 4*S])")
+OPWRIGHT(
+    "lltm_cell(gates: T[B, 3*S], old_cell: T[B, S]) -> (new_h: T[B, S], new_cell: T[B, S]; saved: T[B, 4*S]) "
+    "independent B")
 template <class T>
 void lltm_cell(Tensor<const T, 2> gates, Tensor<const T, 2> old_cell, Tensor<T, 2> new_h, Tensor<T, 2> new_cell,
                Tensor<T, 2> saved, cudaStream_t stream) {
@@ -60,7 +62,7 @@ void lltm_cell(Tensor<const T, 2> gates, Tensor<const T, 2> old_cell, Tensor<T, 
 }
 
 OPWRIGHT("lltm_cell_backward(grad_new_h: T[B, S], grad_new_cell: T[B, S], grad_saved: T[B, 4*S]?, saved: T[B, 4*S])"
-         " -> (grad_gates: T[B, 3*S], grad_old_cell: T[B, S])")
+         " -> (grad_gates: T[B, 3*S], grad_old_cell: T[B, S]) independent B")
 template <class T>
 void lltm_cell_backward(Tensor<const T, 2> grad_new_h, Tensor<const T, 2> grad_new_cell, Tensor<const T, 2> grad_saved,
                         Tensor<const T, 2> saved, Tensor<T, 2> grad_gates, Tensor<T, 2> grad_old_cell,
@@ -74,7 +76,8 @@ void lltm_cell_backward(Tensor<const T, 2> grad_new_h, Tensor<const T, 2> grad_n
 
 OPWRIGHT("lltm_cell_backward_backward(grad_grad_gates: T[B, 3*S], grad_grad_old_cell: T[B, S], grad_new_h: T[B, S],"
          " grad_new_cell: T[B, S], grad_saved: T[B, 4*S]?, saved: T[B, 4*S])"
-         " -> (grad_grad_new_h: T[B, S], grad_grad_new_cell: T[B, S], grad_grad_saved: T[B, 4*S], grad_saved: T[B, 4*S])")
+         " -> (grad_grad_new_h: T[B, S], grad_grad_new_cell: T[B, S], grad_grad_saved: T[B, 4*S], grad_saved: T[B, 4*S]) "
+         "independent B")
 template <class T>
 void lltm_cell_backward_backward(Tensor<const T, 2> grad_grad_gates, Tensor<const T, 2> grad_grad_old_cell,
                                  Tensor<const T, 2> grad_new_h, Tensor<const T, 2> grad_new_cell,

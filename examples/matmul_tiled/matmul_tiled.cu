@@ -57,13 +57,15 @@ void multiply(Factor<T, a_transposed> a, Factor<T, b_transposed> b, Tensor<T, 2>
   matmul_kernel<<<grid, dim3(SIDE, SIDE), 0, stream>>>(a, b, c.data(), add);
 }
 
-OPWRIGHT("matmul(a: T[M, K], b: T[K, N]) -> (c: T[M, N])")
+OPWRIGHT("matmul(a: T[M, K], b: T[K, N]) -> (c: T[M, N]) independent M, K, N")
 template <class T>
 void matmul(Tensor<const T, 2> a, Tensor<const T, 2> b, Tensor<T, 2> c, cudaStream_t stream) {
   multiply(plain(a), plain(b), c, stream);
 }
 
-OPWRIGHT("matmul_backward(grad_c: T[M, N], a: T[M, K], b: T[K, N]) -> (grad_a: T[M, K], grad_b: T[K, N])")
+OPWRIGHT(
+    "matmul_backward(grad_c: T[M, N], a: T[M, K], b: T[K, N]) -> (grad_a: T[M, K], grad_b: T[K, N]) "
+    "independent M, K, N")
 template <class T>
 void matmul_backward(Tensor<const T, 2> grad_c, Tensor<const T, 2> a, Tensor<const T, 2> b, Tensor<T, 2> grad_a,
                      Tensor<T, 2> grad_b, cudaStream_t stream) {
@@ -74,7 +76,7 @@ void matmul_backward(Tensor<const T, 2> grad_c, Tensor<const T, 2> a, Tensor<con
 /* `da` and `db` are what the gradients of a and b are multiplied with. */
 OPWRIGHT(
     "matmul_backward_backward(grad_grad_a: T[M, K], grad_grad_b: T[K, N], grad_c: T[M, N], a: T[M, K], b: T[K, N]) -> "
-    "(grad_grad_c: T[M, N], grad_a: T[M, K], grad_b: T[K, N])")
+    "(grad_grad_c: T[M, N], grad_a: T[M, K], grad_b: T[K, N]) independent M, K, N")
 template <class T>
 void matmul_backward_backward(Tensor<const T, 2> da, Tensor<const T, 2> db, Tensor<const T, 2> grad_c, Tensor<const T, 2> a,
                               Tensor<const T, 2> b, Tensor<T, 2> grad_grad_c, Tensor<T, 2> grad_a, Tensor<T, 2> grad_b,

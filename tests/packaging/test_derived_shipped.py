@@ -87,7 +87,7 @@ def test_a_package(tmp_path: Path) -> None:
 @pytest.mark.native
 def test_a_bundle(tmp_path: Path) -> None:
     (tmp_path / "bundle_taped.cpp").write_text(SOURCE)
-    ops = opwright.load(tmp_path / "bundle_taped.cpp", dtypes=("float64",))
+    ops = opwright.load(tmp_path / "bundle_taped.cpp", dtypes=(torch.float64,))
     path = opwright.bundle(ops, tmp_path / "bundle_taped.so")
     load = "import sys, torch; torch.ops.load_library(sys.argv[1]); ops = torch.ops.bundle_taped"
     assert_right(said(f"{load}{USE}", str(path), PYTHONPATH=""))

@@ -14,7 +14,9 @@ void convolve(int64_t L, int64_t K, const T *in, const T *weight, acc<T> bias, a
   }
 }
 
-OPWRIGHT("causal_conv(x: T[B, D, L], weight: T[D, K], bias: T[D]?, activation: none | silu = silu) -> (y: T[B, D, L])")
+OPWRIGHT(
+    "causal_conv(x: T[B, D, L], weight: T[D, K], bias: T[D]?, activation: none | silu = silu) -> (y: T[B, D, L]) "
+    "independent B, D")
 template <class T, Activation activation>
 void causal_conv(Tensor<const T, 3> x, Tensor<const T, 2> weight, Tensor<const T, 1> bias, Tensor<T, 3> y, int64_t B,
                  int64_t D, int64_t L, int64_t K) {
@@ -31,7 +33,7 @@ void causal_conv(Tensor<const T, 3> x, Tensor<const T, 2> weight, Tensor<const T
 
 OPWRIGHT(
     "causal_conv_backward(grad_y: T[B, D, L], x: T[B, D, L], weight: T[D, K], bias: T[D]?, "
-    "activation: none | silu) -> (grad_x: T[B, D, L], grad_weight: T[D, K], grad_bias: T[D])")
+    "activation: none | silu) -> (grad_x: T[B, D, L], grad_weight: T[D, K], grad_bias: T[D]) independent B, D")
 template <class T, Activation activation>
 void causal_conv_backward(Tensor<const T, 3> grad_y, Tensor<const T, 3> x, Tensor<const T, 2> weight,
                           Tensor<const T, 1> bias, Tensor<T, 3> grad_x, Tensor<T, 2> grad_weight,

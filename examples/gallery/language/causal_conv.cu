@@ -14,7 +14,7 @@ __device__ acc<T> convolved(Tensor<const T, 3> x, Tensor<const T, 2> weight, Ten
 
 OPWRIGHT(
     "causal_conv(x: T[B, D, L], weight: T[D, K], bias: T[D]?, activation: none | silu = silu) -> (y: T[B, D, L]) "
-    "launch over B*D*L, threads 256")
+    "independent B, D launch over B*D*L, threads 256")
 template <class T, Activation activation>
 __global__ void causal_conv(Tensor<const T, 3> x, Tensor<const T, 2> weight, Tensor<const T, 1> bias, Tensor<T, 3> y) {
   const int64_t at = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
@@ -62,7 +62,7 @@ __global__ void weight_kernel(Tensor<const T, 3> x, int64_t K, const acc<T> *g, 
 
 OPWRIGHT(
     "causal_conv_backward(grad_y: T[B, D, L], x: T[B, D, L], weight: T[D, K], bias: T[D]?, "
-    "activation: none | silu) -> (grad_x: T[B, D, L], grad_weight: T[D, K], grad_bias: T[D])")
+    "activation: none | silu) -> (grad_x: T[B, D, L], grad_weight: T[D, K], grad_bias: T[D]) independent B, D")
 template <class T>
 void causal_conv_backward(Tensor<const T, 3> grad_y, Tensor<const T, 3> x, Tensor<const T, 2> weight,
                           Tensor<const T, 1> bias, Activation activation, Tensor<T, 3> grad_x, Tensor<T, 2> grad_weight,

@@ -6,7 +6,7 @@
 // two tokens with one slot the last one stays: each thread has some columns of all tokens.
 OPWRIGHT(
     "kv_cache_write(keys: T[P, S, G, D]!, values: T[P, S, G, D]!, new_keys: T[N, G, D], new_values: T[N, G, D], "
-    "slots: i64[N] in [-1, P*S))")
+    "slots: i64[N] in [-1, P*S)) independent G, D")
 template <class T>
 void kv_cache_write(Tensor<T, 4> keys, Tensor<T, 4> values, Tensor<const T, 3> new_keys, Tensor<const T, 3> new_values,
                     Tensor<const int64_t, 1> slots, int64_t G, int64_t D) {
@@ -25,7 +25,7 @@ void kv_cache_write(Tensor<T, 4> keys, Tensor<T, 4> values, Tensor<const T, 3> n
 // % S of page table[b, i / S]. R heads of queries share a head of keys.
 OPWRIGHT(
     "paged_attention(q: T[B, G, R, D], keys: T[P, S, G, D], values: T[P, S, G, D], table: i32[B, M] in [0, P), "
-    "lengths: i32[B] in [0, M*S], scale: float) -> (y: T[B, G, R, D]) flops: 4*B*G*R*M*S*D")
+    "lengths: i32[B] in [0, M*S], scale: float) -> (y: T[B, G, R, D]) independent B, G, R flops: 4*B*G*R*M*S*D")
 template <class T>
 void paged_attention(Tensor<const T, 4> q, Tensor<const T, 4> keys, Tensor<const T, 4> values,
                      Tensor<const int32_t, 2> table, Tensor<const int32_t, 1> lengths, double scale, Tensor<T, 4> y,

@@ -21,7 +21,7 @@ __global__ void write_kernel(Tensor<T, 4> keys, Tensor<T, 4> values, Tensor<cons
 
 OPWRIGHT(
     "kv_cache_write(keys: T[P, S, G, D]!, values: T[P, S, G, D]!, new_keys: T[N, G, D], new_values: T[N, G, D], "
-    "slots: i64[N] in [-1, P*S))")
+    "slots: i64[N] in [-1, P*S)) independent G, D")
 template <class T>
 void kv_cache_write(Tensor<T, 4> keys, Tensor<T, 4> values, Tensor<const T, 3> new_keys, Tensor<const T, 3> new_values,
                     Tensor<const int64_t, 1> slots, int64_t P, int64_t S, int64_t N, cudaStream_t stream) {
@@ -74,7 +74,7 @@ __global__ void paged_attention_kernel(Tensor<const T, 4> q, Tensor<const T, 4> 
 
 OPWRIGHT(
     "paged_attention(q: T[B, G, R, D], keys: T[P, S, G, D], values: T[P, S, G, D], table: i32[B, M] in [0, P), "
-    "lengths: i32[B] in [0, M*S], scale: float) -> (y: T[B, G, R, D]) flops: 4*B*G*R*M*S*D")
+    "lengths: i32[B] in [0, M*S], scale: float) -> (y: T[B, G, R, D]) independent B, G, R flops: 4*B*G*R*M*S*D")
 template <class T>
 void paged_attention(Tensor<const T, 4> q, Tensor<const T, 4> keys, Tensor<const T, 4> values,
                      Tensor<const int32_t, 2> table, Tensor<const int32_t, 1> lengths, double scale, Tensor<T, 4> y,

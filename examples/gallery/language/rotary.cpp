@@ -24,7 +24,7 @@ void turn(Tensor<const T, 4> x, Tensor<const int64_t, 2> positions, Tensor<const
 
 OPWRIGHT(
     "rotary(x: T[B, S, H, 2*D], positions: i64[B, S] in [0, M), cos: f32[M, D], sin: f32[M, D], "
-    "pairs: halves | interleaved = halves) -> (y: T[B, S, H, 2*D])")
+    "pairs: halves | interleaved = halves) -> (y: T[B, S, H, 2*D]) independent B, S, H")
 template <class T, Pairs pairs>
 void rotary(Tensor<const T, 4> x, Tensor<const int64_t, 2> positions, Tensor<const float, 2> cos,
             Tensor<const float, 2> sin, Tensor<T, 4> y) {
@@ -34,7 +34,7 @@ void rotary(Tensor<const T, 4> x, Tensor<const int64_t, 2> positions, Tensor<con
 // A rotation's gradient is the rotation back. The tables are constants: they have no gradient.
 OPWRIGHT(
     "rotary_backward(grad_y: T[B, S, H, 2*D], positions: i64[B, S] in [0, M), cos: f32[M, D], sin: f32[M, D], "
-    "pairs: halves | interleaved) -> (grad_x: T[B, S, H, 2*D])")
+    "pairs: halves | interleaved) -> (grad_x: T[B, S, H, 2*D]) independent B, S, H")
 template <class T, Pairs pairs>
 void rotary_backward(Tensor<const T, 4> grad_y, Tensor<const int64_t, 2> positions, Tensor<const float, 2> cos,
                      Tensor<const float, 2> sin, Tensor<T, 4> grad_x) {

@@ -18,7 +18,8 @@ __device__ void turn(Tensor<const T, 4> x, Tensor<const int64_t, 2> positions, T
 
 OPWRIGHT(
     "rotary(x: T[B, S, H, 2*D], positions: i64[B, S] in [0, M), cos: f32[M, D], sin: f32[M, D], "
-    "pairs: halves | interleaved = halves) -> (y: T[B, S, H, 2*D]) launch over B*S*H*D, threads 256")
+    "pairs: halves | interleaved = halves) -> (y: T[B, S, H, 2*D]) "
+    "independent B, S, H launch over B*S*H*D, threads 256")
 template <class T, Pairs pairs>
 __global__ void rotary(Tensor<const T, 4> x, Tensor<const int64_t, 2> positions, Tensor<const float, 2> cos,
                        Tensor<const float, 2> sin, Tensor<T, 4> y) {
@@ -27,7 +28,7 @@ __global__ void rotary(Tensor<const T, 4> x, Tensor<const int64_t, 2> positions,
 
 OPWRIGHT(
     "rotary_backward(grad_y: T[B, S, H, 2*D], positions: i64[B, S] in [0, M), cos: f32[M, D], sin: f32[M, D], "
-    "pairs: halves | interleaved) -> (grad_x: T[B, S, H, 2*D]) launch over B*S*H*D, threads 256")
+    "pairs: halves | interleaved) -> (grad_x: T[B, S, H, 2*D]) independent B, S, H launch over B*S*H*D, threads 256")
 template <class T, Pairs pairs>
 __global__ void rotary_backward(Tensor<const T, 4> grad_y, Tensor<const int64_t, 2> positions,
                                 Tensor<const float, 2> cos, Tensor<const float, 2> sin, Tensor<T, 4> grad_x) {

@@ -14,7 +14,7 @@ inline int64_t best_of(int64_t count, const float *scores) {
 // without it.
 OPWRIGHT(
     "router(logits: T[N, G, E] in (-inf, inf), bias: f32[G, E]? in (-inf, inf), groups: int in [1, G], "
-    "k: int in [1, groups*E], scaling: float = 1.0) -> (weights: f32[N, k], experts: i64[N, k])")
+    "k: int in [1, groups*E], scaling: float = 1.0) -> (weights: f32[N, k], experts: i64[N, k]) independent N")
 template <class T>
 void router(Tensor<const T, 3> logits, Tensor<const float, 2> bias, int64_t groups, int64_t k, double scaling,
             Tensor<float, 2> weights, Tensor<int64_t, 2> experts, int64_t G, int64_t E) {

@@ -26,7 +26,7 @@ __global__ void scan_kernel(Tensor<const T, 3> u, Tensor<const T, 3> delta, Tens
 
 OPWRIGHT(
     "selective_scan(u: T[B, L, D], delta: T[B, L, D] in [0, 2], a: acc(T)[D, N] in [-2, 0], b: T[B, L, N], "
-    "c: T[B, L, N], skip: acc(T)[D]) -> (y: T[B, L, D])")
+    "c: T[B, L, N], skip: acc(T)[D]) -> (y: T[B, L, D]) independent B, D")
 template <class T>
 void selective_scan(Tensor<const T, 3> u, Tensor<const T, 3> delta, Tensor<const acc<T>, 2> a, Tensor<const T, 3> b,
                     Tensor<const T, 3> c, Tensor<const acc<T>, 1> skip, Tensor<T, 3> y, int64_t B, int64_t D, int64_t N,
@@ -112,7 +112,7 @@ __global__ void over_time_kernel(Tensor<const T, 3> grad_y, Tensor<const T, 3> u
 OPWRIGHT(
     "selective_scan_backward(grad_y: T[B, L, D], u: T[B, L, D], delta: T[B, L, D], a: acc(T)[D, N], b: T[B, L, N], "
     "c: T[B, L, N], skip: acc(T)[D]) -> (grad_u: T[B, L, D], grad_delta: T[B, L, D], grad_a: acc(T)[D, N], "
-    "grad_b: T[B, L, N], grad_c: T[B, L, N], grad_skip: acc(T)[D])")
+    "grad_b: T[B, L, N], grad_c: T[B, L, N], grad_skip: acc(T)[D]) independent B, D")
 template <class T>
 void selective_scan_backward(Tensor<const T, 3> grad_y, Tensor<const T, 3> u, Tensor<const T, 3> delta,
                              Tensor<const acc<T>, 2> a, Tensor<const T, 3> b, Tensor<const T, 3> c,

@@ -4,7 +4,7 @@
 // (PointNet++).
 OPWRIGHT(
     "ball_query(points: T[B, N, 3], centers: T[B, M, 3], radius: float in [0, inf), k: int in [1, inf)) -> "
-    "(index: i64[B, M, k], count: i64[B, M])")
+    "(index: i64[B, M, k], count: i64[B, M]) independent B, M")
 template <class T>
 void ball_query(Tensor<const T, 3> points, Tensor<const T, 3> centers, double radius, int64_t k,
                 Tensor<int64_t, 3> index, Tensor<int64_t, 2> count, int64_t B, int64_t N, int64_t M) {

@@ -3,7 +3,7 @@
 // A thread has a centre; the threads of a block go through the same points at the same time.
 OPWRIGHT(
     "ball_query(points: T[B, N, 3], centers: T[B, M, 3], radius: float in [0, inf), k: int in [1, inf)) -> "
-    "(index: i64[B, M, k], count: i64[B, M]) launch over B*M, threads 128")
+    "(index: i64[B, M, k], count: i64[B, M]) independent B, M launch over B*M, threads 128")
 template <class T>
 __global__ void ball_query(Tensor<const T, 3> points, Tensor<const T, 3> centers, double radius, int64_t k,
                            Tensor<int64_t, 3> index, Tensor<int64_t, 2> count) {

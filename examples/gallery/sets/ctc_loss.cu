@@ -51,7 +51,7 @@ __global__ void ctc_loss_kernel(Tensor<const T, 3> log_probs, Tensor<const int64
 OPWRIGHT(
     "ctc_loss(log_probs: T[S, N, C] in (-inf, 0], targets: i64[N, L] in [0, C), input_lengths: i64[N] in [0, S], "
     "target_lengths: i64[N] in [0, L], blank: int in [0, C) = 0) -> (loss: T[N]; alpha: T[N, S, 2*L + 1]) "
-    "where T in (f32, f64)")
+    "where T in (f32, f64) independent N")
 template <class T>
 void ctc_loss(Tensor<const T, 3> log_probs, Tensor<const int64_t, 2> targets, Tensor<const int64_t, 1> input_lengths,
               Tensor<const int64_t, 1> target_lengths, int64_t blank, Tensor<T, 1> loss, Tensor<T, 3> alpha, int64_t S,
@@ -94,7 +94,7 @@ __global__ void ctc_loss_backward_kernel(Tensor<const T, 1> grad_loss, Tensor<co
 OPWRIGHT(
     "ctc_loss_backward(grad_loss: T[N], log_probs: T[S, N, C], targets: i64[N, L] in [0, C), "
     "input_lengths: i64[N] in [0, S], target_lengths: i64[N] in [0, L], blank: int, loss: T[N], "
-    "alpha: T[N, S, 2*L + 1]) -> (grad_log_probs: T[S, N, C])")
+    "alpha: T[N, S, 2*L + 1]) -> (grad_log_probs: T[S, N, C]) independent N")
 template <class T>
 void ctc_loss_backward(Tensor<const T, 1> grad_loss, Tensor<const T, 3> log_probs, Tensor<const int64_t, 2> targets,
                        Tensor<const int64_t, 1> input_lengths, Tensor<const int64_t, 1> target_lengths, int64_t blank,

@@ -6,7 +6,7 @@ enum class Mode { sum, mean };
 // The weighted sum, or mean, of the rows of a table that each bag names.
 OPWRIGHT(
     "embedding_bag(table: T[V, D], index: I[N] in [0, V), offsets: i64[S + 1] in [0, N], weight: T[N]?, "
-    "mode: sum | mean = sum) -> (y: T[S, D]) where T in (f32, f64), I in (i64, i32)")
+    "mode: sum | mean = sum) -> (y: T[S, D]) where T in (f32, f64), I in (i64, i32) independent D")
 template <class T, class I, Mode mode>
 void embedding_bag(Tensor<const T, 2> table, Tensor<const I, 1> index, Tensor<const int64_t, 1> offsets,
                    Tensor<const T, 1> weight, Tensor<T, 2> y, int64_t S, int64_t D) {
@@ -35,7 +35,7 @@ void embedding_bag(Tensor<const T, 2> table, Tensor<const I, 1> index, Tensor<co
 
 OPWRIGHT(
     "embedding_bag_backward(grad_y: T[S, D], table: T[V, D], index: I[N] in [0, V), offsets: i64[S + 1] in [0, N], "
-    "weight: T[N]?, mode: sum | mean) -> (grad_table: T[V, D], grad_weight: T[N])")
+    "weight: T[N]?, mode: sum | mean) -> (grad_table: T[V, D], grad_weight: T[N]) independent D")
 template <class T, class I, Mode mode>
 void embedding_bag_backward(Tensor<const T, 2> grad_y, Tensor<const T, 2> table, Tensor<const I, 1> index,
                             Tensor<const int64_t, 1> offsets, Tensor<const T, 1> weight, Tensor<T, 2> grad_table,

@@ -8,7 +8,8 @@ inline __device__ int64_t thread() { return blockIdx.x * int64_t(blockDim.x) + t
 // A thread has a column of a bag: neighbours read neighbours.
 OPWRIGHT(
     "embedding_bag(table: T[V, D], index: I[N] in [0, V), offsets: i64[S + 1] in [0, N], weight: T[N]?, "
-    "mode: sum | mean = sum) -> (y: T[S, D]) where T in (f32, f64), I in (i64, i32) launch over S*D, threads 256")
+    "mode: sum | mean = sum) -> (y: T[S, D]) where T in (f32, f64), I in (i64, i32) "
+    "independent D launch over S*D, threads 256")
 template <class T, class I, Mode mode>
 __global__ void embedding_bag(Tensor<const T, 2> table, Tensor<const I, 1> index, Tensor<const int64_t, 1> offsets,
                               Tensor<const T, 1> weight, Tensor<T, 2> y) {
@@ -40,7 +41,7 @@ __global__ void entry_kernel(Tensor<const T, 2> grad_y, Tensor<const T, 2> table
 
 OPWRIGHT(
     "embedding_bag_backward(grad_y: T[S, D], table: T[V, D], index: I[N] in [0, V), offsets: i64[S + 1] in [0, N], "
-    "weight: T[N]?, mode: sum | mean) -> (grad_table: T[V, D], grad_weight: T[N])")
+    "weight: T[N]?, mode: sum | mean) -> (grad_table: T[V, D], grad_weight: T[N]) independent D")
 template <class T, class I>
 void embedding_bag_backward(Tensor<const T, 2> grad_y, Tensor<const T, 2> table, Tensor<const I, 1> index,
                             Tensor<const int64_t, 1> offsets, Tensor<const T, 1> weight, Mode mode,

@@ -2,7 +2,7 @@
 #include "offsets.h"
 
 // The sum of the rows of each segment.
-OPWRIGHT("segment_sum(x: T[N, C], offsets: i64[S + 1] in [0, N]) -> (y: T[S, C])")
+OPWRIGHT("segment_sum(x: T[N, C], offsets: i64[S + 1] in [0, N]) -> (y: T[S, C]) independent C")
 template <class T>
 void segment_sum(Tensor<const T, 2> x, Tensor<const int64_t, 1> offsets, Tensor<T, 2> y, int64_t S, int64_t C) {
   check_ascending(offsets);
@@ -17,7 +17,7 @@ void segment_sum(Tensor<const T, 2> x, Tensor<const int64_t, 1> offsets, Tensor<
   });
 }
 
-OPWRIGHT("segment_sum_backward(grad_y: T[S, C], offsets: i64[S + 1] in [0, N]) -> (grad_x: T[N, C])")
+OPWRIGHT("segment_sum_backward(grad_y: T[S, C], offsets: i64[S + 1] in [0, N]) -> (grad_x: T[N, C]) independent C")
 template <class T>
 void segment_sum_backward(Tensor<const T, 2> grad_y, Tensor<const int64_t, 1> offsets, Tensor<T, 2> grad_x, int64_t N,
                           int64_t C) {
@@ -29,7 +29,7 @@ void segment_sum_backward(Tensor<const T, 2> grad_y, Tensor<const int64_t, 1> of
 }
 
 // exp(x) divided by its sum over the rows of the same segment; zero in rows of none.
-OPWRIGHT("segment_softmax(x: T[N, C], offsets: i64[S + 1] in [0, N]) -> (y: T[N, C])")
+OPWRIGHT("segment_softmax(x: T[N, C], offsets: i64[S + 1] in [0, N]) -> (y: T[N, C]) independent C")
 template <class T>
 void segment_softmax(Tensor<const T, 2> x, Tensor<const int64_t, 1> offsets, Tensor<T, 2> y, int64_t N, int64_t S,
                      int64_t C) {
@@ -53,7 +53,9 @@ void segment_softmax(Tensor<const T, 2> x, Tensor<const int64_t, 1> offsets, Ten
   });
 }
 
-OPWRIGHT("segment_softmax_backward(grad_y: T[N, C], y: T[N, C], offsets: i64[S + 1] in [0, N]) -> (grad_x: T[N, C])")
+OPWRIGHT(
+    "segment_softmax_backward(grad_y: T[N, C], y: T[N, C], offsets: i64[S + 1] in [0, N]) -> (grad_x: T[N, C]) "
+    "independent C")
 template <class T>
 void segment_softmax_backward(Tensor<const T, 2> grad_y, Tensor<const T, 2> y, Tensor<const int64_t, 1> offsets,
                               Tensor<T, 2> grad_x, int64_t N, int64_t S, int64_t C) {

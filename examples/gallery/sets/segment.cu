@@ -5,7 +5,8 @@ inline int64_t blocks_of(int64_t threads) { return (threads + THREADS - 1) / THR
 inline __device__ int64_t thread() { return blockIdx.x * int64_t(blockDim.x) + threadIdx.x; }
 
 // A thread has a column of a segment: neighbours read neighbours.
-OPWRIGHT("segment_sum(x: T[N, C], offsets: i64[S + 1] in [0, N]) -> (y: T[S, C]) launch over S*C, threads 256")
+OPWRIGHT(
+    "segment_sum(x: T[N, C], offsets: i64[S + 1] in [0, N]) -> (y: T[S, C]) independent C launch over S*C, threads 256")
 template <class T>
 __global__ void segment_sum(Tensor<const T, 2> x, Tensor<const int64_t, 1> offsets, Tensor<T, 2> y) {
   if (thread() >= y.numel()) return;
@@ -17,7 +18,7 @@ __global__ void segment_sum(Tensor<const T, 2> x, Tensor<const int64_t, 1> offse
 
 OPWRIGHT(
     "segment_sum_backward(grad_y: T[S, C], offsets: i64[S + 1] in [0, N]) -> (grad_x: T[N, C]) "
-    "launch over N*C, threads 256")
+    "independent C launch over N*C, threads 256")
 template <class T>
 __global__ void segment_sum_backward(Tensor<const T, 2> grad_y, Tensor<const int64_t, 1> offsets, Tensor<T, 2> grad_x) {
   if (thread() >= grad_x.numel()) return;
@@ -35,7 +36,7 @@ __global__ void softmax_kernel(Tensor<const T, 2> x, Tensor<const int64_t, 1> of
   for (int64_t n = offsets[s]; n < offsets[s + 1]; ++n) y(n, c) = T(exp(acc<T>(x(n, c)) - most) / sum);
 }
 
-OPWRIGHT("segment_softmax(x: T[N, C], offsets: i64[S + 1] in [0, N]) -> (y: T[N, C])")
+OPWRIGHT("segment_softmax(x: T[N, C], offsets: i64[S + 1] in [0, N]) -> (y: T[N, C]) independent C")
 template <class T>
 void segment_softmax(Tensor<const T, 2> x, Tensor<const int64_t, 1> offsets, Tensor<T, 2> y, int64_t S, int64_t C,
                      cudaStream_t stream) {
@@ -54,7 +55,9 @@ __global__ void softmax_backward_kernel(Tensor<const T, 2> grad_y, Tensor<const 
     grad_x(n, c) = T(acc<T>(y(n, c)) * (acc<T>(grad_y(n, c)) - mean));
 }
 
-OPWRIGHT("segment_softmax_backward(grad_y: T[N, C], y: T[N, C], offsets: i64[S + 1] in [0, N]) -> (grad_x: T[N, C])")
+OPWRIGHT(
+    "segment_softmax_backward(grad_y: T[N, C], y: T[N, C], offsets: i64[S + 1] in [0, N]) -> (grad_x: T[N, C]) "
+    "independent C")
 template <class T>
 void segment_softmax_backward(Tensor<const T, 2> grad_y, Tensor<const T, 2> y, Tensor<const int64_t, 1> offsets,
                               Tensor<T, 2> grad_x, int64_t S, int64_t C, cudaStream_t stream) {

@@ -95,7 +95,7 @@ OPWRIGHT(
     "weight: T[O, C, KH, KW], bias: T[O]?, stride: list[int, 2] in [1, inf) = 1, "
     "padding: list[int, 2] in [0, inf) = 0, dilation: list[int, 2] in [1, inf) = 1) -> (y: T[B, O, OH, OW]) "
     "where T in (f32, f64), OH = (H + 2*padding[0] - dilation[0]*(KH - 1) - 1)//stride[0] + 1, "
-    "OW = (W + 2*padding[1] - dilation[1]*(KW - 1) - 1)//stride[1] + 1 flops: 2*B*O*C*KH*KW*OH*OW")
+    "OW = (W + 2*padding[1] - dilation[1]*(KW - 1) - 1)//stride[1] + 1 independent B, O flops: 2*B*O*C*KH*KW*OH*OW")
 template <class T>
 void deform_conv(Tensor<const T, 4> x, Tensor<const T, 4> offset, Tensor<const T, 4> mask, Tensor<const T, 4> weight,
                  Tensor<const T, 1> bias, std::array<int64_t, 2> stride, std::array<int64_t, 2> padding,
@@ -120,7 +120,7 @@ OPWRIGHT(
     "deform_conv_backward(grad_y: T[B, O, OH, OW], x: T[B, C, H, W], offset: T[B, 2*KH*KW, OH, OW], "
     "mask: T[B, KH*KW, OH, OW]?, weight: T[O, C, KH, KW], stride: list[int, 2], padding: list[int, 2], "
     "dilation: list[int, 2]) -> (grad_x: T[B, C, H, W], grad_offset: T[B, 2*KH*KW, OH, OW], "
-    "grad_mask: T[B, KH*KW, OH, OW], grad_weight: T[O, C, KH, KW], grad_bias: T[O])")
+    "grad_mask: T[B, KH*KW, OH, OW], grad_weight: T[O, C, KH, KW], grad_bias: T[O]) independent B, O")
 template <class T>
 void deform_conv_backward(Tensor<const T, 4> grad_y, Tensor<const T, 4> x, Tensor<const T, 4> offset,
                           Tensor<const T, 4> mask, Tensor<const T, 4> weight, std::array<int64_t, 2> stride,

@@ -47,7 +47,8 @@ void find_corners(Tensor<const T, 2> rois, std::array<int64_t, 2> size, double s
 // Mask R-CNN's pooling (He et al. 2017): the mean of bilinear samples in each bin of each box (x1, y1, x2, y2).
 OPWRIGHT(
     "roi_align(x: T[B, C, H, W], rois: T[N, 4], image: i64[N] in [0, B), size: list[int, 2] in [1, 64], "
-    "scale: float = 1.0, samples: int in [1, 8] = 2, aligned: bool = True) -> (y: T[N, C, size[0], size[1]])")
+    "scale: float = 1.0, samples: int in [1, 8] = 2, aligned: bool = True) -> (y: T[N, C, size[0], size[1]]) "
+    "independent N, C")
 template <class T>
 void roi_align(Tensor<const T, 4> x, Tensor<const T, 2> rois, Tensor<const int64_t, 1> image,
                std::array<int64_t, 2> size, double scale, int64_t samples, bool aligned, Tensor<T, 4> y, int64_t C,
@@ -72,7 +73,7 @@ void roi_align(Tensor<const T, 4> x, Tensor<const T, 2> rois, Tensor<const int64
 // A thread has channels, for all boxes: two of them never write to one place.
 OPWRIGHT(
     "roi_align_backward(grad_y: T[N, C, size[0], size[1]], rois: T[N, 4], image: i64[N] in [0, B), "
-    "size: list[int, 2], scale: float, samples: int, aligned: bool) -> (grad_x: T[B, C, H, W])")
+    "size: list[int, 2], scale: float, samples: int, aligned: bool) -> (grad_x: T[B, C, H, W]) independent N, C")
 template <class T>
 void roi_align_backward(Tensor<const T, 4> grad_y, Tensor<const T, 2> rois, Tensor<const int64_t, 1> image,
                         std::array<int64_t, 2> size, double scale, int64_t samples, bool aligned, Tensor<T, 4> grad_x,

@@ -73,7 +73,8 @@ __global__ void rounded_kernel(const acc<T> *sums, Tensor<T, 4> grad_x) {
 
 OPWRIGHT(
     "roi_align(x: T[B, C, H, W], rois: T[N, 4], image: i64[N] in [0, B), size: list[int, 2] in [1, 64], "
-    "scale: float = 1.0, samples: int in [1, 8] = 2, aligned: bool = True) -> (y: T[N, C, size[0], size[1]])")
+    "scale: float = 1.0, samples: int in [1, 8] = 2, aligned: bool = True) -> (y: T[N, C, size[0], size[1]]) "
+    "independent N, C")
 template <class T>
 void roi_align(Tensor<const T, 4> x, Tensor<const T, 2> rois, Tensor<const int64_t, 1> image,
                std::array<int64_t, 2> size, double scale, int64_t samples, bool aligned, Tensor<T, 4> y,
@@ -87,7 +88,7 @@ void roi_align(Tensor<const T, 4> x, Tensor<const T, 2> rois, Tensor<const int64
 // runs.
 OPWRIGHT(
     "roi_align_backward(grad_y: T[N, C, size[0], size[1]], rois: T[N, 4], image: i64[N] in [0, B), "
-    "size: list[int, 2], scale: float, samples: int, aligned: bool) -> (grad_x: T[B, C, H, W])")
+    "size: list[int, 2], scale: float, samples: int, aligned: bool) -> (grad_x: T[B, C, H, W]) independent N, C")
 template <class T>
 void roi_align_backward(Tensor<const T, 4> grad_y, Tensor<const T, 2> rois, Tensor<const int64_t, 1> image,
                         std::array<int64_t, 2> size, double scale, int64_t samples, bool aligned, Tensor<T, 4> grad_x,

@@ -261,6 +261,22 @@ def test_axes_that_look_independent_are_proposed(tmp_path: Path) -> None:
     assert element.detail == "a pointwise operator is independent along every axis, without a word"
 
 
+REFUSES = """
+#include <opwright.h>
+OPWRIGHT("of_ascending(x: f64[N, C], at: i64[2] in [0, 10)) -> (y: f64[N, C])")
+void of_ascending(Tensor<const double, 2> x, Tensor<const int64_t, 1> at, Tensor<double, 2> y) {
+  OPWRIGHT_CHECK(at[0] <= at[1], "at must ascend");
+  for (int64_t i = 0; i < x.size(0); ++i)
+    for (int64_t j = 0; j < x.size(1); ++j) y(i, j) = (x(i, j) - x(0, j)) * (1 + at[1] - at[0]);
+}
+"""
+
+
+def test_axes_are_proposed_though_the_kernel_refuses_some_calls(tmp_path: Path) -> None:
+    (outcome,) = checked(tmp_path, "promises_unsaid_and_refused", REFUSES)
+    assert "it looks independent: of_ascending along C; if it is meant to be, write `independent C`" in outcome.detail
+
+
 def test_what_opwright_did_not_build_is_checked_by_the_signature_that_is_given() -> None:
     report = opwright.check(
         lambda x: x - x.mean(), signature="f(x: f64[N]) -> (y: f64[N]) independent N", only=("independence",)

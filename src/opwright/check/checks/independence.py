@@ -131,17 +131,26 @@ def _proposals(context: Context, signatures: Sequence[Signature], types: Any) ->
         if not any(open_axes.values()):
             break
         try:
-            for function in _functions(context.operator, case, case.arguments(), open_axes):
-                name = function.signature.name
-                for axis in tuple(open_axes[name]):
-                    number = _size(function, axis)
-                    judged[name, axis] += number > 1 and any(bool(r.any()) for r in _whole(function) if r.numel())
-                    if _dependence(function, axis, random.Random(case.seed)):  # noqa: S311 - test data
-                        open_axes[name].remove(axis)
-        except Exception:  # noqa: BLE001 - whatever an operator raises for parts: then it isn't independent
-            return {}
+            functions = [*_functions(context.operator, case, case.arguments(), open_axes)]
+            wholes = [_whole(function) for function in functions]
+        except Exception:  # noqa: BLE001, S112 - an operator refuses arguments by whatever it raises
+            continue
+        for function, whole in zip(functions, wholes, strict=True):
+            name = function.signature.name
+            for axis in tuple(open_axes[name]):
+                judged[name, axis] += _size(function, axis) > 1 and any(bool(r.any()) for r in whole if r.numel())
+                if _fails_in_parts(function, axis, random.Random(case.seed)):  # noqa: S311 - test data
+                    open_axes[name].remove(axis)
     found = {name: [axis for axis in axes if judged[name, axis] > 2] for name, axes in open_axes.items()}
     return {name: axes for name, axes in found.items() if axes}
+
+
+def _fails_in_parts(function: _Function, axis: str, rng: random.Random) -> bool:
+    """Return whether slices depend on others, or the operator refuses to compute parts."""
+    try:
+        return bool(_dependence(function, axis, rng))
+    except Exception:  # noqa: BLE001 - whatever an operator raises
+        return True
 
 
 def _functions(
