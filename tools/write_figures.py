@@ -43,6 +43,7 @@ SCRIPTS = (
     "pointwise",
     "compile_pointwise",
     "derived",
+    "derived_costs",
     "vmap",
     "legacy_call",
     "aten_build",

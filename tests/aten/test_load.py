@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
 import subprocess
 import time
@@ -308,3 +309,20 @@ def test_neither_ninja_nor_anything_else_is_needed_but_the_compiler(
     path = tmp_path / "poor.cpp"
     path.write_text('extern "C" int answer() { return 41; }\n')
     assert ctypes.CDLL(str(load("poor", [path], is_python_module=False))).answer() == 41
+
+
+def test_openmp(tmp_path: Path) -> None:
+    """An object with -fopenmp isn't linked to the static libgomp, which no shared library can contain."""
+    path = tmp_path / "openmp_sum.cpp"
+    path.write_text(
+        """#include <omp.h>
+extern "C" long sum_below(long n) {
+  long sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+  for (long i = 0; i < n; ++i) sum += omp_get_thread_num() >= 0 ? i : 0;
+  return sum;
+}
+"""
+    )
+    library = load("openmp_sum", [path], extra_cflags=["-fopenmp"], is_python_module=False)
+    assert ctypes.CDLL(str(library)).sum_below(10) == 45

@@ -133,6 +133,8 @@ def load_inline(
     keep_intermediates: bool = True,
     use_pch: bool = False,
     no_implicit_headers: bool = False,
+    *,
+    backend: Literal["emulate"] | None = None,
 ) -> ModuleType | str:
     """Build an extension from strings and load it; a replacement for `torch.utils.cpp_extension.load_inline`.
 
@@ -157,6 +159,7 @@ def load_inline(
         keep_intermediates: accepted; the cache decides.
         use_pch: accepted; headers are precompiled in any case.
         no_implicit_headers: don't add the ``#include`` lines.
+        backend: as for `load`.
 
     Returns:
         As for `load`.
@@ -188,6 +191,7 @@ def load_inline(
         with_sycl,
         is_python_module,
         keep_intermediates=keep_intermediates,
+        backend=backend,
     )
 
 

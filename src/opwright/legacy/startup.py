@@ -31,10 +31,15 @@ def start() -> None:
             sys.stderr.write(f"opwright: {VARIABLE} has no effect: {type(error).__name__}: {error}\n")
 
 
+def emulates_cuda() -> bool:
+    """Return whether `opwright run --emulate` has started this interpreter."""
+    # `aten.pytorch.EMULATION_VARIABLE`, by its name: the import would slow every start of an interpreter.
+    return os.environ.get("OPWRIGHT_EMULATE_CUDA", "0") not in ("", "0")
+
+
 def _emulate_cuda() -> None:
     """Provide a device of type cuda as soon as torch is imported, if `opwright run --emulate` requests it."""
-    # `aten.pytorch.EMULATION_VARIABLE`, by its name: the import would slow every start of an interpreter.
-    if os.environ.get("OPWRIGHT_EMULATE_CUDA", "0") in ("", "0"):
+    if not emulates_cuda():
         return
     try:
         from opwright.aten.emulation.start import begin_with_torch

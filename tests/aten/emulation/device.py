@@ -2,9 +2,14 @@
 
 import copy
 import io
+import struct
+from typing import Any
 
 import pytest
 import torch
+import torch.cuda.profiler
+import torch.utils.data
+from torch.utils._pytree import tree_leaves
 
 equal = torch.testing.assert_close
 
@@ -22,6 +27,11 @@ def test_tensors_live_on_it() -> None:
     assert y.to("cpu", non_blocking=True).device.type == "cpu"
     assert y.float().is_cuda
     assert y.half().is_cuda
+
+
+def test_numbers_of_tensors_make_a_tensor() -> None:
+    x = torch.ones(2).std()
+    equal(torch.tensor([[x, 1], [2, x.cuda()]]), torch.tensor([[0.0, 1.0], [2.0, 0.0]]))
 
 
 def test_views_share_memory() -> None:
@@ -164,10 +174,117 @@ def test_tangents_that_are_zero() -> None:
         equal(found.cpu(), expected)
 
 
+def assert_same_as_on_the_cpu(module: torch.nn.Module, *inputs: torch.Tensor) -> None:
+    """Compare results and gradients of a module on the device with those on the CPU."""
+    there = copy.deepcopy(module).cuda()
+    found = []
+    for each, device in ((module, "cpu"), (there, "cuda")):
+        given = [x.to(device).detach().requires_grad_() for x in inputs]
+        results = [x for x in tree_leaves(each(*given)) if isinstance(x, torch.Tensor)]
+        total = sum(((i + 1) * x.square().sum() for i, x in enumerate(results)), torch.zeros(()))
+        found.append([*results, *torch.autograd.grad(total, [*given, *each.parameters()])])
+    for here, other in zip(*found, strict=True):
+        assert other.is_cuda
+        equal(other.detach().cpu(), here.detach())
+
+
 @pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuDNN:UserWarning")
+@pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
+def test_recurrent_networks(kind: type) -> None:
+    """PyTorch has the fused cells of LSTM and GRU for CUDA alone."""
+    x = torch.randn(5, 2, 3, dtype=torch.float64)
+    assert_same_as_on_the_cpu(kind(3, 4, num_layers=2, bidirectional=True).double(), x)
+    assert_same_as_on_the_cpu(kind(3, 4, bias=False, batch_first=True).float(), x.float())
+    packed = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 3]))
+    module = kind(3, 4).double()
+    equal(copy.deepcopy(module).cuda()(packed.cuda())[0].data.cpu(), module(packed)[0].data)
+    layer = kind(3, 4).double().cuda()
+    small = torch.randn(2, 2, 3, dtype=torch.float64, device="cuda", requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: layer(x)[0], small)
+    assert torch.autograd.gradgradcheck(lambda x: layer(x)[0], small)
+    half = kind(3, 4).cuda().half()
+    found = half(x.cuda().half())[0]
+    assert found.dtype == torch.float16
+    equal(found.cpu().double(), half.cpu().double()(x.half().double())[0], rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("more", [{}, {"stride": 2, "bias": False}, {"padding": 1, "dilation": 2}])
+def test_depthwise_convolutions(axes: int, more: dict[str, Any]) -> None:
+    """PyTorch has their kernels for CUDA alone."""
+    x = torch.randn(2, 4, *[6] * axes, dtype=torch.float64)
+    for name in (f"Conv{axes}d", f"ConvTranspose{axes}d"):
+        assert_same_as_on_the_cpu(getattr(torch.nn, name)(4, 8, 3, groups=4, **more).double(), x)
+
+
+def test_operators_of_depthwise_convolutions() -> None:
+    x, weight, bias = torch.randn(2, 4, 7, 6), torch.randn(8, 1, 3, 2), torch.randn(8)
+    arguments = [3, 2], bias.cuda(), [2, 1], [1, 0], [1, 2]
+    expected = torch.nn.functional.conv2d(x, weight, bias, (2, 1), (1, 0), (1, 2), groups=4)
+    equal(torch.ops.aten._conv_depthwise2d(x.cuda(), weight.cuda(), *arguments).cpu(), expected)
+    out = torch.empty(0, device="cuda")
+    torch.ops.aten._conv_depthwise2d.out(x.cuda(), weight.cuda(), *arguments, out=out)
+    equal(out.cpu(), expected)
+    volume, kernel = torch.randn(1, 3, 4, 4, 4), torch.randn(3, 1, 2, 2, 2)
+    found = torch.ops.aten.conv_depthwise3d(volume.cuda(), kernel.cuda(), [2] * 3, None, [1] * 3, [0] * 3, [1] * 3)
+    equal(found.cpu(), torch.nn.functional.conv3d(volume, kernel, groups=3))
+    with pytest.raises(RuntimeError, match=r"a weight with a kernel of sizes \[2, 2\], got sizes \[8, 1, 3, 2"):
+        torch.ops.aten._conv_depthwise2d(x.cuda(), weight.cuda(), [2, 2], *arguments[1:])
+
+
 def test_what_pytorch_has_for_cuda_alone() -> None:
-    with pytest.raises(NotImplementedError, match=r"_thnn_fused_lstm_cell\(\) has a kernel for CUDA alone"):
-        torch.nn.LSTM(3, 2).cuda()(torch.randn(4, 1, 3).cuda())
+    with pytest.raises(NotImplementedError, match=r"aten::mm\(\) has a kernel for CUDA alone, in PyTorch itself"):
+        torch.mm(torch.ones(2, 2).half().cuda(), torch.ones(2, 2).half().cuda(), out_dtype=torch.float32)
+
+
+def test_storages_are_resized() -> None:
+    x = torch.arange(4.0, device="cuda")
+    storage = x.untyped_storage()
+    storage.resize_(8)
+    assert bytes(storage.cpu().tolist()) == struct.pack("ff", 0, 1)
+    storage.resize_(0)
+    assert storage.nbytes() == 0
+    storage.resize_(16)
+    equal(x.fill_(2).cpu(), torch.full((4,), 2.0))
+    assert torch.ones(2).untyped_storage().resize_(4).nbytes() == 4
+
+
+def test_pinned_memory() -> None:
+    x = torch.arange(3.0)
+    pinned = x.pin_memory()
+    assert pinned.is_pinned()
+    assert pinned[1:].is_pinned()
+    assert not x.is_pinned()
+    assert pinned.device.type == "cpu"
+    equal(pinned.to("cuda", non_blocking=True).cpu(), x)
+    assert torch.empty(3, pin_memory=True).is_pinned()
+    numbers: Any = torch.arange(6.0)
+    assert all(batch.is_pinned() for batch in torch.utils.data.DataLoader(numbers, batch_size=2, pin_memory=True))
+
+
+def test_statistics_of_memory() -> None:
+    torch.cuda.reset_peak_memory_stats()
+    torch.cuda.reset_accumulated_memory_stats()
+    before, stats = torch.cuda.memory_allocated(), torch.cuda.memory_stats
+    small, large = (torch.empty(n, dtype=torch.uint8, device="cuda") for n in (100, 3 << 20))
+    assert torch.cuda.memory_allocated() == before + 100 + (3 << 20)
+    del large
+    assert torch.cuda.max_memory_allocated() == before + 100 + (3 << 20)
+    assert stats()["allocated_bytes.small_pool.allocated"] == 100
+    assert stats()["allocated_bytes.large_pool.freed"] == 3 << 20
+    assert stats()["allocation.all.allocated"] == 2
+    assert "Allocated memory" in torch.cuda.memory_summary()
+    free, total = torch.cuda.mem_get_info()
+    del small
+    assert torch.cuda.mem_get_info() == (free + 100, total)
+    with pytest.raises(NotImplementedError, match="no snapshots of its memory"):
+        torch.cuda.memory_snapshot()
+
+
+def test_marks_for_profilers() -> None:
+    with torch.cuda.nvtx.range("outer"), torch.cuda.profiler.profile():
+        torch.cuda.nvtx.mark("inner")
+    torch.cuda.check_error(0)
 
 
 def test_operators_of_others_need_a_kernel_for_cuda() -> None:

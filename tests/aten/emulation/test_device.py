@@ -38,7 +38,7 @@ def emulated(*words: str | Path, check: bool = False, cwd: Path | None = None, s
 @pytest.mark.slow
 def test_the_device() -> None:
     said = emulated("-m", "pytest", "-q", "-p", "no:cacheprovider", HERE / "device.py")
-    assert "12 passed" in said, said
+    assert "30 passed" in said, said
 
 
 @pytest.mark.exhaustive
@@ -142,6 +142,22 @@ def test_setup_py(tmp_path: Path) -> None:
     emulated("setup.py", "build_ext", "--inplace", cwd=tmp_path)
     code = "import torch, scale_installed as scale; print(scale.scaled(torch.ones(5).cuda(), 3.0)[0].tolist())"
     assert "[3.0, 3.0, 3.0, 3.0, 3.0]" in emulated("-c", code, cwd=tmp_path)
+    said = emulated("-c", code, check=True, cwd=tmp_path, status=1)
+    assert re.search(r"scale\S* at \S*scale\.cu:\d+ was compiled without checks, and this process checks every", said)
+    assert "likely fix: build its library again, with checks: opwright run --emulate --check" in said
+
+
+@pytest.mark.slow
+def test_a_run_inside_of_a_run_goes_on_with_it(tmp_path: Path) -> None:
+    """Also its CUDA_HOME, whose include folder has all headers that stand in for the toolkit's."""
+    inner = "opwright run sh -c 'echo $OPWRIGHT_EMULATE_CUDA $PATH $CUDA_HOME'"
+    code = f"{sys.executable} -m {inner}; cd $CUDA_HOME; pwd; ls include/thrust/complex.h include/cuda.h include/cub"
+    said = emulated("sh", "-c", code, check=True, cwd=tmp_path).splitlines()
+    how, path, home = said[0].split(" ")
+    assert how == "check"
+    assert path.split(os.pathsep)[0] == f"{home}/bin"
+    assert said[1] == home
+    assert "block" in said
 
 
 def test_a_build_with_cuda_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

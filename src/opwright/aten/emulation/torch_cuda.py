@@ -6,9 +6,13 @@
 from __future__ import annotations
 
 import ctypes
+import enum
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
+
+from opwright.aten.emulation import torch_memory
+from opwright.aten.emulation.torch_memory import complete_storages
 
 _CUDA = 1  # c10::DeviceType::CUDA
 _PROPERTIES = (
@@ -18,6 +22,8 @@ _PROPERTIES = (
     *("L2_cache_size", "clock_rate"),
 )
 """Names of the properties, in the order of ``opwright_device_properties`` in c10_cuda.cpp."""
+_MARKS = ("rangePushA", "rangePop", "rangeStartA", "rangeEnd", "markA", "deviceRangeStart", "deviceRangeEnd")
+"""NVTX's functions: marks for profilers, which aren't there."""
 
 
 def provide(torch: ModuleType, library: ctypes.CDLL) -> None:
@@ -43,43 +49,42 @@ def provide(torch: ModuleType, library: ctypes.CDLL) -> None:
         "_is_in_bad_fork": functions["isInBadFork"],
         "_exchange_device": functions["exchangeDevice"],
         "_maybe_exchange_device": functions["maybeExchangeDevice"],
-        "_cudart": SimpleNamespace(cudaError=SimpleNamespace(success=0)),
+        "_cudart": _runtime(properties),
         "_get_device_properties": lambda *_: properties(),
         "_device_count_nvml": lambda: 1,
     }
     for name, value in at_import.items():
         setattr(torch.cuda, name, value)
+    torch.cuda.nvtx._nvtx = SimpleNamespace(**dict.fromkeys(_MARKS, lambda *_: 0))  # noqa: SLF001
     library.opwright_device_offer_default_generator()
     torch.cuda.default_generators = (torch.Generator(device="cuda"),)
     torch.cuda.mem_get_info = lambda *_: (properties().free_memory, properties().total_memory)
     stream = _stream(torch, native)
     for module in (torch.cuda, torch.cuda.streams):
         module.Stream, module.Event = stream, _Event
-    _make_storages(torch)
+    complete_storages(torch, library)
     version = library.opwright_device_cuda_version()  # of the emulator's headers: 12080
     torch.version.cuda = f"{version // 1000}.{version % 1000 // 10}"
     torch.cuda.init()
 
 
-def _make_storages(torch: ModuleType) -> None:
-    """Let ``UntypedStorage(size, device="cuda")`` make a storage of the device."""
-    kind = torch.UntypedStorage
-    original = kind.__new__
+def _runtime(properties: Callable[[], SimpleNamespace]) -> SimpleNamespace:
+    """Return ``torch.cuda.cudart()``: the functions of CUDA's runtime that PyTorch has for Python."""
 
-    def new(cls: type, *arguments: Any, device: Any = None, **keywords: Any) -> Any:
-        if device is None or torch.device(device).type != "cuda":
-            return original(cls, *arguments, device=device, **keywords)
-        if arguments and not isinstance(arguments[0], int):  # the bytes
-            return torch.tensor(list(*arguments), dtype=torch.uint8).cuda().untyped_storage()
-        return torch.empty(*(arguments or (0,)), dtype=torch.uint8, device="cuda").untyped_storage()
+    def nothing(*_: Any) -> int:
+        return 0
 
-    kind.__new__ = new
+    names = "ProfilerStart ProfilerStop HostRegister HostUnregister"
+    return SimpleNamespace(
+        cudaError=enum.IntEnum("cudaError", {"success": 0}),
+        cudaGetErrorString=lambda _: "no error",
+        cudaMemGetInfo=lambda *_: (properties().free_memory, properties().total_memory),
+        **{f"cuda{name}": nothing for name in names.split()},
+    )
 
 
 def _functions(torch: ModuleType, library: ctypes.CDLL, native: Callable[[int], int]) -> dict[str, Callable[..., Any]]:
     """Return the functions by name, without ``_cuda_``."""
-    allocated, most = library.opwright_device_allocated, library.opwright_device_most_allocated
-    allocated.restype = most.restype = ctypes.c_int64
 
     def checked(device: int) -> int:
         if device > 0:
@@ -92,15 +97,10 @@ def _functions(torch: ModuleType, library: ctypes.CDLL, native: Callable[[int], 
     def set_stream(**which: int) -> None:
         torch.accelerator.set_stream(torch.Stream(**which))
 
-    def statistics(*_: Any) -> dict[str, Any]:
-        each = {"current": allocated(), "peak": most(), "allocated": most(), "freed": 0}
-        names = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes")
-        return {name: {"all": each} for name in names}
-
     def nothing(*_: Any, **__: Any) -> None:
         return None
 
-    names = "init emptyCache ipc_collect sleep resetAccumulatedMemoryStats set_sync_debug_mode"
+    names = "init emptyCache ipc_collect sleep set_sync_debug_mode"
     return {
         **dict.fromkeys((*names.split(), "setMemoryFraction"), nothing),
         "synchronize": torch.accelerator.synchronize,
@@ -120,11 +120,7 @@ def _functions(torch: ModuleType, library: ctypes.CDLL, native: Callable[[int], 
         "canDeviceAccessPeer": lambda *_: False,
         "getCompiledVersion": lambda: int(library.opwright_device_cuda_version()),  # Dynamo hashes it, and not ctypes'
         "getArchFlags": lambda: "",
-        "memoryStats": statistics,
-        "resetPeakMemoryStats": lambda *_: library.opwright_device_forget_most(),
-        "hostMemoryStats": dict,
-        "memorySnapshot": list,
-        "getAllocatorBackend": lambda: "host",
+        **torch_memory.functions(torch),
     }
 
 

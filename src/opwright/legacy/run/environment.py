@@ -11,12 +11,12 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from opwright.aten.pytorch import EMULATION_HEADERS, EMULATION_VARIABLE
+from opwright.aten.pytorch import EMULATION_HEADERS, EMULATION_VARIABLE, emulation
 from opwright.legacy.run import nvcc_wrapper
 from opwright.legacy.th_library import header_dirs
 from opwright.toolchain.cache.folder import cache_root, private_folder, unwritable
@@ -35,7 +35,8 @@ def environment(emulated: Literal["", "run", "check"] = "") -> dict[str, str]:
     Args:
         emulated: how CUDA is emulated; "" for not at all.
     """
-    if nvcc_wrapper.REAL in os.environ and not emulated:  # started by `opwright run` already: all is set
+    begun = nvcc_wrapper.REAL in os.environ or ("OPWRIGHT_LEGACY" in os.environ and emulation())
+    if begun and not emulated:  # started by `opwright run` already: all is set, emulation too
         return {}
     added = {"OPWRIGHT_LEGACY": "1", "PYTHONPATH": _before("PYTHONPATH", str(_SITE))}
     if emulated:
@@ -77,7 +78,7 @@ def _folder(home: str | None, real: str | None, *, emulated: bool = False) -> Pa
         ToolchainError: the folder can't be created.
     """
     files = _files(home, real, emulated=emulated)
-    links = {"include": EMULATION_HEADERS[0]} if emulated else _links(home) if home else {}
+    links = _merged(EMULATION_HEADERS[:2], "include") if emulated else _links(home) if home else {}
     key = sha256(repr((sorted(files.items()), sorted(links.items()))).encode("utf-8", "surrogateescape")).hexdigest()
     root = private_folder(cache_root() / "run")
     folder = root / key[:24]
@@ -93,6 +94,7 @@ def _folder(home: str | None, real: str | None, *, emulated: bool = False) -> Pa
             (work / name).write_text(text)
             (work / name).chmod(0o700)
         for name, target in links.items():
+            (work / name).parent.mkdir(mode=0o700, exist_ok=True, parents=True)
             (work / name).symlink_to(target)
         with contextlib.suppress(FileExistsError):
             _rename(work, folder)
@@ -125,6 +127,16 @@ def _files(home: str | None, real: str | None, *, emulated: bool) -> Mapping[str
         files["bin/nvcc"] = f"#!/bin/sh\nexec {program}\n"
         files["bash_env"] = f'{functions}[ -z "$OPWRIGHT_BASH_ENV" ] || . "$OPWRIGHT_BASH_ENV"\n'
     return files
+
+
+def _merged(folders: Sequence[str], name: str) -> dict[str, str]:
+    """Return links to the files of all `folders`, by path below `name`; where they have the same one, the first's."""
+    links: dict[str, str] = {}
+    for entry in sorted({entry for folder in folders for entry in os.listdir(folder)}):
+        found = [path for folder in folders if os.path.exists(path := os.path.join(folder, entry))]
+        several = len(found) > 1 and os.path.isdir(found[0])
+        links |= _merged(found, f"{name}/{entry}") if several else {f"{name}/{entry}": found[0]}
+    return links
 
 
 def _links(home: str) -> Mapping[str, str]:

@@ -130,9 +130,12 @@ class Plan(NamedTuple):
         """Whether a single call of the compiler can compile and link.
 
         A launcher such as ccache only helps with ``-c``. A unit with ``-fsanitize=...`` in its `cflags` defines the
-        functions that the sanitizer calls, so the compiler must not link the sanitizer's library.
+        functions that the sanitizer calls, so the compiler must not link the sanitizer's library. With -fopenmp it adds
+        the static libgomp to an object, which no library can be made of.
         """
         part = self.parts[0]
+        if "-fopenmp" in part.flags and "-r" in self.link_flags:
+            return False
         if len(self.parts) > 1 or part.unit.addition or any(flag.startswith("-fsanitize") for flag in part.unit.cflags):
             return False
         return not part.compiler.launcher and part.compiler == self.linker

@@ -3,6 +3,7 @@
 #include <ATen/cuda/Atomic.cuh>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -27,6 +28,9 @@ std::vector<at::Tensor> scaled(at::Tensor x, double by) {
   TORCH_CHECK(x.is_cuda(), "x must be a CUDA tensor");
   const at::cuda::CUDAGuard guard(x.device());
   TORCH_CHECK(at::cuda::getCurrentDeviceProperties()->warpSize == 32);
+  cudaPointerAttributes of;
+  TORCH_CHECK(cudaPointerGetAttributes(&of, x.data_ptr()) == cudaSuccess && of.type == cudaMemoryTypeDevice);
+  TORCH_CHECK(cudaPointerGetAttributes(&of, at::ones(3).data_ptr()) == cudaSuccess && of.type == cudaMemoryTypeUnregistered);
   at::Tensor y = at::empty_like(x), sum = at::zeros({1}, x.options());
   AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "scaled", [&] {
     scale<scalar_t><<<(x.numel() + 127) / 128, 128, 0, at::cuda::getCurrentCUDAStream()>>>(

@@ -1,8 +1,7 @@
-// The functions of libc10_cuda and libtorch_cuda that extensions call: devices, streams, memory, errors.
+// The functions of libc10_cuda and libtorch_cuda that extensions call: devices, streams, empty tensors, errors.
 #include <ATen/EmptyTensor.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/EmptyTensor.h>
-#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
@@ -10,10 +9,8 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <unordered_map>
 
 #include "device.h"
 
@@ -21,136 +18,11 @@ namespace opwright {
 namespace device {
 namespace {
 
-[[maybe_unused]] constexpr size_t alignment = 512;  // cudaMalloc's, at least
-
-std::atomic<int64_t> allocated{0}, most_allocated{0};
-
-void count(int64_t bytes) {
-  const int64_t now = allocated += bytes;
-  int64_t most = most_allocated;
-  while (most < now && !most_allocated.compare_exchange_weak(most, now)) {
-  }
-}
-
-// The sizes of all blocks. PyTorch may free some when static objects are gone, so these two stay.
-std::mutex &changing = *new std::mutex;
-std::unordered_map<void *, size_t> &sizes = *new std::unordered_map<void *, size_t>;
-
-// The checker knows the memory of cudaMalloc. It isn't told of what PyTorch's operators write, so all counts as written.
-void *block_of(size_t bytes) {
-  void *block = nullptr;
-#ifdef OPWRIGHT_EMULATION_CHECK
-  if (cudaMalloc(&block, bytes) != cudaSuccess) return nullptr;
-  (void)cudaMemset(block, 0, bytes);
-#else
-  if (posix_memalign(&block, alignment, bytes)) return nullptr;
-#endif
-  return block;
-}
-
-void free_block(void *block) {
-  if (!block) return;
-  {
-    const std::lock_guard<std::mutex> lock(changing);
-    const auto found = sizes.find(block);
-    TORCH_CHECK(found != sizes.end(), "CUDA's allocator gets memory back that it hasn't given");
-    count(-int64_t(found->second));
-    sizes.erase(found);
-  }
-#ifdef OPWRIGHT_EMULATION_CHECK
-  (void)cudaFree(block);
-#else
-  std::free(block);
-#endif
-}
-
-void not_emulated(const char *what) {
-  TORCH_CHECK_NOT_IMPLEMENTED(false, "Opwright's emulation of the device has no ", what);
-}
-
-struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
-  using Device = c10::DeviceIndex;
-  using Pool = c10::MempoolId_t;
-
-  c10::DataPtr allocate(size_t bytes) override {
-    void *block = bytes ? raw_alloc(bytes) : nullptr;
-    return {block, block, &free_block, cuda};
-  }
-  c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
-  void copy_data(void *to, const void *from, size_t bytes) const override { std::memcpy(to, from, bytes); }
-  void *raw_alloc(size_t bytes) override {
-    void *block = block_of(bytes ? bytes : 1);
-    TORCH_CHECK_WITH(OutOfMemoryError, block, "CUDA out of memory. Tried to allocate ", bytes, " bytes of the host's");
-    const std::lock_guard<std::mutex> lock(changing);
-    sizes[block] = bytes;
-    count(int64_t(bytes));
-    return block;
-  }
-  void *raw_alloc_with_stream(size_t bytes, cudaStream_t) override { return raw_alloc(bytes); }
-  void raw_delete(void *block) override { free_block(block); }
-  void init(int) override {}
-  bool initialized() override { return true; }
-  double getMemoryFraction(Device) override { return 1; }
-  void setMemoryFraction(double, Device) override {}
-  std::vector<c10::cuda::CUDACachingAllocator::StreamSegmentSize> getExpandableSegmentSizes(Device) override {
-    return {};
-  }
-  void enable(bool) override {}
-  bool isEnabled() const override { return true; }
-  void emptyCache(Pool) override {}
-  void cacheInfo(Device, size_t *largest) override { *largest = 0; }
-  void *getBaseAllocation(void *block, size_t *bytes) override {
-    const std::lock_guard<std::mutex> lock(changing);
-    const auto found = sizes.find(block);
-    TORCH_CHECK(found != sizes.end(), "CUDA's allocator is asked for a block that it hasn't given");
-    if (bytes) *bytes = found->second;
-    return block;
-  }
-  void recordStream(const c10::DataPtr &, c10::cuda::CUDAStream) override {}
-  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(Device) override { return {}; }
-  void resetAccumulatedStats(Device) override {}
-  void resetPeakStats(Device) override { most_allocated = allocated.load(); }
-  c10::cuda::CUDACachingAllocator::SnapshotInfo snapshot(Pool, bool) override { return {}; }
-  void beginAllocateToPool(Device, Pool, std::function<bool(cudaStream_t)>) override { not_emulated("memory pools"); }
-  void endAllocateToPool(Device, Pool) override {}
-  void releasePool(Device, Pool) override {}
-  c10::cuda::CUDACachingAllocator::ShareableHandle shareIpcHandle(void *) override {
-    return not_emulated("memory shared by processes"), c10::cuda::CUDACachingAllocator::ShareableHandle{};
-  }
-  std::shared_ptr<void> getIpcDevPtr(std::string) override {
-    return not_emulated("memory shared by processes"), nullptr;
-  }
-  void recordHistory(bool, c10::cuda::CUDACachingAllocator::CreateContextFn, size_t,
-                     c10::cuda::CUDACachingAllocator::RecordContext, bool, const std::vector<std::string> &) override {}
-  void attachOutOfMemoryObserver(c10::cuda::CUDACachingAllocator::OutOfMemoryObserver) override {}
-  void attachOomRejectionObserver(c10::cuda::CUDACachingAllocator::OomRejectionObserver) override {}
-  void attachAllocatorTraceTracker(c10::cuda::CUDACachingAllocator::AllocatorTraceTracker) override {}
-  void enablePeerAccess(Device, Device) override {}
-  cudaError_t memcpyAsync(void *to, int, const void *from, int, size_t bytes, cudaStream_t, bool) override {
-    std::memmove(to, from, bytes);
-    return cudaSuccess;
-  }
-  std::shared_ptr<c10::cuda::CUDACachingAllocator::AllocatorState> getCheckpointState(Device, Pool) override {
-    return not_emulated("memory pools"), nullptr;
-  }
-  c10::cuda::CUDACachingAllocator::CheckpointDelta setCheckpointPoolState(
-      Device, std::shared_ptr<c10::cuda::CUDACachingAllocator::AllocatorState>) override {
-    return not_emulated("memory pools"), c10::cuda::CUDACachingAllocator::CheckpointDelta{};
-  }
-  std::string name() override { return "host"; }
-};
-
-Memory &memory() {
-  static Memory only;
-  return only;
-}
-
 constexpr int pool_size = 32;
 thread_local c10::StreamId of_this_thread = 0;
 
 }  // namespace
 
-c10::Allocator *allocator() { return &memory(); }
 c10::Stream current_stream() { return stream_of(of_this_thread); }
 void set_current_stream(c10::Stream stream) { of_this_thread = stream.id(); }
 c10::Stream next_stream() {
@@ -199,10 +71,6 @@ void synchronize_device() { C10_CUDA_CHECK(cudaDeviceSynchronize()); }
 }  // namespace opwright
 
 namespace c10::cuda {
-
-namespace CUDACachingAllocator {
-std::atomic<CUDAAllocator *> allocator{&opwright::device::memory()};
-}
 
 using opwright::device::stream_of;
 
@@ -311,10 +179,7 @@ TensorBase empty_strided_cuda(IntArrayRef size, IntArrayRef stride, const Tensor
 }  // namespace detail
 }  // namespace at
 
-// For Python: bytes of the device's memory in use, and the most since it was last asked to forget; the device's properties.
-extern "C" int64_t opwright_device_allocated() { return opwright::device::allocated; }
-extern "C" int64_t opwright_device_most_allocated() { return opwright::device::most_allocated; }
-extern "C" void opwright_device_forget_most() { opwright::device::most_allocated = opwright::device::allocated.load(); }
+// For Python: CUDA's version, and the device's properties.
 extern "C" int opwright_device_cuda_version() { return CUDART_VERSION; }
 extern "C" int64_t opwright_device_native_stream(int64_t id) {
   return reinterpret_cast<int64_t>(opwright::device::native_stream(opwright::device::stream_of(id)));

@@ -2,7 +2,6 @@
 #include "device.h"
 
 #include <ATen/detail/CUDAHooksInterface.h>
-#include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <atomic>
@@ -90,7 +89,8 @@ struct CUDAHooks final : CUDAHooksInterface {
   Generator getNewGenerator(DeviceIndex) const override {
     return next_is_default.exchange(false) ? opwright::device::default_generator() : opwright::device::new_generator();
   }
-  Allocator *getPinnedMemoryAllocator() const override { return c10::GetCPUAllocator(); }
+  Allocator *getPinnedMemoryAllocator() const override { return opwright::device::pinned_allocator(); }
+  bool isPinnedPtr(const void *data) const override { return opwright::device::is_pinned(data); }
   Allocator *getCUDADeviceAllocator() const override { return opwright::device::allocator(); }
 };
 

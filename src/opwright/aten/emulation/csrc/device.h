@@ -17,6 +17,8 @@ inline void check_index(c10::Device device) {
 }
 
 c10::Allocator *allocator();
+c10::Allocator *pinned_allocator();
+bool is_pinned(const void *address);
 
 // Returns a generator of the CPU for one call of an operator: what it draws follows from the state of the device's
 // `generator`, which goes on by one call.

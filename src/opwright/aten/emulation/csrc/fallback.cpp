@@ -268,6 +268,7 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
     library.impl((std::string(name) + ".Tensor").c_str(), opwright::device::no_library_of_tensors);
   }
   library.impl("record_stream", opwright::device::nothing);
-  // PyTorch's own is for all devices, and looks for the device's kernel by itself.
-  library.impl("copy_", torch::CppFunction::makeFromBoxedFunction<&opwright::device::on_the_host>());
+  // PyTorch's own are for all devices, and look for the device's kernel by themselves.
+  for (const char *name : {"copy_", "convolution", "convolution_backward"})
+    library.impl(name, torch::CppFunction::makeFromBoxedFunction<&opwright::device::on_the_host>());
 }

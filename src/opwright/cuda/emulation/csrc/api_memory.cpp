@@ -2,6 +2,7 @@
 #include <opwright/emulation/cuda_api.h>
 #include <opwright/emulation/hooks.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,6 +26,7 @@ struct Allocation {
   size_t bytes;
   cudaMemoryType type;
   Called called;
+  bool theirs = false;  // announced by another allocator, which frees it
 
   std::string name() const {
     std::string text = std::string("the memory of ") + called.name;
@@ -36,6 +38,8 @@ struct Memory {
   std::mutex mutex;
   std::map<const char *, Allocation> allocations;
   size_t used = 0;
+
+  size_t left() const { return total_memory - std::min(total_memory, used); }
 };
 
 // Never destroyed: a program's destructors may still free.
@@ -99,7 +103,7 @@ cudaError_t allocate(void **result, size_t bytes, cudaMemoryType type, const Cal
   if (!bytes) return cudaSuccess;
   {
     const std::lock_guard<std::mutex> lock(memory().mutex);
-    const size_t left = total_memory - memory().used;
+    const size_t left = memory().left();
     if (bytes > left)
       return note(
           cudaErrorMemoryAllocation, called,
@@ -122,7 +126,8 @@ cudaError_t allocate(void **result, size_t bytes, cudaMemoryType type, const Cal
 
 void warn_of_overruns() {
   const std::lock_guard<std::mutex> lock(memory().mutex);
-  for (const auto &[made, of] : memory().allocations) warn_of_overrun(made, of);
+  for (const auto &[made, of] : memory().allocations)
+    if (!of.theirs) warn_of_overrun(made, of);
 }
 
 cudaError_t release(void *address, bool host, const Called &called) {
@@ -136,6 +141,8 @@ cudaError_t release(void *address, bool host, const Called &called) {
       return note(cudaErrorInvalidValue, called,
                   host ? "the pointer isn't of cudaMallocHost or cudaHostAlloc, or was freed before"
                        : "the pointer isn't of cudaMalloc, or was freed before");
+    if (found->second.theirs)
+      return note(cudaErrorInvalidValue, called, ("the pointer is of " + found->second.name()).c_str());
     of = found->second;
     memory().used -= of.bytes;
     memory().allocations.erase(found);
@@ -144,6 +151,20 @@ cudaError_t release(void *address, bool host, const Called &called) {
   warn_of_overrun(made, of);
   unmap_pages(made, of.bytes);
   return cudaSuccess;
+}
+
+void announce(void *address, size_t bytes, cudaMemoryType type, const char *owner) {
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  memory().allocations[static_cast<const char *>(address)] = {bytes, type, {owner, "", 0}, true};
+  if (type != cudaMemoryTypeHost) memory().used += bytes;
+}
+
+void withdraw(void *address) {
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const Found found = memory().allocations.find(static_cast<const char *>(address));
+  if (found == memory().allocations.end() || !found->second.theirs) return;
+  if (found->second.type != cudaMemoryTypeHost) memory().used -= found->second.bytes;
+  memory().allocations.erase(found);
 }
 
 cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, const Called &called) {
@@ -228,7 +249,7 @@ cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address
 cudaError_t memory_left(size_t *left, size_t *total) {
   const std::lock_guard<std::mutex> lock(memory().mutex);
   *total = total_memory;
-  *left = total_memory - memory().used;
+  *left = memory().left();
   return cudaSuccess;
 }
 

@@ -68,6 +68,10 @@ const char *run(const Launch &launch) {
   if (inside_kernel())
     return failed("launch", std::string("a kernel launches ") + launch.kernel + " at " + launch.file + ":" +
                                 std::to_string(launch.line) + ": kernels that launch kernels aren't emulated");
+  if (hooks() && !launch.checked)
+    return failed("launch", std::string(launch.kernel) + " at " + launch.file + ":" + std::to_string(launch.line) +
+                                " was compiled without checks, and this process checks every access\n"
+                                "  likely fix: build its library again, with checks: opwright run --emulate --check");
   Message refused;
   check(launch, refused);
   if (refused.length()) return failed("configuration", refused.text());

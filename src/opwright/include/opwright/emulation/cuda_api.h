@@ -32,6 +32,9 @@ OPWRIGHT_EMULATION_API const char *error_name(cudaError_t error);
 OPWRIGHT_EMULATION_API const char *error_text(cudaError_t error);
 OPWRIGHT_EMULATION_API cudaError_t allocate(void **memory, size_t bytes, cudaMemoryType type, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t release(void *memory, bool host, const Called &called);
+/* The memory of another allocator is known from now on, and until it is withdrawn. */
+OPWRIGHT_EMULATION_API void announce(void *memory, size_t bytes, cudaMemoryType type, const char *owner);
+OPWRIGHT_EMULATION_API void withdraw(void *memory);
 OPWRIGHT_EMULATION_API cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                                         const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,

@@ -23,7 +23,14 @@ struct Launch {
   void (*threads)(void *body); /* runs threads, from the one at hand until Context::leave_loop says enough */
   void *body;
   size_t body_bytes;
+  bool checked; /* whether the kernel's accesses are */
 };
+
+#if defined(OPWRIGHT_EMULATION_CHECK)
+constexpr bool kernels_are_checked = true;
+#else
+constexpr bool kernels_are_checked = false;
+#endif
 
 /* Runs the kernel to its end; null, or what went wrong (valid until this OS thread launches again). */
 OPWRIGHT_EMULATION_API const char *run(const Launch &launch);
@@ -68,7 +75,8 @@ template <class Kernel, class... Arguments>
 __attribute__((noinline)) void launch(const Configuration &configuration, const char *name, const char *file, int line,
                                       const Kernel &kernel, Arguments... arguments) {
   auto body = [&kernel, arguments...] { kernel(arguments...); };
-  const char *failure = run({configuration, name, file, line, &threads<decltype(body)>, &body, sizeof(body)});
+  const char *failure =
+      run({configuration, name, file, line, &threads<decltype(body)>, &body, sizeof(body), kernels_are_checked});
 #if defined(OPWRIGHT_EMULATION_PROGRAM)
   if (__builtin_expect(failure != nullptr, 0)) launch_failed(failure);
 #else

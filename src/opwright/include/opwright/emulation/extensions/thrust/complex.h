@@ -1,5 +1,7 @@
 /* thrust::complex as PyTorch's headers use it: c10::complex converts from and to it, and computes with it in device code. */
-#ifndef OPWRIGHT_EMULATION_THRUST_COMPLEX_H
+#if !defined(OPWRIGHT_EMULATION_EXTENSION) && __has_include_next(<thrust/complex.h>)
+#include_next <thrust/complex.h> /* a program's, which has Thrust itself */
+#elif !defined(OPWRIGHT_EMULATION_THRUST_COMPLEX_H)
 #define OPWRIGHT_EMULATION_THRUST_COMPLEX_H
 
 #include <complex>
