@@ -232,6 +232,24 @@ def test_operators_of_depthwise_convolutions() -> None:
         torch.ops.aten._conv_depthwise2d(x.cuda(), weight.cuda(), [2, 2], *arguments[1:])
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_takes_half_precision_to_single(name: str) -> None:
+    """PyTorch's for the CPU doesn't, with `half_to_float`, which `dtype=` asks for on a GPU."""
+    x, grad = torch.randn(4, 5).half(), torch.randn(4, 5)
+    apply = getattr(torch.nn.functional, name)
+    for dtype in (torch.float16, torch.bfloat16):
+        there = x.cuda().to(dtype).requires_grad_()
+        here = x.to(dtype, copy=True).requires_grad_()
+        found, expected = apply(there, -1, dtype=torch.float32), apply(here.float(), -1)
+        assert found.dtype == torch.float32
+        equal(found.cpu(), expected)
+        found.backward(grad.cuda())
+        expected.backward(grad)
+        assert there.grad is not None
+        assert here.grad is not None
+        equal(there.grad.cpu(), here.grad)
+
+
 def test_what_pytorch_has_for_cuda_alone() -> None:
     with pytest.raises(NotImplementedError, match=r"aten::mm\(\) has a kernel for CUDA alone, in PyTorch itself"):
         torch.mm(torch.ones(2, 2).half().cuda(), torch.ones(2, 2).half().cuda(), out_dtype=torch.float32)

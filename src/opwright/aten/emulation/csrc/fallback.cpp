@@ -230,6 +230,25 @@ void on_the_host(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   for (size_t i = stack->size() - results; i < stack->size(); ++i) (*stack)[i] = call.device((*stack)[i]);
 }
 
+// A GPU's softmax takes half precision to single; the CPU's doesn't. The arguments are x, dim, half_to_float.
+void softmax(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+  IValue *given = &(*stack)[stack->size() - op.schema().arguments().size()];
+  if (given[2].toBool()) {
+    given[0] = given[0].toTensor().to(at::kFloat);
+    given[2] = false;
+  }
+  on_the_host(op, stack);
+}
+
+// The arguments are the gradient, the result, dim, and the type of x.
+void softmax_backward(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+  IValue *given = &(*stack)[stack->size() - op.schema().arguments().size()];
+  const at::ScalarType wanted = given[3].toScalarType();
+  given[3] = given[0].toTensor().scalar_type();
+  on_the_host(op, stack);
+  stack->back() = stack->back().toTensor().to(wanted);
+}
+
 at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
                  std::optional<at::Device> device, std::optional<bool>, std::optional<at::MemoryFormat> format) {
   if (device) check_index(*device);
@@ -268,6 +287,10 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
     library.impl((std::string(name) + ".Tensor").c_str(), opwright::device::no_library_of_tensors);
   }
   library.impl("record_stream", opwright::device::nothing);
+  for (const char *name : {"_softmax", "_softmax.out", "_log_softmax", "_log_softmax.out"})
+    library.impl(name, torch::CppFunction::makeFromBoxedFunction<&opwright::device::softmax>());
+  for (const char *name : {"_softmax_backward_data", "_log_softmax_backward_data"})
+    library.impl(name, torch::CppFunction::makeFromBoxedFunction<&opwright::device::softmax_backward>());
   // PyTorch's own are for all devices, and look for the device's kernel by themselves.
   for (const char *name : {"copy_", "convolution", "convolution_backward"})
     library.impl(name, torch::CppFunction::makeFromBoxedFunction<&opwright::device::on_the_host>());
