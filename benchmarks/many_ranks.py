@@ -36,7 +36,7 @@ class Rank(NamedTuple):
     compilers: float
 
 
-def work(source: Path, told: Path, locks: bool) -> None:
+def work(source: Path, result: Path, locks: bool) -> None:
     """Load the source, call an operator and its backward, and write what that has cost."""
     before = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     if not locks:
@@ -58,17 +58,17 @@ def work(source: Path, told: Path, locks: bool) -> None:
     used = [
         end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime for end, start in zip(after, before, strict=True)
     ]
-    told.write_text(json.dumps(used))
+    result.write_text(json.dumps(used))
 
 
-def start(source: Path, told: Path, locks: bool = True) -> int:
+def start(source: Path, result: Path, locks: bool = True) -> int:
     """Fork a process that does the work; return its id."""
     sys.stdout.flush()
     if (process := os.fork()) > 0:
         return process
     status = 1
     try:
-        work(source, told, locks)
+        work(source, result, locks)
         status = 0
     finally:
         os._exit(status)
@@ -80,7 +80,12 @@ def finish(processes: list[int], folder: Path) -> list[Rank]:
         _, status = os.waitpid(process, 0)
         if status:
             raise RuntimeError(f"a process ended with status {status}")
-    return [Rank(*json.loads((folder / str(i)).read_text())) for i in range(len(processes))]
+    return [Rank(*json.loads(told(folder, i).read_text())) for i in range(len(processes))]
+
+
+def told(folder: Path, number: int) -> Path:
+    """Return where a process writes what it has used; a file "12" beside a source could hide a header "12/..."."""
+    return folder / f"rank-{number}.json"
 
 
 def fresh(folder: Path) -> Path:
@@ -98,7 +103,7 @@ def together(
     source = place / "parallel.cpp"
     if prepare:
         prepare(source)
-    return finish([start(source, place / str(i), locks) for i in range(count)], place)
+    return finish([start(source, told(place, i), locks) for i in range(count)], place)
 
 
 def one_killed(folder: Path, count: int) -> list[Rank]:
@@ -113,7 +118,7 @@ def one_killed(folder: Path, count: int) -> list[Rank]:
             raise RuntimeError("the first process didn't compile")
         time.sleep(0.001)
     os.kill(victim, signal.SIGSTOP)  # it holds the lock, and doesn't finish while the others start
-    processes = [start(place / "parallel.cpp", place / str(i)) for i in range(count)]
+    processes = [start(place / "parallel.cpp", told(place, i)) for i in range(count)]
     os.kill(victim, signal.SIGKILL)
     os.waitpid(victim, 0)
     if (place / "victim").exists():
@@ -166,7 +171,7 @@ def main() -> None:
 
 def work_once(source: Path) -> None:
     """Let one process compile a source."""
-    finish([start(source, source.with_name("0"))], source.parent)
+    finish([start(source, told(source.parent, 0))], source.parent)
 
 
 if __name__ == "__main__":
