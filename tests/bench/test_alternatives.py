@@ -100,9 +100,46 @@ def test_a_compiled_one_is_compiled_anew_for_each_sizes(
     assert seen == [False, False]
 
 
+SUMS = """#include <opwright.h>
+OPWRIGHT("running_squares(x: T[N]) -> (y: T[N]) where T in (f64)")
+template <class T>
+void running_squares(Tensor<const T, 1> x, Tensor<T, 1> y) {
+  acc<T> sum = 0;
+  for (int64_t i = 0; i < x.size(0); ++i) y[i] = T(sum += acc<T>(x[i]) * x[i]);
+}
+OPWRIGHT("running_squares_backward(grad_y: T[N], x: T[N]) -> (grad_x: T[N])")
+template <class T>
+void running_squares_backward(Tensor<const T, 1> grad_y, Tensor<const T, 1> x, Tensor<T, 1> grad_x) {
+  acc<T> sum = 0;
+  for (int64_t i = x.size(0) - 1; i >= 0; --i) grad_x[i] = T(2 * x[i] * (sum += grad_y[i]));
+}
+"""
+
+
+@pytest.mark.slow
+def test_a_derived_gradient_in_place_of_the_handwritten_one(tmp_path: Path) -> None:
+    path = tmp_path / "running_squares.cpp"
+    path.write_text(SUMS)
+    made = Alternatives(find_operators(str(path))[0], tmp_path, {}, "cpu")
+    x, incoming = torch.randn(2, 9, dtype=torch.float64)
+    gradients = []
+    for function in (made.candidate("d", "derived").function, made.subject.function):
+        leaf = x.clone().requires_grad_()
+        y = function(leaf)
+        torch.testing.assert_close(y, x.square().cumsum(0))
+        gradients += torch.autograd.grad(y, leaf, incoming)
+    leaf = x.clone().requires_grad_()
+    expected = torch.autograd.grad(leaf.square().cumsum(0), leaf, incoming)[0]
+    for each in gradients:
+        torch.testing.assert_close(each, expected)
+
+
 NO_ALTERNATIVE = (
     " is no alternative to scaled()\n  expected:     an expression over x, k; module:name or file.py:name; a source "
-    "file; a git revision of the operator's source; one of these after compile:"
+    "file; derived; a git revision of the operator's source; one of these after compile:"
+)
+NO_BACKWARD = (
+    "there is no derived gradient of scaled() to compare: there is no handwritten gradient whose source is known"
 )
 UNKNOWN = (
     "'x * undefined_name': undefined_name is neither an argument of the operator nor a module\n  arguments:    x, k"
@@ -116,6 +153,7 @@ UNKNOWN = (
         ("HEAD~99", SourceError, "'HEAD~99'" + NO_ALTERNATIVE),
         ("--help", SourceError, "'--help'" + NO_ALTERNATIVE),
         ("x * undefined_name", ArgumentError, UNKNOWN),
+        ("derived", ArgumentError, NO_BACKWARD),
         (7, ArgumentError, "an alternative is a callable or a text, not int: 7"),
     ],
 )

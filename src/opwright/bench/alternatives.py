@@ -23,6 +23,8 @@ from opwright.bench.request import RequestError
 from opwright.bench.tasks import Candidate, Function
 from opwright.check.calls.target_operator import TargetOperator
 from opwright.check.calls.tensor_lists import like, over_tensors
+from opwright.check.gradients.derived_twin import without_backward
+from opwright.check.report import Skipped
 from opwright.check.targets import find_operators, is_source, resolve_name
 from opwright.errors import SourceError
 from opwright.signature.derivatives import without_hash
@@ -31,6 +33,7 @@ Against = Mapping[str, Any] | Iterable[Any] | str | Callable[..., Any]
 """Alternatives by name, several, or one; each is a callable or a string (see `Alternatives.candidate`)."""
 
 COMPILE = "compile:"
+DERIVED = "derived"
 _OBJECT = re.compile(r"[\w./\\-]+:[A-Za-z_][\w.]*")
 
 
@@ -78,12 +81,12 @@ class Alternatives:
         """Return the candidate for a callable or a string.
 
         A string is a source file (another build of the operator), ``module:name`` or ``file.py:name``, an expression
-        over the operator's arguments, a revision of the git repository that contains its source, or one of these after
-        ``compile:``.
+        over the operator's arguments, ``derived`` (the operator with a derived gradient in place of its handwritten
+        one), a revision of the git repository that contains its source, or one of these after ``compile:``.
 
         Raises:
             SourceError: the string is none of these, or can't be found.
-            RequestError: an expression uses an unknown name, or isn't valid Python.
+            RequestError: an expression uses an unknown name, or isn't valid Python; no gradient can be derived.
         """
         if isinstance(alternative, str) and alternative.startswith(COMPILE):
             function = self._function(alternative.removeprefix(COMPILE))
@@ -108,6 +111,8 @@ class Alternatives:
             return self._instantiate(resolve_name(text))
         if names_in(text) & {*arguments, "torch"}:
             return over_tensors(function_of(text, arguments, self.folder), self.subject.signature)
+        if text == DERIVED:
+            return self._derive()
         source = self.subject.sources[0].path if self.subject.sources else None
         if source is not None and is_revision(text, source):
             return self._build(check_out(text, source, self.folder))
@@ -115,8 +120,15 @@ class Alternatives:
         raise SourceError(
             f"{text!r} is no alternative to {self.subject.name}()\n"
             f"  expected:     an expression over {', '.join(arguments)}; module:name or file.py:name; a source file; "
-            "a git revision of the operator's source; one of these after compile:"
+            f"{DERIVED}; a git revision of the operator's source; one of these after compile:"
         )
+
+    def _derive(self) -> Function:
+        try:
+            twin = without_backward(self.subject)
+        except Skipped as reason:
+            raise RequestError(f"there is no derived gradient of {self.subject.name}() to compare: {reason}") from None
+        return like(twin, self.subject.signature).function
 
     def _build(self, path: Path) -> Function:
         """Return the operator of the same name in another file, or the file's only operator."""

@@ -72,7 +72,8 @@ def command(
 
     WHAT is a Python expression of the signature's names, as "torch.nn.functional.gelu(x)"; the same after "compile:",
     for torch.compile of it; a function or module, as module:name or file.py:name; another source file; a git revision
-    of this one, as HEAD~1. A LABEL is what tables call it. REPORT.json, of an earlier run, is shown again.
+    of this one, as HEAD~1; derived, the operator with a derived gradient in place of its handwritten one. A LABEL is
+    what tables call it. REPORT.json, of an earlier run, is shown again.
 
     Exit status: 0 all was measured, and nothing is slower than --fail-if-slower allows; 1 something is, or something
     couldn't be measured; 2 the command can't be understood; 130 Ctrl-C.

@@ -75,6 +75,15 @@ def _gradients(
     return forward.backward({n: incoming.get(n, torch.zeros_like(r)) for n, r in forward.results.items()})
 
 
+def without_backward(operator: TargetOperator) -> TargetOperator:
+    """Return the operator with a derived gradient in place of its handwritten one.
+
+    Raises:
+        Skipped: the gradient can't be derived, or isn't handwritten; the reason is in the text.
+    """
+    return _loaded(operator, *_handwritten(operator), ())
+
+
 def derived_twin(operator: TargetOperator, types: Mapping[str, DType]) -> DerivedTwin:
     """Return the operator's twin, with its kernels for `types` compiled; it is kept for later calls.
 
