@@ -36,6 +36,7 @@ UNREFERENCED |= {
     "derived_rows",
     "derived_views",
     "derived_slices",
+    "derived_forms",
     "shard_ops",
     "variant_ops",
     "mapped_ops",

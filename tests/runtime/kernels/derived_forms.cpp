@@ -73,7 +73,7 @@ template <class T>
 void kept(Tensor<const T, 2> x, Resizable<T, 2> y, int64_t &n) {
   n = 0;
   for (int64_t i = 0; i < x.size(0); ++i) {
-    if (!(x(i, 0) > 0)) continue;
+    if (x.size(1) == 0 || !(x(i, 0) > 0)) continue;
     for (int64_t c = 0; c < x.size(1); ++c) y(n, c) = x(i, c) * x(i, 0);
     ++n;
   }

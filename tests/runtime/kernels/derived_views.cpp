@@ -195,7 +195,8 @@ OPWRIGHT(
     "roi_align(x: T[C, H, W], boxes: T[N, 4], bins: int in [1, 16]) -> (y: T[N, C, bins, bins]) independent N derived")
 template <class T>
 void roi_align(Tensor<const T, 3> x, Tensor<const T, 2> boxes, int64_t bins, Tensor<T, 4> y) {
-  const int64_t H = x.size(1), W = x.size(2);
+  const int64_t H = x.size(1), W = x.size(2), first = 0;
+  OPWRIGHT_CHECK(H > 1 && W > 1, "nothing to interpolate in an image of ", H, " x ", W);
   for (int64_t n = 0; n < boxes.size(0); ++n) {
     const T step_x = (boxes(n, 2) - boxes(n, 0)) / T(bins), step_y = (boxes(n, 3) - boxes(n, 1)) / T(bins);
     for (int64_t c = 0; c < x.size(0); ++c)
@@ -205,7 +206,7 @@ void roi_align(Tensor<const T, 3> x, Tensor<const T, 2> boxes, int64_t bins, Ten
           for (int64_t s = 0; s < 4; ++s) {
             const T at_y = boxes(n, 1) + step_y * T(i + (s / 2 + 0.5) / 2) - T(0.5);
             const T at_x = boxes(n, 0) + step_x * T(j + (s % 2 + 0.5) / 2) - T(0.5);
-            const int64_t row = min(int64_t(at_y), H - 2), column = min(int64_t(at_x), W - 2);
+            const int64_t row = max(min(int64_t(at_y), H - 2), first), column = max(min(int64_t(at_x), W - 2), first);
             const T v = at_y - T(row), u = at_x - T(column);
             sum += (x(c, row, column) * (T(1) - u) + x(c, row, column + 1) * u) * (T(1) - v) +
                    (x(c, row + 1, column) * (T(1) - u) + x(c, row + 1, column + 1) * u) * v;

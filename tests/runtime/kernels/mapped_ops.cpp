@@ -106,6 +106,7 @@ void several(Tensor<const T> x, bool, Tensor<T> y, Tensor<T> both) {
 
 OPWRIGHT("refusing(x: f64[N]) -> (y: f64[])")
 void refusing(Tensor<const double, 1> x, Tensor<double, 0> y) {
+  OPWRIGHT_CHECK(x.size(0) > 0, "there is no first");
   OPWRIGHT_CHECK(x[0] > 0, "the first is ", x[0]);
   y() = x[0];
 }
