@@ -5,8 +5,7 @@ WHEELS_ARGS ?=
 VERSION ?= 2.13.0
 ONLY ?=
 NATIVE_ONLY ?=
-# One more than there are cores: tests wait for compilers and for other processes.
-JOBS ?= $(shell expr $$(nproc) + 1)
+JOBS ?= $(shell nproc)
 KEEP ?=
 
 # What is run a second time, on the runtime in Python.
