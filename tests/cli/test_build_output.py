@@ -83,7 +83,7 @@ def rank(folder: Path, user: int, files: list[Path], **variables: str) -> subpro
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runtime", ["native", "python"])
+@pytest.mark.parametrize("runtime", ["native", pytest.param("python", marks=pytest.mark.exhaustive)])
 def test_processes_of_another_user_compile_nothing_and_write_nothing(shared: Path, runtime: str) -> None:
     files = [shared / "shipped_views.cpp", shared / "shipped_elements.cpp"]
     for file, text in zip(files, (VIEWS, ELEMENTS), strict=True):

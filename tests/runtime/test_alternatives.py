@@ -326,7 +326,7 @@ print(json.dumps([y.tolist(), z.tolist(), x.grad.tolist(), step(whole, whole, ou
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_bundled(ops: Operators, tmp_path: Path) -> None:
     library = opwright.bundle(ops, tmp_path / "alternatives.so", dtypes=[torch.float32])
     command = [sys.executable, "-c", _BUNDLED, str(library)]

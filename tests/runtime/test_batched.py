@@ -70,7 +70,7 @@ def test_the_leading_axes_keep_their_order(
     torch.testing.assert_close(y, x @ w.T)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated")  # torch's own, imported by inductor
 def test_the_order_of_leading_axes_is_traced(batched: Operators, leaf: Leaf) -> None:
     x, w = leaf(3, 2, 4, 5).detach().transpose(0, 1), leaf(5, 5).detach()

@@ -103,7 +103,7 @@ def test_the_heap_is_counted_to_the_byte() -> None:
     del kept
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("grows", "kinds"), [((0, 9000, 0), set()), ((0, *repeat(9000, 9)), {"leaks"})])
 def test_a_leak_never_ends(monkeypatch: pytest.MonkeyPatch, grows: tuple[int, ...], kinds: set[str]) -> None:
     """The heap that one round leaves larger, and the next one doesn't, is chance, however little time there was."""

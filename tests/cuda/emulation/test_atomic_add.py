@@ -30,7 +30,7 @@ TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("check", [pytest.param(False, marks=pytest.mark.exhaustive), True])
 def test_emulated(tmp_path: Path, check: bool) -> None:
     (tmp_path / "emulated_atomic.cu").write_text(SOURCE.replace("", ""))
     ops = opwright.load(tmp_path / "emulated_atomic.cu", backend=opwright.emulate(check=check))
