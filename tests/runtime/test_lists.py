@@ -251,3 +251,11 @@ def test_python_functions(ops: Operators) -> None:
     assert torch.autograd.gradcheck(lambda x: op(x, [1, 2]), x)
     with pytest.raises(ArgumentError, match=r"by\[0\] is -1, expected an int in \[0, inf\)"):
         op(x, [-1, 2])
+
+
+def test_an_argument_that_is_called_self_is_unknown(ops: Operators) -> None:
+    """Python would take the word for the callable's own."""
+    named = {"self": 1}
+    for function in (ops.padded, torch.ops.scalar_ops.padded, torch.ops.scalar_ops.padded.default):
+        with pytest.raises(ArgumentError, match=r"padded\(\): there is no argument self; the arguments are x, by"):
+            function(torch.ones(2, 2), **named)

@@ -32,7 +32,7 @@ class VariantKernel:
         self._names = [argument.name for argument in schema_of(variant).arguments]
         self._call: Any = base.call  # type: ignore[attr-defined]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the operator; return the tensors that were written to."""
         given = {**dict(zip(self._names, args, strict=False)), **kwargs}
         outs = [given[name] for name in self._signature.returned]
@@ -103,7 +103,7 @@ class ChoosingKernel:
         self._choice, self._ops = choice, list(ops)
         self._names = [argument.name for argument in schema_of(op).arguments]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the alternative that fits."""
         values = {**dict(zip(self._names, args, strict=False)), **kwargs}
         number = chosen(self._choice, values)

@@ -122,7 +122,7 @@ class Autocast:
         """Store `op`, the operator to call with the cast arguments."""
         self._op = op
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
+    def __call__(self, /, *given: Any, **named: Any) -> Any:
         """Cast the arguments, and call the operator below autocast."""
         op, values = self._op, self._op.with_defaults(given, named)
         pairs = dict(zip(op.places, op.signature.tensors, strict=True))

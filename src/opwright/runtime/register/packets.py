@@ -41,7 +41,7 @@ class _StandIn:
         self.call, self.original = call, instead_of
         self.__module__ = instead_of.__module__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.call(*args, **kwargs)
 
     def __hash__(self) -> int:
@@ -163,7 +163,7 @@ class _FirstThatFits:
         self._overloads = [(each.op, each.signatures) for each in overloads]
         self._known: dict[Any, OpOverload] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         types = (*map(type, args), *map(type, kwargs.values()))
         key = (types, *kwargs)
         op = self._known.get(key)

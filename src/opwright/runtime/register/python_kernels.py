@@ -93,7 +93,7 @@ class PythonKernel:
         self._with_domain = {i for i, p in enumerate(self._signature.inputs) if isinstance(p, ScalarParam) and p.domain}
         self._plans: dict[Any, _Expected] = {}
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
+    def __call__(self, /, *given: Any, **named: Any) -> Any:
         """Run the kernel."""
         values = self._convention.with_defaults(given, named)
         key = tuple(_known_by(value, whole=i in self._with_domain) for i, value in enumerate(values))

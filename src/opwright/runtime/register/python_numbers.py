@@ -64,7 +64,7 @@ class WithNumbers:
         self._places = [(i, p) for i, p in enumerate(signature.inputs) if p.name in self._taken]
         self.__module__ = call.__module__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the operator."""
         found = self.converted(args, kwargs)
         return self._call(*args, **kwargs) if found is None else self._call(*found[0], **found[1])
