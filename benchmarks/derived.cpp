@@ -137,16 +137,41 @@ void attend(Tensor<const T, 2> q, Tensor<const T, 2> k, Tensor<const T, 2> v, Te
   Workspace<T> sums(d);
   for (int64_t c = 0; c < d; ++c) sums[c] = 0;
   for (int64_t j = 0; j < keys; ++j) {
-    T score = 0;
-    for (int64_t c = 0; c < d; ++c) score += q(i, c) * k(j, c);
-    score *= scale;
+    const T score = dot(q[i], k[j]) * scale;
     const T before = largest;
     largest = max(largest, score);
     const T shrink = exp(before - largest), weight = exp(score - largest);
     total = total * shrink + weight;
-    for (int64_t c = 0; c < d; ++c) sums[c] = sums[c] * shrink + weight * v(j, c);
+    axpby(d, weight, &v(j, 0), 1, shrink, sums.data(), 1);
   }
   for (int64_t c = 0; c < d; ++c) o(i, c) = sums[c] / total;
+}
+
+// The same with products of the row: first all weights, then what they weigh.
+template <class T>
+void attend_by_rows(Tensor<const T, 2> q, Tensor<const T, 2> k, Tensor<const T, 2> v, Tensor<T, 2> o, int64_t i,
+                    int64_t keys) {
+  const int64_t d = q.size(1);
+  Workspace<T> weights(keys);
+  gemm<T>(false, true, 1, keys, d, 1 / sqrt(double(d)), &q(i, 0), d, k.data(), d, 0, weights.data(), keys);
+  T largest = weights[0], total = 0;
+  for (int64_t j = 1; j < keys; ++j) largest = max(largest, weights[j]);
+  for (int64_t j = 0; j < keys; ++j) weights[j] = exp(weights[j] - largest), total += weights[j];
+  for (int64_t j = 0; j < keys; ++j) weights[j] = weights[j] / total;
+  gemm<T>(false, false, 1, d, keys, 1, weights.data(), keys, v.data(), d, 0, &o(i, 0), d);
+}
+
+OPWRIGHT("attention_by_rows(q: T[M, D], k: T[N, D], v: T[N, D]) -> (o: T[M, D]) where T in (f32) derived")
+template <class T>
+void attention_by_rows(Tensor<const T, 2> q, Tensor<const T, 2> k, Tensor<const T, 2> v, Tensor<T, 2> o) {
+  for (int64_t i = 0; i < q.size(0); ++i) attend_by_rows(q, k, v, o, i, i + 1);
+}
+
+OPWRIGHT(
+    "attention_of_all_by_rows(q: T[M, D], k: T[N, D], v: T[N, D]) -> (o: T[M, D]) where T in (f32) independent M derived")
+template <class T>
+void attention_of_all_by_rows(Tensor<const T, 2> q, Tensor<const T, 2> k, Tensor<const T, 2> v, Tensor<T, 2> o) {
+  for (int64_t i = 0; i < q.size(0); ++i) attend_by_rows(q, k, v, o, i, k.size(0));
 }
 
 // Causal: a row depends on its place, so rows aren't independent.
@@ -168,14 +193,10 @@ template <class T>
 void conv(Tensor<const T, 4> x, Tensor<const T, 4> w, Tensor<T, 4> y) {
   parallel_for(x.size(0) * w.size(0), 1, [&](int64_t at) {
     const int64_t b = at / w.size(0), o = at % w.size(0);
+    const int64_t strides[] = {x.stride(1), x.stride(2), 1};
     for (int64_t i = 0; i < y.size(2); ++i)
-      for (int64_t j = 0; j < y.size(3); ++j) {
-        T sum = 0;
-        for (int64_t c = 0; c < x.size(1); ++c)
-          for (int64_t k = 0; k < w.size(2); ++k)
-            for (int64_t l = 0; l < w.size(3); ++l) sum += x(b, c, i + k, j + l) * w(o, c, k, l);
-        y(b, o, i, j) = sum;
-      }
+      for (int64_t j = 0; j < y.size(3); ++j)
+        y(b, o, i, j) = dot(w[o], Strided<const T, 3>(&x(b, 0, i, j), w.sizes() + 1, strides));
   });
 }
 

@@ -68,6 +68,18 @@ CASES: dict[str, tuple[str, Function, tuple[tuple[int, ...], ...]]] = {
     "causal attention 256x64": ("attention", _attention, ((256, 64),) * 3),
     "attention 64x32, rows independent": ("attention_of_all", _attention_of_all, ((64, 32),) * 3),
     "attention 256x64, rows independent": ("attention_of_all", _attention_of_all, ((256, 64),) * 3),
+    "causal attention 64x32, products of rows": ("attention_by_rows", _attention, ((64, 32),) * 3),
+    "causal attention 256x64, products of rows": ("attention_by_rows", _attention, ((256, 64),) * 3),
+    "attention 64x32, rows independent, products of rows": (
+        "attention_of_all_by_rows",
+        _attention_of_all,
+        ((64, 32),) * 3,
+    ),
+    "attention 256x64, rows independent, products of rows": (
+        "attention_of_all_by_rows",
+        _attention_of_all,
+        ((256, 64),) * 3,
+    ),
     "convolution 1x4x16x16, 8 of 3x3": ("conv", functional.conv2d, ((1, 4, 16, 16), (8, 4, 3, 3))),
     "convolution 4x8x32x32, 16 of 3x3": ("conv", functional.conv2d, ((4, 8, 32, 32), (16, 8, 3, 3))),
     "pairwise distances 64x64x16": ("distances", _distances, ((64, 16), (64, 16))),

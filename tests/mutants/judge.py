@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,14 +26,17 @@ from opwright.check.runner import BUDGET, run, run_check
 
 from .examples import Example
 
-Verdict = Literal["caught", "survived", "not compiling"]
+Verdict = Literal["caught", "survived", "not compiling", "no oracle"]
 _SOURCES = ("*.c", "*.cpp", "*.cu", "*.cuh", "*.h", "*.py")
 _MEMORY = 24 << 30
 _LEAST = 60.0
 """Seconds a mutant has, however fast the unchanged source is checked."""
 _TIMES = 6.0
 """How many times the unchanged source's seconds a mutant has."""
+_Outcomes = Callable[[Example, list[TargetOperator]], Iterator[Outcome]]
 _FIRST = ("agreement", "gradcheck", "gradgradcheck")
+_ORACLE = "derived gradients"
+"""The check that compares a handwritten backward with the derived one, which a quick run leaves out."""
 _SKIPPED = ("pytorch", "bad calls", "leaks", "sanitizers")
 """Left out: what isn't about kernels but about their wiring, which no mutant changes."""
 
@@ -42,7 +46,7 @@ class Judgement:
     """What became of a source.
 
     Attributes:
-        verdict: what it was.
+        verdict: what it was; "no oracle": it wasn't judged, as no gradient is derived to compare with.
         by: what found it: the check, and the finding's kind; or how its process ended.
         seconds: how long that took.
         message: what the finding says, in its first line.
@@ -54,7 +58,9 @@ class Judgement:
     message: str = ""
 
 
-def judge_mutant(example: Example, text: str, baseline: float | None = None, function: str = "") -> Judgement:
+def judge_mutant(
+    example: Example, text: str, baseline: float | None = None, function: str = "", *, oracle: bool = False
+) -> Judgement:
     """Check an example with a source that says `text`.
 
     Args:
@@ -63,12 +69,12 @@ def judge_mutant(example: Example, text: str, baseline: float | None = None, fun
         function: which one was changed: its operator is checked first.
         baseline: how many seconds the unchanged source takes; None: this is the unchanged one, which has no limit and
             isn't sanitized: mutants that survive show that sanitizers let right ones pass.
+        oracle: whether the handwritten backwards are compared with the derived ones, and nothing else is checked.
     """
     started, limit = time.monotonic(), None if baseline is None else max(_LEAST, _TIMES * baseline)
     with _copy_with_mutant(example, text) as folder:
-        said, ended = _run_forked(
-            lambda write: _check(example, folder, function, write, sanitized=baseline is not None), limit
-        )
+        outcomes = _of_oracle if oracle else partial(_outcomes, sanitized=baseline is not None)
+        said, ended = _run_forked(lambda write: _check(example, folder, function, write, outcomes), limit)
     seconds = time.monotonic() - started
     if ended:
         return Judgement("caught", ended, seconds)
@@ -88,7 +94,7 @@ def _copy_with_mutant(example: Example, text: str) -> Iterator[Path]:
 
 
 def _check(
-    example: Example, folder: Path, function: str, write: Callable[[dict[str, str]], None], *, sanitized: bool
+    example: Example, folder: Path, function: str, write: Callable[[dict[str, str]], None], outcomes: _Outcomes
 ) -> None:
     """In a process of its own: build, and check until something is found."""
     try:
@@ -96,7 +102,10 @@ def _check(
     except Exception as error:  # noqa: BLE001 - whatever keeps it from being loaded: nothing is left to check
         said = {"verdict": "not compiling", "by": f"{type(error).__name__}: {_first_line(error)}"}
     else:
-        said = _findings(_outcomes(example, found, sanitized=sanitized)) or {"verdict": "survived", "by": ""}
+        try:
+            said = _findings(outcomes(example, found)) or {"verdict": "survived", "by": ""}
+        except NoOracleError as error:
+            said = {"verdict": "no oracle", "by": str(error)}
     write(said)
 
 
@@ -113,6 +122,24 @@ def _outcomes(example: Example, found: list[TargetOperator], *, sanitized: bool)
     # AddressSanitizer's shadow has the size of all memory that there could be.
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     yield from _report(found, replace(request, only=("sanitizers",), skip=()))
+
+
+def _of_oracle(example: Example, found: list[TargetOperator]) -> Iterator[Outcome]:
+    """What the oracle says; an error where it can judge none of the operators."""
+    outcomes = []
+    for operator in found:
+        (check,) = select("normal", (_ORACLE,))
+        options = {**example.settings, "fail_fast": True, "shrink": False}
+        outcomes.append(
+            run_check(check, Context(operator, "normal", seconds=BUDGET["normal"] * check.share, options=options))
+        )
+        yield outcomes[-1]
+    if all(each.status == "skipped" for each in outcomes):
+        raise NoOracleError("; ".join(dict.fromkeys(each.detail for each in outcomes)))
+
+
+class NoOracleError(Exception):
+    """No operator has a derived gradient to compare with; the message says why."""
 
 
 def _report(found: list[TargetOperator], request: Request) -> Report:

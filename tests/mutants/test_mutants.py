@@ -89,8 +89,27 @@ def test_every_survivor_is_explained() -> None:
     assert all(len(reason.split()) >= 5 for reason in reasons.values())
 
 
+def test_what_the_oracle_found() -> None:
+    """It judges each mutant of the backwards that have a derived gradient, and what it doesn't find is explained."""
+    rows = run.read(run.ORACLE)
+    judged: dict[str, set[str]] = {}
+    for row in rows:
+        judged.setdefault(row["source"], set()).add(row["mutant"])
+    for example in EVERY:
+        if not (made := {str(mutant) for mutant in run.backwards(example)}):
+            continue
+        (unchanged,) = (r for r in rows if r["source"] == example.source and r["mutant"] == run.UNCHANGED)
+        assert unchanged["verdict"] in ("survived", "no oracle"), "a source that isn't right shows nothing"
+        expected = made if unchanged["verdict"] == "survived" else set()
+        assert judged[example.source] - {run.UNCHANGED} == expected
+    alive = {counts.name(r) for r in rows if r["verdict"] == "survived" and r["mutant"] != run.UNCHANGED}
+    reasons = read(counts.SEEN_OTHERWISE)
+    assert set(reasons) == alive
+    assert all(len(reason.split()) >= 5 for reason in reasons.values())
+
+
 def test_the_counts_are_those_of_the_results() -> None:
-    found = counts.count_results()
+    found = {**counts.count_results(), "oracle": counts.count_oracle()}
     assert json.loads(counts.COUNTS.read_text()) == found, "run python -m tests.mutants.counts"
     assert counts.update_page(counts.PAGE.read_text()) == counts.PAGE.read_text(), "run python -m tests.mutants.counts"
 

@@ -88,6 +88,11 @@ KEPT = {
         "Workspace<T> w(2); parallel_for(2, 1, [&](int64_t i) { w[i] = x[i] * x[i]; }); "
         "parallel_for(2, 1, [&](int64_t i) { w[i] *= w[i] + x[1 - i]; }); y[0] = w[0] * w[1];"
     ),
+    "nested loops": (
+        "parallel_for(2, 1, [&](int64_t i) { T s = 0; parallel_for(2, 1, [&](int64_t j) { s += x[i] * x[j] * x[j]; }); "
+        "y[i] = s * x[1 - i]; });"
+    ),
+    "no parallel loop": "for (int64_t i = 0; i < 2; ++i) y[i] = x[i] * x[1 - i] * x[i];",
     "whole numbers": "y[0] = x[int(x[0]) % 2] * double(int64_t(x[1]));",
 }
 
@@ -168,6 +173,28 @@ def test_a_number_that_was_never_set() -> None:
     )
     with pytest.raises(KernelError, match="computes with a number that was never set"):
         ops.f(torch.ones(1, dtype=torch.float64, requires_grad=True)).sum().backward()
+
+
+def test_a_parallel_loop_in_serial_steps_takes_linear_memory() -> None:
+    """A tape of 1 MiB holds 1,000 steps; were each step to hold those before it, not even a tenth of them."""
+    ops = opwright.load_inline(
+        "derived_steps",
+        cpp="""
+        OPWRIGHT("f(x: T[N], steps: int) -> (y: T[N]) where T in (f64) derived")
+        template <class T>
+        void f(Tensor<const T, 1> x, int64_t steps, Tensor<T, 1> y) {
+          for (int64_t i = 0; i < x.size(0); ++i) y[i] = 1;
+          for (int64_t n = 0; n < steps; ++n)
+            parallel_for(x.size(0), 1, [&](int64_t i) { y[i] = y[i] * x[i]; });
+        }""",
+        extra_cflags=["-DOPWRIGHT_TAPE_MIB=1"],
+    )
+    x = torch.linspace(0.99, 1.01, 8, dtype=torch.float64, requires_grad=True)
+    for steps in (500, 1000):
+        (found,) = torch.autograd.grad(ops.f(x, steps).sum(), x)
+        torch.testing.assert_close(found, steps * x.detach() ** (steps - 1))
+    with pytest.raises(KernelError, match="the tape is larger than 1 MiB"):
+        ops.f(x, 10_000).sum().backward()
 
 
 def test_a_tape_has_a_bound() -> None:

@@ -36,18 +36,12 @@ void paged_attention(Tensor<const T, 4> q, Tensor<const T, 4> keys, Tensor<const
     const auto at = [&](int64_t i) { return ((table(b, i / S) * S + i % S) * G + g) * D; };
     const T *const query = q.data() + head * D;
     Workspace<A> weights(length), sums(D);
-    for (int64_t i = 0; i < length; ++i) {
-      const T *const key = keys.data() + at(i);
-      weights[i] = A(scale) * sum_of<A>(D, [&](int64_t d) { return A(query[d]) * A(key[d]); });
-    }
+    for (int64_t i = 0; i < length; ++i) weights[i] = A(scale) * dot(D, query, 1, keys.data() + at(i), 1);
     const A most = most_of(length, -A(INFINITY), [&](int64_t i) { return weights[i]; });
     for (int64_t i = 0; i < length; ++i) weights[i] = exp(weights[i] - most);
     const A total = sum_of<A>(length, [&](int64_t i) { return weights[i]; });
     for (int64_t d = 0; d < D; ++d) sums[d] = 0;
-    for (int64_t i = 0; i < length; ++i) {
-      const T *const value = values.data() + at(i);
-      for (int64_t d = 0; d < D; ++d) sums[d] += weights[i] * A(value[d]);
-    }
+    for (int64_t i = 0; i < length; ++i) axpy(D, weights[i], values.data() + at(i), 1, sums.data(), 1);
     for (int64_t d = 0; d < D; ++d)
       y.flat(head * D + d) = T(length ? sums[d] / total : A(0));  // a sequence of nothing: zeros
   });

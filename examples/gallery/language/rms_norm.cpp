@@ -7,7 +7,7 @@ void rms_norm(Tensor<const T> x, Tensor<const T, 1> weight, double eps, Tensor<T
   parallel_for(C ? x.numel() / C : 0, grain_of(C), [&](int64_t row) {
     const T *const in = x.data() + row * C;
     T *const out = y.data() + row * C;
-    const acc<T> squares = sum_of<acc<T>>(C, [&](int64_t c) { return acc<T>(in[c]) * acc<T>(in[c]); });
+    const acc<T> squares = dot(C, in, 1, in, 1);
     const acc<T> r = 1 / sqrt(squares / C + acc<T>(eps));
     for (int64_t c = 0; c < C; ++c) out[c] = T(acc<T>(in[c]) * r * acc<T>(weight[c]));
     if (rstd) rstd[row] = r;

@@ -62,6 +62,6 @@ void embedding_bag_backward(Tensor<const T, 2> grad_y, Tensor<const T, 2> table,
     parallel_for(N, grain_of(D), [&](int64_t n) {
       if (bag[n] < 0) return void(grad_weight[n] = 0);
       const T *const row = table.data() + index[n] * D, *const g = grad_y.data() + bag[n] * D;
-      grad_weight[n] = share[n] * sum_of<T>(D, [&](int64_t d) { return row[d] * g[d]; });
+      grad_weight[n] = share[n] * T(dot(D, row, 1, g, 1));
     });
 }

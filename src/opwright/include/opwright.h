@@ -32,6 +32,7 @@
 #include "opwright/services/workspace.h"
 #include "opwright/services/accumulate.h"
 #include "opwright/services/gemm.h"
+#include "opwright/services/dot.h"
 #endif
 #if defined(__CUDACC__) || defined(OPWRIGHT_NVRTC_HOST)
 #include "opwright/cuda.h"

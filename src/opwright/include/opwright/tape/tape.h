@@ -36,20 +36,25 @@ OPWRIGHT_INLINE S swept(const S &slope) {
   else return slope;
 }
 
-/* What a product of matrices leaves on the tape: a function that adds to the adjoints of what it was made of. */
+/* What a product leaves on the tape: a function that adds to the adjoints of what it was made of. */
 template <class S>
 struct TapeBlock {
-  uint32_t first, count; /* the entries that it made */
-  void *data;
-  void (*sweep)(void *data, const S *results, S *adjoints);
-  void (*release)(void *data);
+  uint32_t first, count; /* the indices of what it made */
+  void (*sweep)(const void *data, const S *results, S *adjoints);
   TapeBlock *before;
+  alignas(16) char data[1]; /* what `sweep` gets follows */
+};
+
+/* What an input that the kernel can't change holds while it runs. */
+struct TapedInput {
+  const char *begin, *end; /* its numbers, one beside the other */
+  const void *plain;       /* the same as plain numbers, if they are the same in all lanes; or null */
 };
 
 /* What a parent's slope is, above the bits of its index: the next one on the stack of slopes, or 1, or -1, which sums have. */
 constexpr uint32_t stored = 0, plus = uint32_t(1) << 30, minus = uint32_t(2) << 30, index_bits = plus - 1;
 
-/* Entry k of the tape has index `first` + k; the indices below are those of the variables. */
+/* Its entries have indices from `first` on, those below are the variables'. Blocks have indices and no entries. */
 template <class S>
 class Tape {
  public:
@@ -58,15 +63,13 @@ class Tape {
   Tape() = default;
   Tape(const Tape &) = delete;
   Tape &operator=(const Tape &) = delete;
-  ~Tape() { drop(); }
 
   /* Begins anew, with the indices below `first` for variables. */
   void clear(uint32_t first) {
     drop();
     if (!entry_room_) grow(entries_, entry_room_, 0), grow(slopes_, slope_room_, 0);
-    first_ = next_ = first, used_ = 0;
+    first_ = next_ = first, used_ = noted_ = 0;
     parents_ = static_cast<Parents *>(entries_.data()), slope_ = static_cast<S *>(slopes_.data());
-    end_ = first_ + entry_room_;
   }
   /* A number made of a and b, with the slopes by them; 0: of nothing. */
   OPWRIGHT_INLINE uint32_t note(uint32_t a, const S &by_a, uint32_t b, const S &by_b) {
@@ -84,43 +87,73 @@ class Tape {
   OPWRIGHT_INLINE uint32_t note_sum(uint32_t a, uint32_t sign_a, uint32_t b, uint32_t sign_b) {
     return end(begin(a, b), a | sign_a, b | sign_b);
   }
-  uint32_t next() const { return next_; }
 
-  void add(uint32_t first, uint32_t count, void *data, void (*sweep)(void *, const S *, S *), void (*release)(void *)) {
-    blocks_ = new TapeBlock<S>{first, count, data, sweep, release, blocks_};
+  /* Makes a block of `count` results and returns the index of the first; `data`: what its function gets. */
+  template <class Data>
+  uint32_t add(int64_t count, const Data &data) {
+    static_assert(__is_trivially_copyable(Data), "nothing destroys it");
+    if (uint64_t(count) + next_ + (entry_room_ - noted_) >= index_bits) too_large();
+    TapeBlock<S> *const block = static_cast<TapeBlock<S> *>(memory(sizeof(TapeBlock<S>) - 16 + sizeof(Data)));
+    const uint32_t at = next_;
+    block->first = at, block->count = uint32_t(count), block->sweep = &Data::sweep, block->before = blocks_;
+    __builtin_memcpy(block->data, static_cast<const void *>(&data), sizeof(Data));
+    blocks_ = block, next_ += uint32_t(count), in_blocks_ += uint64_t(count);
+    return at;
+  }
+  /* Memory of a block, until the tape is cleared. */
+  void *memory(int64_t bytes) {
+    return pages_.take(bytes, [&](uint64_t all) { require(all, 0, 0); });
+  }
+  /* Refuses a number that isn't of this tape, or was never set. */
+  OPWRIGHT_INLINE void require_known(uint32_t index) const {
+    if (__builtin_expect(index >= next_, 0)) unknown();
   }
 
-  /* The adjoints of all indices, zeros: those of results are added to before the sweep, those of variables are its result. */
-  S *adjoints() {
-    adjoints_ = adjoint_memory_.template room<S>(next_);
-    for (uint32_t i = 0; i < next_; ++i) adjoints_[i] = S(0);
+  TapedInput inputs[64];
+  int input_count = 0;
+
+  /* The adjoints of all indices: those of results are added to before the sweep, those of variables are its result. All are
+   * zeros, but the first `kept` variables have what they had after the sweep before, until `forget`. */
+  S *adjoints(uint32_t kept = 0) {
+    if (next_ > adjoint_room_) {
+      Room larger;
+      S *const to = larger.template room<S>(next_);
+      if (kept_) __builtin_memcpy(static_cast<void *>(to), adjoints_, (1 + kept_) * sizeof(S));
+      adjoint_memory_.swap(larger), adjoint_room_ = next_, adjoints_ = to;
+    }
+    adjoints_[0] = S(0);
+    for (uint32_t i = 1 + kept_; i < next_; ++i) adjoints_[i] = S(0);
+    kept_ = kept;
     return adjoints_;
   }
+  void forget() { kept_ = 0; }
+
   void sweep() {
     TapeBlock<S> *block = blocks_;
     const S *slope = slope_ + used_;
+    const Parents *entry = parents_ + noted_;
     for (uint32_t index = next_;;) {
-      const uint32_t stop = block ? block->first : first_;
+      const uint32_t stop = block ? block->first + block->count : first_;
       for (; index > stop; --index) {
         const S adjoint = adjoints_[index - 1];
-        const Parents of = parents_[index - 1 - first_];
+        const Parents of = *--entry;
         spread(of.b, slope, adjoint);
         spread(of.a, slope, adjoint);
       }
       if (!block) return;
       block->sweep(block->data, adjoints_ + block->first, adjoints_);
-      block = block->before;
+      index = block->first, block = block->before;
     }
   }
 
  private:
   OPWRIGHT_INLINE uint32_t begin(uint32_t a, uint32_t b) {
     const uint32_t at = next_;
-    if (__builtin_expect((at >= end_) | (used_ + 2 > slope_room_) | (a >= at) | (b >= at), 0)) mend(a, b);
+    if (__builtin_expect((noted_ >= entry_room_) | (used_ + 2 > slope_room_) | (a >= at) | (b >= at), 0)) mend(a, b);
     return at;
   }
   OPWRIGHT_INLINE uint32_t end(uint32_t at, uint32_t a, uint32_t b) {
-    parents_[at - first_] = {a, b};
+    parents_[noted_++] = {a, b};
     return next_ = at + 1, at;
   }
   OPWRIGHT_INLINE void spread(uint32_t parent, const S *&slope, const S &adjoint) {
@@ -131,35 +164,25 @@ class Tape {
     else to = to - adjoint;
   }
   void drop() {
-    while (TapeBlock<S> *const block = blocks_) {
-      blocks_ = block->before;
-      block->release(block->data);
-      delete block;
-    }
+    blocks_ = nullptr, in_blocks_ = 0;
+    pages_.clear();
   }
   __attribute__((noinline)) void mend(uint32_t a, uint32_t b) {
-    if (a >= next_ || b >= next_)
-      refuse(
-          "the kernel computes with a number that was never set, or that another call left behind\n"
-          "  likely fix: set every variable before it is read, T sum = 0; keep nothing from one call for the next");
-    if (next_ >= end_) grow(entries_, entry_room_, (next_ - first_) * sizeof(Parents));
+    if (a >= next_ || b >= next_) unknown();
+    if (noted_ >= entry_room_) grow(entries_, entry_room_, noted_ * sizeof(Parents));
     if (used_ + 2 > slope_room_) grow(slopes_, slope_room_, used_ * sizeof(S));
     parents_ = static_cast<Parents *>(entries_.data()), slope_ = static_cast<S *>(slopes_.data());
-    end_ = first_ + entry_room_;
+  }
+  [[noreturn]] __attribute__((noinline)) static void unknown() {
+    refuse(
+        "the kernel computes with a number that was never set, or that another call left behind\n"
+        "  likely fix: set every variable before it is read, T sum = 0; keep nothing from one call for the next");
   }
   /* Twice as much memory, which begins with the first `bytes` of what there was. */
   void grow(Room &memory, uint32_t &room, size_t bytes) {
     const uint64_t entries = &memory == &entries_ ? (room ? uint64_t(room) * 2 : 1024) : entry_room_;
     const uint64_t slopes = &memory == &slopes_ ? (room ? uint64_t(room) * 2 : 1024) : slope_room_;
-    const uint64_t all = entries * (sizeof(Parents) + sizeof(S)) + slopes * sizeof(S);
-    if (all > uint64_t(OPWRIGHT_TAPE_MIB) << 20 || first_ + entries >= index_bits)
-      refuse("the tape is larger than ", OPWRIGHT_TAPE_MIB,
-             " MiB: each operation of the kernel is kept until the gradients are known\n"
-             "  likely fix: `batched` or `independent N` in the signature, where rows or slices are independent: then "
-             "a few at "
-             "a time are taped; "
-             "smaller calls; a handwritten backward; or a larger bound: -DOPWRIGHT_TAPE_MIB=",
-             4 * OPWRIGHT_TAPE_MIB);
+    require(pages_.bytes(), entries, slopes);
     room = uint32_t(&memory == &entries_ ? entries : slopes);
     Room larger;
     void *const to = larger.room<char>(int64_t(room * (&memory == &entries_ ? sizeof(Parents) : sizeof(S))));
@@ -167,7 +190,24 @@ class Tape {
     memory.swap(larger);
   }
 
-  uint32_t first_ = 1, next_ = 1, end_ = 1, used_ = 0, entry_room_ = 0, slope_room_ = 0;
+  /* Requires that the tape's memory, with so much of it, isn't more than it may take. */
+  void require(uint64_t in_pages, uint64_t entries, uint64_t slopes) {
+    if (!entries) entries = entry_room_, slopes = slope_room_;
+    const uint64_t all = in_pages + entries * (sizeof(Parents) + sizeof(S)) + (slopes + in_blocks_) * sizeof(S);
+    if (all > uint64_t(OPWRIGHT_TAPE_MIB) << 20 || first_ + entries + in_blocks_ >= index_bits) too_large();
+  }
+  [[noreturn]] __attribute__((noinline)) static void too_large() {
+    refuse("the tape is larger than ", OPWRIGHT_TAPE_MIB,
+           " MiB: each operation of the kernel is kept until the gradients are known\n"
+           "  likely fix: `batched` or `independent N` in the signature, where rows or slices are independent: then "
+           "a few at a time are taped; smaller calls; a handwritten backward; or a larger bound: -DOPWRIGHT_TAPE_MIB=",
+           4 * OPWRIGHT_TAPE_MIB);
+  }
+
+  uint32_t first_ = 1, next_ = 1, used_ = 0, noted_ = 0, entry_room_ = 0, slope_room_ = 0;
+  uint32_t adjoint_room_ = 0, kept_ = 0;
+  uint64_t in_blocks_ = 0;
+  Pages pages_;
   Room entries_, slopes_, adjoint_memory_;
   Parents *parents_ = nullptr;
   S *slope_ = nullptr, *adjoints_ = nullptr;

@@ -12,6 +12,7 @@
 #include "../library/by_name.h"
 #include "../elements/element_size.h"
 #include "dual_atomic.h"
+#include "dual_dot.h"
 #include "dual_gemm.h"
 #include "lane_rows.h"
 #include "../library/library.h"
@@ -116,7 +117,33 @@ class Runner {
     return true;
   }
 
+  /* Of the inputs whose bits are set all that is run gets the same, and their gradients aren't written, but summed. */
+  void sum_up(uint64_t inputs) { summed_ = inputs; }
+  /* Calls add(tensor of the derivative's call, element, number) for these sums, which begin anew. */
+  template <class F>
+  void give_sums(const F &add) {
+    if constexpr (is_taped<T>::value) {
+      for (int i = 0; i < f_.count && adjoints_; ++i) {
+        if (!is_summed(i) || !tensors_[i].present || !first_[i]) continue;
+        for (int64_t k = 0; k < tensors_[i].numel; ++k) {
+          const S &sum = adjoints_[first_[i] + k];
+          if constexpr (lanes > 1) {
+            R all = 0;
+            for (int lane = 0; lane < lanes; ++lane) all += sum.v[lane];
+            add(f_.tensors[i].gradient, k, all);
+          } else {
+            S copied = sum;
+            if (f_.tensors[i].gradient >= 0) add(f_.tensors[i].gradient, k, part<false>(copied));
+            if (f_.tensors[i].second >= 0) add(f_.tensors[i].second, k, part<true>(copied));
+          }
+        }
+      }
+      tape_.forget(), adjoints_ = nullptr;
+    }
+  }
+
  private:
+  bool is_summed(int i) const { return summed_ >> i & 1; }
   T *numbers(int i) { return static_cast<T *>(memory_[i].data()); }
 
   /* The function's own call: its tensors made of numbers that are traced, the others as they are. */
@@ -125,9 +152,12 @@ class Runner {
     inner_.resize = &Runner::resize, inner_.resize_context = this, resized_ = 0;
     if (f_.rng >= 0) inner_.rng = &(rng_ = state_of(rows[0][f_.rng]));
     Body::axes(call_, axes_);
-    variables_ = 0;
+    variables_ = 0, tape_.input_count = 0;
     for (int i = 0; i < f_.count; ++i)
-      if (!f_.tensors[i].result) input(i, rows);
+      if (!f_.tensors[i].result && is_summed(i)) input(i, rows);
+    summed_variables_ = variables_;
+    for (int i = 0; i < f_.count; ++i)
+      if (!f_.tensors[i].result && !is_summed(i)) input(i, rows);
     Body::shapes(&inner_, shapes_);
     for (int i = 0; i < f_.count; ++i)
       if (f_.tensors[i].result) result(i, rows);
@@ -159,6 +189,8 @@ class Runner {
     const bool kept =
         first_[i] == first && source_[i] == of.data && is_shared(rows, t.value) && t.direction < 0 && !t.mutated;
     first_[i] = first, source_[i] = of.data;
+    if constexpr (is_taped<T>::value)
+      if (!t.mutated) know_input(x, of, is_shared(rows, t.value));
     if (kept) return;
     if constexpr (is_dual<S>::value)
       for (int64_t k = 0; k < of.numel; ++k) at(x[k]) = S(0);
@@ -167,6 +199,12 @@ class Runner {
       load<true>(rows, t.direction, of.numel, [&](int64_t k) -> S & { return at(x[k]); });
     if constexpr (is_taped<T>::value)
       for (int64_t k = 0; k < of.numel; ++k) x[k].index = variable ? uint32_t(first + k) : 0;
+  }
+  /* Tells the tape of numbers that stay as they are, and where the plain ones lie. */
+  void know_input(const T *x, const opw_tensor &of, bool shared) {
+    const bool plain = shared && of.dtype == code_of<R>::value && !is_dual<S>::value;
+    const char *const begin = reinterpret_cast<const char *>(x);
+    tape_.inputs[tape_.input_count++] = {begin, begin + of.numel * int64_t(sizeof(T)), plain ? of.data : nullptr};
   }
   void result(int i, opw_tensor (*rows)[most_traced]) {
     const Traced &t = f_.tensors[i];
@@ -227,7 +265,7 @@ class Runner {
     return {uint64_t(state[0]), uint64_t(state[1]), nullptr, nullptr};
   }
   void seed(opw_tensor (*rows)[most_traced]) {
-    S *const adjoints = tape_.adjoints();
+    S *const adjoints = tape_.adjoints(summed_variables_);
     for (int i = 0; i < f_.count; ++i) {
       const Traced &t = f_.tensors[i];
       if (!t.active || t.seed < 0 || !tensors_[i].present) continue;
@@ -250,7 +288,7 @@ class Runner {
   void gradients(opw_tensor (*rows)[most_traced]) {
     for (int i = 0; i < f_.count; ++i) {
       const Traced &t = f_.tensors[i];
-      if (t.result || !t.active || !tensors_[i].present) continue;
+      if (t.result || !t.active || !tensors_[i].present || is_summed(i)) continue;
       S *const adjoints = adjoints_ + first_[i];
       const auto adjoint = [&](int64_t k) -> S & { return adjoints[k]; };
       if (is_wanted(rows, t.gradient)) store<false>(rows, t.gradient, adjoint);
@@ -307,7 +345,9 @@ class Runner {
   opw_tensor tensors_[most_traced];
   int64_t axes_[most_axes_named];
   Shape shapes_[most_shapes];
-  uint32_t variables_ = 0, first_[most_traced] = {}; /* of each tensor the index of its first element */
+  uint64_t summed_ = 0; /* bit i: the gradient of input i is summed over all that is run */
+  uint32_t summed_variables_ = 0, variables_ = 0,
+           first_[most_traced] = {}; /* of each tensor the index of its first element */
   Room memory_[most_traced], seeds_;
   Plain plain_;
   Tape<S> tape_;

@@ -39,6 +39,49 @@ class Room {
   size_t bytes_ = 0;
 };
 
+/* Memory that is taken piece by piece and given back at once; pieces stay where they are. */
+class Pages {
+ public:
+  Pages() = default;
+  Pages(const Pages &) = delete;
+  Pages &operator=(const Pages &) = delete;
+  ~Pages() {
+    while (Page *const page = first_) first_ = page->next, __builtin_free(page);
+  }
+  /* Aligned to 16 bytes. require(bytes) is called before the pages get larger. */
+  template <class F>
+  void *take(int64_t bytes, const F &require) {
+    bytes = (bytes + 15) / 16 * 16;
+    while (!page_ || used_ + bytes > page_->bytes) {
+      Page **const next = page_ ? &page_->next : &first_;
+      if (!*next) {
+        int64_t room = bytes_ < most_of_page ? bytes_ : most_of_page;
+        room = room < bytes ? bytes : room;
+        room = room < least_of_page ? least_of_page : room;
+        require(uint64_t(bytes_ + room));
+        *next = static_cast<Page *>(__builtin_malloc(size_t(room) + sizeof(Page)));
+        if (!*next) refuse("no memory for ", room, " bytes of the tape");
+        **next = {nullptr, room}, bytes_ += room;
+      }
+      page_ = *next, used_ = 0;
+    }
+    void *const piece = reinterpret_cast<char *>(page_ + 1) + used_;
+    used_ += bytes;
+    return piece;
+  }
+  void clear() { page_ = nullptr, used_ = 0; }
+  uint64_t bytes() const { return uint64_t(bytes_); }
+
+ private:
+  struct alignas(16) Page {
+    Page *next;
+    int64_t bytes;
+  };
+  static constexpr int64_t least_of_page = 1 << 14, most_of_page = 1 << 20;
+  Page *first_ = nullptr, *page_ = nullptr;
+  int64_t used_ = 0, bytes_ = 0;
+};
+
 template <class R> struct code_of;
 template <> struct code_of<float> { static constexpr int32_t value = OPW_F32; };
 template <> struct code_of<double> { static constexpr int32_t value = OPW_F64; };
@@ -83,7 +126,8 @@ class Plain {
 template <class A, class B> struct same_number { static constexpr bool value = false; };
 template <class A> struct same_number<A, A> { static constexpr bool value = true; };
 
-/* An object of a call and a G on the heap, made when it is first needed: it is large for the stack of a thread. */
+/* An object of a call and what else it is given, on the heap, made when it is first needed: it is large for the stack of a
+ * thread. */
 template <class T, class G>
 class Lazy {
  public:
@@ -95,6 +139,7 @@ class Lazy {
     if (!object_) object_ = new T(call_, given_);
     return object_;
   }
+  explicit operator bool() const { return object_; }
 
  private:
   const opw_call *call_;

@@ -17,6 +17,7 @@ struct Sliced {
   int64_t numel = 1;
   bool dense = true; /* whether the slice is dense where it lies */
   bool sums = false; /* a result that lacks an axis */
+  bool whole = true; /* it lacks all */
   Room offsets;      /* of the slice's elements, where it isn't */
 };
 
@@ -61,6 +62,7 @@ class Slices {
       of.steps[a] = place ? t.strides[t.ndim - place] : 0;
       if (place) of.sizes[t.ndim - place] = 1;
       else of.sums = result;
+      of.whole = of.whole && !place;
     }
     for (int d = t.ndim - 1; d >= 0; --d) {
       of.strides[d] = of.numel;
@@ -93,11 +95,13 @@ inline void move_slice(char *dense, char *lying, const Sliced &of, size_t bytes,
   }
 }
 
-/* One piece of the slices, which are computed one after the other: its sums don't depend on threads. */
+/* One piece of the slices after the other, which are computed in their order: its sums don't depend on threads. */
 template <class R>
 class Piece {
  public:
-  Piece(Slices &slices, R **sums, int lanes) : slices_(slices), sums_(sums), lanes_(lanes) {}
+  Piece(Slices &slices, int lanes) : slices_(slices), lanes_(lanes) {}
+  /* The next piece; `sums`: where its sums are to be added to. */
+  void begin(R **sums) { sums_ = sums; }
 
   /* The tensors of a slice, for a runner; results that are sums, and those that aren't dense, to memory of their own. */
   void take(int64_t slice, int lane, int inputs, opw_tensor *tensors) {
@@ -108,7 +112,8 @@ class Piece {
         const size_t bytes = size_t(bytes_of(t.dtype));
         char *const lying = t.data ? static_cast<char *>(t.data) + slices_.offset(i, slice) * int64_t(bytes) : nullptr;
         t.sizes = of.sizes, t.strides = of.strides, t.numel = of.numel, t.data = lying;
-        if (i >= inputs && of.sums) t.data = memory(i, lane, sizeof(R)), t.dtype = code_of<R>::value;
+        if (i >= inputs && of.sums && of.whole) t.data = nullptr;
+        else if (i >= inputs && of.sums) t.data = memory(i, lane, sizeof(R)), t.dtype = code_of<R>::value;
         else if (!of.dense) {
           t.data = memory(i, lane, bytes);
           if (i < inputs) move_slice(static_cast<char *>(t.data), lying, of, bytes, false);
@@ -122,7 +127,7 @@ class Piece {
     for (int i = inputs; i < slices_.count(); ++i) {
       const opw_tensor &t = slices_.whole(i);
       Sliced &of = slices_[i];
-      if (!t.present || (of.dense && !of.sums)) continue;
+      if (!t.present || (of.sums ? of.whole : of.dense)) continue;
       const int64_t offset = slices_.offset(i, slice);
       if (of.sums) {
         const R *const from = static_cast<const R *>(tensors[i].data);
@@ -149,7 +154,7 @@ class Piece {
   }
 
   Slices &slices_;
-  R **sums_;
+  R **sums_ = nullptr;
   int lanes_;
   bool second_ = false;
   Room rooms_[most_traced];
@@ -183,14 +188,28 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
   R *const sums = memory.template room<R>(summed * pieces);
   for (int64_t k = 0; k < summed * pieces; ++k) sums[k] = R(0);
 
-  const auto run = [&](int64_t piece) {
+  uint64_t shared = 0;
+  for (int i = 0; i < function.count; ++i) {
+    const Traced &t = function.tensors[i];
+    const auto is_sum = [&](int place) { return place >= inputs && slices[place].sums && slices[place].whole; };
+    if (!t.result && (is_sum(t.gradient) || is_sum(t.second))) shared |= uint64_t(1) << i;
+  }
+
+  /* What runs the slices of several pieces, on one thread. */
+  struct Running {
+    Running(const opw_call *each, const Function &function, Slices &slices)
+        : piece(slices, width), single(each, function), several(each, function) {}
+    opw_tensor rows[width][most_traced];
+    Piece<R> piece;
+    Lazy<Runner<T, R, Body>, Function> single;
+    Lazy<Runner<L, R, Body>, Function> several;
+  };
+  const auto run = [&](Running &running, int64_t piece) {
     R *own[most_traced], *next = sums + piece * summed;
     for (int i = inputs; i < count; ++i)
       if (slices.whole(i).present && slices[i].sums) own[i] = next, next += slices.whole(i).numel;
-    opw_tensor rows[width][most_traced];
-    Piece<R> memory_of_piece(slices, own, width);
-    Lazy<Runner<T, R, Body>, Function> single(&each, function);
-    Lazy<Runner<L, R, Body>, Function> several(&each, function);
+    auto &[rows, memory_of_piece, single, several] = running;
+    memory_of_piece.begin(own);
     int disagreements = 0;
     for (int64_t group = groups * piece / pieces; group < groups * (piece + 1) / pieces; ++group) {
       const int64_t first = group * width, left = slices.slices - first, n = left < width ? left : width;
@@ -199,18 +218,26 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
       bool done = false;
       if constexpr (width > 1)
         if (n == width && disagreements < most_disagreements) {
+          several->sum_up(shared);
           done = runs_in_lanes(several, rows);
           disagreements += !done;
         }
       for (int lane = 0; lane < n; ++lane) {
-        if (!done) single->run(rows + lane);
+        if (!done) single->sum_up(shared), single->run(rows + lane);
         memory_of_piece.put(first + lane, inputs, rows[lane]);
       }
     }
+    const auto add = [&](int place, int64_t k, R number) { own[place][k] += number; };
+    if (several) several->give_sums(add);
+    if (single) single->give_sums(add);
   };
   const bool small = slices.slices * slices.largest * 64 < default_grain;
   parallel_for(pieces, small ? pieces : 1, [&](int64_t begin, int64_t end) {
-    for (int64_t piece = begin; piece < end; ++piece) run(piece);
+    const struct Owner {
+      Running *running;
+      ~Owner() { delete running; }
+    } owner{new Running(&each, function, slices)};
+    for (int64_t piece = begin; piece < end; ++piece) run(*owner.running, piece);
   });
 
   int64_t before = 0;

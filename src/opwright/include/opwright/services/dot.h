@@ -1,0 +1,141 @@
+/* Sums and updates of vectors, as BLAS has them, but in the kernel's own code:
+ *
+ *   dot(n, x, incx, y, incy)            x[0] y[0] + x[incx] y[incy] + ..., n products: an acc<T>, so of halves a float
+ *   dot(x, y)                           the same of all elements of two views of one size, Tensor<T, N> or Strided<T, N>
+ *   axpy(n, a, x, incx, y, incy)        y = a x + y
+ *   axpby(n, a, x, incx, b, y, incy)    y = a x + b y
+ *
+ * Element k of x is x[k * incx]; an increment may be negative, or 0 for a vector that isn't written. Of axpy and axpby x may be
+ * y itself, but not overlap it otherwise. One of the two may be halves and the other float: it is computed in acc<T>, and each
+ * element rounded once. A sum is that of 16 sums side by side, so its order depends on the sizes alone. In derived gradients
+ * each call is a single entry of the tape (dual_dot.h).
+ */
+#ifndef OPWRIGHT_DOT_H
+#define OPWRIGHT_DOT_H
+
+#include "../check.h"
+#include "../elements/floating.h"
+#include "../tensors/tensor.h"
+
+namespace opwright {
+namespace detail {
+
+constexpr int side_by_side = 16;
+
+/* The sum of products of many runs: of each the same numbers side by side, so that no addition waits for the one before. */
+template <class A>
+struct Sums {
+  A few[4] = {}, many = 0;
+
+  /* Inlined with increments of 1 its loops are vectorised. */
+  template <class X, class Y>
+  OPWRIGHT_INLINE void add(int64_t n, const X *x, int64_t incx, const Y *y, int64_t incy) {
+    int64_t i = 0;
+    if (n >= side_by_side) {
+      A sums[side_by_side] = {};
+      for (; i + side_by_side <= n; i += side_by_side)
+        for (int k = 0; k < side_by_side; ++k) sums[k] += A(x[(i + k) * incx]) * A(y[(i + k) * incy]);
+      for (int half = side_by_side / 2; half; half /= 2)
+        for (int k = 0; k < half; ++k) sums[k] += sums[k + half];
+      many += sums[0];
+    }
+    const auto product = [&](int64_t k) { return A(x[k * incx]) * A(y[k * incy]); };
+    for (; i + 4 <= n; i += 4)
+      for (int k = 0; k < 4; ++k) few[k] += product(i + k);
+    if (i < n) few[0] += product(i);
+    if (i + 1 < n) few[1] += product(i + 1);
+    if (i + 2 < n) few[2] += product(i + 2);
+  }
+  OPWRIGHT_INLINE A all() const { return many + ((few[0] + few[1]) + (few[2] + few[3])); }
+};
+
+/* Calls run(offset in x, offset in y) for each run along the last axis. */
+template <int N, class F>
+OPWRIGHT_INLINE void each_run(const int64_t *sizes, const int64_t *incx, const int64_t *incy, const F &run,
+                              int64_t x = 0, int64_t y = 0) {
+  if constexpr (N == 1) run(x, y);
+  else
+    for (int64_t i = 0; i < sizes[0]; ++i)
+      each_run<N - 1>(sizes + 1, incx + 1, incy + 1, run, x + i * incx[0], y + i * incy[0]);
+}
+
+/* Of numbers with derivatives (dual_dot.h); there is at least one element. */
+template <int N, class T>
+T dot_of_duals(const int64_t *sizes, const T *x, const int64_t *incx, const T *y, const int64_t *incy);
+template <class T>
+void axpby_of_duals(int64_t n, const T &a, const T *x, int64_t incx, const T &b, T *y, int64_t incy);
+
+template <int N, class X, class Y>
+OPWRIGHT_INLINE acc<Y> dot_of(const int64_t *sizes, const X *x, const int64_t *incx, const Y *y, const int64_t *incy) {
+  for (int d = 0; d < N; ++d)
+    if (sizes[d] <= 0) return acc<Y>(0);
+  if constexpr (is_dual<Y>::value) return dot_of_duals<N>(sizes, x, incx, y, incy);
+  else {
+    Sums<acc<Y>> sums;
+    const int64_t n = sizes[N - 1], one = incx[N - 1], other = incy[N - 1];
+    if (one == 1 && other == 1)
+      each_run<N>(sizes, incx, incy, [&](int64_t at_x, int64_t at_y) __attribute__((always_inline)) {
+        sums.add(n, x + at_x, 1, y + at_y, 1);
+      });
+    else
+      each_run<N>(sizes, incx, incy, [&](int64_t at_x, int64_t at_y) __attribute__((always_inline)) {
+        sums.add(n, x + at_x, one, y + at_y, other);
+      });
+    return sums.all();
+  }
+}
+
+template <class T> struct without_const { using type = T; };
+template <class T> struct without_const<const T> { using type = T; };
+template <class View> using element_of = typename without_const<typename View::element_type>::type;
+
+template <int N, class View>
+OPWRIGHT_INLINE auto first_of(const View &x) {
+  if constexpr (N == 1) return &x[0];
+  else return first_of<N - 1>(x[0]);
+}
+
+}  // namespace detail
+
+/* They end with an empty pack, as the functions of math.h: one that the author has under the same name is the better match. */
+template <class X, class Y, class... None>
+acc<Y> dot(int64_t n, const X *x, int64_t incx, const Y *y, int64_t incy, None...) {
+  return detail::dot_of<1>(&n, x, &incx, y, &incy);
+}
+
+template <class X, class Y, class... None, int N = X::ndim(), class T = detail::element_of<Y>>
+acc<T> dot(const X &x, const Y &y, None...) {
+  static_assert(N > 0 && N == Y::ndim(), "dot(x, y) takes two views of one rank, which is at least 1");
+  if (!x || !y) detail::refuse("dot(x, y) of a view of what isn't there\n  likely fix: test it before: if (x) ...");
+  int64_t sizes[N], of_x[N], of_y[N], n = 1;
+  for (int d = 0; d < N; ++d) {
+    n *= sizes[d] = x.size(d), of_x[d] = x.stride(d), of_y[d] = y.stride(d);
+    if (sizes[d] != y.size(d))
+      detail::refuse("dot(x, y) takes views of the same sizes, but along axis ", d, " x has ", sizes[d],
+                     " elements and y has ", y.size(d));
+  }
+  if (n == 0) return acc<T>(0);
+  return detail::dot_of<N>(sizes, detail::first_of<N>(x), of_x, detail::first_of<N>(y), of_y);
+}
+
+template <class X, class Y, class... None>
+void axpby(int64_t n, const detail::same<acc<Y>> &a, const X *x, int64_t incx, const detail::same<acc<Y>> &b, Y *y,
+           int64_t incy, None...) {
+  if constexpr (detail::is_dual<Y>::value) {
+    if (n > 0) detail::axpby_of_duals(n, a, x, incx, b, y, incy);
+  } else {
+    using A = acc<Y>;
+    const A factor = a, share = b; /* either may be an element of y */
+    if (incx == 1 && incy == 1)
+      for (int64_t k = 0; k < n; ++k) y[k] = Y(factor * A(x[k]) + share * A(y[k]));
+    else
+      for (int64_t k = 0; k < n; ++k) y[k * incy] = Y(factor * A(x[k * incx]) + share * A(y[k * incy]));
+  }
+}
+template <class X, class Y, class... None>
+void axpy(int64_t n, const detail::same<acc<Y>> &a, const X *x, int64_t incx, Y *y, int64_t incy, None...) {
+  axpby(n, a, x, incx, acc<Y>(1), y, incy);
+}
+
+}  // namespace opwright
+#endif
