@@ -33,7 +33,8 @@ struct Operand {
   Kind kind;
   bool active, fixed; /* `fixed`: an input, which stays as it is */
 
-  Operand(const int64_t *sizes, const T *x, const int64_t *steps_of_x)
+  /* `stays`: whether that of an input may be read where it lies. */
+  Operand(const int64_t *sizes, const T *x, const int64_t *steps_of_x, bool stays = true)
       : values(x), indices(nullptr), first(x->index), kind(numbers), fixed(false) {
     const T *low = x, *high = x;
     for (int d = 0; d < N; ++d) {
@@ -41,7 +42,7 @@ struct Operand {
       (steps[d] < 0 ? low : high) += (sizes[d] - 1) * steps[d];
     }
     const Tape<S> &tape = tape_of_thread<S>();
-    for (int i = 0; i < tape.input_count && !fixed; ++i) {
+    for (int i = 0; stays && i < tape.input_count && !fixed; ++i) {
       const TapedInput &input = tape.inputs[i];
       if (reinterpret_cast<const char *>(low) < input.begin || reinterpret_cast<const char *>(high) >= input.end)
         continue;

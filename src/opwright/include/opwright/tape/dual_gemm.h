@@ -17,11 +17,12 @@ struct Factor {
   bool flipped; /* stored as its transpose */
 
   Factor(bool transpose, int64_t r, int64_t c, const Dual<S, taped> *x, int64_t step)
-      : of(Sizes{r, c}.of, x, Sizes{transpose ? 1 : step, transpose ? step : 1}.of),
+      : of(Sizes{r, c}.of, x, Sizes{transpose ? 1 : step, transpose ? step : 1}.of,
+           !sums_magnitudes && step >= (transpose ? r : c)),
         rows(r),
         columns(c),
         flipped(transpose) {
-    if (of.kind != of.plain || sums_magnitudes || step < (transpose ? r : c)) of.fixed = false;
+    if (of.kind != of.plain) of.fixed = false;
   }
   /* Copies what isn't to be read where it lies; to memory of the tape if that is `noted`. */
   void keep(bool noted, Room &room) {
