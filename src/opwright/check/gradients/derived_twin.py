@@ -16,6 +16,7 @@ from opwright.check.gradients.point import Tensors, point_of_case
 from opwright.check.gradients.vjp import Forward
 from opwright.check.report import Skipped, first_line
 from opwright.codegen import KernelSource
+from opwright.cuda.emulation import emulate
 from opwright.errors import CompileError, UnsupportedError
 from opwright.runtime.load.loading import load_sources
 from opwright.signature import DType
@@ -105,8 +106,8 @@ def _handwritten(operator: TargetOperator) -> tuple[KernelSource, Kernel]:
     """Return the forward's kernel and its source, if the operator has a handwritten backward for the CPU."""
     if operator.backward is None or not operator.sources:
         raise Skipped("there is no handwritten gradient whose source is known")
-    if operator.device != "cpu" or operator.sources[0].is_emulated:
-        raise Skipped("gradients of CUDA kernels aren't derived")
+    if operator.device != "cpu":
+        raise Skipped("gradients aren't derived on a device: device='emulated' runs the CUDA kernels on the CPU")
     written = {k.signature.name for source in operator.sources for k in source.kernels("cpu")}
     if backward_of(operator.name) not in written:
         raise Skipped("the gradient is derived itself")
@@ -120,7 +121,9 @@ def _loaded(operator: TargetOperator, source: KernelSource, kernel: Kernel, flag
     from opwright.check.targets import registered_operators
 
     signature = kernel.signature if kernel.signature.pointwise else kernel.signature.replaced(derived=True)
-    alone = replace(source, text=source.text)
+    alone = replace(source, text=source.text, tapes_cuda=True)
+    if source.is_emulated:  # not with every access checked, which the tape's would be, too
+        alone.backend = emulate()
     alone.options = replace(source.options, extra_cflags=(*source.options.extra_cflags, *flags))
     whole = source.source  # in which alternatives have names of their own
     kernel = Kernel(signature, kernel.function, kernel.line, kernel.path, kernel.language, kernel.given)

@@ -17,6 +17,9 @@
 #include "../library/library.h"
 #include "tape.h"
 #include "taped_memory.h"
+#ifdef OPWRIGHT_EMULATION
+#include "emulated.h"
+#endif
 
 namespace opwright {
 namespace detail {
@@ -83,6 +86,9 @@ template <class S> struct below<Dual<S, taped>> { using type = S; };
 struct Taping {
   explicit Taping(void *tape) { current_tape = tape; }
   ~Taping() { current_tape = nullptr; }
+#ifdef OPWRIGHT_EMULATION
+  emulation::InOrder in_order;
+#endif
 };
 
 /* Runs one function at one place of the leading axes after the other; T: the number that it runs on. */
@@ -337,7 +343,11 @@ bool runs_in_lanes(Several &several, opw_tensor (*rows)[most_traced]) {
 }
 
 /* How many rows go side by side: those that fill 64 bytes, of which no number takes a part from another. */
+#ifdef OPWRIGHT_EMULATION /* a CUDA kernel branches more than it computes */
+template <class R> constexpr int lane_count = 1;
+#else
 template <class R> constexpr int lane_count = int(64 / sizeof(R));
+#endif
 constexpr int most_disagreements = 2;
 
 /* A call of a `batched` operator; `ranks`: of the cores of the derivative's tensors. In lanes if T is `taped` of plain numbers. */
