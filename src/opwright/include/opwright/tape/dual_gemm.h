@@ -63,7 +63,7 @@ struct Product {
   static void sweep(void *data, const S *results, S *adjoints) {
     Product &self = *static_cast<Product *>(data);
     const int64_t m = self.m, n = self.n, k = self.k;
-    if constexpr (sums_magnitudes) self.drop_signs();
+    if (sums_magnitudes) self.drop_signs();
     if (self.by_a) {
       S *const added = self.zeros(m * k);
       multiply(false, true, m, k, n, self.alpha, results, static_cast<const S *>(self.b.data()), added);

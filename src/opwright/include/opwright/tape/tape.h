@@ -18,21 +18,33 @@
 #define OPWRIGHT_TAPE_MIB 1024
 #endif
 
-/* 1: sums of magnitudes instead of adjoints: what rounding errors of the gradients are proportional to (`opwright check`). */
+/* 1: the environment variable of this name, where it is "1" during a call, asks for sums of magnitudes instead of adjoints: what
+ * rounding errors of the gradients are proportional to (`opwright check`). */
 #ifndef OPWRIGHT_TAPE_MAGNITUDES
 #define OPWRIGHT_TAPE_MAGNITUDES 0
+#endif
+#if OPWRIGHT_TAPE_MAGNITUDES
+#include <stdlib.h>
 #endif
 
 namespace opwright {
 
 namespace detail {
 
-constexpr bool sums_magnitudes = OPWRIGHT_TAPE_MAGNITUDES;
+#if OPWRIGHT_TAPE_MAGNITUDES
+inline bool magnitudes_wanted() {
+  const char *const said = getenv("OPWRIGHT_TAPE_MAGNITUDES");
+  return said && *said == '1';
+}
+static bool sums_magnitudes = false; /* of the sweep that runs */
+#else
+constexpr bool sums_magnitudes = false;
+#endif
 
 /* A slope as the sweep takes it. */
 template <class S>
 OPWRIGHT_INLINE S swept(const S &slope) {
-  if constexpr (sums_magnitudes) return select(slope < S(0), S(-slope), slope);
+  if (sums_magnitudes) return select(slope < S(0), S(-slope), slope);
   else return slope;
 }
 
@@ -97,6 +109,9 @@ class Tape {
     return adjoints_;
   }
   void sweep() {
+#if OPWRIGHT_TAPE_MAGNITUDES
+    __atomic_store_n(&sums_magnitudes, magnitudes_wanted(), __ATOMIC_RELAXED); /* the same in all threads */
+#endif
     TapeBlock<S> *block = blocks_;
     const S *slope = slope_ + used_;
     for (uint32_t index = next_;;) {
