@@ -99,7 +99,7 @@ def _differentiating(derived: Derived, by_device: Mapping[str, KernelSource]) ->
     """Return the source for each device that has the derived kernel: a tape is the CPU's."""
     if derived.body.pointwise:
         return by_device
-    return {device: source for device, source in by_device.items() if source.tapes_cuda or not source.is_cuda(device)}
+    return {device: source for device, source in by_device.items() if source.constants is not None or not source.is_cuda(device)}
 
 
 def kernels(sources: Sequence[KernelSource]) -> list[Kernel]:

@@ -42,7 +42,9 @@ class KernelSource:
         given: signatures for functions in it without an ``OPWRIGHT`` mark.
         backend: the back end that builds its CUDA kernels; None: call `find_backend` when they are needed.
         find_backend: returns the best available back end.
-        tapes_cuda: whether gradients of emulated CUDA kernels may be derived: for `opwright check` alone.
+        constants: for `opwright check`, which compares a handwritten gradient with a derived one: gradients of emulated
+            CUDA kernels are derived as well, and these inputs of a fixed floating-point type are constants, as the
+            handwritten gradient has it. None: not for it.
     """
 
     path: Path
@@ -51,7 +53,7 @@ class KernelSource:
     given: tuple[ExternalSignature, ...] = ()
     backend: Backend | None = None
     find_backend: FindBackend = no_backend
-    tapes_cuda: bool = False
+    constants: frozenset[str] | None = None
     is_text: bool = field(init=False)
     """Whether the text was passed in, not read from the file."""
     source: Source = field(init=False)  # in which alternatives have names of their own
@@ -84,7 +86,7 @@ class KernelSource:
         for kernel in self.source.kernels:
             signature = self._written.get(kernel.signature.name)
             if signature:  # none: its kernel is for no device of the source's
-                check_derivable(kernel, signature, self._written, emulated=self.tapes_cuda and self.is_emulated)
+                check_derivable(kernel, signature, self._written, self.constants)
 
     @property
     def signatures(self) -> Mapping[str, Signature]:
@@ -101,7 +103,7 @@ class KernelSource:
 
     @cached_property
     def _family(self) -> tuple[Mapping[str, Signature], Mapping[str, Derived]]:
-        every, derived = with_derived(self._written.values())
+        every, derived = with_derived(self._written.values(), self.constants or ())
         return {signature.name: signature for signature in every}, derived
 
     @property

@@ -7,7 +7,7 @@ that what its signatures ask for can be derived.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from string import Template
 from typing import TYPE_CHECKING
 
@@ -283,7 +283,7 @@ def _ints(signature: Signature) -> dict[str, str]:
 
 
 def check_derivable(
-    kernel: Kernel, signature: Signature, written: Mapping[str, Signature], *, emulated: bool = False
+    kernel: Kernel, signature: Signature, written: Mapping[str, Signature], constants: Container[str] | None = None
 ) -> None:
     """Check a kernel whose signature, or whose forward's, says ``derived``, unless its backward is written.
 
@@ -291,15 +291,16 @@ def check_derivable(
         kernel: the kernel.
         signature: its signature, which has taken over what its forward says.
         written: all handwritten signatures, by name.
-        emulated: whether CUDA kernels are emulated, where they have a tape.
+        constants: as `KernelSource` has them.
 
     Raises:
         UnsupportedError: no gradient can be derived from it.
     """
     if not signature.derived or backward_of(signature.name) in written:
         return
-    reason, fix = _of_function(kernel, signature, emulated=emulated) or tape_obstacle(signature)
-    reason = reason or obstacle(signature)
+    on_tape = kernel.language != "cuda" or constants is not None
+    reason, fix = _of_function(kernel, signature, on_tape=on_tape) or tape_obstacle(signature, constants or ())
+    reason = reason or obstacle(signature, constants or ())
     if reason:
         raise UnsupportedError(
             f"{kernel.path}:{kernel.line}: {signature.name}: its gradient can't be derived: {reason}\n"
@@ -308,10 +309,10 @@ def check_derivable(
         )
 
 
-def _of_function(kernel: Kernel, signature: Signature, *, emulated: bool) -> tuple[str, str] | None:
+def _of_function(kernel: Kernel, signature: Signature, *, on_tape: bool) -> tuple[str, str] | None:
     """Return why the function can't run on numbers with derivatives, and what to write instead; None if it can."""
     by_hand = f"write {backward_of(signature.name)}"
-    if kernel.language == "cuda" and not emulated:
+    if not on_tape:
         return "it is a CUDA kernel, and there is no tape on a device", by_hand
     variables = ", ".join(f"class {name}" for name in signature.type_variables) or "class T"
     template = f"write it in C++ as a template: template <{variables}> void {kernel.function.name}(...); or {by_hand}"

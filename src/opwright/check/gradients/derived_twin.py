@@ -135,7 +135,9 @@ def _loaded(operator: TargetOperator, source: KernelSource, kernel: Kernel, flag
     from opwright.check.targets import registered_operators
 
     signature = kernel.signature if kernel.signature.pointwise else kernel.signature.replaced(derived=True)
-    alone = replace(source, text=source.text, tapes_cuda=True)
+    wanted = {tensor.name for tensor in operator.differentiable}
+    constants = frozenset(t.name for t in kernel.signature.tensors if t.name not in wanted)
+    alone = replace(source, text=source.text, constants=constants)
     if source.is_emulated:  # not with every access checked, which the tape's would be, too
         alone.backend = emulate()
     alone.options = replace(source.options, extra_cflags=(*source.options.extra_cflags, *flags))
