@@ -313,7 +313,8 @@ def _of_function(kernel: Kernel, signature: Signature, *, on_tape: bool) -> tupl
     """Return why the function can't run on numbers with derivatives, and what to write instead; None if it can."""
     by_hand = f"write {backward_of(signature.name)}"
     if not on_tape:
-        return "it is a CUDA kernel, and there is no tape on a device", by_hand
+        what = "it is a CUDA kernel, and there is no tape on a device"
+        return what, f"{by_hand}; opwright check compares that with a gradient that it derives under emulation"
     variables = ", ".join(f"class {name}" for name in signature.type_variables) or "class T"
     template = f"write it in C++ as a template: template <{variables}> void {kernel.function.name}(...); or {by_hand}"
     if kernel.language == "c":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -189,7 +188,7 @@ def derived(several: TargetOperator) -> Callable[..., Results]:
 def test_derived_gradients_of_cuda_kernels_are_those_of_pytorch(derived: Callable[..., Results]) -> None:
     got, expected = gradients(derived, *arguments()), gradients(expected_results, *arguments())
     for (name, _), one, other in zip(EXPECTED, got, expected, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12, msg=lambda text, name=name: f"{name}: {text}")
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12, msg=f"of {name}")
 
 
 @pytest.mark.slow

@@ -97,6 +97,13 @@ class Tape {
     return end(begin(a, b), a | sign_a, b | sign_b);
   }
   uint32_t next() const { return next_; }
+  /* Refuses an index that no number has which was made since `clear`. */
+  void check(uint32_t index) const {
+    if (__builtin_expect(index >= next_, 0))
+      refuse(
+          "the kernel computes with a number that was never set, or that another call left behind\n"
+          "  likely fix: set every variable before it is read, T sum = 0; keep nothing from one call for the next");
+  }
 
   void add(uint32_t first, uint32_t count, void *data, void (*sweep)(void *, const S *, S *), void (*release)(void *)) {
     blocks_ = new TapeBlock<S>{first, count, data, sweep, release, blocks_};
@@ -153,10 +160,7 @@ class Tape {
     }
   }
   __attribute__((noinline)) void mend(uint32_t a, uint32_t b) {
-    if (a >= next_ || b >= next_)
-      refuse(
-          "the kernel computes with a number that was never set, or that another call left behind\n"
-          "  likely fix: set every variable before it is read, T sum = 0; keep nothing from one call for the next");
+    check(a), check(b);
     if (next_ >= end_) grow(entries_, entry_room_, (next_ - first_) * sizeof(Parents));
     if (used_ + 2 > slope_room_) grow(slopes_, slope_room_, used_ * sizeof(S));
     parents_ = static_cast<Parents *>(entries_.data()), slope_ = static_cast<S *>(slopes_.data());

@@ -249,7 +249,10 @@ class Runner {
       const auto seed = [&](int64_t k) -> S & { return seeds[k]; };
       if (rows[0][int(t.seed)].present) load<false>(rows, t.seed, n, seed);
       if (t.seed_direction >= 0 && rows[0][int(t.seed_direction)].present) load<true>(rows, t.seed_direction, n, seed);
-      for (int64_t k = 0; k < n; ++k) adjoints[y[k].index] = adjoints[y[k].index] + seeds[k];
+      for (int64_t k = 0; k < n; ++k) {
+        tape_.check(y[k].index);
+        adjoints[y[k].index] = adjoints[y[k].index] + seeds[k];
+      }
     }
     adjoints_ = adjoints;
   }
