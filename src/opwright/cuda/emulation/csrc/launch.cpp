@@ -48,8 +48,9 @@ void perform(Work &work) {
   const uint64_t threads = work.blocks * work.launch.configuration.block.x * work.launch.configuration.block.y *
                            work.launch.configuration.block.z;
   constexpr uint64_t worth_sharing = 8192;
-  const unsigned workers =
-      hooks() || launches_in_order() || threads < worth_sharing ? 1 : unsigned(std::min<uint64_t>(worker_count(), work.blocks));
+  const unsigned workers = hooks() || launches_in_order() || threads < worth_sharing
+                               ? 1
+                               : unsigned(std::min<uint64_t>(worker_count(), work.blocks));
   work.chunk = workers > 1 ? std::max<uint64_t>(1, work.blocks / (workers * 8)) : work.blocks;
   if (work.launch.configuration.cooperative) run_cooperative(work);
   else if (workers < 2 || !work_together(work, workers)) run_blocks(work);
