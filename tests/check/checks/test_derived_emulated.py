@@ -87,7 +87,9 @@ def judged(folder: Path, name: str, text: str) -> Mapping[str, Outcome]:
 @pytest.mark.slow
 def test_a_wrong_factor_is_found_and_a_right_backward_passes(tmp_path: Path) -> None:
     norms = [NORM.replace("NAME", name).replace("FACTOR", f) for name, f in [("norm", "1"), ("off", "1.0000000001")]]
-    found = judged(tmp_path, "factors", ROW_SUM + "".join(norms) + each("scaled", "y[i] = x[i] * gain[i];", "0.5"))
+    scaled = each("scaled", "y[i] = x[i] * gain[i];", "0.5")
+    broken = each("broken", "y[i] = x[i];").replace("if (i < x.size(0)) grad_x", "OPWRIGHT_CHECK(false, 7); grad_x")
+    found = judged(tmp_path, "factors", ROW_SUM + "".join(norms) + scaled + broken)
     assert found["norm"].status == "passed"
     assert " elements against the derived gradient" in found["norm"].detail
     (finding,) = found["off"].findings
@@ -95,6 +97,9 @@ def test_a_wrong_factor_is_found_and_a_right_backward_passes(tmp_path: Path) -> 
     assert finding.message.startswith("grad_x[")
     assert ", the gradient derived from the forward " in finding.message
     assert "(ratio 0.5)" in found["scaled"].findings[0].message  # gain is a constant, as the backward has it
+    (finding,) = found["broken"].findings
+    assert finding.kind == "backward-raises"
+    assert finding.message.startswith("the backward raises KernelError: broken_backward(): 7")
 
 
 SKIPPED = {

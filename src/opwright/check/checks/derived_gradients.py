@@ -18,6 +18,7 @@ from opwright.check.gradients.point import Point
 from opwright.check.gradients.vjp import Forward
 from opwright.check.registry import register
 from opwright.check.report import Finding, Skipped
+from opwright.errors import KernelError
 
 _ROUNDINGS = 64
 """Tolerance, in units of float64's precision times the sum of the magnitudes of what a gradient is the sum of."""
@@ -94,7 +95,11 @@ class _Judge:
 
     def __call__(self, case: Case, arguments: Arguments) -> Finding | None:
         """Return what is wrong with the gradients of one call, or None."""
-        found = self._compare(case, arguments)
+        try:
+            found = self._compare(case, arguments)
+        except KernelError as error:  # not the forward's: calls that it refuses have no point
+            text = f"the backward raises {type(error).__name__}: {error}"
+            return Finding("backward-raises", text, gradient_reproducer(self.search.context.operator, arguments))
         if found is None:
             return None
         self.compared += 1
@@ -194,11 +199,11 @@ def derived_gradients(context: Context) -> Iterator[Finding]:
     finding = finding or context.find(
         judge, sizes=_LARGE_SIZES, max_numel=1 << 14, examples=max(3, examples // 4), **options
     )
-    if not judge.compared:
-        why = f": {judge.twin.refused}" if judge.twin.refused else ""
-        raise Skipped(f"no call was found that has a derived gradient{why}")
     if finding:
         yield finding
+    elif not judge.compared:
+        why = f": {judge.twin.refused}" if judge.twin.refused else ""
+        raise Skipped(f"no call was found that has a derived gradient{why}")
     elif judge.hidden:
         raise Skipped(_HIDDEN)
     kinks = f", {judge.undecided} differences near kinks or by rounding" if judge.undecided else ""
