@@ -63,7 +63,7 @@ template <class T> __global__ void cubes_kernel(int64_t N, const T *x, T *y) {
 }
 template <class T>
 __global__ void scatter_kernel(int64_t n, int64_t N, const T *x, const T *w, const int64_t *group, T *y) {
-  __shared__ T own[1];
+  __shared__ T own[6144];  // 48 KiB of doubles: as much as a block may have
   const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
   if (threadIdx.x == 0) own[0] = 0;
   __syncthreads();

@@ -18,16 +18,17 @@ thread_local std::string failure, failure_kind;
 void check(const Launch &launch, Message &message) {
   const dim3 g = launch.configuration.grid, b = launch.configuration.block;
   const uint64_t threads = uint64_t(b.x) * b.y * b.z;
+  const size_t dynamic = launch.configuration.shared / shared_times();
   if (!g.x || !g.y || !g.z || !threads)
     message << "nothing to run: the grid or the block is empty\n  likely fix: no launch where there are no elements";
   else if (b.x > most_threads || b.y > most_threads || b.z > 64 || threads > most_threads)
     message << "a block has at most 1024 threads (1024, 1024, 64 along x, y, z)";
   else if (g.x > 0x7fffffffu || g.y > 65535 || g.z > 65535)
     message << "a grid has at most 2147483647, 65535, 65535 blocks along x, y, z";
-  else if (launch.configuration.shared > most_dynamic)
+  else if (dynamic > most_dynamic)
     message << "a block has at most " << most_dynamic << " bytes of dynamic shared memory, the launch asks for "
             << launch.configuration.shared;
-  else if (launch.configuration.shared > allowed_shared())
+  else if (dynamic > allowed_shared())
     message
         << "a block has at most " << allowed_shared()
         << " bytes of dynamic shared memory until its kernel is allowed more, "

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <opwright/emulation/in_order.h>
 
+#include "shared_memory.h"
 #include "work.h"
 
 namespace opwright::emulation {
@@ -36,6 +37,8 @@ uint64_t shuffled(uint64_t x, unsigned half, uint64_t key) {
 Schedule schedule() { return in_order ? Schedule{Order::forward, 0} : Schedule{Order(order.load()), seed.load()}; }
 
 bool launches_in_order() { return in_order; }
+
+size_t shared_times() { return in_order ? most_times : 1; }
 
 void launch_in_order(bool wanted) { in_order = wanted; }
 
