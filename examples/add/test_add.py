@@ -59,7 +59,7 @@ def test_the_package_form(project: Path, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on the PATH")
 def test_the_cuda_half_compiles(project: Path) -> None:
     code = "import torch; torch.cuda.is_available = lambda: True; import build; build.ffi.build()"

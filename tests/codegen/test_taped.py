@@ -73,6 +73,18 @@ def test_refused(source: str) -> None:
     assert last == f"  likely fix: {fix}"
 
 
+@pytest.mark.parametrize("backend", [None, "emulate"])
+def test_cuda(backend: str | None) -> None:
+    source = 'OPWRIGHT("f(x: T[N]) -> (y: T[N]) derived launch over N, threads 64")\n'
+    source += "template <class T> __global__ void f(Tensor<const T, 1> x, Tensor<T, 1> y) {}\n"
+    with pytest.raises(UnsupportedError) as raised:
+        opwright.load_inline(f"derivable_cuda_{backend}", cuda=source, backend=backend)
+    first, *_, last = str(raised.value).splitlines()
+    assert first.endswith("f: its gradient can't be derived: it is a CUDA kernel, and there is no tape on a device")
+    fix = "write f_backward; opwright check compares that with a gradient that it derives under emulation"
+    assert last == f"  likely fix: {fix}"
+
+
 def test_c() -> None:
     source = 'OPWRIGHT("f(x: f32[N]) -> (y: f32[N]) derived")\nvoid f(const float *x, float *y, int64_t N) {}\n'
     with pytest.raises(UnsupportedError) as raised:

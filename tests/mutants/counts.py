@@ -56,7 +56,7 @@ def oracle_sentence(counts: dict[str, int]) -> str:
     return (
         f"The derived gradients alone find {counts['caught']} of the {counts['compared']} mutants of the handwritten "
         f"backwards in {counts['sources']} sources ({counts['ended the process']} of them end the process); the other "
-        f"{counts['compared'] - counts['caught']} change no value where all gradients are asked for"
+        f"{counts['compared'] - counts['caught']} change no gradient where all are asked for"
     )
 
 

@@ -42,7 +42,7 @@ def said(words: list[object], **environment: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.native
 def test_calls_on_a_pretended_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = [Relabelled(HERE / name, Options()) for name in ("kernels.cpp", "kernels.cu")]

@@ -237,7 +237,7 @@ QUICK = {"softmax", "lstm"}
 
 
 SLOW = {"softmax", "layer_norm", "attention", "selective_scan", "conv", "sample", "cholesky"}
-"""Those whose derivatives of every order are among the slow tests: one with each thing that taping has to know."""
+"""Those that more than one of the slow tests has: one with each thing that taping has to know."""
 
 
 def named(*quick: str, slow: Any = pytest.mark.slow, rest: Any = pytest.mark.slow) -> list[Any]:
@@ -282,9 +282,8 @@ def test_double_is_that_of_pytorch(case: Case) -> None:
         assert difference(one, other) < 1e-10
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "case", [c for c in CASES if c.name not in ("cholesky", "triangular_solve")], ids=lambda c: c.name
+    "case", [c for c in named(rest=pytest.mark.exhaustive) if c.id not in ("cholesky", "triangular_solve")]
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_shorter_types_within_what_the_composition_gives(case: Case, dtype: torch.dtype) -> None:
@@ -309,8 +308,7 @@ def test_against_finite_differences(case: Case) -> None:
         assert gradgradcheck(function, args, fast_mode=True, check_fwd_over_rev=True, check_rev_over_rev=True)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+@pytest.mark.parametrize("case", named(rest=pytest.mark.exhaustive))
 def test_compiled_graphs(case: Case) -> None:
     torch.manual_seed(2)
     args = leaves(case.make(), torch.float64)

@@ -182,11 +182,12 @@ def test_a_gradient_of_zero_stays_zero(ops: Operators) -> None:
 
 
 @pytest.mark.slow
-def test_magnitudes(tmp_path: Path) -> None:
+def test_magnitudes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What rounding errors are proportional to: the sum of what a gradient is the sum of, without signs."""
     source = tmp_path / "derived_dots_magnitudes.cpp"
     source.write_text(SOURCE.read_text())
     ops = opwright.load(source, extra_cflags=["-DOPWRIGHT_TAPE_MAGNITUDES=1"])
+    monkeypatch.setenv("OPWRIGHT_TAPE_MAGNITUDES", "1")
     torch.manual_seed(0)
     x, w = leaves([numbers(1, 2, 5, 5), numbers(3, 2, 3, 3)])
     g = torch.rand(1, 3, 3, 3, dtype=torch.float64)

@@ -216,7 +216,9 @@ _USUAL_SHARED = 48 * 1024
 _STREAM = "::opwright::current_stream()"
 
 
-def launcher(kernel: Kernel, launch: Launch, arguments: Sequence[Argument], index: int, value: Render) -> str:
+def launcher(
+    kernel: Kernel, launch: Launch, arguments: Sequence[Argument], index: int, value: Render, *, larger: str = ""
+) -> str:
     """Return the host function that launches a kernel with the arguments `a` of a call.
 
     Args:
@@ -225,6 +227,7 @@ def launcher(kernel: Kernel, launch: Launch, arguments: Sequence[Argument], inde
         arguments: the arguments for its parameters.
         index: a number that is unique in the library.
         value: returns the expression for an argument.
+        larger: how many times its elements are larger than those that the launch's shared memory is for, in C++.
     """
     scalars = template_scalars(kernel)
     template = {text: scalars[text].name if text in scalars else text for text in kernel.function.template}
@@ -232,7 +235,8 @@ def launcher(kernel: Kernel, launch: Launch, arguments: Sequence[Argument], inde
     names = _known(kernel.signature)
     values = [_NUMEL.substitute(count=names[ELLIPSIS]) if a.name == ELLIPSIS else value(a) for a in arguments]
     shared = launch.shared or Constant(0)
-    more = bool(shared.axes) or shared.evaluate({}) > _USUAL_SHARED
+    more = bool(larger or shared.axes) or shared.evaluate({}) > _USUAL_SHARED
+    amount = expression(shared, kernel.signature, names, _NUMBER)
     return _FUNCTION.substitute(
         line=line_directive(kernel.path.resolve(), kernel.line),
         template=f"template <{', '.join(map(_template_parameter, template.items()))}> " if template else "",
@@ -240,7 +244,7 @@ def launcher(kernel: Kernel, launch: Launch, arguments: Sequence[Argument], inde
         over=", ".join(expression(expr, kernel.signature, names, _NUMBER) for expr in launch.over),
         threads=", ".join(map(str, _block(launch))),
         count=len(launch.over),
-        shared=expression(shared, kernel.signature, names, _NUMBER),
+        shared=f"{amount} * {_NUMBER}({larger})" if larger else amount,
         number=_NUMBER,
         arguments="".join(f"{_type(each.parameter)} p{i} = {values[i]}; " for i, each in enumerate(arguments)),
         allowance=_ALLOWANCE.substitute(kernel=function) if more else "",

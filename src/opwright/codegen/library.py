@@ -94,6 +94,11 @@ class Instance:
         return self.derived is not None and not self.derived.body.pointwise
 
     @property
+    def sliced(self) -> bool:
+        """Whether the derivative is computed slice by slice; CUDA kernels are taped whole, as they are launched."""
+        return self.taped and bool(self.kernel.signature.independent) and not self.cuda
+
+    @property
     def name(self) -> str:
         """The instance's name in the table."""
         return instance_name(self.types, self.wanted)
@@ -193,7 +198,7 @@ def _literal(text: str) -> str:
 def _headers(instance: Instance) -> Iterator[str]:
     """Yield the headers that an instance needs in addition to those of every library."""
     if instance.taped:
-        yield "tape/taped_slices.h" if instance.derived and instance.derived.body.independent else "tape/taped.h"
+        yield "tape/taped_slices.h" if instance.sliced else "tape/taped.h"
         yield "dual/losses.h"
     if instance.cuda:
         yield "library/launch.h"
@@ -214,6 +219,8 @@ def _statement(instance: Instance, arguments: Sequence[Argument], index: int) ->
         return before + loop.definitions(), loop.statement(partial(_argument, kernel))
     if instance.taped:
         taped = Taped(instance, index)
+        if launch := kernel.signature.launch:
+            before += launcher(kernel, launch, arguments, index, partial(_argument, kernel), larger=taped.larger)
         return before + taped.definitions(arguments, partial(_typed, instance, traced=taped.traced)), taped.statement()
     if launch := kernel.signature.launch:
         before += launcher(kernel, launch, arguments, index, partial(_argument, kernel))

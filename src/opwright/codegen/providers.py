@@ -96,10 +96,14 @@ def providers(sources: Sequence[KernelSource]) -> dict[str, SourceProvider]:
 
 
 def _differentiating(derived: Derived, by_device: Mapping[str, KernelSource]) -> Mapping[str, KernelSource]:
-    """Return the source for each device that has the derived kernel: a tape is the CPU's."""
+    """Return the source for each device that has the derived kernel: a tape is the CPU's or an emulator's."""
     if derived.body.pointwise:
         return by_device
-    return {device: source for device, source in by_device.items() if not source.is_cuda(device)}
+    return {
+        device: source
+        for device, source in by_device.items()
+        if source.constants is not None or not source.is_cuda(device)
+    }
 
 
 def kernels(sources: Sequence[KernelSource]) -> list[Kernel]:

@@ -42,6 +42,9 @@ class KernelSource:
         given: signatures for functions in it without an ``OPWRIGHT`` mark.
         backend: the back end that builds its CUDA kernels; None: call `find_backend` when they are needed.
         find_backend: returns the best available back end.
+        constants: for `opwright check`, which compares a handwritten gradient with a derived one: gradients of emulated
+            CUDA kernels are derived as well, and these inputs of a fixed floating-point type are constants, as the
+            handwritten gradient has it. None: not for it.
     """
 
     path: Path
@@ -50,6 +53,7 @@ class KernelSource:
     given: tuple[ExternalSignature, ...] = ()
     backend: Backend | None = None
     find_backend: FindBackend = no_backend
+    constants: frozenset[str] | None = None
     is_text: bool = field(init=False)
     """Whether the text was passed in, not read from the file."""
     source: Source = field(init=False)  # in which alternatives have names of their own
@@ -82,7 +86,7 @@ class KernelSource:
         for kernel in self.source.kernels:
             signature = self._written.get(kernel.signature.name)
             if signature:  # none: its kernel is for no device of the source's
-                check_derivable(kernel, signature, self._written)
+                check_derivable(kernel, signature, self._written, self.constants)
 
     @property
     def signatures(self) -> Mapping[str, Signature]:
@@ -99,7 +103,7 @@ class KernelSource:
 
     @cached_property
     def _family(self) -> tuple[Mapping[str, Signature], Mapping[str, Derived]]:
-        every, derived = with_derived(self._written.values())
+        every, derived = with_derived(self._written.values(), self.constants or ())
         return {signature.name: signature for signature in every}, derived
 
     @property
@@ -180,7 +184,7 @@ class KernelSource:
         instances = self._chosen(types, wanted, derived, device)
         if self.is_cuda(device):
             backend = self.backend or self.find_backend()
-            return backend.look_up(self._cuda_text(instances, backend.device), self.options)
+            return backend.look_up(self._cuda_text(instances, backend.device), self._options(instances))
         return look_up(self._unit(instances), self._options(instances))
 
     def _chosen(self, types: Mapping[str, DType], wanted: int, derived: str, device: str) -> list[Instance]:
@@ -195,12 +199,13 @@ class KernelSource:
             return build(self._unit(instances), self._options(instances), rebuild=rebuild)
         backend = self.backend or self.find_backend()
         text, started = self._cuda_text(instances, backend.device), time.perf_counter()
-        known = None if rebuild else backend.look_up(text, self.options)
-        path = known or backend.build(text, self.options, rebuild=rebuild)
+        options = self._options(instances)
+        known = None if rebuild else backend.look_up(text, options)
+        path = known or backend.build(text, options, rebuild=rebuild)
         return Built(path, time.perf_counter() - started, cached=known is not None)
 
     def _options(self, instances: Sequence[Instance]) -> Options:
-        """Return the options that a library for the CPU is compiled with."""
+        """Return the options that a library is compiled with."""
         if self.options.debug or not all(instance.taped for instance in instances):
             return self.options
         return replace(self.options, extra_cflags=("-O2", *self.options.extra_cflags))

@@ -7,7 +7,7 @@ that what its signatures ask for can be derived.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from string import Template
 from typing import TYPE_CHECKING
 
@@ -95,12 +95,19 @@ class Taped:
         assert instance.derived is not None  # noqa: S101 - called for derivatives only
         self.kernel, self.signature, self.types = instance.kernel, instance.signature, instance.types
         self.own, self.rules, self.index = instance.derived.body, instance.derived.rules, index
+        self.sliced = instance.sliced
         self.active = (*active(self.own, self.own.tensors), *active(self.own, self.own.results))
 
     @property
     def traced(self) -> set[str]:
         """The type variables that the numbers which note what they are made of take the place of."""
         return {tensor.type.name for tensor in self.active}
+
+    @property
+    def larger(self) -> str:
+        """How many times the numbers on the tape are larger than plain ones, in C++."""
+        real = self._real()
+        return f"int64_t(sizeof({self._number(real)}) / sizeof({real}))"
 
     def definitions(self, arguments: Sequence[Argument], word: Callable[[Argument], str]) -> str:
         """Return the definitions before the entry; `word` returns the expression of an argument of the call `a`."""
@@ -114,7 +121,7 @@ class Taped:
         """Return the entry's statement on the call `a`."""
         tensors = [*self.own.tensors, *self.own.results]
         every = self.signature.tensors + self.signature.results
-        run = _ROWS if self.signature.batched else _SLICES if self.own.independent else _WHOLE
+        run = _ROWS if self.signature.batched else _SLICES if self.sliced else _WHOLE
         real = self._real()
         places = [from_last(tensor, axis) for tensor in every for axis in self.own.independent]
         return _STATEMENT.substitute(
@@ -165,7 +172,8 @@ class Taped:
         statements = []
         for condition, chosen in specializations(self.kernel, lambda s: f"call->scalars[{self.own.slot(s.name)}].i"):
             words = ", ".join({**types, **chosen}[parameter] for parameter in self.kernel.function.template)
-            call = f"::{self.kernel.function.name}<{words}>({values});"
+            launched = f"opwright_launch_{self.index}<{words}>(a);"
+            call = launched if self.kernel.signature.launch else f"::{self.kernel.function.name}<{words}>({values});"
             statements.append(f"if ({condition}) {call}" if condition else call)
         return statements
 
@@ -274,21 +282,25 @@ def _ints(signature: Signature) -> dict[str, str]:
     return {name: f"a.call->scalars[{signature.slot(name)}].i" for name in signature.ints} | {ELLIPSIS: "0"}
 
 
-def check_derivable(kernel: Kernel, signature: Signature, written: Mapping[str, Signature]) -> None:
+def check_derivable(
+    kernel: Kernel, signature: Signature, written: Mapping[str, Signature], constants: Container[str] | None = None
+) -> None:
     """Check a kernel whose signature, or whose forward's, says ``derived``, unless its backward is written.
 
     Args:
         kernel: the kernel.
         signature: its signature, which has taken over what its forward says.
         written: all handwritten signatures, by name.
+        constants: as `KernelSource` has them.
 
     Raises:
         UnsupportedError: no gradient can be derived from it.
     """
     if not signature.derived or backward_of(signature.name) in written:
         return
-    reason, fix = _of_function(kernel, signature) or tape_obstacle(signature)
-    reason = reason or obstacle(signature)
+    on_tape = kernel.language != "cuda" or constants is not None
+    reason, fix = _of_function(kernel, signature, on_tape=on_tape) or tape_obstacle(signature, constants or ())
+    reason = reason or obstacle(signature, constants or ())
     if reason:
         raise UnsupportedError(
             f"{kernel.path}:{kernel.line}: {signature.name}: its gradient can't be derived: {reason}\n"
@@ -297,11 +309,12 @@ def check_derivable(kernel: Kernel, signature: Signature, written: Mapping[str, 
         )
 
 
-def _of_function(kernel: Kernel, signature: Signature) -> tuple[str, str] | None:
+def _of_function(kernel: Kernel, signature: Signature, *, on_tape: bool) -> tuple[str, str] | None:
     """Return why the function can't run on numbers with derivatives, and what to write instead; None if it can."""
     by_hand = f"write {backward_of(signature.name)}"
-    if kernel.language == "cuda":
-        return "it is a CUDA kernel, and there is no tape on a device", by_hand
+    if not on_tape:
+        what = "it is a CUDA kernel, and there is no tape on a device"
+        return what, f"{by_hand}; opwright check compares that with a gradient that it derives under emulation"
     variables = ", ".join(f"class {name}" for name in signature.type_variables) or "class T"
     template = f"write it in C++ as a template: template <{variables}> void {kernel.function.name}(...); or {by_hand}"
     if kernel.language == "c":

@@ -199,10 +199,13 @@ def active(signature: Signature, params: Iterable[Param]) -> tuple[TensorParam, 
     return tuple(t for t in tensors if t.type.kind != "dtype" and may_be_differentiable(t, signature))
 
 
-def obstacle(signature: Signature) -> str:
-    """Return why no derivative can be derived from the operator's function; empty if one can."""
+def obstacle(signature: Signature, constants: Container[str] = ()) -> str:
+    """Return why no derivative can be derived from the operator's function; empty if one can.
+
+    `constants`: the names of inputs whose derivatives nobody wants, of an operator that isn't pointwise.
+    """
     if not signature.pointwise:
-        found = tape_obstacle(signature)[0] or _name_taken(signature)
+        found = tape_obstacle(signature, constants)[0] or _name_taken(signature)
         return found or _limit_exceeded(vjp(with_old_values(signature)))
     tensors = signature.tensors + signature.results
     fixed = [t for t in tensors if t.type.kind == "dtype" and may_be_differentiable(t, signature)]
@@ -293,16 +296,19 @@ def old_values(signature: Signature) -> tuple[tuple[int, int], ...]:
     return tuple((names[OLD + t.name], signature.inputs.index(t)) for t in changed if OLD + t.name in names)
 
 
-def with_derived(written: Iterable[Signature]) -> tuple[list[Signature], dict[str, Derived]]:
+def with_derived(
+    written: Iterable[Signature], constants: Container[str] = ()
+) -> tuple[list[Signature], dict[str, Derived]]:
     """Return all signatures, handwritten and derived, and the derived operators by name.
 
     If an operator has a handwritten backward, nothing is derived from the forward, not even its forward mode. A forward
     that overwrites tensors gets their old values as residuals. Operators that would exceed a limit are left out.
+    `constants` are those of :func:`obstacle`.
     """
     handwritten = {signature.name: signature for signature in written}
     signatures, derived = dict(handwritten), dict[str, Derived]()
     for signature in handwritten.values():
-        if obstacle(signature) or backward_of(signature.name) in handwritten:
+        if obstacle(signature, constants) or backward_of(signature.name) in handwritten:
             continue
         if signature.is_backward:
             _derive_second_order(signature, signatures, derived)

@@ -100,7 +100,7 @@ m.reversed(torch.arange(64.0).cuda())
     assert re.search(rf"scale\.cu:{line}: data race in global memory", said), said
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_lltm_and_its_gradients(tmp_path: Path) -> None:
     """The tutorial's CUDA extension against LLTM in PyTorch, with gradcheck in double precision."""
     script = tmp_path / "script.py"

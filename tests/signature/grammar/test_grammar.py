@@ -78,6 +78,7 @@ def test_signatures_of_the_examples_and_the_docs_are_in_it() -> None:
 
 
 @pytest.mark.slow
+@settings(max_examples=40)
 @given(data=st.data())
 def test_signatures_drawn_at_random_are_in_it(signatures: st.SearchStrategy[Signature], data: st.DataObject) -> None:
     assert in_grammar(str(data.draw(signatures)))

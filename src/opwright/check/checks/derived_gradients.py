@@ -14,9 +14,11 @@ from opwright.check.context import EXAMPLES, Context
 from opwright.check.gradients.derived_twin import DerivedTwin, derived_twin
 from opwright.check.gradients.gradcheck import GradientSearch, straight_through
 from opwright.check.gradients.jacobian import describe_ratio
+from opwright.check.gradients.point import Point
 from opwright.check.gradients.vjp import Forward
 from opwright.check.registry import register
 from opwright.check.report import Finding, Skipped
+from opwright.errors import KernelError
 
 _ROUNDINGS = 64
 """Tolerance, in units of float64's precision times the sum of the magnitudes of what a gradient is the sum of."""
@@ -27,6 +29,11 @@ _BESIDE_KINKS = 2.0**-24
 """Distance of the points, which aren't at a kink, that a difference has to persist at."""
 _RELATIVE = 1e-3
 """Relative error from which on `torch.autograd.gradcheck` shows it."""
+_STEP = 1e-6
+_HIDDEN = (
+    "numerical differences bear the handwritten gradient out, not the derived one: types don't show what the forward "
+    "reads through a cast of an address, or chooses by sizeof(T)"
+)
 _SIZES = (17, 33, 8, 5, 3, 2, 1)
 _LARGE_SIZES = (1031, 257, 33, 17, 5)
 
@@ -39,16 +46,39 @@ class _Compared:
         got: the operator's own gradients, by argument.
         expected: the derived ones.
         allowed: the largest difference that rounding explains.
+        point: the operator at the call.
+        incoming: the incoming gradients, by result.
     """
 
     got: dict[str, torch.Tensor]
     expected: dict[str, torch.Tensor]
     allowed: dict[str, torch.Tensor]
+    point: Point
+    incoming: dict[str, torch.Tensor]
 
     def wrong(self, name: str) -> torch.Tensor:
         """Return the mask of an argument's wrong elements; where the derived gradient isn't finite, none is."""
         difference = (self.got[name] - self.expected[name]).abs()
         return ~(difference <= self.allowed[name]) & torch.isfinite(self.expected[name] + self.allowed[name])
+
+    def worst(self, name: str) -> tuple[int, ...]:
+        """Return the index of the element of an argument that is wrong by most."""
+        excess = (self.got[name] - self.expected[name]).abs() / self.allowed[name]
+        excess = torch.where(self.wrong(name), excess, -1.0).nan_to_num(nan=float("inf"))
+        return tuple(int(i) for i in torch.unravel_index(excess.argmax(), excess.shape))
+
+    def bears_out(self, name: str, at: tuple[int, ...]) -> bool:
+        """Return whether a numerical difference is the operator's own gradient, and not the derived one."""
+        moved = self.point.arguments[name].detach().clone()
+        step = _STEP * max(1.0, abs(float(moved[at])))
+        sides = []
+        for sign in (1, -1):
+            there = moved.clone()
+            there[at] += sign * step
+            results = zip(self.point.results, self.point.function({**self.point.arguments, name: there}), strict=True)
+            sides.append(sum(float((self.incoming[n] * r.detach()).sum()) for n, r in results if n in self.incoming))
+        numerical = (sides[0] - sides[1]) / (2 * step)
+        return abs(numerical - float(self.got[name][at])) * 8 < abs(numerical - float(self.expected[name][at]))
 
 
 @dataclass
@@ -61,10 +91,15 @@ class _Judge:
     compared: int = 0
     elements: int = 0
     undecided: int = 0
+    hidden: int = 0
 
     def __call__(self, case: Case, arguments: Arguments) -> Finding | None:
         """Return what is wrong with the gradients of one call, or None."""
-        found = self._compare(case, arguments)
+        try:
+            found = self._compare(case, arguments)
+        except KernelError as error:  # not the forward's: calls that it refuses have no point
+            text = f"the backward raises {type(error).__name__}: {error}"
+            return Finding("backward-raises", text, gradient_reproducer(self.search.context.operator, arguments))
         if found is None:
             return None
         self.compared += 1
@@ -75,6 +110,9 @@ class _Judge:
                 continue
             if not self._persists(case, arguments, name, found):
                 self.undecided += 1
+                continue
+            if found.bears_out(name, found.worst(name)):
+                self.hidden += 1
                 continue
             return self._finding(name, found, wrong, arguments)
         return None
@@ -92,7 +130,8 @@ class _Judge:
         expected, sizes = derived
         got = {n: v for n, v in forward.backward(incoming).items() if n in expected and n not in self.skipped}
         eps, least = torch.finfo(torch.float64).eps, torch.finfo(torch.float64).tiny
-        return _Compared(got, expected, {name: _ROUNDINGS * eps * sizes[name] + least for name in got})
+        allowed = {name: _ROUNDINGS * eps * sizes[name] + least for name in got}
+        return _Compared(got, expected, allowed, point, incoming)
 
     def _persists(self, case: Case, arguments: Arguments, name: str, found: _Compared) -> bool:
         """Return whether the gradients also differ near the call, and rounding moves the derived one by less."""
@@ -121,8 +160,7 @@ class _Judge:
 
     def _finding(self, name: str, found: _Compared, wrong: torch.Tensor, arguments: Arguments) -> Finding:
         got, expected = found.got[name], found.expected[name]
-        excess = torch.where(wrong, (got - expected).abs() / found.allowed[name], -1.0).nan_to_num(nan=float("inf"))
-        at = tuple(int(i) for i in torch.unravel_index(excess.argmax(), excess.shape))
+        at = found.worst(name)
         one, other, allowed = (float(each[at]) for each in (got, expected, found.allowed[name]))
         place = f"[{', '.join(map(str, at))}]" if at else ""
         text = (
@@ -161,9 +199,12 @@ def derived_gradients(context: Context) -> Iterator[Finding]:
     finding = finding or context.find(
         judge, sizes=_LARGE_SIZES, max_numel=1 << 14, examples=max(3, examples // 4), **options
     )
-    if not judge.compared:
-        raise Skipped("no call was found that has a derived gradient")
     if finding:
         yield finding
+    elif not judge.compared:
+        why = f": {judge.twin.refused}" if judge.twin.refused else ""
+        raise Skipped(f"no call was found that has a derived gradient{why}")
+    elif judge.hidden:
+        raise Skipped(_HIDDEN)
     kinks = f", {judge.undecided} differences near kinks or by rounding" if judge.undecided else ""
     context.detail = f"{judge.compared} calls, {judge.elements} elements against the derived gradient{kinks}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -16,29 +17,31 @@ from opwright.check.gradients.point import Tensors, point_of_case
 from opwright.check.gradients.vjp import Forward
 from opwright.check.report import Skipped, first_line
 from opwright.codegen import KernelSource
-from opwright.errors import CompileError, UnsupportedError
+from opwright.cuda.emulation import emulate
+from opwright.errors import CompileError, KernelError, UnsupportedError
 from opwright.runtime.load.loading import load_sources
 from opwright.signature import DType
 from opwright.signature.names import backward_of
 from opwright.sources import Kernel, Source
 
-_MAGNITUDES = "-DOPWRIGHT_TAPE_MAGNITUDES=1"
-"""Makes the tape add up the magnitudes of contributions (include/opwright/tape/tape.h)."""
+_MAGNITUDES = "OPWRIGHT_TAPE_MAGNITUDES"
+"""The macro with which a tape can add up the magnitudes of contributions, and the environment variable that asks for
+them (include/opwright/tape/tape.h)."""
 
 _twins: dict[object, DerivedTwin] = {}
 
 
-@dataclass(frozen=True)
+@dataclass
 class DerivedTwin:
     """An operator's forward with its derived gradient.
 
     Attributes:
         operator: the operator with the derived gradient.
-        magnitudes: the same, with the sums of the magnitudes that its gradients are sums of; None for pointwise ones.
+        refused: why the gradient of a call couldn't be derived, of the last one for which it couldn't.
     """
 
     operator: TargetOperator
-    magnitudes: TargetOperator | None
+    refused: str = ""
 
     def gradients(
         self, case: Case, arguments: Arguments, incoming: Tensors, seed: int
@@ -51,16 +54,30 @@ class DerivedTwin:
             incoming: the incoming gradient of each result.
             seed: seed of the operator's random numbers.
 
-        Returns None if the call has no gradient.
+        Returns None if the call has no gradient, or none that can be derived.
         """
-        derived = _gradients(self.operator, case, arguments, incoming, seed)
-        if derived is None:
+        try:
+            derived = _gradients(self.operator, case, arguments, incoming, seed)
+            if derived is None:
+                return None
+            if self.operator.signature.pointwise:  # a sum of few terms
+                largest = {name: value.abs().amax() if value.numel() else value for name, value in derived.items()}
+                return derived, {name: largest[name].expand_as(value) for name, value in derived.items()}
+            with _magnitudes_wanted():
+                sizes = _gradients(self.operator, case, arguments, {n: g.abs() for n, g in incoming.items()}, seed)
+        except KernelError as error:  # the tape is too large
+            self.refused = first_line(error)
             return None
-        if self.magnitudes is None:
-            largest = {name: value.abs().amax() if value.numel() else value for name, value in derived.items()}
-            return derived, {name: largest[name].expand_as(value) for name, value in derived.items()}
-        sizes = _gradients(self.magnitudes, case, arguments, {n: g.abs() for n, g in incoming.items()}, seed)
         return None if sizes is None else (derived, sizes)
+
+
+@contextlib.contextmanager
+def _magnitudes_wanted() -> Iterator[None]:
+    os.environ[_MAGNITUDES] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_MAGNITUDES]
 
 
 def _gradients(
@@ -93,9 +110,7 @@ def derived_twin(operator: TargetOperator, types: Mapping[str, DType]) -> Derive
     if operator.op in _twins:
         return _twins[operator.op]
     source, kernel = _handwritten(operator)
-    plain = _loaded(operator, source, kernel, ())
-    magnitudes = None if kernel.signature.pointwise else _loaded(operator, source, kernel, (_MAGNITUDES,))
-    twin = DerivedTwin(plain, magnitudes)
+    twin = DerivedTwin(_loaded(operator, source, kernel, (f"-D{_MAGNITUDES}=1",)))
     _compile(twin, types)
     _twins[operator.op] = twin
     return twin
@@ -105,8 +120,8 @@ def _handwritten(operator: TargetOperator) -> tuple[KernelSource, Kernel]:
     """Return the forward's kernel and its source, if the operator has a handwritten backward for the CPU."""
     if operator.backward is None or not operator.sources:
         raise Skipped("there is no handwritten gradient whose source is known")
-    if operator.device != "cpu" or operator.sources[0].is_emulated:
-        raise Skipped("gradients of CUDA kernels aren't derived")
+    if operator.device != "cpu":
+        raise Skipped("gradients aren't derived on a device: device='emulated' runs the CUDA kernels on the CPU")
     written = {k.signature.name for source in operator.sources for k in source.kernels("cpu")}
     if backward_of(operator.name) not in written:
         raise Skipped("the gradient is derived itself")
@@ -120,7 +135,11 @@ def _loaded(operator: TargetOperator, source: KernelSource, kernel: Kernel, flag
     from opwright.check.targets import registered_operators
 
     signature = kernel.signature if kernel.signature.pointwise else kernel.signature.replaced(derived=True)
-    alone = replace(source, text=source.text)
+    wanted = {tensor.name for tensor in operator.differentiable}
+    constants = frozenset(t.name for t in kernel.signature.tensors if t.name not in wanted)
+    alone = replace(source, text=source.text, constants=constants)
+    if source.is_emulated:  # not with every access checked, which the tape's would be, too
+        alone.backend = emulate()
     alone.options = replace(source.options, extra_cflags=(*source.options.extra_cflags, *flags))
     whole = source.source  # in which alternatives have names of their own
     kernel = Kernel(signature, kernel.function, kernel.line, kernel.path, kernel.language, kernel.given)
@@ -135,11 +154,10 @@ def _loaded(operator: TargetOperator, source: KernelSource, kernel: Kernel, flag
 
 
 def _compile(twin: DerivedTwin, types: Mapping[str, DType]) -> None:
-    """Compile the kernels of the derived gradients, at the same time."""
-    name = backward_of(twin.operator.name)
-    sources = [each.sources[0] for each in (twin.operator, twin.magnitudes) if each]
+    """Compile the forward and its derived gradient, at the same time."""
+    source, name = twin.operator.sources[0], backward_of(twin.operator.name)
     try:
-        with ThreadPoolExecutor(len(sources)) as pool:
-            list(pool.map(lambda source: source.library(types, derived=name), sources))
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda derived: source.library(types, derived=derived), (name, "")))
     except CompileError as error:
         raise Skipped(f"the forward doesn't compile with derived gradients: {first_line(error)}") from None

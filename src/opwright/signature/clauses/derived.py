@@ -6,7 +6,7 @@ has to be of a type variable, in whose place such numbers come, and sizes have t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from opwright.signature.dtypes import DType
 from opwright.signature.model import Signature
@@ -29,12 +29,15 @@ _NOT_ASKED = (
 )
 
 
-def tape_obstacle(signature: Signature) -> Obstacle:
-    """Return why nothing can be derived from the kernel, and what to write instead; empty texts if it can."""
+def tape_obstacle(signature: Signature, constants: Container[str] = ()) -> Obstacle:
+    """Return why nothing can be derived from the kernel, and what to write instead; empty texts if it can.
+
+    `constants`: the names of inputs whose derivatives nobody wants.
+    """
     if not signature.derived:
         return _NOT_ASKED, ""
     by_hand = f"write {backward_of(signature.name)}"
-    found = (*_of_call(signature, by_hand), *_of_tensors(signature, by_hand), *_of_nothing(signature))
+    found = (*_of_call(signature, by_hand), *_of_tensors(signature, by_hand, constants), *_of_nothing(signature))
     return next(iter(found), ("", ""))
 
 
@@ -51,7 +54,7 @@ def _of_call(signature: Signature, by_hand: str) -> Iterator[Obstacle]:
         yield f"{chosen.name} says which type an argument or a result has", by_hand
 
 
-def _of_tensors(signature: Signature, by_hand: str) -> Iterator[Obstacle]:
+def _of_tensors(signature: Signature, by_hand: str, constants: Container[str]) -> Iterator[Obstacle]:
     """Yield the tensors whose elements can't be numbers on a tape."""
     for tensor in signature.tensors + signature.results:
         if any(dtype.is_complex for dtype in signature.element_types(tensor)):
@@ -59,7 +62,8 @@ def _of_tensors(signature: Signature, by_hand: str) -> Iterator[Obstacle]:
                 f"{tensor.name} may be complex, and the tape has real numbers",
                 f"{by_hand}, or take the parts as reals",
             )
-        if tensor.type.kind == "dtype" and may_be_differentiable(tensor, signature):
+        fixed = tensor.type.kind == "dtype" and may_be_differentiable(tensor, signature)
+        if fixed and not (tensor in signature.tensors and tensor.name in constants):
             yield f"{tensor.name} has a fixed type, which can't carry a derivative", f"write {tensor.name}: T"
         if signature.combinations and _is_mixed(signature, tensor):
             chosen = ", ".join(d.value for d in signature.allowed(tensor.type.name) if d.is_differentiable)

@@ -15,6 +15,7 @@ namespace {
 constexpr size_t page = 4096, stack_bytes = 31 * page, stacks_begin = size_t(1) << 20, colours = 61, colour_bytes = 64;
 static_assert(stacks_begin + (most_threads + 1) * stack_bytes < arena_bytes);
 static_assert(sizeof(Block) <= shared_begin);
+static_assert(shared_begin + most_times * (most_fixed + most_dynamic) <= stacks_begin);
 
 #if defined(__APPLE__) && defined(__aarch64__)
 constexpr size_t guard = 4 * page;
@@ -47,7 +48,7 @@ Block *reserve_block() {
   }
   Block *b = new (arena) Block;  // zeros: fresh pages
   b->fixed = arena + shared_begin;
-  b->dynamic = b->fixed + most_fixed;
+  b->dynamic = b->fixed + most_times * most_fixed;
   return b;
 }
 

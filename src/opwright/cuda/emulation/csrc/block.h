@@ -89,6 +89,7 @@ struct Schedule {
   uint64_t seed;
 };
 Schedule schedule();
+bool launches_in_order();  // then one OS thread runs all blocks: the one that launches
 uint64_t draw(uint64_t &state);
 uint64_t permuted(uint64_t index, uint64_t count, const Schedule &schedule);  // which block is the index-th
 void order_threads(Block &b);

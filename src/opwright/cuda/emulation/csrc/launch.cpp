@@ -18,16 +18,17 @@ thread_local std::string failure, failure_kind;
 void check(const Launch &launch, Message &message) {
   const dim3 g = launch.configuration.grid, b = launch.configuration.block;
   const uint64_t threads = uint64_t(b.x) * b.y * b.z;
+  const size_t dynamic = launch.configuration.shared / shared_times();
   if (!g.x || !g.y || !g.z || !threads)
     message << "nothing to run: the grid or the block is empty\n  likely fix: no launch where there are no elements";
   else if (b.x > most_threads || b.y > most_threads || b.z > 64 || threads > most_threads)
     message << "a block has at most 1024 threads (1024, 1024, 64 along x, y, z)";
   else if (g.x > 0x7fffffffu || g.y > 65535 || g.z > 65535)
     message << "a grid has at most 2147483647, 65535, 65535 blocks along x, y, z";
-  else if (launch.configuration.shared > most_dynamic)
+  else if (dynamic > most_dynamic)
     message << "a block has at most " << most_dynamic << " bytes of dynamic shared memory, the launch asks for "
             << launch.configuration.shared;
-  else if (launch.configuration.shared > allowed_shared())
+  else if (dynamic > allowed_shared())
     message
         << "a block has at most " << allowed_shared()
         << " bytes of dynamic shared memory until its kernel is allowed more, "
@@ -48,8 +49,9 @@ void perform(Work &work) {
   const uint64_t threads = work.blocks * work.launch.configuration.block.x * work.launch.configuration.block.y *
                            work.launch.configuration.block.z;
   constexpr uint64_t worth_sharing = 8192;
-  const unsigned workers =
-      hooks() || threads < worth_sharing ? 1 : unsigned(std::min<uint64_t>(worker_count(), work.blocks));
+  const unsigned workers = hooks() || launches_in_order() || threads < worth_sharing
+                               ? 1
+                               : unsigned(std::min<uint64_t>(worker_count(), work.blocks));
   work.chunk = workers > 1 ? std::max<uint64_t>(1, work.blocks / (workers * 8)) : work.blocks;
   if (work.launch.configuration.cooperative) run_cooperative(work);
   else if (workers < 2 || !work_together(work, workers)) run_blocks(work);

@@ -1,6 +1,8 @@
 // In which order blocks, and the threads of a block, run.
 #include <atomic>
+#include <opwright/emulation/in_order.h>
 
+#include "shared_memory.h"
 #include "work.h"
 
 namespace opwright::emulation {
@@ -8,6 +10,7 @@ namespace {
 
 std::atomic<int> order{0};
 std::atomic<uint64_t> seed{0};
+thread_local bool in_order = false;  // of the launches of this OS thread
 
 uint64_t mixed(uint64_t x) {
   x ^= x >> 30;
@@ -31,7 +34,13 @@ uint64_t shuffled(uint64_t x, unsigned half, uint64_t key) {
 
 }  // namespace
 
-Schedule schedule() { return {Order(order.load()), seed.load()}; }
+Schedule schedule() { return in_order ? Schedule{Order::forward, 0} : Schedule{Order(order.load()), seed.load()}; }
+
+bool launches_in_order() { return in_order; }
+
+size_t shared_times() { return in_order ? most_times : 1; }
+
+void launch_in_order(bool wanted) { in_order = wanted; }
 
 uint64_t draw(uint64_t &state) { return mixed(state += 0x9e3779b97f4a7c15u); }
 

@@ -39,10 +39,10 @@ uint32_t place_shared(unsigned number) {
   const Declaration found = declared(number);
   const size_t alignment = found.alignment < 16 ? 16 : found.alignment;
   const size_t offset = (b.fixed_used + red_zone + alignment - 1) / alignment * alignment;
-  if (offset + found.bytes > most_fixed) {
+  if (offset + found.bytes > most_fixed * shared_times()) {
     Message message;
     message << "__shared__ " << found.names << " needs " << found.bytes << " bytes, and the block has used "
-            << b.fixed_used << " of " << most_fixed
+            << b.fixed_used << " of " << most_fixed * shared_times()
             << "\n  likely fix: extern __shared__ memory, whose size the launch gives";
     fault("shared", message.text());
   }

@@ -6,6 +6,7 @@
 
 #include "barrier.h"
 #include "check.h"
+#include "in_order.h"
 
 namespace opwright {
 namespace emulation {
@@ -53,13 +54,13 @@ template <class T> struct Same { using type = T; };
 /* *address = next(*address), at once. Exchanges: next(x) doesn't depend on x. */
 template <class T, class Next>
 OPWRIGHT_EMULATION_INLINE T modify(T *address, Next next, bool exchanges = false) {
-  using Word = typename Bits<sizeof(T)>::type;
   const AtomicAccess access(address, sizeof(T), exchanges);
-  if (own(address)) {
+  if (runs_in_order<T>::value || own(address)) {
     const T before = *address;
     *address = next(before);
     return before;
   }
+  using Word = typename Bits<sizeof(T)>::type;
   Word *word = reinterpret_cast<Word *>(address), before, after;
   before = sizeof(T) > 8 ? *word : __atomic_load_n(word, __ATOMIC_RELAXED);
   for (;;) {
@@ -72,9 +73,9 @@ OPWRIGHT_EMULATION_INLINE T modify(T *address, Next next, bool exchanges = false
 }
 
 template <class T> OPWRIGHT_EMULATION_INLINE T atomic_load(const T *address) {
-  using Word = typename Bits<sizeof(T)>::type;
   const AtomicAccess access(address, sizeof(T), false);
-  if (own(address)) return *address;
+  if (runs_in_order<T>::value || own(address)) return *address;
+  using Word = typename Bits<sizeof(T)>::type;
   const Word *from = reinterpret_cast<const Word *>(address),
              word = sizeof(T) > 8 ? *from : __atomic_load_n(from, __ATOMIC_RELAXED);
   T value;

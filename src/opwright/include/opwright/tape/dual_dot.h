@@ -55,7 +55,7 @@ struct Operand {
     uint32_t any = 0, largest = 0;
     each(sizes,
          [&](const T &number) { any |= number.index, largest = largest > number.index ? largest : number.index; });
-    tape.require_known(largest);
+    tape.check(largest);
     active = any != 0;
   }
   /* Copies what may change before the sweep: the values if they will be needed, and where they stand. */
@@ -280,7 +280,7 @@ template <class S>
 void axpby_with(int64_t n, const Dual<S, taped> &a, const Dual<S, taped> *x, int64_t incx, const Dual<S, taped> &b,
                 Dual<S, taped> *y, int64_t incy) {
   Tape<S> &tape = tape_of_thread<S>();
-  tape.require_known(a.index), tape.require_known(b.index);
+  tape.check(a.index), tape.check(b.index);
   const Dual<S, taped> factor = a, share = b; /* either may be an element of y */
   Operand<S, 1> of_x(&n, x, &incx), of_y(&n, y, &incy);
   const auto compute = [&](uint32_t first, uint32_t next) {

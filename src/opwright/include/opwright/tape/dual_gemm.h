@@ -18,7 +18,7 @@ struct Factor {
 
   Factor(bool transpose, int64_t r, int64_t c, const Dual<S, taped> *x, int64_t step)
       : of(Sizes{r, c}.of, x, Sizes{transpose ? 1 : step, transpose ? step : 1}.of,
-           !sums_magnitudes && step >= (transpose ? r : c)),
+           !OPWRIGHT_TAPE_MAGNITUDES && step >= (transpose ? r : c)),
         rows(r),
         columns(c),
         flipped(transpose) {
@@ -31,8 +31,11 @@ struct Factor {
                         : room.template room<S>(rows * columns);
     of.keep(Sizes{rows, columns}.of, to, noted);
     flipped = false;
-    if constexpr (sums_magnitudes)
-      for (int64_t i = 0; i < rows * columns; ++i) to[i] = swept(to[i]);
+  }
+  /* Of copies, which all factors are where magnitudes may be summed. */
+  void drop_signs() const {
+    S *const x = static_cast<S *>(const_cast<void *>(of.values));
+    for (int64_t i = 0; i < rows * columns; ++i) x[i] = swept(x[i]);
   }
   int64_t step() const { return of.steps[flipped ? 1 : 0]; }
   const base<S> *plain() const { return static_cast<const base<S> *>(of.values); }
@@ -80,6 +83,7 @@ struct Product {
     const int64_t m = self.m, n = self.n, k = self.k;
     const Factor<S> &a = self.a, &b = self.b;
     const double alpha = sums_magnitudes && self.alpha < 0 ? -self.alpha : self.alpha;
+    if (sums_magnitudes) a.drop_signs(), b.drop_signs();
     if (self.before)
       for (int64_t i = m * n - 1; i >= 0; --i) /* backwards, as entries are swept */
         adjoints[self.before[i]] = adjoints[self.before[i]] + times(swept(self.share), results[i]);
@@ -181,7 +185,7 @@ void product(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k
     });
   if (beta != 0) {
     uint32_t *const places = static_cast<uint32_t *>(tape.memory(m * n * int64_t(sizeof(uint32_t))));
-    each([&](T &to, int64_t at) { tape.require_known(places[at] = to.index); });
+    each([&](T &to, int64_t at) { tape.check(places[at] = to.index); });
     kept.before = places;
   }
   const uint32_t first = tape.add(m * n, kept);

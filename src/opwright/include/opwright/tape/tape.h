@@ -18,21 +18,33 @@
 #define OPWRIGHT_TAPE_MIB 1024
 #endif
 
-/* 1: sums of magnitudes instead of adjoints: what rounding errors of the gradients are proportional to (`opwright check`). */
+/* 1: the environment variable of this name, where it is "1" during a call, asks for sums of magnitudes instead of adjoints: what
+ * rounding errors of the gradients are proportional to (`opwright check`). */
 #ifndef OPWRIGHT_TAPE_MAGNITUDES
 #define OPWRIGHT_TAPE_MAGNITUDES 0
+#endif
+#if OPWRIGHT_TAPE_MAGNITUDES
+#include <stdlib.h>
 #endif
 
 namespace opwright {
 
 namespace detail {
 
-constexpr bool sums_magnitudes = OPWRIGHT_TAPE_MAGNITUDES;
+#if OPWRIGHT_TAPE_MAGNITUDES
+inline bool magnitudes_wanted() {
+  const char *const said = getenv("OPWRIGHT_TAPE_MAGNITUDES");
+  return said && *said == '1';
+}
+static bool sums_magnitudes = false; /* of the sweep that runs */
+#else
+constexpr bool sums_magnitudes = false;
+#endif
 
 /* A slope as the sweep takes it. */
 template <class S>
 OPWRIGHT_INLINE S swept(const S &slope) {
-  if constexpr (sums_magnitudes) return select(slope < S(0), S(-slope), slope);
+  if (sums_magnitudes) return select(slope < S(0), S(-slope), slope);
   else return slope;
 }
 
@@ -87,6 +99,10 @@ class Tape {
   OPWRIGHT_INLINE uint32_t note_sum(uint32_t a, uint32_t sign_a, uint32_t b, uint32_t sign_b) {
     return end(begin(a, b), a | sign_a, b | sign_b);
   }
+  /* Refuses an index that no number has which was made since `clear`. */
+  OPWRIGHT_INLINE void check(uint32_t index) const {
+    if (__builtin_expect(index >= next_, 0)) unknown();
+  }
 
   /* Makes a block of `count` results and returns the index of the first; `data`: what its function gets. */
   template <class Data>
@@ -103,10 +119,6 @@ class Tape {
   /* Memory of a block, until the tape is cleared. */
   void *memory(int64_t bytes) {
     return pages_.take(bytes, [&](uint64_t all) { require(all, 0, 0); });
-  }
-  /* Refuses a number that isn't of this tape, or was never set. */
-  OPWRIGHT_INLINE void require_known(uint32_t index) const {
-    if (__builtin_expect(index >= next_, 0)) unknown();
   }
 
   TapedInput inputs[64];
@@ -129,6 +141,9 @@ class Tape {
   void forget() { kept_ = 0; }
 
   void sweep() {
+#if OPWRIGHT_TAPE_MAGNITUDES
+    __atomic_store_n(&sums_magnitudes, magnitudes_wanted(), __ATOMIC_RELAXED); /* the same in all threads */
+#endif
     TapeBlock<S> *block = blocks_;
     const S *slope = slope_ + used_;
     const Parents *entry = parents_ + noted_;
@@ -168,7 +183,7 @@ class Tape {
     pages_.clear();
   }
   __attribute__((noinline)) void mend(uint32_t a, uint32_t b) {
-    if (a >= next_ || b >= next_) unknown();
+    check(a), check(b);
     if (noted_ >= entry_room_) grow(entries_, entry_room_, noted_ * sizeof(Parents));
     if (used_ + 2 > slope_room_) grow(slopes_, slope_room_, used_ * sizeof(S));
     parents_ = static_cast<Parents *>(entries_.data()), slope_ = static_cast<S *>(slopes_.data());

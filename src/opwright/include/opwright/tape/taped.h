@@ -18,6 +18,9 @@
 #include "../library/library.h"
 #include "tape.h"
 #include "taped_memory.h"
+#ifdef OPWRIGHT_EMULATION
+#include "emulated.h"
+#endif
 
 namespace opwright {
 namespace detail {
@@ -84,6 +87,9 @@ template <class S> struct below<Dual<S, taped>> { using type = S; };
 struct Taping {
   explicit Taping(void *tape) { current_tape = tape; }
   ~Taping() { current_tape = nullptr; }
+#ifdef OPWRIGHT_EMULATION
+  emulation::InOrder in_order;
+#endif
 };
 
 /* Runs one function at one place of the leading axes after the other; T: the number that it runs on. */
@@ -281,7 +287,10 @@ class Runner {
       const auto seed = [&](int64_t k) -> S & { return seeds[k]; };
       if (rows[0][int(t.seed)].present) load<false>(rows, t.seed, n, seed);
       if (t.seed_direction >= 0 && rows[0][int(t.seed_direction)].present) load<true>(rows, t.seed_direction, n, seed);
-      for (int64_t k = 0; k < n; ++k) adjoints[y[k].index] = adjoints[y[k].index] + seeds[k];
+      for (int64_t k = 0; k < n; ++k) {
+        tape_.check(y[k].index);
+        adjoints[y[k].index] = adjoints[y[k].index] + seeds[k];
+      }
     }
     adjoints_ = adjoints;
   }
@@ -377,7 +386,11 @@ bool runs_in_lanes(Several &several, opw_tensor (*rows)[most_traced]) {
 }
 
 /* How many rows go side by side: those that fill 64 bytes, of which no number takes a part from another. */
+#ifdef OPWRIGHT_EMULATION /* a CUDA kernel branches more than it computes */
+template <class R> constexpr int lane_count = 1;
+#else
 template <class R> constexpr int lane_count = int(64 / sizeof(R));
+#endif
 constexpr int most_disagreements = 2;
 
 /* A call of a `batched` operator; `ranks`: of the cores of the derivative's tensors. In lanes if T is `taped` of plain numbers. */

@@ -3,53 +3,7 @@
 #define OPWRIGHT_EMULATION_LIBRARIES_SPARSE_H
 
 #include "blas.h"
-
-typedef enum {
-  CUSPARSE_STATUS_SUCCESS = 0,
-  CUSPARSE_STATUS_NOT_INITIALIZED = 1,
-  CUSPARSE_STATUS_ALLOC_FAILED = 2,
-  CUSPARSE_STATUS_INVALID_VALUE = 3,
-  CUSPARSE_STATUS_ARCH_MISMATCH = 4,
-  CUSPARSE_STATUS_MAPPING_ERROR = 5,
-  CUSPARSE_STATUS_EXECUTION_FAILED = 6,
-  CUSPARSE_STATUS_INTERNAL_ERROR = 7,
-  CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED = 8,
-  CUSPARSE_STATUS_ZERO_PIVOT = 9,
-  CUSPARSE_STATUS_NOT_SUPPORTED = 10,
-  CUSPARSE_STATUS_INSUFFICIENT_RESOURCES = 11
-} cusparseStatus_t;
-typedef enum { CUSPARSE_POINTER_MODE_HOST = 0, CUSPARSE_POINTER_MODE_DEVICE = 1 } cusparsePointerMode_t;
-typedef enum {
-  CUSPARSE_OPERATION_NON_TRANSPOSE = 0,
-  CUSPARSE_OPERATION_TRANSPOSE = 1,
-  CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE = 2
-} cusparseOperation_t;
-typedef enum { CUSPARSE_INDEX_BASE_ZERO = 0, CUSPARSE_INDEX_BASE_ONE = 1 } cusparseIndexBase_t;
-typedef enum { CUSPARSE_INDEX_16U = 1, CUSPARSE_INDEX_32I = 2, CUSPARSE_INDEX_64I = 3 } cusparseIndexType_t;
-typedef enum { CUSPARSE_ORDER_COL = 1, CUSPARSE_ORDER_ROW = 2 } cusparseOrder_t;
-typedef enum { CUSPARSE_FORMAT_CSR = 1, CUSPARSE_FORMAT_CSC = 2, CUSPARSE_FORMAT_COO = 3 } cusparseFormat_t;
-
-typedef struct cusparseContext *cusparseHandle_t;
-/* The program's own, by pointer: made and deleted in cusparse.h. */
-struct cusparseSpMatDescr {
-  cusparseFormat_t format;
-  int64_t rows, columns, count;
-  void *offsets, *indices, *values; /* of CSC: by columns; of COO: the rows and the columns */
-  cusparseIndexType_t offset_type, index_type;
-  cusparseIndexBase_t base;
-  cudaDataType type;
-};
-struct cusparseDnVecDescr {
-  int64_t size;
-  void *values;
-  cudaDataType type;
-};
-struct cusparseDnMatDescr {
-  int64_t rows, columns, ld;
-  void *values;
-  cudaDataType type;
-  cusparseOrder_t order;
-};
+#include "sparse_types.h"
 
 namespace opwright {
 namespace emulation {
@@ -75,6 +29,40 @@ cusparseStatus_t to_dense(const Call &call, const cusparseSpMatDescr *a, const c
 /* First how many elements aren't zero, and the offsets; then, into memory of that size, all of them. */
 cusparseStatus_t count_dense(const Call &call, const cusparseDnMatDescr *a, cusparseSpMatDescr *b);
 cusparseStatus_t from_dense(const Call &call, const cusparseDnMatDescr *a, const cusparseSpMatDescr *b);
+
+/* C's elements become alpha op(A) op(B) there, + beta C. */
+cusparseStatus_t sampled_multiply(const Call &call, cusparseOperation_t a_op, cusparseOperation_t b_op,
+                                  const void *alpha, const cusparseDnMatDescr *a, const cusparseDnMatDescr *b,
+                                  const void *beta, const cusparseSpMatDescr *c, cudaDataType compute);
+/* First which elements the product of two sparse matrices has; then, into memory of that size, all of them. */
+cusparseStatus_t count_product(const Call &call, const cusparseSpMatDescr *a, const cusparseSpMatDescr *b,
+                               cusparseSpMatDescr *c, cudaDataType compute, cusparseSpGEMMDescr *product);
+cusparseStatus_t sparse_multiply(const Call &call, const void *alpha, const cusparseSpMatDescr *a,
+                                 const cusparseSpMatDescr *b, const void *beta, const cusparseSpMatDescr *c,
+                                 cudaDataType compute, const cusparseSpGEMMDescr *product);
+/* op(A) C = alpha op(B) for a triangle of A. */
+cusparseStatus_t solve(const Call &call, cusparseOperation_t a_op, cusparseOperation_t b_op, const void *alpha,
+                       const cusparseSpMatDescr *a, const cusparseDnMatDescr *b, const cusparseDnMatDescr *c,
+                       cudaDataType compute, const cusparseSpSVDescr *solver);
+/* A becomes L and U, without further elements. */
+cusparseStatus_t factorize(const Call &call, const cusparseSpMatDescr *a, csrilu02Info *info);
+
+/* y = alpha x + beta y. */
+cusparseStatus_t add(const Call &call, const void *alpha, const cusparseSpVecDescr *x, const void *beta,
+                     const cusparseDnVecDescr *y);
+cusparseStatus_t gather(const Call &call, const cusparseDnVecDescr *y, const cusparseSpVecDescr *x);
+cusparseStatus_t scatter(const Call &call, const cusparseSpVecDescr *x, const cusparseDnVecDescr *y);
+cusparseStatus_t dot(const Call &call, cusparseOperation_t op, const cusparseSpVecDescr *x, const cusparseDnVecDescr *y,
+                     void *result, cudaDataType compute);
+
+/* The same matrix by columns; without the values where they aren't wanted. */
+cusparseStatus_t turn(const Call &call, const cusparseSpMatDescr *by_rows, const cusparseSpMatDescr *by_columns,
+                      bool values);
+/* The columns of each row in order, and `order` as they were moved. */
+cusparseStatus_t sort_rows(const Call &call, const cusparseSpMatDescr *a, int *order);
+cusparseStatus_t identity(const Call &call, int n, int *order);
+/* How many elements of each row (or column) aren't zero, and all together. */
+cusparseStatus_t count(const Call &call, cusparseDirection_t by, const cusparseDnMatDescr *a, int *each, int *all);
 
 }  // namespace sparse
 }  // namespace emulation
