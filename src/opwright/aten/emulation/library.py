@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from opwright.aten.pytorch import EMULATION_HEADERS, EMULATION_VARIABLE, Torch, find_torch, libraries
-from opwright.cuda.emulation.backend import DEFINED, FLAGS
+from opwright.cuda.emulation.backend import DEFINED, emulation_flags
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import build_runtime, check_flags
 from opwright.cuda.libraries import LinkLibraries, build_libraries, needed
@@ -88,7 +88,7 @@ def cuda_unit(source: Path, text: str, *, check: bool) -> Unit:
     defined = [*DEFINED, *(["OPWRIGHT_EMULATION_CHECK"] if check else [])]
     before = "".join(f"#define {name}\n" for name in defined) + "#include <opwright/emulation/extension.h>\n"
     watched = check_flags(find_compiler("c++")) if check else ()
-    return Unit(source.stem, before + text, source, embeds=True, cflags=watched, rewrite=Rewriter())
+    return Unit(source.stem, before + text, source, embeds=True, cflags=watched, rewrite=Rewriter(loops=not check))
 
 
 def cuda_flags(flags: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -100,6 +100,7 @@ def cuda_flags(flags: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     request = parse([*flags])
     standard = request.std.replace("c++", "gnu++", 1) if request.std in ("c++20", "c++23") else "gnu++20"
     level = [f"-O{request.optimize}", *(["-g"] if request.debug else [])]
-    own = [f"-std={standard}", *level, "-fPIC", "-pipe", "-w", "-pthread", "-ffp-contract=off", *FLAGS, _CONFIGURED]
+    own = [f"-std={standard}", *level, "-fPIC", "-pipe", "-w", "-pthread", "-ffp-contract=off"]
+    own += [*emulation_flags(), _CONFIGURED]
     included = [word for name in request.included for word in ("-include", name)]
     return (*own, *request.defines, *request.host_flags, *included), request.include_dirs

@@ -30,10 +30,16 @@ DEFINED = ("__CUDACC__", "OPWRIGHT_EMULATION", "OPWRIGHT_EMULATION_REWRITTEN")
 
 # Real kernels read a float array as float4 or uint4, which nvcc allows. A large local array must not skip the guard
 # page below a thread's stack and overlap another thread's stack.
-FLAGS = ("-fno-strict-aliasing", "-fstack-clash-protection")
-"""Flags for all emulated code."""
+_FLAGS = ("-fno-strict-aliasing", "-fstack-clash-protection")
+# Where gcc sees that a kernel divides by zero, it would put an illegal instruction in place of the division.
+_GCC = ("-fno-isolate-erroneous-paths-dereference",)
 _CHECKED = ("-O2",)
 """Flags for checked kernels: most time is spent in callbacks, so -O3 would only take longer to compile."""
+
+
+def emulation_flags() -> tuple[str, ...]:
+    """Return the compiler's flags for all emulated code."""
+    return (*_FLAGS, *(() if find_compiler("c++").kind == "clang" else _GCC))
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ class Emulate:
             text.source,
             embeds=True,
             cflags=watched,
-            rewrite=Rewriter(),
+            rewrite=Rewriter(loops=not self.check),
             addition=LinkLibraries(),
             kernels=text.kernels,
         )
@@ -99,7 +105,7 @@ class Emulate:
             define=(*DEFINED, *checked, *((THRUST,) if cccl else ()), *options.define),
             include_dirs=(*options.include_dirs, SHADOW),
             system_include_dirs=(*options.system_include_dirs, *((cccl,) if cccl else ())),
-            extra_cflags=(*level, *FLAGS, *options.extra_cflags),
+            extra_cflags=(*level, *emulation_flags(), *options.extra_cflags),
             extra_ldflags=(*options.extra_ldflags, str(library)),
         )
 

@@ -13,25 +13,25 @@ from opwright.sources.cpp.tokens import Tokens
 _NO_DECLARATION = {
     *("return", "case", "else", "throw", "sizeof", "and", "or", "not", "do", "goto", "co_return", "co_yield"),
 }
-_INDICES = {
+INDICES = {
     "threadIdx": "(::opwright::emulation::thread_index())",
     "blockIdx": "(::opwright::emulation::block_index())",
     "blockDim": "(::opwright::emulation::block_size())",
     "gridDim": "(::opwright::emulation::grid_size())",
 }
-INDEX = re.compile(rf"\b(?:{'|'.join(_INDICES)})\b")
+INDEX = re.compile(rf"\b(?:{'|'.join(INDICES)})\b")
 
 
 def index_edits(region: Region) -> Iterator[Edit]:
     """Yield the replacements of threadIdx, blockIdx, blockDim and gridDim, except the author's variables so named."""
-    for name, value in _INDICES.items():
+    for name, value in INDICES.items():
         if name in region.text:
             yield from use_edits(region.tokens, name, -1, value, declares_object)
 
 
 def replaced_indices(text: str) -> str:
     """Replace threadIdx etc. in the code of an installed package, which has no variables with these names."""
-    return INDEX.sub(lambda match: _INDICES[match[0]], text)
+    return INDEX.sub(lambda match: INDICES[match[0]], text)
 
 
 def use_edits(
@@ -43,7 +43,7 @@ def use_edits(
         if index <= hidden or not tokens.is_word(index, name) or tokens.is_sign(index - 1, ".", "->", "::"):
             continue
         if declares(tokens, index):
-            hidden = _scope_end(tokens, index)
+            hidden = scope_end(tokens, index)
         else:
             yield Edit(tokens.all[index].start, tokens.all[index].end, value)
 
@@ -73,7 +73,7 @@ def _is_type(tokens: Tokens, index: int) -> bool:
     return tokens.is_word(index) and not tokens.is_word(index, *_NO_DECLARATION)
 
 
-def _scope_end(tokens: Tokens, index: int) -> int:
+def scope_end(tokens: Tokens, index: int) -> int:
     """Return the index of the ``}`` that ends the scope of the name at `index`; for a parameter, the function's."""
     at = index
     while at < len(tokens.all):

@@ -8,7 +8,8 @@ Calling a kernel like a function is an error: outside a launch there is no block
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from opwright.cuda.emulation.regions import Region
 from opwright.errors import CompileError
@@ -104,14 +105,38 @@ def _caller(tokens: Tokens, at: int) -> int:
     return -1
 
 
-_LAUNCH = (
-    "::opwright::emulation::launch(::opwright::emulation::configuration({}), {}, {}, [&]({}) -> void {{ {}({}); }}"
-)
+_LAUNCH = "::opwright::emulation::{}(::opwright::emulation::configuration({}), {}, {}, {}"
+_CALL = "[&]({}) -> void {{ {}({}); }}"
+
+
+class Plain(NamedTuple):
+    """How a kernel's function for plain loops is launched.
+
+    Attributes:
+        launch: the emulator's function for such launches.
+        parameter: the first parameter of the kernel's function, and its name.
+        start: the offset in the region at hand from which on it is declared.
+    """
+
+    launch: str
+    parameter: tuple[str, str]
+    start: int = 0
+
+
 _UNTYPED = re.compile(r"0|__null|NULL|nullptr|\{.*\}", re.DOTALL)
 
 
-def launch_edits(region: Region) -> Iterator[Edit]:
+def plain_name(kernel: str) -> str:
+    """Return the name of a kernel's function for plain loops."""
+    return f"opwright_plain_{kernel}"
+
+
+def launch_edits(region: Region, plain: Mapping[str, Plain]) -> Iterator[Edit]:
     """Yield the replacement of each launch in the region.
+
+    Args:
+        region: the region.
+        plain: the functions for plain loops, by kernel.
 
     Raises:
         MalformedError: a launch can't be parsed.
@@ -123,7 +148,7 @@ def launch_edits(region: Region) -> Iterator[Edit]:
                 f"{region.place(launch.callee.start)}: error: a kernel launches {_name(region.text, launch)}: "
                 "dynamic parallelism can't be emulated\n  likely fix: launch it from the host, after the kernel"
             )
-        yield Edit(launch.piece.start, launch.piece.end, _call(region, launch))
+        yield Edit(launch.piece.start, launch.piece.end, _call(region, launch, plain if region.kind == "user" else {}))
 
 
 def _within_kernel(tokens: Tokens, launch: Launch) -> bool:
@@ -132,7 +157,7 @@ def _within_kernel(tokens: Tokens, launch: Launch) -> bool:
     return any(tokens.is_word(at, "__global__") for head in heads for at in range(*head))
 
 
-def _call(region: Region, launch: Launch) -> str:
+def _call(region: Region, launch: Launch, plain: Mapping[str, Plain]) -> str:
     text = region.text
     inside = ", ".join(on_one_line(piece.of(text)) for piece in launch.configuration)
     place = region.place(launch.callee.start)
@@ -145,11 +170,39 @@ def _call(region: Region, launch: Launch) -> str:
         gap = _same_line(region, Piece(launch.piece.start, launch.between.start))
         rest = f", {gap}{launch.between.of(text)}" if arguments else ""
         gap = _same_line(region, Piece(launch.between.start, launch.piece.end)) if not arguments else ""
+    callee = on_one_line(launch.callee.of(text))
+    calls = [_CALL.format(parameters, callee, passed)]
+    function = "launch"
+    if found := _plain_callee(callee, {name: each for name, each in plain.items() if launch.piece.start >= each.start}):
+        looped, how = found
+        function, (declared, named) = how.launch, how.parameter
+        before = [piece for piece in (declared, parameters) if piece]
+        calls.append(_CALL.format(", ".join(before), looped, f"{named}, {passed}" if passed else named))
     head = _LAUNCH.format(
-        inside, f'"{_name(text, launch)}"', f'"{place.file}", {place.line}', parameters,
-        on_one_line(launch.callee.of(text)), passed,
+        function, inside, f'"{_name(text, launch)}"', f'"{place.file}", {place.line}', ", ".join(calls)
     )  # fmt: skip
     return f"{head}{rest}){gap}"
+
+
+def kernel_name(callee: Tokens) -> int:
+    """Return the index of the kernel's name in a callee that is a qualified name with template arguments, else -1."""
+    at = len(callee.all) - 1
+    if callee.is_sign(at, ">"):
+        at = (callee.angle_before(at) or 0) - 1
+    before = at
+    while callee.is_sign(before - 1, "::"):
+        before -= 2 if callee.is_word(before - 2) else 1
+    return at if before == 0 and callee.is_word(at) else -1
+
+
+def _plain_callee(callee: str, plain: Mapping[str, Plain]) -> tuple[str, Plain] | None:
+    """Return the callee with the name of the function for plain loops, and how it is launched."""
+    tokens = Tokens(callee)
+    at = kernel_name(tokens)
+    if at < 0 or tokens.all[at].text not in plain:
+        return None
+    name = tokens.all[at]
+    return callee[: name.start] + plain_name(name.text) + callee[name.end :], plain[name.text]
 
 
 def _some_untyped(text: str, arguments: tuple[Piece, ...]) -> tuple[str, str, str]:

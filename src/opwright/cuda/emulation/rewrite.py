@@ -16,6 +16,7 @@ from opwright.cuda.emulation import architecture
 from opwright.cuda.emulation.host_calls import Guards
 from opwright.cuda.emulation.identifiers import INDEX, index_edits, keyword_edits, replaced_indices
 from opwright.cuda.emulation.kernel_calls import launch_edits, refuse_direct_calls
+from opwright.cuda.emulation.loops.plain_loops import PlainLoops
 from opwright.cuda.emulation.regions import Functions, Region, regions, without_marks
 from opwright.cuda.emulation.shared_variables import SharedVariables
 from opwright.errors import CompileError
@@ -32,10 +33,14 @@ _GLOBAL = re.compile(r"\b__global__\b")
 class Rewriter:
     """The `Rewrite` of a `opwright.toolchain.Unit` of emulated CUDA code."""
 
+    def __init__(self, *, loops: bool = True) -> None:
+        """With `loops`, kernels whose threads never wait become functions that a plain loop calls, too."""
+        self._loops = loops
+
     @property
     def identity(self) -> str:
-        """A hash of the rewriting code."""
-        return _identity()
+        """A hash of the rewriting code and of what it is asked for."""
+        return f"{_identity()}{' loops' * self._loops}"
 
     def __call__(self, text: str, again: Callable[[Sequence[str]], str]) -> str:
         """Return `text` as C++.
@@ -53,22 +58,33 @@ class Rewriter:
         known = {id(region): Functions(region) for region in parts if region.kind == "user"}
         guards = Guards(list(known.values()))
         sharing = SharedVariables()
-        return "".join(_rewritten(region, known.get(id(region)), guards, sharing) for region in parts)
+        plain = PlainLoops(list(known.values()) if self._loops else [])
+        return "".join(_rewritten(region, known.get(id(region)), guards, sharing, plain) for region in parts)
 
 
-def _rewritten(region: Region, functions: Functions | None, guards: Guards, sharing: SharedVariables) -> str:
+def _rewritten(
+    region: Region, functions: Functions | None, guards: Guards, sharing: SharedVariables, plain: PlainLoops
+) -> str:
     if region.kind == "system":
         return _installed(region.text)
-    before: list[Edit] = list(guards.edits(functions)) if functions else []
+    before: list[Edit] = [*guards.edits(functions), *plain.edits(functions)] if functions else []
     region = Region(region.kind, without_marks(region.text))
     if not _INTERESTING.search(region.text) and not INDEX.search(region.text) and not sharing.mentioned(region.text):
         return region.text
     try:
         if region.kind == "user" and "__global__" in region.text:
             refuse_direct_calls(region)
-        edits = [*before, *keyword_edits(region), *sharing.edits(region), *launch_edits(region), *index_edits(region)]
+        edits = [
+            *before,
+            *keyword_edits(region),
+            *sharing.edits(region),
+            *launch_edits(region, plain.known),
+            *index_edits(region),
+        ]
     except MalformedError as error:
         raise CompileError(f"{region.place(error.offset)}: error: {error}") from None
+    if functions:
+        edits += plain.copies(functions, edits)
     return apply_edits(region.text, edits)
 
 
@@ -82,5 +98,5 @@ def _installed(text: str) -> str:
 def _identity() -> str:
     """Hash the rewriting code, since Opwright's version doesn't change during development."""
     sources = Path(cpp.__file__).parent.parent
-    files = [*Path(__file__).parent.glob("*.py"), *sources.glob("*.py"), *sources.glob("cpp/*.py")]
+    files = [*Path(__file__).parent.rglob("*.py"), *sources.glob("*.py"), *sources.glob("cpp/*.py")]
     return sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from opwright.cuda.emulation.backend import DEFINED, FLAGS, SHADOW, STAND_INS
+from opwright.cuda.emulation.backend import DEFINED, SHADOW, STAND_INS, emulation_flags
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import build_runtime, check_flags
 from opwright.cuda.libraries import THRUST, build_libraries, cccl_dir, explained, needed
@@ -116,7 +116,7 @@ def _unit(request: Request, source: Path) -> Unit:
     own = "".join(map(_directive, filter(_is_late, request.defines)))
     text = f"{before}#define OPWRIGHT_EMULATION_PROGRAM\n{checked}{headers}{own}{included}{include_line(source)}\n"
     watched = check_flags(find_compiler("c++")) if request.check else ()
-    return Unit(source.stem, text, source, embeds=True, cflags=watched, rewrite=Rewriter())
+    return Unit(source.stem, text, source, embeds=True, cflags=watched, rewrite=Rewriter(loops=not request.check))
 
 
 def _options(request: Request, sources: Sequence[Path]) -> Options:
@@ -125,7 +125,7 @@ def _options(request: Request, sources: Sequence[Path]) -> Options:
     std = () if languages == {"c"} else (f"-std={_standard(request.std)}",)
     flags = [*std, *level, *(("-g",) if request.debug else ()), "-fPIC", "-pipe", "-w", "-pthread", "-ffp-contract=off"]
     early = request.defines if languages == {"c"} else [each for each in request.defines if not _is_late(each)]
-    flags += [*FLAGS, *early, *_search(request), *request.host_flags]
+    flags += [*emulation_flags(), *early, *_search(request), *request.host_flags]
     return Options(exact=tuple(flags))
 
 

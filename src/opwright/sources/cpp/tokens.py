@@ -8,7 +8,7 @@ every non-ASCII character may be part of a name.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import accumulate
@@ -197,6 +197,20 @@ class Tokens:
                     partners[index] = opened.pop()
                     partners[partners[index]] = index
         return partners
+
+    @cached_property
+    def positions(self) -> dict[str, list[int]]:
+        """A map from each word and sign to the indices of its tokens, in order."""
+        found: dict[str, list[int]] = {}
+        for index, token in enumerate(self.all):
+            if token.kind in {"word", "sign"}:
+                found.setdefault(token.text, []).append(index)
+        return found
+
+    def positions_in(self, text: str, first: int, end: int) -> list[int]:
+        """Return the indices of a word or sign from token `first` to token `end` (exclusive)."""
+        found = self.positions.get(text, [])
+        return found[bisect_left(found, first) : bisect_left(found, end)]
 
     def is_sign(self, index: int, *texts: str) -> bool:
         """Return whether the token at `index` is one of these signs; False if `index` is out of range."""

@@ -13,7 +13,9 @@ namespace {
 
 // An odd number of 4 KiB pages between stacks, and tops that move within a page: 1024 stacks must not share a cache set.
 constexpr size_t page = 4096, stack_bytes = 31 * page, stacks_begin = size_t(1) << 20, colours = 61, colour_bytes = 64;
-static_assert(stacks_begin + (most_threads + 1) * stack_bytes < arena_bytes);
+// The last one, of the loop over blocks, also holds variables of all threads at once (loops.h).
+constexpr size_t home_bytes = stack_bytes + 704 * page;
+static_assert(stacks_begin + most_threads * stack_bytes + home_bytes < arena_bytes);
 static_assert(sizeof(Block) <= shared_begin);
 static_assert(shared_begin + most_times * (most_fixed + most_dynamic) <= stacks_begin);
 
@@ -56,14 +58,15 @@ void release_block(Block *b) { munmap(static_cast<void *>(b), arena_bytes); }
 
 void *top_of_stack(Block &b, unsigned number) {
   char *low = reinterpret_cast<char *>(&b) + stacks_begin + number * stack_bytes;
+  const size_t bytes = number == most_threads ? home_bytes : stack_bytes;
   if (!b.opened[number]) {
-    if (mprotect(low + guard, stack_bytes - guard, PROT_READ | PROT_WRITE))
+    if (mprotect(low + guard, bytes - guard, PROT_READ | PROT_WRITE))
       fault("memory",
             "there is no memory for the threads' stacks\n"
             "  likely fix: fewer workers, or a higher vm.max_map_count");
     b.opened[number] = true;
   }
-  return low + stack_bytes - (number % colours) * colour_bytes;
+  return low + bytes - (number % colours) * colour_bytes;
 }
 
 #if defined(OPWRIGHT_EMULATION_UCONTEXT)

@@ -36,9 +36,12 @@ struct Block : Context {
   Place places[most_threads];  // where a thread waits that isn't part of a round
   uint32_t ready_warps, yielding_warps, asking_warps;
   unsigned count, warp_count, alive, arrived, at_grid, cursor, epoch, spins;
-  bool round, finished, abandoned;
-  Place barrier_place;   // of the threads that wait at a barrier
-  Collective warp_kind;  // of the lanes that wait in this round
+  bool round, finished;
+  bool plain;                                  // a plain loop runs: nobody knows which thread
+  bool again;                                  // it has failed: the block runs once more, thread by thread
+  unsigned spinning, spinning_for, signalled;  // then: which thread the guard has met, how often, and how often any
+  Place barrier_place;                         // of the threads that wait at a barrier
+  Collective warp_kind;                        // of the lanes that wait in this round
   Place warp_place;
   int conjunction, disjunction, number;  // of the predicates brought so far
   int conjunction_of_all, disjunction_of_all, number_of_all;

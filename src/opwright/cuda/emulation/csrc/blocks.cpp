@@ -40,14 +40,19 @@ std::string thrown_text() {
 }
 
 // The exception is over before the fault leaves this stack for good.
-void call_body(Block &b) {
+template <class Call>
+void catching(Call call) {
   thread_local std::string text;
   try {
-    return b.work->launch.threads(b.work->launch.body);
+    return call();
   } catch (...) {
     text = thrown_text();
   }
   fault("exception", text.c_str());
+}
+
+void call_body(Block &b) {
+  catching([&b] { b.work->launch.threads(b.work->launch.body); });
 }
 
 void begin_block(Block &b) {
@@ -96,7 +101,16 @@ namespace {
 // What the arena's own stack runs: blocks until there are no more.
 void home_main() {
   Block &b = block();
-  uint64_t which;
+  uint64_t which, count;
+  if (b.again) run_again(b);
+  if (is_plain(*b.work)) {
+    while (take_blocks(*b.work, worker.taken, which, count)) {
+      place_block(b, which);
+      b.plain = true;
+      catching([&b, count] { b.work->launch.blocks(b.work->launch.body, count); });
+      b.plain = false;
+    }
+  }
   while (take_block(*b.work, worker.taken, which)) {
     place_block(b, which);
     run_block(b);
@@ -110,10 +124,12 @@ void home_main() {
 void enter(Block &b, void (*start)()) {
   const OwnStack own;
   const Runner runner(*b.work);
-  prepare(b.home, top_of_stack(b, most_threads), start);
-  b.finished = b.abandoned = false;
+  b.finished = b.plain = b.again = false;
   running = &b;
-  swap(&b.native, &b.home);
+  do {
+    prepare(b.home, top_of_stack(b, most_threads), start);
+    swap(&b.native, &b.home);
+  } while (b.again && !b.work->failed);
   running = nullptr;
 }
 
@@ -133,17 +149,33 @@ void set_up(Block &b, Work &work, std::vector<uint32_t> &offsets) {
   for (unsigned i = 0; i < b.count; ++i) b.order[i] = uint16_t(i);
 }
 
-bool take_block(Work &work, Taken &taken, uint64_t &which) {
-  if (taken.next == taken.end) {
-    if (work.failed.load(std::memory_order_relaxed)) return false;
-    taken.next = work.next.fetch_add(work.chunk, std::memory_order_relaxed);
-    if (taken.next >= work.blocks) {
-      taken.next = taken.end = 0;
-      return false;
-    }
-    taken.end = std::min(taken.next + work.chunk, work.blocks);
+namespace {
+
+bool take_more(Work &work, Taken &taken) {
+  if (taken.next != taken.end) return true;
+  if (work.failed.load(std::memory_order_relaxed)) return false;
+  taken.next = work.next.fetch_add(work.chunk, std::memory_order_relaxed);
+  if (taken.next >= work.blocks) {
+    taken.next = taken.end = 0;
+    return false;
   }
+  taken.end = std::min(taken.next + work.chunk, work.blocks);
+  return true;
+}
+
+}  // namespace
+
+bool take_block(Work &work, Taken &taken, uint64_t &which) {
+  if (!take_more(work, taken)) return false;
   which = permuted(taken.next++, work.blocks, work.schedule);
+  return true;
+}
+
+bool take_blocks(Work &work, Taken &taken, uint64_t &first, uint64_t &count) {
+  if (!take_more(work, taken)) return false;
+  first = taken.next;
+  count = taken.end - taken.next;
+  taken.next = taken.end;
   return true;
 }
 

@@ -24,11 +24,13 @@ uint3 index_of(const Block &b, unsigned linear) {
 
 }  // namespace
 
-std::string where(const Block &b, unsigned linear) {
+std::string where(const Block &b) {
   const Launch &launch = b.work->launch;
   return std::string("\n  in ") + launch.kernel + ", launched at " + launch.file + ":" + std::to_string(launch.line) +
-         ", block " + triple(b.block) + ", thread " + triple(index_of(b, linear));
+         ", block " + triple(b.block);
 }
+
+std::string where(const Block &b, unsigned linear) { return where(b) + ", thread " + triple(index_of(b, linear)); }
 
 void fault(const char *kind, const char *text) {
   Block *b = running;
@@ -36,8 +38,8 @@ void fault(const char *kind, const char *text) {
     fprintf(stderr, "opwright: a fault outside of a kernel: %s\n", text);
     __builtin_trap();
   }
-  record(*b->work, kind, text + where(*b, b->linear));
-  b->abandoned = true;
+  if (b->plain) try_again(*b, kind, text);
+  else record(*b->work, kind, text + where(*b, b->linear));
   Slot nowhere;
   swap(&nowhere, &b->native);
   __builtin_unreachable();

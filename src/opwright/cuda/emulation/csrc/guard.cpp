@@ -204,6 +204,7 @@ void stop_here(void *context) {
   const Work &work = *running->work;
   const uintptr_t at = instruction(context);
   if (at < work.code_begin || at >= work.code_end || !work.stop) return; /* the guard tries again */
+  if (running->again && still_looking(*running)) return;
   stop_if_late(work, hooks() && hooks()->source_of ? hooks()->source_of(at + 1) : "");
 }
 

@@ -38,12 +38,18 @@ const char *how_to_check();
 void warn_of_overruns();  // at a program's end, of the memory that it hasn't freed
 
 void record(Work &work, const char *kind, const std::string &text);
+std::string where(const Block &b);
 std::string where(const Block &b, unsigned linear);
-std::string deadlocked(Block &b);  // the text of the fault
+void try_again(Block &b, const char *kind, const char *text);  // a plain loop has failed
+std::string deadlocked(Block &b);                              // the text of the fault
 bool take_block(Work &work, Taken &taken, uint64_t &which);
+bool take_blocks(Work &work, Taken &taken, uint64_t &first, uint64_t &count);  // those that follow each other
 void place_block(Block &b, uint64_t which);
 void set_up(Block &b, Work &work, std::vector<uint32_t> &offsets);
 void run_block(Block &b);
+bool is_plain(const Work &work);  // whether its blocks run as plain loops (plain.cpp)
+void run_again(Block &b);
+bool still_looking(Block &b);      // whether the guard should wait: which thread of a failed block doesn't end?
 void run_cooperative(Work &work);  // all blocks at once, on this OS thread
 void run_blocks(Work &work);       // this OS thread's share
 bool work_together(Work &work, unsigned workers);

@@ -4,6 +4,7 @@
 
 #include "../check.h"
 #include "context.h"
+#include "loops.h"
 
 namespace opwright {
 namespace emulation {
@@ -24,6 +25,8 @@ struct Launch {
   void *body;
   size_t body_bytes;
   bool checked; /* whether the kernel's accesses are */
+  /* The same for so many whole blocks, as plain loops (loops.h); null where threads may wait. */
+  void (*blocks)(void *body, uint64_t count);
 };
 
 #if defined(OPWRIGHT_EMULATION_CHECK)
@@ -71,17 +74,46 @@ void threads(void *erased) {
   } while (z < size.z);
 }
 
-template <class Kernel, class... Arguments>
-__attribute__((noinline)) void launch(const Configuration &configuration, const char *name, const char *file, int line,
-                                      const Kernel &kernel, Arguments... arguments) {
-  auto body = [&kernel, arguments...] { kernel(arguments...); };
+template <class Body>
+OPWRIGHT_EMULATION_INLINE void launch_body(const Configuration &configuration, const char *name, const char *file,
+                                           int line, Body &body, void (*blocks)(void *, uint64_t)) {
   const char *failure =
-      run({configuration, name, file, line, &threads<decltype(body)>, &body, sizeof(body), kernels_are_checked});
+      run({configuration, name, file, line, &threads<Body>, &body, sizeof(body), kernels_are_checked, blocks});
 #if defined(OPWRIGHT_EMULATION_PROGRAM)
   if (__builtin_expect(failure != nullptr, 0)) launch_failed(failure);
 #else
   if (failure) detail::refuse(failure);
 #endif
+}
+
+template <class Kernel, class... Arguments>
+__attribute__((noinline)) void launch(const Configuration &configuration, const char *name, const char *file, int line,
+                                      const Kernel &kernel, Arguments... arguments) {
+  auto body = [&kernel, arguments...] { kernel(arguments...); };
+  launch_body(configuration, name, file, line, body, nullptr);
+}
+
+/* The same of a kernel that also is a function of where its thread is. */
+template <class Kernel, class Plain, class... Arguments>
+__attribute__((noinline)) void launch_plain(const Configuration &configuration, const char *name, const char *file,
+                                            int line, const Kernel &kernel, const Plain &plain,
+                                            Arguments... arguments) {
+  auto body = [&kernel, &plain, arguments...](auto &...here) {
+    if constexpr (sizeof...(here) == 0) kernel(arguments...);
+    else plain(here..., arguments...);
+  };
+  launch_body(configuration, name, file, line, body, &loop_over_blocks<decltype(body)>);
+}
+
+/* The same of a kernel that also is a function of its block, cut at its barriers. */
+template <class Kernel, class Cut, class... Arguments>
+__attribute__((noinline)) void launch_blocks(const Configuration &configuration, const char *name, const char *file,
+                                             int line, const Kernel &kernel, const Cut &cut, Arguments... arguments) {
+  auto body = [&kernel, &cut, arguments...](auto &...here) {
+    if constexpr (sizeof...(here) == 0) kernel(arguments...);
+    else cut(here..., arguments...);
+  };
+  launch_body(configuration, name, file, line, body, &loop_over_parts<decltype(body)>);
 }
 
 }  // namespace emulation
