@@ -74,6 +74,13 @@ def test_exceptions(program: Programs) -> None:
     assert program("faults").error("checked", 4) == ""
 
 
+def test_a_kernel_that_the_host_calls_by_a_pointer(program: Programs) -> None:
+    out = np.zeros(4, np.int32)
+    error = program("faults").error("hand_on", out)
+    assert error.startswith("the kernel handed outside of a kernel, in host code [")
+    assert out.tolist() == [1] * 4
+
+
 def test_a_kernel_that_launches_a_kernel(program: Programs) -> None:
     error = program("faults").error("nested")
     assert error.startswith("a kernel launches split at ")

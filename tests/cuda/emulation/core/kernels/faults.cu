@@ -98,3 +98,13 @@ EXPORT sums_at_once(const int *in, long long *out, int n, int threads) {
     for (int i = 0; i < threads; ++i) all[i].join();
   });
 }
+
+// What a pointer calls is the kernel itself, also where launches run it as a plain loop.
+__global__ void handed(int *out) { out[threadIdx.x] = 1; }
+EXPORT hand_on(int *out) {
+  return guarded([&] {
+    void (*kernel)(int *) = handed;
+    handed<<<1, 4>>>(out);
+    kernel(out);
+  });
+}
