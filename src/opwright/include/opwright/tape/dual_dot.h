@@ -21,7 +21,7 @@ template <class R, int W> OPWRIGHT_INLINE const Lanes<R, W> &number_in(const Lan
 
 /* A vector, or the elements of a view, as a block keeps them. */
 template <class S, int N>
-struct Operand {
+struct TapedOperand {
   using T = Dual<S, taped>;
   using R = base<S>;
   enum Kind : uint8_t { plain, numbers, copies };
@@ -34,7 +34,7 @@ struct Operand {
   bool active, fixed; /* `fixed`: an input, which stays as it is */
 
   /* `stays`: whether that of an input may be read where it lies. */
-  Operand(const int64_t *sizes, const T *x, const int64_t *steps_of_x, bool stays = true)
+  TapedOperand(const int64_t *sizes, const T *x, const int64_t *steps_of_x, bool stays = true)
       : values(x), indices(nullptr), first(x->index), kind(numbers), fixed(false) {
     const T *low = x, *high = x;
     for (int d = 0; d < N; ++d) {
@@ -174,7 +174,8 @@ OPWRIGHT_INLINE S products(int64_t n, const F &f, const G &g) {
 }
 /* Adds f(k) times g(k) to the adjoints of an operand's run from `offset` on. */
 template <class S, int N, class F, class G>
-OPWRIGHT_INLINE void spread(int64_t n, S *adjoints, const Operand<S, N> &of, int64_t offset, const F &f, const G &g) {
+OPWRIGHT_INLINE void spread(int64_t n, S *adjoints, const TapedOperand<S, N> &of, int64_t offset, const F &f,
+                            const G &g) {
   if (of.indices) {
     const uint32_t *const at = of.indices + offset;
     for (int64_t k = 0; k < n; ++k) adjoints[at[k]] = adjoints[at[k]] + times(S(swept(S(f(k)))), g(k));
@@ -194,7 +195,7 @@ OPWRIGHT_INLINE void spread(int64_t n, S *adjoints, const Operand<S, N> &of, int
 template <class S, int N>
 struct DotBlock {
   int64_t sizes[N];
-  Operand<S, N> x, y;
+  TapedOperand<S, N> x, y;
 
   static void sweep(const void *data, const S *results, S *adjoints) {
     const DotBlock &self = *static_cast<const DotBlock *>(data);
@@ -204,7 +205,7 @@ struct DotBlock {
     if (self.x.active) add(self.sizes, self.x, self.y, adjoint, adjoints);
     if (self.y.active) add(self.sizes, self.y, self.x, adjoint, adjoints);
   }
-  static void add(const int64_t *sizes, const Operand<S, N> &to, const Operand<S, N> &by, const S &adjoint,
+  static void add(const int64_t *sizes, const TapedOperand<S, N> &to, const TapedOperand<S, N> &by, const S &adjoint,
                   S *adjoints) {
     by.at(0, [&](auto *value) {
       each_run<N>(sizes, to.steps, by.steps, [&](int64_t place, int64_t offset) __attribute__((always_inline)) {
@@ -217,7 +218,7 @@ struct DotBlock {
 template <int N, class S>
 Dual<S, taped> dot_on_tape(const int64_t *sizes, const Dual<S, taped> *x, const int64_t *incx, const Dual<S, taped> *y,
                            const int64_t *incy) {
-  Operand<S, N> a(sizes, x, incx), b(sizes, y, incy);
+  TapedOperand<S, N> a(sizes, x, incx), b(sizes, y, incy);
   S sum = S(0);
   a.at(0, [&](auto *one) {
     b.at(0, [&](auto *other) {
@@ -256,7 +257,7 @@ T dot_of_duals(const int64_t *sizes, const T *x, const int64_t *incx, const T *y
 template <class S>
 struct AxpbyBlock {
   int64_t n;
-  Operand<S, 1> x, y; /* y as it was before */
+  TapedOperand<S, 1> x, y; /* y as it was before */
   Dual<S, taped> a, b;
 
   static void sweep(const void *data, const S *results, S *adjoints) {
@@ -268,7 +269,7 @@ struct AxpbyBlock {
     add(self.b, self.y, n, adjoint, adjoints);
     add(self.a, self.x, n, adjoint, adjoints);
   }
-  static void add(const Dual<S, taped> &factor, const Operand<S, 1> &of, int64_t n, const Run<S> &adjoint,
+  static void add(const Dual<S, taped> &factor, const TapedOperand<S, 1> &of, int64_t n, const Run<S> &adjoint,
                   S *adjoints) {
     if (!factor.index) return;
     S &to = adjoints[factor.index];
@@ -282,7 +283,7 @@ void axpby_with(int64_t n, const Dual<S, taped> &a, const Dual<S, taped> *x, int
   Tape<S> &tape = tape_of_thread<S>();
   tape.check(a.index), tape.check(b.index);
   const Dual<S, taped> factor = a, share = b; /* either may be an element of y */
-  Operand<S, 1> of_x(&n, x, &incx), of_y(&n, y, &incy);
+  TapedOperand<S, 1> of_x(&n, x, &incx), of_y(&n, y, &incy);
   const auto compute = [&](uint32_t first, uint32_t next) {
     of_x.at(0, [&](auto *value) {
       for (int64_t k = 0; k < n; ++k, first += next) {

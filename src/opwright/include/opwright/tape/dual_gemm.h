@@ -12,7 +12,7 @@ namespace detail {
 /* op(X), r x c, as a product on the tape keeps it: where it lies if it is an input whose plain numbers do, or a copy. */
 template <class S>
 struct Factor {
-  Operand<S, 2> of;
+  TapedOperand<S, 2> of;
   int64_t rows, columns;
   bool flipped; /* stored as its transpose */
 
