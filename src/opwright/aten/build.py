@@ -245,6 +245,10 @@ class _Build:
             return build(unit, options, on_progress=progress or self.progress, processes=self.processes)
         except CompileError as error:
             toolkit = pytorch.cuda_home() if self.extension.with_cuda else ""
+            if self.emulation:
+                from opwright.cuda.libraries import explained
+
+                error = explained(error)
             raise error_hints.compile_error(error, self.torch, self._macros(source), toolkit) from None
 
     def _macros(self, source: Path) -> list[str]:
@@ -262,7 +266,7 @@ class _Build:
 
     def _own_flags(self, user_flags: Sequence[str]) -> tuple[str, ...]:
         """Return the flags for a C++ source that precede the user's."""
-        return (*flags.cpp_flags(user_flags), *(_emulated().MACROS if self.emulation else ()), *self._defines())
+        return (*flags.cpp_flags(user_flags), *(_emulated().cpp_flags() if self.emulation else ()), *self._defines())
 
     def _cuda_options(self, source: Path) -> Options:
         user_flags = self.compat[source].flags(self._split(self.extension.cuda_cflags))

@@ -101,6 +101,29 @@ m.reversed(torch.arange(64.0).cuda())
 
 
 @pytest.mark.exhaustive
+def test_thrust(tmp_path: Path) -> None:
+    """An extension includes Thrust, whose headers come from CCCL; without them the error says what to install."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""import sys
+{IMPORT}
+if "without" in sys.argv:
+    from opwright.cuda.libraries import headers
+    headers.pip_folders = lambda *_: []
+m = load("pairs", [{str(EXTENSION / "pairs.cu")!r}])
+x = torch.rand(10, device="cuda")
+expected = (2 * x + torch.arange(10, device="cuda")).sort(descending=True).values
+torch.testing.assert_close(m.pairs(x), expected)
+print("right")
+"""
+    )
+    assert emulated(script).endswith("right\n")
+    said = emulated(script, "without", status=1)
+    assert "thrust/tuple.h is CCCL's, which isn't installed\n  likely fix: pip install nvidia-cuda-cccl" in said
+    assert said.count("likely fix") == 1
+
+
+@pytest.mark.exhaustive
 def test_lltm_and_its_gradients(tmp_path: Path) -> None:
     """The tutorial's CUDA extension against LLTM in PyTorch, with gradcheck in double precision."""
     script = tmp_path / "script.py"

@@ -9,7 +9,7 @@ from opwright.aten.pytorch import EMULATION_HEADERS, EMULATION_VARIABLE, Torch, 
 from opwright.cuda.emulation.backend import DEFINED, emulation_flags
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import build_runtime, check_flags
-from opwright.cuda.libraries import LinkLibraries, build_libraries, needed
+from opwright.cuda.libraries import THRUST, LinkLibraries, build_libraries, cccl_dir, needed
 from opwright.cuda.programs.command_line import CUDA_LIBRARIES, parse
 from opwright.errors import ToolchainError
 from opwright.toolchain import Options, Unit, build, find_compiler, include_line
@@ -20,7 +20,7 @@ _CONFIGURED = "-DC10_CUDA_NO_CMAKE_CONFIGURE_FILE"
 """PyTorch's build for the CPU has no header with its options of CUDA."""
 _NAME = "-Wl,-soname,libopwright_cuda_device.so"
 """Extensions look for the device by its name: they get the one that the process has loaded, whichever built them."""
-MACROS = (
+_MACROS = (
     *(_CONFIGURED, *(f"-D{name}" for name in DEFINED[1:])),
     *("-DOPWRIGHT_EMULATION_HOST_TEXT", "-D__host__=", "-D__device__="),
 )
@@ -54,7 +54,7 @@ def build_library(*, check: bool, on_progress: Callable[[str], None] | None = No
     checked = ["-DOPWRIGHT_EMULATION_CHECK"] if check else []
     options = Options(
         native=False,
-        exact=("-std=c++20", "-O2", "-fPIC", "-pipe", "-w", *MACROS, *checked),
+        exact=("-std=c++20", "-O2", "-fPIC", "-pipe", "-w", *_MACROS, *checked),
         include_dirs=(str(_CSRC),),
         system_include_dirs=(*EMULATION_HEADERS, *torch.include_dirs),
         extra_ldflags=(_NAME, str(build_runtime(check=check)), *_torch_libraries(torch, python=False)),
@@ -91,6 +91,17 @@ def cuda_unit(source: Path, text: str, *, check: bool) -> Unit:
     return Unit(source.stem, before + text, source, embeds=True, cflags=watched, rewrite=Rewriter(loops=not check))
 
 
+def _thrust_flags() -> tuple[str, ...]:
+    """Return the flags for CCCL's headers, behind all others: CUB and what PyTorch includes are Opwright's own."""
+    folder = cccl_dir()
+    return (f"-D{THRUST}", "-idirafter", folder) if folder else ()
+
+
+def cpp_flags() -> tuple[str, ...]:
+    """Return the flags for C++ that isn't rewritten."""
+    return (*_MACROS, *_thrust_flags())
+
+
 def cuda_flags(flags: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the host compiler's flags for nvcc's `flags`, and the include folders among them.
 
@@ -101,6 +112,6 @@ def cuda_flags(flags: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     standard = request.std.replace("c++", "gnu++", 1) if request.std in ("c++20", "c++23") else "gnu++20"
     level = [f"-O{request.optimize}", *(["-g"] if request.debug else [])]
     own = [f"-std={standard}", *level, "-fPIC", "-pipe", "-w", "-pthread", "-ffp-contract=off"]
-    own += [*emulation_flags(), _CONFIGURED]
+    own += [*emulation_flags(), _CONFIGURED, *_thrust_flags()]
     included = [word for name in request.included for word in ("-include", name)]
     return (*own, *request.defines, *request.host_flags, *included), request.include_dirs
