@@ -241,14 +241,13 @@ class _Build:
             unit = Unit(source.stem, f"{line_directive(source)}\n{self.rewritten[source]}", source, kind, embeds=True)
         else:
             unit = Unit(source.stem, f"{include_line(source)}\n", source, kind)
+        compiled = _emulated().build_emulated if self.emulation else build
         try:
-            return build(unit, options, on_progress=progress or self.progress, processes=self.processes)
+            return compiled(unit, options, on_progress=progress or self.progress, processes=self.processes)
         except CompileError as error:
             toolkit = pytorch.cuda_home() if self.extension.with_cuda else ""
             if self.emulation:
-                from opwright.cuda.libraries import explained
-
-                error = explained(error)
+                error = _emulated().explained(error)
             raise error_hints.compile_error(error, self.torch, self._macros(source), toolkit) from None
 
     def _macros(self, source: Path) -> list[str]:

@@ -7,13 +7,26 @@ from pathlib import Path
 
 from opwright.aten.pytorch import EMULATION_HEADERS, EMULATION_VARIABLE, Torch, find_torch, libraries
 from opwright.cuda.emulation.backend import DEFINED, emulation_flags
+from opwright.cuda.emulation.loops.compiling import build_emulated
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import build_runtime, check_flags
-from opwright.cuda.libraries import THRUST, LinkLibraries, build_libraries, cccl_dir, needed
+from opwright.cuda.libraries import THRUST, LinkLibraries, build_libraries, cccl_dir, explained, needed
 from opwright.cuda.programs.command_line import CUDA_LIBRARIES, parse
 from opwright.errors import ToolchainError
 from opwright.toolchain import Options, Unit, build, find_compiler, include_line
 from opwright.toolchain.binary.elf import symbols
+
+__all__ = [
+    "build_emulated",
+    "build_library",
+    "cpp_flags",
+    "cuda_flags",
+    "cuda_unit",
+    "explained",
+    "linked",
+    "refuse_cuda_build",
+    "without_cudas",
+]
 
 _CSRC = Path(__file__).parent / "csrc"
 _CONFIGURED = "-DC10_CUDA_NO_CMAKE_CONFIGURE_FILE"

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opwright.cuda.emulation.loops.compiling import build_emulated, look_up_emulated
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import apply_settings, build_runtime, check_flags
 from opwright.cuda.libraries import THRUST, LinkLibraries, cccl_dir, explained
 from opwright.errors import CompileError
-from opwright.toolchain import Options, Unit, build, header_dir
-from opwright.toolchain.build.builder import look_up
+from opwright.toolchain import Options, Unit, header_dir
 from opwright.toolchain.compilers.compiler import find_compiler
 
 if TYPE_CHECKING:
@@ -72,13 +72,13 @@ class Emulate:
             ToolchainError: there is no usable compiler.
         """
         try:
-            return build(self._unit(text), self.options(options), rebuild=rebuild).path
+            return build_emulated(self._unit(text), self.options(options), rebuild=rebuild).path
         except CompileError as error:
             raise explained(error) from None
 
     def look_up(self, text: CudaText, options: Options) -> Path | None:
         """Return the library of `text` if it is in the cache, else None."""
-        return look_up(self._unit(text), self.options(options))
+        return look_up_emulated(self._unit(text), self.options(options))
 
     def _unit(self, text: CudaText) -> Unit:
         watched = check_flags(find_compiler("c++")) if self.check else ()

@@ -35,12 +35,12 @@ class Rewriter:
 
     def __init__(self, *, loops: bool = True) -> None:
         """With `loops`, kernels whose threads never wait become functions that a plain loop calls, too."""
-        self._loops = loops
+        self.loops = loops
 
     @property
     def identity(self) -> str:
         """A hash of the rewriting code and of what it is asked for."""
-        return f"{_identity()}{' loops' * self._loops}"
+        return f"{_identity()}{' loops' * self.loops}"
 
     def __call__(self, text: str, again: Callable[[Sequence[str]], str]) -> str:
         """Return `text` as C++.
@@ -58,7 +58,7 @@ class Rewriter:
         known = {id(region): Functions(region) for region in parts if region.kind == "user"}
         guards = Guards(list(known.values()))
         sharing = SharedVariables()
-        plain = PlainLoops(list(known.values()) if self._loops else [])
+        plain = PlainLoops(list(known.values()) if self.loops else [])
         return "".join(_rewritten(region, known.get(id(region)), guards, sharing, plain) for region in parts)
 
 

@@ -14,12 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from opwright.cuda.emulation.backend import DEFINED, SHADOW, STAND_INS, emulation_flags
+from opwright.cuda.emulation.loops.compiling import build_emulated
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import build_runtime, check_flags
 from opwright.cuda.libraries import THRUST, build_libraries, cccl_dir, explained, needed
 from opwright.cuda.programs.command_line import Request, parse
 from opwright.errors import CompileError, ToolchainError
-from opwright.toolchain import Options, Unit, build, find_compiler, header_dir, include_line
+from opwright.toolchain import Options, Unit, find_compiler, header_dir, include_line
 from opwright.toolchain.binary.elf import symbols
 
 VERSION = """\
@@ -180,7 +181,7 @@ def _is_there(request: Request, flag: str) -> bool:
 def _explained(unit: Unit, options: Options) -> Path:
     """Build; say of a CUDA library's header that is missing which library that is."""
     try:
-        return build(unit, options).path
+        return build_emulated(unit, options).path
     except CompileError as error:
         raise explained(error) from None
 

@@ -1,0 +1,60 @@
+"""Kernels whose loops the compiler refuses run as threads; an author's mistake is told as it stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import opwright
+from opwright.cuda.emulation import emulate
+from opwright.cuda.emulation.loops.plain_loops import PlainLoops
+from opwright.errors import CompileError
+from opwright.sources.cpp.edits import Edit
+
+SOURCE = """
+#include <opwright.h>
+OPWRIGHT("reversed(x: f32[N]) -> (y: f32[N]) launch over N, threads 64")
+__global__ void reversed(int N, const float *x, float *y) {
+  __shared__ float all[64];
+  if (threadIdx.x < N) all[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x < N) y[threadIdx.x] = all[N - 1 - threadIdx.x];MISTAKE
+}
+"""
+
+
+@pytest.fixture
+def refused_copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts of copies of kernels, each of which the compiler refuses."""
+    copies, found = PlainLoops.copies, list[str]()
+
+    def broken(self: PlainLoops, *given: Any) -> Iterator[Edit]:
+        for edit in copies(self, *given):
+            found.append(edit.text)
+            yield Edit(edit.start, edit.end, f"{edit.text} int opwright_broken = nothing_of_this_name;")
+
+    monkeypatch.setattr(PlainLoops, "copies", broken)
+    return found
+
+
+def test_loops_that_dont_compile(tmp_path: Path, refused_copies: list[str]) -> None:
+    source = tmp_path / "loops_refused.cu"
+    source.write_text(SOURCE.replace("MISTAKE", ""))
+    x = torch.arange(50.0)
+    for _ in range(2):  # the second finds it in the cache
+        assert torch.equal(opwright.load(source, backend=emulate()).reversed(x), x.flip(0))
+    assert any("opwright_plain_reversed" in text for text in refused_copies)
+
+
+def test_a_mistake_of_the_authors(tmp_path: Path) -> None:
+    source = tmp_path / "loops_mistaken.cu"
+    source.write_text(SOURCE.replace("MISTAKE", " z = 1;"))
+    with pytest.raises(CompileError) as raised:
+        opwright.load(source, backend=emulate()).reversed(torch.arange(50.0))
+    text = str(raised.value)
+    assert text.startswith(f"{source}:8:") or f"{source}:8:" in text
+    assert "opwright_plain" not in text
