@@ -19,6 +19,20 @@ pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning") 
 
 SOURCE = Path(__file__).parent / "kernels/derived_dots.cpp"
 LENGTHS = (0, 1, 7, 64)
+LIMITS = """
+#include <opwright.h>
+OPWRIGHT("repeated(x: T[N], steps: int) -> (y: T[N]) where T in (f64) derived")
+template <class T>
+void repeated(Tensor<const T, 1> x, int64_t steps, Tensor<T, 1> y) {
+  for (int64_t i = 0; i < x.size(0); ++i) y[i] = x[i];
+  for (int64_t n = 0; n < steps; ++n) axpy(x.size(0), 0.5, x.data(), 1, y.data(), 1);
+}
+OPWRIGHT("of_one_number(x: T[N]) -> (quotient: T[N], larger: T[N]) where T in (f64) derived")
+template <class T>
+void of_one_number(Tensor<const T, 1> x, Tensor<T, 1> quotient, Tensor<T, 1> larger) {
+  for (int64_t i = 0; i < x.size(0); ++i) quotient[i] = x[i] / x[i], larger[i] = max(x[i], x[i]);
+}
+"""
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 4e-2}
 Function = Callable[..., Any]
 
@@ -179,6 +193,31 @@ def test_a_gradient_of_zero_stays_zero(ops: Operators) -> None:
     y = ops.updated(x, w, a)
     for found in torch.autograd.grad(y, [x, w, a], torch.zeros(2, dtype=torch.float64)):
         assert torch.equal(found, torch.zeros_like(found))
+
+
+@pytest.fixture(scope="module")
+def limits() -> Operators:
+    flags = ["-DOPWRIGHT_TAPE_MIB=1", "-DOPWRIGHT_TAPE_MAGNITUDES=1"]
+    return opwright.load_inline("derived_limits", cpp=LIMITS, extra_cflags=flags)
+
+
+def test_adjoints_of_blocks_count_for_the_bound_of_the_tape(limits: Operators) -> None:
+    """What blocks of inputs keep is small; each result has an adjoint: here 1,000 kB of them, then 2,000 kB."""
+    x = torch.rand(2500, dtype=torch.float64, requires_grad=True)
+    (found,) = torch.autograd.grad(limits.repeated(x, 50).sum(), x)
+    assert torch.equal(found, torch.full_like(x, 26))
+    with pytest.raises(opwright.KernelError, match="the tape is larger than 1 MiB"):
+        torch.autograd.grad(limits.repeated(x, 100).sum(), x)
+
+
+def test_magnitudes_of_one_number_twice(limits: Operators, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slopes of opposite signs, whose sum is 0."""
+    x = torch.tensor([-2.0, 0.5, 3.0], dtype=torch.float64, requires_grad=True)
+    for said, expected in (("0", torch.zeros_like(x)), ("1", 2 / x.detach().abs())):
+        monkeypatch.setenv("OPWRIGHT_TAPE_MAGNITUDES", said)
+        for place, gradient in enumerate((expected, torch.ones_like(x))):
+            (found,) = torch.autograd.grad(limits.of_one_number(x)[place].sum(), x)
+            torch.testing.assert_close(found, gradient)
 
 
 @pytest.mark.slow

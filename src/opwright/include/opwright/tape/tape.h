@@ -114,6 +114,7 @@ class Tape {
     block->first = at, block->count = uint32_t(count), block->sweep = &Data::sweep, block->before = blocks_;
     __builtin_memcpy(block->data, static_cast<const void *>(&data), sizeof(Data));
     blocks_ = block, next_ += uint32_t(count), in_blocks_ += uint64_t(count);
+    require(pages_.bytes(), 0, 0); /* the adjoints of its results: what it keeps may fit into a page */
     return at;
   }
   /* Memory of a block, until the tape is cleared. */
@@ -269,7 +270,7 @@ OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &a, const Dual<S, tape
                                      const S &slope_b) {
   if (!b.index) return chain(a, value, slope_a);
   if (!a.index) return chain(b, value, slope_b);
-  if (a.index == b.index) return chain(a, value, S(slope_a + slope_b));
+  if (!OPWRIGHT_TAPE_MAGNITUDES && a.index == b.index) return chain(a, value, S(slope_a + slope_b));
   return {value, tape_of_thread<S>().note(a.index, slope_a, b.index, slope_b)};
 }
 
