@@ -15,11 +15,11 @@ struct Sliced {
   int64_t sizes[most_dims], strides[most_dims]; /* of the slice, dense */
   int64_t steps[most_independent];              /* from one slice to the next along each axis; 0: it lacks the axis */
   int64_t numel = 1;
-  bool dense = true; /* whether the slice is dense where it lies */
-  bool sums = false; /* a result that lacks an axis */
-  bool whole = true; /* it lacks all */
+  bool dense = true;    /* whether the slice is dense where it lies */
+  bool sums = false;    /* a result that lacks an axis */
+  bool whole = true;    /* it lacks all */
   bool in_tape = false; /* the sum stays in the runners' tapes until `give_sums`: of gradients, not of tangents */
-  Room offsets;      /* of the slice's elements, where it isn't */
+  Room offsets;         /* of the slice's elements, where it isn't */
 };
 
 /* The slices of a call. */
@@ -161,6 +161,8 @@ class Piece {
   Room rooms_[most_traced];
 };
 
+constexpr int few_groups = 32; /* of a piece: one of them that disagrees is enough to stop trying */
+
 /* A call of an operator with independent axes.
  *
  * `places`: see Slices; `named`: for each axis its place among the axes of the call, of which there are `names`; `inputs`: how
@@ -221,7 +223,7 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
       for (int lane = 0; lane < n; ++lane) memory_of_piece.take(first + lane, lane, inputs, rows[lane]);
       bool done = false;
       if constexpr (width > 1)
-        if (n == width && disagreements < most_disagreements) {
+        if (n == width && disagreements < (groups < pieces * few_groups ? 1 : most_disagreements)) {
           several->sum_up(shared);
           done = runs_in_lanes(several, rows);
           disagreements += !done;
