@@ -6,6 +6,7 @@ library, made of the headers' prototypes, calls through a pointer and catches.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from collections.abc import Iterable
@@ -178,7 +179,9 @@ class Held:
         return self.memory().as_strided(shape, strides, self.pointer.storageOffset)
 
     def __del__(self) -> None:
-        self.th.call(f"{self.name}_free", self.pointer)
+        # Of THC, one in a reference cycle may be left until CUDA's memory isn't the CPU's any more.
+        with contextlib.suppress(THError):
+            self.th.call(f"{self.name}_free", self.pointer)
 
 
 def _memory_of(value: Tensor) -> Tensor:

@@ -36,6 +36,7 @@ OURS = {
     "OPWRIGHT_DIRECT": "0: all calls of operators go through PyTorch's parser and dispatcher",
     "OPWRIGHT_RUNTIME": "native or python",
     "OPWRIGHT_SANITIZE": "sanitizers that everything is compiled with",
+    "OPWRIGHT_TAPE_MAGNITUDES": "1: derived gradients add up magnitudes, where they can; `opwright check` sets it",
 }
 """Opwright's own variables, with a description of each."""
 

@@ -86,7 +86,7 @@ def test_softmax(tmp_path: Path) -> None:
 
 
 def test_choices_and_optional_scalars(tmp_path: Path) -> None:
-    source = tmp_path / "chosen.cu"
+    source = tmp_path / "choices.cu"
     source.write_text(CHOSEN)
     ops = opwright.load(source, backend="emulate")
     x = torch.randn(40, requires_grad=True)

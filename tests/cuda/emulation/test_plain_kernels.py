@@ -60,6 +60,7 @@ def test_no_thread_waits(text: str) -> None:
         ("x[0] = F()(1);", "struct F { __device__ float operator()(int) { return threadIdx.x; } };"),
         ("x[0] = F{}(1);", "struct F { __device__ float operator()(int) { return threadIdx.x; } };"),
         ("V v = 1.0f; x[0] = v.a;", "struct V { float a; __device__ V(float b) { a = threadIdx.x; } };"),
+        ("for (int i : *x) { x[i] = 1; }", "struct R { __device__ int *begin() { __syncthreads(); return 0; } };"),
         ("x[0] = V{1} + V{2};", ("struct V { float a; };"
                                  "__device__ float operator+(V, V) { __syncthreads(); return 1; }")),
         ("F f; x[0] = f(1);", ("struct F { __device__ float operator()(int) { return threadIdx.x; } };"
@@ -90,6 +91,8 @@ def test_a_thread_may_wait(body: str, before: str) -> None:
         "__global__ void k(float *x);\nvoid go(float *x) { k<<<1, 1>>>(x); }",
         "__global__ void k(int x);\n__global__ void k(float *x) { }\nvoid go(float *x) { k<<<1, 1>>>(3); }",
         "__global__ void k(int x, int y = 2);\n__global__ void k(int x, int y) { }\nvoid go() { k<<<1, 1>>>(3); }",
+        ("template <int n = 2> __global__ void k(int x);\n"
+        "template <int n> __global__ void k(int x) { }\nvoid go() { k<<<1, 1>>>(3); }"),
         ("template <class T> __global__ void k(T *x) { }\n"
         "template <> __global__ void k<int>(int *x) { }\nvoid go(int *x) { k<<<1, 1>>>(x); }"),
         "__global__ void k(float *x) { }\nvoid go(void (*k)(float *), float *x) { k<<<1, 1>>>(x); }",
@@ -116,6 +119,8 @@ def test_a_launch_before_the_function_takes_the_kernel() -> None:
         "__shared__ float s[9]; s[threadIdx.x] = 1; __syncthreads(); x[0] = s[0];",
         "for (int i = 0; i < blockDim.x; i += 2) { x[i] = 1; __syncthreads(); if (x[0]) { x[1] = 2; } }",
         "int n = blockDim.x; while (x[0]) { if (x[1]) break; } n *= 2; if (n > 2) { __syncthreads(); } x[0] = 1;",
+        "int n = blockDim.x & (blockDim.y); if ((n) * (n + 1) / 2 > sizeof(int) * n) { __syncthreads(); } x[0] = 1;",
+        "if constexpr (sizeof(int) > 2) { __syncthreads(); } x[0] = 1;",
     ],
 )
 def test_barriers_where_all_threads_come(body: str) -> None:
@@ -141,6 +146,15 @@ def test_barriers_where_all_threads_come(body: str) -> None:
         "while (x[0]) { __syncthreads(); }",
         "do { __syncthreads(); } while (x[0]);",
         "auto i = threadIdx.x; __syncthreads(); x[i] = 1;",
+        "auto [i, j] = make_int2(1, 2); __syncthreads(); x[i] = j;",
+        "alignas(16) float y[2]; __syncthreads(); y[0] = x[0];",
+        "int i = 1; __syncthreads(); if (x[0]) { decltype(i) j = i; x[j] = 1; }",
+        "constexpr int i = f(1); __syncthreads(); x[i] = 1;",
+        "for (int i = 0; i < 2; ++i) { int n = i; __syncthreads(); int i = n; __syncthreads(); x[i] = n; }",
+        "__syncthreads(); if (x[0]) return; __shared__ int n; x[n] = 1;",
+        "int n = 4; if (x[0]) { int &m = n; m = 2; } for (int i = 0; i < n; ++i) { __syncthreads(); }",
+        "int n = 4; (n)++; if (x[0]) (n) = 5; if (n > 2) { __syncthreads(); }",
+        "int n = 4; *(float *)&n = x[0]; if (n > 2) { __syncthreads(); }",
         "V i = 1; __syncthreads(); x[0] = i;",
         "volatile float *y = x; __syncthreads(); y[0] = 1;",
         "float s[65]; __syncthreads(); s[0] = 1;",
@@ -153,9 +167,8 @@ def test_barriers_where_all_threads_come(body: str) -> None:
     ],
 )
 def test_barriers_that_cannot_be_cut_at(body: str) -> None:
-    assert "opwright_plain" not in rewritten(
-        kernel(body, "const int size = 2; __device__ void change(int &i) { i = 3; }")
-    )
+    before = "const int size = 2; __device__ void change(int &i) { i = 3; } constexpr int f(int i) { return i; }"
+    assert "opwright_plain" not in rewritten(kernel(body, before))
 
 
 def test_lines_stay_where_they_were() -> None:

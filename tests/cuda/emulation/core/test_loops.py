@@ -77,6 +77,36 @@ def test_values_that_live_beyond_a_barrier(program: Programs, threads: int) -> N
     assert (out == other).all()
 
 
+ME, X = np.arange(40), 100 + np.arange(40)
+
+
+@pytest.mark.usefixtures("any_order")
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("returns", np.where(ME < 5, X + 1, X)),
+        ("refers", np.where(ME < 3, 2, 4)),
+        ("adds", np.where(ME % 2, 75, 57)),
+        ("changes", np.where(ME % 3, 2, 7)),
+        ("casts", 4 * ME),
+        ("steps", X + 20 * ME + 26),
+        ("highest", ME + 5),
+        ("loads", np.where(ME, X, 7)),
+        ("hides", X + 1),
+        ("begins", X + 3 * ME + 4),
+        ("constants", ME + 4),
+        ("shifts", X // 4 + ME // 8),
+        ("declares", 2 * ME + 4),
+        ("exchanges", np.where(ME % 2, 1000 * ME + X, 1000 * X + ME)),
+        ("later", 0 * ME + 4),
+    ],
+)
+def test_what_a_careless_cut_gets_wrong(program: Programs, name: str, expected: np.ndarray) -> None:
+    x = X.astype(np.int32)
+    program("cuts")(f"run_{name}", x)
+    np.testing.assert_array_equal(x, expected)
+
+
 def test_a_fault_of_a_loop_names_its_thread(program: Programs) -> None:
     memory, which, out = np.ones(1, np.int32), np.zeros(256, np.int32), np.zeros(256, np.int32)
     program("loops")("read", memory, which, out)

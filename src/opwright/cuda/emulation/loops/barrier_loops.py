@@ -49,16 +49,23 @@ class BarrierLoops:
             raise NotSimpleError
         statements = Parser(tokens, types).statements(body[0] + 1, body[1], last=True)
         self._tokens, self._body = tokens, body
-        hidden = {word for each in flat(statements) if each.kind == "shared" for word in self._words(each)}
+        hidden = {word for each in flat(statements) if each.kind == "shared" for word in self._declared(each)}
         constants = (constants | types) - hidden
         self._variables = Variables(tokens, body, parameters, statements, constants, takes_values)
         self._parts = list(_parts(statements, self._variables))
         inner = {variable for variable in self._variables.all if self._is_inner(variable)}
         self._kept = {v: f"opwright_v{n}" for n, v in enumerate(self._variables.kept()) if v not in inner}
+        if any(self._variables.may_be_constant(variable) for variable in self._kept):
+            raise NotSimpleError  # another part may use it as an argument of a template
         self.fits = sum(_elements(variable) for variable in self._kept) <= _MOST_KEPT
 
-    def _words(self, statement: Statement) -> set[str]:
-        return {token.text for token in self._tokens.all[statement.first : statement.end]}
+    def _declared(self, statement: Statement) -> Iterator[str]:
+        """Yield the names of the shared variables of a declaration."""
+        tokens, at = self._tokens, statement.first
+        while at < statement.end:
+            if tokens.is_word(at) and not tokens.is_word(at + 1):
+                yield tokens.all[at].text
+            at = tokens.partner.get(at, at) + 1 if tokens.is_sign(at, "[", "(", "{") else at + 1
 
     def text(self, others: Sequence[Edit]) -> str:
         """Return the body of the function; `others` are the rewriter's other edits of the region."""
@@ -90,7 +97,10 @@ class BarrierLoops:
             yield f"::opwright::emulation::Private<{variable.type}{variable.sizes}> {name}; "
         given = [(v, name) for v, name in self._kept.items() if v in self._variables.parameters]
         if given:
-            values = "".join(f"{name}.values[opwright_i] = {v.name}; " for v, name in given)
+            values = "".join(
+                f"__builtin_memcpy((void *)&{name}.values[opwright_i], (const void *)&{v.name}, sizeof {v.name}); "
+                for v, name in given
+            )
             yield f"{_BEGIN.format(values)} }}); "
 
     def _looped(self, part: Sequence[Statement], others: Sequence[Edit]) -> Iterator[Edit]:
@@ -100,7 +110,9 @@ class BarrierLoops:
         if all(self._is_recomputed(statement) for statement in part):  # each part that uses them declares them again
             yield Edit(start, stop, ";" + self._lines(start, stop))
             return
-        yield Edit(start, start, _BEGIN.format("".join(self._redeclared(first, end, others))))
+        before = tokens.all[first - 1].end  # a pragma has to stay in front of its loop
+        begin = before if "#" in tokens.text[before:start] else start
+        yield Edit(begin, begin, _BEGIN.format("".join(self._redeclared(first, end, others))))
         yield Edit(stop, stop, " });")
         for statement in part:
             if any(variable in self._kept for variable in statement.variables):
@@ -135,7 +147,9 @@ class BarrierLoops:
         start, end = self._tokens.all[first].start, self._tokens.all[last].end
         inside = (Edit(e.start - start, e.end - start, e.text) for e in others if start <= e.start < end)
         words = Tokens(apply_edits(self._tokens.text[start:end], inside)).all
-        return " ".join(token.text for token in words)
+        behind = [0, *(word.end for word in words)]
+        gaps = (" " * (word.start > end) for word, end in zip(words, behind, strict=False))  # none within >>
+        return "".join(f"{gap}{word.text}" for gap, word in zip(gaps, words, strict=True))
 
     def _declaration(self, statement: Statement, others: Sequence[Edit]) -> Edit:
         """Return the replacement of a declaration of which some variables are kept."""
@@ -148,7 +162,11 @@ class BarrierLoops:
                 text += f"{variable.type} {variable.name}{variable.sizes}{behind}; "
                 continue
             text += f"auto &{variable.name} = {self._kept[variable]}.values[opwright_i]; "
-            if variable.sizes and value:
+            if variable.template:
+                begun = "" if variable.sizes or not value else f", {value}"
+                zeroed = "true" if variable.sizes and value else "false"
+                text += f"::opwright::emulation::begin<{variable.type}, {zeroed}>({variable.name}{begun}); "
+            elif variable.sizes and value:
                 text += f"__builtin_memset(&{variable.name}, 0, sizeof {variable.name}); "
             elif value:
                 text += f"{variable.name} = {value}; "

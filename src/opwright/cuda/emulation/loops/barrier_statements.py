@@ -16,7 +16,12 @@ from opwright.sources.cpp.tokens import Tokens
 BARRIER = "__syncthreads"
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<="}
 _CONTROL = {"if", "for", "while", "switch", "do"}
-_NEVER = {"goto", "case", "default", "else", "using", "typedef", "static", "volatile", "asm", "try", "co_return"}
+_NEVER = {
+    *("goto", "case", "default", "else", "using", "typedef", "static", "volatile", "asm", "try", "co_return"),
+    "decltype",  # of a kept variable it is a reference
+}
+_DECLARING = {"auto", "typeof", "__typeof__", "alignas", "__attribute__", "__align__", "enum"}
+"""Words that may begin declarations that look like an index or a call."""
 _BUILT_IN = {
     *("const", "int", "unsigned", "signed", "long", "short", "char", "bool", "float", "double", "size_t", "uint"),
     *("constexpr", "uchar", "ushort", "ulong"),
@@ -46,6 +51,8 @@ class Variable:
         at: the token index of its name.
         value: the token indices of its value, first and end; or None.
         header: whether it is declared in the head of a loop.
+        constant: whether it is constexpr, or a const integer.
+        template: whether its type depends on the template's parameters, so that it may be a class.
     """
 
     name: str
@@ -54,6 +61,8 @@ class Variable:
     at: int
     value: tuple[int, int] | None
     header: bool = False
+    constant: bool = False
+    template: bool = False
 
 
 @dataclass(eq=False)
@@ -96,7 +105,7 @@ class Parser:
             found.append(statement)
             at = statement.end
         kinds = [statement.kind for statement in found]
-        waits = max((i for i, kind in enumerate(kinds) if kind in {"barrier", "for", "if"}), default=-1)
+        waits = max((i for i, kind in enumerate(kinds) if kind in {"barrier", "for", "if", "shared"}), default=-1)
         for index, statement in enumerate(found):
             if statement.kind in {"threads", "declaration"}:
                 self._check_jumps(statement, may_return=last and index > waits)
@@ -242,7 +251,11 @@ class Parser:
             or count > _MOST_ELEMENTS
         ):
             raise NotSimpleError
-        return Variable(tokens.all[name].text, f"{base} {stars}".strip(), sizes, name, value)
+        return Variable(
+            tokens.all[name].text, f"{base} {stars}".strip(), sizes, name, value,
+            constant="constexpr" in words or not (stars or "const" not in words or {"float", "double"} & set(words)),
+            template=not stars and not self._types.isdisjoint(words),
+        )  # fmt: skip
 
     def _is_expression(self, at: int, end: int) -> bool:
         """Return whether the statement at `at` is an expression rather than a declaration."""
@@ -251,9 +264,11 @@ class Parser:
             return True
         if tokens.is_word(at, "return"):
             return True
-        if not tokens.is_word(at):
+        if not tokens.is_word(at) or tokens.is_word(at, *_DECLARING):
             return False
         behind = at + 1
+        if tokens.is_sign(behind, "(") and tokens.is_word(self._behind(behind)):
+            return False
         if tokens.is_sign(behind, "<") and (closed := tokens.after_angle(behind)) is not None:
             return tokens.is_sign(closed, "(") and closed < end
         if tokens.is_sign(behind, ">"):

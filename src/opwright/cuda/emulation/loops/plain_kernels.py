@@ -88,6 +88,8 @@ _LIBRARY = {
         *("sqrt", "tan", "tanh", "tgamma", "trunc", "j0", "j1", "jn", "y0", "y1", "yn", "nan"),
     )
 } | {"abs", "labs", "llabs", "isnan", "isinf", "isfinite", "signbit", "min", "max", "memcpy", "memset"}
+_IMPLICIT = {"operator", "begin", "end", "get"}
+"""Functions that C++ calls without their names: operators, those of loops over ranges and of structured bindings."""
 _BY_ADDRESS = {"frexp", "frexpf", "modf", "modff", "remquo", "remquof", "sincos", "sincosf"}
 _KEYWORDS = {
     *("if", "for", "while", "switch", "return", "sizeof", "alignof", "decltype", "static_cast", "reinterpret_cast"),
@@ -100,12 +102,18 @@ _KEYWORDS = {
         "co_await",
         "const_cast",
         "static_assert",
+        "constexpr",
         "else",
         "do",
         "case",
         "and",
         "or",
         "not",
+        "xor",
+        "bitand",
+        "bitor",
+        "compl",
+        "not_eq",
         "alignas",
         "__attribute__",
         "noexcept",
@@ -171,16 +179,7 @@ class PlainKernels:
     @functools.cached_property
     def constants(self) -> set[str]:
         """The names of constants outside of functions."""
-        return {
-            name
-            for part in self._parts
-            if part.decl.kind == "statement"
-            and {"const", "constexpr"} & set(part.decl.words)
-            and not part.decl.parameters
-            if not {"*", "&", "__device__", "__shared__"}
-            & {token.text for token in part.tokens.all[part.first : part.last]}
-            for name in part.decl.variables
-        }
+        return {name for name, parts in self._declared.items() if all(map(_is_constant, parts))}
 
     def takes_values(self, name: str) -> bool:
         """Return whether a call of that name doesn't modify its arguments: a cast, a function of mathematics."""
@@ -215,7 +214,7 @@ class PlainKernels:
         if name == "operator" and part.decl.parameters and part.tokens.is_sign(part.decl.parameters[0] - 1, ")"):
             return False
         classes = (each for each in self._declared.get(name, ()) if each.decl.kind == "class")
-        return part.decl.kind == "function" and (name == "operator" or any(classes))
+        return part.decl.kind == "function" and (name in _IMPLICIT or any(classes))
 
     def _calls_known(self, part: _Part, allowed: Sequence[str] = ()) -> bool:
         tokens = part.tokens
@@ -284,6 +283,13 @@ def _parts(functions: Functions) -> Iterator[_Part]:
     tokens = functions.region.tokens
     for decl, member in functions.declarations:
         yield _Part(tokens, decl, *tokens_of(tokens, decl), member)
+
+
+def _is_constant(part: _Part) -> bool:
+    if part.decl.kind != "statement" or part.decl.parameters or not {"const", "constexpr"} & set(part.decl.words):
+        return False
+    words = {token.text for token in part.tokens.all[part.first : part.last]}
+    return words.isdisjoint({"*", "&", "volatile", "__device__", "__shared__"})
 
 
 def _runs(part: _Part) -> bool:

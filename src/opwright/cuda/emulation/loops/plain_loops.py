@@ -290,7 +290,8 @@ def _declares_the_same(tokens: Tokens, at: int, head: _Head) -> bool:
     closed = tokens.partner.get(at + 1, -1) if tokens.is_sign(at + 1, "(") else -1
     if closed < 0 or not tokens.is_sign(closed + 1, ";") or not tokens.is_word(at - 1, "void"):
         return False
-    if any(tokens.is_sign(inside, "=") for inside in range(at + 2, closed)):
+    start = tokens.statement_start(at)
+    if any(tokens.is_sign(inside, "=") for inside in range(start, closed)):
         return False
     declared = _parameters(tokens, at + 1, closed)
     if declared is not None:

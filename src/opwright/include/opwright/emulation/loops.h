@@ -7,6 +7,8 @@
 #ifndef OPWRIGHT_EMULATION_LOOPS_H
 #define OPWRIGHT_EMULATION_LOOPS_H
 
+#include <new>
+
 #include "context.h"
 
 namespace opwright {
@@ -94,18 +96,42 @@ struct BlockHere {
   }
 };
 
-/* A variable of which each thread has its own, over the parts: on the block's stack, where it is small. */
+template <class T> struct WithoutConst { using type = T; };
+template <class T> struct WithoutConst<const T> { using type = T; };
+template <class T, size_t n> struct WithoutConst<const T[n]> { using type = T[n]; };
+
+/* A variable of which each thread has its own, over the parts: on the block's stack, where it is small. It begins where it is
+ * declared, not here. */
 template <class T, bool is_small = (sizeof(T) <= 32)>
 struct Private {
-  T values[most_threads];
+  union { typename WithoutConst<T>::type values[most_threads]; };
+  Private() {}
+  Private(const Private &) = delete;
+  ~Private() {}
 };
 template <class T>
 struct Private<T, false> {
-  T *const values = new T[most_threads];
+  using Value = typename WithoutConst<T>::type;
+  Value *const values = static_cast<Value *>(::operator new(most_threads * sizeof(T), std::align_val_t(alignof(T))));
   Private() = default;
   Private(const Private &) = delete;
-  ~Private() { delete[] values; }
+  ~Private() { ::operator delete(values, std::align_val_t(alignof(T))); }
 };
+
+/* The beginning of such a variable, whose type may be a class. */
+template <class T, bool zeroed, class Element>
+OPWRIGHT_EMULATION_INLINE void begin(Element &variable) {
+  if constexpr (zeroed) new (static_cast<void *>(&variable)) Element();
+  else if constexpr (!__is_trivially_constructible(Element)) new (static_cast<void *>(&variable)) Element;
+}
+template <class T, bool zeroed, class Element, size_t n>
+OPWRIGHT_EMULATION_INLINE void begin(Element (&variable)[n]) {
+  for (Element &element : variable) opwright::emulation::begin<T, zeroed>(element);
+}
+template <class T, bool zeroed>
+OPWRIGHT_EMULATION_INLINE void begin(typename WithoutConst<T>::type &variable, T value) {
+  new (static_cast<void *>(&variable)) typename WithoutConst<T>::type(value);
+}
 
 template <class Body>
 void loop_over_parts(void *erased, uint64_t count) {
