@@ -13,7 +13,8 @@
 #include "../services/parallel.h"
 #include "taped_memory.h"
 
-/* The memory that the tape of one thread may take; a row of a `batched` operator, or a whole call, has a tape. */
+/* The memory that the tape of one thread may take; a row of a `batched` operator, a slice along independent axes, or several of
+ * them in lanes, have a tape; otherwise a whole call has. */
 #ifndef OPWRIGHT_TAPE_MIB
 #define OPWRIGHT_TAPE_MIB 1024
 #endif
