@@ -114,3 +114,23 @@ def test_views_of_different_ranks() -> None:
     void f(Tensor<const float, 2> x, Tensor<const float, 1> y, Tensor<float, 1> s) { s[0] = dot(x, y); }"""
     with pytest.raises(CompileError, match="takes two views of one rank"):
         opwright.load_inline("dots_of_ranks", cpp=source).f(torch.ones(2, 3), torch.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("call", "types"),
+    [("s[0] = dot(x, y)", types) for types in ("f64 f32", "f32 f64", "f64 i64", "i32 i32", "bf16 f64")]
+    + [("axpy(1, 2, x.data(), 1, y.data(), 1)", types) for types in ("f64 f32", "i32 f64")],
+)
+def test_vectors_that_are_not_computed_in_one_floating_type(call: str, types: str) -> None:
+    x, y = types.split()
+    kinds = {
+        "f32": ("float", torch.float32), "f64": ("double", torch.float64), "bf16": ("bfloat16", torch.bfloat16),
+        "i32": ("int32_t", torch.int32), "i64": ("int64_t", torch.int64),
+    }  # fmt: skip
+    source = f"""
+    OPWRIGHT("f(x: {x}[N], y: {y}[N]!) -> (s: f64[1])")
+    void f(Tensor<const {kinds[x][0]}, 1> x, Tensor<{kinds[y][0]}, 1> y, Tensor<double, 1> s) {{ {call}; }}"""
+    ops = opwright.load_inline(f"dots_of_types_{call[0]}_{x}_{y}", cpp=source)
+    arguments = (torch.ones(3, dtype=kinds[name][1]) for name in (x, y))
+    with pytest.raises(CompileError, match=r"is computed in acc<T>, one floating type .*: copy the vector of"):
+        ops.f(*arguments)

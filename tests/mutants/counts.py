@@ -55,8 +55,9 @@ def oracle_sentence(counts: dict[str, int]) -> str:
     """Return the same as a sentence, for docs/measured.md."""
     return (
         f"The derived gradients alone find {counts['caught']} of the {counts['compared']} mutants of the handwritten "
-        f"backwards in {counts['sources']} sources ({counts['ended the process']} of them end the process); the other "
-        f"{counts['compared'] - counts['caught']} change no gradient where all are asked for"
+        f"backwards in {counts['sources']} C++ sources ({counts['ended the process']} of them end the process); the "
+        f"other {counts['compared'] - counts['caught']} change no gradient where all are asked for. "
+        "The backwards of CUDA sources aren't judged so"
     )
 
 

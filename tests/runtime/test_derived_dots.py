@@ -13,12 +13,26 @@ from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
 import opwright
-from opwright import Operators
+from opwright import CompileError, Operators
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # PyTorch's own
 
 SOURCE = Path(__file__).parent / "kernels/derived_dots.cpp"
 LENGTHS = (0, 1, 7, 64)
+LIMITS = """
+#include <opwright.h>
+OPWRIGHT("repeated(x: T[N], steps: int) -> (y: T[N]) where T in (f64) derived")
+template <class T>
+void repeated(Tensor<const T, 1> x, int64_t steps, Tensor<T, 1> y) {
+  for (int64_t i = 0; i < x.size(0); ++i) y[i] = x[i];
+  for (int64_t n = 0; n < steps; ++n) axpy(x.size(0), 0.5, x.data(), 1, y.data(), 1);
+}
+OPWRIGHT("of_one_number(x: T[N]) -> (quotient: T[N], larger: T[N]) where T in (f64) derived")
+template <class T>
+void of_one_number(Tensor<const T, 1> x, Tensor<T, 1> quotient, Tensor<T, 1> larger) {
+  for (int64_t i = 0; i < x.size(0); ++i) quotient[i] = x[i] / x[i], larger[i] = max(x[i], x[i]);
+}
+"""
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 4e-2}
 Function = Callable[..., Any]
 
@@ -47,6 +61,19 @@ def attended(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 def product_added(a: Tensor, b: Tensor, c: Tensor, ta: bool, tb: bool, beta: float) -> Tensor:
     return 1.5 * (a.mT if ta else a) @ (b.mT if tb else b) + beta * c * c
+
+
+def filtered(x: Tensor, w: Tensor) -> Tensor:
+    taps, sums, results = x.new_tensor([1, -2, 0.5, 3, 0.25]), w, []
+    for i in range(x.shape[-1]):
+        part = x[..., i : i + 3]
+        m = part.shape[-1]
+        s = (part * (2 * taps[:m] + taps[5 - m :].flip(0))).sum(-1, keepdim=True)
+        changing = torch.arange(i + 1, i + m + 1).to(x)
+        updated = (w[..., i : i + 1] + 2) * changing + s * sums[..., i : i + m]
+        sums = torch.cat([sums[..., :i], updated, sums[..., i + m :]], -1)
+        results.append((changing * updated).sum(-1) * s[..., 0])
+    return torch.stack(results, -1)
 
 
 def numbers(*shape: int) -> Tensor:
@@ -122,6 +149,46 @@ def test_a_dot_and_an_update(ops: Operators) -> None:
         assert_right(ops, f"updated {length}", torch.float64)
 
 
+def assert_filtered(ops: Operators, op: str, dtype: torch.dtype, *batch: int) -> None:
+    torch.manual_seed(0)
+    arguments = leaves([numbers(*batch, 5), numbers(*batch, 5)], dtype)
+    for one, other in zip(gradients(getattr(ops, op), arguments), gradients(filtered, leaves(arguments)), strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=0, atol=TOLERANCE[dtype] * (1 + float(other.abs().max())))
+
+
+def test_plain_numbers_beside_those_with_derivatives_are_constants(ops: Operators) -> None:
+    assert_filtered(ops, "filtered_rows", torch.float64, 11)  # some rows in lanes
+
+
+@pytest.mark.slow
+def test_plain_numbers_are_constants_in_each_form(ops: Operators) -> None:
+    assert_filtered(ops, "filtered", torch.float64)
+    for dtype in (torch.float32, torch.bfloat16):
+        assert_filtered(ops, "filtered_narrow", dtype, 19)
+    arguments = leaves([numbers(4), numbers(4)])
+    assert gradcheck(ops.filtered, arguments, check_forward_ad=True)
+    assert gradgradcheck(ops.filtered, arguments, check_fwd_over_rev=True)
+
+
+PLAIN_RESULT = """
+OPWRIGHT("f(x: T[N]) -> (y: T[N]) where T in (f64) derived")
+template <class T>
+void f(Tensor<const T, 1> x, Tensor<T, 1> y, int64_t N) {
+  double sums[3] = {};
+  axpy(3, 0.5, x.data(), 1, sums, 1);
+  for (int64_t i = 0; i < N; ++i) y[i] = sums[i % 3];
+}
+"""
+
+
+@pytest.mark.slow
+def test_plain_numbers_that_would_be_written_are_an_error() -> None:
+    ops = opwright.load_inline("dots_plain_result", cpp="#include <opwright.h>\n" + PLAIN_RESULT)
+    y = ops.f(torch.ones(3, dtype=torch.float64, requires_grad=True))
+    with pytest.raises(CompileError, match="would lose the derivative: declare what it writes, y, as T or acc<T>"):
+        y.sum().backward()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("name", CALLS)
@@ -179,6 +246,31 @@ def test_a_gradient_of_zero_stays_zero(ops: Operators) -> None:
     y = ops.updated(x, w, a)
     for found in torch.autograd.grad(y, [x, w, a], torch.zeros(2, dtype=torch.float64)):
         assert torch.equal(found, torch.zeros_like(found))
+
+
+@pytest.fixture(scope="module")
+def limits() -> Operators:
+    flags = ["-DOPWRIGHT_TAPE_MIB=1", "-DOPWRIGHT_TAPE_MAGNITUDES=1"]
+    return opwright.load_inline("derived_limits", cpp=LIMITS, extra_cflags=flags)
+
+
+def test_adjoints_of_blocks_count_for_the_bound_of_the_tape(limits: Operators) -> None:
+    """What blocks of inputs keep is small; each result has an adjoint: here 1,000 kB of them, then 2,000 kB."""
+    x = torch.rand(2500, dtype=torch.float64, requires_grad=True)
+    (found,) = torch.autograd.grad(limits.repeated(x, 50).sum(), x)
+    assert torch.equal(found, torch.full_like(x, 26))
+    with pytest.raises(opwright.KernelError, match="the tape is larger than 1 MiB"):
+        torch.autograd.grad(limits.repeated(x, 100).sum(), x)
+
+
+def test_magnitudes_of_one_number_twice(limits: Operators, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slopes of opposite signs, whose sum is 0."""
+    x = torch.tensor([-2.0, 0.5, 3.0], dtype=torch.float64, requires_grad=True)
+    for said, expected in (("0", torch.zeros_like(x)), ("1", 2 / x.detach().abs())):
+        monkeypatch.setenv("OPWRIGHT_TAPE_MAGNITUDES", said)
+        for place, gradient in enumerate((expected, torch.ones_like(x))):
+            (found,) = torch.autograd.grad(limits.of_one_number(x)[place].sum(), x)
+            torch.testing.assert_close(found, gradient)
 
 
 @pytest.mark.slow

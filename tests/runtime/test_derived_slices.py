@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
-from torch.autograd import gradcheck, gradgradcheck
+from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
 import opwright
 from opwright import Operators
 
-pytestmark = [pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning"), pytest.mark.slow]  # PyTorch's own
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # PyTorch's own
 
 FLOATS = [torch.float64, torch.float32, torch.bfloat16]
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 2e-2}
@@ -34,9 +34,16 @@ def cubes(x: Tensor, w: Tensor) -> Tensor:
     return result
 
 
+def weighted(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    return w**3 @ x, cubes(x, w)
+
+
 def looked_up(table: Tensor, at: Tensor, s: Tensor) -> Tensor:
     v, s = table[at], s[:, None]
     return torch.where(v > 0, v * s, v.exp() + s)
+
+
+Function = Callable[..., Sequence[Tensor]]
 
 
 def numbers(*shape: int) -> Tensor:
@@ -61,6 +68,7 @@ def gradients(form: Callable[..., Tensor], arguments: list[Tensor]) -> list[Tens
     return list(torch.autograd.grad(y, [a for a in arguments if a.requires_grad], g))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 37])
 @pytest.mark.parametrize("name", CALLS)
@@ -75,6 +83,7 @@ def test_gradients(name: str, count: int, dtype: torch.dtype, ops: Operators) ->
         torch.testing.assert_close(one.double(), other, rtol=0, atol=8 * TOLERANCE[dtype] * (1 + scale))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_of_every_order(name: str, ops: Operators) -> None:
     torch.manual_seed(0)
@@ -83,6 +92,57 @@ def test_of_every_order(name: str, ops: Operators) -> None:
     assert gradgradcheck(getattr(ops, name), arguments)
 
 
+def tangents(form: Function, x: Tensor, w: Tensor, of_x: Tensor | None, of_w: Tensor | None) -> list[Tensor]:
+    with forward_ad.dual_level():
+        x = x if of_x is None else forward_ad.make_dual(x, of_x)
+        w = w if of_w is None else forward_ad.make_dual(w, of_w)
+        found = [forward_ad.unpack_dual(y).tangent for y in form(x, w)]
+    assert all(t is not None for t in found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def reduced() -> Function:
+    """One result is kept for each slice, one is their sum."""
+    form: Function = opwright.load(Path(__file__).parent / "kernels/derived_reduced.cpp").weighted
+    return form
+
+
+def test_tangents_of_what_has_no_independent_axis(reduced: Function) -> None:
+    """They are sums over the slices, as the gradients of what slices share."""
+    torch.manual_seed(0)
+    x, w, of_x, of_w = numbers(3, 37), numbers(3), numbers(3, 37), numbers(3)
+    for directions in ((of_x, None), (None, of_w), (of_x, of_w)):
+        torch.testing.assert_close(tangents(reduced, x, w, *directions), tangents(weighted, x, w, *directions))
+
+
+@pytest.mark.parametrize("wanted", ["value", "tangent", "both"])
+def test_reverse_over_forward_of_what_slices_share(reduced: Function, wanted: str) -> None:
+    """Gradients of a value and of its tangent are sums each of which may be absent."""
+    torch.manual_seed(0)
+    x, w, of_w, seeds = numbers(3, 37), numbers(3), numbers(3), [numbers(37), numbers()]
+    found = []
+    for form in (reduced, weighted):
+        value = w.clone().requires_grad_(wanted != "tangent")
+        tangent = of_w.clone().requires_grad_(wanted != "value")
+        wrt = [v for v in (value, tangent) if v.requires_grad]
+        found.append(torch.autograd.grad(tangents(form, x, value, None, tangent), wrt, seeds))
+    torch.testing.assert_close(*found)
+
+
+def test_double_backward_by_the_gradient_of_a_sum(reduced: Function) -> None:
+    torch.manual_seed(0)
+    x, w, *seeds = leaves([numbers(3, 37), numbers(3), numbers(37), numbers()])
+    of_first = [numbers(3, 37), numbers(3)]
+    for wrt in (seeds[1:], [w], [x, w, *seeds]):
+        found = []
+        for form in (reduced, weighted):
+            first = torch.autograd.grad(form(x, w), [x, w], seeds, create_graph=True)
+            found.append(torch.autograd.grad(first, wrt, of_first))
+        torch.testing.assert_close(*found)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_no_slices(name: str, ops: Operators) -> None:
     reference, make = CALLS[name]
@@ -97,6 +157,7 @@ def test_no_slices(name: str, ops: Operators) -> None:
     assert y.shape == reference(*arguments).shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_each_gradient_alone_and_the_layouts_of_views(name: str, ops: Operators) -> None:
     torch.manual_seed(0)
@@ -110,6 +171,7 @@ def test_each_gradient_alone_and_the_layouts_of_views(name: str, ops: Operators)
         torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.slow
 def test_without_the_optional_input(ops: Operators) -> None:
     x, w, _ = leaves(CALLS["convolved"][1](5))
     for one, other in zip(
@@ -120,6 +182,7 @@ def test_without_the_optional_input(ops: Operators) -> None:
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_the_same_bits_with_any_number_of_threads(name: str, ops: Operators) -> None:
     torch.manual_seed(0)
@@ -136,6 +199,7 @@ def test_the_same_bits_with_any_number_of_threads(name: str, ops: Operators) -> 
         assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
 
 
+@pytest.mark.slow
 def test_a_call_whose_tape_would_be_too_large_as_a_whole(tmp_path: Path) -> None:
     source = tmp_path / "taped_in_slices.cpp"
     text = (Path(__file__).parent / "kernels/derived_slices.cpp").read_text()

@@ -156,6 +156,69 @@ def test_what_the_forward_itself_has_lost_is_no_finding(tmp_path: Path) -> None:
     assert judged(tmp_path, "cancelled", CANCELLED).ok
 
 
+NARROW = """
+OPWRIGHT("narrow(x: T[N]) -> (y: T[N]) where T in (f32, f64)")
+template <class T>
+void narrow(Tensor<const T, 1> x, Tensor<T, 1> y) {
+  for (int64_t i = 0; i < x.size(0); ++i) {
+    OPWRIGHT_CHECK(x[i] <= 1, "x is larger than 1");
+    y[i] = x[i] * x[i];
+  }
+}
+OPWRIGHT("narrow_backward(grad_y: T[N], x: T[N]) -> (grad_x: T[N])")
+template <class T>
+void narrow_backward(Tensor<const T, 1> grad_y, Tensor<const T, 1> x, Tensor<T, 1> grad_x) {
+  for (int64_t i = 0; i < x.size(0); ++i) {
+    CHECK;
+    grad_x[i] = grad_y[i] * x[i] * (WRONG ? T(2.5) : T(2));
+  }
+}
+"""
+
+
+@pytest.mark.slow
+def test_a_wrong_gradient_beside_calls_that_the_forward_refuses(tmp_path: Path) -> None:
+    """The numerical difference would take one of them."""
+    text = NARROW.replace("CHECK;", "").replace("WRONG", "x[i] > T(1 - 1e-6)")
+    (finding,) = judged(tmp_path, "refused beside", text, examples=[(_tensor([1 - 4e-7]),)]).findings
+    assert finding.kind == "wrong-gradient"
+    assert "(ratio 1.25)" in finding.message
+
+
+@pytest.mark.slow
+def test_a_backward_that_raises_beside_a_wrong_gradient(tmp_path: Path) -> None:
+    raises = 'OPWRIGHT_CHECK(x[i] == 0.5 || abs(x[i] - T(0.5)) > 1e-6, "too near to a half");'
+    text = NARROW.replace("CHECK;", raises).replace("WRONG", "x[i] == 0.5")
+    (finding,) = judged(tmp_path, "raises beside", text, examples=[(_tensor([0.5]),)]).findings
+    assert finding.kind == "backward-raises"
+    assert "too near to a half" in finding.message
+
+
+UNSET = """
+#include <stdlib.h>
+OPWRIGHT("unset(x: T[N]) -> (y: T[N]) where T in (f64)")
+template <class T>
+void unset(Tensor<const T, 1> x, Tensor<T, 1> y) {
+  T *const w = static_cast<T *>(malloc(sizeof(T)));
+  __builtin_memset(static_cast<void *>(w), 0x3f, sizeof(T));  // what malloc may give
+  for (int64_t i = 0; i < x.size(0); ++i) y[i] = *w * x[i];
+  free(w);
+}
+OPWRIGHT("unset_backward(grad_y: T[N]) -> (grad_x: T[N]) where T in (f64)")
+template <class T>
+void unset_backward(Tensor<const T, 1> grad_y, Tensor<T, 1> grad_x) {
+  for (int64_t i = 0; i < grad_y.size(0); ++i) grad_x[i] = grad_y[i];
+}
+"""
+
+
+@pytest.mark.slow
+def test_a_forward_that_reads_what_was_never_set_is_told(tmp_path: Path) -> None:
+    (finding,) = judged(tmp_path, "unset", UNSET).findings
+    assert finding.kind == "uninitialised"
+    assert "the kernel computes with a number that was never set" in finding.message
+
+
 SKIPPED = {
     "derived itself": (
         RIGHT.partition('OPWRIGHT("norm_backward')[0].replace("(f32, f64)", "(f32, f64) derived"),

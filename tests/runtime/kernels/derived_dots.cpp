@@ -101,3 +101,39 @@ void products_added(Tensor<const T, 2> a, Tensor<const T, 2> b, Tensor<const T, 
                     Tensor<T, 2> y) {
   add_product(a, b, c, ta, tb, beta, y);
 }
+
+// Tables of plain numbers, which are constants: static ones, and one that changes after each call.
+template <class R, class T>
+void filter(Tensor<const T, 1> x, Tensor<const T, 1> w, Tensor<T, 1> y) {
+  using A = acc<T>;
+  static const R taps[] = {R(1), R(-2), R(0.5), R(3), R(0.25)};
+  const int64_t n = x.size(0), one = 1;
+  R changing[3];
+  Workspace<A> sums(n + 1);
+  for (int64_t i = 0; i < n; ++i) sums[i] = A(w[i]);
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t m = n - i < 3 ? n - i : 3;
+    const A s = dot(m, taps, 1, &x[i], 1) + dot(Strided<const T, 1>(&x[i], &m, &one), Strided<const R, 1>(taps, &m, &one)) +
+                dot(m, &x[i], 1, &taps[4], -1);
+    for (int64_t k = 0; k < m; ++k) changing[k] = R(i + k + 1);
+    axpby(m, A(w[i]), changing, 1, s, &sums[i], 1);
+    axpy(m, A(2), changing, 1, &sums[i], 1);
+    y[i] = T(dot(m, changing, 1, &sums[i], 1) * s);
+    for (int64_t k = 0; k < m; ++k) changing[k] = R(0);
+  }
+}
+OPWRIGHT("filtered(x: T[N], w: T[N]) -> (y: T[N]) where T in (f64) derived")
+template <class T>
+void filtered(Tensor<const T, 1> x, Tensor<const T, 1> w, Tensor<T, 1> y) {
+  filter<double>(x, w, y);
+}
+OPWRIGHT("filtered_rows(x: T[N], w: T[N]) -> (y: T[N]) where T in (f64) batched derived")
+template <class T>
+void filtered_rows(Tensor<const T, 1> x, Tensor<const T, 1> w, Tensor<T, 1> y) {
+  filter<double>(x, w, y);
+}
+OPWRIGHT("filtered_narrow(x: T[N], w: T[N]) -> (y: T[N]) where T in (f32, bf16) batched derived")
+template <class T>
+void filtered_narrow(Tensor<const T, 1> x, Tensor<const T, 1> w, Tensor<T, 1> y) {
+  filter<float>(x, w, y);
+}

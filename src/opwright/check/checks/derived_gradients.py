@@ -11,14 +11,14 @@ import torch
 from opwright.check.calls.cases import Arguments, Case, to_dtype
 from opwright.check.calls.reproducer import gradient_reproducer
 from opwright.check.context import EXAMPLES, Context
-from opwright.check.gradients.derived_twin import DerivedTwin, derived_twin
+from opwright.check.gradients.derived_twin import DerivedTwin, UnsetNumberError, derived_twin
 from opwright.check.gradients.gradcheck import GradientSearch, straight_through
 from opwright.check.gradients.jacobian import describe_ratio
 from opwright.check.gradients.point import Point
 from opwright.check.gradients.vjp import Forward
 from opwright.check.registry import register
 from opwright.check.report import Finding, Skipped
-from opwright.errors import KernelError
+from opwright.errors import KernelError, OpwrightError
 
 _ROUNDINGS = 64
 """Tolerance, in units of float64's precision times the sum of the magnitudes of what a gradient is the sum of."""
@@ -68,17 +68,32 @@ class _Compared:
         return tuple(int(i) for i in torch.unravel_index(excess.argmax(), excess.shape))
 
     def bears_out(self, name: str, at: tuple[int, ...]) -> bool:
-        """Return whether a numerical difference is the operator's own gradient, and not the derived one."""
+        """Return whether a numerical difference is the operator's own gradient, and not the derived one.
+
+        Where the operator refuses a call beside this one, no difference is.
+        """
         moved = self.point.arguments[name].detach().clone()
         step = _STEP * max(1.0, abs(float(moved[at])))
         sides = []
         for sign in (1, -1):
             there = moved.clone()
             there[at] += sign * step
-            results = zip(self.point.results, self.point.function({**self.point.arguments, name: there}), strict=True)
+            try:
+                values = self.point.function({**self.point.arguments, name: there})
+            except OpwrightError:
+                return False
+            results = zip(self.point.results, values, strict=True)
             sides.append(sum(float((self.incoming[n] * r.detach()).sum()) for n, r in results if n in self.incoming))
         numerical = (sides[0] - sides[1]) / (2 * step)
         return abs(numerical - float(self.got[name][at])) * 8 < abs(numerical - float(self.expected[name][at]))
+
+
+class _FoundError(Exception):
+    """A call has no gradients to compare, which is a finding."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
 
 
 @dataclass
@@ -96,11 +111,12 @@ class _Judge:
     def __call__(self, case: Case, arguments: Arguments) -> Finding | None:
         """Return what is wrong with the gradients of one call, or None."""
         try:
-            found = self._compare(case, arguments)
-        except KernelError as error:  # not the forward's: calls that it refuses have no point
-            text = f"the backward raises {type(error).__name__}: {error}"
-            return Finding("backward-raises", text, gradient_reproducer(self.search.context.operator, arguments))
-        if found is None:
+            return self._judge(case, arguments)
+        except _FoundError as error:
+            return error.finding
+
+    def _judge(self, case: Case, arguments: Arguments) -> Finding | None:
+        if (found := self._compare(case, arguments)) is None:
             return None
         self.compared += 1
         self.elements += sum(value.numel() for value in found.got.values())
@@ -118,6 +134,20 @@ class _Judge:
         return None
 
     def _compare(self, case: Case, arguments: Arguments) -> _Compared | None:
+        """Return the gradients of a call, or None where there is nothing to compare.
+
+        Raises:
+            _FoundError: the backward raises an error, or the forward reads what was never set.
+        """
+        try:
+            return self._compare_both(case, arguments)
+        except KernelError as error:  # not the forward's: calls that it refuses have no point
+            kind, text = "backward-raises", f"the backward raises {type(error).__name__}: {error}"
+        except UnsetNumberError as error:
+            kind, text = "uninitialised", f"on a tape, for its derived gradient, the forward raises: {error}"
+        raise _FoundError(Finding(kind, text, gradient_reproducer(self.search.context.operator, arguments)))
+
+    def _compare_both(self, case: Case, arguments: Arguments) -> _Compared | None:
         if (point := self.search.point(case, arguments)) is None:
             return None
         forward = Forward(point)

@@ -28,7 +28,14 @@ _MAGNITUDES = "OPWRIGHT_TAPE_MAGNITUDES"
 """The macro with which a tape can add up the magnitudes of contributions, and the environment variable that asks for
 them (include/opwright/tape/tape.h)."""
 
+_UNSET = "computes with a number that was never set"
+"""What a tape says of a forward that reads what it hasn't written (include/opwright/tape/tape.h)."""
+
 _twins: dict[object, DerivedTwin] = {}
+
+
+class UnsetNumberError(Exception):
+    """A forward computes with a number that was never set, or that another call left behind."""
 
 
 @dataclass
@@ -55,6 +62,9 @@ class DerivedTwin:
             seed: seed of the operator's random numbers.
 
         Returns None if the call has no gradient, or none that can be derived.
+
+        Raises:
+            UnsetNumberError: what the tape can't hold shows a fault of the forward.
         """
         try:
             derived = _gradients(self.operator, case, arguments, incoming, seed)
@@ -65,8 +75,10 @@ class DerivedTwin:
                 return derived, {name: largest[name].expand_as(value) for name, value in derived.items()}
             with _magnitudes_wanted():
                 sizes = _gradients(self.operator, case, arguments, {n: g.abs() for n, g in incoming.items()}, seed)
-        except KernelError as error:  # the tape is too large
-            self.refused = first_line(error)
+        except KernelError as error:
+            self.refused = first_line(error)  # mostly: the tape is too large
+            if _UNSET in self.refused:
+                raise UnsetNumberError(self.refused) from error
             return None
         return None if sizes is None else (derived, sizes)
 

@@ -7,8 +7,9 @@
  *
  * Element k of x is x[k * incx]; an increment may be negative, or 0 for a vector that isn't written. Of axpy and axpby x may be
  * y itself, but not overlap it otherwise. One of the two may be halves and the other float: it is computed in acc<T>, and each
- * element rounded once. A sum is that of 16 sums side by side, so its order depends on the sizes alone. In derived gradients
- * each call is a single entry of the tape (dual_dot.h).
+ * element rounded once; other types beside one another don't compile. A sum is that of 16 sums side by side, so its order depends
+ * on the sizes alone. In derived gradients each call is a single entry of the tape (dual_dot.h); x may be plain numbers then, and
+ * either vector of a dot: constants.
  */
 #ifndef OPWRIGHT_DOT_H
 #define OPWRIGHT_DOT_H
@@ -21,6 +22,23 @@ namespace opwright {
 namespace detail {
 
 constexpr int side_by_side = 16;
+
+/* Whether two vectors are computed in one type, or one has derivatives and the other is constants. */
+template <class A, class B>
+struct computed_together {
+  static constexpr bool value = is_dual<A>::value != is_dual<B>::value;
+};
+template <class A> struct computed_together<A, A> { static constexpr bool value = true; };
+template <class T, class = integer> struct is_whole { static constexpr bool value = false; };
+template <class T> struct is_whole<T, typename number<T>::type> { static constexpr bool value = true; };
+template <class X, class Y>
+constexpr bool are_vectors =
+    computed_together<acc<X>, acc<Y>>::value && !is_whole<acc<X>>::value && !is_whole<acc<Y>>::value;
+
+/* The type of a sum of products: of two that differ, the one with derivatives. */
+template <class X, class Y, bool x_alone = is_dual<X>::value && !is_dual<Y>::value> struct sum { using type = acc<Y>; };
+template <class X, class Y> struct sum<X, Y, true> { using type = acc<X>; };
+template <class X, class Y> using sum_of = typename sum<X, Y>::type;
 
 /* The sum of products of many runs: of each the same numbers side by side, so that no addition waits for the one before. */
 template <class A>
@@ -59,19 +77,24 @@ OPWRIGHT_INLINE void each_run(const int64_t *sizes, const int64_t *incx, const i
       each_run<N - 1>(sizes + 1, incx + 1, incy + 1, run, x + i * incx[0], y + i * incy[0]);
 }
 
-/* Of numbers with derivatives (dual_dot.h); there is at least one element. */
-template <int N, class T>
-T dot_of_duals(const int64_t *sizes, const T *x, const int64_t *incx, const T *y, const int64_t *incy);
-template <class T>
-void axpby_of_duals(int64_t n, const T &a, const T *x, int64_t incx, const T &b, T *y, int64_t incy);
+/* Of numbers with derivatives, beside which constants may be (dual_dot.h); there is at least one element. */
+template <int N, class X, class Y>
+sum_of<X, Y> dot_of_duals(const int64_t *sizes, const X *x, const int64_t *incx, const Y *y, const int64_t *incy);
+template <class X, class T>
+void axpby_of_duals(int64_t n, const T &a, const X *x, int64_t incx, const T &b, T *y, int64_t incy);
 
 template <int N, class X, class Y>
-OPWRIGHT_INLINE acc<Y> dot_of(const int64_t *sizes, const X *x, const int64_t *incx, const Y *y, const int64_t *incy) {
+OPWRIGHT_INLINE sum_of<X, Y> dot_of(const int64_t *sizes, const X *x, const int64_t *incx, const Y *y,
+                                    const int64_t *incy) {
+  static_assert(are_vectors<X, Y>,
+                "dot(x, y) is computed in acc<T>, one floating type for both: copy the vector of the other type to a "
+                "Workspace<acc<T>>, or declare a table as acc<T>; of whole numbers write a loop");
+  using A = sum_of<X, Y>;
   for (int d = 0; d < N; ++d)
-    if (sizes[d] <= 0) return acc<Y>(0);
-  if constexpr (is_dual<Y>::value) return dot_of_duals<N>(sizes, x, incx, y, incy);
+    if (sizes[d] <= 0) return A(0);
+  if constexpr (is_dual<A>::value) return dot_of_duals<N>(sizes, x, incx, y, incy);
   else {
-    Sums<acc<Y>> sums;
+    Sums<A> sums;
     const int64_t n = sizes[N - 1], one = incx[N - 1], other = incy[N - 1];
     if (one == 1 && other == 1)
       each_run<N>(sizes, incx, incy, [&](int64_t at_x, int64_t at_y) __attribute__((always_inline)) {
@@ -99,12 +122,13 @@ OPWRIGHT_INLINE auto first_of(const View &x) {
 
 /* They end with an empty pack, as the functions of math.h: one that the author has under the same name is the better match. */
 template <class X, class Y, class... None>
-acc<Y> dot(int64_t n, const X *x, int64_t incx, const Y *y, int64_t incy, None...) {
+detail::sum_of<X, Y> dot(int64_t n, const X *x, int64_t incx, const Y *y, int64_t incy, None...) {
   return detail::dot_of<1>(&n, x, &incx, y, &incy);
 }
 
-template <class X, class Y, class... None, int N = X::ndim(), class T = detail::element_of<Y>>
-acc<T> dot(const X &x, const Y &y, None...) {
+template <class X, class Y, class... None, int N = X::ndim(),
+          class A = detail::sum_of<detail::element_of<X>, detail::element_of<Y>>>
+A dot(const X &x, const Y &y, None...) {
   static_assert(N > 0 && N == Y::ndim(), "dot(x, y) takes two views of one rank, which is at least 1");
   if (!x || !y) detail::refuse("dot(x, y) of a view of what isn't there\n  likely fix: test it before: if (x) ...");
   int64_t sizes[N], of_x[N], of_y[N], n = 1;
@@ -114,16 +138,21 @@ acc<T> dot(const X &x, const Y &y, None...) {
       detail::refuse("dot(x, y) takes views of the same sizes, but along axis ", d, " x has ", sizes[d],
                      " elements and y has ", y.size(d));
   }
-  if (n == 0) return acc<T>(0);
+  if (n == 0) return A(0);
   return detail::dot_of<N>(sizes, detail::first_of<N>(x), of_x, detail::first_of<N>(y), of_y);
 }
 
 template <class X, class Y, class... None>
 void axpby(int64_t n, const detail::same<acc<Y>> &a, const X *x, int64_t incx, const detail::same<acc<Y>> &b, Y *y,
            int64_t incy, None...) {
+  static_assert(detail::is_dual<Y>::value || !detail::is_dual<X>::value,
+                "axpby would lose the derivative: declare what it writes, y, as T or acc<T>");
+  static_assert(detail::are_vectors<X, Y> || detail::is_dual<X>::value,
+                "axpby is computed in acc<T>, one floating type for x and y: copy the vector of the other type to a "
+                "Workspace<acc<T>>, or declare a table as acc<T>; of whole numbers write a loop");
   if constexpr (detail::is_dual<Y>::value) {
     if (n > 0) detail::axpby_of_duals(n, a, x, incx, b, y, incy);
-  } else {
+  } else if constexpr (!detail::is_dual<X>::value) {
     using A = acc<Y>;
     const A factor = a, share = b; /* either may be an element of y */
     if (incx == 1 && incy == 1)

@@ -1,4 +1,4 @@
-/* dot and axpby of numbers with derivatives: of dual numbers by their sums; on a tape as one block.
+/* dot and axpby of numbers with derivatives, or of those and constants: of dual numbers by their sums; on a tape as one block.
  *
  * What a block keeps of a vector is where its values are and where they stand on the tape. Of an input of the call that is its
  * own memory, and the plain numbers where there are some; of others copies, and one index where those of the elements follow
@@ -18,6 +18,13 @@ template <class T, class = if_number<T>> OPWRIGHT_INLINE T number_in(const T &x)
 template <class S, int N> OPWRIGHT_INLINE const Dual<S, N> &number_in(const Dual<S, N> &x) { return x; }
 template <class S> OPWRIGHT_INLINE const S &number_in(const Dual<S, taped> &x) { return x.value; }
 template <class R, int W> OPWRIGHT_INLINE const Lanes<R, W> &number_in(const Lanes<R, W> &x) { return x; }
+
+/* Memory for so many numbers: on the tape until it is cleared, if they are needed there. */
+template <class S>
+S *memory_for(int64_t count, bool on_tape, Room &room) {
+  return on_tape ? static_cast<S *>(tape_of_thread<S>().memory(count * int64_t(sizeof(S))))
+                 : room.template room<S>(count);
+}
 
 /* A vector, or the elements of a view, as a block keeps them. */
 template <class S, int N>
@@ -58,6 +65,16 @@ struct TapedOperand {
     tape.check(largest);
     active = any != 0;
   }
+  /* Plain numbers, as they are now: constants, copied to given memory. */
+  template <class X>
+  TapedOperand(const int64_t *sizes, const X *x, const int64_t *steps_of_x, S *to)
+      : values(to), indices(nullptr), first(0), kind(copies), active(false), fixed(true) {
+    const int64_t step = steps_of_x[N - 1];
+    each_run<N>(sizes, steps_of_x, steps_of_x, [&](int64_t at, int64_t) {
+      for (int64_t k = 0; k < sizes[N - 1]; ++k) *to++ = S(static_cast<R>(acc<X>(x[at + k * step])));
+    });
+    set_dense(sizes);
+  }
   /* Copies what may change before the sweep: the values if they will be needed, and where they stand. */
   void keep(const int64_t *sizes, bool with_values) {
     if (fixed) return;
@@ -84,8 +101,7 @@ struct TapedOperand {
       values = to;
     }
     kind = copies;
-    int64_t step = 1;
-    for (int d = N - 1; d >= 0; --d) steps[d] = step, step *= sizes[d];
+    set_dense(sizes);
   }
   /* Calls run(pointer to the value at an offset). */
   template <class F>
@@ -97,6 +113,10 @@ struct TapedOperand {
   }
 
  private:
+  void set_dense(const int64_t *sizes) {
+    int64_t step = 1;
+    for (int d = N - 1; d >= 0; --d) steps[d] = step, step *= sizes[d];
+  }
   template <class F>
   void each(const int64_t *sizes, const F &run) const {
     const T *const x = static_cast<const T *>(values);
@@ -216,15 +236,13 @@ struct DotBlock {
 };
 
 template <int N, class S>
-Dual<S, taped> dot_on_tape(const int64_t *sizes, const Dual<S, taped> *x, const int64_t *incx, const Dual<S, taped> *y,
-                           const int64_t *incy) {
-  TapedOperand<S, N> a(sizes, x, incx), b(sizes, y, incy);
+Dual<S, taped> dot_on_tape(const int64_t *sizes, TapedOperand<S, N> a, TapedOperand<S, N> b) {
   S sum = S(0);
+  const int64_t step_a = a.steps[N - 1], step_b = b.steps[N - 1];
   a.at(0, [&](auto *one) {
     b.at(0, [&](auto *other) {
-      each_run<N>(sizes, incx, incy, [&](int64_t at_x, int64_t at_y) __attribute__((always_inline)) {
-        sum =
-            sum + products<false, S>(sizes[N - 1], run_of(one + at_x, incx[N - 1]), run_of(other + at_y, incy[N - 1]));
+      each_run<N>(sizes, a.steps, b.steps, [&](int64_t at_a, int64_t at_b) __attribute__((always_inline)) {
+        sum = sum + products<false, S>(sizes[N - 1], run_of(one + at_a, step_a), run_of(other + at_b, step_b));
       });
     });
   });
@@ -234,23 +252,32 @@ Dual<S, taped> dot_on_tape(const int64_t *sizes, const Dual<S, taped> *x, const 
   for (int d = 0; d < N; ++d) block.sizes[d] = sizes[d];
   return {sum, tape_of_thread<S>().add(1, block)};
 }
-template <int N, class S>
-Dual<S, taped> dot_with(const int64_t *sizes, const Dual<S, taped> *x, const int64_t *incx, const Dual<S, taped> *y,
+/* x may be constants. */
+template <int N, class S, class X>
+Dual<S, taped> dot_with(const int64_t *sizes, const X *x, const int64_t *incx, const Dual<S, taped> *y,
                         const int64_t *incy) {
-  return dot_on_tape<N>(sizes, x, incx, y, incy);
+  const TapedOperand<S, N> of_y(sizes, y, incy);
+  if constexpr (is_dual<X>::value) {
+    return dot_on_tape<N, S>(sizes, {sizes, x, incx}, of_y);
+  } else {
+    int64_t count = 1;
+    for (int d = 0; d < N; ++d) count *= sizes[d];
+    Room room;
+    return dot_on_tape<N, S>(sizes, {sizes, x, incx, memory_for<S>(count, of_y.active, room)}, of_y);
+  }
 }
-template <int N, class S, int P>
-Dual<S, P> dot_with(const int64_t *sizes, const Dual<S, P> *x, const int64_t *incx, const Dual<S, P> *y,
-                    const int64_t *incy) {
+template <int N, class S, int P, class X>
+Dual<S, P> dot_with(const int64_t *sizes, const X *x, const int64_t *incx, const Dual<S, P> *y, const int64_t *incy) {
   Dual<S, P> sum = 0;
   each_run<N>(sizes, incx, incy, [&](int64_t at_x, int64_t at_y) {
-    for (int64_t k = 0; k < sizes[N - 1]; ++k) sum += x[at_x + k * incx[N - 1]] * y[at_y + k * incy[N - 1]];
+    for (int64_t k = 0; k < sizes[N - 1]; ++k) sum += acc<X>(x[at_x + k * incx[N - 1]]) * y[at_y + k * incy[N - 1]];
   });
   return sum;
 }
-template <int N, class T>
-T dot_of_duals(const int64_t *sizes, const T *x, const int64_t *incx, const T *y, const int64_t *incy) {
-  return dot_with<N>(sizes, x, incx, y, incy);
+template <int N, class X, class Y>
+sum_of<X, Y> dot_of_duals(const int64_t *sizes, const X *x, const int64_t *incx, const Y *y, const int64_t *incy) {
+  if constexpr (is_dual<Y>::value) return dot_with<N>(sizes, x, incx, y, incy);
+  else return dot_with<N>(sizes, y, incy, x, incx);
 }
 
 /* y = a x + b y on the tape. */
@@ -278,12 +305,11 @@ struct AxpbyBlock {
 };
 
 template <class S>
-void axpby_with(int64_t n, const Dual<S, taped> &a, const Dual<S, taped> *x, int64_t incx, const Dual<S, taped> &b,
-                Dual<S, taped> *y, int64_t incy) {
+void axpby_on_tape(int64_t n, const Dual<S, taped> factor, const TapedOperand<S, 1> &of_x, const Dual<S, taped> share,
+                   Dual<S, taped> *y, int64_t incy) {
   Tape<S> &tape = tape_of_thread<S>();
-  tape.check(a.index), tape.check(b.index);
-  const Dual<S, taped> factor = a, share = b; /* either may be an element of y */
-  TapedOperand<S, 1> of_x(&n, x, &incx), of_y(&n, y, &incy);
+  tape.check(factor.index), tape.check(share.index);
+  const TapedOperand<S, 1> of_y(&n, y, &incy);
   const auto compute = [&](uint32_t first, uint32_t next) {
     of_x.at(0, [&](auto *value) {
       for (int64_t k = 0; k < n; ++k, first += next) {
@@ -297,12 +323,23 @@ void axpby_with(int64_t n, const Dual<S, taped> &a, const Dual<S, taped> *x, int
   block.x.keep(&n, factor.index != 0), block.y.keep(&n, share.index != 0);
   compute(tape.add(n, block), 1);
 }
-template <class S, int P>
-void axpby_with(int64_t n, Dual<S, P> a, const Dual<S, P> *x, int64_t incx, Dual<S, P> b, Dual<S, P> *y, int64_t incy) {
-  for (int64_t k = 0; k < n; ++k) y[k * incy] = a * x[k * incx] + b * y[k * incy];
+/* x may be constants; a and b may be elements of y. */
+template <class S, class X>
+void axpby_with(int64_t n, Dual<S, taped> a, const X *x, int64_t incx, Dual<S, taped> b, Dual<S, taped> *y,
+                int64_t incy) {
+  if constexpr (is_dual<X>::value) {
+    axpby_on_tape<S>(n, a, {&n, x, &incx}, b, y, incy);
+  } else {
+    Room room;
+    axpby_on_tape<S>(n, a, {&n, x, &incx, memory_for<S>(n, a.index != 0, room)}, b, y, incy);
+  }
 }
-template <class T>
-void axpby_of_duals(int64_t n, const T &a, const T *x, int64_t incx, const T &b, T *y, int64_t incy) {
+template <class S, int P, class X>
+void axpby_with(int64_t n, Dual<S, P> a, const X *x, int64_t incx, Dual<S, P> b, Dual<S, P> *y, int64_t incy) {
+  for (int64_t k = 0; k < n; ++k) y[k * incy] = a * acc<X>(x[k * incx]) + b * y[k * incy];
+}
+template <class X, class T>
+void axpby_of_duals(int64_t n, const T &a, const X *x, int64_t incx, const T &b, T *y, int64_t incy) {
   axpby_with(n, a, x, incx, b, y, incy);
 }
 

@@ -27,9 +27,7 @@ struct Factor {
   /* Copies what isn't to be read where it lies; to memory of the tape if that is `noted`. */
   void keep(bool noted, Room &room) {
     if (of.fixed) return;
-    S *const to = noted ? static_cast<S *>(tape_of_thread<S>().memory(rows * columns * int64_t(sizeof(S))))
-                        : room.template room<S>(rows * columns);
-    of.keep(Sizes{rows, columns}.of, to, noted);
+    of.keep(Sizes{rows, columns}.of, memory_for<S>(rows * columns, noted, room), noted);
     flipped = false;
   }
   /* Of copies, which all factors are where magnitudes may be summed. */
@@ -129,10 +127,11 @@ struct Product {
   }
 };
 
-/* Products of at least so many multiply-adds are faster one row after the other, by the runtime's gemm, than in lanes. */
+/* Of products of at least so many multiply-adds a row or slice after the other, by the runtime's gemm, is faster than lanes. */
 constexpr int64_t least_for_gemm = 1024;
 
-/* The first lane's product in all lanes, which are computed again one by one: true; false: of numbers that aren't lanes. */
+/* Where they are lanes, and the product is a large one: sets `disagreed`, so that each row or slice of them is run again by itself,
+ * and lets these go on with the first one's product. Returns whether it did. */
 template <class S>
 bool product_of_first(int64_t, int64_t, int64_t, double, const Factor<S> &, const Factor<S> &, S *) {
   return false;

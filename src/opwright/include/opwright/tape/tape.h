@@ -13,7 +13,8 @@
 #include "../services/parallel.h"
 #include "taped_memory.h"
 
-/* The memory that the tape of one thread may take; a row of a `batched` operator, or a whole call, has a tape. */
+/* The memory that the tape of one thread may take; a row of a `batched` operator, a slice along independent axes, or several of
+ * them in lanes, have a tape; otherwise a whole call has. */
 #ifndef OPWRIGHT_TAPE_MIB
 #define OPWRIGHT_TAPE_MIB 1024
 #endif
@@ -114,6 +115,7 @@ class Tape {
     block->first = at, block->count = uint32_t(count), block->sweep = &Data::sweep, block->before = blocks_;
     __builtin_memcpy(block->data, static_cast<const void *>(&data), sizeof(Data));
     blocks_ = block, next_ += uint32_t(count), in_blocks_ += uint64_t(count);
+    require(pages_.bytes(), 0, 0); /* the adjoints of its results: what it keeps may fit into a page */
     return at;
   }
   /* Memory of a block, until the tape is cleared. */
@@ -269,7 +271,7 @@ OPWRIGHT_INLINE Dual<S, taped> chain(const Dual<S, taped> &a, const Dual<S, tape
                                      const S &slope_b) {
   if (!b.index) return chain(a, value, slope_a);
   if (!a.index) return chain(b, value, slope_b);
-  if (a.index == b.index) return chain(a, value, S(slope_a + slope_b));
+  if (!OPWRIGHT_TAPE_MAGNITUDES && a.index == b.index) return chain(a, value, S(slope_a + slope_b));
   return {value, tape_of_thread<S>().note(a.index, slope_a, b.index, slope_b)};
 }
 

@@ -3,7 +3,8 @@
  *
  * A body is a class with `run<T>(call)`, which calls the author's function with T in the place of its type variables, and
  * `shapes(call, sizes)`, the sizes of results that no tensor of the derivative's call tells. The unit that is taped, swept and
- * forgotten is a row of a `batched` operator, or several rows in lanes; otherwise it is the whole call.
+ * forgotten is a row of a `batched` operator, a slice along independent axes (taped_slices.h), or several of them in lanes;
+ * otherwise it is the whole call.
  */
 #ifndef OPWRIGHT_TAPED_H
 #define OPWRIGHT_TAPED_H

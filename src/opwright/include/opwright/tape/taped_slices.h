@@ -15,10 +15,11 @@ struct Sliced {
   int64_t sizes[most_dims], strides[most_dims]; /* of the slice, dense */
   int64_t steps[most_independent];              /* from one slice to the next along each axis; 0: it lacks the axis */
   int64_t numel = 1;
-  bool dense = true; /* whether the slice is dense where it lies */
-  bool sums = false; /* a result that lacks an axis */
-  bool whole = true; /* it lacks all */
-  Room offsets;      /* of the slice's elements, where it isn't */
+  bool dense = true;    /* whether the slice is dense where it lies */
+  bool sums = false;    /* a result that lacks an axis */
+  bool whole = true;    /* it lacks all */
+  bool in_tape = false; /* the sum stays in the runners' tapes until `give_sums`: of gradients, not of tangents */
+  Room offsets;         /* of the slice's elements, where it isn't */
 };
 
 /* The slices of a call. */
@@ -112,7 +113,7 @@ class Piece {
         const size_t bytes = size_t(bytes_of(t.dtype));
         char *const lying = t.data ? static_cast<char *>(t.data) + slices_.offset(i, slice) * int64_t(bytes) : nullptr;
         t.sizes = of.sizes, t.strides = of.strides, t.numel = of.numel, t.data = lying;
-        if (i >= inputs && of.sums && of.whole) t.data = nullptr;
+        if (of.in_tape) t.data = nullptr;
         else if (i >= inputs && of.sums) t.data = memory(i, lane, sizeof(R)), t.dtype = code_of<R>::value;
         else if (!of.dense) {
           t.data = memory(i, lane, bytes);
@@ -127,7 +128,7 @@ class Piece {
     for (int i = inputs; i < slices_.count(); ++i) {
       const opw_tensor &t = slices_.whole(i);
       Sliced &of = slices_[i];
-      if (!t.present || (of.sums ? of.whole : of.dense)) continue;
+      if (!t.present || of.in_tape || (!of.sums && of.dense)) continue;
       const int64_t offset = slices_.offset(i, slice);
       if (of.sums) {
         const R *const from = static_cast<const R *>(tensors[i].data);
@@ -160,6 +161,8 @@ class Piece {
   Room rooms_[most_traced];
 };
 
+constexpr int few_groups = 32; /* of a piece: one of them that disagrees is enough to stop trying */
+
 /* A call of an operator with independent axes.
  *
  * `places`: see Slices; `named`: for each axis its place among the axes of the call, of which there are `names`; `inputs`: how
@@ -191,8 +194,11 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
   uint64_t shared = 0;
   for (int i = 0; i < function.count; ++i) {
     const Traced &t = function.tensors[i];
-    const auto is_sum = [&](int place) { return place >= inputs && slices[place].sums && slices[place].whole; };
-    if (!t.result && (is_sum(t.gradient) || is_sum(t.second))) shared |= uint64_t(1) << i;
+    if (t.result) continue;
+    const int places_of_sums[] = {t.gradient, t.second};
+    for (const int place : places_of_sums)
+      if (place >= inputs && slices[place].sums && slices[place].whole)
+        slices[place].in_tape = true, shared |= uint64_t(1) << i;
   }
 
   /* What runs the slices of several pieces, on one thread. */
@@ -217,7 +223,7 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
       for (int lane = 0; lane < n; ++lane) memory_of_piece.take(first + lane, lane, inputs, rows[lane]);
       bool done = false;
       if constexpr (width > 1)
-        if (n == width && disagreements < most_disagreements) {
+        if (n == width && disagreements < (groups < pieces * few_groups ? 1 : most_disagreements)) {
           several->sum_up(shared);
           done = runs_in_lanes(several, rows);
           disagreements += !done;
@@ -227,7 +233,9 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
         memory_of_piece.put(first + lane, inputs, rows[lane]);
       }
     }
-    const auto add = [&](int place, int64_t k, R number) { own[place][k] += number; };
+    const auto add = [&](int place, int64_t k, R number) {
+      if (slices[place].in_tape) own[place][k] += number;
+    };
     if (several) several->give_sums(add);
     if (single) single->give_sums(add);
   };
