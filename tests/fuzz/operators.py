@@ -37,6 +37,8 @@ UNREFERENCED |= {
     "derived_views",
     "derived_slices",
     "derived_forms",
+    "derived_dots",
+    "derived_reduced",
     "shard_ops",
     "variant_ops",
     "mapped_ops",

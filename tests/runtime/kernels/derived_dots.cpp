@@ -34,6 +34,8 @@ void strided(Strided<const T, 2> x, Tensor<const T, 1> y, Tensor<const int64_t, 
   const int64_t m = x.size(0), n = x.size(1);
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j) columns(i, j) = T(dot(m, &x(0, i), x.stride(0), &x(0, j), x.stride(0)));
+  for (int64_t i = 0; i < 3; ++i) mixed[i] = T(0);
+  if (m < 2) return;
   mixed[0] = T(dot(m, &y[m - 1], -1, y.data(), 1));
   mixed[1] = T(dot(m, &y[0], 0, y.data(), 1));
   Workspace<A> gathered(m), spread(2 * m);
@@ -82,6 +84,7 @@ void add_product(Tensor<const T, 2> a, Tensor<const T, 2> b, Tensor<const T, 2> 
                  Tensor<T, 2> y) {
   const int64_t m = y.size(0), n = y.size(1), k = a.size(ta ? 0 : 1);
   for (int64_t i = 0; i < m * n; ++i) y.flat(i) = c.flat(i) * c.flat(i);
+  if (a.size(ta ? 1 : 0) != m || b.size(tb ? 0 : 1) != n || b.size(tb ? 1 : 0) != k) return;  // sizes that don't fit
   gemm<T>(ta, tb, m, n, k, -0.5, a.data(), a.size(1), b.data(), b.size(1), beta, y.data(), n);
   Workspace<T> twice(a.numel() + 1);
   for (int64_t i = 0; i < a.numel(); ++i) twice[i] = a.flat(i) * T(2);
