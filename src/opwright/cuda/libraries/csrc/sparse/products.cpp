@@ -28,35 +28,32 @@ template <class T> bool multiply_one(const Running &run, cusparseOperation_t a_o
   return true;
 }
 
-}  // namespace
-
-cusparseStatus_t multiply(const Call &call, cusparseOperation_t a_op, cusparseOperation_t b_op, const void *alpha,
-                          const cusparseSpMatDescr *a, const cusparseDnMatDescr *b, const void *beta,
-                          const cusparseDnMatDescr *c, cudaDataType compute) {
-  Running run;
-  if (!running(call, &run)) return CUSPARSE_STATUS_NOT_INITIALIZED;
-  if (!a || !b || !c || !alpha || !beta || !blas::known(run, {a->type, b->type, c->type}))
-    return CUSPARSE_STATUS_INVALID_VALUE;
-  const bool a_turned = turned(a_op), b_turned = turned(b_op);
-  const Index m = a_turned ? a->columns : a->rows, k = a_turned ? a->rows : a->columns,
-              n = b_turned ? b->rows : b->columns;
-  if ((b_turned ? b->columns : b->rows) != k || c->rows != m || c->columns != n || !batches_fit(*c, *a, *b))
-    return CUSPARSE_STATUS_INVALID_VALUE;
-  return in_type(run, compute, [&](auto kind) {
-    using T = decltype(kind);
-    T by{}, keep{};
-    if (!blas::scalar(run, alpha, compute, "alpha", &by) || !blas::scalar(run, beta, compute, "beta", &keep))
-      return false;
-    for (int each = 0; each < c->batch; ++each)
-      if (!multiply_one(run, a_op, b_op, by, matrix_of(*a, each), matrix_of(*b, each), keep, matrix_of(*c, each)))
-        return false;
-    return true;
-  });
+template <class T> bool sample_one(const Running &run, cusparseOperation_t a_op, cusparseOperation_t b_op, T by,
+                                   const cusparseDnMatDescr &a, const cusparseDnMatDescr &b, T keep,
+                                   const cusparseSpMatDescr &c) {
+  std::vector<Element<T>> elements;
+  if (!read(run, c, &elements) || !touched(run, c.values, c.count, blas::size_of(c.type), true, "the values") ||
+      !view(a).touched(run.called, "A", false) || !view(b).touched(run.called, "B", false))
+    return false;
+  Dense<T> x, y, values(1, c.count);
+  blas::load(view(a), &x), blas::load(view(b), &y);
+  const Index k = turned(a_op) ? a.rows : a.columns;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const Index row = elements[i].row, column = elements[i].column;
+    T sum{};
+    for (Index inner = 0; inner < k; ++inner)
+      sum += taken(a_op, turned(a_op) ? at(&x, a, inner, row) : at(&x, a, row, inner)) *
+             taken(b_op, turned(b_op) ? at(&y, b, column, inner) : at(&y, b, inner, column));
+    values.data[i] = by * sum + (keep == T(0) ? T(0) : keep * elements[i].value);
+  }
+  blas::store(values_of(c), values);
+  return true;
 }
 
-cusparseStatus_t sampled_multiply(const Call &call, cusparseOperation_t a_op, cusparseOperation_t b_op,
-                                  const void *alpha, const cusparseDnMatDescr *a, const cusparseDnMatDescr *b,
-                                  const void *beta, const cusparseSpMatDescr *c, cudaDataType compute) {
+// one(run, alpha, A, B, beta, C) for each product of a batch, in the type that is computed in; false: it isn't possible.
+template <class A, class B, class C, class F>
+cusparseStatus_t each_product(const Call &call, cusparseOperation_t a_op, cusparseOperation_t b_op, const void *alpha,
+                              const A *a, const B *b, const void *beta, const C *c, cudaDataType compute, F one) {
   Running run;
   if (!running(call, &run)) return CUSPARSE_STATUS_NOT_INITIALIZED;
   if (!a || !b || !c || !alpha || !beta || !blas::known(run, {a->type, b->type, c->type}))
@@ -66,32 +63,29 @@ cusparseStatus_t sampled_multiply(const Call &call, cusparseOperation_t a_op, cu
   if ((turned(b_op) ? b->columns : b->rows) != k || c->rows != m || c->columns != n || !batches_fit(*c, *a, *b))
     return CUSPARSE_STATUS_INVALID_VALUE;
   return in_type(run, compute, [&](auto kind) {
-    using T = decltype(kind);
-    T by{}, keep{};
+    decltype(kind) by{}, keep{};
     if (!blas::scalar(run, alpha, compute, "alpha", &by) || !blas::scalar(run, beta, compute, "beta", &keep))
       return false;
-    for (int each = 0; each < c->batch; ++each) {
-      const cusparseDnMatDescr left = matrix_of(*a, each), right = matrix_of(*b, each);
-      const cusparseSpMatDescr into = matrix_of(*c, each);
-      std::vector<Element<T>> elements;
-      if (!read(run, into, &elements) ||
-          !touched(run, into.values, into.count, blas::size_of(into.type), true, "the values") ||
-          !view(left).touched(run.called, "A", false) || !view(right).touched(run.called, "B", false))
-        return false;
-      Dense<T> x, y, values(1, into.count);
-      blas::load(view(left), &x), blas::load(view(right), &y);
-      for (size_t i = 0; i < elements.size(); ++i) {
-        const Index row = elements[i].row, column = elements[i].column;
-        T sum{};
-        for (Index inner = 0; inner < k; ++inner)
-          sum += taken(a_op, turned(a_op) ? at(&x, left, inner, row) : at(&x, left, row, inner)) *
-                 taken(b_op, turned(b_op) ? at(&y, right, column, inner) : at(&y, right, inner, column));
-        values.data[i] = by * sum + (keep == T(0) ? T(0) : keep * elements[i].value);
-      }
-      blas::store(values_of(into), values);
-    }
+    for (int each = 0; each < c->batch; ++each)
+      if (!one(run, by, matrix_of(*a, each), matrix_of(*b, each), keep, matrix_of(*c, each))) return false;
     return true;
   });
+}
+
+}  // namespace
+
+cusparseStatus_t multiply(const Call &call, cusparseOperation_t a_op, cusparseOperation_t b_op, const void *alpha,
+                          const cusparseSpMatDescr *a, const cusparseDnMatDescr *b, const void *beta,
+                          const cusparseDnMatDescr *c, cudaDataType compute) {
+  return each_product(call, a_op, b_op, alpha, a, b, beta, c, compute,
+                      [&](const Running &run, auto... given) { return multiply_one(run, a_op, b_op, given...); });
+}
+
+cusparseStatus_t sampled_multiply(const Call &call, cusparseOperation_t a_op, cusparseOperation_t b_op,
+                                  const void *alpha, const cusparseDnMatDescr *a, const cusparseDnMatDescr *b,
+                                  const void *beta, const cusparseSpMatDescr *c, cudaDataType compute) {
+  return each_product(call, a_op, b_op, alpha, a, b, beta, c, compute,
+                      [&](const Running &run, auto... given) { return sample_one(run, a_op, b_op, given...); });
 }
 
 namespace {
