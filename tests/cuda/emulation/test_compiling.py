@@ -41,12 +41,16 @@ def refused_copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_loops_that_dont_compile(tmp_path: Path, refused_copies: list[str]) -> None:
+def test_loops_that_dont_compile(tmp_path: Path, refused_copies: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="opwright")
     source = tmp_path / "loops_refused.cu"
     source.write_text(SOURCE.replace("MISTAKE", ""))
     x = torch.arange(50.0)
     for _ in range(2):  # the second finds it in the cache
         assert torch.equal(opwright.load(source, backend=emulate()).reversed(x), x.flip(0))
+    told = [each.getMessage() for each in caplog.records if "as their loops don't compile" in each.getMessage()]
+    assert len(told) == 1
+    assert "nothing_of_this_name" in told[0]
     assert any("opwright_plain_reversed" in text for text in refused_copies)
 
 

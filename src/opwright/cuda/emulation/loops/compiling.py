@@ -11,6 +11,7 @@ from pathlib import Path
 
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.errors import CompileError
+from opwright.log import logger
 from opwright.toolchain import Built, Options, Unit, build
 from opwright.toolchain.build.builder import look_up
 from opwright.toolchain.build.processes import Processes
@@ -32,8 +33,11 @@ def build_emulated(
     if look_up(unit, options) or not look_up(plain, options):
         try:
             return build(unit, options, on_progress=on_progress, rebuild=rebuild, processes=processes)
-        except CompileError:  # the author's mistake is one without loops, too
-            pass
+        except CompileError as error:  # the author's mistake is one without loops, too
+            refused = str(error).partition("\n")[0]
+            built = build(plain, options, on_progress=on_progress, rebuild=rebuild, processes=processes)
+        logger.info("%s: its kernels run as threads, as their loops don't compile: %s", unit.name, refused)
+        return built
     return build(plain, options, on_progress=on_progress, rebuild=rebuild, processes=processes)
 
 
