@@ -43,8 +43,19 @@ _NO_DATA = re.compile(
     r"(?:can(?:not|'t)|(?:failed|unable) to|error) open|no such file|was not opened|CImgIOException", re.IGNORECASE
 )
 _INTEGER = re.compile(r"\d+")
-_REDUCED = ((1, 1 << 62), (64, 64), (4096, 32), (1 << 20, 10), (1 << 40, 4))
-"""Numbers on a command line are divided by the first, but not to less than the second, until the time suffices."""
+_REDUCED = (
+    (1, 1, 1 << 62),
+    (1, 1, 10),
+    (8, 1024, 10),
+    (64, 64, 10),
+    (4096, 32, 10),
+    (1 << 20, 10, 10),
+    (1 << 40, 4, 4),
+)
+"""Numbers on a command line are divided by the first, but not to less than the second, until the time suffices.
+
+The last of them, which often says how many times something is repeated, is at most the third.
+"""
 
 
 @dataclass(frozen=True)
@@ -127,12 +138,16 @@ def build_error(text: str) -> str:
     return re.sub(r"/\S*/", "", chosen).removeprefix("opwright: error: ").strip()[:110]
 
 
-def smaller(arguments: Sequence[str], by: int, least: int) -> list[str]:
-    """Return a command line with numbers above `least` divided."""
-    return [
+def smaller(arguments: Sequence[str], by: int, least: int, last: int) -> list[str]:
+    """Return a command line with numbers above `least` divided, and the last one at most `last`."""
+    words = [
         str(max(least, int(word) // by)) if _INTEGER.fullmatch(word) and int(word) > least else word
         for word in arguments
     ]
+    repeated = next((i for i in reversed(range(len(words))) if _INTEGER.fullmatch(words[i])), None)
+    if repeated is not None:
+        words[repeated] = str(min(int(words[repeated]), last))
+    return words
 
 
 def with_makefile(folder: Path, trial: Trial) -> Iterator[Result]:
@@ -159,18 +174,20 @@ def with_makefile(folder: Path, trial: Trial) -> Iterator[Result]:
 
 
 def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) -> Result:
-    tried = None
-    for by, least in _REDUCED:
-        arguments = [command[0], *smaller(command[1:], by, least)]
-        if arguments == tried:
-            break
+    """Return the result of the first run that passes or finishes; otherwise that with the program's own arguments."""
+    results, tried = [], set()
+    for by, least, last in _REDUCED:
+        arguments = (command[0], *smaller(command[1:], by, least, last))
+        if arguments in tried:
+            continue
+        tried.add(arguments)
         result = judged(name, *output_of(arguments, folder, trial.seconds))
-        if tried is None or result.verdict in ("passed", "finished"):
-            first = result
-        if result.cause != "time":
-            return result if tried is None or result.verdict in ("passed", "finished") else first
-        tried = arguments
-    return first
+        if result.verdict in ("passed", "finished"):
+            return result
+        results.append(result)
+        if results[0].cause != "time":
+            break
+    return results[0]
 
 
 def with_variants(source: Path, trial: Trial) -> Iterator[Result]:
