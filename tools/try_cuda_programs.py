@@ -8,7 +8,8 @@ folder of programs of one file each, as llm.c's dev/cuda, whose variants are cho
 and nothing is written into the folder.
 
 A program has *passed* if its own check says so, *failed* if its own check says so, and is *finished* if it has none.
-Everything else is inconclusive: the time was up, its data isn't there, or a kernel was stopped with a report.
+It is *faulty* if it was stopped with a report of a fault; one that failed is run again with --check, to see whether it
+is. Everything else is inconclusive: the time was up, its data isn't there, or it refused its arguments.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 FAULTY = 70
@@ -65,7 +66,7 @@ class Result:
     Attributes:
         name: the program, and the variant.
         built: whether it was compiled and linked.
-        verdict: "passed", "failed", "finished" or "inconclusive".
+        verdict: "passed", "failed", "faulty", "finished" or "inconclusive".
         cause: why it isn't passed or finished, in one line.
     """
 
@@ -80,12 +81,17 @@ class Trial:
     """How programs are built and run.
 
     Attributes:
-        compiler: the command that stands for nvcc.
+        check: whether every access is checked.
         seconds: the time limit of a run.
     """
 
-    compiler: str
+    check: bool
     seconds: float
+
+    @property
+    def compiler(self) -> str:
+        """Return the command that stands for nvcc."""
+        return f"{shlex.quote(sys.executable)} -m opwright nvcc{' --check' * self.check}"
 
 
 def output_of(command: Sequence[str], folder: Path, seconds: float) -> tuple[int, str]:
@@ -108,7 +114,7 @@ def judged(name: str, status: int, text: str) -> Result:
     if status == LATE:
         return Result(name, True, "inconclusive", "time")
     if status == FAULTY:
-        return Result(name, True, "inconclusive", _report(text))
+        return Result(name, True, "faulty", _report(text))
     if status < 0 or _NO_DATA.search(text):
         return Result(name, True, "inconclusive", _ended(status, text))
     if _FAILED.search(text) or (status > 0 and _PASSED.search(text)):
@@ -160,21 +166,30 @@ def with_makefile(folder: Path, trial: Trial) -> Iterator[Result]:
             if sibling.name != folder.name:
                 (copy.parent / sibling.name).symlink_to(sibling)
         shutil.copytree(folder, copy)
-        make = ["make", "-s", f"CC={trial.compiler}", f"NVCC={trial.compiler}", "ARCH=sm_80", "LAUNCHER="]
-        status, text = output_of(make, copy, 600)
-        if status:
-            yield Result(name, False, "inconclusive", build_error(text))
-            return
-        commands = output_of(["make", "-n", "run", *make[2:]], copy, 30)[1].replace("\\\n", " ").splitlines()
-        runs = [shlex.split(line) for line in commands if line.strip().startswith("./")]
-        if not runs:
-            yield Result(name, True, "inconclusive", "no target run")
-            return
-        yield _run_smaller(name, runs[0], copy, trial)
+        yield from _made_and_run(name, copy, trial)
+
+
+def _made_and_run(name: str, folder: Path, trial: Trial) -> Iterator[Result]:
+    make = ["make", "-s", "-B", f"CC={trial.compiler}", f"NVCC={trial.compiler}", "ARCH=sm_80", "LAUNCHER="]
+    status, text = output_of(make, folder, 600)
+    if status:
+        yield Result(name, False, "inconclusive", build_error(text))
+        return
+    commands = output_of(["make", "-n", "run", *make[3:]], folder, 30)[1].replace("\\\n", " ").splitlines()
+    runs = [shlex.split(line) for line in commands if line.strip().startswith("./")]
+    if not runs:
+        yield Result(name, True, "inconclusive", "no target run")
+        return
+    result = _run_smaller(name, runs[0], folder, trial)
+    if result.verdict == "failed" and not trial.check:
+        result = next(
+            (r for r in _made_and_run(name, folder, replace(trial, check=True)) if r.verdict == "faulty"), result
+        )
+    yield result
 
 
 def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) -> Result:
-    """Return the result of the first run that passes or finishes; otherwise that with the program's own arguments."""
+    """Return the result of the first run that passes, finishes or is faulty; otherwise a failed one, or the first."""
     results, tried = [], set()
     for by, least, last in _REDUCED:
         arguments = (command[0], *smaller(command[1:], by, least, last))
@@ -182,26 +197,31 @@ def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) 
             continue
         tried.add(arguments)
         result = judged(name, *output_of(arguments, folder, trial.seconds))
-        if result.verdict in ("passed", "finished"):
+        if result.verdict in ("passed", "finished", "faulty"):
             return result
         results.append(result)
         if results[0].cause != "time":
             break
-    return results[0]
+    return next((result for result in results if result.verdict == "failed"), results[0])
 
 
-def with_variants(source: Path, trial: Trial) -> Iterator[Result]:
-    """Build a program of one file, and run the variants that it has."""
-    with tempfile.TemporaryDirectory() as scratch:
-        program = Path(scratch) / source.stem
+def with_variants(source: Path, trial: Trial, numbers: Sequence[str] = ()) -> Iterator[Result]:
+    """Build a program of one file, and run some of the variants that it has, or all."""
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        program = scratch / source.stem
         flags = ["-O3", "--use_fast_math", "-Xcompiler", "-fopenmp", "-lcublas", "-lcublasLt", "-std=c++17"]
         command = [*shlex.split(trial.compiler), *flags, str(source), "-o", str(program)]
         status, text = output_of(command, source.parent, 600)
         if status:
             yield Result(source.stem, False, "inconclusive", build_error(text))
             return
-        for number in _variants(source):
-            yield judged(f"{source.stem} {number}", *output_of([str(program), number], program.parent, trial.seconds))
+        for number in numbers or _variants(source):
+            result = judged(f"{source.stem} {number}", *output_of([str(program), number], scratch, trial.seconds))
+            if result.verdict == "failed" and not trial.check:
+                checked = with_variants(source, replace(trial, check=True), [number])
+                result = next((each for each in checked if each.verdict == "faulty"), result)
+            yield result
 
 
 def _variants(source: Path) -> list[str]:
@@ -231,8 +251,7 @@ def main() -> int:
         parser.error(f"{given.folder} has neither folders NAME-cuda with a Makefile nor .cu files with a main function")
     if given.sample:
         found = sorted(random.Random(given.seed).sample(found, min(given.sample, len(found))))  # noqa: S311 - no secret
-    compiler = f"{shlex.quote(sys.executable)} -m opwright nvcc{' --check' * given.check}"
-    trial = Trial(compiler, given.seconds)
+    trial = Trial(given.check, given.seconds)
 
     def tried(path: Path) -> list[Result]:
         results = list((with_makefile if path.is_dir() else with_variants)(path, trial))
@@ -243,7 +262,9 @@ def main() -> int:
     with ThreadPoolExecutor(given.jobs) as pool:
         results = [result for each in pool.map(tried, found) for result in each]
     verdicts = Counter(result.verdict for result in results if result.built)
-    listed = ", ".join(f"{verdicts[word]} {word}" for word in ("passed", "finished", "failed", "inconclusive"))
+    listed = ", ".join(
+        f"{verdicts[word]} {word}" for word in ("passed", "finished", "failed", "faulty", "inconclusive")
+    )
     print(f"\n{len(found)} programs, {len(results)} runs: {sum(r.built for r in results)} built; of these {listed}")
     return 0
 
