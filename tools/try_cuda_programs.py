@@ -8,7 +8,8 @@ folder of programs of one file each, as llm.c's dev/cuda, whose variants are cho
 and nothing is written into the folder.
 
 A program has *passed* if its own check says so, *failed* if its own check says so, and is *finished* if it has none.
-Everything else is inconclusive: the time was up, its data isn't there, or a kernel was stopped with a report.
+Everything else is inconclusive, by cause: "time" is up, "data" that isn't in the checkout, its own "usage" (it refuses
+its arguments), a kernel stopped with a report ("fault"), or another "status" or "signal" of its end.
 """
 
 from __future__ import annotations
@@ -40,8 +41,13 @@ _FAILED = re.compile(
     re.IGNORECASE,
 )
 _NO_DATA = re.compile(
-    r"(?:can(?:not|'t)|(?:failed|unable) to|error) open|no such file|was not opened|CImgIOException", re.IGNORECASE
+    r"(?:can(?:not|'t)|fail(?:ed)? to|unable to|error|couldn't|could not) (?:open|read|find|load)|no such file|"
+    r"was not opened|open fail|(?:file|files|images?|labels?|data)\b[^\n]{0,20} not found|bad file|CImgIOException",
+    re.IGNORECASE,
 )
+_USAGE = re.compile(r"^\W*usage\b", re.IGNORECASE | re.MULTILINE)
+_FILE = re.compile(r"[\w.-]*/[\w./-]+|[\w-]+\.[a-zA-Z]\w*")
+"""An argument that names a file."""
 _INTEGER = re.compile(r"\d+")
 _REDUCED = ((1, 1 << 62), (64, 64), (4096, 32), (1 << 20, 10), (1 << 40, 4))
 """Numbers on a command line are divided by the first, but not to less than the second, until the time suffices."""
@@ -55,7 +61,7 @@ class Result:
         name: the program, and the variant.
         built: whether it was compiled and linked.
         verdict: "passed", "failed", "finished" or "inconclusive".
-        cause: why it isn't passed or finished, in one line.
+        cause: why it isn't passed or finished, in one line; if it is inconclusive, its first word is the kind of cause.
     """
 
     name: str
@@ -92,20 +98,38 @@ def output_of(command: Sequence[str], folder: Path, seconds: float) -> tuple[int
     return process.returncode, text.decode("utf-8", "replace")
 
 
-def judged(name: str, status: int, text: str) -> Result:
-    """Return the result of a run that has ended."""
+def judged(name: str, status: int, text: str, lacking: str = "") -> Result:
+    """Return the result of a run that has ended; `lacking` is a file that its arguments name and that isn't there."""
     if status == LATE:
         return Result(name, True, "inconclusive", "time")
     if status == FAULTY:
-        return Result(name, True, "inconclusive", _report(text))
-    if status < 0 or _NO_DATA.search(text):
+        return Result(name, True, "inconclusive", f"fault: {_report(text)}")
+    if line := _line_with(_NO_DATA, text):
+        return Result(name, True, "inconclusive", f"data: {line}")
+    if status and lacking:
+        return Result(name, True, "inconclusive", f"data: {lacking} isn't there")
+    if _USAGE.search(text) and (status or not _PASSED.search(text)):
+        return Result(name, True, "inconclusive", f"usage: {_line_with(_USAGE, text)}")
+    if status < 0:
         return Result(name, True, "inconclusive", _ended(status, text))
     if _FAILED.search(text) or (status > 0 and _PASSED.search(text)):
-        line = next((line for line in text.splitlines() if _FAILED.search(line)), f"status {status}")
-        return Result(name, True, "failed", line.strip()[:90])
+        return Result(name, True, "failed", _line_with(_FAILED, text) or f"status {status}")
     if status:
         return Result(name, True, "inconclusive", _ended(status, text))
     return Result(name, True, "passed" if _PASSED.search(text) else "finished")
+
+
+def _line_with(pattern: re.Pattern[str], text: str) -> str:
+    return next((line.strip()[:90] for line in text.splitlines() if pattern.search(line)), "")
+
+
+def lacking(arguments: Sequence[str], folder: Path) -> str:
+    """Return the first file that `arguments` name to be read and that isn't in `folder`, or ""."""
+    for before, word in zip(["", *arguments], arguments, strict=False):
+        is_result = "out" in word.lower() or re.match(r"--?o", before)
+        if _FILE.fullmatch(word) and not is_result and not (folder / word).exists():
+            return word
+    return ""
 
 
 def _ended(status: int, text: str) -> str:
@@ -164,7 +188,7 @@ def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) 
         arguments = [command[0], *smaller(command[1:], by, least)]
         if arguments == tried:
             break
-        result = judged(name, *output_of(arguments, folder, trial.seconds))
+        result = judged(name, *output_of(arguments, folder, trial.seconds), lacking(arguments[1:], folder))
         if tried is None or result.verdict in ("passed", "finished"):
             first = result
         if result.cause != "time":
@@ -227,7 +251,12 @@ def main() -> int:
         results = [result for each in pool.map(tried, found) for result in each]
     verdicts = Counter(result.verdict for result in results if result.built)
     listed = ", ".join(f"{verdicts[word]} {word}" for word in ("passed", "finished", "failed", "inconclusive"))
+    causes = Counter(
+        re.split("[: ]", result.cause)[0] for result in results if result.verdict == "inconclusive" and result.built
+    )
     print(f"\n{len(found)} programs, {len(results)} runs: {sum(r.built for r in results)} built; of these {listed}")
+    if causes:
+        print("inconclusive by cause: " + ", ".join(f"{count} {cause}" for cause, count in causes.most_common()))
     return 0
 
 
