@@ -9,7 +9,8 @@ and nothing is written into the folder.
 
 A program has *passed* if its own check says so, *failed* if its own check says so, and is *finished* if it has none.
 It is *faulty* if it was stopped with a report of a fault; one that failed is run again with --check, to see whether it
-is. Everything else is inconclusive: the time was up, its data isn't there, or it refused its arguments.
+is. Everything else is inconclusive, by cause: "time" is up, "data" that isn't in the checkout, its own "usage" (it
+refuses its arguments), or another "status" or "signal" of its end.
 """
 
 from __future__ import annotations
@@ -41,8 +42,13 @@ _FAILED = re.compile(
     re.IGNORECASE,
 )
 _NO_DATA = re.compile(
-    r"(?:can(?:not|'t)|(?:failed|unable) to|error) open|no such file|was not opened|CImgIOException", re.IGNORECASE
+    r"(?:can(?:not|'t)|fail(?:ed)? to|unable to|error|couldn't|could not) (?:open|read|find|load)|no such file|"
+    r"was not opened|open fail|(?:file|files|images?|labels?|data)\b[^\n]{0,20} not found|bad file|CImgIOException",
+    re.IGNORECASE,
 )
+_USAGE = re.compile(r"^\W*usage\b", re.IGNORECASE | re.MULTILINE)
+_FILE = re.compile(r"[\w.-]*/[\w./-]+|[\w-]+\.[a-zA-Z]\w*")
+"""An argument that names a file."""
 _INTEGER = re.compile(r"\d+")
 _REDUCED = (
     (1, 1, 1 << 62),
@@ -67,7 +73,7 @@ class Result:
         name: the program, and the variant.
         built: whether it was compiled and linked.
         verdict: "passed", "failed", "faulty", "finished" or "inconclusive".
-        cause: why it isn't passed or finished, in one line.
+        cause: why it isn't passed or finished, in one line; if it is inconclusive, its first word is the kind of cause.
     """
 
     name: str
@@ -109,20 +115,38 @@ def output_of(command: Sequence[str], folder: Path, seconds: float) -> tuple[int
     return process.returncode, text.decode("utf-8", "replace")
 
 
-def judged(name: str, status: int, text: str) -> Result:
-    """Return the result of a run that has ended."""
+def judged(name: str, status: int, text: str, lacking: str = "") -> Result:
+    """Return the result of a run that has ended; `lacking` is a file that its arguments name and that isn't there."""
     if status == LATE:
         return Result(name, True, "inconclusive", "time")
     if status == FAULTY:
         return Result(name, True, "faulty", _report(text))
-    if status < 0 or _NO_DATA.search(text):
+    if line := _line_with(_NO_DATA, text):
+        return Result(name, True, "inconclusive", f"data: {line}")
+    if status and lacking:
+        return Result(name, True, "inconclusive", f"data: {lacking} isn't there")
+    if _USAGE.search(text) and (status or not _PASSED.search(text)):
+        return Result(name, True, "inconclusive", f"usage: {_line_with(_USAGE, text)}")
+    if status < 0:
         return Result(name, True, "inconclusive", _ended(status, text))
     if _FAILED.search(text) or (status > 0 and _PASSED.search(text)):
-        line = next((line for line in text.splitlines() if _FAILED.search(line)), f"status {status}")
-        return Result(name, True, "failed", line.strip()[:90])
+        return Result(name, True, "failed", _line_with(_FAILED, text) or f"status {status}")
     if status:
         return Result(name, True, "inconclusive", _ended(status, text))
     return Result(name, True, "passed" if _PASSED.search(text) else "finished")
+
+
+def _line_with(pattern: re.Pattern[str], text: str) -> str:
+    return next((line.strip()[:90] for line in text.splitlines() if pattern.search(line)), "")
+
+
+def lacking(arguments: Sequence[str], folder: Path) -> str:
+    """Return the first file that `arguments` name to be read and that isn't in `folder`, or ""."""
+    for before, word in zip(["", *arguments], arguments, strict=False):
+        is_result = "out" in word.lower() or re.match(r"--?o", before)
+        if _FILE.fullmatch(word) and not is_result and not (folder / word).exists():
+            return word
+    return ""
 
 
 def _ended(status: int, text: str) -> str:
@@ -196,7 +220,7 @@ def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) 
         if arguments in tried:
             continue
         tried.add(arguments)
-        result = judged(name, *output_of(arguments, folder, trial.seconds))
+        result = judged(name, *output_of(arguments, folder, trial.seconds), lacking(arguments[1:], folder))
         if result.verdict in ("passed", "finished", "faulty"):
             return result
         results.append(result)
@@ -265,7 +289,12 @@ def main() -> int:
     listed = ", ".join(
         f"{verdicts[word]} {word}" for word in ("passed", "finished", "failed", "faulty", "inconclusive")
     )
+    causes = Counter(
+        re.split("[: ]", result.cause)[0] for result in results if result.verdict == "inconclusive" and result.built
+    )
     print(f"\n{len(found)} programs, {len(results)} runs: {sum(r.built for r in results)} built; of these {listed}")
+    if causes:
+        print("inconclusive by cause: " + ", ".join(f"{count} {cause}" for cause, count in causes.most_common()))
     return 0
 
 
