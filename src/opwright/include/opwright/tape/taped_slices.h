@@ -162,7 +162,7 @@ class Piece {
 };
 
 constexpr int64_t pieces_per_trial = 8; /* pieces of which one tries lanes before the others do */
-constexpr int few_groups = 32; /* of a piece: one of them that disagrees is enough to stop trying */
+constexpr int few_groups = 32;          /* of a piece: one of them that disagrees is enough to stop trying */
 
 /* A call of an operator with independent axes.
  *
