@@ -48,7 +48,7 @@ def compiled(path: Path, backend: str, dtype: DType) -> list[ptxas.Usage]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", [pytest.param("nvrtc", marks=pytest.mark.exhaustive), "nvcc"])
 @pytest.mark.parametrize(
     ("architectures", "dtype"),
     [

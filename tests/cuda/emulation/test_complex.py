@@ -55,10 +55,8 @@ def test_emulated(tmp_path: Path) -> None:
     assert torch.autograd.gradcheck(ops.wave, leaves)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "backend", [pytest.param(Nvrtc(), id="nvrtc"), pytest.param(Nvcc(), id="nvcc", marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("backend", [Nvrtc(), Nvcc()], ids=["nvrtc", "nvcc"])
 def test_compilers_take_them(backend: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if problem := backend.missing():
         pytest.skip(problem)

@@ -84,10 +84,8 @@ def test_cudas_own_types_fit() -> None:
         match(kernel)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "backend", [pytest.param(Nvrtc(), id="nvrtc"), pytest.param(Nvcc(), id="nvcc", marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("backend", [Nvrtc(), Nvcc()], ids=["nvrtc", "nvcc"])
 def test_compilers_take_them(backend: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if problem := backend.missing():
         pytest.skip(problem)
