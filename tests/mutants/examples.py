@@ -53,6 +53,11 @@ class Example:
         return self.root / self.source
 
     @property
+    def folder(self) -> Path:
+        """The example's folder, which is copied as a whole."""
+        return self.root / Path(self.source).parts[0]
+
+    @property
     def language(self) -> str:
         """As `changes.mutants` has it."""
         return "c" if self.path.suffix == ".c" else "cuda"
@@ -61,7 +66,7 @@ class Example:
         """The operators, built from a copy of the example's folder."""
         if self.subjects:
             return self.subjects(folder)
-        path = folder / (Path(self.loaded).name or self.path.name)
+        path = folder / Path(*Path(self.loaded or self.source).parts[1:])
         options = dict(self.options)
         if path.suffix == ".cu":
             options["backend"] = "emulate"
