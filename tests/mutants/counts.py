@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from .oracle import JUDGED, candidates, functions_of
-from .run import HERE, ORACLE, RESULTS, UNCHANGED, read
+from .oracle import JUDGED, UNCHANGED, candidates, functions_of
+from .run import HERE, ORACLE, RESULTS, read
 from .survivors import read as explained
 
 COUNTS = HERE / "counts.json"

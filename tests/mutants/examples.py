@@ -35,6 +35,7 @@ class Example:
         settings: of `opwright.check`.
         skip: checks to leave out: what is wrong in them is no fault of this source.
         subjects: where the source isn't loaded by `opwright.load` as a library of operators: what makes them.
+        calling: where drawn calls don't do: loads the operators of a file, with calls.
         root: the folder of the examples.
     """
 
@@ -45,6 +46,7 @@ class Example:
     settings: Mapping[str, Any] = field(default_factory=dict)
     skip: tuple[str, ...] = ()
     subjects: Callable[[Path], list[TargetOperator]] | None = None
+    calling: Callable[[Path], list[TargetOperator]] | None = None
     root: Path = EXAMPLES
 
     @property
@@ -67,6 +69,8 @@ class Example:
         if self.subjects:
             return self.subjects(folder)
         path = folder / Path(*Path(self.loaded or self.source).parts[1:])
+        if self.calling:
+            return self.calling(path)
         options = dict(self.options)
         if path.suffix == ".cu":
             options["backend"] = "emulate"

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from opwright.check.calls.target_operator import TargetOperator
 from opwright.check.checks import derived_gradients, select
 from opwright.check.context import Context
+from opwright.check.gradients.derived_twin import derived_twin
 from opwright.check.report import Outcome
 from opwright.check.runner import BUDGET, run_check
 from opwright.signature.names import backward_of
@@ -27,28 +27,17 @@ from opwright.signature.names import backward_of
 from .backwards import Backwards, backwards_of
 from .changes import Mutant, mutants, shuffled_mutants
 from .examples import EVERY, Example
+from .gallery import GALLERY
 from .judge import NoOracleError, judge_mutant
 
+Row = dict[str, Any]
 SAMPLE = 16
 """How many mutants of a source's first backwards are judged, and as many of its second ones."""
 SEED = 0
 UNCHANGED = "(unchanged)"
 _CHECKS = {1: "derived gradients", 2: "derived second gradients"}
 _SUFFIXES = (".cpp", ".h", ".cu", ".cuh")
-_GALLERY = {
-    "language": ("causal_conv", "rms_norm", "rotary", "selective_scan"),
-    "sets": ("ctc_loss", "embedding_bag", "segment"),
-    "vision": ("deform_conv", "roi_align"),
-}
-JUDGED = (
-    *(example for example in EVERY if example.path.suffix in _SUFFIXES),
-    *(
-        Example(f"gallery/{folder}/{name}.{suffix}")
-        for folder, names in _GALLERY.items()
-        for name in names
-        for suffix in ("cpp", "cu")
-    ),
-)
+JUDGED = (*(example for example in EVERY if example.path.suffix in _SUFFIXES), *GALLERY)
 """The sources that have handwritten backwards, or headers of such."""
 
 
@@ -75,7 +64,7 @@ def sample(example: Example, count: int = SAMPLE) -> list[Mutant]:
     return [mutant for pair in itertools.zip_longest(first, second) for mutant in pair if mutant]
 
 
-def run(only: str, count: int, jobs: int, known: Iterable[dict[str, Any]], add: Callable[[dict[str, Any]], None]) -> None:
+def run(only: str, count: int, jobs: int, known: Iterable[Row], add: Callable[[Row], object]) -> None:
     """Judge what isn't known, the unchanged sources first.
 
     Args:
@@ -107,7 +96,7 @@ def run(only: str, count: int, jobs: int, known: Iterable[dict[str, Any]], add: 
         judge(waiting)
 
 
-def _row(index: int, mutant: Mutant | None, baseline: float | None) -> dict[str, Any]:
+def _row(index: int, mutant: Mutant | None, baseline: float | None) -> Row:
     example = JUDGED[index]
     text = mutant.text if mutant else example.path.read_text()
     judged = judge_mutant(example, text, baseline, outcomes=partial(_outcomes, mutant=mutant))
@@ -139,10 +128,7 @@ def _judged(example: Example, operator: TargetOperator, order: int) -> Outcome:
     return run_check(check, Context(operator, "normal", seconds=BUDGET["normal"] * check.share, options=options))
 
 
-_derived_twin = derived_gradients.derived_twin
-
-
 def _derive_from(operators: list[TargetOperator]) -> None:
     """Derive gradients from other operators than those that are judged, by their names, in this process."""
     named = {operator.name: operator for operator in operators}
-    derived_gradients.derived_twin = lambda operator, *others: _derived_twin(named[operator.name], *others)
+    vars(derived_gradients)["derived_twin"] = lambda operator, *others: derived_twin(named[operator.name], *others)

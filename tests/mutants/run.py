@@ -1,8 +1,8 @@
 """Makes mutants of the examples and checks them: ``python -m tests.mutants.run`` goes on where it was left.
 
 ``--only my_op`` takes some of the sources, ``--count 5`` that many mutants of each, ``--all`` all that there are. What
-became of each is added to the file of results at once. ``--oracle`` takes mutants of handwritten backwards, and compares
-them with the derived gradients alone (oracle.py); its results are in oracle.jsonl.
+became of each is added to the file of results at once. ``--oracle`` takes mutants of handwritten backwards, and
+compares them with derived gradients alone (oracle.py); its results are in oracle.jsonl.
 """
 
 from __future__ import annotations

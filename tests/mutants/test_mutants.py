@@ -77,14 +77,14 @@ def test_results_are_of_mutants_that_there_are() -> None:
     """What was changed in an example since is judged again: ``python -m tests.mutants.run`` does."""
     rows = run.read(run.RESULTS)
     there = {example.source: {str(mutant) for mutant in run.every(example)} for example in EVERY}
-    assert all(row["mutant"] in there[row["source"]] | {run.UNCHANGED} for row in rows)
-    right = {row["source"] for row in rows if row["mutant"] == run.UNCHANGED and row["verdict"] == "survived"}
+    assert all(row["mutant"] in there[row["source"]] | {oracle.UNCHANGED} for row in rows)
+    right = {row["source"] for row in rows if row["mutant"] == oracle.UNCHANGED and row["verdict"] == "survived"}
     assert {row["source"] for row in rows} == right, "a source that isn't right shows nothing"
 
 
 def test_every_survivor_is_explained() -> None:
     alive = {counts.name(row) for row in run.read(run.RESULTS) if row["verdict"] == "survived"}
-    alive -= {f"{example.source}: {run.UNCHANGED}" for example in EVERY}
+    alive -= {f"{example.source}: {oracle.UNCHANGED}" for example in EVERY}
     reasons = read(counts.SURVIVORS)
     assert set(reasons) == alive
     assert all(len(reason.split()) >= 5 for reason in reasons.values())
@@ -99,13 +99,13 @@ def test_what_the_oracle_found() -> None:
     for example in oracle.JUDGED:
         if not (every := oracle.candidates(example)):
             continue
-        unchanged = verdicts[example.source, run.UNCHANGED]
+        unchanged = verdicts[example.source, oracle.UNCHANGED]
         assert unchanged in ("survived", "no oracle"), "a source that isn't right shows nothing"
-        there |= {(example.source, name) for name in (run.UNCHANGED, *map(str, every))}
+        there |= {(example.source, name) for name in (oracle.UNCHANGED, *map(str, every))}
         if unchanged == "survived":
             assert {(example.source, str(mutant)) for mutant in oracle.sample(example)} <= verdicts.keys()
     assert verdicts.keys() <= there
-    alive = {counts.name(r) for r in rows if r["verdict"] == "survived" and r["mutant"] != run.UNCHANGED}
+    alive = {counts.name(r) for r in rows if r["verdict"] == "survived" and r["mutant"] != oracle.UNCHANGED}
     reasons = read(counts.SEEN_OTHERWISE)
     assert set(reasons) == alive
     assert all(len(reason.split()) >= 5 for reason in reasons.values())
@@ -153,7 +153,7 @@ def test_they_are_found_again(tmp_path: Path) -> None:
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
     words = [sys.executable, "-m", "tests.mutants.run", "--results", str(results)]
     subprocess.run(words, check=True, env={**os.environ, "PYTHONPATH": path, **_PATIENT})
-    rows = [row for row in run.read(results) if row["mutant"] != run.UNCHANGED]
+    rows = [row for row in run.read(results) if row["mutant"] != oracle.UNCHANGED]
     alive = {counts.name(row) for row in rows if row["verdict"] == "survived"}
     assert alive <= set(read(counts.SURVIVORS))
     assert {row["source"] for row in rows} == {example.source for example in EVERY}

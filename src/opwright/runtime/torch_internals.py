@@ -95,30 +95,6 @@ def sharding_tables() -> ShardingTables:
     return ShardingTables(*(getattr(known, name, other) for name, other in names.items()))
 
 
-_MODE = PrivateName(
-    "torch.utils._python_dispatch.TorchDispatchMode",
-    "opwright check sees the arguments with which autograd calls a backward",
-    "handwritten second backwards aren't compared with derived ones",
-)
-
-
-def calls_of(op: OpOverload, run: Callable[[], object]) -> list[tuple[Any, ...]]:
-    """Run a function; return the arguments of each call of an operator in it, without defaults that weren't given."""
-    calls: list[tuple[Any, ...]] = []
-    if (mode := _MODE.find()) is None:
-        _MODE.warn()
-        return calls
-
-    def dispatch(_: Any, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:  # noqa: ARG001
-        if func is op:
-            calls.append(args)
-        return func(*args, **(kwargs or {}))
-
-    with type("Calls", (mode,), {"__torch_dispatch__": dispatch})():
-        run()
-    return calls
-
-
 def register_fake(library: torch.library.Library, op: OpOverload, rule: Callable[..., Any]) -> None:
     """Register the fake kernel of an operator."""
     if (registry := _FAKES.find()) is None:

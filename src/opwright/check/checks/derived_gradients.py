@@ -1,8 +1,8 @@
-"""Handwritten backwards, and theirs, against derived ones, which are exact to rounding: at every element, at real sizes."""
+"""Handwritten backwards, first and second, against derived ones, which are exact to rounding: at every element."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -172,7 +172,9 @@ class _Judge:
         context = self.search.context
         if (point := self.search.point(case, arguments)) is None:
             return None
-        twins = partial(_point, case=case, arguments=arguments, seed=context.seed)
+        twins: Callable[[TargetOperator], Point | None] = partial(
+            _point, case=case, arguments=arguments, seed=context.seed
+        )
         if self.order == 2:
             call = recorded_call(context.operator, point, case.seed)
             point = call.point(context.operator) if call else None
@@ -225,8 +227,8 @@ class _Judge:
         place = f"[{', '.join(map(str, at))}]" if at else ""
         of = f"{self.search.context.operator.name}_backward_backward's " if self.order == 2 else ""
         text = (
-            f"{of}grad_{name}{place} is {one:.17g}, the gradient derived from the {_DERIVED_FROM[self.order]} {other:.17g} "
-            f"({describe_ratio(one, other, allowed)}), for incoming gradients drawn at random; "
+            f"{of}grad_{name}{place} is {one:.17g}, the gradient derived from the {_DERIVED_FROM[self.order]} "
+            f"{other:.17g} ({describe_ratio(one, other, allowed)}), for incoming gradients drawn at random; "
             f"{int(wrong.sum())} of {wrong.numel()} elements differ by more than {_ROUNDINGS} roundings of their terms"
         )
         seen = abs(one - other) > _RELATIVE * abs(other)
@@ -261,7 +263,7 @@ def derived_gradients(context: Context) -> Iterator[Finding]:
 
 @register("derived second gradients", group="gradients", level="normal", share=0.5)
 def derived_second_gradients(context: Context) -> Iterator[Finding]:
-    """Compare a handwritten second backward in float64 with the gradient that is derived from the backward's own text."""
+    """Compare a handwritten second backward in float64 with the gradient that is derived from the backward's text."""
     if context.operator.backward is None:
         raise Skipped("there is no handwritten gradient whose source is known")
     types = context.type_choices(floating=True)[0]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 
 from opwright.check.calls.cases import can_have_gradient, is_complex
 from opwright.check.calls.target_operator import TargetOperator, as_tuple
 from opwright.check.gradients.point import Point, Tensors, draw_like
 from opwright.check.gradients.vjp import Forward
-from opwright.runtime.torch_internals import OpOverload, calls_of, schema_of
+from opwright.runtime.torch_internals import OpOverload, schema_of
 from opwright.signature.names import backward_of
 from opwright.signature.wiring import GRAD
 
@@ -66,7 +67,7 @@ def recorded_call(operator: TargetOperator, point: Point, seed: int) -> Backward
     if not forward.results:
         return None
     try:
-        calls = calls_of(op, lambda: forward.backward(forward.draw(seed)))
+        calls = _calls_of(op, lambda: forward.backward(forward.draw(seed)))
     except RuntimeError:  # first-order checks say so
         return None
     if not calls:
@@ -74,11 +75,25 @@ def recorded_call(operator: TargetOperator, point: Point, seed: int) -> Backward
     names = [argument.name for argument in schema_of(op).arguments]
     arguments = dict(zip(names, calls[0], strict=False))  # without defaults at the end
     generator = torch.Generator().manual_seed(seed)
-    for name in arguments:
+    for name, value in arguments.items():
         saved = arguments.get(name.removeprefix(GRAD)) if name.startswith(GRAD) else None
-        if arguments[name] is None and isinstance(saved, torch.Tensor) and seed % 2 == 0:
+        if value is None and isinstance(saved, torch.Tensor) and seed % 2 == 0:
             arguments[name] = draw_like(saved, generator)
     return BackwardCall(arguments)
+
+
+def _calls_of(op: OpOverload, run: Callable[[], object]) -> list[tuple[Any, ...]]:
+    """Run a function; return the arguments of each call of an operator in it, without defaults that weren't given."""
+    calls: list[tuple[Any, ...]] = []
+
+    def policy(_: Any, called: Any, *args: Any, **__: Any) -> CheckpointPolicy:  # is asked about each operator
+        if called is op:
+            calls.append(args)
+        return CheckpointPolicy.PREFER_RECOMPUTE
+
+    with create_selective_checkpoint_contexts(policy)[0]:
+        run()
+    return calls
 
 
 def _backward(operator: TargetOperator) -> OpOverload | None:

@@ -1,4 +1,4 @@
-"""An operator without its last handwritten backward: that gradient is derived instead, and it is known how exact it is."""
+"""An operator without its last handwritten backward: the gradient is derived instead, and how exact that is."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ def derived_twin(operator: TargetOperator, types: Mapping[str, DType], order: in
     Args:
         operator: the operator.
         types: element types of the type variables.
-        order: of the gradient that is derived: 1: the operator's, from the forward; 2: that of its handwritten backward,
-            from that backward.
+        order: which gradient is derived: 1: the operator's, from the forward; 2: that of its handwritten backward, from
+            that backward.
 
     Raises:
         Skipped: the gradient can't be derived, or isn't handwritten; the reason is in the text.
@@ -129,7 +129,7 @@ def derived_twin(operator: TargetOperator, types: Mapping[str, DType], order: in
 
 
 def _handwritten(operator: TargetOperator, order: int) -> tuple[KernelSource, tuple[Kernel, ...]]:
-    """Return the kernels that stay, for the CPU, and their source; the gradient that follows them must be handwritten."""
+    """Return the source and the kernels that stay, for the CPU; the gradient that follows them must be handwritten."""
     if operator.backward is None or not operator.sources:
         raise Skipped("there is no handwritten gradient whose source is known")
     if operator.device != "cpu":
