@@ -23,6 +23,7 @@ from opwright.check.listener import Collector
 from opwright.check.report import Outcome, Report
 from opwright.check.request import Request
 from opwright.check.runner import BUDGET, run, run_check
+from opwright.errors import CompileError
 
 from .examples import Example
 
@@ -107,6 +108,8 @@ def _check(
     else:
         try:
             said = _findings(outcomes(example, found)) or {"verdict": "survived", "by": ""}
+        except CompileError as error:
+            said = {"verdict": "not compiling", "by": _first_line(error)}
         except NoOracleError as error:
             said = {"verdict": "no oracle", "by": str(error)}
     write(said)

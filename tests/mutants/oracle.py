@@ -1,8 +1,9 @@
 """Judges mutants of handwritten backwards by derived gradients alone: ``python -m tests.mutants.run --oracle``.
 
-A mutant is of a function that only backwards call: of first ones, or of second ones alone. The gradient that it is
-compared with is derived from the unchanged source, and so compiled once. Of each source a sample is judged, the same in
-every run; ``--count`` makes it larger, ``--all`` takes all that there are.
+A mutant is of a function that only backwards call: of first ones, or of second ones alone; first ones that aren't meant
+to be the derivative (straight-through estimates) are excepted. What it is compared with is derived from the unchanged
+source, and so compiled once. Of each source a sample is judged, the same in every run; ``--count`` makes it larger,
+``--all`` takes all that there are.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ def functions_of(example: Example) -> Backwards:
 
 def candidates(example: Example) -> list[Mutant]:
     """Every mutant of these functions, in the order in which they are taken."""
-    orders = functions_of(example).orders
+    orders, least = functions_of(example).orders, 2 if "straight_through" in example.settings else 1
     every = shuffled_mutants(mutants(example.path.read_text(), example.language), SEED)
-    return [mutant for mutant in every if mutant.function in orders]
+    return [mutant for mutant in every if orders.get(mutant.function, 0) >= least]
 
 
 def sample(example: Example, count: int = SAMPLE) -> list[Mutant]:
@@ -111,6 +112,8 @@ def _outcomes(example: Example, found: list[TargetOperator], *, mutant: Mutant |
     for operator in found:
         if mutant and operator.name not in functions.operators[mutant.function]:
             continue
+        types = Context(operator).type_choices(floating=True)[0]
+        operator.sources[0].library(types)  # a mutant that doesn't compile ends here
         for order in (1, 2):
             if order < changed or backward_of(operator.name, order) not in (operator.namespace or {}):
                 continue

@@ -41,7 +41,7 @@ _HIDDEN = (
 )
 _DERIVED_FROM = ("", "forward", "backward")
 """The function whose text a gradient is derived from, by its order."""
-_SIZES = (17, 33, 8, 5, 3, 2, 1)
+_SIZES = (17, 33, 8, 5, 3, 2, 1, 0)
 _LARGE_SIZES = (1031, 257, 33, 17, 5)
 
 
