@@ -22,7 +22,7 @@ _SOURCES = {
     "sets": ("ctc_loss", "embedding_bag", "segment"),
     "vision": ("deform_conv", "roi_align"),
 }
-_SIZES = ((20, 9, 7), (50, 3, 4), (5, 1, 2), (33, 17, 12))
+_SIZES = ((20, 9, 7), (50, 3, 4), (5, 1, 2), (33, 17, 12), (40, 100, 7), (0, 3, 2), (6, 0, 3))
 """Rows, columns and groups."""
 Calls = Mapping[str, list[tuple[Any, ...]]]
 

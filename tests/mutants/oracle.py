@@ -32,7 +32,7 @@ from .gallery import GALLERY
 from .judge import NoOracleError, judge_mutant
 
 Row = dict[str, Any]
-SAMPLE = 16
+SAMPLE = 3
 """How many mutants of a source's first backwards are judged, and as many of its second ones."""
 SEED = 0
 UNCHANGED = "(unchanged)"
