@@ -11,6 +11,7 @@
 #include "../memory_hints.h"
 #include "../math.h"
 #include "../cuda_api.h"
+#include "../textures/references.h"
 
 #include <assert.h>
 
