@@ -23,7 +23,7 @@ def ops(request: pytest.FixtureRequest) -> opwright.Operators:
 
 
 def places(count: int, *sizes: int) -> torch.Tensor:
-    """Places in and around a texture, in texels, of which a GPU's weights (8 bits) are exact; the last axis is x, y, z."""
+    """Places (x, y, z) in and around a texture, in texels, whose weights of 8 bits are exact."""
     generator = torch.Generator().manual_seed(0)
     columns = [torch.randint(-256 * size, 512 * size, (count,), generator=generator) / 256.0 for size in sizes]
     return torch.stack(columns[::-1], 1)
@@ -38,7 +38,9 @@ def sampled(image: torch.Tensor, at: torch.Tensor, linear: bool, mode: int, bord
     grid = (2 * at.double() / sizes - 1).reshape(1, *[1] * (axes - 1), -1, axes)
     shift = border if mode == BORDER else 0.0
     how = {WRAP: "border", CLAMP: "border", MIRROR: "reflection", BORDER: "zeros"}[mode]
-    if not linear:  # grid_sample rounds to the nearest centre; a fetch takes the texel that x lies in, by the guide's formulas
+    if (
+        not linear
+    ):  # grid_sample rounds to the nearest centre; a fetch takes the texel that x lies in, by the guide's formulas
         index, outside = [], torch.zeros(len(at), dtype=torch.bool)
         for d, size in enumerate(image.shape):
             x = at[:, axes - 1 - d].double()

@@ -21,7 +21,8 @@ inline const Object &object_of(unsigned long long number, bool surface, const Fe
   if (!inside_kernel()) only_in_kernel(at.name, at.file, at.line);
   const Object *object = find_object(number, surface);
   if (!object)
-    wrong(at, std::string("gets ") + std::to_string(number) + ", which is no " + (surface ? "surface" : "texture") +
+    wrong(at, std::string("gets ") + (number ? "a number" : "0") + ", which is no " +
+                  (surface ? "surface" : "texture") +
                   ", or one that was destroyed\n  likely fix: check the result of " +
                   (surface ? "cudaCreateSurfaceObject" : "cudaCreateTextureObject (of cudaBindTexture...)") +
                   ", and destroy it after the last launch");
