@@ -73,6 +73,11 @@ int limit(cudaDeviceAttr attribute) {
 
 std::atomic<size_t> allowed{48 * 1024};  // bytes of dynamic shared memory
 
+// In the order of cudaLimit: the stack, printf's buffer and malloc's heap in bytes, depth and number of launches by kernels, bytes
+// of a fetch and of the cache that is kept.
+std::atomic<size_t> kept_limits[] = {{1024}, {1 << 20}, {8 << 20}, {2}, {2048}, {64}, {0}};
+constexpr size_t kept = sizeof kept_limits / sizeof kept_limits[0];
+
 }  // namespace
 
 // Of all kernels: which one is meant, a launch of a template doesn't say. Whoever forgot it is told, nobody else.
@@ -95,6 +100,18 @@ cudaError_t device_attribute(int *value, cudaDeviceAttr attribute, int device) {
   if (device) return note(cudaErrorInvalidDevice);
   if (!value || limit(attribute) < 0) return note(cudaErrorInvalidValue);
   *value = limit(attribute);
+  return cudaSuccess;
+}
+
+cudaError_t set_limit(cudaLimit limit, size_t value, const Called &called) {
+  if (size_t(limit) >= kept) return note(cudaErrorInvalidValue, called, "there is no such limit");
+  kept_limits[limit] = value;
+  return cudaSuccess;
+}
+
+cudaError_t get_limit(size_t *value, cudaLimit limit, const Called &called) {
+  if (!value || size_t(limit) >= kept) return note(cudaErrorInvalidValue, called, "there is no such limit");
+  *value = kept_limits[limit];
   return cudaSuccess;
 }
 

@@ -63,6 +63,9 @@ OPWRIGHT_EMULATION_API cudaError_t create_stream(cudaStream_t *stream, unsigned 
 OPWRIGHT_EMULATION_API cudaError_t destroy_stream(cudaStream_t stream);
 OPWRIGHT_EMULATION_API cudaError_t allow_shared(int bytes); /* dynamic, of a block */
 OPWRIGHT_EMULATION_API cudaError_t device_attribute(int *value, cudaDeviceAttr attribute, int device);
+/* A limit is kept and has no effect. */
+OPWRIGHT_EMULATION_API cudaError_t set_limit(cudaLimit limit, size_t value, const Called &called);
+OPWRIGHT_EMULATION_API cudaError_t get_limit(size_t *value, cudaLimit limit, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t device_properties(cudaDeviceProp *properties, int device);
 OPWRIGHT_EMULATION_API cudaError_t select_device(int device, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t active_blocks(int *blocks, int threads, size_t shared);
@@ -295,7 +298,12 @@ inline cudaError_t cudaDeviceSynchronize() { return ::opwright::emulation::wait_
 inline cudaError_t cudaThreadSynchronize() { return ::opwright::emulation::wait_for_device(); }
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
 inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
-inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::set_limit(limit, value, {"cudaDeviceSetLimit", file, line});
+}
+inline cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::get_limit(value, limit, {"cudaDeviceGetLimit", file, line});
+}
 inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
 inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {

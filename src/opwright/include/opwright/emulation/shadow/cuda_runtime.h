@@ -7,6 +7,8 @@
 #include "../vectors.h"
 #include "../refused.h"
 #include "../bits.h"
+#include "../dots.h"
+#include "../dpx.h"
 #include "../simd.h"
 #include "../memory_hints.h"
 #include "../math.h"
