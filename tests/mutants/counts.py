@@ -69,9 +69,12 @@ def oracle_sentence(counts: dict[str, dict[str, int]]) -> str:
         for kind, found in counts.items()
     ]
     ended = sum(found["ended the process"] for found in counts.values())
+    reasons = explained(SEEN_OTHERWISE).values()
+    beyond = sum(map(_is_undetectable, reasons))
     return (
         f"The derived gradients alone find {', '.join(parts[:-1])} and {parts[-1]}; {ended} of them end the process. "
-        "The others change no gradient where all are asked for, as tests/mutants/oracle_survivors.txt says of each"
+        f"Of the others, {len(reasons) - beyond} change no gradient where all are asked for, and {beyond} shows in "
+        "other checks alone (tests/mutants/oracle_survivors.txt)"
     )
 
 
