@@ -225,11 +225,6 @@ def test_an_order_or_a_number_of_workers_that_is_none() -> None:
         ),
         ("\ntexture<float, 2> reference;", 2, "textures can't be emulated"),
         ("\n#include <mma.h>", 2, "tensor core fragments"),
-        (
-            "\n\nvoid f(void *k) { cudaLaunchKernel(k, dim3(1), dim3(1), nullptr); }",
-            3,
-            "kernel's name or a typed function",
-        ),
     ],
 )
 def test_errors_name_the_authors_line(build: Build, text: str, line: int, message: str) -> None:
