@@ -46,6 +46,8 @@ OPWRIGHT_EMULATION_API cudaError_t fill_rows(void *to, size_t pitch, int value, 
  * noted, and ends a program. `operand` is the name of what lies there. To be asked before the memory is touched. */
 OPWRIGHT_EMULATION_API bool may_touch(const void *memory, size_t pitch, size_t width, size_t height, bool writes,
                                       const char *operand, const Called &called);
+/* How many bytes are left from an address on in its allocation or tensor, at most `most`; `most` where it lies in none. */
+OPWRIGHT_EMULATION_API size_t bytes_from(const void *address, size_t most);
 /* What a library's call asks for can't be emulated: noted, and a warning in a program. */
 OPWRIGHT_EMULATION_API void refuse_call(const Called &called, const char *why);
 OPWRIGHT_EMULATION_API cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address);
@@ -72,6 +74,9 @@ OPWRIGHT_EMULATION_API cudaError_t get_limit(size_t *value, cudaLimit limit, con
 OPWRIGHT_EMULATION_API cudaError_t device_properties(cudaDeviceProp *properties, int device);
 OPWRIGHT_EMULATION_API cudaError_t select_device(int device, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t active_blocks(int *blocks, int threads, size_t shared);
+
+/* How far apart rows of so many bytes are allocated. */
+constexpr size_t row_pitch(size_t width) { return (width + 511) / 512 * 512; }
 
 }  // namespace emulation
 }  // namespace opwright
@@ -107,7 +112,7 @@ inline cudaError_t cudaHostAlloc(T **memory, size_t bytes, unsigned, OPWRIGHT_EM
 }
 template <class T>
 inline cudaError_t cudaMallocPitch(T **memory, size_t *pitch, size_t width, size_t height, OPWRIGHT_EMULATION_HERE) {
-  *pitch = (width + 511) / 512 * 512;
+  *pitch = ::opwright::emulation::row_pitch(width);
   return ::opwright::emulation::allocate((void **)memory, *pitch * height, cudaMemoryTypeDevice,
                                          {"cudaMallocPitch", file, line});
 }
