@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
 import opwright
-from opwright import KernelError, Operators
+from opwright import CompileError, KernelError, Operators
 
 pytestmark = [
     pytest.mark.slow,  # a second or a few to compile each derivative
@@ -54,7 +54,7 @@ def pairs(table: Tensor, at: Tensor, q: Tensor) -> Tensor:
 
 
 Function = Callable[..., Tensor]
-WAYS = ["rows", "references", "axpy", "data()", "&x(0, 0)", "&reference", "a row's data()", "&x.flat(i)", "addressof"]
+WAYS = ["rows", "references", "axpy", "data()", "&x(0, 0)", "&reference", "a row's data()", "&x.flat(i)"]
 
 
 def by_way(ops: Operators, way: int) -> Function:
@@ -170,6 +170,20 @@ def test_a_table_that_is_rewritten_between_calls(ops: Operators) -> None:
     for _ in range(3):
         torch.testing.assert_close(gradients(ops.bag, [table, at, w]), gradients(weighted, [table, at, w]))
         table.data.mul_(2)
+
+
+def test_the_address_that_no_operator_gives() -> None:
+    source = """
+    #include <memory>
+    OPWRIGHT("f(x: T[N], n: int) -> (y: T[N]) independent N derived")
+    template <class T>
+    void f(Tensor<const T, 1> x, int64_t n, Tensor<T, 1> y) {
+      for (int64_t i = 0; i < x.size(0); ++i) y[i] = *std::addressof(x[i]) * T(n);
+    }"""
+    x = torch.ones(3, requires_grad=True)
+    y = opwright.load_inline("derived_addresses", cpp=source).f(x, 2)
+    with pytest.raises(CompileError, match=r"deleted function.*addressof"):
+        y.sum().backward()
 
 
 def test_an_error_after_rows_were_read() -> None:

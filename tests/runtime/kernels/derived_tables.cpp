@@ -1,8 +1,6 @@
 // Kernels that read rows of a table which all slices share, in each way that a view can be read.
 #include <opwright.h>
 
-#include <memory>
-
 template <class T>
 void zero(Tensor<T, 2> y) {
   for (int64_t n = 0; n < y.size(0); ++n)
@@ -41,7 +39,6 @@ void by_way(Tensor<const T, 2> table, Tensor<const int64_t, 2> at, Tensor<const 
   if (way == 5) all = &corner;
   if (way == 6) all = table[0].data();
   if (way == 7) all = &table.flat(C) - C;
-  if (way == 8) all = std::addressof(table(0, 0));
   for (int64_t n = 0; n < at.size(0) && at.size(1) > 0; ++n) {
     const T &first = table(at(n, 0), 0);
     for (int64_t k = 0; k < at.size(1); ++k) {

@@ -15,7 +15,7 @@
 
 /* Of inputs whose numbers take at least so much memory only what is read is turned. */
 #ifndef OPWRIGHT_SPARSE_FROM
-#define OPWRIGHT_SPARSE_FROM (int64_t(4) << 20)
+#define OPWRIGHT_SPARSE_FROM (int64_t(16) << 20)
 #endif
 
 namespace opwright {
@@ -35,13 +35,13 @@ class SparseInput {
     if (numbers_ && values.data == values_.data && tangents.data == directions_.data && first == first_)
       return numbers_;
     values_ = values, directions_ = tangents, first_ = first, numel_ = uint64_t(values.numel);
-    numbers_ = memory_.template zeros<T>(values.numel);
+    numbers_ = memory_.template zeros<T>(values.numel + 1); /* one more: an address behind the last is no read */
+    all_ = false;
     turned_ = flags_.template zeros<char>((values.numel + block - 1) / block);
     return numbers_;
   }
   OPWRIGHT_INLINE void read(const T *number) {
-    const uint64_t at = uint64_t(number - numbers_);
-    if (at < numel_ && __builtin_expect(!turned_[at / block], 0)) turn(int64_t(at / block));
+    if (!number->index) look(number); /* it isn't turned, or a constant */
   }
   void read(const T *low, const T *high) {
     const T *const last = numbers_ + numel_ - 1;
@@ -50,7 +50,10 @@ class SparseInput {
     for (int64_t at = (low - numbers_) / block; at <= (high - numbers_) / block; ++at)
       if (!turned_[at]) turn(at);
   }
-  void read_all() { read(numbers_, numbers_ + numel_); }
+  void read_all() {
+    if (!all_) read(numbers_, numbers_ + numel_);
+    all_ = true;
+  }
   uint32_t first() const { return first_; }
   /* Calls run(begin, end) for the elements that were turned. */
   template <class F>
@@ -63,7 +66,11 @@ class SparseInput {
   static constexpr int64_t block = 64;
 
   int64_t end_of(int64_t begin) const { return begin + block < int64_t(numel_) ? begin + block : int64_t(numel_); }
-  __attribute__((noinline)) void turn(int64_t at) {
+  __attribute__((noinline)) void look(const T *number) {
+    const uint64_t at = uint64_t(number - numbers_);
+    if (at < numel_ && !turned_[at / block]) turn(int64_t(at / block));
+  }
+  void turn(int64_t at) {
     const int64_t begin = at * block, end = end_of(begin);
     const R *const values = elements(values_, begin, end);
     for (int64_t k = begin; k < end; ++k) numbers_[k] = T(S(values[k - begin]), first_ ? uint32_t(first_ + k) : 0);
@@ -81,6 +88,7 @@ class SparseInput {
 
   T *numbers_ = nullptr;
   char *turned_ = nullptr; /* of each block, whether it was */
+  bool all_ = false;
   uint64_t numel_ = 0;
   uint32_t first_ = 0;
   opw_tensor values_ = {}, directions_ = {};

@@ -178,8 +178,8 @@ class Runner {
       }
     T *const x = memory_[i].template room<T>(of.numel);
     tensors_[i].data = x;
-    const bool kept =
-        first_[i] == first && source_[i] == of.data && is_shared(rows, t.value) && (!directed || stays(i)) && !t.mutated;
+    const bool kept = first_[i] == first && source_[i] == of.data && is_shared(rows, t.value) &&
+                      (!directed || stays(i)) && !t.mutated;
     first_[i] = first, source_[i] = of.data;
     if constexpr (is_taped<T>::value)
       if (!t.mutated) know_input(x, of, is_shared(rows, t.value), nullptr);
@@ -187,8 +187,7 @@ class Runner {
     if constexpr (is_dual<S>::value)
       for (int64_t k = 0; k < of.numel; ++k) at(x[k]) = S(0);
     load<false>(rows, t.value, of.numel, [&](int64_t k) -> S & { return at(x[k]); });
-    if (directed)
-      load<true>(rows, t.direction, of.numel, [&](int64_t k) -> S & { return at(x[k]); });
+    if (directed) load<true>(rows, t.direction, of.numel, [&](int64_t k) -> S & { return at(x[k]); });
     if constexpr (is_taped<T>::value)
       for (int64_t k = 0; k < of.numel; ++k) x[k].index = variable ? uint32_t(first + k) : 0;
   }
@@ -196,7 +195,8 @@ class Runner {
   void know_input(const T *x, const opw_tensor &of, bool shared, SparseInput<S> *sparse) {
     const bool plain = shared && of.dtype == code_of<R>::value && !is_dual<S>::value;
     const char *const begin = reinterpret_cast<const char *>(x);
-    tape_.inputs[tape_.input_count++] = {begin, begin + of.numel * int64_t(sizeof(T)), plain ? of.data : nullptr, sparse};
+    tape_.inputs[tape_.input_count++] = {begin, begin + of.numel * int64_t(sizeof(T)), plain ? of.data : nullptr,
+                                         sparse};
   }
   void result(int i, opw_tensor (*rows)[most_traced]) {
     const Traced &t = f_.tensors[i];

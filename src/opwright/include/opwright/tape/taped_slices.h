@@ -161,7 +161,7 @@ class Piece {
   Room rooms_[most_traced];
 };
 
-constexpr int64_t least_reserved = int64_t(1) << 20; /* bytes of sums, whose zeros aren't written then */
+constexpr int64_t least_reserved = int64_t(32) << 20; /* bytes of sums; fewer an allocator has at hand */
 constexpr int few_groups = 32; /* of a piece: one of them that disagrees is enough to stop trying */
 
 /* A call of an operator with independent axes.
@@ -191,8 +191,7 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
   Room little;
   Reserved large;
   const bool is_large = summed * pieces * int64_t(sizeof(R)) >= least_reserved;
-  R *const sums =
-      is_large ? large.template zeros<R>(summed * pieces) : little.template room<R>(summed * pieces);
+  R *const sums = is_large ? large.template zeros<R>(summed * pieces) : little.template room<R>(summed * pieces);
   for (int64_t k = 0; !is_large && k < summed * pieces; ++k) sums[k] = R(0);
   /* Those of one piece are where they are to be, if they can. */
   const auto is_in_place = [&](int place) { return pieces == 1 && slices.whole(place).dtype == code_of<R>::value; };

@@ -13,9 +13,9 @@ template <class T>
 struct Reading {
   Reading() = default;
   OPWRIGHT_HOST_DEVICE explicit Reading(T *) {}
-  OPWRIGHT_HOST_DEVICE void read(T *) const {}     /* one element */
+  OPWRIGHT_HOST_DEVICE void read(T *) const {}      /* one element */
   OPWRIGHT_HOST_DEVICE void read(T *, T *) const {} /* all from the one to the other */
-  OPWRIGHT_HOST_DEVICE void read_all() const {}    /* all of the tensor: who has a pointer can read any */
+  OPWRIGHT_HOST_DEVICE void read_all() const {}     /* all of the tensor: who has a pointer can read any */
 };
 
 }  // namespace views

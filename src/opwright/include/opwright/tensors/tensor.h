@@ -200,12 +200,7 @@ class Tensor<T, any_rank> : views::Reading<T> {
   using element_type = T;
   Tensor() = default;
   Tensor(T *data, const int64_t *sizes, int ndim, int64_t numel, bool needed = true)
-      : views::Reading<T>(data),
-        data_(data),
-        numel_(needed ? numel : 0),
-        sizes_(sizes),
-        ndim_(ndim),
-        needed_(needed) {
+      : views::Reading<T>(data), data_(data), numel_(needed ? numel : 0), sizes_(sizes), ndim_(ndim), needed_(needed) {
 #ifdef OPWRIGHT_CUDA_TEXT
     for (int d = 0; d < ndim && d < device_axes && needed; ++d) copied_[d] = sizes[d];
 #endif
