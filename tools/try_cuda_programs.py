@@ -8,7 +8,9 @@ folder of programs of one file each, as llm.c's dev/cuda, whose variants are cho
 and nothing is written into the folder.
 
 A program has *passed* if its own check says so, *failed* if its own check says so, and is *finished* if it has none.
-Everything else is inconclusive: the time was up, its data isn't there, or a kernel was stopped with a report.
+It is *faulty* if it was stopped with a report of a fault; one that failed is run again with --check, to see whether it
+is. Everything else is inconclusive, by cause: "time" is up, "data" that isn't in the checkout, its own "usage" (it
+refuses its arguments), or another "status" or "signal" of its end.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 FAULTY = 70
@@ -40,11 +42,27 @@ _FAILED = re.compile(
     re.IGNORECASE,
 )
 _NO_DATA = re.compile(
-    r"(?:can(?:not|'t)|(?:failed|unable) to|error) open|no such file|was not opened|CImgIOException", re.IGNORECASE
+    r"(?:can(?:not|'t)|fail(?:ed)? to|unable to|error|couldn't|could not) (?:open|read|find|load)|no such file|"
+    r"was not opened|open fail|(?:file|files|images?|labels?|data)\b[^\n]{0,20} not found|bad file|CImgIOException",
+    re.IGNORECASE,
 )
+_USAGE = re.compile(r"^\W*usage\b", re.IGNORECASE | re.MULTILINE)
+_FILE = re.compile(r"[\w.-]*/[\w./-]+|[\w-]+\.[a-zA-Z]\w*")
+"""An argument that names a file."""
 _INTEGER = re.compile(r"\d+")
-_REDUCED = ((1, 1 << 62), (64, 64), (4096, 32), (1 << 20, 10), (1 << 40, 4))
-"""Numbers on a command line are divided by the first, but not to less than the second, until the time suffices."""
+_REDUCED = (
+    (1, 1, 1 << 62),
+    (1, 1, 10),
+    (8, 1024, 10),
+    (64, 64, 10),
+    (4096, 32, 10),
+    (1 << 20, 10, 10),
+    (1 << 40, 4, 4),
+)
+"""Numbers on a command line are divided by the first, but not to less than the second, until the time suffices.
+
+The last of them, which often says how many times something is repeated, is at most the third.
+"""
 
 
 @dataclass(frozen=True)
@@ -54,8 +72,8 @@ class Result:
     Attributes:
         name: the program, and the variant.
         built: whether it was compiled and linked.
-        verdict: "passed", "failed", "finished" or "inconclusive".
-        cause: why it isn't passed or finished, in one line.
+        verdict: "passed", "failed", "faulty", "finished" or "inconclusive".
+        cause: why it isn't passed or finished, in one line; if it is inconclusive, its first word is the kind of cause.
     """
 
     name: str
@@ -69,12 +87,17 @@ class Trial:
     """How programs are built and run.
 
     Attributes:
-        compiler: the command that stands for nvcc.
+        check: whether every access is checked.
         seconds: the time limit of a run.
     """
 
-    compiler: str
+    check: bool
     seconds: float
+
+    @property
+    def compiler(self) -> str:
+        """Return the command that stands for nvcc."""
+        return f"{shlex.quote(sys.executable)} -m opwright nvcc{' --check' * self.check}"
 
 
 def output_of(command: Sequence[str], folder: Path, seconds: float) -> tuple[int, str]:
@@ -92,20 +115,38 @@ def output_of(command: Sequence[str], folder: Path, seconds: float) -> tuple[int
     return process.returncode, text.decode("utf-8", "replace")
 
 
-def judged(name: str, status: int, text: str) -> Result:
-    """Return the result of a run that has ended."""
+def judged(name: str, status: int, text: str, lacking: str = "") -> Result:
+    """Return the result of a run that has ended; `lacking` is a file that its arguments name and that isn't there."""
     if status == LATE:
         return Result(name, True, "inconclusive", "time")
     if status == FAULTY:
-        return Result(name, True, "inconclusive", _report(text))
-    if status < 0 or _NO_DATA.search(text):
+        return Result(name, True, "faulty", _report(text))
+    if line := _line_with(_NO_DATA, text):
+        return Result(name, True, "inconclusive", f"data: {line}")
+    if status and lacking:
+        return Result(name, True, "inconclusive", f"data: {lacking} isn't there")
+    if _USAGE.search(text) and (status or not _PASSED.search(text)):
+        return Result(name, True, "inconclusive", f"usage: {_line_with(_USAGE, text)}")
+    if status < 0:
         return Result(name, True, "inconclusive", _ended(status, text))
     if _FAILED.search(text) or (status > 0 and _PASSED.search(text)):
-        line = next((line for line in text.splitlines() if _FAILED.search(line)), f"status {status}")
-        return Result(name, True, "failed", line.strip()[:90])
+        return Result(name, True, "failed", _line_with(_FAILED, text) or f"status {status}")
     if status:
         return Result(name, True, "inconclusive", _ended(status, text))
     return Result(name, True, "passed" if _PASSED.search(text) else "finished")
+
+
+def _line_with(pattern: re.Pattern[str], text: str) -> str:
+    return next((line.strip()[:90] for line in text.splitlines() if pattern.search(line)), "")
+
+
+def lacking(arguments: Sequence[str], folder: Path) -> str:
+    """Return the first file that `arguments` name to be read and that isn't in `folder`, or ""."""
+    for before, word in zip(["", *arguments], arguments, strict=False):
+        is_result = "out" in word.lower() or re.match(r"--?o", before)
+        if _FILE.fullmatch(word) and not is_result and not (folder / word).exists():
+            return word
+    return ""
 
 
 def _ended(status: int, text: str) -> str:
@@ -127,12 +168,16 @@ def build_error(text: str) -> str:
     return re.sub(r"/\S*/", "", chosen).removeprefix("opwright: error: ").strip()[:110]
 
 
-def smaller(arguments: Sequence[str], by: int, least: int) -> list[str]:
-    """Return a command line with numbers above `least` divided."""
-    return [
+def smaller(arguments: Sequence[str], by: int, least: int, last: int) -> list[str]:
+    """Return a command line with numbers above `least` divided, and the last one at most `last`."""
+    words = [
         str(max(least, int(word) // by)) if _INTEGER.fullmatch(word) and int(word) > least else word
         for word in arguments
     ]
+    repeated = next((i for i in reversed(range(len(words))) if _INTEGER.fullmatch(words[i])), None)
+    if repeated is not None:
+        words[repeated] = str(min(int(words[repeated]), last))
+    return words
 
 
 def with_makefile(folder: Path, trial: Trial) -> Iterator[Result]:
@@ -145,46 +190,62 @@ def with_makefile(folder: Path, trial: Trial) -> Iterator[Result]:
             if sibling.name != folder.name:
                 (copy.parent / sibling.name).symlink_to(sibling)
         shutil.copytree(folder, copy)
-        make = ["make", "-s", f"CC={trial.compiler}", f"NVCC={trial.compiler}", "ARCH=sm_80", "LAUNCHER="]
-        status, text = output_of(make, copy, 600)
-        if status:
-            yield Result(name, False, "inconclusive", build_error(text))
-            return
-        commands = output_of(["make", "-n", "run", *make[2:]], copy, 30)[1].replace("\\\n", " ").splitlines()
-        runs = [shlex.split(line) for line in commands if line.strip().startswith("./")]
-        if not runs:
-            yield Result(name, True, "inconclusive", "no target run")
-            return
-        yield _run_smaller(name, runs[0], copy, trial)
+        yield from _made_and_run(name, copy, trial)
+
+
+def _made_and_run(name: str, folder: Path, trial: Trial) -> Iterator[Result]:
+    make = ["make", "-s", "-B", f"CC={trial.compiler}", f"NVCC={trial.compiler}", "ARCH=sm_80", "LAUNCHER="]
+    status, text = output_of(make, folder, 600)
+    if status:
+        yield Result(name, False, "inconclusive", build_error(text))
+        return
+    commands = output_of(["make", "-n", "run", *make[3:]], folder, 30)[1].replace("\\\n", " ").splitlines()
+    runs = [shlex.split(line) for line in commands if line.strip().startswith("./")]
+    if not runs:
+        yield Result(name, True, "inconclusive", "no target run")
+        return
+    result = _run_smaller(name, runs[0], folder, trial)
+    if result.verdict == "failed" and not trial.check:
+        result = next(
+            (r for r in _made_and_run(name, folder, replace(trial, check=True)) if r.verdict == "faulty"), result
+        )
+    yield result
 
 
 def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) -> Result:
-    tried = None
-    for by, least in _REDUCED:
-        arguments = [command[0], *smaller(command[1:], by, least)]
-        if arguments == tried:
+    """Return the result of the first run that passes, finishes or is faulty; otherwise a failed one, or the first."""
+    results, tried = [], set()
+    for by, least, last in _REDUCED:
+        arguments = (command[0], *smaller(command[1:], by, least, last))
+        if arguments in tried:
+            continue
+        tried.add(arguments)
+        result = judged(name, *output_of(arguments, folder, trial.seconds), lacking(arguments[1:], folder))
+        if result.verdict in ("passed", "finished", "faulty"):
+            return result
+        results.append(result)
+        if results[0].cause != "time":
             break
-        result = judged(name, *output_of(arguments, folder, trial.seconds))
-        if tried is None or result.verdict in ("passed", "finished"):
-            first = result
-        if result.cause != "time":
-            return result if tried is None or result.verdict in ("passed", "finished") else first
-        tried = arguments
-    return first
+    return next((result for result in results if result.verdict == "failed"), results[0])
 
 
-def with_variants(source: Path, trial: Trial) -> Iterator[Result]:
-    """Build a program of one file, and run the variants that it has."""
-    with tempfile.TemporaryDirectory() as scratch:
-        program = Path(scratch) / source.stem
+def with_variants(source: Path, trial: Trial, numbers: Sequence[str] = ()) -> Iterator[Result]:
+    """Build a program of one file, and run some of the variants that it has, or all."""
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        program = scratch / source.stem
         flags = ["-O3", "--use_fast_math", "-Xcompiler", "-fopenmp", "-lcublas", "-lcublasLt", "-std=c++17"]
         command = [*shlex.split(trial.compiler), *flags, str(source), "-o", str(program)]
         status, text = output_of(command, source.parent, 600)
         if status:
             yield Result(source.stem, False, "inconclusive", build_error(text))
             return
-        for number in _variants(source):
-            yield judged(f"{source.stem} {number}", *output_of([str(program), number], program.parent, trial.seconds))
+        for number in numbers or _variants(source):
+            result = judged(f"{source.stem} {number}", *output_of([str(program), number], scratch, trial.seconds))
+            if result.verdict == "failed" and not trial.check:
+                checked = with_variants(source, replace(trial, check=True), [number])
+                result = next((each for each in checked if each.verdict == "faulty"), result)
+            yield result
 
 
 def _variants(source: Path) -> list[str]:
@@ -214,8 +275,7 @@ def main() -> int:
         parser.error(f"{given.folder} has neither folders NAME-cuda with a Makefile nor .cu files with a main function")
     if given.sample:
         found = sorted(random.Random(given.seed).sample(found, min(given.sample, len(found))))  # noqa: S311 - no secret
-    compiler = f"{shlex.quote(sys.executable)} -m opwright nvcc{' --check' * given.check}"
-    trial = Trial(compiler, given.seconds)
+    trial = Trial(given.check, given.seconds)
 
     def tried(path: Path) -> list[Result]:
         results = list((with_makefile if path.is_dir() else with_variants)(path, trial))
@@ -226,8 +286,15 @@ def main() -> int:
     with ThreadPoolExecutor(given.jobs) as pool:
         results = [result for each in pool.map(tried, found) for result in each]
     verdicts = Counter(result.verdict for result in results if result.built)
-    listed = ", ".join(f"{verdicts[word]} {word}" for word in ("passed", "finished", "failed", "inconclusive"))
+    listed = ", ".join(
+        f"{verdicts[word]} {word}" for word in ("passed", "finished", "failed", "faulty", "inconclusive")
+    )
+    causes = Counter(
+        re.split("[: ]", result.cause)[0] for result in results if result.verdict == "inconclusive" and result.built
+    )
     print(f"\n{len(found)} programs, {len(results)} runs: {sum(r.built for r in results)} built; of these {listed}")
+    if causes:
+        print("inconclusive by cause: " + ", ".join(f"{count} {cause}" for cause, count in causes.most_common()))
     return 0
 
 

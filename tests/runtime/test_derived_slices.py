@@ -214,3 +214,45 @@ def test_a_call_whose_tape_would_be_too_large_as_a_whole(tmp_path: Path) -> None
     whole.write_text(text.replace(" independent N derived", " derived"))
     with pytest.raises(opwright.KernelError, match=r"(?s)the tape is larger than 1 MiB.*`batched` or `independent N`"):
         gradients(opwright.load(whole, extra_cflags=small).cubes, [x, w])
+
+
+BRANCHING = """
+#include <cstdio>
+#include <opwright.h>
+
+OPWRIGHT("branching(x: T[N, K]) -> (y: T[N]) where T in (f32) independent N derived")
+template <class T>
+void branching(Tensor<const T, 2> x, Tensor<T, 1> y) {
+  std::fputc('.', stderr);
+  for (int64_t i = 0; i < x.size(0); ++i) {
+    y[i] = 0;
+    for (int64_t k = 0; k < x.size(1); ++k) {
+      if (x(i, k) > 0) y[i] += x(i, k);
+      else y[i] += exp(x(i, k));
+    }
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def branching(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Tensor], Tensor]:
+    source = tmp_path_factory.mktemp("slices") / "branching_slices.cpp"
+    source.write_text(BRANCHING)
+    op: Callable[[Tensor], Tensor] = opwright.load(source).branching
+    return op
+
+
+@pytest.mark.parametrize("slices", [16, 256, 4096])
+def test_how_often_lanes_are_tried_in_vain(
+    slices: int, branching: Callable[[Tensor], Tensor], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The kernel writes a dot whenever it is run: once for 16 slices, or once for each."""
+    x = torch.randn(slices, 9)
+    for arguments, runs in ((x.abs(), slices // 16), (x, slices)):
+        arguments.requires_grad_()
+        y = branching(arguments)
+        capfd.readouterr()
+        (found,) = torch.autograd.grad(y.sum(), arguments)
+        torch.testing.assert_close(found, torch.where(arguments > 0, 1, arguments.exp()))
+        assert runs <= capfd.readouterr().err.count(".") <= runs + max(1, slices // 16 // 8)

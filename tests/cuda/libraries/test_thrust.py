@@ -110,6 +110,23 @@ def test_an_operator() -> None:
     assert torch.equal(ops.ordered(x), x.sort().values)
 
 
+@needs_cccl
+def test_pairs_and_tuples_come_with_every_header(files: Files, command: Command) -> None:
+    """As they do with nvcc 13.0 and CCCL 3.0; which header comes first doesn't matter."""
+    heads = ("functional", "iterator/zip_iterator", "sort", "tuple", "pair")
+    for at, head in enumerate(heads):
+        text = f"""
+        #include <thrust/{head}.h>
+        int main() {{
+          const thrust::tuple<int, float, int> t = thrust::make_tuple(1, 2.f, 3);
+          const thrust::pair<int, int> p = thrust::make_pair(4, 5);
+          return thrust::get<0>(t) * 100 + thrust::get<2>(t) * 10 + p.second;
+        }}
+        """
+        files(**{f"tuples{at}.cu": text})
+        assert command("emulate", f"tuples{at}.cu")[0] == 135, head
+
+
 def test_cccl_isnt_installed() -> None:
     """As the compiler says it of a header that isn't there."""
     for header in ("thrust/sort.h", "thrust/execution_policy.h", "cuda/std/atomic"):

@@ -38,6 +38,15 @@ constexpr Limit limits[] = {
     {cudaDevAttrCanMapHostMemory, 1},
     {cudaDevAttrComputeMode, 0},
     {cudaDevAttrConcurrentKernels, 1},
+    {cudaDevAttrMaxTexture1DWidth, 131072},
+    {cudaDevAttrMaxTexture2DWidth, 131072},
+    {cudaDevAttrMaxTexture2DHeight, 65536},
+    {cudaDevAttrMaxTexture3DWidth, 16384},
+    {cudaDevAttrMaxTexture3DHeight, 16384},
+    {cudaDevAttrMaxTexture3DDepth, 16384},
+    {cudaDevAttrMaxTexture2DLayeredLayers, 2048},
+    {cudaDevAttrTexturePitchAlignment, 32},
+    {cudaDevAttrMaxTexture1DLinearWidth, 1 << 28},
     {cudaDevAttrMemoryClockRate, 1000000},
     {cudaDevAttrGlobalMemoryBusWidth, 256},
     {cudaDevAttrL2CacheSize, 4 * 1024 * 1024},
@@ -64,6 +73,11 @@ int limit(cudaDeviceAttr attribute) {
 
 std::atomic<size_t> allowed{48 * 1024};  // bytes of dynamic shared memory
 
+// In the order of cudaLimit: the stack, printf's buffer and malloc's heap in bytes, depth and number of launches by kernels, bytes
+// of a fetch and of the cache that is kept.
+std::atomic<size_t> kept_limits[] = {{1024}, {1 << 20}, {8 << 20}, {2}, {2048}, {64}, {0}};
+constexpr size_t kept = sizeof kept_limits / sizeof kept_limits[0];
+
 }  // namespace
 
 // Of all kernels: which one is meant, a launch of a template doesn't say. Whoever forgot it is told, nobody else.
@@ -89,6 +103,18 @@ cudaError_t device_attribute(int *value, cudaDeviceAttr attribute, int device) {
   return cudaSuccess;
 }
 
+cudaError_t set_limit(cudaLimit limit, size_t value, const Called &called) {
+  if (size_t(limit) >= kept) return note(cudaErrorInvalidValue, called, "there is no such limit");
+  kept_limits[limit] = value;
+  return cudaSuccess;
+}
+
+cudaError_t get_limit(size_t *value, cudaLimit limit, const Called &called) {
+  if (!value || size_t(limit) >= kept) return note(cudaErrorInvalidValue, called, "there is no such limit");
+  *value = kept_limits[limit];
+  return cudaSuccess;
+}
+
 cudaError_t device_properties(cudaDeviceProp *p, int device) {
   if (device) return note(cudaErrorInvalidDevice);
   *p = {};
@@ -101,7 +127,12 @@ cudaError_t device_properties(cudaDeviceProp *p, int device) {
   p->reservedSharedMemPerBlock = size_t(limit(cudaDevAttrReservedSharedMemoryPerBlock));
   p->memPitch = size_t(limit(cudaDevAttrMaxPitch));
   p->totalConstMem = size_t(limit(cudaDevAttrTotalConstantMemory));
-  p->textureAlignment = size_t(limit(cudaDevAttrTextureAlignment));
+  p->textureAlignment = p->surfaceAlignment = size_t(limit(cudaDevAttrTextureAlignment));
+  p->texturePitchAlignment = size_t(limit(cudaDevAttrTexturePitchAlignment));
+  p->maxTexture1D = limit(cudaDevAttrMaxTexture1DWidth);
+  p->maxTexture1DLinear = limit(cudaDevAttrMaxTexture1DLinearWidth);
+  for (int d = 0; d < 2; ++d) p->maxTexture2D[d] = limit(cudaDeviceAttr(cudaDevAttrMaxTexture2DWidth + d));
+  for (int d = 0; d < 3; ++d) p->maxTexture3D[d] = limit(cudaDeviceAttr(cudaDevAttrMaxTexture3DWidth + d));
   p->regsPerBlock = limit(cudaDevAttrMaxRegistersPerBlock);
   p->regsPerMultiprocessor = limit(cudaDevAttrMaxRegistersPerMultiprocessor);
   p->warpSize = limit(cudaDevAttrWarpSize);

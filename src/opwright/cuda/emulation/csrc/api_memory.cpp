@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 
+#include "allocations.h"
 #include "lending.h"
 #include "pages.h"
 #include "work.h"
@@ -65,7 +66,18 @@ std::string outside(const char *verb, size_t bytes, size_t at, const std::string
          ", which has " + std::to_string(size);
 }
 
-// What is wrong with `bytes` bytes from `address` on, where they begin in an allocation or a tensor of the call; else "".
+// A GPU says nothing of it; with a checker the access has ended the program before.
+void warn_of_overrun(const char *made, const Allocation &of) {
+  if (!in_program() || !overrun(made, of.bytes)) return;
+  std::fflush(stdout);
+  std::fprintf(stderr, "opwright: warning: something was written past the end of %s, which has %zu bytes: %s\n",
+               of.name().c_str(), of.bytes, how_to_check());
+}
+
+size_t extent(size_t pitch, size_t width, size_t height) { return height ? pitch * (height - 1) + width : 0; }
+
+}  // namespace
+
 std::string misfit(const void *address, size_t bytes, bool writes) {
   const char *verb = writes ? "it writes" : "it reads";
   {
@@ -85,17 +97,23 @@ std::string misfit(const void *address, size_t bytes, bool writes) {
   return "";
 }
 
-// A GPU says nothing of it; with a checker the access has ended the program before.
-void warn_of_overrun(const char *made, const Allocation &of) {
-  if (!in_program() || !overrun(made, of.bytes)) return;
-  std::fflush(stdout);
-  std::fprintf(stderr, "opwright: warning: something was written past the end of %s, which has %zu bytes: %s\n",
-               of.name().c_str(), of.bytes, how_to_check());
+bool misaligned(const void *address, size_t alignment) {
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const Found found = holding(address);
+  return found != memory().allocations.end() && !found->second.theirs &&
+         reinterpret_cast<uintptr_t>(address) % alignment != 0;
 }
 
-size_t extent(size_t pitch, size_t width, size_t height) { return height ? pitch * (height - 1) + width : 0; }
-
-}  // namespace
+size_t bytes_from(const void *address, size_t most) {
+  {
+    const std::lock_guard<std::mutex> lock(memory().mutex);
+    const Found found = holding(address);
+    if (found != memory().allocations.end())
+      return std::min(most, found->second.bytes - size_t(static_cast<const char *>(address) - found->first));
+  }
+  const Lent *tensor = lent_at(address, 0);
+  return tensor ? std::min<size_t>(most, tensor->high - reinterpret_cast<uintptr_t>(address)) : most;
+}
 
 cudaError_t allocate(void **result, size_t bytes, cudaMemoryType type, const Called &called) {
   if (!result) return note(cudaErrorInvalidValue, called, "the place for the pointer is null");

@@ -96,14 +96,4 @@ inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selectors) {
   return result;
 }
 
-#define OPWRIGHT_EMULATION_DOT(name, bytes, R, A, B, C)                             \
-  inline R name(A a, B b, C c) {                                                    \
-    R sum = R(c);                                                                   \
-    for (int i = 0; i < 4; ++i) sum += R(bytes(a >> 8 * i)) * R(bytes(b >> 8 * i)); \
-    return sum;                                                                     \
-  }
-OPWRIGHT_EMULATION_DOT(__dp4a, (signed char), int, int, int, int)
-OPWRIGHT_EMULATION_DOT(__dp4a, (unsigned char), unsigned, unsigned, unsigned, unsigned)
-#undef OPWRIGHT_EMULATION_DOT
-
 #endif

@@ -45,6 +45,8 @@ OPWRIGHT_EMULATION_API cudaError_t fill_rows(void *to, size_t pitch, int value, 
  * noted, and ends a program. `operand` is the name of what lies there. To be asked before the memory is touched. */
 OPWRIGHT_EMULATION_API bool may_touch(const void *memory, size_t pitch, size_t width, size_t height, bool writes,
                                       const char *operand, const Called &called);
+/* How many bytes are left from an address on in its allocation or tensor, at most `most`; `most` where it lies in none. */
+OPWRIGHT_EMULATION_API size_t bytes_from(const void *address, size_t most);
 /* What a library's call asks for can't be emulated: noted, and a warning in a program. */
 OPWRIGHT_EMULATION_API void refuse_call(const Called &called, const char *why);
 OPWRIGHT_EMULATION_API cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address);
@@ -61,9 +63,15 @@ OPWRIGHT_EMULATION_API cudaError_t create_stream(cudaStream_t *stream, unsigned 
 OPWRIGHT_EMULATION_API cudaError_t destroy_stream(cudaStream_t stream);
 OPWRIGHT_EMULATION_API cudaError_t allow_shared(int bytes); /* dynamic, of a block */
 OPWRIGHT_EMULATION_API cudaError_t device_attribute(int *value, cudaDeviceAttr attribute, int device);
+/* A limit is kept and has no effect. */
+OPWRIGHT_EMULATION_API cudaError_t set_limit(cudaLimit limit, size_t value, const Called &called);
+OPWRIGHT_EMULATION_API cudaError_t get_limit(size_t *value, cudaLimit limit, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t device_properties(cudaDeviceProp *properties, int device);
 OPWRIGHT_EMULATION_API cudaError_t select_device(int device, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t active_blocks(int *blocks, int threads, size_t shared);
+
+/* How far apart rows of so many bytes are allocated. */
+constexpr size_t row_pitch(size_t width) { return (width + 511) / 512 * 512; }
 
 }  // namespace emulation
 }  // namespace opwright
@@ -98,7 +106,7 @@ inline cudaError_t cudaHostAlloc(T **memory, size_t bytes, unsigned, OPWRIGHT_EM
 }
 template <class T>
 inline cudaError_t cudaMallocPitch(T **memory, size_t *pitch, size_t width, size_t height, OPWRIGHT_EMULATION_HERE) {
-  *pitch = (width + 511) / 512 * 512;
+  *pitch = ::opwright::emulation::row_pitch(width);
   return ::opwright::emulation::allocate((void **)memory, *pitch * height, cudaMemoryTypeDevice,
                                          {"cudaMallocPitch", file, line});
 }
@@ -290,7 +298,12 @@ inline cudaError_t cudaDeviceSynchronize() { return ::opwright::emulation::wait_
 inline cudaError_t cudaThreadSynchronize() { return ::opwright::emulation::wait_for_device(); }
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
 inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
-inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::set_limit(limit, value, {"cudaDeviceSetLimit", file, line});
+}
+inline cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::get_limit(value, limit, {"cudaDeviceGetLimit", file, line});
+}
 inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
 inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {

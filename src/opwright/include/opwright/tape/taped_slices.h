@@ -162,6 +162,7 @@ class Piece {
 };
 
 constexpr int64_t least_reserved = int64_t(32) << 20; /* bytes of sums; fewer an allocator has at hand */
+constexpr int64_t pieces_per_trial = 8;               /* pieces of which one tries lanes before the others do */
 constexpr int few_groups = 32; /* of a piece: one of them that disagrees is enough to stop trying */
 
 /* A call of an operator with independent axes.
@@ -222,7 +223,8 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
     Lazy<Runner<T, R, Body>, Function> single;
     Lazy<Runner<L, R, Body>, Function> several;
   };
-  const auto run = [&](Running &running, int64_t piece) {
+  /* The groups from `begin` to `end` of a piece; returns how many disagreed. Lanes are tried until `most` have. */
+  const auto run = [&](Running &running, int64_t piece, int64_t begin, int64_t end, int most) {
     R *own[most_traced], *next = sums + piece * summed;
     for (int i = inputs; i < count; ++i)
       if (const opw_tensor &t = slices.whole(i); t.present && slices[i].sums)
@@ -230,13 +232,13 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
     auto &[rows, memory_of_piece, single, several] = running;
     memory_of_piece.begin(own);
     int disagreements = 0;
-    for (int64_t group = groups * piece / pieces; group < groups * (piece + 1) / pieces; ++group) {
+    for (int64_t group = begin; group < end; ++group) {
       const int64_t first = group * width, left = slices.slices - first, n = left < width ? left : width;
       memory_of_piece.next();
       for (int lane = 0; lane < n; ++lane) memory_of_piece.take(first + lane, lane, inputs, rows[lane]);
       bool done = false;
       if constexpr (width > 1)
-        if (n == width && disagreements < (groups < pieces * few_groups ? 1 : most_disagreements)) {
+        if (n == width && disagreements < most) {
           several->share(shared, staying);
           done = runs_in_lanes(several, rows);
           disagreements += !done;
@@ -251,14 +253,30 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
     };
     if (several) several->give_sums(add);
     if (single) single->give_sums(add);
+    return disagreements;
   };
   const bool small = slices.slices * slices.largest * 64 < default_grain;
-  parallel_for(pieces, small ? pieces : 1, [&](int64_t begin, int64_t end) {
-    const struct Owner {
-      Running *running;
-      ~Owner() { delete running; }
-    } owner{new Running(&each, function, slices)};
-    for (int64_t piece = begin; piece < end; ++piece) run(*owner.running, piece);
+  const auto in_parallel = [&](int64_t n, const auto &body) {
+    parallel_for(n, small ? n : 1, [&](int64_t begin, int64_t end) {
+      const struct Owner {
+        Running *running;
+        ~Owner() { delete running; }
+      } owner{new Running(&each, function, slices)};
+      for (int64_t i = begin; i < end; ++i) body(*owner.running, i);
+    });
+  };
+  const auto first_of = [&](int64_t piece) { return groups * piece / pieces; };
+  /* The first groups of some pieces decide whether the others try: which those are depends on sizes alone, so bits do. */
+  const int64_t tried = width == 1 ? 0 : (pieces + pieces_per_trial - 1) / pieces_per_trial;
+  bool disagree[most_pieces];
+  in_parallel(tried, [&](Running &running, int64_t piece) {
+    disagree[piece] = run(running, piece, first_of(piece), first_of(piece) + 1, 1) > 0;
+  });
+  int64_t in_vain = 0;
+  for (int64_t piece = 0; piece < tried; ++piece) in_vain += disagree[piece];
+  const int most = 2 * in_vain > tried ? 0 : groups < pieces * few_groups ? 1 : most_disagreements;
+  in_parallel(pieces, [&](Running &running, int64_t piece) {
+    run(running, piece, first_of(piece) + (piece < tried), first_of(piece + 1), most);
   });
 
   int64_t before = 0;

@@ -7,10 +7,13 @@
 #include "../vectors.h"
 #include "../refused.h"
 #include "../bits.h"
+#include "../dots.h"
+#include "../dpx.h"
 #include "../simd.h"
 #include "../memory_hints.h"
 #include "../math.h"
 #include "../cuda_api.h"
+#include "../textures/references.h"
 
 #include <assert.h>
 

@@ -10,7 +10,6 @@
 #include <thrust/mr/fancy_pointer_resource.h>
 #include <thrust/mr/memory_resource.h>
 #include <thrust/system/cpp/pointer.h>
-#include <thrust/tuple.h> /* as with CUDA's own device system */
 
 #include "../../../cuda_runtime.h"
 
