@@ -229,6 +229,11 @@ def test_an_order_or_a_number_of_workers_that_is_none() -> None:
             "cubemaps can't be emulated (texCubemap); likely fix: an array of six layers",
         ),
         (
+            "__global__ void k(float *y, bool *there) {\n  *y = tex2D<float>(3ull, 1.f, 2.f, there);\n}",
+            2,
+            "sparse arrays can't be emulated (tex2D); likely fix: an array without cudaArraySparse",
+        ),
+        (
             "__global__ void k(double *y) {\n  *y = tex1D<double>(3ull, 1.f);\n}",
             2,
             "a texture has no values of this type; its types are char",

@@ -36,6 +36,27 @@ OPWRIGHT_EMULATION_NO_CUBEMAP(surfCubemapread)
 OPWRIGHT_EMULATION_NO_CUBEMAP(surfCubemapwrite)
 OPWRIGHT_EMULATION_NO_CUBEMAP(surfCubemapLayeredread)
 OPWRIGHT_EMULATION_NO_CUBEMAP(surfCubemapLayeredwrite)
+
+/* The forms that say whether a texel is there, of arrays of which parts may be missing. */
+#define OPWRIGHT_EMULATION_NO_SPARSE(name, ...)                                                     \
+  template <class T>                                                                                \
+  T name(unsigned long long, __VA_ARGS__, bool *, int = 0) {                                        \
+    static_assert(::opwright::emulation::never<T>,                                                  \
+                  "sparse arrays can't be emulated (" #name                                         \
+                  "); likely fix: an array without cudaArraySparse, and " #name " without bool *"); \
+    return T();                                                                                     \
+  }                                                                                                 \
+  template <class T>                                                                                \
+  void name(T *, unsigned long long, __VA_ARGS__, bool *, int = 0) {                                \
+    static_assert(::opwright::emulation::never<T>,                                                  \
+                  "sparse arrays can't be emulated (" #name                                         \
+                  "); likely fix: an array without cudaArraySparse, and " #name " without bool *"); \
+  }
+OPWRIGHT_EMULATION_NO_SPARSE(tex2D, float, float)
+OPWRIGHT_EMULATION_NO_SPARSE(tex3D, float, float, float)
+OPWRIGHT_EMULATION_NO_SPARSE(tex2DLayered, float, float, int)
+OPWRIGHT_EMULATION_NO_SPARSE(tex2Dgather, float, float)
+#undef OPWRIGHT_EMULATION_NO_SPARSE
 #undef OPWRIGHT_EMULATION_NO_CUBEMAP
 #undef OPWRIGHT_EMULATION_NO_LEVELS
 #undef OPWRIGHT_EMULATION_NO
