@@ -244,11 +244,6 @@ def test_an_order_or_a_number_of_workers_that_is_none() -> None:
             "a surface is read and written in values of 1, 2, 4, 8 or 16 bytes",
         ),
         ("\n#include <mma.h>", 2, "tensor core fragments"),
-        (
-            "\n\nvoid f(void *k) { cudaLaunchKernel(k, dim3(1), dim3(1), nullptr); }",
-            3,
-            "kernel's name or a typed function",
-        ),
     ],
 )
 def test_errors_name_the_authors_line(build: Build, text: str, line: int, message: str) -> None:
