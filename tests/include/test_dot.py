@@ -39,10 +39,28 @@ template <class T>
 void unequal(Tensor<const T, 1> x, Tensor<const T, 1> y, Tensor<const T, 1> z, Tensor<acc<T>, 1> s) {
   s[0] = dot(x, x.size(0) == y.size(0) ? z : y);
 }
+OPWRIGHT("updates_of_views(x: T[A, C], y: T[A, C], a: float, b: float) -> (z: T[2, A, C], wide: acc(T)[A, C])")
+template <class T>
+void updates_of_views(Strided<const T, 2> x, Tensor<const T, 2> y, double a, double b, Tensor<T, 3> z,
+                      Tensor<acc<T>, 2> wide) {
+  for (int64_t i = 0; i < x.size(0); ++i) {
+    for (int64_t k = 0; k < x.size(1); ++k) z(0, i, k) = z(1, i, k) = y(i, k), wide(i, k) = acc<T>(y(i, k));
+    axpy(a, x[i], z[0][i]), axpby(a, x[i], b, z[1][i]), axpy(a, x[i], wide[i]);
+  }
+}
+OPWRIGHT("unequal_updates(x: T[N]?, y: T[M], z: T[M]!)")
+template <class T>
+void unequal_updates(Tensor<const T, 1> x, Tensor<const T, 1> y, Tensor<T, 1> z) {
+  axpy(2, y, z), axpy(1, x, z);
+}
 // An author's own functions of these names are the better match.
 template <class T>
 T dot(Tensor<const T, 1> x, Tensor<const T, 1> y) {
   return x[0] + y[0];
+}
+template <class T>
+void axpby(T a, Tensor<const T, 1>, T b, Tensor<T, 1> y) {
+  y[0] += a + b;
 }
 template <class T>
 void axpy(int64_t, double a, const T *, int64_t, T *y, int64_t) {
@@ -52,6 +70,7 @@ OPWRIGHT("own(x: f32[N]) -> (s: f32[2])")
 void own(Tensor<const float, 1> x, Tensor<float, 1> s) {
   s[0] = dot(x, x);
   axpy(1, 7.0, x.data(), 1, &s[1], 1);
+  axpby(1.0f, x, 2.0f, s);
 }
 """
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
@@ -95,6 +114,26 @@ def test_views_of_several_axes(ops: Operators, shape: tuple[int, ...]) -> None:
         assert_close(ops.blocks(x, y), torch.stack([products.sum(), products[:1].sum()]), x.numel())
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(3, 40), (2, 1), (2, 0), (0, 3)])
+def test_updates_of_views(ops: Operators, dtype: torch.dtype, shape: tuple[int, int]) -> None:
+    torch.manual_seed(0)
+    y = torch.randn(shape).to(dtype)
+    for x in (torch.randn(shape).to(dtype), torch.randn(shape[::-1]).to(dtype).mT):
+        z, wide = ops.updates_of_views(x, y, 0.5, -2.0)
+        sums = 0.5 * x.double() + y.double()
+        assert_close(z, torch.stack([sums, 0.5 * x.double() - 2 * y.double()]), 8)
+        assert_close(wide, sums, 8)
+
+
+def test_updates_of_views_of_different_sizes(ops: Operators) -> None:
+    z = torch.ones(4)
+    with pytest.raises(KernelError, match="axpby takes views of the same size, but x has 3 elements and y has 4"):
+        ops.unequal_updates(torch.ones(3), torch.ones(4), z)
+    with pytest.raises(KernelError, match=r"(?s)axpby of a view of what isn't there.*likely fix: test it before"):
+        ops.unequal_updates(None, torch.ones(4), z)
+
+
 def test_views_of_different_sizes(ops: Operators) -> None:
     x = torch.ones(3)
     text = "takes views of the same sizes, but along axis 0 x has 3 elements and y has 4"
@@ -105,15 +144,18 @@ def test_views_of_different_sizes(ops: Operators) -> None:
 
 
 def test_an_authors_own_function(ops: Operators) -> None:
-    assert ops.own(torch.tensor([2.0])).tolist() == [4.0, 7.0]
+    assert ops.own(torch.tensor([2.0])).tolist() == [4.0 + 3.0, 7.0]
 
 
-def test_views_of_different_ranks() -> None:
-    source = """
+@pytest.mark.parametrize(
+    ("call", "text"), [("s[0] = dot(x, y)", "takes two views of one rank"), ("axpy(1, x, s)", "of rank 1")]
+)
+def test_views_of_different_ranks(call: str, text: str) -> None:
+    source = f"""
     OPWRIGHT("f(x: f32[N, M], y: f32[M]) -> (s: f32[1])")
-    void f(Tensor<const float, 2> x, Tensor<const float, 1> y, Tensor<float, 1> s) { s[0] = dot(x, y); }"""
-    with pytest.raises(CompileError, match="takes two views of one rank"):
-        opwright.load_inline("dots_of_ranks", cpp=source).f(torch.ones(2, 3), torch.ones(3))
+    void f(Tensor<const float, 2> x, Tensor<const float, 1> y, Tensor<float, 1> s) {{ {call}; }}"""
+    with pytest.raises(CompileError, match=text):
+        opwright.load_inline(f"dots_of_ranks_{call[0]}", cpp=source).f(torch.ones(2, 3), torch.ones(3))
 
 
 @pytest.mark.parametrize(

@@ -70,10 +70,9 @@ def mutants(text: str, language: str) -> list[Mutant]:
         language: ``"c"``, ``"cpp"`` or ``"cuda"``.
     """
     data = text.encode()
-    root = tree_sitter.Parser(_grammar(language)).parse(_BLANKED.sub(_blank, data)).root_node
     seen: Counter[str] = Counter()
     made: dict[str, Mutant] = {}
-    for function in (node for node in _walk(root) if node.type == "function_definition"):
+    for name, function in functions(text, language):
         tensors = _tensor_names(function)
         edits = [edit for node in _executed_nodes(function) for edit in _edits(node, tensors)]
         edits += _swapped_parameters(function) if language != "c" else []  # C functions are bound by their names
@@ -82,12 +81,16 @@ def mutants(text: str, language: str) -> list[Mutant]:
             if changed in made or changed == text:
                 continue
             was = " ".join(data[edit.start : edit.end].decode().split())
-            mutant = Mutant(
-                _name(function), edit.kind, f"{was} -> {edit.to}", data.count(b"\n", 0, edit.start) + 1, changed
-            )
+            mutant = Mutant(name, edit.kind, f"{was} -> {edit.to}", data.count(b"\n", 0, edit.start) + 1, changed)
             seen[str(mutant)] += 1
             made[changed] = mutant._replace(number=seen[str(mutant)])
     return list(made.values())
+
+
+def functions(text: str, language: str) -> list[tuple[str, tree_sitter.Node]]:
+    """All functions that a source defines, with their names."""
+    root = tree_sitter.Parser(_grammar(language)).parse(_BLANKED.sub(_blank, text.encode())).root_node
+    return [(_name(node), node) for node in _walk(root) if node.type == "function_definition"]
 
 
 def shuffled_mutants(every: list[Mutant], seed: int) -> Iterator[Mutant]:

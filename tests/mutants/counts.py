@@ -8,13 +8,16 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from .run import HERE, ORACLE, RESULTS, UNCHANGED, read
+from .oracle import JUDGED, UNCHANGED, candidates, functions_of
+from .run import HERE, ORACLE, RESULTS, read
 from .survivors import read as explained
 
 COUNTS = HERE / "counts.json"
 SURVIVORS = HERE / "survivors.txt"
 SEEN_OTHERWISE = HERE / "oracle_survivors.txt"
 """Mutants of backwards that the derived gradient doesn't tell from the source, and why."""
+_KINDS = ("C++ backwards", "CUDA backwards", "second C++ backwards", "second CUDA backwards")
+"""What mutants are of, in the order of `_place`."""
 PAGE = HERE.parents[1] / "docs/measured.md"
 BEGIN, END = "<!-- mutants: begin (python -m tests.mutants.counts) -->", "<!-- mutants: end -->"
 
@@ -38,27 +41,45 @@ def count_results(results: Path = RESULTS, listed: Path = SURVIVORS) -> dict[str
     }
 
 
-def count_oracle(results: Path = ORACLE) -> dict[str, int]:
-    """How many mutants of backwards were compared with the derived gradients, and how many of them were found."""
-    rows = [row for row in read(results) if row["mutant"] != UNCHANGED]
-    verdicts = Counter(row["verdict"] for row in rows)
-    compared = [row for row in rows if row["verdict"] in ("caught", "survived")]
-    return {
-        "sources": len({row["source"] for row in compared}),
-        "compared": len(compared),
-        "caught": verdicts["caught"],
-        "ended the process": sum(row["by"].count(": ") != 2 for row in compared if row["verdict"] == "caught"),
-    }
+def count_oracle(results: Path = ORACLE) -> dict[str, dict[str, int]]:
+    """How many mutants of backwards there are, were compared with derived gradients, and were found, by their kind."""
+    rows = {(row["source"], row["mutant"]): row for row in read(results)}
+    counts = {kind: Counter[str]() for kind in _KINDS}
+    for example in JUDGED:
+        compared = set()
+        for mutant in candidates(example):
+            kind = _KINDS[_place(example.source, functions_of(example).orders[mutant.function])]
+            row = rows.get((example.source, str(mutant)), {"verdict": "not judged", "by": ""})
+            counts[kind]["there are"] += 1
+            if row["verdict"] in ("caught", "survived"):
+                compared.add(kind)
+                counts[kind]["compared"] += 1
+                counts[kind]["caught"] += row["verdict"] == "caught"
+                counts[kind]["ended the process"] += row["verdict"] == "caught" and row["by"].count(": ") != 2
+        for kind in compared:
+            counts[kind]["sources"] += 1
+    return {kind: dict(found) for kind, found in counts.items()}
 
 
-def oracle_sentence(counts: dict[str, int]) -> str:
+def oracle_sentence(counts: dict[str, dict[str, int]]) -> str:
     """Return the same as a sentence, for docs/measured.md."""
+    parts = [
+        f"{found['caught']} of {found['compared']} mutants of {kind} in {found['sources']} sources "
+        f"(there are {found['there are']})"
+        for kind, found in counts.items()
+    ]
+    ended = sum(found["ended the process"] for found in counts.values())
+    reasons = explained(SEEN_OTHERWISE).values()
+    beyond = sum(map(_is_undetectable, reasons))
     return (
-        f"The derived gradients alone find {counts['caught']} of the {counts['compared']} mutants of the handwritten "
-        f"backwards in {counts['sources']} C++ sources ({counts['ended the process']} of them end the process); the "
-        f"other {counts['compared'] - counts['caught']} change no gradient where all are asked for. "
-        "The backwards of CUDA sources aren't judged so"
+        f"The derived gradients alone find {', '.join(parts[:-1])} and {parts[-1]}; {ended} of them end the process. "
+        f"Of the others, {len(reasons) - beyond} change no gradient where all are asked for, and {beyond} shows in "
+        "other checks alone (tests/mutants/oracle_survivors.txt)"
     )
+
+
+def _place(source: str, order: int) -> int:
+    return 2 * (order - 1) + source.endswith((".cu", ".cuh"))
 
 
 def sentence(counts: dict[str, Any]) -> str:

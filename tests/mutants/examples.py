@@ -35,6 +35,7 @@ class Example:
         settings: of `opwright.check`.
         skip: checks to leave out: what is wrong in them is no fault of this source.
         subjects: where the source isn't loaded by `opwright.load` as a library of operators: what makes them.
+        calling: where drawn calls don't do: loads the operators of a file, with calls.
         root: the folder of the examples.
     """
 
@@ -45,12 +46,18 @@ class Example:
     settings: Mapping[str, Any] = field(default_factory=dict)
     skip: tuple[str, ...] = ()
     subjects: Callable[[Path], list[TargetOperator]] | None = None
+    calling: Callable[[Path], list[TargetOperator]] | None = None
     root: Path = EXAMPLES
 
     @property
     def path(self) -> Path:
         """The source."""
         return self.root / self.source
+
+    @property
+    def folder(self) -> Path:
+        """The example's folder, which is copied as a whole."""
+        return self.root / Path(self.source).parts[0]
 
     @property
     def language(self) -> str:
@@ -61,7 +68,9 @@ class Example:
         """The operators, built from a copy of the example's folder."""
         if self.subjects:
             return self.subjects(folder)
-        path = folder / (Path(self.loaded).name or self.path.name)
+        path = folder / Path(*Path(self.loaded or self.source).parts[1:])
+        if self.calling:
+            return self.calling(path)
         options = dict(self.options)
         if path.suffix == ".cu":
             options["backend"] = "emulate"

@@ -23,6 +23,7 @@ from opwright.check.listener import Collector
 from opwright.check.report import Outcome, Report
 from opwright.check.request import Request
 from opwright.check.runner import BUDGET, run, run_check
+from opwright.errors import CompileError
 
 from .examples import Example
 
@@ -33,10 +34,8 @@ _LEAST = 60.0
 """Seconds a mutant has, however fast the unchanged source is checked."""
 _TIMES = 6.0
 """How many times the unchanged source's seconds a mutant has."""
-_Outcomes = Callable[[Example, list[TargetOperator]], Iterator[Outcome]]
+Outcomes = Callable[[Example, list[TargetOperator]], Iterator[Outcome]]
 _FIRST = ("agreement", "gradcheck", "gradgradcheck")
-_ORACLE = "derived gradients"
-"""The check that compares a handwritten backward with the derived one, which a quick run leaves out."""
 _SKIPPED = ("pytorch", "bad calls", "leaks", "sanitizers")
 """Left out: what isn't about kernels but about their wiring, which no mutant changes."""
 
@@ -59,7 +58,12 @@ class Judgement:
 
 
 def judge_mutant(
-    example: Example, text: str, baseline: float | None = None, function: str = "", *, oracle: bool = False
+    example: Example,
+    text: str,
+    baseline: float | None = None,
+    function: str = "",
+    *,
+    outcomes: Outcomes | None = None,
 ) -> Judgement:
     """Check an example with a source that says `text`.
 
@@ -69,12 +73,12 @@ def judge_mutant(
         function: which one was changed: its operator is checked first.
         baseline: how many seconds the unchanged source takes; None: this is the unchanged one, which has no limit and
             isn't sanitized: mutants that survive show that sanitizers let right ones pass.
-        oracle: whether the handwritten backwards are compared with the derived ones, and nothing else is checked.
+        outcomes: checks the operators, in place of all checks.
     """
     started, limit = time.monotonic(), None if baseline is None else max(_LEAST, _TIMES * baseline)
     with _copy_with_mutant(example, text) as folder:
-        outcomes = _of_oracle if oracle else partial(_outcomes, sanitized=baseline is not None)
-        said, ended = _run_forked(lambda write: _check(example, folder, function, write, outcomes), limit)
+        checked = outcomes or partial(_outcomes, sanitized=baseline is not None)
+        said, ended = _run_forked(lambda write: _check(example, folder, function, write, checked), limit)
     seconds = time.monotonic() - started
     if ended:
         return Judgement("caught", ended, seconds)
@@ -84,7 +88,7 @@ def judge_mutant(
 @contextlib.contextmanager
 def _copy_with_mutant(example: Example, text: str) -> Iterator[Path]:
     """The example's folder with the source changed; what a reader writes beside it isn't in the original."""
-    whole, inner = example.root / Path(example.source).parts[0], Path(*Path(example.source).parts[1:])
+    whole, inner = example.folder, Path(*Path(example.source).parts[1:])
     with tempfile.TemporaryDirectory(prefix="opwright-mutant-") as temporary:
         folder = Path(temporary) / whole.name
         built = shutil.ignore_patterns("_ext", "build", "*.so", "*.o", "__pycache__", "*.egg-info")
@@ -94,7 +98,7 @@ def _copy_with_mutant(example: Example, text: str) -> Iterator[Path]:
 
 
 def _check(
-    example: Example, folder: Path, function: str, write: Callable[[dict[str, str]], None], outcomes: _Outcomes
+    example: Example, folder: Path, function: str, write: Callable[[dict[str, str]], None], outcomes: Outcomes
 ) -> None:
     """In a process of its own: build, and check until something is found."""
     try:
@@ -104,6 +108,8 @@ def _check(
     else:
         try:
             said = _findings(outcomes(example, found)) or {"verdict": "survived", "by": ""}
+        except CompileError as error:
+            said = {"verdict": "not compiling", "by": _first_line(error)}
         except NoOracleError as error:
             said = {"verdict": "no oracle", "by": str(error)}
     write(said)
@@ -122,20 +128,6 @@ def _outcomes(example: Example, found: list[TargetOperator], *, sanitized: bool)
     # AddressSanitizer's shadow has the size of all memory that there could be.
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     yield from _report(found, replace(request, only=("sanitizers",), skip=()))
-
-
-def _of_oracle(example: Example, found: list[TargetOperator]) -> Iterator[Outcome]:
-    """What the oracle says; an error where it can judge none of the operators."""
-    outcomes = []
-    for operator in found:
-        (check,) = select("normal", (_ORACLE,))
-        options = {**example.settings, "fail_fast": True, "shrink": False}
-        outcomes.append(
-            run_check(check, Context(operator, "normal", seconds=BUDGET["normal"] * check.share, options=options))
-        )
-        yield outcomes[-1]
-    if all(each.status == "skipped" for each in outcomes):
-        raise NoOracleError("; ".join(dict.fromkeys(each.detail for each in outcomes)))
 
 
 class NoOracleError(Exception):

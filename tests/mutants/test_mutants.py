@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants import counts, run
+from tests.mutants import counts, oracle, run
+from tests.mutants.backwards import backwards_of
 from tests.mutants.changes import mutants
 from tests.mutants.examples import EVERY, EXAMPLES
 from tests.mutants.survivors import read
@@ -76,36 +77,67 @@ def test_results_are_of_mutants_that_there_are() -> None:
     """What was changed in an example since is judged again: ``python -m tests.mutants.run`` does."""
     rows = run.read(run.RESULTS)
     there = {example.source: {str(mutant) for mutant in run.every(example)} for example in EVERY}
-    assert all(row["mutant"] in there[row["source"]] | {run.UNCHANGED} for row in rows)
-    right = {row["source"] for row in rows if row["mutant"] == run.UNCHANGED and row["verdict"] == "survived"}
+    assert all(row["mutant"] in there[row["source"]] | {oracle.UNCHANGED} for row in rows)
+    right = {row["source"] for row in rows if row["mutant"] == oracle.UNCHANGED and row["verdict"] == "survived"}
     assert {row["source"] for row in rows} == right, "a source that isn't right shows nothing"
 
 
 def test_every_survivor_is_explained() -> None:
     alive = {counts.name(row) for row in run.read(run.RESULTS) if row["verdict"] == "survived"}
-    alive -= {f"{example.source}: {run.UNCHANGED}" for example in EVERY}
+    alive -= {f"{example.source}: {oracle.UNCHANGED}" for example in EVERY}
     reasons = read(counts.SURVIVORS)
     assert set(reasons) == alive
     assert all(len(reason.split()) >= 5 for reason in reasons.values())
 
 
 def test_what_the_oracle_found() -> None:
-    """It judges each mutant of the backwards that have a derived gradient, and what it doesn't find is explained."""
+    """It judges a sample of the mutants of each source that it can judge, and what it doesn't find is explained."""
     rows = run.read(run.ORACLE)
-    judged: dict[str, set[str]] = {}
-    for row in rows:
-        judged.setdefault(row["source"], set()).add(row["mutant"])
-    for example in EVERY:
-        if not (made := {str(mutant) for mutant in run.backwards(example)}):
+    verdicts = {(row["source"], row["mutant"]): row["verdict"] for row in rows}
+    assert len(verdicts) == len(rows), "a mutant was judged twice"
+    there: set[tuple[str, str]] = set()
+    for example in oracle.JUDGED:
+        if not (every := oracle.candidates(example)):
             continue
-        (unchanged,) = (r for r in rows if r["source"] == example.source and r["mutant"] == run.UNCHANGED)
-        assert unchanged["verdict"] in ("survived", "no oracle"), "a source that isn't right shows nothing"
-        expected = made if unchanged["verdict"] == "survived" else set()
-        assert judged[example.source] - {run.UNCHANGED} == expected
-    alive = {counts.name(r) for r in rows if r["verdict"] == "survived" and r["mutant"] != run.UNCHANGED}
+        unchanged = verdicts[example.source, oracle.UNCHANGED]
+        assert unchanged in ("survived", "no oracle"), "a source that isn't right shows nothing"
+        there |= {(example.source, name) for name in (oracle.UNCHANGED, *map(str, every))}
+        if unchanged == "survived":
+            assert {(example.source, str(mutant)) for mutant in oracle.sample(example)} <= verdicts.keys()
+    assert verdicts.keys() <= there
+    alive = {counts.name(r) for r in rows if r["verdict"] == "survived" and r["mutant"] != oracle.UNCHANGED}
     reasons = read(counts.SEEN_OTHERWISE)
     assert set(reasons) == alive
     assert all(len(reason.split()) >= 5 for reason in reasons.values())
+
+
+_CALLS = """
+#include <opwright.h>
+template <class T> T shared(T x) { return 2 * x; }
+template <class T> struct Both { T x; Both(T x) : x(x) {} T sum() const { return x + 1; } };
+template <class T> __global__ void own(int64_t n, const T *g, T *grad_x) { if (n > 1) grad_x[0] = shared(g[0]); }
+template <class T> void twice_own(Tensor<T, 1> x) { x[0] = Both<T>(x[0]).sum() + 1; }
+OPWRIGHT("f(x: T[N]) -> (y: T[N])")
+template <class T> void f(Tensor<const T, 1> x, Tensor<T, 1> y) { y[0] = shared(x[0]); }
+OPWRIGHT("f_backward(grad_y: T[N]) -> (grad_x: T[N])")
+template <class T> void f_backward(Tensor<const T, 1> grad_y, Tensor<T, 1> grad_x, cudaStream_t stream) {
+  own<T><<<1, 1, 0, stream>>>(1, grad_y.data(), grad_x.data());
+}
+OPWRIGHT("f_backward_backward(grad_grad_x: T[N]) -> (grad_grad_y: T[N])")
+template <class T> void f_backward_backward(Tensor<const T, 1> u, Tensor<T, 1> v, cudaStream_t stream) {
+  own<T><<<1, 1, 0, stream>>>(1, u.data(), v.data());
+  twice_own(v);
+}
+"""
+
+
+def test_which_functions_only_backwards_call(tmp_path: Path) -> None:
+    path = tmp_path / "calls.cu"
+    path.write_text(_CALLS)
+    found = backwards_of(path)
+    second = {"f_backward_backward": 2, "twice_own": 2, "Both": 2, "sum": 2}
+    assert found.orders == {"f_backward": 1, "own": 1, **second}
+    assert set(found.operators.values()) == {frozenset({"f"})}
 
 
 def test_the_counts_are_those_of_the_results() -> None:
@@ -121,7 +153,7 @@ def test_they_are_found_again(tmp_path: Path) -> None:
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
     words = [sys.executable, "-m", "tests.mutants.run", "--results", str(results)]
     subprocess.run(words, check=True, env={**os.environ, "PYTHONPATH": path, **_PATIENT})
-    rows = [row for row in run.read(results) if row["mutant"] != run.UNCHANGED]
+    rows = [row for row in run.read(results) if row["mutant"] != oracle.UNCHANGED]
     alive = {counts.name(row) for row in rows if row["verdict"] == "survived"}
     assert alive <= set(read(counts.SURVIVORS))
     assert {row["source"] for row in rows} == {example.source for example in EVERY}

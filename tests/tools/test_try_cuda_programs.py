@@ -18,7 +18,7 @@ from tools.try_cuda_programs import FAULTY, LATE, judged, lacking
         (0, "results mismatch at 3\n", "failed", "results mismatch at 3"),
         (1, "Test passed?\n", "failed", "status 1"),
         (LATE, "Verification: PASS\n", "inconclusive", "time"),
-        (FAULTY, "opwright: error: /a/b.cu:3: race\n", "inconclusive", "fault: b.cu:3: race"),
+        (FAULTY, "opwright: error: /a/b.cu:3: race\n", "faulty", "b.cu:3: race"),
         (3, "oh\n", "inconclusive", "status 3: oh"),
         (-signal.SIGSEGV, "oh\n", "inconclusive", f"signal {int(signal.SIGSEGV)}: oh"),
         (1, "Usage: ./main N\n", "inconclusive", "usage: Usage: ./main N"),

@@ -73,6 +73,27 @@ except RuntimeError as error:
 
 
 @pytest.mark.exhaustive
+def test_an_extension_with_a_texture(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""{IMPORT}
+m = load("textured", [{str(EXTENSION / "textured.cu")!r}])
+image, at = torch.rand(16, 32), torch.randint(-256 * 4, 256 * 40, (1000, 2)) / 256
+grid = (2 * at / torch.tensor([32, 16]) - 1).reshape(1, 1, -1, 2)
+expected = torch.nn.functional.grid_sample(image[None, None], grid, padding_mode="border", align_corners=False)
+found = m.sampled(image.cuda(), at.cuda())
+torch.testing.assert_close(found.cpu(), expected.flatten())
+try:
+    m.sampled(image[:, :30].contiguous().cuda(), at.cuda())
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
+"""
+    )
+    said = emulated(script)
+    assert "invalid argument" in said, said
+
+
+@pytest.mark.exhaustive
 def test_a_race_is_found_at_its_line(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

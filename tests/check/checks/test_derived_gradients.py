@@ -186,6 +186,15 @@ def test_a_wrong_gradient_beside_calls_that_the_forward_refuses(tmp_path: Path) 
 
 
 @pytest.mark.slow
+def test_empty_calls_are_compared_as_well(tmp_path: Path) -> None:
+    """A CUDA kernel whose grid is empty can't be launched."""
+    text = RIGHT.replace("T dot = 0;", 'T dot = 0; OPWRIGHT_CHECK(x.size(1) > 0, "an empty grid");')
+    (finding,) = judged(tmp_path, "empty", text).findings
+    assert finding.kind == "backward-raises"
+    assert "an empty grid" in finding.message
+
+
+@pytest.mark.slow
 def test_a_backward_that_raises_beside_a_wrong_gradient(tmp_path: Path) -> None:
     raises = 'OPWRIGHT_CHECK(x[i] == 0.5 || abs(x[i] - T(0.5)) > 1e-6, "too near to a half");'
     text = NARROW.replace("CHECK;", raises).replace("WRONG", "x[i] == 0.5")

@@ -28,6 +28,8 @@ def kernel(body: str, before: str = "", head: str = "__global__ void k(float *x)
                "__device__ V operator+(V o) { return V(a + o.a); } };"),
         kernel("x[0] = 1;", "__device__ int id() { return threadIdx.x; } struct F { __device__ int operator()() "
                "{ __syncthreads(); return id(); } };"),
+        kernel("x[0] = tex2D<float>(t, 1, x[1]); surf1Dwrite(x[0], t, 4 * threadIdx.x); tex1Dfetch(x, t, 2);",
+               head="__global__ void k(float *x, cudaTextureObject_t t = 0)"),
         kernel("atomicAdd(x, 1.0f);", "template <class T> __global__ void k(T *y);",
                "template <class T> __global__ void k(T *x)"),
     ],

@@ -219,17 +219,31 @@ def test_an_order_or_a_number_of_workers_that_is_none() -> None:
         ("__global__ void k(int x) {}\nvoid f(int *p) {\n  k<<<1, 1>>>(p);\n}", 3, "invalid conversion from 'int*'"),
         ("__global__ void k(float *y) {\n  __shared__ float s[4];\n  s[0] = s;\n}", 3, "cannot convert"),
         (
-            "__global__ void k(float *y) {\n  *y = tex2D<float>(3ull, 1.f, 2.f);\n}",
+            "__global__ void k(float *y) {\n  *y = tex2DLod<float>(3ull, 1.f, 2.f, 0.f);\n}",
             2,
-            "textures and surfaces can't be emulated",
+            "mipmaps can't be emulated (tex2DLod); likely fix: an array of one level, and tex2D",
         ),
-        ("\ntexture<float, 2> reference;", 2, "textures can't be emulated"),
-        ("\n#include <mma.h>", 2, "tensor core fragments"),
         (
-            "\n\nvoid f(void *k) { cudaLaunchKernel(k, dim3(1), dim3(1), nullptr); }",
-            3,
-            "kernel's name or a typed function",
+            "__global__ void k(float *y) {\n  *y = texCubemap<float>(3ull, 1.f, 2.f, 0.f);\n}",
+            2,
+            "cubemaps can't be emulated (texCubemap); likely fix: an array of six layers",
         ),
+        (
+            "__global__ void k(float *y, bool *there) {\n  *y = tex2D<float>(3ull, 1.f, 2.f, there);\n}",
+            2,
+            "sparse arrays can't be emulated (tex2D); likely fix: an array without cudaArraySparse",
+        ),
+        (
+            "__global__ void k(double *y) {\n  *y = tex1D<double>(3ull, 1.f);\n}",
+            2,
+            "a texture has no values of this type; its types are char",
+        ),
+        (
+            "__global__ void k(float3 *y) {\n  *y = surf1Dread<float3>(3ull, 1);\n}",
+            2,
+            "a surface is read and written in values of 1, 2, 4, 8 or 16 bytes",
+        ),
+        ("\n#include <mma.h>", 2, "tensor core fragments"),
     ],
 )
 def test_errors_name_the_authors_line(build: Build, text: str, line: int, message: str) -> None:

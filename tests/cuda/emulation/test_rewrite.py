@@ -119,6 +119,28 @@ def test_a_kernel_that_is_launched_by_pointer_keeps_its_type(cast: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "becomes"),
+    [
+        ("p = (void *)k;", 'p = ::opwright::emulation::address_of(k, "k");'),
+        ("p = (const void*)&n::k<3, int>;", 'p = ::opwright::emulation::address_of(&n::k<3, int>, "n::k<3, int>");'),
+        ("p = (void *)(k<3>);", 'p = ::opwright::emulation::address_of((k<3>), "k<3>");'),
+        ("p = reinterpret_cast<void *>(k<3>);", 'p = ::opwright::emulation::address_of(k<3>, "k<3>");'),
+        ("p = (void *)other;", "p = (void *)other;"),
+        ("p = (int *)k;", "p = (int *)k;"),
+    ],
+)
+def test_a_kernels_address_is_known(written: str, becomes: str) -> None:
+    text = f"__global__ void k(int *x) {{}}\nint f() {{ k<<<1, 1>>>(x); {written} }}"
+    assert rewritten(text).endswith(f" {becomes} }}")
+
+
+def test_a_launch_of_a_variable_holds_its_value() -> None:
+    found = rewritten("__global__ void k(int *x) {} template <class F> void f(F g) { g<<<1, 1>>>(x); k<<<1, 1>>>(x); }")
+    assert "by_value([=](auto &&...opwright_a) -> void { g(opwright_a...); })" in found
+    assert "[&](auto &&...opwright_a) -> void { k(opwright_a...); }" in found
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ('void f() {\n asm volatile("mov.u32 %0, %laneid;" : "=r"(x)); }', r'k\.cu:2: error: inline PTX .* "mov\.u32'),

@@ -127,6 +127,18 @@ def test_pairs_and_tuples_come_with_every_header(files: Files, command: Command)
         assert command("emulate", f"tuples{at}.cu")[0] == 135, head
 
 
+@needs_cccl
+@pytest.mark.slow
+@pytest.mark.parametrize("head", ["sort", "partition", "set_operations", "extrema"])
+def test_policies_come_with_some_headers(files: Files, command: Command, head: str) -> None:
+    """Those that include them in nvcc 13.0."""
+    text = (
+        f"#include <thrust/{head}.h>\nauto &p = thrust::device; int main() {{ return thrust::cuda::par.on(0), 0; }}\n"
+    )
+    files(**{f"policies_{head}.cu": text})
+    assert command("emulate", f"policies_{head}.cu") == (0, "", "")
+
+
 def test_cccl_isnt_installed() -> None:
     """As the compiler says it of a header that isn't there."""
     for header in ("thrust/sort.h", "thrust/execution_policy.h", "cuda/std/atomic"):

@@ -1,20 +1,23 @@
-"""A handwritten backward against the derived one, which is exact to rounding: at every element, at real sizes."""
+"""Handwritten backwards, first and second, against derived ones, which are exact to rounding: at every element."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 
-from opwright.check.calls.cases import Arguments, Case, to_dtype
+from opwright.check.calls.cases import Arguments, Case, can_have_gradient, to_dtype
 from opwright.check.calls.reproducer import gradient_reproducer
+from opwright.check.calls.target_operator import TargetOperator
 from opwright.check.context import EXAMPLES, Context
+from opwright.check.gradients.backward_call import recorded_call
 from opwright.check.gradients.derived_twin import DerivedTwin, UnsetNumberError, derived_twin
 from opwright.check.gradients.gradcheck import GradientSearch, straight_through
 from opwright.check.gradients.jacobian import describe_ratio
-from opwright.check.gradients.point import Point
+from opwright.check.gradients.point import Point, point_of_case
 from opwright.check.gradients.vjp import Forward
 from opwright.check.registry import register
 from opwright.check.report import Finding, Skipped
@@ -29,12 +32,16 @@ _BESIDE_KINKS = 2.0**-24
 """Distance of the points, which aren't at a kink, that a difference has to persist at."""
 _RELATIVE = 1e-3
 """Relative error from which on `torch.autograd.gradcheck` shows it."""
+_VISIBLE = 2.0**-10
+"""An error, relative to what a gradient is the sum of, that no rounding in float64 explains."""
 _STEP = 1e-6
 _HIDDEN = (
-    "numerical differences bear the handwritten gradient out, not the derived one: types don't show what the forward "
+    "numerical differences bear the handwritten gradient out, not the derived one: types don't show what the {} "
     "reads through a cast of an address, or chooses by sizeof(T)"
 )
-_SIZES = (17, 33, 8, 5, 3, 2, 1)
+_DERIVED_FROM = ("", "forward", "backward")
+"""The function whose text a gradient is derived from, by its order."""
+_SIZES = (17, 33, 8, 5, 3, 2, 1, 0)
 _LARGE_SIZES = (1031, 257, 33, 17, 5)
 
 
@@ -60,6 +67,10 @@ class _Compared:
         """Return the mask of an argument's wrong elements; where the derived gradient isn't finite, none is."""
         difference = (self.got[name] - self.expected[name]).abs()
         return ~(difference <= self.allowed[name]) & torch.isfinite(self.expected[name] + self.allowed[name])
+
+    def largest(self, name: str) -> float:
+        """Return the largest sum of magnitudes of which an element of an argument's gradient is the sum."""
+        return float(self.allowed[name].max()) / (_ROUNDINGS * torch.finfo(torch.float64).eps)
 
     def worst(self, name: str) -> tuple[int, ...]:
         """Return the index of the element of an argument that is wrong by most."""
@@ -98,11 +109,19 @@ class _FoundError(Exception):
 
 @dataclass
 class _Judge:
-    """A judge of calls: compares gradients, and looks near a call whether a difference persists."""
+    """A judge of calls: compares gradients, and looks near a call whether a difference persists.
+
+    Attributes:
+        search: makes the points of calls.
+        twin: the operator with the derived gradient.
+        skipped: the arguments whose gradients aren't meant to be the derivative.
+        order: 1: the operator's gradients are compared; 2: those of its backward.
+    """
 
     search: GradientSearch
     twin: DerivedTwin
-    skipped: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
+    order: int = 1
     compared: int = 0
     elements: int = 0
     undecided: int = 0
@@ -141,21 +160,32 @@ class _Judge:
         """
         try:
             return self._compare_both(case, arguments)
-        except KernelError as error:  # not the forward's: calls that it refuses have no point
-            kind, text = "backward-raises", f"the backward raises {type(error).__name__}: {error}"
+        except KernelError as error:  # not of what is differentiated: calls that it refuses have no point
+            what = "second backward" if self.order == 2 else "backward"
+            kind, text = "backward-raises", f"the {what} raises {type(error).__name__}: {error}"
         except UnsetNumberError as error:
-            kind, text = "uninitialised", f"on a tape, for its derived gradient, the forward raises: {error}"
-        raise _FoundError(Finding(kind, text, gradient_reproducer(self.search.context.operator, arguments)))
+            what = _DERIVED_FROM[self.order]
+            kind, text = "uninitialised", f"on a tape, for its derived gradient, the {what} raises: {error}"
+        raise _FoundError(Finding(kind, text, self._reproducer(arguments)))
 
     def _compare_both(self, case: Case, arguments: Arguments) -> _Compared | None:
+        context = self.search.context
         if (point := self.search.point(case, arguments)) is None:
             return None
+        twins: Callable[[TargetOperator], Point | None] = partial(
+            _point, case=case, arguments=arguments, seed=context.seed
+        )
+        if self.order == 2:
+            call = recorded_call(context.operator, point, case.seed)
+            point = call.point(context.operator) if call else None
+            if call is None or point is None:
+                return None
+            twins = call.point
         forward = Forward(point)
         if not forward.results:
             return None
         incoming = forward.draw(case.seed)
-        derived = self.twin.gradients(case, arguments, incoming, self.search.context.seed)
-        if derived is None:
+        if (derived := self.twin.gradients(twins, incoming)) is None:
             return None
         expected, sizes = derived
         got = {n: v for n, v in forward.backward(incoming).items() if n in expected and n not in self.skipped}
@@ -166,17 +196,19 @@ class _Judge:
     def _persists(self, case: Case, arguments: Arguments, name: str, found: _Compared) -> bool:
         """Return whether the gradients also differ near the call, and rounding moves the derived one by less."""
         error = float((found.got[name] - found.expected[name]).abs().nan_to_num(nan=float("inf")).max())
+        moved = {tensor.name for tensor in self.search.context.operator.differentiable}
         for number, (relative, absolute) in enumerate([(_ROUNDING, 0.0), *[(_BESIDE_KINKS, _BESIDE_KINKS)] * 2]):
             generator = torch.Generator().manual_seed(case.seed + number)
             near = {
-                n: _moved(v, relative, absolute, generator) if n in found.expected else v for n, v in arguments.items()
+                n: _moved(v, relative, absolute, generator) if n in moved and can_have_gradient(v) else v
+                for n, v in arguments.items()
             }
             again = self._compare(case, near)
             if again is None or not bool(again.wrong(name).any()):
                 return False
             if number == 0 and float((again.expected[name] - found.expected[name]).abs().max()) >= error / 8:
                 return False
-        return error > self._forward_error(case, arguments, name)
+        return error > _VISIBLE * found.largest(name) or error > self._forward_error(case, arguments, name)
 
     def _forward_error(self, case: Case, arguments: Arguments, name: str) -> float:
         """Estimate the rounding errors of the derived gradient, which the forward's own come into, from float32's."""
@@ -193,21 +225,25 @@ class _Judge:
         at = found.worst(name)
         one, other, allowed = (float(each[at]) for each in (got, expected, found.allowed[name]))
         place = f"[{', '.join(map(str, at))}]" if at else ""
+        of = f"{self.search.context.operator.name}_backward_backward's " if self.order == 2 else ""
         text = (
-            f"grad_{name}{place} is {one:.17g}, the gradient derived from the forward {other:.17g} "
-            f"({describe_ratio(one, other, allowed)}), for incoming gradients drawn at random; "
+            f"{of}grad_{name}{place} is {one:.17g}, the gradient derived from the {_DERIVED_FROM[self.order]} "
+            f"{other:.17g} ({describe_ratio(one, other, allowed)}), for incoming gradients drawn at random; "
             f"{int(wrong.sum())} of {wrong.numel()} elements differ by more than {_ROUNDINGS} roundings of their terms"
         )
         seen = abs(one - other) > _RELATIVE * abs(other)
-        shown = gradient_reproducer(self.search.context.operator, arguments, large=True) if seen else ""
+        shown = self._reproducer(arguments, large=self.order == 1) if seen else ""
         return Finding("wrong-gradient", text, shown)
 
+    def _reproducer(self, arguments: Arguments, *, large: bool = False) -> str:
+        return gradient_reproducer(self.search.context.operator, arguments, second=self.order == 2, large=large)
 
-def _moved(
-    value: torch.Tensor | None, relative: float, absolute: float, generator: torch.Generator
-) -> torch.Tensor | None:
-    if value is None:
-        return None
+
+def _point(operator: TargetOperator, *, case: Case, arguments: Arguments, seed: int) -> Point | None:
+    return point_of_case(operator, case, arguments, seed)
+
+
+def _moved(value: torch.Tensor, relative: float, absolute: float, generator: torch.Generator) -> torch.Tensor:
     steps = torch.rand(value.shape, generator=generator, dtype=value.dtype) * 2 - 1
     return value + (relative * value.abs() + absolute) * steps
 
@@ -222,8 +258,24 @@ def derived_gradients(context: Context) -> Iterator[Finding]:
     skipped = tuple(straight_through(context))
     if not {tensor.name for tensor in context.operator.differentiable} - {*skipped}:
         raise Skipped("no gradient is meant to be the derivative")
-    judge = _Judge(search, derived_twin(context.operator, types), skipped)
-    options: dict[str, Any] = {"types": types, "values": ("uniform",), "contiguous": True}
+    yield from _judged(context, _Judge(search, derived_twin(context.operator, types), skipped))
+
+
+@register("derived second gradients", group="gradients", level="normal", share=0.5)
+def derived_second_gradients(context: Context) -> Iterator[Finding]:
+    """Compare a handwritten second backward in float64 with the gradient that is derived from the backward's text."""
+    if context.operator.backward is None:
+        raise Skipped("there is no handwritten gradient whose source is known")
+    types = context.type_choices(floating=True)[0]
+    search = GradientSearch(context, types)
+    if not search.exact:
+        raise Skipped("there is no float64")
+    yield from _judged(context, _Judge(search, derived_twin(context.operator, types, 2), order=2))
+
+
+def _judged(context: Context, judge: _Judge) -> Iterator[Finding]:
+    """Judge calls of small sizes and of large ones."""
+    options: dict[str, Any] = {"types": judge.search.types, "values": ("uniform",), "contiguous": True}
     examples = EXAMPLES[context.level] // 2
     finding = context.find(judge, sizes=_SIZES, max_numel=1 << 10, examples=examples, **options)
     finding = finding or context.find(
@@ -235,6 +287,6 @@ def derived_gradients(context: Context) -> Iterator[Finding]:
         why = f": {judge.twin.refused}" if judge.twin.refused else ""
         raise Skipped(f"no call was found that has a derived gradient{why}")
     elif judge.hidden:
-        raise Skipped(_HIDDEN)
+        raise Skipped(_HIDDEN.format(_DERIVED_FROM[judge.order]))
     kinks = f", {judge.undecided} differences near kinks or by rounding" if judge.undecided else ""
     context.detail = f"{judge.compared} calls, {judge.elements} elements against the derived gradient{kinks}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from opwright.cuda.emulation.regions import Region
@@ -44,6 +45,11 @@ def refuse_direct_calls(region: Region) -> None:
                 f"{region.place(start)}: error: the kernel {name} is called like a function\n"
                 f"  likely fix: launch it, {name}<<<grid, block>>>(...), or make it a __device__ function"
             )
+
+
+def kernel_names(region: Region) -> set[str]:
+    """Return the names of the kernels that are declared in the region."""
+    return {region.tokens.all[at].text for at, _ in _heads(region.tokens)} if "__global__" in region.text else set()
 
 
 def _heads(tokens: Tokens) -> Iterator[tuple[int, int]]:
@@ -83,6 +89,66 @@ def declares(tokens: Tokens, at: int) -> bool:
     return tokens.is_sign(at - 1, ".", "->", "::", ">")
 
 
+_BY_POINTER = ("cudaLaunchKernel", "cudaLaunchCooperativeKernel")
+
+
+def pointer_edits(region: Region, kernels: set[str]) -> Iterator[Edit]:
+    """Yield the replacement of each cast ``(void *)kernel``: who has the pointer can launch the kernel.
+
+    The first argument of cudaLaunchKernel has lost its cast already.
+
+    Args:
+        region: the region.
+        kernels: the names of the kernels.
+    """
+    tokens = region.tokens
+    for at, token in enumerate(tokens.all):
+        if token.text not in kernels or not tokens.is_word(at):
+            continue
+        first = at
+        while tokens.is_sign(first - 1, "::", "&") or (tokens.is_sign(first, "::") and tokens.is_word(first - 1)):
+            first -= 1
+        end = after_template(tokens, at + 1) - 1
+        around = first - 1 if tokens.is_sign(first - 1, "(") and tokens.partner.get(first - 1) == end + 1 else -1
+        opened, closed = _cast_before(tokens, first)
+        if opened < 0 < around:  # (void *)(kernel)
+            opened, closed = _cast_before(tokens, around)
+            first, end = around, end + 1
+        if opened < 0 or end < at or tokens.is_sign(end + 1, "(", "<<<") or _is_launched(tokens, opened):
+            continue
+        written = tokens.all[opened].text in ("reinterpret_cast", "static_cast")
+        name = re.sub(r"\s+", " ", region.text[tokens.all[first].start : tokens.all[end].end]).strip("&() ")
+        yield Edit(
+            tokens.all[opened].start,
+            tokens.all[closed].end,
+            "::opwright::emulation::address_of" + ("" if written else "("),
+        )
+        after = tokens.all[end].end
+        yield Edit(after, after, f', "{name}"' + ("" if written else ")"))
+
+
+def _cast_before(tokens: Tokens, at: int) -> tuple[int, int]:
+    """Return the first and the last token of a cast to ``void *`` before the token at `at`; (-1, -1) without one."""
+    closed = at - 1
+    if tokens.is_sign(closed, ")"):
+        opened = tokens.partner.get(closed, closed)
+        if _names_void(tokens, opened + 1, closed):
+            return opened, closed
+    elif tokens.is_sign(closed, "(") and tokens.is_sign(closed - 1, ">"):
+        opened = (tokens.angle_before(closed - 1) or 0) - 1
+        if tokens.is_word(opened, "reinterpret_cast") and _names_void(tokens, opened + 2, closed - 1):
+            return opened, closed - 1
+    return -1, -1
+
+
+def _names_void(tokens: Tokens, first: int, end: int) -> bool:
+    return sorted(tokens.all[at].text for at in range(first, end) if tokens.all[at].text != "const") == ["*", "void"]
+
+
+def _is_launched(tokens: Tokens, opened: int) -> bool:
+    return tokens.is_sign(opened - 1, "(") and tokens.is_word(opened - 2, *_BY_POINTER)
+
+
 def kernels_by_address(tokens: Tokens, kernels: set[str]) -> set[str]:
     """Return the kernels whose address is taken, except as an argument of CUDA's runtime: pointers can call them."""
     return {
@@ -107,6 +173,8 @@ def _caller(tokens: Tokens, at: int) -> int:
 
 _LAUNCH = "::opwright::emulation::{}(::opwright::emulation::configuration({}), {}, {}, {}"
 _CALL = "[&]({}) -> void {{ {}({}); }}"
+_OF_VARIABLE = "::opwright::emulation::by_value([=]({}) -> void {{ {}({}); }})"
+"""A kernel that may be a variable, whose launch may be captured in a graph and outlive it."""
 
 
 class Plain(NamedTuple):
@@ -131,12 +199,13 @@ def plain_name(kernel: str) -> str:
     return f"opwright_plain_{kernel}"
 
 
-def launch_edits(region: Region, plain: Mapping[str, Plain]) -> Iterator[Edit]:
+def launch_edits(region: Region, plain: Mapping[str, Plain], kernels: AbstractSet[str] = frozenset()) -> Iterator[Edit]:
     """Yield the replacement of each launch in the region.
 
     Args:
         region: the region.
         plain: the functions for plain loops, by kernel.
+        kernels: the names of the kernels.
 
     Raises:
         MalformedError: a launch can't be parsed.
@@ -148,7 +217,9 @@ def launch_edits(region: Region, plain: Mapping[str, Plain]) -> Iterator[Edit]:
                 f"{region.place(launch.callee.start)}: error: a kernel launches {_name(region.text, launch)}: "
                 "dynamic parallelism can't be emulated\n  likely fix: launch it from the host, after the kernel"
             )
-        yield Edit(launch.piece.start, launch.piece.end, _call(region, launch, plain if region.kind == "user" else {}))
+        yield Edit(
+            launch.piece.start, launch.piece.end, _call(region, launch, plain if region.kind == "user" else {}, kernels)
+        )
 
 
 def _within_kernel(tokens: Tokens, launch: Launch) -> bool:
@@ -157,7 +228,7 @@ def _within_kernel(tokens: Tokens, launch: Launch) -> bool:
     return any(tokens.is_word(at, "__global__") for head in heads for at in range(*head))
 
 
-def _call(region: Region, launch: Launch, plain: Mapping[str, Plain]) -> str:
+def _call(region: Region, launch: Launch, plain: Mapping[str, Plain], kernels: AbstractSet[str]) -> str:
     text = region.text
     inside = ", ".join(on_one_line(piece.of(text)) for piece in launch.configuration)
     place = region.place(launch.callee.start)
@@ -171,7 +242,8 @@ def _call(region: Region, launch: Launch, plain: Mapping[str, Plain]) -> str:
         rest = f", {gap}{launch.between.of(text)}" if arguments else ""
         gap = _same_line(region, Piece(launch.between.start, launch.piece.end)) if not arguments else ""
     callee = on_one_line(launch.callee.of(text))
-    calls = [_CALL.format(parameters, callee, passed)]
+    is_variable = callee.isidentifier() and callee not in kernels and passed == "opwright_a..."
+    calls = [(_OF_VARIABLE if is_variable else _CALL).format(parameters, callee, passed)]
     function = "launch"
     if found := _plain_callee(callee, {name: each for name, each in plain.items() if launch.piece.start >= each.start}):
         looped, how = found

@@ -15,7 +15,7 @@ from pathlib import Path
 from opwright.cuda.emulation import architecture
 from opwright.cuda.emulation.host_calls import Guards
 from opwright.cuda.emulation.identifiers import INDEX, index_edits, keyword_edits, replaced_indices
-from opwright.cuda.emulation.kernel_calls import launch_edits, refuse_direct_calls
+from opwright.cuda.emulation.kernel_calls import kernel_names, launch_edits, pointer_edits, refuse_direct_calls
 from opwright.cuda.emulation.loops.plain_loops import PlainLoops
 from opwright.cuda.emulation.regions import Functions, Region, regions, without_marks
 from opwright.cuda.emulation.shared_variables import SharedVariables
@@ -25,7 +25,8 @@ from opwright.sources.cpp.edits import Edit, apply_edits
 from opwright.sources.cpp.tokens import MalformedError
 
 _INTERESTING = re.compile(
-    r"<<<|\b(?:__shared__|__global__|__noinline__|__asm__|__asm|asm|cudaLaunchKernel|cudaLaunchCooperativeKernel)\b"
+    r"<<<|\b(?:__shared__|__global__|__noinline__|__asm__|__asm|asm|cudaLaunchKernel|cudaLaunchCooperativeKernel|"
+    r"cudaKernelNodeParams)\b"
 )
 _GLOBAL = re.compile(r"\b__global__\b")
 
@@ -59,11 +60,17 @@ class Rewriter:
         guards = Guards(list(known.values()))
         sharing = SharedVariables()
         plain = PlainLoops(list(known.values()) if self.loops else [])
-        return "".join(_rewritten(region, known.get(id(region)), guards, sharing, plain) for region in parts)
+        kernels = set[str]().union(*(kernel_names(functions.region) for functions in known.values()))
+        return "".join(_rewritten(region, known.get(id(region)), guards, sharing, plain, kernels) for region in parts)
 
 
 def _rewritten(
-    region: Region, functions: Functions | None, guards: Guards, sharing: SharedVariables, plain: PlainLoops
+    region: Region,
+    functions: Functions | None,
+    guards: Guards,
+    sharing: SharedVariables,
+    plain: PlainLoops,
+    kernels: set[str],
 ) -> str:
     if region.kind == "system":
         return _installed(region.text)
@@ -78,7 +85,8 @@ def _rewritten(
             *before,
             *keyword_edits(region),
             *sharing.edits(region),
-            *launch_edits(region, plain.known),
+            *launch_edits(region, plain.known, kernels),
+            *(pointer_edits(region, kernels) if region.kind == "user" else ()),
             *index_edits(region),
         ]
     except MalformedError as error:

@@ -38,6 +38,15 @@ constexpr Limit limits[] = {
     {cudaDevAttrCanMapHostMemory, 1},
     {cudaDevAttrComputeMode, 0},
     {cudaDevAttrConcurrentKernels, 1},
+    {cudaDevAttrMaxTexture1DWidth, 131072},
+    {cudaDevAttrMaxTexture2DWidth, 131072},
+    {cudaDevAttrMaxTexture2DHeight, 65536},
+    {cudaDevAttrMaxTexture3DWidth, 16384},
+    {cudaDevAttrMaxTexture3DHeight, 16384},
+    {cudaDevAttrMaxTexture3DDepth, 16384},
+    {cudaDevAttrMaxTexture2DLayeredLayers, 2048},
+    {cudaDevAttrTexturePitchAlignment, 32},
+    {cudaDevAttrMaxTexture1DLinearWidth, 1 << 28},
     {cudaDevAttrMemoryClockRate, 1000000},
     {cudaDevAttrGlobalMemoryBusWidth, 256},
     {cudaDevAttrL2CacheSize, 4 * 1024 * 1024},
@@ -118,7 +127,12 @@ cudaError_t device_properties(cudaDeviceProp *p, int device) {
   p->reservedSharedMemPerBlock = size_t(limit(cudaDevAttrReservedSharedMemoryPerBlock));
   p->memPitch = size_t(limit(cudaDevAttrMaxPitch));
   p->totalConstMem = size_t(limit(cudaDevAttrTotalConstantMemory));
-  p->textureAlignment = size_t(limit(cudaDevAttrTextureAlignment));
+  p->textureAlignment = p->surfaceAlignment = size_t(limit(cudaDevAttrTextureAlignment));
+  p->texturePitchAlignment = size_t(limit(cudaDevAttrTexturePitchAlignment));
+  p->maxTexture1D = limit(cudaDevAttrMaxTexture1DWidth);
+  p->maxTexture1DLinear = limit(cudaDevAttrMaxTexture1DLinearWidth);
+  for (int d = 0; d < 2; ++d) p->maxTexture2D[d] = limit(cudaDeviceAttr(cudaDevAttrMaxTexture2DWidth + d));
+  for (int d = 0; d < 3; ++d) p->maxTexture3D[d] = limit(cudaDeviceAttr(cudaDevAttrMaxTexture3DWidth + d));
   p->regsPerBlock = limit(cudaDevAttrMaxRegistersPerBlock);
   p->regsPerMultiprocessor = limit(cudaDevAttrMaxRegistersPerMultiprocessor);
   p->warpSize = limit(cudaDevAttrWarpSize);

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <string>
 
+#include "allocations.h"
+#include "capture.h"
 #include "lending.h"
 #include "pages.h"
 #include "work.h"
@@ -65,7 +67,18 @@ std::string outside(const char *verb, size_t bytes, size_t at, const std::string
          ", which has " + std::to_string(size);
 }
 
-// What is wrong with `bytes` bytes from `address` on, where they begin in an allocation or a tensor of the call; else "".
+// A GPU says nothing of it; with a checker the access has ended the program before.
+void warn_of_overrun(const char *made, const Allocation &of) {
+  if (!in_program() || !overrun(made, of.bytes)) return;
+  std::fflush(stdout);
+  std::fprintf(stderr, "opwright: warning: something was written past the end of %s, which has %zu bytes: %s\n",
+               of.name().c_str(), of.bytes, how_to_check());
+}
+
+size_t extent(size_t pitch, size_t width, size_t height) { return height ? pitch * (height - 1) + width : 0; }
+
+}  // namespace
+
 std::string misfit(const void *address, size_t bytes, bool writes) {
   const char *verb = writes ? "it writes" : "it reads";
   {
@@ -85,15 +98,39 @@ std::string misfit(const void *address, size_t bytes, bool writes) {
   return "";
 }
 
-// A GPU says nothing of it; with a checker the access has ended the program before.
-void warn_of_overrun(const char *made, const Allocation &of) {
-  if (!in_program() || !overrun(made, of.bytes)) return;
-  std::fflush(stdout);
-  std::fprintf(stderr, "opwright: warning: something was written past the end of %s, which has %zu bytes: %s\n",
-               of.name().c_str(), of.bytes, how_to_check());
+bool misaligned(const void *address, size_t alignment) {
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const Found found = holding(address);
+  return found != memory().allocations.end() && !found->second.theirs &&
+         reinterpret_cast<uintptr_t>(address) % alignment != 0;
 }
 
-size_t extent(size_t pitch, size_t width, size_t height) { return height ? pitch * (height - 1) + width : 0; }
+size_t bytes_from(const void *address, size_t most) {
+  {
+    const std::lock_guard<std::mutex> lock(memory().mutex);
+    const Found found = holding(address);
+    if (found != memory().allocations.end())
+      return std::min(most, found->second.bytes - size_t(static_cast<const char *>(address) - found->first));
+  }
+  const Lent *tensor = lent_at(address, 0);
+  return tensor ? std::min<size_t>(most, tensor->high - reinterpret_cast<uintptr_t>(address)) : most;
+}
+
+namespace {
+
+// Whether memory may not be allocated or freed now.
+bool no_memory_now(const Called &called, cudaError_t *error) {
+  if (!called.async || !is_captured(called.stream)) return forbidden(called, false, error);
+  refuse_call(called, "its stream is captured, and graphs that allocate or free memory aren't emulated");
+  *error = cudaErrorNotSupported;
+  return true;
+}
+
+// Whether a copy is one of a captured stream's, or may not be made now; one for which the host waits isn't.
+bool in_capture(const Called &called, cudaGraphNodeType type, const NodeWork &again, cudaError_t *error) {
+  if (called.async) return captured(called, type, again, error);
+  return forbidden(called, true, error) || forbidden(called, false, error);
+}
 
 }  // namespace
 
@@ -101,6 +138,8 @@ cudaError_t allocate(void **result, size_t bytes, cudaMemoryType type, const Cal
   if (!result) return note(cudaErrorInvalidValue, called, "the place for the pointer is null");
   *result = nullptr;
   if (!bytes) return cudaSuccess;
+  cudaError_t error;
+  if (captures && no_memory_now(called, &error)) return error;
   {
     const std::lock_guard<std::mutex> lock(memory().mutex);
     const size_t left = memory().left();
@@ -132,6 +171,8 @@ void warn_of_overruns() {
 
 cudaError_t release(void *address, bool host, const Called &called) {
   if (!address) return cudaSuccess;
+  cudaError_t error;
+  if (captures && no_memory_now(called, &error)) return error;
   char *made = static_cast<char *>(address);
   Allocation of{};
   {
@@ -174,6 +215,11 @@ cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, 
 cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                       cudaMemcpyKind kind, const Called &called) {
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return note(cudaErrorInvalidMemcpyDirection, called);
+  cudaError_t error;
+  const auto again = [=](const Called &now) {
+    return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, now);
+  };
+  if (captures && in_capture(called, cudaGraphNodeTypeMemcpy, again, &error)) return error;
   if (!width || !height) return cudaSuccess;
   if (width > to_pitch || width > from_pitch)
     return note(cudaErrorInvalidPitchValue, called, "a row is wider than its pitch");
@@ -193,17 +239,23 @@ cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_p
   return cudaSuccess;
 }
 
-cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t height, const Called &called) {
+cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t height, const Called &called,
+                      size_t element) {
+  cudaError_t error;
+  const auto again = [=](const Called &now) { return fill_rows(to, pitch, value, width, height, now, element); };
+  if (captures && in_capture(called, cudaGraphNodeTypeMemset, again, &error)) return error;
   if (!width || !height) return cudaSuccess;
   if (width > pitch) return note(cudaErrorInvalidPitchValue, called, "a row is wider than its pitch");
   if (!to) return note(cudaErrorInvalidValue, called, "the destination is a null pointer");
   const std::string why = misfit(to, extent(pitch, width, height), true);
   if (!why.empty()) return note(cudaErrorInvalidValue, called, why.c_str());
   for (size_t row = 0; row < height; ++row) {
-    std::memset(static_cast<char *>(to) + row * pitch, value, width);
+    char *into = static_cast<char *>(to) + row * pitch;
+    if (element == 1) std::memset(into, value, width);
+    else
+      for (size_t at = 0; at < width; at += element) std::memcpy(into + at, &value, element); /* its lowest bytes */
     if (hooks() && hooks()->copied)
-      hooks()->copied(static_cast<char *>(to) + row * pitch, nullptr, width,
-                      {called.name, called.file, called.line, called.stream, called.async});
+      hooks()->copied(into, nullptr, width, {called.name, called.file, called.line, called.stream, called.async});
   }
   return cudaSuccess;
 }
@@ -211,6 +263,8 @@ cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t he
 bool may_touch(const void *memory, size_t pitch, size_t width, size_t height, bool writes, const char *operand,
                const Called &called) {
   if (!width || !height) return true;
+  cudaError_t error;
+  if (captures && forbidden(called, true, &error)) return false; /* libraries compute when they are called */
   const std::string why = memory ? misfit(memory, extent(pitch, width, height), writes) : "its place is a null pointer";
   if (why.empty()) {
     if (hooks() && hooks()->used)

@@ -251,6 +251,10 @@ void used(const void *memory, size_t pitch, size_t width, size_t height, bool wr
   if (!said.empty()) say_of_the_host(said);
 }
 
+void touched(const void *memory, size_t size, bool writing, uintptr_t code) {
+  access_range(reinterpret_cast<uintptr_t>(memory), size, writing ? How::write : How::read, code);
+}
+
 void device_freed(void *memory) {
   const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
   const BetweenLaunches alone;
@@ -267,19 +271,11 @@ std::string source_of(uintptr_t code) {
   return found.known() ? found.text() + "\n    " + line_text(found) : "";
 }
 
-const Hooks table = {launch_begin,     launch_end,
-                     block_begin,      block_end,
-                     thread_switch,    nullptr,
-                     block_barrier,    divergent_barrier,
-                     warp_barrier,     absent_lanes,
-                     shared_allocated, atomic_begin,
-                     atomic_end,       device_allocated,
-                     device_freed,     grid_barrier,
-                     lent_to_call,     taken_back,
-                     stream_created,   stream_waited,
-                     device_waited,    event_recorded,
-                     event_waited,     source_of,
-                     copied,           used};
+const Hooks table = {
+    launch_begin,      launch_end,   block_begin,  block_end,        thread_switch,  nullptr,       block_barrier,
+    divergent_barrier, warp_barrier, absent_lanes, shared_allocated, atomic_begin,   atomic_end,    device_allocated,
+    device_freed,      grid_barrier, lent_to_call, taken_back,       stream_created, stream_waited, device_waited,
+    event_recorded,    event_waited, source_of,    copied,           used,           touched};
 const bool installed = [] {
   live = &running().state;
   install_hooks(&table);

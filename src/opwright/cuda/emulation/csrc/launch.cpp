@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "capture.h"
 #include "guard.h"
 #include "shared_memory.h"
 #include "signals.h"
@@ -77,6 +78,7 @@ const char *run(const Launch &launch) {
   Message refused;
   check(launch, refused);
   if (refused.length()) return failed("configuration", refused.text());
+  if (captures && captured_launch(launch)) return nullptr;
   check_timeout(refused);
   if (refused.length()) return failed("launch", refused.text());
   Work work(launch);

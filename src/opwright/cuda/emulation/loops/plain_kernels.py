@@ -26,13 +26,13 @@ _WAITING = {
     *("__syncthreads", "__syncthreads_and", "__syncthreads_or", "__syncthreads_count", "__syncwarp", "threadIdx"),
 }
 """Words of what waits, of what has to know its thread, and of what can't be followed."""
-_HEADERS = ("math.h", "libm.h", "bits.h", "simd.h", "vectors.h", "memory_hints.h")
+_HEADERS = ("math.h", "libm.h", "bits.h", "simd.h", "vectors.h", "memory_hints.h", "textures/fetch.h")
 """Headers of the emulator whose functions don't ask which thread runs."""
 _DEFINED = re.compile(r"(?:INLINE|inline)\s+[\w\s:*&]*?\b(\w+)\(|^OPWRIGHT_EMULATION_[A-Z]+\((\w+)", re.MULTILINE)
 _FAMILIES = re.compile(
     r"__[fd](?:add|sub|mul|div|sqrt|rcp|maf?)_r[nzud]|__fmaf_r[nzud]|__fma_r[nzud]|__\w+2\w+|(?:make_)?(?:u?(?:char|short|int|"
     r"long|longlong)|float|double)[1-4]|atomic(?:Add|Sub|Min|Max|And|Or|Xor|Inc|Dec)(?:_block|_system)?|u?int(?:8|16|32|64)_t|"
-    r"__threadfence(?:_block|_system)?|__builtin_(?:(?:inf|nan|huge_val)[fl]?|expect|assume|is\w+|[fs]?abs\w*|sqrtf?|popcount\w*|clz\w*|ctz\w*|mem\w+)"
+    r"__threadfence(?:_block|_system)?|surf[123]D(?:Layered)?(?:read|write)|__builtin_(?:(?:inf|nan|huge_val)[fl]?|expect|assume|is\w+|[fs]?abs\w*|sqrtf?|popcount\w*|clz\w*|ctz\w*|mem\w+)"
 )
 _LIBRARY = {
     f"{name}{suffix}"

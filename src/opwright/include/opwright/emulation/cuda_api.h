@@ -39,23 +39,30 @@ OPWRIGHT_EMULATION_API cudaError_t copy(void *to, const void *from, size_t bytes
                                         const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                                              size_t width, size_t height, cudaMemcpyKind kind, const Called &called);
+/* A row of `width` bytes is filled with elements of so many bytes. */
 OPWRIGHT_EMULATION_API cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t height,
-                                             const Called &called);
+                                             const Called &called, size_t element = 1);
 /* Whether a library's call may read or write `height` rows of `width` bytes, which begin `pitch` bytes apart; if not, it is
  * noted, and ends a program. `operand` is the name of what lies there. To be asked before the memory is touched. */
 OPWRIGHT_EMULATION_API bool may_touch(const void *memory, size_t pitch, size_t width, size_t height, bool writes,
                                       const char *operand, const Called &called);
+/* How many bytes are left from an address on in its allocation or tensor, at most `most`; `most` where it lies in none. */
+OPWRIGHT_EMULATION_API size_t bytes_from(const void *address, size_t most);
 /* What a library's call asks for can't be emulated: noted, and a warning in a program. */
 OPWRIGHT_EMULATION_API void refuse_call(const Called &called, const char *why);
 OPWRIGHT_EMULATION_API cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address);
 OPWRIGHT_EMULATION_API cudaError_t memory_left(size_t *left, size_t *total);
 OPWRIGHT_EMULATION_API cudaError_t create_event(cudaEvent_t *event, unsigned flags);
 OPWRIGHT_EMULATION_API cudaError_t destroy_event(cudaEvent_t event);
-OPWRIGHT_EMULATION_API cudaError_t record_event(cudaEvent_t event, const void *stream);
-/* A stream waits for an event; or the host does (for_host), for an event, a stream, or all streams. */
-OPWRIGHT_EMULATION_API cudaError_t wait_for_event(cudaEvent_t event, const void *stream, bool for_host);
-OPWRIGHT_EMULATION_API cudaError_t wait_for_stream(const void *stream);
-OPWRIGHT_EMULATION_API cudaError_t wait_for_device();
+OPWRIGHT_EMULATION_API cudaError_t record_event(cudaEvent_t event, const Called &called);
+/* The call's stream waits for an event; or the host does (for_host), for an event, the stream, or all streams. */
+OPWRIGHT_EMULATION_API cudaError_t wait_for_event(cudaEvent_t event, bool for_host, const Called &called);
+OPWRIGHT_EMULATION_API cudaError_t wait_for_stream(const Called &called);
+OPWRIGHT_EMULATION_API cudaError_t wait_for_device(const Called &called = {});
+/* What the host does in a stream at once, an algorithm or a callback, can't be captured: an error, and the capture is invalid. The
+ * second is of a call that doesn't say in which stream: of any that this thread captures. */
+OPWRIGHT_EMULATION_API cudaError_t host_work(const Called &called);
+OPWRIGHT_EMULATION_API void host_work_of_thread(const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t elapsed(float *milliseconds, cudaEvent_t from, cudaEvent_t to, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t create_stream(cudaStream_t *stream, unsigned flags = 0);
 OPWRIGHT_EMULATION_API cudaError_t destroy_stream(cudaStream_t stream);
@@ -67,6 +74,9 @@ OPWRIGHT_EMULATION_API cudaError_t get_limit(size_t *value, cudaLimit limit, con
 OPWRIGHT_EMULATION_API cudaError_t device_properties(cudaDeviceProp *properties, int device);
 OPWRIGHT_EMULATION_API cudaError_t select_device(int device, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t active_blocks(int *blocks, int threads, size_t shared);
+
+/* How far apart rows of so many bytes are allocated. */
+constexpr size_t row_pitch(size_t width) { return (width + 511) / 512 * 512; }
 
 }  // namespace emulation
 }  // namespace opwright
@@ -82,8 +92,9 @@ inline cudaError_t cudaMalloc(T **memory, size_t bytes, OPWRIGHT_EMULATION_HERE)
   return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeDevice, {"cudaMalloc", file, line});
 }
 template <class T>
-inline cudaError_t cudaMallocAsync(T **memory, size_t bytes, cudaStream_t, OPWRIGHT_EMULATION_HERE) {
-  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeDevice, {"cudaMallocAsync", file, line});
+inline cudaError_t cudaMallocAsync(T **memory, size_t bytes, cudaStream_t stream, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::allocate((void **)memory, bytes, cudaMemoryTypeDevice,
+                                         {"cudaMallocAsync", file, line, stream, true});
 }
 template <class T>
 inline cudaError_t cudaMallocManaged(T **memory, size_t bytes, unsigned = cudaMemAttachGlobal,
@@ -101,15 +112,15 @@ inline cudaError_t cudaHostAlloc(T **memory, size_t bytes, unsigned, OPWRIGHT_EM
 }
 template <class T>
 inline cudaError_t cudaMallocPitch(T **memory, size_t *pitch, size_t width, size_t height, OPWRIGHT_EMULATION_HERE) {
-  *pitch = (width + 511) / 512 * 512;
+  *pitch = ::opwright::emulation::row_pitch(width);
   return ::opwright::emulation::allocate((void **)memory, *pitch * height, cudaMemoryTypeDevice,
                                          {"cudaMallocPitch", file, line});
 }
 inline cudaError_t cudaFree(void *memory, OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::release(memory, false, {"cudaFree", file, line});
 }
-inline cudaError_t cudaFreeAsync(void *memory, cudaStream_t, OPWRIGHT_EMULATION_HERE) {
-  return ::opwright::emulation::release(memory, false, {"cudaFreeAsync", file, line});
+inline cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::release(memory, false, {"cudaFreeAsync", file, line, stream, true});
 }
 inline cudaError_t cudaFreeHost(void *memory, OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::release(memory, true, {"cudaFreeHost", file, line});
@@ -197,12 +208,18 @@ inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes,
 template <class T>
 inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset,
                                            cudaMemcpyKind kind, cudaStream_t stream = 0, OPWRIGHT_EMULATION_HERE) {
-  return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind, file, line);
+  if (offset + bytes > sizeof(T))
+    return ::opwright::emulation::note(cudaErrorInvalidValue, {"cudaMemcpyToSymbolAsync", file, line});
+  return ::opwright::emulation::copy((char *)&symbol + offset, from, bytes, kind,
+                                     {"cudaMemcpyToSymbolAsync", file, line, stream, true});
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset,
                                              cudaMemcpyKind kind, cudaStream_t stream = 0, OPWRIGHT_EMULATION_HERE) {
-  return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind, file, line);
+  if (offset + bytes > sizeof(T))
+    return ::opwright::emulation::note(cudaErrorInvalidValue, {"cudaMemcpyFromSymbolAsync", file, line});
+  return ::opwright::emulation::copy(to, (const char *)&symbol + offset, bytes, kind,
+                                     {"cudaMemcpyFromSymbolAsync", file, line, stream, true});
 }
 
 /* Streams and events. */
@@ -214,37 +231,21 @@ inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned f
   return ::opwright::emulation::create_stream(stream, flags);
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t stream) { return ::opwright::emulation::destroy_stream(stream); }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return ::opwright::emulation::wait_for_stream(stream); }
-inline cudaError_t cudaStreamQuery(cudaStream_t stream) { return ::opwright::emulation::wait_for_stream(stream); }
-inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned = 0) {
-  return ::opwright::emulation::wait_for_event(event, stream, false);
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::wait_for_stream({"cudaStreamSynchronize", file, line, stream});
 }
-inline cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status) {
-  *status = cudaStreamCaptureStatusNone;
-  return cudaSuccess;
+inline cudaError_t cudaStreamQuery(cudaStream_t stream, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::wait_for_stream({"cudaStreamQuery", file, line, stream});
 }
-inline cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus *status,
-                                            unsigned long long *id = nullptr) {
-  *status = cudaStreamCaptureStatusNone;
-  if (id) *id = 0;
-  return cudaSuccess;
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned = 0, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::wait_for_event(event, false, {"cudaStreamWaitEvent", file, line, stream, true});
 }
-/* Nothing is captured, so any mode will do. */
-inline cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *) { return cudaSuccess; }
 inline cudaError_t cudaStreamGetPriority(cudaStream_t, int *priority) {
   *priority = 0;
   return cudaSuccess;
 }
 inline cudaError_t cudaStreamGetFlags(cudaStream_t, unsigned *flags) {
   *flags = cudaStreamDefault;
-  return cudaSuccess;
-}
-inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned) {
-  callback(stream, cudaSuccess, data);
-  return cudaSuccess;
-}
-inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void *data) {
-  function(data);
   return cudaSuccess;
 }
 inline cudaError_t cudaEventCreate(cudaEvent_t *event) {
@@ -257,14 +258,14 @@ inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) 
   return ::opwright::emulation::create_event(event, flags);
 }
 inline cudaError_t cudaEventDestroy(cudaEvent_t event) { return ::opwright::emulation::destroy_event(event); }
-inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = 0) {
-  return ::opwright::emulation::record_event(event, stream);
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = 0, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::record_event(event, {"cudaEventRecord", file, line, stream, true});
 }
-inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return ::opwright::emulation::wait_for_event(event, nullptr, true);
+inline cudaError_t cudaEventSynchronize(cudaEvent_t event, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::wait_for_event(event, true, {"cudaEventSynchronize", file, line});
 }
-inline cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return ::opwright::emulation::wait_for_event(event, nullptr, true);
+inline cudaError_t cudaEventQuery(cudaEvent_t event, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::wait_for_event(event, true, {"cudaEventQuery", file, line});
 }
 inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to,
                                         OPWRIGHT_EMULATION_HERE) {
@@ -289,8 +290,12 @@ inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int devic
 inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
   return ::opwright::emulation::device_attribute(value, attribute, device);
 }
-inline cudaError_t cudaDeviceSynchronize() { return ::opwright::emulation::wait_for_device(); }
-inline cudaError_t cudaThreadSynchronize() { return ::opwright::emulation::wait_for_device(); }
+inline cudaError_t cudaDeviceSynchronize(OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::wait_for_device({"cudaDeviceSynchronize", file, line});
+}
+inline cudaError_t cudaThreadSynchronize(OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::wait_for_device({"cudaThreadSynchronize", file, line});
+}
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
 inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value, OPWRIGHT_EMULATION_HERE) {
@@ -365,52 +370,6 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int
                                                                   int limit = 0) {
   const int threads = limit > 0 ? limit : int(::opwright::emulation::most_threads);
   return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, size_t(shared(threads)), limit);
-}
-
-namespace opwright {
-namespace emulation {
-
-template <int... I>
-struct Indices {};
-template <int N, int... I>
-struct Count : Count<N - 1, N - 1, I...> {};
-template <int... I>
-struct Count<0, I...> {
-  using type = Indices<I...>;
-};
-
-/* What `arguments` points to are the kernel's parameters, in order. */
-template <class... P, int... I>
-inline cudaError_t launch_by_pointer(const Configuration &configuration, void (*kernel)(P...), void **arguments,
-                                     Indices<I...>, const char *file, int line) {
-  launch(
-      configuration, "the kernel of cudaLaunchKernel", file, line,
-      [kernel](auto &&...given) -> void { kernel(given...); }, *static_cast<typename same<P>::type *>(arguments[I])...);
-  return cudaSuccess;
-}
-
-}  // namespace emulation
-}  // namespace opwright
-
-template <class... P>
-inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments, size_t shared = 0,
-                                    cudaStream_t stream = 0, OPWRIGHT_EMULATION_HERE) {
-  using namespace ::opwright::emulation;
-  return launch_by_pointer(configuration(grid, block, shared, stream), kernel, arguments,
-                           typename Count<int(sizeof...(P))>::type(), file, line);
-}
-template <class... P>
-inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
-                                               size_t shared = 0, cudaStream_t stream = 0, OPWRIGHT_EMULATION_HERE) {
-  using namespace ::opwright::emulation;
-  return launch_by_pointer(cooperative(configuration(grid, block, shared, stream)), kernel, arguments,
-                           typename Count<int(sizeof...(P))>::type(), file, line);
-}
-template <class T>
-inline cudaError_t cudaLaunchKernel(T *, dim3, dim3, void **, size_t = 0, cudaStream_t = 0) {
-  static_assert(::opwright::emulation::never<T>,
-                "cudaLaunchKernel is emulated for a kernel's name or a typed function pointer, not for a void *");
-  return cudaErrorInvalidDeviceFunction;
 }
 
 #endif

@@ -68,6 +68,8 @@ struct Hooks {
   /* A library's call, in a stream, reads or writes rows of memory (as for may_touch). */
   void (*used)(const void *memory, size_t pitch, size_t width, size_t height, bool writes, const char *operand,
                const StreamWork &work);
+  /* The runtime touches memory for the kernel's thread that runs, called from `code`. */
+  void (*touched)(const void *memory, size_t bytes, bool writes, uintptr_t code);
 };
 
 /* Null entries are left out. Null: no checker. */

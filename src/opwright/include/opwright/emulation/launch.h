@@ -27,7 +27,23 @@ struct Launch {
   bool checked; /* whether the kernel's accesses are */
   /* The same for so many whole blocks, as plain loops (loops.h); null where threads may wait. */
   void (*blocks)(void *body, uint64_t count);
+  /* A copy of the body that doesn't need the host's variables, and its end; null where the body refers to them. */
+  void *(*kept)(const void *body);
+  void (*dropped)(void *kept);
 };
+
+template <class Body> void *keep(const void *body) { return new Body(*static_cast<const Body *>(body)); }
+template <class Body> void drop(void *body) { delete static_cast<Body *>(body); }
+
+/* A lambda that captures by value. */
+template <class Lambda> struct ByValue : Lambda {
+  ByValue(const Lambda &lambda) : Lambda(lambda) {}
+};
+template <class Lambda> ByValue<Lambda> by_value(const Lambda &lambda) { return {lambda}; }
+
+/* Whether what a launch calls refers to no variable of the host. */
+template <class Kernel> constexpr bool refers_to_nothing = __is_empty(Kernel);
+template <class Lambda> constexpr bool refers_to_nothing<ByValue<Lambda>> = true;
 
 #if defined(OPWRIGHT_EMULATION_CHECK)
 constexpr bool kernels_are_checked = true;
@@ -74,11 +90,7 @@ void threads(void *erased) {
   } while (z < size.z);
 }
 
-template <class Body>
-OPWRIGHT_EMULATION_INLINE void launch_body(const Configuration &configuration, const char *name, const char *file,
-                                           int line, Body &body, void (*blocks)(void *, uint64_t)) {
-  const char *failure =
-      run({configuration, name, file, line, &threads<Body>, &body, sizeof(body), kernels_are_checked, blocks});
+OPWRIGHT_EMULATION_INLINE void report_failure(const char *failure) {
 #if defined(OPWRIGHT_EMULATION_PROGRAM)
   if (__builtin_expect(failure != nullptr, 0)) launch_failed(failure);
 #else
@@ -86,11 +98,19 @@ OPWRIGHT_EMULATION_INLINE void launch_body(const Configuration &configuration, c
 #endif
 }
 
+template <class Kernel, class Body>
+OPWRIGHT_EMULATION_INLINE void launch_body(const Configuration &configuration, const char *name, const char *file,
+                                           int line, Body &body, void (*blocks)(void *, uint64_t)) {
+  constexpr bool keeps = refers_to_nothing<Kernel>;
+  report_failure(run({configuration, name, file, line, &threads<Body>, &body, sizeof(body), kernels_are_checked, blocks,
+                      keeps ? &keep<Body> : nullptr, keeps ? &drop<Body> : nullptr}));
+}
+
 template <class Kernel, class... Arguments>
 __attribute__((noinline)) void launch(const Configuration &configuration, const char *name, const char *file, int line,
                                       const Kernel &kernel, Arguments... arguments) {
-  auto body = [&kernel, arguments...] { kernel(arguments...); };
-  launch_body(configuration, name, file, line, body, nullptr);
+  auto body = [kernel, arguments...] { kernel(arguments...); };
+  launch_body<Kernel>(configuration, name, file, line, body, nullptr);
 }
 
 /* The same of a kernel that also is a function of where its thread is. */
@@ -98,22 +118,22 @@ template <class Kernel, class Plain, class... Arguments>
 __attribute__((noinline)) void launch_plain(const Configuration &configuration, const char *name, const char *file,
                                             int line, const Kernel &kernel, const Plain &plain,
                                             Arguments... arguments) {
-  auto body = [&kernel, &plain, arguments...](auto &...here) {
+  auto body = [kernel, plain, arguments...](auto &...here) {
     if constexpr (sizeof...(here) == 0) kernel(arguments...);
     else plain(here..., arguments...);
   };
-  launch_body(configuration, name, file, line, body, &loop_over_blocks<decltype(body)>);
+  launch_body<Kernel>(configuration, name, file, line, body, &loop_over_blocks<decltype(body)>);
 }
 
 /* The same of a kernel that also is a function of its block, cut at its barriers. */
 template <class Kernel, class Cut, class... Arguments>
 __attribute__((noinline)) void launch_blocks(const Configuration &configuration, const char *name, const char *file,
                                              int line, const Kernel &kernel, const Cut &cut, Arguments... arguments) {
-  auto body = [&kernel, &cut, arguments...](auto &...here) {
+  auto body = [kernel, cut, arguments...](auto &...here) {
     if constexpr (sizeof...(here) == 0) kernel(arguments...);
     else cut(here..., arguments...);
   };
-  launch_body(configuration, name, file, line, body, &loop_over_parts<decltype(body)>);
+  launch_body<Kernel>(configuration, name, file, line, body, &loop_over_parts<decltype(body)>);
 }
 
 }  // namespace emulation

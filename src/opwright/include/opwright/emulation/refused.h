@@ -8,56 +8,57 @@ template <class...> constexpr bool never = false;
 }  // namespace emulation
 }  // namespace opwright
 
-#define OPWRIGHT_EMULATION_NO_TEXTURE(name)                                                               \
-  template <class... T, class... A>                                                                       \
-  auto name(A &&...) -> decltype(auto) {                                                                  \
-    static_assert(::opwright::emulation::never<A...>, "textures and surfaces can't be emulated (" #name   \
-                                                      "); read the array through a pointer, with __ldg"); \
-    return 0;                                                                                             \
+#define OPWRIGHT_EMULATION_NO(name, what, fix)                                                                  \
+  template <class... T, class... A>                                                                             \
+  auto name(A &&...) -> decltype(auto) {                                                                        \
+    static_assert(::opwright::emulation::never<A...>, what " can't be emulated (" #name "); likely fix: " fix); \
+    return 0;                                                                                                   \
   }
-OPWRIGHT_EMULATION_NO_TEXTURE(tex1D)
-OPWRIGHT_EMULATION_NO_TEXTURE(tex1Dfetch)
-OPWRIGHT_EMULATION_NO_TEXTURE(tex1DLayered)
-OPWRIGHT_EMULATION_NO_TEXTURE(tex1DLod)
-OPWRIGHT_EMULATION_NO_TEXTURE(tex2D)
-OPWRIGHT_EMULATION_NO_TEXTURE(tex2DLayered)
-OPWRIGHT_EMULATION_NO_TEXTURE(tex2DLod)
-OPWRIGHT_EMULATION_NO_TEXTURE(tex2Dgather)
-OPWRIGHT_EMULATION_NO_TEXTURE(tex3D)
-OPWRIGHT_EMULATION_NO_TEXTURE(tex3DLod)
-OPWRIGHT_EMULATION_NO_TEXTURE(texCubemap)
-OPWRIGHT_EMULATION_NO_TEXTURE(surf1Dread)
-OPWRIGHT_EMULATION_NO_TEXTURE(surf1Dwrite)
-OPWRIGHT_EMULATION_NO_TEXTURE(surf2Dread)
-OPWRIGHT_EMULATION_NO_TEXTURE(surf2Dwrite)
-OPWRIGHT_EMULATION_NO_TEXTURE(surf3Dread)
-OPWRIGHT_EMULATION_NO_TEXTURE(surf3Dwrite)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaCreateTextureObject)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaDestroyTextureObject)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaCreateSurfaceObject)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaDestroySurfaceObject)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaBindTexture)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaBindTexture2D)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaBindTextureToArray)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaUnbindTexture)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaMallocArray)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaMalloc3DArray)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaFreeArray)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaMemcpyToArray)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaMemcpy2DToArray)
-OPWRIGHT_EMULATION_NO_TEXTURE(cudaCreateChannelDesc)
-#undef OPWRIGHT_EMULATION_NO_TEXTURE
+#define OPWRIGHT_EMULATION_NO_LEVELS(name, fix) \
+  OPWRIGHT_EMULATION_NO(name##Lod, "mipmaps", fix) OPWRIGHT_EMULATION_NO(name##Grad, "mipmaps", fix)
+OPWRIGHT_EMULATION_NO_LEVELS(tex1D, "an array of one level, and tex1D")
+OPWRIGHT_EMULATION_NO_LEVELS(tex2D, "an array of one level, and tex2D")
+OPWRIGHT_EMULATION_NO_LEVELS(tex3D, "an array of one level, and tex3D")
+OPWRIGHT_EMULATION_NO_LEVELS(tex1DLayered, "an array of one level, and tex1DLayered")
+OPWRIGHT_EMULATION_NO_LEVELS(tex2DLayered, "an array of one level, and tex2DLayered")
+OPWRIGHT_EMULATION_NO(cudaMallocMipmappedArray, "mipmaps", "an array for each level, by cudaMallocArray")
+OPWRIGHT_EMULATION_NO(cudaGetMipmappedArrayLevel, "mipmaps", "an array for each level, by cudaMallocArray")
+OPWRIGHT_EMULATION_NO(cudaFreeMipmappedArray, "mipmaps", "an array for each level, by cudaMallocArray")
+#define OPWRIGHT_EMULATION_NO_CUBEMAP(name) \
+  OPWRIGHT_EMULATION_NO(name, "cubemaps", "an array of six layers (cudaArrayLayered), and tex2DLayered of the face")
+OPWRIGHT_EMULATION_NO_CUBEMAP(texCubemap)
+OPWRIGHT_EMULATION_NO_CUBEMAP(texCubemapLod)
+OPWRIGHT_EMULATION_NO_CUBEMAP(texCubemapGrad)
+OPWRIGHT_EMULATION_NO_CUBEMAP(texCubemapLayered)
+OPWRIGHT_EMULATION_NO_CUBEMAP(texCubemapLayeredLod)
+OPWRIGHT_EMULATION_NO_CUBEMAP(texCubemapLayeredGrad)
+OPWRIGHT_EMULATION_NO_CUBEMAP(surfCubemapread)
+OPWRIGHT_EMULATION_NO_CUBEMAP(surfCubemapwrite)
+OPWRIGHT_EMULATION_NO_CUBEMAP(surfCubemapLayeredread)
+OPWRIGHT_EMULATION_NO_CUBEMAP(surfCubemapLayeredwrite)
 
-using cudaTextureObject_t = unsigned long long;
-using cudaSurfaceObject_t = unsigned long long;
-template <class T, int dimensions = 1, int mode = 0>
-struct texture {
-  static_assert(::opwright::emulation::never<T>,
-                "textures can't be emulated; read the array through a pointer, with __ldg");
-};
-template <class T, int dimensions = 1>
-struct surface {
-  static_assert(::opwright::emulation::never<T>, "surfaces can't be emulated; read the array through a pointer");
-};
+/* The forms that say whether a texel is there, of arrays of which parts may be missing. */
+#define OPWRIGHT_EMULATION_NO_SPARSE(name, ...)                                                     \
+  template <class T>                                                                                \
+  T name(unsigned long long, __VA_ARGS__, bool *, int = 0) {                                        \
+    static_assert(::opwright::emulation::never<T>,                                                  \
+                  "sparse arrays can't be emulated (" #name                                         \
+                  "); likely fix: an array without cudaArraySparse, and " #name " without bool *"); \
+    return T();                                                                                     \
+  }                                                                                                 \
+  template <class T>                                                                                \
+  void name(T *, unsigned long long, __VA_ARGS__, bool *, int = 0) {                                \
+    static_assert(::opwright::emulation::never<T>,                                                  \
+                  "sparse arrays can't be emulated (" #name                                         \
+                  "); likely fix: an array without cudaArraySparse, and " #name " without bool *"); \
+  }
+OPWRIGHT_EMULATION_NO_SPARSE(tex2D, float, float)
+OPWRIGHT_EMULATION_NO_SPARSE(tex3D, float, float, float)
+OPWRIGHT_EMULATION_NO_SPARSE(tex2DLayered, float, float, int)
+OPWRIGHT_EMULATION_NO_SPARSE(tex2Dgather, float, float)
+#undef OPWRIGHT_EMULATION_NO_SPARSE
+#undef OPWRIGHT_EMULATION_NO_CUBEMAP
+#undef OPWRIGHT_EMULATION_NO_LEVELS
+#undef OPWRIGHT_EMULATION_NO
 
 #endif

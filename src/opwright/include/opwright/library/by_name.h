@@ -16,7 +16,7 @@ class Pointer {
   }
   template <class T>
   operator T *() const {
-    return static_cast<T *>(data_);
+    return all_read(static_cast<T *>(data_));
   }
 
  private:

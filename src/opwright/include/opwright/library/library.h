@@ -44,7 +44,7 @@ struct TensorArgument {
   }
   template <class T>
   operator T *() const {
-    return static_cast<T *>(t.data);
+    return all_read(static_cast<T *>(t.data));
   }
 #ifdef OPWRIGHT_CUDA_TEXT
   template <class T, int N, template <class> class PtrTraits, class I>

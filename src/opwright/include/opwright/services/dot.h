@@ -3,7 +3,9 @@
  *   dot(n, x, incx, y, incy)            x[0] y[0] + x[incx] y[incy] + ..., n products: an acc<T>, so of halves a float
  *   dot(x, y)                           the same of all elements of two views of one size, Tensor<T, N> or Strided<T, N>
  *   axpy(n, a, x, incx, y, incy)        y = a x + y
+ *   axpy(a, x, y)                       the same of two vectors that are views of rank 1
  *   axpby(n, a, x, incx, b, y, incy)    y = a x + b y
+ *   axpby(a, x, b, y)                   the same of views
  *
  * Element k of x is x[k * incx]; an increment may be negative, or 0 for a vector that isn't written. Of axpy and axpby x may be
  * y itself, but not overlap it otherwise. One of the two may be halves and the other float: it is computed in acc<T>, and each
@@ -112,12 +114,6 @@ template <class T> struct without_const { using type = T; };
 template <class T> struct without_const<const T> { using type = T; };
 template <class View> using element_of = typename without_const<typename View::element_type>::type;
 
-template <int N, class View>
-OPWRIGHT_INLINE auto first_of(const View &x) {
-  if constexpr (N == 1) return &x[0];
-  else return first_of<N - 1>(x[0]);
-}
-
 }  // namespace detail
 
 /* They end with an empty pack, as the functions of math.h: one that the author has under the same name is the better match. */
@@ -139,7 +135,7 @@ A dot(const X &x, const Y &y, None...) {
                      " elements and y has ", y.size(d));
   }
   if (n == 0) return A(0);
-  return detail::dot_of<N>(sizes, detail::first_of<N>(x), of_x, detail::first_of<N>(y), of_y);
+  return detail::dot_of<N>(sizes, detail::Elements::first(x), of_x, detail::Elements::first(y), of_y);
 }
 
 template <class X, class Y, class... None>
@@ -160,6 +156,19 @@ void axpby(int64_t n, const detail::same<acc<Y>> &a, const X *x, int64_t incx, c
     else
       for (int64_t k = 0; k < n; ++k) y[k * incy] = Y(factor * A(x[k * incx]) + share * A(y[k * incy]));
   }
+}
+template <class X, class Y, class... None, int N = X::ndim(), class A = acc<detail::element_of<Y>>>
+void axpby(const detail::same<A> &a, const X &x, const detail::same<A> &b, const Y &y, None...) {
+  static_assert(N == 1 && Y::ndim() == 1, "axpby(a, x, b, y) takes two views of rank 1");
+  if (!x || !y) detail::refuse("axpby of a view of what isn't there\n  likely fix: test it before: if (x) ...");
+  if (x.size(0) != y.size(0))
+    detail::refuse("axpby takes views of the same size, but x has ", x.size(0), " elements and y has ", y.size(0));
+  if (x.size(0) == 0) return;
+  axpby(x.size(0), a, detail::Elements::first(x), x.stride(0), b, detail::Elements::first(y), y.stride(0));
+}
+template <class X, class Y, class... None, int N = X::ndim(), class A = acc<detail::element_of<Y>>>
+void axpy(const detail::same<A> &a, const X &x, const Y &y, None...) {
+  axpby(a, x, A(1), y);
 }
 template <class X, class Y, class... None>
 void axpy(int64_t n, const detail::same<acc<Y>> &a, const X *x, int64_t incx, Y *y, int64_t incy, None...) {

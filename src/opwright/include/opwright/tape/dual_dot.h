@@ -50,7 +50,7 @@ struct TapedOperand {
     }
     const Tape<S> &tape = tape_of_thread<S>();
     for (int i = 0; stays && i < tape.input_count && !fixed; ++i) {
-      const TapedInput &input = tape.inputs[i];
+      const TapedInput<S> &input = tape.inputs[i];
       if (reinterpret_cast<const char *>(low) < input.begin || reinterpret_cast<const char *>(high) >= input.end)
         continue;
       fixed = true;

@@ -11,6 +11,7 @@
 #include "../check.h"
 #include "../dual.h"
 #include "../services/parallel.h"
+#include "sparse_input.h"
 #include "taped_memory.h"
 
 /* The memory that the tape of one thread may take; a row of a `batched` operator, a slice along independent axes, or several of
@@ -59,9 +60,11 @@ struct TapeBlock {
 };
 
 /* What an input that the kernel can't change holds while it runs. */
+template <class S>
 struct TapedInput {
   const char *begin, *end; /* its numbers, one beside the other */
   const void *plain;       /* the same as plain numbers, if they are the same in all lanes; or null */
+  SparseInput<S> *sparse;  /* if only what is read is turned into numbers; or null */
 };
 
 /* What a parent's slope is, above the bits of its index: the next one on the stack of slopes, or 1, or -1, which sums have. */
@@ -123,24 +126,37 @@ class Tape {
     return pages_.take(bytes, [&](uint64_t all) { require(all, 0, 0); });
   }
 
-  TapedInput inputs[64];
-  int input_count = 0;
+  /* Those of inputs that are sparse come first, and `sparse_count` says how many there are. */
+  TapedInput<S> inputs[64];
+  int input_count = 0, sparse_count = 0;
+  /* How many variables, the first ones, are theirs: the same while the tape lives. */
+  uint32_t sparse_variables = 0;
+
+  /* The sparse input that a number is part of, or null. */
+  OPWRIGHT_INLINE SparseInput<S> *sparse_at(const void *number) const {
+    for (int i = 0; i < sparse_count; ++i)
+      if (number >= inputs[i].begin && number < inputs[i].end) return inputs[i].sparse;
+    return nullptr;
+  }
 
   /* The adjoints of all indices: those of results are added to before the sweep, those of variables are its result. All are
-   * zeros, but the first `kept` variables have what they had after the sweep before, until `forget`. */
+   * zeros, but the first `kept` variables, and those of sparse inputs, have what they had after the sweep before, until
+   * `forget`. */
   S *adjoints(uint32_t kept = 0) {
-    if (next_ > adjoint_room_) {
-      Room larger;
-      S *const to = larger.template room<S>(next_);
-      if (kept_) __builtin_memcpy(static_cast<void *>(to), adjoints_, (1 + kept_) * sizeof(S));
-      adjoint_memory_.swap(larger), adjoint_room_ = next_, adjoints_ = to;
-    }
+    if (next_ > adjoint_room_) more_adjoints();
+    const uint32_t stay = kept_ > sparse_variables ? kept_ : sparse_variables;
     adjoints_[0] = S(0);
-    for (uint32_t i = 1 + kept_; i < next_; ++i) adjoints_[i] = S(0);
+    for (uint32_t i = 1 + stay; i < next_; ++i) adjoints_[i] = S(0);
     kept_ = kept;
     return adjoints_;
   }
-  void forget() { kept_ = 0; }
+  /* Of sparse inputs those become zeros again that can be anything else. */
+  void forget() {
+    each_sparse([&](uint32_t begin, uint32_t end) {
+      for (uint32_t i = begin; i < end && i < adjoint_room_; ++i) adjoints_[i] = S(0);
+    });
+    kept_ = 0;
+  }
 
   void sweep() {
 #if OPWRIGHT_TAPE_MAGNITUDES
@@ -172,6 +188,31 @@ class Tape {
   OPWRIGHT_INLINE uint32_t end(uint32_t at, uint32_t a, uint32_t b) {
     parents_[noted_++] = {a, b};
     return next_ = at + 1, at;
+  }
+  /* Calls run(begin, end) for the indices of variables that what was read of sparse inputs has. */
+  template <class F>
+  void each_sparse(const F &run) const {
+    for (int i = 0; i < sparse_count; ++i)
+      if (const uint32_t first = inputs[i].sparse->first())
+        inputs[i].sparse->each_turned(
+            [&](int64_t begin, int64_t end) { run(uint32_t(first + begin), uint32_t(first + end)); });
+  }
+  void more_adjoints() {
+    if (!sparse_variables) {
+      Room larger;
+      S *const to = larger.template room<S>(next_);
+      if (kept_) __builtin_memcpy(static_cast<void *>(to), adjoints_, (1 + kept_) * sizeof(S));
+      adjoint_memory_.swap(larger), adjoint_room_ = next_, adjoints_ = to;
+      return;
+    }
+    const uint32_t others = next_ - sparse_variables, room = next_ + others / 2;
+    Reserved larger;
+    S *const to = larger.template zeros<S>(room);
+    const auto copy = [&](uint32_t begin, uint32_t end) {
+      if (end > begin) __builtin_memcpy(static_cast<void *>(to + begin), adjoints_ + begin, (end - begin) * sizeof(S));
+    };
+    if (adjoints_) each_sparse(copy), copy(1 + sparse_variables, 1 + kept_);
+    adjoint_pages_.swap(larger), adjoint_room_ = room, adjoints_ = to;
   }
   OPWRIGHT_INLINE void spread(uint32_t parent, const S *&slope, const S &adjoint) {
     S &to = adjoints_[parent & index_bits];
@@ -226,6 +267,7 @@ class Tape {
   uint64_t in_blocks_ = 0;
   Pages pages_;
   Room entries_, slopes_, adjoint_memory_;
+  Reserved adjoint_pages_; /* in its place where inputs are sparse */
   Parents *parents_ = nullptr;
   S *slope_ = nullptr, *adjoints_ = nullptr;
   TapeBlock<S> *blocks_ = nullptr;
@@ -235,8 +277,33 @@ template <class S>
 OPWRIGHT_INLINE Tape<S> &tape_of_thread() {
   return *static_cast<Tape<S> *>(current_tape);
 }
+template <class S>
+OPWRIGHT_INLINE SparseInput<S> *sparse_input_at(const void *number) {
+  return current_tape ? tape_of_thread<S>().sparse_at(number) : nullptr;
+}
 
 }  // namespace detail
+
+namespace views {
+
+template <class S>
+struct Reading<const Dual<S, taped>> {
+  using T = const Dual<S, taped>;
+  Reading() = default;
+  explicit Reading(T *data) : input(detail::sparse_input_at<S>(data)) {}
+  OPWRIGHT_INLINE void read(T *number) const {
+    if (input) input->read(number);
+  }
+  void read(T *low, T *high) const {
+    if (input) input->read(low, high);
+  }
+  void read_all() const {
+    if (input) input->read_all();
+  }
+  detail::SparseInput<S> *input = nullptr;
+};
+
+}  // namespace views
 
 template <class S>
 struct Dual<S, taped> {
@@ -257,7 +324,17 @@ struct Dual<S, taped> {
                   "write T(x) for the number itself, value_of(x) for its value");
     return static_cast<W>(value);
   }
+  /* Who has the address of an element can read any. */
+  OPWRIGHT_INLINE Dual *operator&() { return this; }
+  OPWRIGHT_INLINE const Dual *operator&() const { return detail::all_read(this); }
 };
+
+}  // namespace opwright
+namespace std { /* It goes past that operator, and compilers know it by its name: `&x` it has to be. */
+template <class S>
+const opwright::Dual<S, opwright::taped> *addressof(const opwright::Dual<S, opwright::taped> &x) noexcept = delete;
+}  // namespace std
+namespace opwright {
 
 namespace detail {
 

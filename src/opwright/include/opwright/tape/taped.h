@@ -19,53 +19,13 @@
 #include "../library/library.h"
 #include "tape.h"
 #include "taped_memory.h"
+#include "traced.h"
 #ifdef OPWRIGHT_EMULATION
 #include "emulated.h"
 #endif
 
 namespace opwright {
 namespace detail {
-
-/* One tensor of the author's function, with the tensors of the derivative's call that belong to it; -1: none. */
-struct Traced {
-  signed char value;          /* what an input holds */
-  signed char direction;      /* its tangent */
-  signed char seed;           /* of a result, its gradient */
-  signed char seed_direction; /* the tangent of that */
-  signed char gradient;       /* where the gradient of an input goes */
-  signed char second;         /* where the tangent of that goes */
-  signed char tangent;        /* where the tangent of a result goes */
-  bool active;                /* whether it has a derivative */
-  bool result;
-  bool mutated;      /* an input that the function overwrites */
-  signed char shape; /* which of the shapes that the body tells it has */
-  int32_t dtype;
-};
-
-constexpr int most_traced = 64, most_shapes = 16, most_axes_named = 256;
-
-struct Shape {
-  int ndim;
-  int64_t sizes[64], strides[64];
-  uint64_t
-      decided; /* bit d: the kernel decides the length of axis d; its size before: the bound, what is given, or -1 */
-  bool present;
-
-  void begin(int leading, bool is_present = true) { ndim = leading, decided = 0, present = is_present; }
-  void add(int64_t size) { sizes[ndim++] = size; }
-  void add_decided(int64_t size) { decided |= uint64_t(1) << ndim, add(size); }
-};
-/* The leading axes of a tensor with `rank` others; returns how many. */
-inline int leading_sizes(const opw_tensor &t, int rank, int64_t *sizes) {
-  for (int d = 0; d < t.ndim - rank; ++d) sizes[d] = t.sizes[d];
-  return t.ndim - rank;
-}
-
-struct Function {
-  const Traced *tensors;
-  int count;
-  int rng; /* which tensor of the derivative's call has the generator's seed and offset; -1: there is no generator */
-};
 
 /* Where a number of lanes has its rows: one, or as many as it is wide. */
 template <class S> struct width_of { static constexpr int value = 1; };
@@ -124,26 +84,31 @@ class Runner {
     return true;
   }
 
-  /* Of the inputs whose bits are set all that is run gets the same, and their gradients aren't written, but summed. */
-  void sum_up(uint64_t inputs) { summed_ = inputs; }
+  /* Of inputs whose bits are set in `summed` all that is run gets the same, and their gradients aren't written, but summed. Of
+   * those in `staying` it gets the same memory, with their directions: what isn't read of them isn't copied if they are large. */
+  void share(uint64_t summed, uint64_t staying) { summed_ = summed, staying_ = staying; }
   /* Calls add(tensor of the derivative's call, element, number) for these sums, which begin anew. */
   template <class F>
   void give_sums(const F &add) {
     if constexpr (is_taped<T>::value) {
       for (int i = 0; i < f_.count && adjoints_; ++i) {
         if (!is_summed(i) || !tensors_[i].present || !first_[i]) continue;
-        for (int64_t k = 0; k < tensors_[i].numel; ++k) {
-          const S &sum = adjoints_[first_[i] + k];
-          if constexpr (lanes > 1) {
-            R all = 0;
-            for (int lane = 0; lane < lanes; ++lane) all += sum.v[lane];
-            add(f_.tensors[i].gradient, k, all);
-          } else {
-            S copied = sum;
-            if (f_.tensors[i].gradient >= 0) add(f_.tensors[i].gradient, k, part<false>(copied));
-            if (f_.tensors[i].second >= 0) add(f_.tensors[i].second, k, part<true>(copied));
+        const auto add_some = [&](int64_t begin, int64_t end) {
+          for (int64_t k = begin; k < end; ++k) {
+            const S &sum = adjoints_[first_[i] + k];
+            if constexpr (lanes > 1) {
+              R all = 0;
+              for (int lane = 0; lane < lanes; ++lane) all += sum.v[lane];
+              add(f_.tensors[i].gradient, k, all);
+            } else {
+              S copied = sum;
+              if (f_.tensors[i].gradient >= 0) add(f_.tensors[i].gradient, k, part<false>(copied));
+              if (f_.tensors[i].second >= 0) add(f_.tensors[i].second, k, part<true>(copied));
+            }
           }
-        }
+        };
+        if (is_sparse(i)) sparse_[i].each_turned(add_some);
+        else add_some(0, tensors_[i].numel);
       }
       tape_.forget(), adjoints_ = nullptr;
     }
@@ -151,6 +116,13 @@ class Runner {
 
  private:
   bool is_summed(int i) const { return summed_ >> i & 1; }
+  bool stays(int i) const { return staying_ >> i & 1; }
+  /* Whether only what is read of an input becomes numbers; known once its memory is. */
+  bool is_sparse(int i) const {
+    const opw_tensor &of = tensors_[i];
+    return is_taped<T>::value && stays(i) && f_.tensors[i].active && !f_.tensors[i].mutated && of.present &&
+           of.numel * int64_t(sizeof(T)) >= OPWRIGHT_SPARSE_FROM;
+  }
   T *numbers(int i) { return static_cast<T *>(memory_[i].data()); }
 
   /* The function's own call: its tensors made of numbers that are traced, the others as they are. */
@@ -159,20 +131,26 @@ class Runner {
     inner_.resize = &Runner::resize, inner_.resize_context = this, resized_ = 0;
     if (f_.rng >= 0) inner_.rng = &(rng_ = state_of(rows[0][f_.rng]));
     Body::axes(call_, axes_);
-    variables_ = 0, tape_.input_count = 0;
+    variables_ = 0, tape_.input_count = 0, tape_.sparse_count = 0;
     for (int i = 0; i < f_.count; ++i)
-      if (!f_.tensors[i].result && is_summed(i)) input(i, rows);
+      if (!f_.tensors[i].result) tensors_[i] = rows[0][int(f_.tensors[i].value)];
+    each_input([&](int i) { return is_sparse(i); }, rows);
+    tape_.sparse_variables = variables_, tape_.sparse_count = tape_.input_count;
+    each_input([&](int i) { return !is_sparse(i) && is_summed(i); }, rows);
     summed_variables_ = variables_;
-    for (int i = 0; i < f_.count; ++i)
-      if (!f_.tensors[i].result && !is_summed(i)) input(i, rows);
+    each_input([&](int i) { return !is_sparse(i) && !is_summed(i); }, rows);
     Body::shapes(&inner_, shapes_);
     for (int i = 0; i < f_.count; ++i)
       if (f_.tensors[i].result) result(i, rows);
   }
+  template <class F>
+  void each_input(const F &is_one, opw_tensor (*rows)[most_traced]) {
+    for (int i = 0; i < f_.count; ++i)
+      if (!f_.tensors[i].result && is_one(i)) input(i, rows);
+  }
   void input(int i, opw_tensor (*rows)[most_traced]) {
     const Traced &t = f_.tensors[i];
     const opw_tensor &of = rows[0][int(t.value)];
-    tensors_[i] = of;
     if (!of.present) return;
     if (!t.active) {
       for (int lane = 1; lane < lanes; ++lane) {
@@ -189,29 +167,36 @@ class Runner {
     }
     if (of.numel >= int64_t(0xfffffff0) - variables_) refuse("a call with so many elements has no tape");
     const bool variable = is_taped<T>::value && (is_wanted(rows, t.gradient) || is_wanted(rows, t.second));
-    T *const x = memory_[i].template room<T>(of.numel);
-    tensors_[i].data = x;
     const uint32_t first = variable ? variables_ + 1 : 0;
     if (variable) variables_ += uint32_t(of.numel);
-    const bool kept =
-        first_[i] == first && source_[i] == of.data && is_shared(rows, t.value) && t.direction < 0 && !t.mutated;
+    const bool directed = t.direction >= 0 && rows[0][int(t.direction)].present;
+    if constexpr (is_taped<T>::value)
+      if (is_sparse(i)) {
+        T *const x = sparse_[i].numbers_of(of, directed ? &rows[0][int(t.direction)] : nullptr, first);
+        tensors_[i].data = x, first_[i] = first;
+        return know_input(x, of, true, &sparse_[i]);
+      }
+    T *const x = memory_[i].template room<T>(of.numel);
+    tensors_[i].data = x;
+    const bool kept = first_[i] == first && source_[i] == of.data && is_shared(rows, t.value) &&
+                      (!directed || stays(i)) && !t.mutated;
     first_[i] = first, source_[i] = of.data;
     if constexpr (is_taped<T>::value)
-      if (!t.mutated) know_input(x, of, is_shared(rows, t.value));
+      if (!t.mutated) know_input(x, of, is_shared(rows, t.value), nullptr);
     if (kept) return;
     if constexpr (is_dual<S>::value)
       for (int64_t k = 0; k < of.numel; ++k) at(x[k]) = S(0);
     load<false>(rows, t.value, of.numel, [&](int64_t k) -> S & { return at(x[k]); });
-    if (t.direction >= 0 && rows[0][int(t.direction)].present)
-      load<true>(rows, t.direction, of.numel, [&](int64_t k) -> S & { return at(x[k]); });
+    if (directed) load<true>(rows, t.direction, of.numel, [&](int64_t k) -> S & { return at(x[k]); });
     if constexpr (is_taped<T>::value)
       for (int64_t k = 0; k < of.numel; ++k) x[k].index = variable ? uint32_t(first + k) : 0;
   }
   /* Tells the tape of numbers that stay as they are, and where the plain ones lie. */
-  void know_input(const T *x, const opw_tensor &of, bool shared) {
+  void know_input(const T *x, const opw_tensor &of, bool shared, SparseInput<S> *sparse) {
     const bool plain = shared && of.dtype == code_of<R>::value && !is_dual<S>::value;
     const char *const begin = reinterpret_cast<const char *>(x);
-    tape_.inputs[tape_.input_count++] = {begin, begin + of.numel * int64_t(sizeof(T)), plain ? of.data : nullptr};
+    tape_.inputs[tape_.input_count++] = {begin, begin + of.numel * int64_t(sizeof(T)), plain ? of.data : nullptr,
+                                         sparse};
   }
   void result(int i, opw_tensor (*rows)[most_traced]) {
     const Traced &t = f_.tensors[i];
@@ -355,11 +340,13 @@ class Runner {
   opw_tensor tensors_[most_traced];
   int64_t axes_[most_axes_named];
   Shape shapes_[most_shapes];
-  uint64_t summed_ = 0; /* bit i: the gradient of input i is summed over all that is run */
+  uint64_t summed_ = 0;  /* bit i: the gradient of input i is summed over all that is run */
+  uint64_t staying_ = 0; /* bit i: input i lies where it lay before */
   uint32_t summed_variables_ = 0, variables_ = 0,
            first_[most_traced] = {}; /* of each tensor the index of its first element */
   Room memory_[most_traced], seeds_;
   Plain plain_;
+  SparseInput<S> sparse_[most_traced];
   Tape<S> tape_;
   S *adjoints_ = nullptr;
   const void *source_[most_traced] = {};
@@ -373,6 +360,7 @@ void derive(const opw_call *call, const Function &function, int count) {
   opw_tensor row[1][most_traced];
   for (int i = 0; i < count; ++i) row[0][i] = call->tensors[i];
   Lazy<Runner<T, R, Body>, Function> runner(call, function);
+  runner->share(0, ~uint64_t(0));
   runner->run(row);
 }
 

@@ -161,8 +161,9 @@ class Piece {
   Room rooms_[most_traced];
 };
 
-constexpr int64_t pieces_per_trial = 8; /* pieces of which one tries lanes before the others do */
-constexpr int few_groups = 32;          /* of a piece: one of them that disagrees is enough to stop trying */
+constexpr int64_t least_reserved = int64_t(32) << 20; /* bytes of sums; fewer an allocator has at hand */
+constexpr int64_t pieces_per_trial = 8;               /* pieces of which one tries lanes before the others do */
+constexpr int few_groups = 32; /* of a piece: one of them that disagrees is enough to stop trying */
 
 /* A call of an operator with independent axes.
  *
@@ -188,14 +189,25 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
   const int64_t room = most_bytes_of_parts / (summed * int64_t(sizeof(R)) + 1);
   pieces = pieces > room ? room : pieces;
   if (pieces < 1) pieces = 1;
-  Room memory;
-  R *const sums = memory.template room<R>(summed * pieces);
-  for (int64_t k = 0; k < summed * pieces; ++k) sums[k] = R(0);
+  Room little;
+  Reserved large;
+  const bool is_large = summed * pieces * int64_t(sizeof(R)) >= least_reserved;
+  R *const sums = is_large ? large.template zeros<R>(summed * pieces) : little.template room<R>(summed * pieces);
+  for (int64_t k = 0; !is_large && k < summed * pieces; ++k) sums[k] = R(0);
+  /* Those of one piece are where they are to be, if they can. */
+  const auto is_in_place = [&](int place) { return pieces == 1 && slices.whole(place).dtype == code_of<R>::value; };
+  for (int i = inputs; i < count; ++i)
+    if (const opw_tensor &t = slices.whole(i); t.present && t.numel && slices[i].sums && is_in_place(i))
+      __builtin_memset(t.data, 0, size_t(t.numel) * sizeof(R));
 
-  uint64_t shared = 0;
+  uint64_t shared = 0, staying = 0;
   for (int i = 0; i < function.count; ++i) {
     const Traced &t = function.tensors[i];
     if (t.result) continue;
+    const auto stays = [&](int place) {
+      return place < 0 || !slices.whole(place).present || (slices[place].whole && slices[place].dense);
+    };
+    if (stays(t.value) && stays(t.direction)) staying |= uint64_t(1) << i;
     const int places_of_sums[] = {t.gradient, t.second};
     for (const int place : places_of_sums)
       if (place >= inputs && slices[place].sums && slices[place].whole)
@@ -215,7 +227,8 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
   const auto run = [&](Running &running, int64_t piece, int64_t begin, int64_t end, int most) {
     R *own[most_traced], *next = sums + piece * summed;
     for (int i = inputs; i < count; ++i)
-      if (slices.whole(i).present && slices[i].sums) own[i] = next, next += slices.whole(i).numel;
+      if (const opw_tensor &t = slices.whole(i); t.present && slices[i].sums)
+        own[i] = is_in_place(i) ? static_cast<R *>(t.data) : next, next += t.numel;
     auto &[rows, memory_of_piece, single, several] = running;
     memory_of_piece.begin(own);
     int disagreements = 0;
@@ -226,12 +239,12 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
       bool done = false;
       if constexpr (width > 1)
         if (n == width && disagreements < most) {
-          several->sum_up(shared);
+          several->share(shared, staying);
           done = runs_in_lanes(several, rows);
           disagreements += !done;
         }
       for (int lane = 0; lane < n; ++lane) {
-        if (!done) single->sum_up(shared), single->run(rows + lane);
+        if (!done) single->share(shared, staying), single->run(rows + lane);
         memory_of_piece.put(first + lane, inputs, rows[lane]);
       }
     }
@@ -270,15 +283,17 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
   for (int i = inputs; i < count; ++i) {
     if (!slices.whole(i).present || !slices[i].sums) continue;
     opw_tensor t = slices.whole(i);
+    const R *const first = sums + before;
+    before += t.numel;
+    if (is_in_place(i)) continue;
     Plain plain;
     R *const to = plain.template target<R>(t, 0, 1);
     for (int64_t k = 0; k < t.numel; ++k) {
       R sum = 0;
-      for (int64_t piece = 0; piece < pieces; ++piece) sum += sums[piece * summed + before + k];
+      for (int64_t piece = 0; piece < pieces; ++piece) sum += first[piece * summed + k];
       to[k] = sum;
     }
     plain.template written<R>(t, to);
-    before += t.numel;
   }
 }
 

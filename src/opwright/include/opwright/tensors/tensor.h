@@ -20,6 +20,7 @@
 
 #include "../abi.h"
 #include "axes.h"
+#include "reading.h"
 #ifndef __CUDACC_RTC__
 #include "../check.h"
 #endif
@@ -52,14 +53,17 @@ class Tensor;
 
 /* Elements that may lie anywhere. */
 template <class T, int N>
-class Strided {
+class Strided : views::Reading<T> {
   static_assert(N >= 0, "Strided<T, N> needs its rank N: how else would an index find its element?");
 
  public:
   using element_type = T;
   Strided() = default;
   OPWRIGHT_HOST_DEVICE Strided(T *data, const int64_t *sizes, const int64_t *strides, bool needed = true)
-      : data_(data), needed_(needed) {
+      : Strided(views::Reading<T>(data), data, sizes, strides, needed) {}
+  OPWRIGHT_HOST_DEVICE Strided(const views::Reading<T> &reading, T *data, const int64_t *sizes, const int64_t *strides,
+                               bool needed)
+      : views::Reading<T>(reading), data_(data), needed_(needed) {
     for (int d = 0; d < N; ++d) sizes_[d] = needed ? sizes[d] : 0, strides_[d] = needed ? strides[d] : 0;
   }
 
@@ -83,13 +87,18 @@ class Strided {
     int64_t offset = 0;
     for (int d = 0; d < N; ++d) OPWRIGHT_AXIS(at[d], sizes_[d]), offset += at[d] * strides_[d];
     OPWRIGHT_AT(data_ + offset, sizeof(T));
+    this->read(data_ + offset);
     return data_[offset];
   }
   OPWRIGHT_HOST_DEVICE decltype(auto) operator[](int64_t i) const {
     static_assert(N >= 1, "a view of rank 0 has one element: x()");
     OPWRIGHT_AXIS(i, sizes_[0]), OPWRIGHT_AT(data_ + i * strides_[0], N == 1 ? sizeof(T) : strides_[0] * sizeof(T));
-    if constexpr (N == 1) return (data_[i * strides_[0]]);
-    else return Strided<T, N - 1>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1, needed_);
+    if constexpr (N == 1) {
+      this->read(data_ + i * strides_[0]);
+      return (data_[i * strides_[0]]);
+    } else {
+      return Strided<T, N - 1>(*this, data_ + i * strides_[0], sizes_ + 1, strides_ + 1, needed_);
+    }
   }
 
   OPWRIGHT_PACKED_ACCESSORS
@@ -102,6 +111,7 @@ class Strided {
     return Packed(data_, sizes_, strides_, needed_);
   }
 #endif
+  friend struct detail::Elements;
   T *data_ = nullptr;
   int64_t sizes_[N + 1] = {}, strides_[N + 1] = {};
   bool needed_ = false;
@@ -109,11 +119,14 @@ class Strided {
 
 /* Dense elements, last index fastest. */
 template <class T, int N>
-class Tensor {
+class Tensor : views::Reading<T> {
  public:
   using element_type = T;
   Tensor() = default;
-  OPWRIGHT_HOST_DEVICE Tensor(T *data, const int64_t *sizes, bool needed = true) : data_(data), needed_(needed) {
+  OPWRIGHT_HOST_DEVICE Tensor(T *data, const int64_t *sizes, bool needed = true)
+      : Tensor(views::Reading<T>(data), data, sizes, needed) {}
+  OPWRIGHT_HOST_DEVICE Tensor(const views::Reading<T> &reading, T *data, const int64_t *sizes, bool needed)
+      : views::Reading<T>(reading), data_(data), needed_(needed) {
     for (int d = 0; d < N; ++d) sizes_[d] = needed ? sizes[d] : 0;
   }
 
@@ -132,8 +145,14 @@ class Tensor {
   }
   OPWRIGHT_HOST_DEVICE bool needed() const { return needed_; }
   OPWRIGHT_HOST_DEVICE explicit operator bool() const { return needed_; }
-  OPWRIGHT_HOST_DEVICE T *data() const { return data_; }
-  OPWRIGHT_HOST_DEVICE T &flat(int64_t i) const { return data_[i]; }
+  OPWRIGHT_HOST_DEVICE T *data() const {
+    this->read_all();
+    return data_;
+  }
+  OPWRIGHT_HOST_DEVICE T &flat(int64_t i) const {
+    this->read(data_ + i);
+    return data_[i];
+  }
 
   template <class... I>
   OPWRIGHT_HOST_DEVICE T &operator()(I... index) const {
@@ -142,13 +161,18 @@ class Tensor {
     int64_t offset = 0;
     for (int d = 0; d < N; ++d) OPWRIGHT_AXIS(at[d], sizes_[d]), offset = offset * sizes_[d] + at[d];
     OPWRIGHT_AT(data_ + offset, sizeof(T));
+    this->read(data_ + offset);
     return data_[offset];
   }
   OPWRIGHT_HOST_DEVICE decltype(auto) operator[](int64_t i) const {
     static_assert(N >= 1, "a view of rank 0 has one element: x()");
     OPWRIGHT_AXIS(i, sizes_[0]), OPWRIGHT_AT(data_ + i * stride(0), stride(0) * sizeof(T));
-    if constexpr (N == 1) return (data_[i]);
-    else return Tensor<T, N - 1>(data_ + i * stride(0), sizes_ + 1, needed_);
+    if constexpr (N == 1) {
+      this->read(data_ + i);
+      return (data_[i]);
+    } else {
+      return Tensor<T, N - 1>(*this, data_ + i * stride(0), sizes_ + 1, needed_);
+    }
   }
 
   OPWRIGHT_PACKED_ACCESSORS
@@ -163,6 +187,7 @@ class Tensor {
     return Packed(data_, sizes_, strides, needed_);
   }
 #endif
+  friend struct detail::Elements;
   T *data_ = nullptr;
   int64_t sizes_[N + 1] = {};
   bool needed_ = false;
@@ -170,12 +195,12 @@ class Tensor {
 
 /* Dense elements of a rank that the kernel doesn't care for. */
 template <class T>
-class Tensor<T, any_rank> {
+class Tensor<T, any_rank> : views::Reading<T> {
  public:
   using element_type = T;
   Tensor() = default;
   Tensor(T *data, const int64_t *sizes, int ndim, int64_t numel, bool needed = true)
-      : data_(data), numel_(needed ? numel : 0), sizes_(sizes), ndim_(ndim), needed_(needed) {
+      : views::Reading<T>(data), data_(data), numel_(needed ? numel : 0), sizes_(sizes), ndim_(ndim), needed_(needed) {
 #ifdef OPWRIGHT_CUDA_TEXT
     for (int d = 0; d < ndim && d < device_axes && needed; ++d) copied_[d] = sizes[d];
 #endif
@@ -199,9 +224,15 @@ class Tensor<T, any_rank> {
   OPWRIGHT_HOST_DEVICE int64_t numel() const { return numel_; }
   OPWRIGHT_HOST_DEVICE bool needed() const { return needed_; }
   OPWRIGHT_HOST_DEVICE explicit operator bool() const { return needed_; }
-  OPWRIGHT_HOST_DEVICE T *data() const { return data_; }
-  OPWRIGHT_HOST_DEVICE T &flat(int64_t i) const { return data_[i]; }
-  OPWRIGHT_HOST_DEVICE T &operator[](int64_t i) const { return data_[i]; }
+  OPWRIGHT_HOST_DEVICE T *data() const {
+    this->read_all();
+    return data_;
+  }
+  OPWRIGHT_HOST_DEVICE T &flat(int64_t i) const {
+    this->read(data_ + i);
+    return data_[i];
+  }
+  OPWRIGHT_HOST_DEVICE T &operator[](int64_t i) const { return flat(i); }
   /* With as many indices as the tensor has axes, which only the call tells. */
   template <class... I>
   OPWRIGHT_HOST_DEVICE T &operator()(I... index) const {
@@ -210,6 +241,7 @@ class Tensor<T, any_rank> {
     int64_t offset = 0;
     for (int d = 0; d < int(sizeof...(I)); ++d) OPWRIGHT_AXIS(at[d], sizes()[d]), offset = offset * sizes()[d] + at[d];
     OPWRIGHT_AT(data_ + offset, sizeof(T));
+    this->read(data_ + offset);
     return data_[offset];
   }
 

@@ -13,6 +13,9 @@
 #include "../memory_hints.h"
 #include "../math.h"
 #include "../cuda_api.h"
+#include "../cuda_graph_api.h"
+#include "../launch_pointer.h"
+#include "../textures/references.h"
 
 #include <assert.h>
 

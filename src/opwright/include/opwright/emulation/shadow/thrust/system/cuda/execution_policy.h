@@ -1,4 +1,4 @@
-/* thrust::cuda::par: on one device, whose work is done when it is given, a stream changes nothing. */
+/* thrust::cuda::par: on one device, whose work is done when it is given, a stream changes nothing; but none may be captured. */
 #ifndef OPWRIGHT_EMULATION_THRUST_CUDA_POLICY_H
 #define OPWRIGHT_EMULATION_THRUST_CUDA_POLICY_H
 
@@ -13,7 +13,10 @@ namespace cuda {
 namespace detail {
 
 struct par_t : thrust::system::cpp::detail::par_t {
-  thrust::system::cpp::detail::par_t on(cudaStream_t) const { return {}; }
+  thrust::system::cpp::detail::par_t on(cudaStream_t stream) const {
+    ::opwright::emulation::host_work({"an algorithm of Thrust's", "", 0, stream, true});
+    return {};
+  }
 };
 
 }  // namespace detail

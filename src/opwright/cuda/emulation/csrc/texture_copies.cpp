@@ -1,0 +1,104 @@
+// Copies to, from and between arrays, and of boxes of memory: rows, each of which is a copy of its own to the checker.
+#include <algorithm>
+
+#include "texture_arrays.h"
+
+namespace opwright {
+namespace emulation {
+namespace {
+
+constexpr const char *no_array = "this is no array, or it was freed before";
+
+// Rows that begin `pitch` bytes apart, in slices that begin `slice` bytes apart.
+struct Box {
+  char *memory;
+  size_t pitch, slice;
+};
+
+// Why a box of that size doesn't lie within a side, or "".
+std::string beyond(const Side &side, size_t width, size_t height, size_t depth) {
+  if (!side.array) {
+    if (!side.memory) return "one side is neither an array nor memory: both are null";
+    if (width > side.pitch) return "a row is wider than its pitch";
+    return depth > 1 && height > side.rows ? "a slice has fewer rows (ysize) than are copied" : "";
+  }
+  if (!exists(side.array)) return no_array;
+  const cudaArray &array = *side.array;
+  const size_t begins[] = {side.x, side.y, side.z}, counts[] = {width, height, depth},
+               ends[] = {array.row(), array.rows(), array.slices()};
+  const char *names[] = {" bytes of a row", " rows", " slices"};
+  for (int axis = 0; axis < 3; ++axis)
+    if (begins[axis] > ends[axis] || counts[axis] > ends[axis] - begins[axis])
+      return "it copies " + std::to_string(counts[axis]) + names[axis] + " from " + std::to_string(begins[axis]) +
+             " on, of " + described(array) + ", which has " + std::to_string(ends[axis]);
+  return "";
+}
+
+Box box(const Side &side) {
+  char *memory = side.array ? side.array->memory : static_cast<char *>(const_cast<void *>(side.memory));
+  const size_t pitch = side.array ? side.array->row() : side.pitch;
+  const size_t slice = pitch * (side.array ? side.array->rows() : side.rows);
+  return {memory + side.x + side.y * pitch + side.z * slice, pitch, slice};
+}
+
+}  // namespace
+
+cudaError_t copy_box(const Side &to, const Side &from, size_t width, size_t height, size_t depth, cudaMemcpyKind kind,
+                     const Called &called) {
+  if (!width || !height || !depth) return cudaSuccess;
+  for (const Side *side : {&to, &from}) {
+    const std::string why = beyond(*side, width, height, depth);
+    if (!why.empty()) return note(cudaErrorInvalidValue, called, why.c_str());
+  }
+  const Box target = box(to), source = box(from);
+  for (size_t z = 0; z < depth; ++z) {
+    const cudaError_t error = copy_rows(target.memory + z * target.slice, target.pitch,
+                                        source.memory + z * source.slice, source.pitch, width, height, kind, called);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t copy_run(cudaArray_const_t array, size_t x, size_t y, const void *memory, size_t bytes, bool to_array,
+                     cudaMemcpyKind kind, const Called &called) {
+  if (!exists(array)) return note(cudaErrorInvalidValue, called, no_array);
+  if (!memory) return note(cudaErrorInvalidValue, called, "the memory is a null pointer");
+  const size_t row = array->row(), whole = row * array->rows(), at = x + y * row;
+  if (x > row || at > whole || bytes > whole - at)
+    return note(
+        cudaErrorInvalidValue, called,
+        ("it copies " + std::to_string(bytes) + " bytes from byte " + std::to_string(x) + " of row " +
+         std::to_string(y) + " on, of " + described(*array) + ", whose rows have " + std::to_string(row) + " bytes")
+            .c_str());
+  char *inside = array->memory + at, *outside = static_cast<char *>(const_cast<void *>(memory));
+  return to_array ? copy(inside, outside, bytes, kind, called) : copy(outside, inside, bytes, kind, called);
+}
+
+cudaError_t copy_3d(const cudaMemcpy3DParms *p, const Called &called) {
+  if (!p) return note(cudaErrorInvalidValue, called, "the parameters are null");
+  if (bool(p->srcArray) == bool(p->srcPtr.ptr) || bool(p->dstArray) == bool(p->dstPtr.ptr))
+    return note(cudaErrorInvalidValue, called, "a side is one of an array and a pointer: it has both, or none");
+  for (cudaArray_const_t array : {p->srcArray, p->dstArray})
+    if (array && !exists(array)) return note(cudaErrorInvalidValue, called, no_array);
+  const size_t from = p->srcArray ? p->srcArray->texel : 1, to = p->dstArray ? p->dstArray->texel : 1;
+  if (p->srcArray && p->dstArray && from != to)
+    return note(cudaErrorInvalidValue, called, "the arrays' texels differ in size");
+  const Side target{p->dstArray,      p->dstPtr.ptr, p->dstPtr.pitch, p->dstPtr.ysize,
+                    p->dstPos.x * to, p->dstPos.y,   p->dstPos.z},
+      source{p->srcArray,        p->srcPtr.ptr, p->srcPtr.pitch, p->srcPtr.ysize,
+             p->srcPos.x * from, p->srcPos.y,   p->srcPos.z};
+  return copy_box(target, source, p->extent.width * std::max(from, to), p->extent.height, p->extent.depth, p->kind,
+                  called);
+}
+
+cudaError_t fill_3d(const cudaPitchedPtr &memory, int value, const cudaExtent &extent, const Called &called) {
+  for (size_t z = 0; z < extent.depth; ++z) {
+    char *slice = static_cast<char *>(memory.ptr) + z * memory.pitch * memory.ysize;
+    const cudaError_t error = fill_rows(slice, memory.pitch, value, extent.width, extent.height, called);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+}  // namespace emulation
+}  // namespace opwright
