@@ -135,7 +135,7 @@ A dot(const X &x, const Y &y, None...) {
                      " elements and y has ", y.size(d));
   }
   if (n == 0) return A(0);
-  return detail::dot_of<N>(sizes, detail::Elements::first(x), of_x, detail::Elements::first(y), of_y);
+  return detail::dot_of<N>(sizes, detail::ViewElements::first(x), of_x, detail::ViewElements::first(y), of_y);
 }
 
 template <class X, class Y, class... None>
@@ -164,7 +164,7 @@ void axpby(const detail::same<A> &a, const X &x, const detail::same<A> &b, const
   if (x.size(0) != y.size(0))
     detail::refuse("axpby takes views of the same size, but x has ", x.size(0), " elements and y has ", y.size(0));
   if (x.size(0) == 0) return;
-  axpby(x.size(0), a, detail::Elements::first(x), x.stride(0), b, detail::Elements::first(y), y.stride(0));
+  axpby(x.size(0), a, detail::ViewElements::first(x), x.stride(0), b, detail::ViewElements::first(y), y.stride(0));
 }
 template <class X, class Y, class... None, int N = X::ndim(), class A = acc<detail::element_of<Y>>>
 void axpy(const detail::same<A> &a, const X &x, const Y &y, None...) {

@@ -256,13 +256,15 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
     return disagreements;
   };
   const bool small = slices.slices * slices.largest * 64 < default_grain;
+  struct Owned {
+    Running *running = nullptr;
+    ~Owned() { delete running; }
+  } of_first; /* kept after the trial, with its copies of what slices share */
   const auto in_parallel = [&](int64_t n, const auto &body) {
     parallel_for(n, small ? n : 1, [&](int64_t begin, int64_t end) {
-      const struct Owner {
-        Running *running;
-        ~Owner() { delete running; }
-      } owner{new Running(&each, function, slices)};
-      for (int64_t i = begin; i < end; ++i) body(*owner.running, i);
+      Owned of_others, &owned = begin ? of_others : of_first;
+      if (!owned.running) owned.running = new Running(&each, function, slices);
+      for (int64_t i = begin; i < end; ++i) body(*owned.running, i);
     });
   };
   const auto first_of = [&](int64_t piece) { return groups * piece / pieces; };

@@ -30,7 +30,7 @@ OPWRIGHT_HOST_DEVICE T *all_read(T *data) {
 }
 
 /* The first element of a view, for functions that read those of the view and no others. */
-struct Elements {
+struct ViewElements {
   template <class View>
   OPWRIGHT_HOST_DEVICE static auto first(const View &x) {
     auto *low = x.data_, *high = x.data_;

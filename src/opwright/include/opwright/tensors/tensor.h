@@ -111,7 +111,7 @@ class Strided : views::Reading<T> {
     return Packed(data_, sizes_, strides_, needed_);
   }
 #endif
-  friend struct detail::Elements;
+  friend struct detail::ViewElements;
   T *data_ = nullptr;
   int64_t sizes_[N + 1] = {}, strides_[N + 1] = {};
   bool needed_ = false;
@@ -187,7 +187,7 @@ class Tensor : views::Reading<T> {
     return Packed(data_, sizes_, strides, needed_);
   }
 #endif
-  friend struct detail::Elements;
+  friend struct detail::ViewElements;
   T *data_ = nullptr;
   int64_t sizes_[N + 1] = {};
   bool needed_ = false;
