@@ -41,7 +41,7 @@ def run(step: Callable[..., torch.Tensor], *inputs: torch.Tensor) -> list[torch.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.exhaustive)])
 def test_one_graph_for_all_sizes(grads: Operators, leaf: Leaf, backend: str) -> None:
     counter = CompileCounterWithBackend(backend)
     compiled = torch.compile(model(grads), fullgraph=True, dynamic=True, backend=counter)

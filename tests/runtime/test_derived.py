@@ -71,7 +71,7 @@ def test_double_is_that_of_pytorch(case: Case) -> None:
 @pytest.mark.parametrize(
     "case", [c for c in named(rest=pytest.mark.exhaustive) if c.id not in ("cholesky", "triangular_solve")]
 )
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.bfloat16, marks=pytest.mark.exhaustive)], ids=str)
 def test_shorter_types_within_what_the_composition_gives(case: Case, dtype: torch.dtype) -> None:
     """Against double of the same rounded arguments: a few times the error of PyTorch's own, or a few roundings."""
     torch.manual_seed(0)

@@ -50,7 +50,7 @@ def written(folder: Path, length: str = "xs.size()", gradient: str = "g * w[m]")
     return source
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_right_operator(tmp_path: Path) -> None:
     report = opwright.check(written(tmp_path), reference=weigh, level="quick", isolate=False)
     assert not report.findings, report

@@ -15,7 +15,7 @@ from opwright.check.isolation import supervisor
 from opwright.check.isolation.supervisor import FATAL
 from tests.check.isolation.planted import PLANTED, Planted
 
-QUICK = {"zero_axis", "refuses_first", "exits", "second_call", "backward_only"}
+QUICK = {"zero_axis", "exits", "backward_only"}
 """Those of which `make test-all` tries the reproducer; the others' are tried with all kernels."""
 _EVERY = [pytest.param(one, id=one.name, marks=() if one.name in QUICK else pytest.mark.exhaustive) for one in PLANTED]
 
