@@ -39,6 +39,7 @@ UNREFERENCED |= {
     "derived_forms",
     "derived_dots",
     "derived_reduced",
+    "derived_tables",
     "shard_ops",
     "variant_ops",
     "mapped_ops",

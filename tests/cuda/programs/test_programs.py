@@ -223,12 +223,11 @@ PAGE = (Path(__file__).parents[3] / "docs" / "cuda_programs.md").read_text("utf-
 
 @pytest.mark.slow
 def test_the_page(files: Files, command: Command) -> None:
-    text = re.search(r"```cpp\n(// dot\.cu\n.*?)```", PAGE, re.DOTALL)
-    assert text
-    files(**{"dot.cu": text[1]})
+    texts = {name: text for text, name in re.findall(r"```cpp\n(// (\w+\.cu)\n.*?)```", PAGE, re.DOTALL)}
+    files(**texts)
     lines = [shlex.split(line) for line in re.findall(r"^opwright (emulate .*)$", PAGE, re.MULTILINE)]
-    assert [command(*line) for line in lines] == [(0, "5000\n", ""), (0, "700\n", "")]
-    files(**{"dot.cu": text[1].replace("    __syncthreads();\n", "")})
+    assert [command(*line) for line in lines] == [(0, "5000\n", ""), (0, "700\n", ""), (0, "6\n", "")]
+    files(**{"dot.cu": texts["dot.cu"].replace("    __syncthreads();\n", "")})
     status, _, err = command(*lines[1])
     assert status == 70
     report = re.search(r"```text\nopwright: error: \.\.\./(.*?)```", PAGE, re.DOTALL)

@@ -27,7 +27,9 @@ void bag_of_all(Tensor<const T, 2> table, Tensor<const int64_t, 2> at, Tensor<co
 
 // By rows; by references that are read after other rows were; by updates of vectors; by a pointer, from which any element can be
 // reached: of data(), the address of an element, that of one kept as a reference, a row's, ...
-OPWRIGHT("by_way(table: T[V, C], at: i64[N, K] in [0, V), w: T[N, K], way: int) -> (y: T[N, C]) independent N derived")
+OPWRIGHT(
+    "by_way(table: T[V, C], at: i64[N, K] in [0, V), w: T[N, K], way: int in [0, 8)) -> (y: T[N, C]) independent N "
+    "derived")
 template <class T>
 void by_way(Tensor<const T, 2> table, Tensor<const int64_t, 2> at, Tensor<const T, 2> w, int64_t way, Tensor<T, 2> y) {
   const int64_t C = table.size(1);
