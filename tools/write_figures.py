@@ -156,6 +156,18 @@ def zoo() -> str:
     )
 
 
+def derived_others() -> str:
+    """Return the table of benchmarks/derived_others.py, and the machine."""
+    result = _result("derived_others")
+    threads = ("1 thread", "2 threads")
+    names = dict.fromkeys(name.rpartition(", ")[0] for name in result["ratios"])
+    lines = [f"| derived / PyTorch, forward and backward | {' | '.join(threads)} |", "|---|--:|--:|"]
+    for name in names:
+        ratios = (_number(result["ratios"][f"{name}, {count}"]) for count in threads)
+        lines.append(f"| {name.removeprefix('derived / PyTorch, ')} | {' | '.join(ratios)} |")
+    return "\n".join([*lines, "", *_machines([result])])
+
+
 def features() -> str:
     """Return the table of tools/feature_matrix."""
     document = json.loads((ROOT / "benchmarks/results/feature_matrix.json").read_text())
@@ -287,7 +299,11 @@ def between(mark: str, make: Callable[[], str], text: str) -> str:
 
 PAGES: dict[str, Callable[[str], str]] = {
     "README.md": lambda text: between("figures", figures, text),
-    "docs/measured.md": lambda text: between("gpu", on_a_gpu, between("zoo", zoo, between("measured", measured, text))),
+    "docs/measured.md": lambda text: between(
+        "gpu",
+        on_a_gpu,
+        between("zoo", zoo, between("derived others", derived_others, between("measured", measured, text))),
+    ),
     "docs/comparison.md": lambda text: between(
         "alternatives", alternatives, between("features", features, between("compared", compared, text))
     ),
