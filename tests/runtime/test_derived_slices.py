@@ -69,7 +69,9 @@ def gradients(form: Callable[..., Tensor], arguments: list[Tensor]) -> list[Tens
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    "dtype", [pytest.param(t, marks=() if t.itemsize > 2 else pytest.mark.exhaustive) for t in FLOATS]
+)
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 37])
 @pytest.mark.parametrize("name", CALLS)
 def test_gradients(name: str, count: int, dtype: torch.dtype, ops: Operators) -> None:

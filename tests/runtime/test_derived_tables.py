@@ -187,6 +187,7 @@ def test_the_address_that_no_operator_gives() -> None:
         y.sum().backward()
 
 
+@pytest.mark.exhaustive
 def test_an_error_after_rows_were_read() -> None:
     flags = ["-DOPWRIGHT_SPARSE_FROM=0", "-DOPWRIGHT_TAPE_MIB=1"]
     form = opwright.load(SOURCE, extra_cflags=flags).repeated

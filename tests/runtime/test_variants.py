@@ -188,7 +188,7 @@ def test_transforms(ops: Operators) -> None:
 
 
 @pytest.mark.parametrize("dynamic", [True, False])
-@pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.exhaustive)])
 def test_compiled(ops: Operators, backend: str, dynamic: bool) -> None:
     torch.compiler.reset()  # each of the cases compiles the same functions
 
