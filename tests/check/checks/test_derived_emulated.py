@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import opwright
 from opwright.check import Report, check
 from opwright.check.report import Outcome
 
@@ -100,6 +101,40 @@ def test_a_wrong_factor_is_found_and_a_right_backward_passes(tmp_path: Path) -> 
     (finding,) = found["broken"].findings
     assert finding.kind == "backward-raises"
     assert finding.message.startswith("the backward raises KernelError: broken_backward(): 7")
+
+
+PACKED = """
+template <class T>
+__global__ void packed_kernel(PackedTensorAccessor32<const T, 2> x, PackedTensorAccessor32<T, 2> y) {
+  for (int n = threadIdx.x; n < y.size(0); n += 64)
+    for (int c = 0; c < y.size(1); ++c) y[n][c] = x[n][c] * x(n, c);
+}
+template <class T>
+__global__ void packed_backward_kernel(Tensor<const T, 2> grad_y, Tensor<const T, 2> x, Tensor<T, 2> grad_x) {
+  for (int n = threadIdx.x; n < x.size(0); n += 64)
+    for (int c = 0; c < x.size(1); ++c) grad_x(n, c) = 2 * x(n, c) * grad_y(n, c);
+}
+OPWRIGHT("packed(x: T[N, C]) -> (y: T[N, C]) where T in (f64)")
+template <class T>
+void packed(Tensor<const T, 2> x, Tensor<T, 2> y, cudaStream_t stream) {
+  packed_kernel<T><<<1, 64, 0, stream>>>(x.template packed_accessor32<const T, 2>(),
+                                         y.template packed_accessor32<T, 2>());
+}
+OPWRIGHT("packed_backward(grad_y: T[N, C], x: T[N, C]) -> (grad_x: T[N, C])")
+template <class T>
+void packed_backward(Tensor<const T, 2> grad_y, Tensor<const T, 2> x, Tensor<T, 2> grad_x, cudaStream_t stream) {
+  packed_backward_kernel<T><<<1, 64, 0, stream>>>(grad_y, x, grad_x);
+}
+"""
+
+
+@pytest.mark.slow
+def test_packed_accessors_of_sparse_inputs_read_all_elements(tmp_path: Path) -> None:
+    path = tmp_path / "emulated_oracle_packed.cu"
+    path.write_text(HEAD + PACKED)
+    ops = opwright.load(path, backend="emulate", extra_cflags=["-DOPWRIGHT_SPARSE_FROM=0"])
+    (outcome,) = check(ops.packed, only=("derived gradients",), level="quick").outcomes
+    assert outcome.status == "passed", outcome.detail
 
 
 SKIPPED = {

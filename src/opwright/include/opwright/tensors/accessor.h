@@ -14,6 +14,7 @@
 
 #include "axes.h"
 #include "../device.h"
+#include "reading.h"
 #ifndef __CUDACC_RTC__
 #include "../check.h"
 #endif
@@ -60,7 +61,8 @@ class PackedTensorAccessor {
   typedef typename PtrTraits<T>::PtrType PtrType;
   PackedTensorAccessor() = default;
 #ifndef __CUDACC_RTC__
-  PackedTensorAccessor(T *data, const int64_t *sizes, const int64_t *strides, bool needed = true) : data_(data) {
+  PackedTensorAccessor(T *data, const int64_t *sizes, const int64_t *strides, bool needed = true)
+      : data_(detail::all_read(data)) { /* its elements are read with no further word */
     int64_t last = 0;
     for (int d = 0; d < N && needed; ++d) {
       sizes_[d] = index_t(sizes[d]), strides_[d] = index_t(strides[d]);
