@@ -251,7 +251,8 @@ void derive_slices(const opw_call *call, const Function &function, const unsigne
     const auto add = [&](int place, int64_t k, R number) {
       if (slices[place].in_tape) own[place][k] += number;
     };
-    if (several) several->give_sums(add);
+    if constexpr (width > 1)
+      if (several) several->give_sums(add);
     if (single) single->give_sums(add);
     return disagreements;
   };
