@@ -5,14 +5,8 @@
 #include <cstring>
 #include <vector>
 
-#define EXPECT(condition)                                             \
-  do {                                                                \
-    if (!(condition)) {                                               \
-      std::printf("%d: %s, %s\n", __LINE__, #condition, cudaGetErrorName(cudaGetLastError())); \
-      return 1;                                                       \
-    }                                                                 \
-  } while (0)
-#define DONE(call) EXPECT((call) == cudaSuccess)
+#include "expect.h"
+
 #define REFUSED(call) EXPECT((call) != cudaSuccess && cudaGetLastError() != cudaSuccess)
 
 static std::vector<int> counted(int n, int from = 0) {

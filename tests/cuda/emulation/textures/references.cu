@@ -4,14 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-#define EXPECT(condition)                                                                      \
-  do {                                                                                         \
-    if (!(condition)) {                                                                        \
-      std::printf("%d: %s, %s\n", __LINE__, #condition, cudaGetErrorName(cudaGetLastError())); \
-      return 1;                                                                                \
-    }                                                                                          \
-  } while (0)
-#define DONE(call) EXPECT((call) == cudaSuccess)
+#include "expect.h"
 
 texture<float, 1, cudaReadModeElementType> values;
 texture<int4> groups;
