@@ -199,13 +199,17 @@ def plain_name(kernel: str) -> str:
     return f"opwright_plain_{kernel}"
 
 
-def launch_edits(region: Region, plain: Mapping[str, Plain], kernels: AbstractSet[str] = frozenset()) -> Iterator[Edit]:
+def launch_edits(
+    region: Region, plain: Mapping[str, Plain], kernels: AbstractSet[str] = frozenset(), *, by_value: bool = False
+) -> Iterator[Edit]:
     """Yield the replacement of each launch in the region.
 
     Args:
         region: the region.
         plain: the functions for plain loops, by kernel.
         kernels: the names of the kernels.
+        by_value: whether the lambdas copy their arguments: an argument that is referred to has to be in memory, where
+            a checker looks at it.
 
     Raises:
         MalformedError: a launch can't be parsed.
@@ -217,9 +221,9 @@ def launch_edits(region: Region, plain: Mapping[str, Plain], kernels: AbstractSe
                 f"{region.place(launch.callee.start)}: error: a kernel launches {_name(region.text, launch)}: "
                 "dynamic parallelism can't be emulated\n  likely fix: launch it from the host, after the kernel"
             )
-        yield Edit(
-            launch.piece.start, launch.piece.end, _call(region, launch, plain if region.kind == "user" else {}, kernels)
-        )
+        looped = plain if region.kind == "user" else {}
+        text = _call(region, launch, looped, kernels, "auto " if by_value else "auto &&")
+        yield Edit(launch.piece.start, launch.piece.end, text)
 
 
 def _within_kernel(tokens: Tokens, launch: Launch) -> bool:
@@ -228,16 +232,18 @@ def _within_kernel(tokens: Tokens, launch: Launch) -> bool:
     return any(tokens.is_word(at, "__global__") for head in heads for at in range(*head))
 
 
-def _call(region: Region, launch: Launch, plain: Mapping[str, Plain], kernels: AbstractSet[str]) -> str:
+def _call(
+    region: Region, launch: Launch, plain: Mapping[str, Plain], kernels: AbstractSet[str], parameter: str
+) -> str:
     text = region.text
     inside = ", ".join(on_one_line(piece.of(text)) for piece in launch.configuration)
     place = region.place(launch.callee.start)
     arguments = launch.arguments
     if any(_UNTYPED.fullmatch(piece.of(text).strip()) for piece in arguments):
-        parameters, passed, rest = _some_untyped(text, arguments)
+        parameters, passed, rest = _some_untyped(text, arguments, parameter)
         gap = _same_line(region, launch.piece)
     else:
-        parameters, passed = "auto &&...opwright_a", "opwright_a..."
+        parameters, passed = f"{parameter}...opwright_a", "opwright_a..."
         gap = _same_line(region, Piece(launch.piece.start, launch.between.start))
         rest = f", {gap}{launch.between.of(text)}" if arguments else ""
         gap = _same_line(region, Piece(launch.between.start, launch.piece.end)) if not arguments else ""
@@ -277,7 +283,7 @@ def _plain_callee(callee: str, plain: Mapping[str, Plain]) -> tuple[str, Plain] 
     return callee[: name.start] + plain_name(name.text) + callee[name.end :], plain[name.text]
 
 
-def _some_untyped(text: str, arguments: tuple[Piece, ...]) -> tuple[str, str, str]:
+def _some_untyped(text: str, arguments: tuple[Piece, ...], parameter: str) -> tuple[str, str, str]:
     """Return the lambda's parameters, the arguments that it passes to the kernel, and the arguments of the call."""
     names, passed, rest = [], [], []
     for index, piece in enumerate(arguments):
@@ -285,7 +291,7 @@ def _some_untyped(text: str, arguments: tuple[Piece, ...]) -> tuple[str, str, st
         if _UNTYPED.fullmatch(argument):
             passed.append("nullptr" if argument in {"__null", "NULL"} else argument)
             continue
-        names.append(f"auto &&opwright_a{index}")
+        names.append(f"{parameter}opwright_a{index}")
         passed.append(f"opwright_a{index}")
         rest.append(f", {argument}")
     return ", ".join(names), ", ".join(passed), "".join(rest)

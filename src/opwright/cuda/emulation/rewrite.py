@@ -59,7 +59,7 @@ class Rewriter:
         known = {id(region): Functions(region) for region in parts if region.kind == "user"}
         guards = Guards(list(known.values()))
         sharing = SharedVariables()
-        plain = PlainLoops(list(known.values()) if self.loops else [])
+        plain = PlainLoops(list(known.values()), wanted=self.loops)
         kernels = set[str]().union(*(kernel_names(functions.region) for functions in known.values()))
         return "".join(_rewritten(region, known.get(id(region)), guards, sharing, plain, kernels) for region in parts)
 
@@ -85,7 +85,7 @@ def _rewritten(
             *before,
             *keyword_edits(region),
             *sharing.edits(region),
-            *launch_edits(region, plain.known, kernels),
+            *launch_edits(region, plain.known, kernels, by_value=not plain.wanted),
             *(pointer_edits(region, kernels) if region.kind == "user" else ()),
             *index_edits(region),
         ]

@@ -96,6 +96,8 @@ def _apply() -> None:
 _WATCHED = "-fsanitize=thread,alignment,bounds,signed-integer-overflow,shift,integer-divide-by-zero"
 # The checker reads line numbers from uncompressed DWARF 4. Each line must stay with its own instructions.
 _LINES = ("-g1", "-gdwarf-4", "-gz=none")
+# A call for each access: none goes by way of another jump.
+_CALLS = "-fno-plt"
 # Without -fno-ipa-icf, two kernels with the same code become one function, with the lines of the first.
 _GCC = ("-fno-ipa-icf", "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0")
 _CLANG = (
@@ -106,7 +108,7 @@ _CLANG = (
 
 def check_flags(compiler: Compiler) -> tuple[str, ...]:
     """Return the compiler's flags for a checked unit."""
-    return (_WATCHED, *_LINES, *(_CLANG if compiler.kind == "clang" else _GCC))
+    return (_WATCHED, *_LINES, _CALLS, *(_CLANG if compiler.kind == "clang" else _GCC))
 
 
 _OPTIONS = Options(extra_cflags=("-O2", "-fno-strict-aliasing", "-pthread"), extra_ldflags=("-pthread",))

@@ -57,7 +57,7 @@ void call_body(Block &b) {
 
 void begin_block(Block &b) {
   b.fibers = false;
-  b.leave_loop = b.work->schedule.order != Order::forward || hooks();
+  b.leave_loop = b.work->schedule.order != Order::forward;
   b.linear = 0;
   b.thread = {0, 0, 0};
   b.current = &b.slots[most_threads];
@@ -83,14 +83,15 @@ void place_thread(Block &b, unsigned linear) {
 
 }  // namespace
 
-// As a plain loop, as long as nobody waits; whoever does first lives on the stack of this very call.
+// As a plain loop, as long as nobody waits; whoever does first lives on the stack of this very call. A checker, too, may want to be
+// told of the next thread, and has the loop left.
 void run_block(Block &b) {
   begin_block(b);
-  if (!b.leave_loop) call_body(b);
-  for (unsigned i = 0; i < b.count && !b.fibers && b.leave_loop; ++i) {
+  const bool loop = !b.leave_loop;
+  if (loop) call_body(b);
+  for (unsigned i = loop ? b.linear + 1 : 0; i < b.count && !b.fibers && b.leave_loop; ++i) {
     place_thread(b, b.order[i]);
     call_body(b);
-    if (!b.fibers && hooks() && hooks()->thread_exit) hooks()->thread_exit(b, b.linear);
   }
   if (b.fibers) finish_threads(b);
   if (hooks() && hooks()->block_end) hooks()->block_end(b);

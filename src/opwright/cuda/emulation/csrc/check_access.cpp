@@ -8,7 +8,7 @@ namespace check {
 void access(uintptr_t address, unsigned size, How how, Scope scope, uintptr_t code) {
   Live *l = live;
   if (!l || !in_kernel()) return;
-  if (l->atomic) {
+  if (l->attention.atomic) {
     if (l->atomic_seen) return;
     l->atomic_seen = true, how = l->exchanges ? How::atomic_write : How::atomic_change, scope = l->scope;
   }

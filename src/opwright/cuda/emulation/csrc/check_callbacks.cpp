@@ -1,7 +1,7 @@
 /* The functions that -fsanitize=thread makes compiled code call, defined by us: no sanitizer is linked. */
 #include <string.h>
 
-#include "check_touch.h"
+#include "check_quick.h"
 
 namespace {
 
@@ -24,7 +24,7 @@ void before(const volatile void *address, How how, int order, uintptr_t code) {
   if (!in_kernel()) return;
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   access(at, sizeof(T), how, Scope::device, code);
-  if (opwright::emulation::check::live->atomic) return; /* part of a function of CUDA's, which says itself what it is */
+  if (opwright::emulation::check::live->attention.atomic) return; /* part of a function of CUDA's, which says itself what it is */
   const bool writes = how == How::atomic_write || how == How::atomic_change;
   synchronise(at, Scope::device, acquires(order), writes, writes && releases(order));
 }
@@ -36,8 +36,8 @@ void before(const volatile void *address, How how, int order, uintptr_t code) {
 #define AT(p) reinterpret_cast<uintptr_t>(p)
 
 #define PLAIN(size)                                                                        \
-  CALLBACK void __tsan_read##size(void *p) { plain_access<How::read>(AT(p), size, CODE); } \
-  CALLBACK void __tsan_write##size(void *p) { plain_access<How::write>(AT(p), size, CODE); }
+  CALLBACK void __tsan_read##size(void *p) { plain_access<How::read, size>(AT(p), CODE); } \
+  CALLBACK void __tsan_write##size(void *p) { plain_access<How::write, size>(AT(p), CODE); }
 PLAIN(1)
 PLAIN(2)
 PLAIN(4)

@@ -49,7 +49,8 @@ void launch_begin(const Launch &launch) {
   work_begins({launch.kernel, launch.file, launch.line, launch.configuration.stream, true}, launch.kernel);
   l.launch = ++l.now;
   l.kernel = launch.kernel;
-  l.orders = l.atomic = false, l.scope = Scope::device, l.pending.active = false, l.code_base = 0, l.stray = {};
+  l.orders = l.finer = false, l.scope = Scope::device, l.code_base = 0, l.stray = {};
+  l.attention = {}, l.attention.streams = !l.unordered.empty();
   l.blocks.clear(), l.locations.clear(), l.silenced.clear(), l.sites.fill(Site());
   set_sizes(l.block_size, launch.configuration.block), set_sizes(l.grid_size, launch.configuration.grid);
   r.blocks.clear(), r.shared.clear();
@@ -72,6 +73,8 @@ void enter(Context &context) {
   r.state.arena = reinterpret_cast<uintptr_t>(&context) & ~(arena_bytes - 1);
   r.state.shared_begin = reinterpret_cast<uintptr_t>(context.fixed) - r.state.arena, r.state.shared_end = stacks_offset;
   r.state.block = r.blocks[&context].get();
+  r.state.first = r.state.block->number << thread_bits;
+  r.state.refresh();
 }
 
 void shared_allocated(Context &, void *memory, size_t bytes, const char *names) {
@@ -96,20 +99,18 @@ void block_begin(Context &context) {
   r.state.blocks.push_back(x + context.grid_size.x * (y + context.grid_size.y * z));
   r.context = nullptr;
   enter(context);
-  r.state.me = block->number << thread_bits;
   if (!r.dynamic) shared_allocated(context, context.dynamic, 0, ""); /* whoever touches it all the same is told */
 }
 
 void settle_pending() {
-  if (live && live->pending.active) settle();
+  if (live && live->attention.pending) settle();
 }
 
 void block_end(Context &) { settle_pending(); }
 
-void thread_switch(Context &context, unsigned, unsigned to) {
+void thread_switch(Context &context, unsigned, unsigned) {
   settle_pending();
   enter(context);
-  live->me = live->block->number << thread_bits | to;
 }
 
 void block_barrier(Context &context, emulation::Place at, unsigned, unsigned returned) {
@@ -159,16 +160,14 @@ void absent_lanes(Context &context, unsigned mask, unsigned absent, const char *
          Place{at.file, at.line});
 }
 
-static_assert(arena_size == arena_bytes, "where a block's memory lies");
-
 /* What compiled code touches until the end is one atomic operation, seen by the first of its accesses. */
 void atomic_begin(const void *, size_t, bool exchanges) {
-  if (in_kernel()) live->atomic = true, live->atomic_seen = false, live->exchanges = exchanges;
+  if (in_kernel()) live->attention.atomic = true, live->atomic_seen = false, live->exchanges = exchanges;
 }
 
 void atomic_end(const void *address, size_t) {
   if (!in_kernel()) return;
-  live->atomic = false;
+  live->attention.atomic = false;
   synchronise(reinterpret_cast<uintptr_t>(address), live->scope, true, true, false);
 }
 
@@ -272,7 +271,7 @@ std::string source_of(uintptr_t code) {
 }
 
 const Hooks table = {
-    launch_begin,      launch_end,   block_begin,  block_end,        thread_switch,  nullptr,       block_barrier,
+    launch_begin,      launch_end,   block_begin,  block_end,        thread_switch,  block_barrier,
     divergent_barrier, warp_barrier, absent_lanes, shared_allocated, atomic_begin,   atomic_end,    device_allocated,
     device_freed,      grid_barrier, lent_to_call, taken_back,       stream_created, stream_waited, device_waited,
     event_recorded,    event_waited, source_of,    copied,           used,           touched};

@@ -133,7 +133,10 @@ void misaligned(const Region &region, uintptr_t address, unsigned size, How how,
 Region *look_up(Live &l, Site &site, uintptr_t address, unsigned size, How how, uintptr_t code) {
   Region *region = find(address, size, how, code);
   if (!l.code_base) l.code_base = code - (uintptr_t(1) << 27); /* so that the whole library is within reach */
-  if (region) site = {code, region->low, region->high - region->low, region};
+  if (region) {
+    site = Site();
+    site.code = code, site.low = region->low, site.bytes = region->high - region->low, site.region = region;
+  }
   return region;
 }
 

@@ -59,7 +59,7 @@ void release(const Live &l, Location &location, const Fenced &fenced) {
   const uint32_t warp = l.thread() >> 5;
   release_others(l, location);
   if (!fenced.block) return;
-  latest(location.threads[l.me], fenced);
+  latest(location.threads[l.me()], fenced);
   latest(location.groups[Location::group(block.number, Location::whole)], until(block.barrier, fenced));
   latest(location.groups[Location::group(block.number, warp)],
          until(std::max(block.barrier, block.warps[warp].full), fenced));
@@ -89,11 +89,13 @@ void meet_block() {
     else found->time = std::max(found->time, item.time);
   }
   block.fresh.clear();
+  live->refresh();
 }
 
 void meet_lanes(unsigned index, uint32_t mask) {
   Warp &warp = live->block->warps[index];
   const uint32_t now = ++live->now;
+  live->finer = true;
   for (Acquired &item : live->block->fresh)
     if (item.warp == index && (item.lanes & mask)) item.lanes |= mask;
   if (mask == 0xffffffff) {
@@ -109,7 +111,10 @@ void meet_lanes(unsigned index, uint32_t mask) {
     if (mask >> lane & 1) (*warp.clocks)[lane] = joint;
 }
 
-void meet_grid() { live->launch = ++live->now; }
+void meet_grid() {
+  live->launch = ++live->now;
+  live->refresh();
+}
 
 void fence(Scope scope) {
   std::vector<Fenced> &all = live->block->fences;
@@ -132,7 +137,7 @@ void synchronise(uintptr_t address, Scope scope, bool acquires, bool releases, b
       const auto known = std::find_if(fresh.begin(), fresh.end(), same);
       if (known == fresh.end()) fresh.push_back({found->second.get(), time, thread >> 5, 1u << (thread & 31)});
       else known->time = time;
-      live->orders = true;
+      live->orders = live->finer = true;
     }
   }
   if (releases && !live->block->fences.empty()) {

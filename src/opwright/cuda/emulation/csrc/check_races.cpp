@@ -55,9 +55,12 @@ void raced(const Region &region, uintptr_t address, unsigned size, How how, cons
   if (text.empty()) {
     l.silenced.insert(key);
   } else if (how == How::write && size <= sizeof(l.pending.before)) {
-    if (l.pending.active) return; /* of the same store */
-    l.pending.active = true, l.pending.address = address, l.pending.size = size, l.pending.text = text;
+    if (l.attention.pending) return; /* of the same store */
+    l.attention.pending = true;
+    l.pending.address = address, l.pending.size = size, l.pending.text = text;
     memcpy(l.pending.before, reinterpret_cast<const void *>(address), size);
+    /* Before another thread runs it has to be known whether it was; the loop over the threads asks nobody. */
+    reinterpret_cast<Context *>(l.arena)->leave_loop = true;
   } else {
     stop(race, text);
   }
@@ -65,7 +68,7 @@ void raced(const Region &region, uintptr_t address, unsigned size, How how, cons
 
 void settle() {
   Live &l = *live;
-  l.pending.active = false;
+  l.attention.pending = false;
   if (memcmp(l.pending.before, reinterpret_cast<const void *>(l.pending.address), l.pending.size) != 0)
     stop(race, l.pending.text);
 }

@@ -60,12 +60,6 @@ Region *find(uintptr_t address) {
   return address < region->high ? region : nullptr;
 }
 
-void forget_sites(const Region *region) {
-  if (!live) return;
-  for (Site &site : live->sites)
-    if (site.region == region) site = Site();
-}
-
 /* The regions of whatever was added that touches [low, high), anew. */
 void arrange(uintptr_t low, uintptr_t high) {
   auto &regions = table().regions;
@@ -97,6 +91,12 @@ void arrange(uintptr_t low, uintptr_t high) {
 }
 
 }  // namespace
+
+void forget_sites(const Region *region) {
+  if (!live) return;
+  for (Site &site : live->sites)
+    if (site.region == region) site = Site();
+}
 
 void add_region(uintptr_t low, uintptr_t high, const std::string &name, Kind kind, unsigned element, Use use) {
   if (high <= low) return;

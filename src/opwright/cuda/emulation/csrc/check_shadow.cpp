@@ -1,6 +1,8 @@
 /* Memory for shadows. */
 #include "check_shadow.h"
 
+#include "check_state.h"
+
 #include <sys/mman.h>
 
 #include <map>
@@ -61,7 +63,14 @@ void Region::refine(uintptr_t address, unsigned size) {
   if (cells)
     for (size_t i = 0; i < count; ++i) fresh[i] = cells[i >> (shift - finer)];
   release();
+  forget_sites(this);
   cells = fresh, cells_bytes = bytes, shift = finer;
+}
+
+void Region::written_all() {
+  forget_sites(this);
+  use = Use::changed;
+  written = {};
 }
 
 void Region::release() {

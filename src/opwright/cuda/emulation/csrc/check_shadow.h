@@ -68,8 +68,7 @@ struct Region {
   }
   void mark(uintptr_t address, size_t bytes) {
     if (address <= low && bytes >= high - address) {
-      use = Use::changed; /* all of it is written: nothing has to be known any more */
-      written = {};
+      written_all();
       return;
     }
     if (written.empty()) written.resize((high - low + 63) / 64 + 1);
@@ -81,6 +80,8 @@ struct Region {
     }
   }
   bool shared() const { return kind == Kind::shared || kind == Kind::dynamic_shared; }
+  /* All of it is written: nothing has to be known any more. */
+  void written_all();
   /* Gives it a shadow that can tell accesses of `size` bytes at `address` apart. */
   void refine(uintptr_t address, unsigned size);
   void release();

@@ -2,6 +2,10 @@
 #ifndef OPWRIGHT_EMULATION_CHECK_STATE_H
 #define OPWRIGHT_EMULATION_CHECK_STATE_H
 
+#include <opwright/emulation/context.h>
+#include <string.h>
+
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -14,8 +18,6 @@
 namespace opwright {
 namespace emulation {
 namespace check {
-
-constexpr uintptr_t arena_size = uintptr_t(1) << 27; /* aligned to its size; checked where the emulator's is known */
 
 /* How far a fence or an atomic operation reaches. */
 enum class Scope : uint8_t { block, device };
@@ -57,7 +59,6 @@ struct Block {
 
 /* A write that may have been harmless: it was, if the value is what it was before. */
 struct Pending {
-  bool active = false;
   uintptr_t address = 0;
   unsigned size = 0;
   unsigned char before[16] = {};
@@ -79,18 +80,45 @@ struct Unordered {
   int line;
 };
 
-/* What an instruction touched last. */
-struct Site {
-  uintptr_t code = 0, low = 0, bytes = 0;
+/* What an instruction touched last; and what the short way of check_quick.h needs, for as long as the region stays as it is
+ * (`forget_sites`). Its instruction is told by the address that it returns to, so its kind and size are always the same ones. */
+struct alignas(64) Site {
+  uintptr_t code = 0, low = 0;
+  uintptr_t reach = 0;         /* how many addresses from `low` on the short way may touch; 0: none */
+  uintptr_t cells = 0;         /* of address 0, where there is none */
+  uint64_t *written = nullptr; /* the region's, where what was written is tracked */
+  uint32_t place = 0;          /* the code of its accesses */
+  uint8_t shift = 0;
+  bool shared = false;
+  uintptr_t bytes = 0;
   Region *region = nullptr;
+};
+
+/* What the short way doesn't look at: in any of these states an access takes the long one. */
+struct Attention {
+  bool atomic = false;  /* within an atomic function of CUDA */
+  bool pending = false; /* there is a write that may have been harmless */
+  bool stray = false;   /* an index was beyond its axis */
+  bool streams = false; /* work of other streams isn't ordered before this launch */
+  bool any() const {
+    uint32_t all;
+    static_assert(sizeof(all) == sizeof(*this), "all of them at once");
+    memcpy(&all, this, sizeof(all));
+    return all != 0;
+  }
 };
 
 /* The launch that runs, and its running thread. One at a time: checked launches wait for each other. */
 struct Live {
-  uintptr_t arena = 0;                        /* of the running block: its shared memory and its threads' stacks */
-  uintptr_t shared_begin = 0, shared_end = 0; /* offsets in it */
-  uint32_t me = 0, now = 1;
-  bool atomic = false, atomic_seen = false; /* within an atomic function of CUDA; and its memory was looked at */
+  /* First what the short way needs. */
+  uintptr_t arena = 0;         /* of the running block: its shared memory and its threads' stacks */
+  uint32_t first = 0, now = 1; /* the number of the running block's first thread; the time */
+  Attention attention;
+  uint32_t begin = 0, barrier = 0; /* of `block` (`refresh`) */
+  uint32_t ordered_before[2] = {}; /* global memory, shared memory: everything before this time is ordered */
+  bool finer = false;              /* whether anything but barriers and the launch's begin orders accesses: lanes, fences */
+  uintptr_t shared_begin = 0, shared_end = 0; /* offsets in the arena */
+  bool atomic_seen = false;                 /* the memory of the atomic function was looked at */
   bool exchanges = false;                   /* that function does nothing with the value before but return it */
   Scope scope = Scope::device;              /* of that function */
   uint32_t launch = 0;                      /* when the launch, or its last grid-wide barrier, began */
@@ -111,15 +139,24 @@ struct Live {
   /* Whether an address is a thread's stack or the emulator's threadIdx and the like. */
   bool own(uintptr_t address) const {
     const uintptr_t offset = address - arena;
-    return offset < shared_begin || offset - shared_end < arena_size - shared_end;
+    return offset < shared_begin || offset - shared_end < arena_bytes - shared_end;
   }
-  uint32_t thread() const { return me & ((1u << thread_bits) - 1); }
-  bool same_block(uint32_t who) const { return (who ^ me) >> thread_bits == 0; }
+  Site &site(uintptr_t code) { return sites[(code >> 2) % sites.size()]; }
+  /* The emulator notes in the arena which thread runs. */
+  uint32_t thread() const { return reinterpret_cast<const Context *>(arena)->linear; }
+  uint32_t me() const { return first | thread(); }
+  bool same_block(uint32_t who) const { return (who ^ first) >> thread_bits == 0; }
+  /* Another block runs, or its threads have met. In shared memory whatever is of this block's time is this block's, so its barrier
+   * orders all of that. */
+  void refresh() {
+    begin = block->begin, barrier = block->barrier;
+    ordered_before[0] = launch, ordered_before[1] = std::max({begin, barrier, launch});
+  }
   /* `since`: since when accesses of this memory count: the launch's begin, or the block's. */
   bool ordered(const Access &access, uint32_t since) const {
     if (access.stamp < since) return true;
     if (same_block(access.who)) {
-      if (access.who == me && !(access.code & several)) return true;
+      if (access.who == me() && !(access.code & several)) return true;
       if (access.stamp < block->barrier || in_warp(access)) return true;
     }
     return orders && acquired(access);
@@ -132,13 +169,14 @@ struct Live {
  * time is checked, and whose code calls is told by the stack that it runs on. */
 extern Live *live;
 
-/* Whether the calling code is a kernel's, and not the host's. */
-inline bool in_kernel() {
-  return live && ((reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) ^ live->arena) < arena_size);
-}
+/* Whether the calling code is a kernel's, and not the host's: it runs on a stack of the arena. */
+inline bool in_kernel() { return live && reinterpret_cast<uintptr_t>(&context()) == live->arena; }
+
+/* A region changes: the instructions that have touched it look it up again. */
+void forget_sites(const Region *region);
 
 /* Whether an address lies in the running block's arena. */
-inline bool own_memory(uintptr_t address) { return (address ^ live->arena) < arena_size; }
+inline bool own_memory(uintptr_t address) { return (address ^ live->arena) < arena_bytes; }
 
 /* The shared variable at an address of the running block, or null; the last one before it. */
 Region *shared_at(uintptr_t address);

@@ -1,5 +1,5 @@
-/* One access of a kernel: is it memory that it may touch, and is it ordered with those before it? All of it inline: it is what
- * checked kernels spend their time with.
+/* One access of a kernel: is it memory that it may touch, and is it ordered with those before it? Most accesses take the short way
+ * of check_quick.h instead.
  */
 #ifndef OPWRIGHT_EMULATION_CHECK_TOUCH_H
 #define OPWRIGHT_EMULATION_CHECK_TOUCH_H
@@ -115,9 +115,9 @@ inline void touch(Live &l, Region &region, uintptr_t address, unsigned size, con
 
 template <How how>
 inline void accessed(Live &l, uintptr_t address, unsigned size, uint32_t flags, uintptr_t code) {
-  if (l.pending.active) settle();
+  if (l.attention.pending) settle();
   if (l.own(address)) return;
-  Site &site = l.sites[(code >> 2) % l.sites.size()];
+  Site &site = l.site(code);
   Region *region = site.region;
   if (site.code != code || address - site.low >= site.bytes) {
     region = look_up(l, site, address, size, how, code);
@@ -125,21 +125,12 @@ inline void accessed(Live &l, uintptr_t address, unsigned size, uint32_t flags, 
   }
   if (region->kind == Kind::internal) return;
   if (address >= region->high || region->high - address < size) return outside(*region, address, size, how, code);
-  if (__builtin_expect(l.stray.bytes && address - l.stray.low < l.stray.bytes && l.stray.who == l.me, 0))
+  if (l.attention.stray && address - l.stray.low < l.stray.bytes && l.stray.who == l.me())
     strayed(*region, address, size, how, code);
   if (address & (size - 1)) misaligned(*region, address, size, how, code);
   const uint32_t distance = static_cast<uint32_t>(code - l.code_base) & ((1u << (32 - flag_bits)) - 1);
-  touch<how>(l, *region, address, size, {l.now, l.me, distance << flag_bits | flags}, code);
-}
-
-/* A plain access of compiled code. */
-template <How how>
-inline void plain_access(uintptr_t address, unsigned size, uintptr_t code) {
-  Live *l = live;
-  if (!l) return;
-  if (!in_kernel()) return host_access(address, size, how, code);
-  if (__builtin_expect(l->atomic, 0)) return access(address, size, how, Scope::device, code);
-  accessed<how>(*l, address, size, 0, code);
+  site.place = distance << flag_bits;
+  touch<how>(l, *region, address, size, {l.now, l.me(), distance << flag_bits | flags}, code);
 }
 
 }  // namespace check

@@ -129,7 +129,6 @@ namespace {
 
 // The thread at hand has returned; `save` is where to go on when all have.
 void retire(Block &b, Slot *save) {
-  if (hooks() && hooks()->thread_exit) hooks()->thread_exit(b, b.linear);
   const unsigned w = b.linear / warp_size;
   if (b.round && b.warp_key) free_round(b);
   b.warps[w].live &= ~(1u << b.linear % warp_size);

@@ -89,10 +89,13 @@ class PlainLoops:
 
     Attributes:
         known: those whose function has been written, up to the region at hand.
+        wanted: whether there may be any.
     """
 
-    def __init__(self, known: Sequence[Functions]) -> None:
+    def __init__(self, functions: Sequence[Functions], *, wanted: bool) -> None:
         """Decide which these are: with every definition, among the author's regions, and launched by their names."""
+        self.wanted = wanted
+        known = functions if wanted else ()
         self.known: dict[str, Plain] = {}
         self._left: Counter[str] = Counter()
         self._chosen: dict[int, list[_Chosen]] = {}

@@ -63,13 +63,40 @@ OPWRIGHT_EMULATION_INLINE bool own(const void *address) {
   return ((reinterpret_cast<uintptr_t>(address) ^ reinterpret_cast<uintptr_t>(&context())) & ~(arena_bytes - 1)) == 0;
 }
 
-OPWRIGHT_EMULATION_INLINE const uint3 &thread_index() { return context().thread; }
-OPWRIGHT_EMULATION_INLINE const uint3 &block_index() { return context().block; }
-OPWRIGHT_EMULATION_INLINE const dim3 &block_size() { return context().block_size; }
-OPWRIGHT_EMULATION_INLINE const dim3 &grid_size() { return context().grid_size; }
+#if defined(OPWRIGHT_EMULATION_CHECK) && (defined(__x86_64__) || defined(__aarch64__))
+/* A number or a pointer of the emulator's own. The compiler puts a call to the checker before each load that it knows of, which
+ * would find nothing here; of an instruction it only knows what it reads. */
+template <class T>
+OPWRIGHT_EMULATION_INLINE T unwatched(const T &from) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "what one load brings");
+  T value;
+#if defined(__x86_64__)
+  __asm__("mov %1, %0" : "=r"(value) : "m"(from));
+#else
+  if (sizeof(T) == 4) __asm__("ldr %w0, %1" : "=r"(value) : "m"(from));
+  else __asm__("ldr %x0, %1" : "=r"(value) : "m"(from));
+#endif
+  return value;
+}
+OPWRIGHT_EMULATION_INLINE const uint3 unwatched(const uint3 &from) { return {unwatched(from.x), unwatched(from.y), unwatched(from.z)}; }
+OPWRIGHT_EMULATION_INLINE const dim3 unwatched(const dim3 &from) {
+  return __builtin_bit_cast(dim3, uint3{unwatched(from.x), unwatched(from.y), unwatched(from.z)});
+}
+#else
+template <class T>
+OPWRIGHT_EMULATION_INLINE const T &unwatched(const T &from) {
+  return from;
+}
+#endif
+
+/* With a checker they are copies; CUDA lets nobody take their addresses. */
+OPWRIGHT_EMULATION_INLINE decltype(auto) thread_index() { return unwatched(context().thread); }
+OPWRIGHT_EMULATION_INLINE decltype(auto) block_index() { return unwatched(context().block); }
+OPWRIGHT_EMULATION_INLINE decltype(auto) block_size() { return unwatched(context().block_size); }
+OPWRIGHT_EMULATION_INLINE decltype(auto) grid_size() { return unwatched(context().grid_size); }
 
 /* The thread's number within its block, x fastest. */
-OPWRIGHT_EMULATION_INLINE unsigned linear_index() { return context().linear; }
+OPWRIGHT_EMULATION_INLINE unsigned linear_index() { return unwatched(context().linear); }
 OPWRIGHT_EMULATION_INLINE unsigned lane_index() { return linear_index() % warp_size; }
 
 }  // namespace emulation

@@ -1,7 +1,8 @@
 /* What a checker is told: fill in a table and install it before the first launch.
  *
  * With hooks every barrier and collective goes through the runtime, never through the inlined rounds (compiled code defines
- * OPWRIGHT_EMULATION_CHECK, which leaves those out), and one worker runs all blocks. A hook may call fault(). It runs on
+ * OPWRIGHT_EMULATION_CHECK, which leaves those out), and one worker runs all blocks. Compiled code reads what the emulator keeps
+ * for it without telling anybody (`unwatched`). A hook may call fault(). It runs on
  * the stack of the thread named, uninstrumented. Addresses of a block's own arena, `own(address)`, below `fixed` are the
  * emulator's (threadIdx and the like); between `fixed` and `dynamic + bytes` shared memory; above, stacks.
  */
@@ -35,8 +36,7 @@ struct Hooks {
   void (*block_begin)(Context &block); /* before its first thread */
   void (*block_end)(Context &block);   /* all its threads have returned */
   void (*thread_switch)(Context &block, unsigned from,
-                        unsigned to); /* linear indices; also before a thread's first step */
-  void (*thread_exit)(Context &block, unsigned linear);
+                        unsigned to); /* linear indices; not within the loop of `threads`, unless `leave_loop` ends it */
   /* All threads that still run have come to a barrier; `epoch` is the new count. `returned`: how many didn't come because
    * they have returned. */
   void (*barrier)(Context &block, Place place, unsigned epoch, unsigned returned);

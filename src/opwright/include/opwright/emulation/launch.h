@@ -67,9 +67,24 @@ inline Configuration cooperative(Configuration configuration) {
   return configuration;
 }
 
+#if defined(OPWRIGHT_EMULATION_CHECK)
+/* A thread, whose accesses are checked: never a part of the loop below, whose own aren't. */
+template <class Body>
+__attribute__((noinline)) void thread(Body &body) {
+  body();
+}
+#define OPWRIGHT_EMULATION_UNWATCHED __attribute__((no_sanitize("thread", "undefined")))
+#else
+template <class Body>
+OPWRIGHT_EMULATION_INLINE void thread(Body &body) {
+  body();
+}
+#define OPWRIGHT_EMULATION_UNWATCHED
+#endif
+
 /* The threads of a block in their order, as a plain loop. */
 template <class Body>
-void threads(void *erased) {
+OPWRIGHT_EMULATION_UNWATCHED void threads(void *erased) {
   Body &body = *static_cast<Body *>(erased);
   Context &c = context();
   const dim3 size = c.block_size;
@@ -79,7 +94,7 @@ void threads(void *erased) {
       do {
         c.thread.x = x;
         c.linear = linear++;
-        body();
+        thread(body);
         if (__builtin_expect(c.leave_loop, 0)) return;
       } while (++x < size.x);
       c.thread.y = ++y;
@@ -98,6 +113,18 @@ OPWRIGHT_EMULATION_INLINE void report_failure(const char *failure) {
 #endif
 }
 
+/* An argument of the launch, for the kernel: numbers and pointers without a word to a checker (`unwatched`). */
+template <class T>
+OPWRIGHT_EMULATION_INLINE decltype(auto) brought(const T &argument) {
+#if defined(OPWRIGHT_EMULATION_CHECK)
+  constexpr bool fits = sizeof(T) == 4 || sizeof(T) == 8;
+  if constexpr (fits && !__is_class(T) && !__is_union(T) && !__is_same(T, decltype(nullptr))) return T(unwatched(argument));
+  else return (argument);
+#else
+  return (argument);
+#endif
+}
+
 template <class Kernel, class Body>
 OPWRIGHT_EMULATION_INLINE void launch_body(const Configuration &configuration, const char *name, const char *file,
                                            int line, Body &body, void (*blocks)(void *, uint64_t)) {
@@ -109,7 +136,7 @@ OPWRIGHT_EMULATION_INLINE void launch_body(const Configuration &configuration, c
 template <class Kernel, class... Arguments>
 __attribute__((noinline)) void launch(const Configuration &configuration, const char *name, const char *file, int line,
                                       const Kernel &kernel, Arguments... arguments) {
-  auto body = [kernel, arguments...] { kernel(arguments...); };
+  auto body = [kernel, arguments...] { kernel(brought(arguments)...); };
   launch_body<Kernel>(configuration, name, file, line, body, nullptr);
 }
 
@@ -119,7 +146,7 @@ __attribute__((noinline)) void launch_plain(const Configuration &configuration, 
                                             int line, const Kernel &kernel, const Plain &plain,
                                             Arguments... arguments) {
   auto body = [kernel, plain, arguments...](auto &...here) {
-    if constexpr (sizeof...(here) == 0) kernel(arguments...);
+    if constexpr (sizeof...(here) == 0) kernel(brought(arguments)...);
     else plain(here..., arguments...);
   };
   launch_body<Kernel>(configuration, name, file, line, body, &loop_over_blocks<decltype(body)>);
@@ -130,7 +157,7 @@ template <class Kernel, class Cut, class... Arguments>
 __attribute__((noinline)) void launch_blocks(const Configuration &configuration, const char *name, const char *file,
                                              int line, const Kernel &kernel, const Cut &cut, Arguments... arguments) {
   auto body = [kernel, cut, arguments...](auto &...here) {
-    if constexpr (sizeof...(here) == 0) kernel(arguments...);
+    if constexpr (sizeof...(here) == 0) kernel(brought(arguments)...);
     else cut(here..., arguments...);
   };
   launch_body<Kernel>(configuration, name, file, line, body, &loop_over_parts<decltype(body)>);

@@ -22,8 +22,7 @@ struct Here {
 
 /* Of the thread that runs. */
 OPWRIGHT_EMULATION_INLINE Here here() {
-  const Context &c = context();
-  return {c.thread, c.block, c.block_size, c.grid_size};
+  return {thread_index(), block_index(), block_size(), grid_size()};
 }
 
 /* Launches with more threads or blocks than this along x don't run as plain loops: below it, `blockIdx.x * blockDim.x +

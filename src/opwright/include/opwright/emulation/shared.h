@@ -26,14 +26,14 @@ const unsigned Declared<Tag>::number = declare_shared({sizeof(Tag), alignof(Tag)
 template <class Tag>
 OPWRIGHT_EMULATION_INLINE Tag &shared() {
   Context &c = context();
-  const unsigned number = Declared<Tag>::number;
-  uint32_t offset = c.offsets[number];
+  const unsigned number = unwatched(Declared<Tag>::number);
+  uint32_t offset = unwatched(unwatched(c.offsets)[number]);
   if (__builtin_expect(!offset, 0)) offset = place_shared(number);
-  return *reinterpret_cast<Tag *>(c.fixed + offset);
+  return *reinterpret_cast<Tag *>(unwatched(c.fixed) + offset);
 }
 
 /* What `extern __shared__` names. */
-OPWRIGHT_EMULATION_INLINE void *dynamic_shared() { return context().dynamic; }
+OPWRIGHT_EMULATION_INLINE void *dynamic_shared() { return unwatched(context().dynamic); }
 
 }  // namespace emulation
 }  // namespace opwright
