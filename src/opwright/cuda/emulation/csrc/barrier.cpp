@@ -6,12 +6,12 @@
 namespace opwright::emulation {
 namespace {
 
-bool same_place(Place p, Place q) { return p.line == q.line && !__builtin_strcmp(p.file, q.file); }
+bool same_place(Place p, Place q) { return p.line == q.line && (p.file == q.file || !__builtin_strcmp(p.file, q.file)); }
 
 void wait_in_round(Block &b, Slot *me, bool inlined) {
   if (inlined) b.barrier_key = b.barrier_place.line;
   if (me + 1 == b.end) return finish_round(b, me);
-  run_instead(b, me, me + 1);
+  run_next(b, me, me + 1);
 }
 
 void wait_freely(Block &b, Slot *me, Place here) {

@@ -66,6 +66,10 @@ void finish_threads(Block &b);           // the home thread has returned: until 
 [[noreturn]] void fiber_main();
 
 // round.cpp
+inline void run_next(Block &b, Slot *me, Slot *next) {  // another slot of the round
+  if (hooks() && hooks()->thread_switch) hooks()->thread_switch(b, b.linear, next->linear);
+  run_instead(b, me, next);
+}
 bool may_round(const Block &b);
 void begin_round(Block &b);
 void finish_round(Block &b, Slot *save);  // its last slot waits or has returned

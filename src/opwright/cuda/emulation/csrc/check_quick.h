@@ -13,34 +13,37 @@ namespace opwright {
 namespace emulation {
 namespace check {
 
-/* The running thread, and what is ordered before it. */
+/* The running thread, and what is ordered before it; what is rarely needed stays where it is. */
 struct Now {
-  uint32_t me, ordered_before, barrier;
+  const Live &live;
+  const Site &site;
+  uint32_t me, ordered_before;
+
+  Access access() const { return {live.now, me, site.place}; }
 
   /* As `Live::ordered`, by barriers of the block and by the launch's begin alone: false may still be true. */
   bool ordered(const Access &access) const {
     if (access.stamp < ordered_before) return true;
     if ((access.who ^ me) >> thread_bits) return false;
-    return access.stamp < barrier || (access.who == me && !(access.code & several));
+    return access.stamp < live.barrier || (access.who == me && !(access.code & several));
   }
 };
 
-/* `finer`: there are other ways in which accesses are ordered. */
 template <How how>
-OPWRIGHT_EMULATION_INLINE bool quick_cell(Cell &cell, const Now &now, const Access &mine, bool finer) {
+OPWRIGHT_EMULATION_INLINE bool quick_cell(Cell &cell, const Now &now) {
   if (__builtin_expect(!now.ordered(cell.write), 0)) return false;
   if (how == How::read) {
     /* As `note_read`: two readers are kept, none of which may be one that is ordered before this access while the other isn't. */
-    if (cell.read.who == mine.who || now.ordered(cell.read)) {
-      cell.read = mine;
+    if (cell.read.who == now.me || now.ordered(cell.read)) {
+      cell.read = now.access();
     } else {
-      if (finer) return false;
-      cell.other_stamp = mine.stamp, cell.other = mine.who;
+      if (__builtin_expect(now.live.finer, 0)) return false; /* it may be ordered all the same */
+      cell.other_stamp = now.live.now, cell.other = now.me;
     }
     return true;
   }
   if (!now.ordered(cell.read) || !now.ordered({cell.other_stamp, cell.other, 0})) return false;
-  cell.write = mine; /* as `note_write` */
+  cell.write = now.access(); /* as `note_write` */
   cell.read.stamp = cell.other_stamp = 0;
   return true;
 }
@@ -57,6 +60,9 @@ inline void prepare(Site &site, How how, unsigned size) {
   site.reach = site.bytes - size + 1;
 }
 
+/* Granules of four bytes, or of as many as are touched: known where the compiler can make use of it. */
+template <unsigned size> constexpr unsigned usual = size >= 4 ? 2 : size / 2;
+
 /* Whether that was all: an aligned access of memory that the instruction's site knows, in order with all before it. */
 template <How how, unsigned size>
 OPWRIGHT_EMULATION_INLINE bool quick_access(Live &l, const Site &site, unsigned shift, uintptr_t address, uintptr_t code) {
@@ -67,12 +73,11 @@ OPWRIGHT_EMULATION_INLINE bool quick_access(Live &l, const Site &site, unsigned 
     if (at % 64 + size > 64) return false;
     if (how == How::read && (site.written[at / 64] & bytes) != bytes) return false;
   }
-  const Now now{l.me(), l.ordered_before[site.shared], l.barrier};
-  const Access mine{l.now, now.me, site.place};
+  const Now now{l, site, l.me(), l.ordered_before[site.shared]};
   Cell *cell = reinterpret_cast<Cell *>(site.cells + (address >> shift) * sizeof(Cell)), *const end = cell + (size >> shift);
   do {
     if (how == How::read && site.shared && cell->write.stamp < l.begin) return false; /* no thread of the block has */
-    if (!quick_cell<how>(*cell, now, mine, l.finer)) return false;
+    if (!quick_cell<how>(*cell, now)) return false;
   } while (++cell != end);
   if (how == How::write && site.written) site.written[at / 64] |= bytes;
   return true;
@@ -92,22 +97,25 @@ __attribute__((noinline)) void thorough_access(uintptr_t address, unsigned size,
   if (!site.reach && site.code == code) prepare(site, how, size);
 }
 
+/* Also of memory whose granules are smaller, since some of it has been touched in smaller parts. */
+template <How how, unsigned size>
+__attribute__((noinline)) void other_access(uintptr_t address, uintptr_t code) {
+  Live &l = *live;
+  const Site &site = l.site(code);
+  if (site.shift == usual<size> || !quick_access<how, size>(l, site, site.shift, address, code))
+    thorough_access<how>(address, size, code);
+}
+
 /* A plain access of compiled code. */
 template <How how, unsigned size>
 OPWRIGHT_EMULATION_INLINE void plain_access(uintptr_t address, uintptr_t code) {
   if (__builtin_expect(!in_kernel(), 0)) return by_host<how>(address, size, code);
   Live &l = *live;
   const Site &site = l.site(code);
-  /* A granule of four bytes, or one of as many as are touched: known here, where the compiler can make use of it. */
-  constexpr unsigned usual = size >= 4 ? 2 : size / 2;
-  if (__builtin_expect(site.shift == usual, 1)) {
-    if (__builtin_expect(quick_access<how, size>(l, site, usual, address, code), 1)) return;
-  } else if (quick_access<how, size>(l, site, site.shift, address, code)) {
-    return;
-  }
+  if (site.shift == usual<size> && quick_access<how, size>(l, site, usual<size>, address, code)) return;
   /* A thread's own variable, an array mostly, is nobody else's: no store to it changes what a pending write has left. */
   if (l.own(address) && !l.attention.atomic) return;
-  thorough_access<how>(address, size, code);
+  other_access<how, size>(address, code);
 }
 
 }  // namespace check

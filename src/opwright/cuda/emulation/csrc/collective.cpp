@@ -129,12 +129,14 @@ uint64_t one_of_round(Block &b, Collective kind, uint64_t value, unsigned source
   values[lane] = value;
   if (kind >= add) warp.source[lane] = uint8_t(source);
   if (me + 1 != b.warp_end) {
-    run_instead(b, me, me + 1);
+    run_next(b, me, me + 1);
   } else {
     if (kind != shuffle && kind != synchronise) compute(warp, kind, ~0u, values);
     ++warp.epoch;
     b.warp_key = 0;
-    run_instead(b, me, me + 1 - warp_size);
+    if (kind == synchronise && hooks() && hooks()->warp_barrier)
+      hooks()->warp_barrier(b, b.linear / warp_size, ~0u, ~0u, b.warp_place);
+    run_next(b, me, me + 1 - warp_size);
   }
   return kind == shuffle ? values[source] : warp.result[lane];
 }

@@ -18,7 +18,7 @@ void begin_round(Block &b) {
   b.barrier_key = b.warp_key = 0;
 }
 
-bool may_round(const Block &b) { return b.work->schedule.order == Order::forward && !hooks(); }
+bool may_round(const Block &b) { return b.work->schedule.order == Order::forward; }
 
 void publish_predicates(Block &b) {
   b.conjunction_of_all = b.conjunction;
@@ -33,6 +33,7 @@ void publish_predicates(Block &b) {
 void finish_round(Block &b, Slot *save) {
   if (b.alive == b.count) {
     publish_predicates(b);
+    if (hooks() && hooks()->barrier) hooks()->barrier(b, b.barrier_place, b.epoch, 0);
     begin_round(b);
     continue_on(b, save, b.slots);
     return;
