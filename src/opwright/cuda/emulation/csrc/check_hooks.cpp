@@ -194,8 +194,12 @@ void taken_back(const void *memory, size_t bytes) {
 void mark_copied(Region *into, uintptr_t to, Region *of, uintptr_t from, size_t size) {
   if (!into || !into->tracked()) return;
   if (!of || !of->tracked()) return into->mark(to, size);
-  for (size_t i = 0; i < size; ++i)
-    if (of->is_written(from + i, 1)) into->mark(to + i, 1);
+  for (size_t done = 0; done < size;) {
+    const size_t run = of->run(from + done, size - done, true);
+    if (run) into->mark(to + done, run);
+    done += run;
+    done += of->run(from + done, size - done, false);
+  }
 }
 
 void copied(void *to, const void *from, size_t size, const StreamWork &work) {
@@ -227,12 +231,12 @@ std::string row_used(uintptr_t address, size_t size, bool writing, const char *o
                     got + "; expected: memory of cudaMalloc, or a tensor of the call", "copy it to the device first"},
                    at);
   if (region->tracked() && writing) region->mark(address, size);
-  for (size_t done = 0; region->tracked() && done < size; done += 4)
-    if (!region->is_written(address + done, std::min<size_t>(4, size - done)))
-      return text_of({uninitialised, "read of memory that nobody has written",
-                      got + ", " + spot(*region, address + done) + ", which nothing has written yet",
-                      "cudaMemset or cudaMemcpy it first"},
-                     at);
+  const size_t done = region->tracked() ? region->run(address, size, true) : size;
+  if (done < size)
+    return text_of({uninitialised, "read of memory that nobody has written",
+                    got + ", " + spot(*region, address + done / 4 * 4) + ", which nothing has written yet",
+                    "cudaMemset or cudaMemcpy it first"},
+                   at);
   return copy_touches(*region, address, size, writing, work);
 }
 

@@ -41,6 +41,8 @@ bool for_the_device(uintptr_t code) {
 
 /* Said at the end of the call: the compiler takes it that what it calls for an access throws nothing. */
 void host_access(uintptr_t address, size_t size, How how, uintptr_t code) {
+  /* Most of what a program's host code does is of no interest, and it does a lot. */
+  if (free_for_host(address) && !copies_awaited()) return;
   if (!touched.empty() || !(lent() || in_program())) return;
   const std::string copy = in_program() ? copy_awaited(address) : "";
   if (!copy.empty())

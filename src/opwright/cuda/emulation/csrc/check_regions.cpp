@@ -37,6 +37,7 @@ struct Table {
   std::deque<std::pair<uintptr_t, uintptr_t>> freed;
   std::map<uintptr_t, std::unique_ptr<Region>> variables;
   std::atomic<uintptr_t> lowest{0}, span{0}; /* all regions since the process began lie there */
+  std::atomic<uint64_t> changes{1};          /* of the regions */
 
   void widen(uintptr_t low, uintptr_t high) {
     const uintptr_t first = span ? std::min<uintptr_t>(lowest, low) : low;
@@ -63,6 +64,7 @@ Region *find(uintptr_t address) {
 /* The regions of whatever was added that touches [low, high), anew. */
 void arrange(uintptr_t low, uintptr_t high) {
   auto &regions = table().regions;
+  ++table().changes;
   auto first = regions.upper_bound(low);
   if (first != regions.begin() && std::prev(first)->second->high > low) --first;
   while (first != regions.end() && first->first < high) {
@@ -126,12 +128,45 @@ Region *region_at(uintptr_t address) {
   return find(address);
 }
 
+namespace {
+
+/* Memory around what this OS thread's host code touched last that no region is in, or one that the host may touch. */
+struct Gap {
+  uintptr_t low, bytes;
+  uint64_t changes; /* as many as there were when it was looked up */
+};
+thread_local Gap gap;
+
+bool of_the_device(const Region &region) { return region.kind == Kind::tensor || region.kind == Kind::allocated; }
+
+/* The map is locked. */
+Gap gap_at(uintptr_t address) {
+  const Table &t = table();
+  const auto after = t.regions.upper_bound(address);
+  const uintptr_t next = after == t.regions.end() ? ~uintptr_t(0) : after->first;
+  if (after == t.regions.begin()) return {0, next, t.changes};
+  const Region &before = *std::prev(after)->second;
+  if (address >= before.high) return {before.high, next - before.high, t.changes};
+  return {before.low, of_the_device(before) ? 0 : before.high - before.low, t.changes};
+}
+
+}  // namespace
+
+bool free_for_host(uintptr_t address) {
+  Table &t = table();
+  if (address - t.lowest.load(std::memory_order_relaxed) >= t.span.load(std::memory_order_relaxed)) return true;
+  if (gap.changes != t.changes.load(std::memory_order_acquire) || address - gap.low >= gap.bytes) {
+    const std::lock_guard<std::mutex> lock(t.mutex);
+    gap = gap_at(address);
+  }
+  return address - gap.low < gap.bytes;
+}
+
 std::string touched_by_host(uintptr_t address, size_t size, bool writes) {
   Table &t = table();
-  if (address - t.lowest.load(std::memory_order_relaxed) >= t.span.load(std::memory_order_relaxed)) return "";
   const std::lock_guard<std::mutex> lock(t.mutex);
   Region *region = find(address);
-  if (!region || (region->kind != Kind::tensor && region->kind != Kind::allocated)) return "";
+  if (!region || !of_the_device(*region)) return "";
   if (writes && region->tracked() && size <= region->high - address) region->mark(address, size);
   return spot(*region, address);
 }

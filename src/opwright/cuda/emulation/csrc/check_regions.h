@@ -20,6 +20,9 @@ bool remove_region(uintptr_t low, uintptr_t high = 0);
 /* The region that holds an address, or null. */
 Region *region_at(uintptr_t address);
 
+/* Whether an address lies neither in a tensor that is lent nor in memory of cudaMalloc: a few instructions, mostly. */
+bool free_for_host(uintptr_t address);
+
 /* As `spot`, of a tensor that is lent or memory of cudaMalloc; empty elsewhere. What a write touches is written from then on. For
  * code that isn't in a launch: regions come and go. */
 std::string touched_by_host(uintptr_t address, size_t size, bool writes);

@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <new>
@@ -20,8 +21,9 @@ std::mutex mutex;
 std::multimap<size_t, void *> *kept;
 size_t kept_now = 0;
 
-void *take(size_t bytes) {
-  {
+/* `empty`: without what was in another shadow. */
+void *take(size_t bytes, bool empty) {
+  if (!empty) {
     const std::lock_guard<std::mutex> lock(mutex);
     if (!kept) kept = new std::multimap<size_t, void *>;
     const auto found = kept->find(bytes);
@@ -59,12 +61,25 @@ void Region::refine(uintptr_t address, unsigned size) {
   while (finer && ((address | size) & ((1u << finer) - 1))) --finer;
   if (cells && finer == shift) return;
   const size_t count = ((high - base()) >> finer) + 2, bytes = rounded(count * sizeof(Cell));
-  Cell *fresh = static_cast<Cell *>(take(bytes));
-  if (cells)
-    for (size_t i = 0; i < count; ++i) fresh[i] = cells[i >> (shift - finer)];
+  Cell *fresh = static_cast<Cell *>(take(bytes, cells != nullptr));
+  const size_t times = size_t(1) << (shift - finer); /* what nobody has touched takes no memory afterwards, either */
+  for (size_t i = 0; cells && i < count; i += times)
+    if (cells[i / times].touched()) std::fill_n(fresh + i, std::min(times, count - i), cells[i / times]);
   release();
   forget_sites(this);
   cells = fresh, cells_bytes = bytes, shift = finer;
+}
+
+size_t Region::run(uintptr_t address, size_t bytes, bool are) const {
+  if (written.empty()) return are ? 0 : bytes;
+  size_t done = 0;
+  while (done < bytes) {
+    const uintptr_t at = address - low + done;
+    const uint64_t word = (are ? ~written[at / 64] : written[at / 64]) >> at % 64; /* the first that is set ends the run */
+    if (word) return std::min(done + size_t(__builtin_ctzll(word)), bytes);
+    done += 64 - at % 64;
+  }
+  return bytes;
 }
 
 void Region::written_all() {

@@ -31,6 +31,8 @@ struct Access {
 struct Cell {
   Access write, read;
   uint32_t other_stamp, other;
+
+  bool touched() const { return write.stamp || read.stamp || other_stamp; }
 };
 static_assert(sizeof(Cell) == 32, "half a cache line");
 
@@ -79,6 +81,8 @@ struct Region {
       at += here, bytes -= here;
     }
   }
+  /* From `address` on, how many of `bytes` bytes in a row are written, or aren't. */
+  size_t run(uintptr_t address, size_t bytes, bool are) const;
   bool shared() const { return kind == Kind::shared || kind == Kind::dynamic_shared; }
   /* All of it is written: nothing has to be known any more. */
   void written_all();

@@ -183,6 +183,8 @@ void copy_to_host(uintptr_t address, size_t size, const StreamWork &work) {
   s.copies.push_back({address, size, {id, stream.count, 0, 0, work.name, work.file ? work.file : "", work.line}});
 }
 
+bool copies_awaited() { return !streams().copies.empty(); }
+
 std::string copy_awaited(uintptr_t address) {
   for (const Awaited &each : streams().copies)
     if (address - each.low < each.bytes) return described(each.work);

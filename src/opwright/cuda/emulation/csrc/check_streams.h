@@ -24,6 +24,7 @@ void event_waited(const void *event, const void *stream, bool by_host);
  * or "". */
 void copy_to_host(uintptr_t address, size_t size, const StreamWork &work);
 std::string copy_awaited(uintptr_t address);
+bool copies_awaited(); /* any */
 
 /* A copy touches memory of the device: held against unordered work, and noted for the work to come. A report, or "". */
 std::string copy_touches(Region &region, uintptr_t address, size_t bytes, bool writes, const StreamWork &work);
