@@ -34,21 +34,22 @@ class Mutant(NamedTuple):
     change: str
 
 
-def _device_part(text: str) -> int:
-    """Where the kernel's own code ends: what launches it isn't mutated."""
-    return text.index("OPWRIGHT(")
+def _device_part(text: str) -> tuple[int, int]:
+    """Where the kernel's own code begins and ends: what launches it isn't mutated."""
+    signature = text.index("OPWRIGHT(")
+    return (0, signature) if "__global__" in text[:signature] else (text.index("\n", signature) + 1, len(text))
 
 
 def mutants(text: str, first_line: int) -> Iterator[Mutant]:
     """Every single change of the kernel's code."""
-    end = _device_part(text)
-    for match in _BARRIER.finditer(text, 0, end):
+    part = _device_part(text)
+    for match in _BARRIER.finditer(text, *part):
         yield _changed(text, first_line, match.span(), ";")
-    for match in _COMPARED.finditer(text, 0, end):
+    for match in _COMPARED.finditer(text, *part):
         yield _changed(text, first_line, match.span(), f"{match[0]}1 + ")
-    for match in _INDEX.finditer(text, 0, end):
+    for match in _INDEX.finditer(text, *part):
         before = text[: match.start()].rstrip()
-        declared = re.search(r"__shared__[^;]*$", before)
+        declared = re.search(r"(?:__shared__|\bstruct \w+ {)[^;]*$", before)
         if not declared:
             yield _changed(text, first_line, match.span(1), f"({match[1]}) + 1")
 
@@ -60,7 +61,8 @@ def _changed(text: str, first_line: int, span: tuple[int, int], to: str) -> Muta
 
 def _renamed(text: str, name: str, number: int) -> str:
     """The same under names of its own, so that all mutants fit one library."""
-    return re.sub(rf"\b({name}\w*)\b", rf"\1_m{number}", text)
+    names = "|".join([rf"{name}\w*", *re.findall(r"^struct (\w+)", text, re.MULTILINE)])
+    return re.sub(rf"\b({names})\b", rf"\1_m{number}", text)
 
 
 def library(kernel: Any, folder: Path) -> tuple[list[Mutant], opwright.Operators]:
