@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import opwright
+from opwright.cuda import emulation
 
 Arguments = Callable[..., list[Any]]
 HERE = Path(__file__).parent
@@ -72,6 +73,26 @@ __global__ void last(int64_t N, const float *x, float *y) {{
     other = write(kernel.format(comment="  // opwright: benign bounds"), "other.cu")
     with pytest.raises(opwright.KernelError, match="data race in global memory"):
         opwright.load(other, backend=opwright.emulate(check=True)).last(x)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["forward", "reverse"])
+def test_the_thread_that_wrote_another_value_is_named(write: Callable[..., Path], order: str) -> None:
+    kernel = """
+OPWRIGHT("same(x: f32[N]) -> (y: f32[1]) launch over N threads 32")
+__global__ void same(int64_t N, const float *x, float *y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < N) y[0] = x[i];
+}
+"""
+    same = opwright.load(write(kernel, f"same_value_{order}.cu"), backend=opwright.emulate(check=True)).same
+    x = torch.ones(64)
+    with emulation.order(order):
+        assert same(x) == 1
+        x[37] = 2
+        with pytest.raises(opwright.KernelError, match="data race in global memory") as caught:
+            same(x)
+    assert "block (1, 0, 0), thread (5, 0, 0)" in str(caught.value)
 
 
 def test_thirty_are_planted() -> None:
