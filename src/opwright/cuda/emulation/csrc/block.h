@@ -67,7 +67,8 @@ void finish_threads(Block &b);           // the home thread has returned: until 
 
 // round.cpp
 inline void run_next(Block &b, Slot *me, Slot *next) {  // another slot of the round
-  if (hooks() && hooks()->thread_switch) hooks()->thread_switch(b, b.linear, next->linear);
+  const Hooks *told = hooks();
+  if (told && told->thread_switch) told->thread_switch(b, b.linear, next->linear);
   run_instead(b, me, next);
 }
 bool may_round(const Block &b);
