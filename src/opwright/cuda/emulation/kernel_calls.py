@@ -232,9 +232,7 @@ def _within_kernel(tokens: Tokens, launch: Launch) -> bool:
     return any(tokens.is_word(at, "__global__") for head in heads for at in range(*head))
 
 
-def _call(
-    region: Region, launch: Launch, plain: Mapping[str, Plain], kernels: AbstractSet[str], parameter: str
-) -> str:
+def _call(region: Region, launch: Launch, plain: Mapping[str, Plain], kernels: AbstractSet[str], parameter: str) -> str:
     text = region.text
     inside = ", ".join(on_one_line(piece.of(text)) for piece in launch.configuration)
     place = region.place(launch.callee.start)

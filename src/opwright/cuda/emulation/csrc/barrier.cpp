@@ -6,7 +6,9 @@
 namespace opwright::emulation {
 namespace {
 
-bool same_place(Place p, Place q) { return p.line == q.line && (p.file == q.file || !__builtin_strcmp(p.file, q.file)); }
+bool same_place(Place p, Place q) {
+  return p.line == q.line && (p.file == q.file || !__builtin_strcmp(p.file, q.file));
+}
 
 void wait_in_round(Block &b, Slot *me, bool inlined) {
   if (inlined) b.barrier_key = b.barrier_place.line;

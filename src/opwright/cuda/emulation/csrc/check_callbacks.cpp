@@ -24,7 +24,8 @@ void before(const volatile void *address, How how, int order, uintptr_t code) {
   if (!in_kernel()) return;
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   access(at, sizeof(T), how, Scope::device, code);
-  if (opwright::emulation::check::live->attention.atomic) return; /* part of a function of CUDA's, which says itself what it is */
+  if (opwright::emulation::check::live->attention.atomic)
+    return; /* part of a function of CUDA's, which says itself what it is */
   const bool writes = how == How::atomic_write || how == How::atomic_change;
   synchronise(at, Scope::device, acquires(order), writes, writes && releases(order));
 }

@@ -275,10 +275,10 @@ std::string source_of(uintptr_t code) {
 }
 
 const Hooks table = {
-    launch_begin,      launch_end,   block_begin,  block_end,        thread_switch,  block_barrier,
-    divergent_barrier, warp_barrier, absent_lanes, shared_allocated, atomic_begin,   atomic_end,    device_allocated,
-    device_freed,      grid_barrier, lent_to_call, taken_back,       stream_created, stream_waited, device_waited,
-    event_recorded,    event_waited, source_of,    copied,           used,           touched};
+    launch_begin, launch_end,   block_begin,      block_end,      thread_switch, block_barrier,    divergent_barrier,
+    warp_barrier, absent_lanes, shared_allocated, atomic_begin,   atomic_end,    device_allocated, device_freed,
+    grid_barrier, lent_to_call, taken_back,       stream_created, stream_waited, device_waited,    event_recorded,
+    event_waited, source_of,    copied,           used,           touched};
 const bool installed = [] {
   live = &running().state;
   install_hooks(&table);

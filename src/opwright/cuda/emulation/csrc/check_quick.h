@@ -33,7 +33,7 @@ template <How how>
 OPWRIGHT_EMULATION_INLINE bool quick_cell(Cell &cell, const Now &now) {
   if (__builtin_expect(!now.ordered(cell.write), 0)) return false;
   if (how == How::read) {
-    /* As `note_read`: two readers are kept, none of which may be one that is ordered before this access while the other isn't. */
+    /* As `note_read`: of two readers, the one that is ordered before this access makes room. */
     if (cell.read.who == now.me || now.ordered(cell.read)) {
       cell.read = now.access();
     } else {
@@ -65,7 +65,8 @@ template <unsigned size> constexpr unsigned usual = size >= 4 ? 2 : size / 2;
 
 /* Whether that was all: an aligned access of memory that the instruction's site knows, in order with all before it. */
 template <How how, unsigned size>
-OPWRIGHT_EMULATION_INLINE bool quick_access(Live &l, const Site &site, unsigned shift, uintptr_t address, uintptr_t code) {
+OPWRIGHT_EMULATION_INLINE bool quick_access(Live &l, const Site &site, unsigned shift, uintptr_t address,
+                                            uintptr_t code) {
   const uintptr_t at = address - site.low;
   if (site.code != code || at >= site.reach || (address & (size - 1)) || l.attention.any()) return false;
   const uint64_t bytes = ((uint64_t(1) << size) - 1) << at % 64;
@@ -74,7 +75,8 @@ OPWRIGHT_EMULATION_INLINE bool quick_access(Live &l, const Site &site, unsigned 
     if (how == How::read && (site.written[at / 64] & bytes) != bytes) return false;
   }
   const Now now{l, site, l.me(), l.ordered_before[site.shared]};
-  Cell *cell = reinterpret_cast<Cell *>(site.cells + (address >> shift) * sizeof(Cell)), *const end = cell + (size >> shift);
+  Cell *cell = reinterpret_cast<Cell *>(site.cells + (address >> shift) * sizeof(Cell));
+  Cell *const end = cell + (size >> shift);
   do {
     if (how == How::read && site.shared && cell->write.stamp < l.begin) return false; /* no thread of the block has */
     if (!quick_cell<how>(*cell, now)) return false;

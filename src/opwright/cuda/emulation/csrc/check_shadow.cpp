@@ -75,7 +75,8 @@ size_t Region::run(uintptr_t address, size_t bytes, bool are) const {
   size_t done = 0;
   while (done < bytes) {
     const uintptr_t at = address - low + done;
-    const uint64_t word = (are ? ~written[at / 64] : written[at / 64]) >> at % 64; /* the first that is set ends the run */
+    const uint64_t word =
+        (are ? ~written[at / 64] : written[at / 64]) >> at % 64; /* the first that is set ends the run */
     if (word) return std::min(done + size_t(__builtin_ctzll(word)), bytes);
     done += 64 - at % 64;
   }

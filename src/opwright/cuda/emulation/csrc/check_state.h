@@ -116,12 +116,12 @@ struct Live {
   Attention attention;
   uint32_t begin = 0, barrier = 0; /* of `block` (`refresh`) */
   uint32_t ordered_before[2] = {}; /* global memory, shared memory: everything before this time is ordered */
-  bool finer = false;              /* whether anything but barriers and the launch's begin orders accesses: lanes, fences */
+  bool finer = false; /* whether anything but barriers and the launch's begin orders accesses: lanes, fences */
   uintptr_t shared_begin = 0, shared_end = 0; /* offsets in the arena */
-  bool atomic_seen = false;                 /* the memory of the atomic function was looked at */
-  bool exchanges = false;                   /* that function does nothing with the value before but return it */
-  Scope scope = Scope::device;              /* of that function */
-  uint32_t launch = 0;                      /* when the launch, or its last grid-wide barrier, began */
+  bool atomic_seen = false;                   /* the memory of the atomic function was looked at */
+  bool exchanges = false;                     /* that function does nothing with the value before but return it */
+  Scope scope = Scope::device;                /* of that function */
+  uint32_t launch = 0;                        /* when the launch, or its last grid-wide barrier, began */
   Block *block = nullptr;
   uintptr_t code_base = 0;
   bool orders = false; /* whether anything was acquired in this launch */

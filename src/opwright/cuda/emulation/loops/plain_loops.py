@@ -92,10 +92,10 @@ class PlainLoops:
         wanted: whether there may be any.
     """
 
-    def __init__(self, functions: Sequence[Functions], *, wanted: bool) -> None:
+    def __init__(self, parts: Sequence[Functions], *, wanted: bool) -> None:
         """Decide which these are: with every definition, among the author's regions, and launched by their names."""
         self.wanted = wanted
-        known = functions if wanted else ()
+        known = parts if wanted else ()
         self.known: dict[str, Plain] = {}
         self._left: Counter[str] = Counter()
         self._chosen: dict[int, list[_Chosen]] = {}

@@ -78,7 +78,9 @@ OPWRIGHT_EMULATION_INLINE T unwatched(const T &from) {
 #endif
   return value;
 }
-OPWRIGHT_EMULATION_INLINE const uint3 unwatched(const uint3 &from) { return {unwatched(from.x), unwatched(from.y), unwatched(from.z)}; }
+OPWRIGHT_EMULATION_INLINE const uint3 unwatched(const uint3 &from) {
+  return {unwatched(from.x), unwatched(from.y), unwatched(from.z)};
+}
 OPWRIGHT_EMULATION_INLINE const dim3 unwatched(const dim3 &from) {
   return __builtin_bit_cast(dim3, uint3{unwatched(from.x), unwatched(from.y), unwatched(from.z)});
 }

@@ -35,8 +35,8 @@ struct Hooks {
   void (*launch_end)(const Launch &launch, bool failed);
   void (*block_begin)(Context &block); /* before its first thread */
   void (*block_end)(Context &block);   /* all its threads have returned */
-  void (*thread_switch)(Context &block, unsigned from,
-                        unsigned to); /* linear indices; not within the loop of `threads`, unless `leave_loop` ends it */
+  /* Linear indices. Not within the loop of `threads`, which ends after the thread at hand where `leave_loop` is set. */
+  void (*thread_switch)(Context &block, unsigned from, unsigned to);
   /* All threads that still run have come to a barrier; `epoch` is the new count. `returned`: how many didn't come because
    * they have returned. */
   void (*barrier)(Context &block, Place place, unsigned epoch, unsigned returned);

@@ -118,7 +118,8 @@ template <class T>
 OPWRIGHT_EMULATION_INLINE decltype(auto) brought(const T &argument) {
 #if defined(OPWRIGHT_EMULATION_CHECK)
   constexpr bool fits = sizeof(T) == 4 || sizeof(T) == 8;
-  if constexpr (fits && !__is_class(T) && !__is_union(T) && !__is_same(T, decltype(nullptr))) return T(unwatched(argument));
+  if constexpr (fits && !__is_class(T) && !__is_union(T) && !__is_same(T, decltype(nullptr)))
+    return T(unwatched(argument));
   else return (argument);
 #else
   return (argument);

@@ -21,9 +21,7 @@ struct Here {
 };
 
 /* Of the thread that runs. */
-OPWRIGHT_EMULATION_INLINE Here here() {
-  return {thread_index(), block_index(), block_size(), grid_size()};
-}
+OPWRIGHT_EMULATION_INLINE Here here() { return {thread_index(), block_index(), block_size(), grid_size()}; }
 
 /* Launches with more threads or blocks than this along x don't run as plain loops: below it, `blockIdx.x * blockDim.x +
  * threadIdx.x` is an int that grows by one from thread to thread, which the compiler has to know to vectorise; so it is with a
