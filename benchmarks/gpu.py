@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,7 +28,9 @@ from opwright.cuda import find_backend as find
 from opwright.errors import ToolchainError
 
 HERE = Path(__file__).parent
-MAIN = "16x32x128"
+MAIN, SMALL = "16x32x128", "4x8x16"
+_OUR_EVENT = re.compile(r"lltm_\w+::lltm_\w+(?<!_backward)|autograd::engine::evaluate_function: Lltm\w+Backward")
+"""What PyTorch's profiler calls our operators, and the calls of their gradients by autograd."""
 
 
 @dataclass
@@ -160,6 +163,28 @@ def _compare(run: Run, label: str, calls: dict[str, Callable[[], object]], *, ha
             run.claim(f"{label}: {other} / {ours}", timings[other], timings[ours], target)
 
 
+def profile(run: Run, size: str) -> None:
+    """Find the share of Opwright's operators and their gradients in the CPU's time, in a step of LLTM."""
+    import gpu_lltm as variants
+
+    batch, features, state = map(int, size.split("x"))
+    for name, module in variants.modules(features, state, run.device, run.backend, False, run.result.notes).items():
+        if name == variants.EAGER:
+            continue
+        x = torch.randn(batch, features, device=run.device, requires_grad=True)
+        before = tuple(torch.randn(batch, state, device=run.device, requires_grad=True) for _ in range(2))
+        call = variants.step(module, x, before, backward=True)
+        for _ in range(10):
+            call()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as found:
+            for _ in range(50):
+                call()
+        events = found.key_averages()
+        whole = sum(event.self_cpu_time_total for event in events)
+        ours = sum(event.cpu_time_total for event in events if _OUR_EVENT.fullmatch(event.key))
+        run.result.ratios[f"LLTM, forward + backward, {size}, CPU time: operators of {name} / all"] = ours / whole
+
+
 def bandwidth(run: Run, sizes: list[int]) -> None:
     """Time a pointwise operator that reads and writes one tensor, against a copy; both allocate their result."""
     ops = opwright.load_inline("gpu_bandwidth", cpp=SCALED, backend=run.backend)
@@ -183,7 +208,7 @@ def _bytes(count: int) -> str:
 def main() -> None:
     """Measure, print and save the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = ("edit", "launch", "lltm", "bandwidth")
+    parts = ("edit", "launch", "lltm", "profile", "bandwidth")
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--rounds", type=int, default=31, help="samples of each candidate, except of edits")
     parser.add_argument(
@@ -198,7 +223,8 @@ def main() -> None:
     doing: dict[str, Callable[[], None]] = {
         "edit": lambda: edit(run),
         "launch": lambda: launch(run),
-        "lltm": lambda: [lltm(run, size) for size in (("4x8x16",) if run.emulated else (MAIN, "64x256x512"))],
+        "lltm": lambda: [lltm(run, size) for size in ((SMALL,) if run.emulated else (MAIN, "64x256x512"))],
+        "profile": lambda: profile(run, SMALL if run.emulated else MAIN),
         "bandwidth": lambda: bandwidth(run, [1 << bits for bits in ((10, 16) if run.emulated else range(10, 33, 2))]),
     }
     for part in options.parts:

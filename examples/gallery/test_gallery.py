@@ -15,6 +15,7 @@ from opwright.pytest_plugin import CudaPlace
 
 EVERY = [*CASES, *MORE]
 CHECKED = [case for case in EVERY if case.operator != "top_p"]  # which draws
+PLACES = ["forward", "reverse", "random", pytest.param("checked", marks=pytest.mark.exhaustive), "gpu"]
 TRAINED = [case for case in EVERY if case.trained]
 LAST_DIGITS = {torch.float64: 1e-11, torch.float32: 1e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 
@@ -89,6 +90,7 @@ def test_every_element_type(case: Case, dtype: torch.dtype) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("cuda_place", PLACES, indirect=True)
 @pytest.mark.parametrize("case", **names(CHECKED))
 def test_cuda_kernels(cuda_place: CudaPlace, case: Case) -> None:
     backend, device = cuda_place

@@ -160,7 +160,7 @@ def test_real_file_systems(mount: str, says: str, fix: str, text: str, tmp_path:
     assert_says(done, "ToolchainError", f"can't write to the build cache {tmp_path}/small/opwright: {says}", fix)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_disk_that_gets_full_while_it_is_compiled(tmp_path: Path) -> None:
     """There is room for the folders and not for what the compiler writes: that is no mistake in the source."""
     text = "extern const char data[] = {" + "1," * 400_000 + "};\n"

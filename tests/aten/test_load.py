@@ -268,7 +268,7 @@ print(module.__file__)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_processes_that_build_the_same_at_once_build_it_once(
     source: Callable[..., Path], python: Callable[..., subprocess.Popen[str]]
 ) -> None:
@@ -280,7 +280,7 @@ def test_processes_that_build_the_same_at_once_build_it_once(
     assert sum("compiling op" in said for _, said in answers) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_build_that_was_killed_is_in_nobodys_way(
     source: Callable[..., Path], python: Callable[..., subprocess.Popen[str]]
 ) -> None:

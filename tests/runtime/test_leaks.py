@@ -125,7 +125,7 @@ def test_quick_loads(tmp_path: Path, what: str) -> None:
     assert growth(noted) < LOADS_MAY, noted
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_measure_finds_a_leak(tmp_path: Path) -> None:
     """Different texts are mapped for ever: the growth that the others don't have is seen."""
     noted, _ = measure(tmp_path, "different", 20)

@@ -83,6 +83,8 @@ MEMBERS = (
     _kernel("unwanted_gradient", "writes-unwanted-gradient", "single gradients"),
     _kernel("double_backward_zero", "double-backward-zero", "gradgradcheck"),
     _kernel("wrong_double_backward", "wrong-double-backward", "gradgradcheck"),
+    _kernel("wrong_in_the_tenth_digit", "wrong-gradient", "derived gradients"),
+    _kernel("second_in_the_tenth_digit", "wrong-gradient", "derived second gradients"),
     _kernel("mutates_input", "mutates-input", "inputs untouched"),
     _kernel("uninitialised", "uninitialised", "written outputs"),
     _kernel("reads_beyond", "out-of-bounds", "sanitizers"),

@@ -48,7 +48,7 @@ def test_loops_that_dont_compile(tmp_path: Path, refused_copies: list[str], capl
     x = torch.arange(50.0)
     for _ in range(2):  # the second finds it in the cache
         assert torch.equal(opwright.load(source, backend=emulate()).reversed(x), x.flip(0))
-    told = [each.getMessage() for each in caplog.records if "as their loops don't compile" in each.getMessage()]
+    told = [each.getMessage() for each in caplog.records if "as it doesn't compile otherwise" in each.getMessage()]
     assert len(told) == 1
     assert "nothing_of_this_name" in told[0]
     assert any("opwright_plain_reversed" in text for text in refused_copies)
@@ -62,3 +62,20 @@ def test_a_mistake_of_the_authors(tmp_path: Path) -> None:
     text = str(raised.value)
     assert text.startswith(f"{source}:8:") or f"{source}:8:" in text
     assert "opwright_plain" not in text
+
+
+@pytest.mark.parametrize("check", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_function_that_calls_itself_may_be_forceinline(tmp_path: Path, check: bool) -> None:
+    """As with nvcc; GCC takes `always_inline` for a promise."""
+    source = tmp_path / f"calls_itself_{check}.cu"
+    source.write_text("""
+#include <opwright.h>
+__device__ __forceinline__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+OPWRIGHT("fibonaccis(N: int) -> (y: i32[N]) launch over N, threads 64")
+__global__ void fibonaccis(int N, int *y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < N) y[i] = fibonacci(i);
+}
+""")
+    ops = opwright.load(source, backend=emulate(check=check))
+    assert ops.fibonaccis(10).tolist() == [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]

@@ -151,3 +151,22 @@ def test_cccl_isnt_installed() -> None:
             assert said.startswith(text.split("\n", maxsplit=1)[0])
     other = CompileError("a.cu:1:10: fatal error: mine.h: No such file or directory")
     assert explained(other) is other
+
+
+ALONG = {
+    "device_ptr": "thrust::fill(p, p + 4, 7); thrust::transform(p, p + 4, p, thrust::negate<int>());",
+    "partition": "thrust::sequence(p, p + 4); thrust::max_element(p, p + 4);",
+    "set_operations": "thrust::reduce(p, p + 4); thrust::min_element(p, p + 4);",
+    "sort": "thrust::sequence(p, p + 4); thrust::max_element(p, p + 4); thrust::reduce(p, p + 4);",
+}
+"""Algorithms that come with a header, as the device system of CUDA includes them in CCCL 3.0."""
+
+
+@needs_cccl
+def test_algorithms_that_come_with_a_header(files: Files, command: Command) -> None:
+    """Each file was compiled by nvcc 13.0 too."""
+    for head, calls in ALONG.items():
+        pointer = "int *p = memory;" if head != "device_ptr" else "thrust::device_ptr<int> p(memory);"
+        text = f"#include <thrust/{head}.h>\nint main() {{ int memory[4] = {{}}; {pointer} {calls} }}\n"
+        files(**{f"along_{head}.cu": text})
+        assert command("nvcc", "-c", f"along_{head}.cu") == (0, "", ""), head

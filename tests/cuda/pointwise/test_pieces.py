@@ -41,7 +41,14 @@ def laid_out(n: int, dtype: torch.dtype) -> Iterator[Tensor]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        torch.float32,
+        torch.bfloat16,
+        *(pytest.param(t, marks=pytest.mark.exhaustive) for t in (torch.float64, torch.float16)),
+    ],
+)
 @pytest.mark.parametrize("n", [0, 1, 3, 7, 8, 9, 255, 256, 1025, 100_003])
 def test_sizes_and_layouts(activations: Operators, dtype: torch.dtype, n: int) -> None:
     for x in laid_out(n, dtype):

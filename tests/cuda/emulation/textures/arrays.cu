@@ -70,7 +70,7 @@ static int boxes() {
   p.extent = make_cudaExtent(w, h, d);
   p.kind = cudaMemcpyHostToDevice;
   DONE(cudaMemcpy3D(&p));
-  // A box of 2 x 2 x 3 texels from (1, 1, 2) on, into memory of cudaMalloc3D at (1, 0, 1), in bytes there.
+  // A box of 2 x 2 x 3 texels from (1, 1, 2) on, into memory of cudaMalloc3D at (1, 0, 1), in texels there too.
   cudaPitchedPtr memory;
   DONE(cudaMalloc3D(&memory, make_cudaExtent(3 * sizeof(int), 2, 4)));
   EXPECT(memory.pitch >= 3 * sizeof(int) && memory.xsize == 3 * sizeof(int) && memory.ysize == 2);
@@ -79,7 +79,7 @@ static int boxes() {
   part.srcArray = array;
   part.srcPos = make_cudaPos(1, 1, 2);
   part.dstPtr = memory;
-  part.dstPos = make_cudaPos(sizeof(int), 0, 1);
+  part.dstPos = make_cudaPos(1, 0, 1);
   part.extent = make_cudaExtent(2, 2, 3);
   part.kind = cudaMemcpyDeviceToDevice;
   DONE(cudaMemcpy3D(&part));

@@ -1,6 +1,4 @@
 // Copies to, from and between arrays, and of boxes of memory: rows, each of which is a copy of its own to the checker.
-#include <algorithm>
-
 #include "texture_arrays.h"
 
 namespace opwright {
@@ -80,15 +78,16 @@ cudaError_t copy_3d(const cudaMemcpy3DParms *p, const Called &called) {
     return note(cudaErrorInvalidValue, called, "a side is one of an array and a pointer: it has both, or none");
   for (cudaArray_const_t array : {p->srcArray, p->dstArray})
     if (array && !exists(array)) return note(cudaErrorInvalidValue, called, no_array);
-  const size_t from = p->srcArray ? p->srcArray->texel : 1, to = p->dstArray ? p->dstArray->texel : 1;
-  if (p->srcArray && p->dstArray && from != to)
+  if (p->srcArray && p->dstArray && p->srcArray->texel != p->dstArray->texel)
     return note(cudaErrorInvalidValue, called, "the arrays' texels differ in size");
-  const Side target{p->dstArray,      p->dstPtr.ptr, p->dstPtr.pitch, p->dstPtr.ysize,
-                    p->dstPos.x * to, p->dstPos.y,   p->dstPos.z},
+  // With an array, widths and columns are texels, a column of memory too, which the documentation counts in bytes: an
+  // H200 under CUDA 13.0 was seen to count that of a target in texels.
+  const size_t unit = p->srcArray ? p->srcArray->texel : p->dstArray ? p->dstArray->texel : 1;
+  const Side target{p->dstArray,        p->dstPtr.ptr, p->dstPtr.pitch, p->dstPtr.ysize,
+                    p->dstPos.x * unit, p->dstPos.y,   p->dstPos.z},
       source{p->srcArray,        p->srcPtr.ptr, p->srcPtr.pitch, p->srcPtr.ysize,
-             p->srcPos.x * from, p->srcPos.y,   p->srcPos.z};
-  return copy_box(target, source, p->extent.width * std::max(from, to), p->extent.height, p->extent.depth, p->kind,
-                  called);
+             p->srcPos.x * unit, p->srcPos.y,   p->srcPos.z};
+  return copy_box(target, source, p->extent.width * unit, p->extent.height, p->extent.depth, p->kind, called);
 }
 
 cudaError_t fill_3d(const cudaPitchedPtr &memory, int value, const cudaExtent &extent, const Called &called) {

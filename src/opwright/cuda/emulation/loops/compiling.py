@@ -1,6 +1,7 @@
 """Compiling emulated code with kernels as plain loops; where the compiler refuses those, without them.
 
-What the rewriter makes of a kernel is C++ that its author never sees, so it must not be the reason of an error.
+What the rewriter makes of a kernel is C++ that its author never sees, so it must not be the reason of an error. Nor
+must ``__forceinline__`` be: nvcc takes it where a function can't be inlined, as it calls itself.
 """
 
 from __future__ import annotations
@@ -27,28 +28,39 @@ def build_emulated(
         CompileError: the compiler refused the author's code, or it can't be emulated.
         ToolchainError: there is no usable compiler.
     """
-    plain = _without_loops(unit)
-    if plain is None:
+
+    def built(unit: Unit) -> Built:
         return build(unit, options, on_progress=on_progress, rebuild=rebuild, processes=processes)
-    if look_up(unit, options) or not look_up(plain, options):
-        try:
-            return build(unit, options, on_progress=on_progress, rebuild=rebuild, processes=processes)
-        except CompileError as error:  # the author's mistake is one without loops, too
-            refused = str(error).partition("\n")[0]
-            built = build(plain, options, on_progress=on_progress, rebuild=rebuild, processes=processes)
-        logger.info("%s: its kernels run as threads, as their loops don't compile: %s", unit.name, refused)
-        return built
-    return build(plain, options, on_progress=on_progress, rebuild=rebuild, processes=processes)
+
+    modest = _with_less(unit)
+    if not look_up(unit, options) and look_up(modest, options):
+        return built(modest)
+    try:
+        return built(unit)
+    except CompileError as error:  # the author's mistake is one without loops, too
+        if modest.rewrite is unit.rewrite and "always_inline" not in str(error):
+            raise
+        refused = str(error).partition("\n")[0]
+        found = built(modest)
+    logger.info(
+        "%s: compiled as threads, and with no forced inlining, as it doesn't compile otherwise: %s",
+        unit.name,
+        refused,
+    )
+    return found
 
 
 def look_up_emulated(unit: Unit, options: Options) -> Path | None:
     """Return the library of `unit` if it is in the cache, else None."""
-    plain = _without_loops(unit)
-    return look_up(unit, options) or (look_up(plain, options) if plain else None)
+    return look_up(unit, options) or look_up(_with_less(unit), options)
 
 
-def _without_loops(unit: Unit) -> Unit | None:
-    """Return the unit without loops; None if it has none anyway."""
-    if isinstance(unit.rewrite, Rewriter) and unit.rewrite.loops:
-        return dataclasses.replace(unit, rewrite=Rewriter(loops=False))
-    return None
+def _with_less(unit: Unit) -> Unit:
+    """Return the unit without loops, and with functions that are inlined if the compiler can."""
+    flags = (*unit.cflags, "-DOPWRIGHT_EMULATION_INLINE_IF_POSSIBLE")
+    return dataclasses.replace(unit, cflags=flags, rewrite=_without_loops(unit) or unit.rewrite)
+
+
+def _without_loops(unit: Unit) -> Rewriter | None:
+    """Return what rewrites the unit without loops; None if it makes none anyway."""
+    return Rewriter(loops=False) if isinstance(unit.rewrite, Rewriter) and unit.rewrite.loops else None

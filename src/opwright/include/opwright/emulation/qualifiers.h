@@ -19,7 +19,11 @@
 #define __device_builtin__
 #define __builtin_align__(n) __attribute__((aligned(n)))
 #define __align__(n) __attribute__((aligned(n)))
+#ifdef OPWRIGHT_EMULATION_INLINE_IF_POSSIBLE
+#define __forceinline__ inline
+#else
 #define __forceinline__ inline __attribute__((always_inline))
+#endif
 #define __inline_hint__
 #define __nv_pure__
 #define __launch_bounds__(...)

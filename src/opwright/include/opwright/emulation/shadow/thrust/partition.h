@@ -1,4 +1,8 @@
-/* With the policies, as CUDA's own device system brings them here. */
+/* With the policies and algorithms that CUDA's own device system brings here (CCCL 3.0). */
 #include_next <thrust/partition.h>
+
+#include <thrust/distance.h>
+#include <thrust/extrema.h>
+#include <thrust/sequence.h>
 
 #include "execution_policy.h"
