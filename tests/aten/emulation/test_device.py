@@ -94,6 +94,24 @@ except RuntimeError as error:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("check", [False, True])
+def test_an_extension_with_the_handle_of_pytorch(tmp_path: Path, check: bool) -> None:
+    """The device has made the handle with its own code for cuBLAS, and the extension calls its own."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""{IMPORT}
+m = load("product", [{str(EXTENSION / "product.cu")!r}])
+a, b = torch.randn(5, 7), torch.randn(7, 3)
+with torch.cuda.stream(torch.cuda.Stream()):
+    c = m.product(a.cuda(), b.cuda())
+torch.testing.assert_close(c.cpu(), a @ b)
+print("multiplied")
+"""
+    )
+    assert "multiplied" in emulated(script, check=check)
+
+
+@pytest.mark.exhaustive
 def test_a_race_is_found_at_its_line(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
