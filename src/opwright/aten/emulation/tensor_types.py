@@ -1,7 +1,7 @@
 """The types ``torch.cuda.FloatTensor`` and its kin: older tests make tensors by them, and set them as the default type.
 
-PyTorch's build for the CPU has these types and refuses to call them. It asks a flag in each type's object, which says that
-the type is CUDA's; everything else about the types is as in a build with CUDA.
+PyTorch's build for the CPU has these types and refuses to call them. It asks a flag in each type's object, which says
+that the type is CUDA's; everything else about the types is as in a build with CUDA.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ import ctypes
 import gc
 from types import ModuleType
 
-_WORDS = 128
-"""How far a type's object is searched, in words: PyTorch's fields follow those of Python's ``PyTypeObject``, about 52 words."""
+_WORDS = 64
+"""How far a type's object is searched, in words: PyTorch's fields follow those of ``PyTypeObject``, about 53 words."""
 
 
 def complete_tensor_types(torch: ModuleType) -> None:
-    """Let the types of dense tensors of `torch.cuda` be called. They keep their answers, that of ``is_cuda`` among them."""
+    """Let the types of dense tensors of `torch.cuda` be called. ``is_cuda`` and their other answers stay."""
     meta = type(torch.FloatTensor)
     kinds = [kind for kind in vars(torch.cuda).values() if type(kind) is meta]
     for kind in kinds:
         if (flag := _flag(kind)) is not None:
             flag.value = False
-    # The flag is what is_cuda tells, so is_cuda tells by the name. Python has no other way to an extension's static type.
+    # is_cuda would tell the flag: it tells by the name. Python has no other way to the attributes of a static type.
     gc.get_referents(meta.__dict__)[0]["is_cuda"] = property(lambda kind: kind.__module__.startswith("torch.cuda"))
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(meta))
 
 
 def _flag(kind: type) -> ctypes.c_bool | None:
-    """Find the flag between two known fields: the element type and the layout before it, the name after it and another flag.
+    """Find the flag behind two known fields, the element type and the layout, and before another flag and the name.
 
     Return None where they don't stand so: then PyTorch goes on refusing the type.
     """
