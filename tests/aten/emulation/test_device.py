@@ -105,10 +105,13 @@ a, b = torch.randn(5, 7), torch.randn(7, 3)
 with torch.cuda.stream(torch.cuda.Stream()):
     c = m.product(a.cuda(), b.cuda())
 torch.testing.assert_close(c.cpu(), a @ b)
-print("multiplied")
+try:
+    m.product(a.cuda(), torch.randn(8, 3).cuda())
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
 """
     )
-    assert "multiplied" in emulated(script, check=check)
+    assert "CUDA error: CUBLAS_STATUS_INVALID_VALUE when calling `cublasSgemm(" in emulated(script, check=check)
 
 
 @pytest.mark.exhaustive
