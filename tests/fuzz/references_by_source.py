@@ -91,4 +91,5 @@ REFERENCES_BY_SOURCE: dict[str, Reference] = {
     "returned_ops.cumsum": lambda x: x.cumsum(0),
     "group_ops.softmax": lambda x, dim: x.softmax(dim),
     "group_ops.sum": lambda x, dim, keepdim: x.sum(dim, keepdim=keepdim),
+    "group_ops.norm": lambda x, dim, keepdim: x.norm(dim=dim, keepdim=keepdim),
 }

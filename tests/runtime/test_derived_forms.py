@@ -49,6 +49,17 @@ def scanned_reference(x: Tensor, decay: Tensor) -> Tensor:
     return torch.stack(rows)
 
 
+def squared(ops: Operators, x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    """In memory, the last of the leading axes comes first, and what is kept of x lies as x does."""
+    x = x.transpose(0, 1) * 1
+    return x, ops.squared_(x, w)
+
+
+def squared_reference(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    y = x.transpose(0, 1).square() * w
+    return y, y.square().sum(-1)
+
+
 def rotated_reference(x: Tensor, angle: Tensor) -> Tensor:
     a, b = x.unflatten(1, (-1, 2)).unbind(-1)
     turned = [a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()]
@@ -84,6 +95,7 @@ AT = torch.tensor([0, 3, 3, 1])
 CASES = {
     "relaxed": Case(relaxed, lambda _, *a: relaxed_reference(*a), lambda: (numbers(5), numbers(5))),
     "scan_": Case(scanned, lambda _, *a: scanned_reference(*a), lambda: (numbers(4, 19), numbers())),
+    "squared_": Case(squared, lambda _, *a: squared_reference(*a), lambda: (numbers(3, 7, 2), numbers(7, 1, 2))),
     "rotated": Case(
         lambda ops, x, a: ops.rotated(x.clone(), a),
         lambda _, *a: rotated_reference(*a),
@@ -122,7 +134,7 @@ CASES = {
         first_order=True,
     ),
 }
-QUICK, SLOW = ("relaxed", "jittered"), ("scan_", "moments", "positive")
+QUICK, SLOW = ("relaxed", "jittered"), ("scan_", "squared_", "moments", "positive")
 
 
 @pytest.fixture(scope="module")

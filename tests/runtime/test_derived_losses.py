@@ -14,8 +14,10 @@ HEAD = """#include <opwright.h>
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iostream>
 #include <limits>
 #include <numeric>
+#include <sstream>
 #include <vector>
 static float twice(float x) { return 2 * x; }
 static float global = 0;
@@ -25,7 +27,7 @@ template <class T>
 void f(Tensor<const T, 1> x, Tensor<T, 1> y) {
   for (int64_t i = 0; i < y.size(0); ++i) y[i] = 0;
 """
-LOST = 14
+LOST = 16
 """The line of the kernel that is lost."""
 
 LOSSES = {
@@ -57,6 +59,8 @@ LOSSES = {
     "a lambda": ("auto g = [](float v) { return v * v; }; y[0] = T(g(x[0]));", ""),
     "a workspace": ("Workspace<float> w(1); w[0] = x[0]; y[0] = T(w[0]);", "declare it as T or auto"),
     "a reference": ("const float &v = x[0]; y[0] = T(v);", ""),
+    "a stream": ("std::cout << x[0]; y[0] = x[0];", "write its value, value_of(x)"),
+    "a stream and back": ("std::stringstream s; s << x[0]; s >> y[0];", "write its value, value_of(x)"),
     "memcpy": ("float v[1]; memcpy(v, x.data(), 4); y[0] = T(v[0]);", "copy element by element"),
     "std::memcpy": ("float v[1] = {1}; std::memcpy(y.data(), v, 4);", "copy element by element"),
     "memmove to void": ("void *v = y.data(); memmove(v, x.data(), 4);", "copy element by element"),
@@ -173,6 +177,75 @@ def test_a_number_that_was_never_set() -> None:
     )
     with pytest.raises(KernelError, match="computes with a number that was never set"):
         ops.f(torch.ones(1, dtype=torch.float64, requires_grad=True)).sum().backward()
+
+
+THREADS = """
+#include <thread>
+template <class F> void in_thread(const F &body) { std::thread([&] { body(); }).join(); }
+OPWRIGHT("whole(x: T[N]) -> (y: T[N]) where T in (f64) derived")
+template <class T> void whole(Tensor<const T, 1> x, Tensor<T, 1> y) {
+  T sum = 0;
+  in_thread([&] { for (int64_t i = 0; i < x.size(0); ++i) sum += dot(x, x) * x[i]; });
+  for (int64_t i = 0; i < x.size(0); ++i) y[i] = sum * x[i];
+}
+OPWRIGHT("rows(x: T[N]) -> (y: T[N]) where T in (f64) batched derived")
+template <class T> void rows(Tensor<const T, 1> x, Tensor<T, 1> y) { whole<T>(x, y); }
+OPWRIGHT("product(x: T[N]) -> (y: T[N]) where T in (f64) derived")
+template <class T> void product(Tensor<const T, 1> x, Tensor<T, 1> y) {
+  in_thread([&] { gemm<T>(false, false, 1, 1, x.size(0), 1, x.data(), x.size(0), x.data(), 1, 0, y.data(), 1); });
+  for (int64_t i = 1; i < x.size(0); ++i) y[i] = y[0];
+}
+OPWRIGHT("idle(x: T[N]) -> (y: T[N]) where T in (f64) derived")
+template <class T> void idle(Tensor<const T, 1> x, Tensor<T, 1> y) {
+  in_thread([] {});
+  for (int64_t i = 0; i < x.size(0); ++i) y[i] = x[i] * x[i];
+}
+"""
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # PyTorch's own
+@pytest.mark.slow
+def test_threads_of_the_kernel_have_no_tape() -> None:
+    """What they compute is an error of the call, once the kernel has returned; forward mode needs no tape."""
+    ops = opwright.load_inline("derived_threads", cpp=THREADS)
+    x = torch.rand(17, 5, dtype=torch.float64, requires_grad=True)
+    for _ in range(2):
+        for op, given in ((ops.whole, x[0]), (ops.rows, x), (ops.product, x[0])):
+            with pytest.raises(KernelError, match=r"on threads of its own.*\n.*: parallel_for in the place of"):
+                op(given).sum().backward()
+        torch.testing.assert_close(torch.autograd.grad(ops.idle(x[0]).sum(), x)[0][0], 2 * x[0])
+    found = torch.func.jvp(ops.whole, (x[0].detach(),), (torch.ones(5, dtype=torch.float64),))[1]
+    expected = torch.func.jvp(lambda v: v * v.sum() * (v @ v), (x[0].detach(),), (torch.ones(5, dtype=torch.float64),))
+    torch.testing.assert_close(found, expected[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("word", ["", "batched ", "independent B "])
+def test_a_message_has_the_value(word: str) -> None:
+    """OPWRIGHT_CHECK takes numbers of the tape, of which lanes have one in each row; a failing row is told alone."""
+    name = f"derived_told_{word[:5].strip()}"
+    axes = "T[N]" if word == "batched " else "T[B, N]"
+    rank = axes.count(",") + 1
+    op = opwright.load_inline(
+        name,
+        cpp=f"""
+        OPWRIGHT("f(x: {axes}) -> (y: {axes}) where T in (f32) {word}derived")
+        template <class T>
+        void f(Tensor<const T, {rank}> x, Tensor<T, {rank}> y) {{
+          for (int64_t i = 0; i < x.numel(); ++i) {{
+            OPWRIGHT_CHECK(x.flat(i) < 5, "x is ", x.flat(i), ", twice that ", acc<T>(2 * x.flat(i)));
+            y.flat(i) = x.flat(i) * x.flat(i);
+          }}
+        }}""",
+    ).f
+    x = torch.rand(40, 3, requires_grad=True)
+    torch.testing.assert_close(torch.autograd.grad(op(x).sum(), x)[0], 2 * x)
+    for row in (0, 19, 39):
+        values = torch.rand(40, 3, requires_grad=True)
+        y = op(values)
+        values.data[row, 1] = 7.25
+        with pytest.raises(KernelError, match=r"f_backward\(\): x is 7.25, twice that 14.5 \["):
+            y.sum().backward()
 
 
 def test_a_parallel_loop_in_serial_steps_takes_linear_memory() -> None:

@@ -91,6 +91,7 @@ def test_gradients(ops: Operators, shape: tuple[int, ...]) -> None:
         assert gradgradcheck(lambda x, dim=dim: ops.softmax(x, dim), x)
         for keepdim in (False, True):
             assert gradcheck(lambda x, dim=dim, keepdim=keepdim: ops.sum(x, dim, keepdim), x)
+            assert gradcheck(lambda x, dim=dim, keepdim=keepdim: ops.norm(x, dim, keepdim), x)
 
 
 @pytest.mark.parametrize("dim", [0, 1, -1])

@@ -21,6 +21,13 @@ void scan_(Strided<T, 1> x, Tensor<const T, 0> decay) {
   for (int64_t i = 1; i < x.size(0); ++i) x(i) = x(i) + decay() * x(i - 1);
 }
 
+OPWRIGHT("squared_(x: T[N]!, w: T[N]) -> (norm: T[]) where T in (f32, f64) batched derived")
+template <class T>
+void squared_(Tensor<T, 1> x, Tensor<const T, 1> w, Tensor<T, 0> norm) {
+  norm() = 0;
+  for (int64_t i = 0; i < x.size(0); ++i) x[i] = x[i] * x[i] * w[i], norm() += x[i] * x[i];
+}
+
 OPWRIGHT("rotated(x: T[M, N]!, angle: T[]) -> (x) where T in (f32, f64) independent M derived")
 template <class T>
 void rotated(Tensor<T, 2> x, Tensor<const T, 0> angle) {

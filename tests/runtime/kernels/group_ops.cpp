@@ -60,6 +60,28 @@ void sum_backward(Strided<const T, 2> grad_y, int64_t D, Tensor<T, 3> grad_x) {
       for (int64_t b = 0; b < grad_x.size(2); ++b) grad_x(a, d, b) = grad_y(a, b);
 }
 
+// Its backward takes a tensor that a bool leaves without the axis first, and others beside it.
+OPWRIGHT("norm(x: T[*A, D, *B], dim: axis(D), keepdim: bool = False) -> (y: T[*A, 1 if keepdim, *B])")
+template <class T>
+void norm(Strided<const T, 3> x, Tensor<T, 2> y) {
+  for (int64_t a = 0; a < x.size(0); ++a)
+    for (int64_t b = 0; b < x.size(2); ++b) {
+      acc<T> sum = 0;
+      for (int64_t d = 0; d < x.size(1); ++d) sum += acc<T>(x(a, d, b)) * acc<T>(x(a, d, b));
+      y(a, b) = T(sqrt(sum));
+    }
+}
+
+OPWRIGHT(
+    "norm_backward(grad_y: T[*A, 1 if keepdim, *B], y: T[*A, 1 if keepdim, *B], x: T[*A, D, *B], dim: axis(D), "
+    "keepdim: bool) -> (grad_x: T[*A, D, *B])")
+template <class T>
+void norm_backward(Strided<const T, 2> grad_y, Strided<const T, 2> y, Strided<const T, 3> x, Tensor<T, 3> grad_x) {
+  for (int64_t a = 0; a < grad_x.size(0); ++a)
+    for (int64_t d = 0; d < grad_x.size(1); ++d)
+      for (int64_t b = 0; b < grad_x.size(2); ++b) grad_x(a, d, b) = grad_y(a, b) * x(a, d, b) / y(a, b);
+}
+
 OPWRIGHT("select(x: T[*A, D, *B], at: i64[*A, E, *B] in [0, D), scale: T[E]?, dim: axis(D) = 0) -> (y: T[*A, E, *B])")
 template <class T>
 void select(Tensor<const T, 3> x, Strided<const int64_t, 3> at, Tensor<const T, 1> scale, Tensor<T, 3> y) {

@@ -27,6 +27,11 @@ class Message {
     for (size_t i = 0; i < s.size() && !full_; ++i) append(data[i]);
     return *this;
   }
+  /* The value of a number with derivatives, on which a kernel runs again. */
+  template <class D, class = typename D::Scalar, int = D::partials>
+  Message &operator<<(const D &x) {
+    return *this << x.value;
+  }
   Message &operator<<(bool b) { return *this << (b ? "true" : "false"); }
   Message &operator<<(char c) { return format("%c", c); }
   Message &operator<<(int i) { return format("%d", i); }

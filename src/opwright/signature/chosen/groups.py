@@ -174,8 +174,14 @@ class Grouping:
             )
         before = number % count
         absent = {self.slot(tensor)} if lacks else set()
-        if count == 1:
-            absent |= {self.slot(t) for t, s in present if not s and self.slot(t) not in ("", self.axis)}
+        if count == 1:  # each says for itself what it lacks, but for an axis that the first one has
+            told = self.slot(tensor) if plain else ""
+            others = [(t, self.slot(t)) for t, s in present if not s]
+            absent |= {
+                slot
+                for each, slot in others
+                if slot not in ("", told) and any(self.extents(each, {}, Groups({}, flags)))
+            }
         return {self.around[0]: before, self.around[1]: count - 1 - before}, Groups({}, flags, frozenset(absent))
 
     def split(

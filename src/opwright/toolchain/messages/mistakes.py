@@ -26,6 +26,9 @@ _ADDED = re.compile(
     r"no match for 'operator([-+*/])=' \(operand types are '(?:float|double|long double|int|long)'"
     r"|(?:assigning to|invalid operands|no viable overloaded '([-+*/])=')[^\n]*'(?:float|double|long double)'"
 )
+_WRITTEN = re.compile(
+    r"no match for 'operator<<' \(operand types are 'std::|invalid operands to binary expression \('std::[^\n]*Dual<"
+)
 _ARGUMENT = re.compile(r"initializing argument \d+ of '(?P<declared>[^']+)")
 _SHORT = re.compile(r"\b(?:half|float16|bfloat16|float8_\w+)\b")
 _CONFLICT = re.compile(
@@ -64,6 +67,8 @@ def _of_duals(error: Diagnostic) -> Mistake | None:
             f"adding to a plain number would lose the derivative: {_WHY_DUAL}",
             "declare the sum as acc<T>, which is float for halves and double for double",
         )
+    if _WRITTEN.search(error.text):
+        return Mistake(f"a stream doesn't take T: {_WHY_DUAL}", "write its value, value_of(x)")
     if not _CONVERSION.search(error.text):
         return None
     if argument := _ARGUMENT.search(whole):

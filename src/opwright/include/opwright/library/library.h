@@ -235,15 +235,19 @@ inline void provide(const opw_call *call, uint64_t untested) {
   }
 }
 
-/* Copies input `from` to result `to`, where that is wanted, before the kernel overwrites it; T: its elements. */
+/* Copies input `from` to result `to`, where that is wanted, before the kernel overwrites it; T: its elements. Each has strides
+ * of its own: a result of a `batched` operator lies in memory as the arguments do. */
 template <class T>
 void keep_old(const opw_call *call, int from, int to) {
   const opw_tensor &x = call->tensors[from], &old = call->tensors[to];
   if (!x.present || !old.present) return;
   for (int64_t k = 0; k < old.numel; ++k) {
-    int64_t rest = k, at = 0;
-    for (int d = old.ndim - 1; d >= 0; --d) at += rest % old.sizes[d] * x.strides[d], rest /= old.sizes[d];
-    static_cast<T *>(old.data)[k] = static_cast<const T *>(x.data)[at];
+    int64_t rest = k, at = 0, to_be_at = 0;
+    for (int d = old.ndim - 1; d >= 0; --d) {
+      const int64_t index = rest % old.sizes[d];
+      at += index * x.strides[d], to_be_at += index * old.strides[d], rest /= old.sizes[d];
+    }
+    static_cast<T *>(old.data)[to_be_at] = static_cast<const T *>(x.data)[at];
   }
 }
 /* Keeps the seed and the offset of the call's random numbers in result `to`. */

@@ -187,5 +187,11 @@ OPWRIGHT_INLINE D where(const detail::Mask<R, W> &condition, const A &a, const B
   return detail::select(condition, D(a), D(b));
 }
 
+/* The first row's: a group of rows of which one fails is computed again, row by row. */
+template <class R, int W>
+Message &operator<<(Message &message, const detail::Lanes<R, W> &x) {
+  return message << x.v[0];
+}
+
 }  // namespace opwright
 #endif

@@ -70,6 +70,9 @@ struct TapedInput {
 /* What a parent's slope is, above the bits of its index: the next one on the stack of slopes, or 1, or -1, which sums have. */
 constexpr uint32_t stored = 0, plus = uint32_t(1) << 30, minus = uint32_t(2) << 30, index_bits = plus - 1;
 
+/* How often a number was noted in a thread that has no tape, by any call. */
+static uint64_t strays = 0;
+
 /* Its entries have indices from `first` on, those below are the variables'. Blocks have indices and no entries. */
 template <class S>
 class Tape {
@@ -83,6 +86,7 @@ class Tape {
   /* Begins anew, with the indices below `first` for variables. */
   void clear(uint32_t first) {
     drop();
+    strays_ = __atomic_load_n(&strays, __ATOMIC_RELAXED);
     if (!entry_room_) grow(entries_, entry_room_, 0), grow(slopes_, slope_room_, 0);
     first_ = next_ = first, used_ = noted_ = 0;
     parents_ = static_cast<Parents *>(entries_.data()), slope_ = static_cast<S *>(slopes_.data());
@@ -106,6 +110,18 @@ class Tape {
   /* Refuses an index that no number has which was made since `clear`. */
   OPWRIGHT_INLINE void check(uint32_t index) const {
     if (__builtin_expect(index >= next_, 0)) unknown();
+  }
+  /* Refuses what threads without a tape have computed since `clear`. */
+  void check_threads() const {
+    if (strays_ != __atomic_load_n(&strays, __ATOMIC_RELAXED))
+      refuse(
+          "the kernel computes on threads of its own, which have no tape for its gradient\n"
+          "  likely fix: parallel_for in the place of std::thread or OpenMP; or a handwritten backward");
+  }
+  /* Begins anew for a number that is lost, in a thread that can't refuse it: an exception there ends the process. */
+  void clear_for_stray() {
+    clear(index_bits >> 1);
+    is_stray_ = true;
   }
 
   /* Makes a block of `count` results and returns the index of the first; `data`: what its function gets. */
@@ -231,7 +247,9 @@ class Tape {
     if (used_ + 2 > slope_room_) grow(slopes_, slope_room_, used_ * sizeof(S));
     parents_ = static_cast<Parents *>(entries_.data()), slope_ = static_cast<S *>(slopes_.data());
   }
-  [[noreturn]] __attribute__((noinline)) static void unknown() {
+  __attribute__((noinline)) void unknown() const {
+    if (is_stray_) return;
+    check_threads();
     refuse(
         "the kernel computes with a number that was never set, or that another call left behind\n"
         "  likely fix: set every variable before it is read, T sum = 0; keep nothing from one call for the next");
@@ -271,11 +289,23 @@ class Tape {
   Parents *parents_ = nullptr;
   S *slope_ = nullptr, *adjoints_ = nullptr;
   TapeBlock<S> *blocks_ = nullptr;
+  uint64_t strays_ = 0;
+  bool is_stray_ = false;
 };
+
+/* For a thread that the kernel started itself: one number after the other is noted, and counted, so that the call fails when
+ * the kernel has returned. */
+template <class S>
+__attribute__((noinline, cold)) Tape<S> &tape_of_stray() {
+  static thread_local Tape<S> tape;
+  tape.clear_for_stray();
+  __atomic_fetch_add(&strays, 1, __ATOMIC_RELAXED);
+  return tape;
+}
 
 template <class S>
 OPWRIGHT_INLINE Tape<S> &tape_of_thread() {
-  return *static_cast<Tape<S> *>(current_tape);
+  return __builtin_expect(!current_tape, 0) ? tape_of_stray<S>() : *static_cast<Tape<S> *>(current_tape);
 }
 template <class S>
 OPWRIGHT_INLINE SparseInput<S> *sparse_input_at(const void *number) {

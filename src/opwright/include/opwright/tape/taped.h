@@ -74,6 +74,7 @@ class Runner {
       }
       if constexpr (lanes > 1)
         if (disagreed) return false;
+      tape_.check_threads();
       seed(rows);
       tape_.sweep();
       gradients(rows);

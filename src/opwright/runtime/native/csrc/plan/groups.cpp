@@ -65,11 +65,12 @@ bool bind_around(const Plan &plan, const at::Tensor *const *inputs, Bound<I> &bo
   bound.ranks[after] = count - 1 - bound.ranks[before];
   if (lacks) bound.absent[p.slot] = true;
   if (count > 1) return true;
-  const int64_t own = p.slot;  // of all others that may lack an axis, each says so for itself
+  const int64_t told =
+      others ? p.slot : -1;  // each says for itself what it lacks, but for an axis that the first one has
   for (size_t k = 0; k < plan.inputs.size(); ++k) {
     const TensorPlan &other = plan.inputs[k];
-    if (other.slot >= 0 && other.slot != own && inputs[k]->defined() && inputs[k]->dim() == 0)
-      bound.absent[other.slot] = true;
+    if (other.slot < 0 || other.slot == told || !inputs[k]->defined() || inputs[k]->dim() != 0) continue;
+    if (rank_of(other, bound)) bound.absent[other.slot] = true;
   }
   return true;
 }
