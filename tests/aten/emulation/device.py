@@ -34,6 +34,37 @@ def test_numbers_of_tensors_make_a_tensor() -> None:
     equal(torch.tensor([[x, 1], [2, x.cuda()]]), torch.tensor([[0.0, 1.0], [2.0, 0.0]]))
 
 
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated:UserWarning")
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.uint8, torch.bool])
+def test_types_of_tensors_make_them(dtype: torch.dtype) -> None:
+    kinds = [kind for name, kind in vars(torch.cuda).items() if name.endswith("Tensor")]
+    kind = next(each for each in kinds if each.dtype == dtype)
+    x = kind([[1, 0], [3, 4]])
+    expected = torch.tensor([[1, 0], [3, 4]], dtype=dtype, device="cuda")
+    assert isinstance(x, kind)
+    assert not isinstance(x.cpu(), kind)
+    assert x.is_cuda
+    equal(x, expected)
+    equal(expected.cpu().type(kind), expected)
+    assert kind(2, 3).shape == (2, 3)
+    equal(kind(expected.storage()), expected.flatten())
+    assert kind.is_cuda
+    assert not getattr(torch, kind.__name__).is_cuda
+    with pytest.raises(TypeError, match="device=cpu"):
+        kind(expected.cpu())
+
+
+@pytest.mark.filterwarnings("ignore:torch.set_default_tensor_type:UserWarning")
+def test_a_type_of_cuda_as_the_default() -> None:
+    try:
+        torch.set_default_tensor_type("torch.cuda.DoubleTensor")
+        x = torch.Tensor([1, 2])
+        assert (x.device.type, x.dtype, torch.ones(2).device.type) == ("cuda", torch.float64, "cuda")
+    finally:
+        torch.set_default_tensor_type(torch.FloatTensor)
+    assert torch.ones(2).device.type == "cpu"
+
+
 def test_views_share_memory() -> None:
     x = torch.zeros(4, 3, device="cuda")
     view = x.view(3, 4)[1:]

@@ -38,7 +38,7 @@ def emulated(*words: str | Path, check: bool = False, cwd: Path | None = None, s
 @pytest.mark.slow
 def test_the_device() -> None:
     said = emulated("-m", "pytest", "-q", "-p", "no:cacheprovider", HERE / "device.py")
-    assert "32 passed" in said, said
+    assert "39 passed" in said, said
 
 
 @pytest.mark.exhaustive
@@ -91,6 +91,27 @@ except RuntimeError as error:
     )
     said = emulated(script)
     assert "invalid argument" in said, said
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("check", [False, True])
+def test_an_extension_with_the_handle_of_pytorch(tmp_path: Path, check: bool) -> None:
+    """The device has made the handle with its own code for cuBLAS, and the extension calls its own."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""{IMPORT}
+m = load("product", [{str(EXTENSION / "product.cu")!r}])
+a, b = torch.randn(5, 7), torch.randn(7, 3)
+with torch.cuda.stream(torch.cuda.Stream()):
+    c = m.product(a.cuda(), b.cuda())
+torch.testing.assert_close(c.cpu(), a @ b)
+try:
+    m.product(a.cuda(), torch.randn(8, 3).cuda())
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
+"""
+    )
+    assert "CUDA error: CUBLAS_STATUS_INVALID_VALUE when calling `cublasSgemm(" in emulated(script, check=check)
 
 
 @pytest.mark.exhaustive

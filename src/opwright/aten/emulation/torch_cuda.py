@@ -12,6 +12,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from opwright.aten.emulation import torch_memory
+from opwright.aten.emulation.tensor_types import complete_tensor_types
 from opwright.aten.emulation.torch_memory import complete_storages
 
 _CUDA = 1  # c10::DeviceType::CUDA
@@ -63,6 +64,7 @@ def provide(torch: ModuleType, library: ctypes.CDLL) -> None:
     for module in (torch.cuda, torch.cuda.streams):
         module.Stream, module.Event = stream, _Event
     complete_storages(torch, library)
+    complete_tensor_types(torch)
     version = library.opwright_device_cuda_version()  # of the emulator's headers: 12080
     torch.version.cuda = f"{version // 1000}.{version % 1000 // 10}"
     torch.cuda.init()

@@ -2,6 +2,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/EmptyTensor.h>
+#include <ATen/cuda/Exceptions.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
@@ -148,6 +149,9 @@ cublasHandle_t getCurrentCUDABlasHandle(bool) {
   return handle;
 }
 Allocator *getCUDADeviceAllocator() { return opwright::device::allocator(); }
+namespace blas {
+const char *_cublasGetErrorEnum(cublasStatus_t error) { return cublasGetStatusName(error); }  // of TORCH_CUDABLAS_CHECK
+}  // namespace blas
 
 }  // namespace cuda
 

@@ -50,6 +50,11 @@ OPWRIGHT_EMULATION_API bool may_touch(const void *memory, size_t pitch, size_t w
 OPWRIGHT_EMULATION_API size_t bytes_from(const void *address, size_t most);
 /* What a library's call asks for can't be emulated: noted, and a warning in a program. */
 OPWRIGHT_EMULATION_API void refuse_call(const Called &called, const char *why);
+/* The handles of each library, by its name. They are the process's: every module that calls a library has a copy of its code, and
+ * passes handles to others, as PyTorch passes its handle of cuBLAS to extensions. */
+OPWRIGHT_EMULATION_API void handle_created(const char *library, const void *handle);
+OPWRIGHT_EMULATION_API void handle_destroyed(const char *library, const void *handle);
+OPWRIGHT_EMULATION_API bool handle_is_alive(const char *library, const void *handle);
 OPWRIGHT_EMULATION_API cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address);
 OPWRIGHT_EMULATION_API cudaError_t memory_left(size_t *left, size_t *total);
 OPWRIGHT_EMULATION_API cudaError_t create_event(cudaEvent_t *event, unsigned flags);

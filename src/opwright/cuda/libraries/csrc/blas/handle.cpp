@@ -1,5 +1,5 @@
 // Handles, and the names of status codes.
-#include "../handles.h"
+#include "../status_names.h"
 #include "elements.h"
 
 struct cublasContext {
@@ -12,11 +12,11 @@ struct cublasContext {
 namespace opwright::emulation::blas {
 namespace {
 
-Handles<cublasHandle_t> &handles() { return Handles<cublasHandle_t>::all(); }
+constexpr const char *library = "cuBLAS";
 Called plainly(const Call &call) { return {call.name, call.file, call.line}; }
 
 bool checked(const Call &call) {
-  if (handles().has(call.handle)) return true;
+  if (handle_is_alive(library, call.handle)) return true;
   note(cudaErrorInvalidResourceHandle, plainly(call), "the handle isn't of cublasCreate, or was destroyed");
   return false;
 }
@@ -54,13 +54,13 @@ const char *status_text(cublasStatus_t status) { return text_of(names, status); 
 cublasStatus_t create(cublasHandle_t *handle) {
   if (!handle) return CUBLAS_STATUS_INVALID_VALUE;
   *handle = new cublasContext;
-  handles().add(*handle);
+  handle_created(library, *handle);
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t destroy(const Call &call) {
   if (!checked(call)) return CUBLAS_STATUS_NOT_INITIALIZED;
-  handles().remove(call.handle);
+  handle_destroyed(library, call.handle);
   wait_for_device();  // as cublasDestroy does
   delete call.handle;
   return CUBLAS_STATUS_SUCCESS;

@@ -6,7 +6,6 @@
 #include <memory>
 #include <random>
 
-#include "../handles.h"
 #include "engines.h"
 
 struct curandGenerator_st {
@@ -20,9 +19,9 @@ struct curandGenerator_st {
 namespace opwright::emulation::rand {
 namespace {
 
-Handles<curandGenerator_t> &generators() { return Handles<curandGenerator_t>::all(); }
+constexpr const char *library = "cuRAND";
 bool is_alive(const Call &call) {
-  if (generators().has(call.generator)) return true;
+  if (handle_is_alive(library, call.generator)) return true;
   note(cudaErrorInvalidResourceHandle, {call.name, call.file, call.line},
        "the generator isn't of curandCreateGenerator, or was destroyed");
   return false;
@@ -98,13 +97,13 @@ curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, bool h
       type != CURAND_RNG_PSEUDO_MT19937 && type != CURAND_RNG_PSEUDO_PHILOX4_32_10)
     return CURAND_STATUS_TYPE_ERROR;
   *generator = new curandGenerator_st{type, host};
-  generators().add(*generator);
+  handle_created(library, *generator);
   return CURAND_STATUS_SUCCESS;
 }
 
 curandStatus_t destroy(const Call &call) {
   if (!is_alive(call)) return CURAND_STATUS_NOT_INITIALIZED;
-  generators().remove(call.generator);
+  handle_destroyed(library, call.generator);
   delete call.generator;
   return CURAND_STATUS_SUCCESS;
 }

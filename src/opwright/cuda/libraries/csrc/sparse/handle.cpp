@@ -1,5 +1,5 @@
 // cuSPARSE's handles and status codes.
-#include "../handles.h"
+#include "../status_names.h"
 #include "matrices.h"
 
 struct cusparseContext {
@@ -10,7 +10,7 @@ struct cusparseContext {
 namespace opwright::emulation::sparse {
 namespace {
 
-Handles<cusparseHandle_t> &handles() { return Handles<cusparseHandle_t>::all(); }
+constexpr const char *library = "cuSPARSE";
 
 constexpr Named<cusparseStatus_t> names[] = {
     {CUSPARSE_STATUS_SUCCESS, "CUSPARSE_STATUS_SUCCESS", "success"},
@@ -25,7 +25,7 @@ constexpr Named<cusparseStatus_t> names[] = {
 }  // namespace
 
 bool running(const Call &call, Running *run) {
-  if (!handles().has(call.handle)) {
+  if (!handle_is_alive(library, call.handle)) {
     note(cudaErrorInvalidResourceHandle, {call.name, call.file, call.line},
          "the handle isn't of cusparseCreate, or was destroyed");
     return false;
@@ -38,13 +38,13 @@ bool running(const Call &call, Running *run) {
 cusparseStatus_t create(cusparseHandle_t *handle) {
   if (!handle) return CUSPARSE_STATUS_INVALID_VALUE;
   *handle = new cusparseContext;
-  handles().add(*handle);
+  handle_created(library, *handle);
   return CUSPARSE_STATUS_SUCCESS;
 }
 cusparseStatus_t destroy(const Call &call) {
   Running run;
   if (!running(call, &run)) return CUSPARSE_STATUS_NOT_INITIALIZED;
-  handles().remove(call.handle);
+  handle_destroyed(library, call.handle);
   delete call.handle;
   return CUSPARSE_STATUS_SUCCESS;
 }
