@@ -200,13 +200,22 @@ template <class T> void idle(Tensor<const T, 1> x, Tensor<T, 1> y) {
   in_thread([] {});
   for (int64_t i = 0; i < x.size(0); ++i) y[i] = x[i] * x[i];
 }
+OPWRIGHT("kinked(x: T[N]) -> (y: T[N]) where T in (f64) batched derived")
+template <class T> void kinked(Tensor<const T, 1> x, Tensor<T, 1> y) {
+  in_thread([&] { for (int64_t i = 0; i < x.size(0); ++i) if (x[i] > 0) y[i] = x[i]; else y[i] = 0; });
+}
+OPWRIGHT("products(x: T[N]) -> (y: T[N]) where T in (f64) batched derived")
+template <class T> void products(Tensor<const T, 1> x, Tensor<T, 1> y) { product<T>(x, y); }
 """
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # PyTorch's own
 @pytest.mark.slow
 def test_threads_of_the_kernel_have_no_tape() -> None:
-    """What they compute is an error of the call, once the kernel has returned; forward mode needs no tape."""
+    """What they compute is an error of the call, once the kernel has returned; forward mode needs no tape.
+
+    What they only compare and copy isn't lost, also where several rows are taped at once.
+    """
     ops = opwright.load_inline("derived_threads", cpp=THREADS)
     x = torch.rand(17, 5, dtype=torch.float64, requires_grad=True)
     for _ in range(2):
@@ -217,6 +226,11 @@ def test_threads_of_the_kernel_have_no_tape() -> None:
     found = torch.func.jvp(ops.whole, (x[0].detach(),), (torch.ones(5, dtype=torch.float64),))[1]
     expected = torch.func.jvp(lambda v: v * v.sum() * (v @ v), (x[0].detach(),), (torch.ones(5, dtype=torch.float64),))
     torch.testing.assert_close(found, expected[1])
+    signs = torch.randn(24, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    torch.testing.assert_close(torch.autograd.grad(ops.kinked(signs).sum(), signs)[0], (signs > 0).double())
+    long = torch.rand(24, 1024, dtype=torch.float64, requires_grad=True)  # whose products aren't computed in lanes
+    with pytest.raises(KernelError, match="on threads of its own"):
+        ops.products(long).sum().backward()
 
 
 @pytest.mark.slow

@@ -95,5 +95,30 @@ __global__ void same(int64_t N, const float *x, float *y) {
     assert "block (1, 0, 0), thread (5, 0, 0)" in str(caught.value)
 
 
+@pytest.mark.slow
+def test_both_places_after_a_fault_that_a_comment_silences(write: Callable[..., Path]) -> None:
+    kernel = """
+OPWRIGHT("sums(N: int, x: f32[64]) -> (y: f32[64]) launch over 64 threads 64")
+__global__ void sums(int N, const float *x, float *y) {
+  __shared__ float row[64];
+  const float *from = row;
+  const int t = threadIdx.x;
+  float sum = 0;
+  row[t] = x[t];
+  __syncthreads();
+  for (int k = 0; k < N; ++k) sum += from[t == 0 && k == 0 ? 64 : t];  // opwright: benign bounds
+  y[t] = sum;
+  if (t == 1) row[0] = sum;
+}
+"""
+    file = write(kernel, "silenced_before.cu")
+    sums = opwright.load(file, backend=opwright.emulate(check=True)).sums
+    with pytest.raises(opwright.KernelError, match="data race in shared memory") as caught:
+        sums(3, torch.randn(64))
+    name = re.escape(str(file))
+    found = rf"{name}:13: data race.*thread \(0, 0, 0\) of the same block read it at {name}:11\n"
+    assert re.search(found, str(caught.value), re.DOTALL), str(caught.value)
+
+
 def test_thirty_are_planted() -> None:
     assert sum(file.read_text("utf-8").count("// fault:") for file in (HERE / "faults").glob("*.cu")) >= 30

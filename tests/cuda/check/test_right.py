@@ -61,5 +61,27 @@ def test_as_plain_loops(kernel: Any, arguments: Arguments, plain: opwright.Opera
             torch.testing.assert_close(mine, theirs, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.slow
+def test_arrays_of_one_size(write: Callable[..., Path]) -> None:
+    """The shadow that the first had, until a byte of it was touched by itself, isn't that of the second."""
+    kernel = """
+OPWRIGHT("turned(x: f32[64]) -> (y: f32[64]) launch over 64 threads 64")
+__global__ void turned(const float *x, float *y) {
+  __shared__ float a[2000];
+  __shared__ float b[2000];
+  const int t = threadIdx.x;
+  a[t] = x[t];
+  ((unsigned char *)(a + t))[3] &= 0x7f;
+  b[63 - t] = a[t];
+  __syncthreads();
+  y[t] = b[t];
+}
+"""
+    turned = opwright.load(write(kernel, "arrays_of_one_size.cu"), backend=opwright.emulate(check=True)).turned
+    for _ in range(2):
+        x = torch.randn(64)
+        assert torch.equal(turned(x), x.abs().flip(0))
+
+
 def test_a_good_many() -> None:
     assert sum(file.read_text("utf-8").count("// kernel:") for file in (HERE / "right").glob("*.cu")) >= 30

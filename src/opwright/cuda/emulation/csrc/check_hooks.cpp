@@ -45,6 +45,7 @@ void launch_begin(const Launch &launch) {
   launching().lock();
   Running &r = running();
   Live &l = r.state;
+  r.blocks.clear(), r.shared.clear();
   ++l.now;
   work_begins({launch.kernel, launch.file, launch.line, launch.configuration.stream, true}, launch.kernel);
   l.launch = ++l.now;
@@ -53,7 +54,6 @@ void launch_begin(const Launch &launch) {
   l.attention = {}, l.attention.streams = !l.unordered.empty();
   l.blocks.clear(), l.locations.clear(), l.silenced.clear(), l.sites.fill(Site());
   set_sizes(l.block_size, launch.configuration.block), set_sizes(l.grid_size, launch.configuration.grid);
-  r.blocks.clear(), r.shared.clear();
   r.dynamic = launch.configuration.shared;
   r.context = nullptr, r.parameters.low = reinterpret_cast<uintptr_t>(launch.body),
   r.parameters.high = r.parameters.low + launch.body_bytes;

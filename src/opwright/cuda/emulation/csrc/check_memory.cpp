@@ -136,6 +136,8 @@ Region *look_up(Live &l, Site &site, uintptr_t address, unsigned size, How how, 
   if (region) {
     site = Site();
     site.code = code, site.low = region->low, site.bytes = region->high - region->low, site.region = region;
+    const uint32_t distance = static_cast<uint32_t>(code - l.code_base) & ((1u << (32 - flag_bits)) - 1);
+    site.place = distance << flag_bits;
   }
   return region;
 }

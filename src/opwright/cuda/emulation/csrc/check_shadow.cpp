@@ -15,20 +15,26 @@ namespace emulation {
 namespace check {
 namespace {
 
-/* Shadows of ended calls, by size: what is in them is older than any launch to come, and their pages are there already. */
+/* Shadows that nobody has any more, by size: their pages are there already. What is in them is older than any launch that begins
+ * later, and not older than the one that runs. */
+struct Kept {
+  void *memory;
+  uint32_t time; /* when it was given back */
+};
 constexpr size_t kept_bytes = size_t(1) << 30;
 std::mutex mutex;
-std::multimap<size_t, void *> *kept;
+std::multimap<size_t, Kept> *kept;
 size_t kept_now = 0;
 
 /* `empty`: without what was in another shadow. */
 void *take(size_t bytes, bool empty) {
   if (!empty) {
     const std::lock_guard<std::mutex> lock(mutex);
-    if (!kept) kept = new std::multimap<size_t, void *>;
-    const auto found = kept->find(bytes);
-    if (found != kept->end()) {
-      void *memory = found->second;
+    if (!kept) kept = new std::multimap<size_t, Kept>;
+    const auto [first, last] = kept->equal_range(bytes);
+    const auto found = std::find_if(first, last, [](const auto &each) { return each.second.time < live->launch; });
+    if (found != last) {
+      void *memory = found->second.memory;
       kept->erase(found);
       kept_now -= bytes;
       return memory;
@@ -45,7 +51,7 @@ void give(void *memory, size_t bytes) {
     munmap(memory, bytes);
     return;
   }
-  kept->emplace(bytes, memory);
+  kept->emplace(bytes, Kept{memory, live->now});
   kept_now += bytes;
 }
 

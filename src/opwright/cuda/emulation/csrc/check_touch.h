@@ -128,9 +128,7 @@ inline void accessed(Live &l, uintptr_t address, unsigned size, uint32_t flags, 
   if (l.attention.stray && address - l.stray.low < l.stray.bytes && l.stray.who == l.me())
     strayed(*region, address, size, how, code);
   if (address & (size - 1)) misaligned(*region, address, size, how, code);
-  const uint32_t distance = static_cast<uint32_t>(code - l.code_base) & ((1u << (32 - flag_bits)) - 1);
-  site.place = distance << flag_bits;
-  touch<how>(l, *region, address, size, {l.now, l.me(), distance << flag_bits | flags}, code);
+  touch<how>(l, *region, address, size, {l.now, l.me(), site.place | flags}, code);
 }
 
 }  // namespace check

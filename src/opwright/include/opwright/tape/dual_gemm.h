@@ -153,7 +153,7 @@ bool product_of_first(int64_t m, int64_t n, int64_t k, double alpha, const Facto
   R *const to = of_c.template room<R>(m * n);
   gemm(false, false, m, n, k, alpha, dense(a, of_a), k, dense(b, of_b), n, 0, to, n);
   for (int64_t i = 0; i < m * n; ++i) c[i] = Lanes<R, W>(to[i]);
-  disagreed = true;
+  disagree();
   return true;
 }
 

@@ -17,6 +17,12 @@ namespace opwright {
 namespace detail {
 
 static thread_local bool disagreed = false;
+/* The runner doesn't see what a thread of the kernel's own has: that counts as a number without a tape, so that the rows are computed
+ * again all the same. */
+static inline void disagree() {
+  disagreed = true;
+  if (!current_tape) count_stray();
+}
 
 template <class R> struct bits_of;
 template <> struct bits_of<float> { using type = int32_t; };
@@ -31,7 +37,7 @@ struct Mask {
   OPWRIGHT_INLINE operator bool() const {
     Bits any = 0, all = -1;
     for (int k = 0; k < W; ++k) any |= v[k], all &= v[k];
-    if (any != all) disagreed = true;
+    if (any != all) disagree();
     return v[0] != 0;
   }
 };
@@ -50,14 +56,14 @@ struct Lanes {
   /* The number that all lanes are. */
   OPWRIGHT_INLINE R same() const {
     for (int k = 1; k < W; ++k)
-      if (!(v[k] == v[0])) disagreed = true;
+      if (!(v[k] == v[0])) disagree();
     return v[0];
   }
   template <class N, class = if_number<N>>
   explicit OPWRIGHT_INLINE operator N() const {
     const N first = static_cast<N>(v[0]);
     for (int k = 1; k < W; ++k)
-      if (!(static_cast<N>(v[k]) == first)) disagreed = true;
+      if (!(static_cast<N>(v[k]) == first)) disagree();
     return first;
   }
 };

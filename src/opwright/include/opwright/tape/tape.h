@@ -70,8 +70,9 @@ struct TapedInput {
 /* What a parent's slope is, above the bits of its index: the next one on the stack of slopes, or 1, or -1, which sums have. */
 constexpr uint32_t stored = 0, plus = uint32_t(1) << 30, minus = uint32_t(2) << 30, index_bits = plus - 1;
 
-/* How often a number was noted in a thread that has no tape, by any call. */
-static uint64_t strays = 0;
+/* How often a number was noted in a thread that has no tape, by any call. One per library, as `host`. */
+inline uint64_t strays = 0;
+inline void count_stray() { __atomic_fetch_add(&strays, 1, __ATOMIC_RELAXED); }
 
 /* Its entries have indices from `first` on, those below are the variables'. Blocks have indices and no entries. */
 template <class S>
@@ -299,7 +300,7 @@ template <class S>
 __attribute__((noinline, cold)) Tape<S> &tape_of_stray() {
   static thread_local Tape<S> tape;
   tape.clear_for_stray();
-  __atomic_fetch_add(&strays, 1, __ATOMIC_RELAXED);
+  count_stray();
   return tape;
 }
 
