@@ -5,7 +5,8 @@ WHEELS_ARGS ?=
 VERSION ?= 2.13.0
 ONLY ?=
 NATIVE_ONLY ?=
-JOBS ?= $(shell nproc)
+# One more than there are cores: a test that waits for a process leaves one idle.
+JOBS ?= $(shell expr $$(nproc) + 1)
 KEEP ?=
 
 # What is run a second time, on the runtime in Python.

@@ -123,7 +123,9 @@ def unpacked(format_: str, arguments: Iterable[bytes]) -> tuple[Any, ...]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("card", ["75", "90", "120"])
+@pytest.mark.parametrize(
+    "card", [pytest.param("75", marks=pytest.mark.exhaustive), "90", pytest.param("120", marks=pytest.mark.exhaustive)]
+)
 def test_caffes_words_on_each_card(card: str, loaded: opwright.Operators, play: Play) -> None:
     script = f'{sizes(4, 8, 8)}call("round", [(0x1000, [3, 400], 6), (0x2000, [3, 400], 6)])'
     (said,) = play(library(loaded, "round", T=DType.F32), _CALLS + script, {"FAKE_CARD": card})

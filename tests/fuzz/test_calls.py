@@ -53,7 +53,7 @@ def test_many_calls(runtime: str, tmp_path: Path) -> None:
     assert_calls_are_right(20_000, tmp_path, {"OPWRIGHT_RUNTIME": runtime})
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_some_calls_both_ways() -> None:
     done = run("ways", "--count", "200")
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]

@@ -143,7 +143,7 @@ def test_fake_tensors_and_opcheck(ops: Operators) -> None:
     torch.library.opcheck(ops.dot, (x, y))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated")  # torch's own, imported by inductor
 @pytest.mark.filterwarnings("ignore:Torchinductor does not support code generation for complex")
 def test_compiled(ops: Operators) -> None:

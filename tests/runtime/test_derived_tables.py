@@ -239,6 +239,7 @@ print(json.dumps(grown))
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("threads", [1, 4])
 def test_memory_of_a_large_table(threads: int, usual: Operators) -> None:

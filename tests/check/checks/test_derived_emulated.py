@@ -163,7 +163,7 @@ __global__ void plain_backward(Tensor<const double, 1> grad_y, Tensor<double, 1>
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_has_no_tape_is_skipped_with_the_reason(tmp_path: Path) -> None:
     shared = {"through_floats": "256"}
     text = PLAIN + "".join(each(n, forward, shared=shared.get(n, "")) for n, (forward, _) in SKIPPED.items())

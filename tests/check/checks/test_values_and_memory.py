@@ -114,7 +114,10 @@ def test_what_is_wrong_is_found_and_named(function: Callable[..., Any], check: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", sorted({check for _, check, _ in ZOO}))
+@pytest.mark.parametrize(
+    "check",
+    [pytest.param(c, marks=pytest.mark.exhaustive if c == "leaks" else ()) for c in sorted({c for _, c, _ in ZOO})],
+)
 def test_the_right_twin_passes(check: str) -> None:
     report = opwright.check(right, right, signature=SIGNATURE, level="quick", only=(check,))
     assert report.ok, report

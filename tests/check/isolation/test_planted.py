@@ -44,7 +44,7 @@ def test_a_planted_crash_is_reported(planted: Planted, tmp_path: Path) -> None:
         assert status < 0 or (planted.name, status) == ("exits", 3), finding.reproducer
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("planted", _EVERY)
 def test_its_right_twin_passes(planted: Planted, tmp_path: Path) -> None:
     report = opwright.check(planted.write(tmp_path, twin=True), level="quick")

@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not cccl_dir(), reason="pip's package nvidia-cuda-cccl isn't installed")
 def test_what_cant_be_captured(files: Files, command: Command) -> None:
     files(**{"libraries.cu": LIBRARIES})
