@@ -103,13 +103,8 @@ def compare(result: Result, kernel: Kernel, rounds: int) -> None:
 def checking(result: Result, kernel: Kernel, rounds: int) -> None:
     """Time the kernels with every access checked, which takes one worker."""
     ways = {"checked": kernel.way("checked", 1), "plain C++": kernel.way("plain C++", 1)}
-    samples: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(rounds):
-        for way, once in ways.items():
-            once()  # what the other way has left in the caches isn't its own
-            samples[way].append(seconds(once))
+    timings = interleaved(ways, rounds=rounds, seconds=0.05, warmup=1)
     kernel.agree("checked")
-    timings = {way: summary(took) for way, took in samples.items()}
     result.timings[f"checked, {kernel.name}"] = timings["checked"]
     name = f"checked / plain C++, {kernel.name}"
     result.ratios[name] = ratio(timings["checked"], timings["plain C++"])
