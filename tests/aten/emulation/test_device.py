@@ -36,9 +36,10 @@ def emulated(*words: str | Path, check: bool = False, cwd: Path | None = None, s
 
 
 @pytest.mark.slow
-def test_the_device() -> None:
-    said = emulated("-m", "pytest", "-q", "-p", "no:cacheprovider", HERE / "device.py")
-    assert "39 passed" in said, said
+@pytest.mark.parametrize(("file", "number"), [("device.py", 39), ("half_precision.py", 31)])
+def test_the_device(file: str, number: int) -> None:
+    said = emulated("-m", "pytest", "-q", "-p", "no:cacheprovider", HERE / file)
+    assert f"{number} passed" in said, said
 
 
 @pytest.mark.exhaustive
