@@ -10,7 +10,7 @@ import pytest
 from .conftest import build_at
 
 SOURCES = Path(__file__).parent / "graphs"
-CAPTURED = ("replayed", "of_variables", "forked", "forbidden")
+CAPTURED = ("replayed", "of_variables", "of_expressions", "forked", "forbidden")
 MADE = ("nodes", "wrong_nodes")
 
 

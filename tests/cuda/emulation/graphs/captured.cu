@@ -84,6 +84,44 @@ static void launch_any(Kernel kernel, int *x, cudaStream_t stream) {
   int by = 7;
   kernel<<<1, 32, 0, stream>>>(x, by);
 }
+struct Chosen {
+  void (*kernel)(int *, int);
+  void launch(int *x, cudaStream_t stream) { kernel<<<1, 32, 0, stream>>>(x, 11); }
+};
+static void (*of_the_file)(int *, int) = add;
+struct Held { /* has the value that its variable has when it is asked for it */
+  const int &variable;
+  operator int() const { return variable; }
+};
+/* The kernel is a member's, a static variable's, one of an array, an expression's; of arguments the values count. */
+EXPORT int of_expressions() {
+  Memory m;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  DONE(cudaStreamBeginCapture(m.stream, cudaStreamCaptureModeRelaxed));
+  {
+    Chosen chosen{add}, *pointer = &chosen;
+    chosen.launch(m.x, m.stream);
+    pointer->kernel<<<1, 32, 0, m.stream>>>(m.x, 0);
+    of_the_file<<<1, 32, 0, m.stream>>>(m.x, {2});
+    void (*table[])(int *, int) = {times<int>, add};
+    table[0]<<<1, 32, 0, m.stream>>>(m.x, 10);
+    (chosen.kernel == add ? table[1] : nullptr)<<<1, 32, 0, m.stream>>>(m.x, 4);
+    int by = 1;
+    table[1]<<<1, 32, 0, m.stream>>>(m.x, Held{by});
+    chosen.kernel = of_the_file = table[0] = table[1] = nullptr;
+    by = 1000;
+  }
+  DONE(cudaStreamEndCapture(m.stream, &graph));
+  DONE(cudaGraphInstantiate(&exec, graph, 0));
+  DONE(cudaGraphLaunch(exec, m.stream));
+  DONE(cudaStreamSynchronize(m.stream));
+  EXPECT(m.has(m.x, 0, (11 + 0 + 2) * 10 + 4 + 1));
+  DONE(cudaGraphExecDestroy(exec));
+  DONE(cudaGraphDestroy(graph));
+  return 0;
+}
+
 EXPORT int of_variables() {
   Memory m;
   cudaGraph_t graph;
