@@ -138,8 +138,8 @@ bool captured_launch(const Launch &launch) {
     capture->invalid = true;
     refuse_call(
         called,
-        "a launch with an argument {...} can't be captured: it would refer to variables that may be gone when the graph "
-        "is launched\n"
+        "a launch with an argument {...} can't be captured: it would refer to variables that may be gone when the "
+        "graph is launched\n"
         "  likely fix: write the argument's type, as in float2{x, y}; or cudaLaunchKernel");
     return true;
   }
