@@ -13,11 +13,13 @@ import pytest
 import torch  # noqa: F401 - a process that has it is refused
 from click.testing import CliRunner
 
+from opwright._version import __version__
 from opwright.aten.emulation import library
 from opwright.aten.emulation.start import begin_with_torch
 from opwright.aten.jit import load
 from opwright.aten.pytorch import Torch, find_torch
 from opwright.cli import cli
+from opwright.cuda.emulation.runtime import build_runtime
 from opwright.errors import ToolchainError
 
 HERE = Path(__file__).parent
@@ -208,9 +210,25 @@ def test_setup_py(tmp_path: Path) -> None:
     emulated("setup.py", "build_ext", "--inplace", cwd=tmp_path)
     code = "import torch, scale_installed as scale; print(scale.scaled(torch.ones(5).cuda(), 3.0)[0].tolist())"
     assert "[3.0, 3.0, 3.0, 3.0, 3.0]" in emulated("-c", code, cwd=tmp_path)
+    (library,) = tmp_path.glob("scale_installed*.so")
     said = emulated("-c", code, check=True, cwd=tmp_path, status=1)
-    assert re.search(r"scale\S* at \S*scale\.cu:\d+ was compiled without checks, and this process checks every", said)
-    assert "likely fix: build its library again, with checks: opwright run --emulate --check" in said
+    assert f"ImportError: {library} was built without --check, and this process runs with it\n" in said
+    assert f"built for:  Opwright {__version__}, unchecked: opwright-emulation-" in said
+    said = emulated("-c", f"import torch; torch.ops.load_library({str(library)!r})", check=True, status=1)
+    assert f"OSError: {library} was built without --check" in said
+
+
+@pytest.mark.exhaustive
+def test_the_emulator_has_the_same_name_in_another_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So an extension goes on to work when the cache has moved or was emptied."""
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "one"))
+    first = build_runtime()
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "other"))
+    monkeypatch.chdir(tmp_path)
+    second = build_runtime()
+    assert first != second
+    assert first.name == second.name
+    assert re.fullmatch(rf"opwright-emulation-{re.escape(__version__)}-[0-9a-f]{{16}}\.so", first.name)
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ import pytest
 from .conftest import build_at
 
 SOURCES = Path(__file__).parent / "graphs"
-CAPTURED = ("replayed", "of_variables", "forked", "forbidden")
-MADE = ("nodes", "wrong_nodes")
+CAPTURED = ("replayed", "of_variables", "of_expressions", "of_boxes", "forked", "forbidden")
+MADE = ("nodes", "boxes", "wrong_nodes")
 
 
 @pytest.fixture(scope="module", params=["captured", "made"])

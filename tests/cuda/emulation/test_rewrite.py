@@ -35,7 +35,7 @@ def test_a_launch_becomes_a_call() -> None:
 
 @pytest.mark.parametrize("null", ["0", "nullptr", "__null", "{1, 2}"])
 def test_what_has_no_type_of_its_own_is_passed_as_it_is(null: str) -> None:
-    found = rewritten(f"void f() {{ k<<<g, b>>>(x, {null}, z); }}")
+    found = rewritten(f"__global__ void k(); void f() {{ k<<<g, b>>>(x, {null}, z); }}")
     passed = "nullptr" if null == "__null" else null
     assert "[&](auto &&opwright_a0, auto &&opwright_a2) -> void" in found
     assert f"k(opwright_a0, {passed}, opwright_a2); }}, x, z)" in found
@@ -51,7 +51,9 @@ def test_what_has_no_type_of_its_own_is_passed_as_it_is(null: str) -> None:
         "void f() {\n __shared__ int\n x\n [\n 3];\n here; }",
     ],
 )
-def test_every_line_stays_where_it_was(text: str) -> None:
+@pytest.mark.parametrize("before", ["", "__global__ void k(); "])
+def test_every_line_stays_where_it_was(text: str, before: str) -> None:
+    text = before + text
     assert line_of(rewritten(text), "here") == line_of(f'# 1 "/project/k.cu"\n{text}', "here")
 
 
@@ -134,10 +136,19 @@ def test_a_kernels_address_is_known(written: str, becomes: str) -> None:
     assert rewritten(text).endswith(f" {becomes} }}")
 
 
-def test_a_launch_of_a_variable_holds_its_value() -> None:
-    found = rewritten("__global__ void k(int *x) {} template <class F> void f(F g) { g<<<1, 1>>>(x); k<<<1, 1>>>(x); }")
-    assert "by_value([=](auto &&...opwright_a) -> void { g(opwright_a...); })" in found
-    assert "[&](auto &&...opwright_a) -> void { k(opwright_a...); }" in found
+@pytest.mark.parametrize(
+    "callee", ["g", "s.g", "s->g", "table[1]", "(c ? k : g)", "k2", "N::g", "(g)", "s.k", "f<int>()"]
+)
+def test_a_launch_of_a_variable_takes_its_value(callee: str) -> None:
+    found = rewritten(f"__global__ void k(int *x) {{}} void f() {{ {callee}<<<1, 1>>>(x, 0,\n {{y}}); }}")
+    assert found.endswith(f'"{callee}", "/project/k.cu", 1, {callee}, x, 0,\n {{y}}); }}')
+    assert "launch_pointer(" in found
+
+
+@pytest.mark.parametrize("callee", ["k", "(k)", "::N::k", "k<int>", "((k<int>))", "other<4>", "T::template k<int>"])
+def test_a_launch_of_a_name_calls_it(callee: str) -> None:
+    found = rewritten(f"__global__ void k(int *x) {{}} void f() {{ {callee}<<<1, 1>>>(x); }}")
+    assert f"[&](auto &&...opwright_a) -> void {{ {callee}(opwright_a...); }}" in found
 
 
 @pytest.mark.parametrize(
@@ -164,7 +175,8 @@ def test_assembly_that_says_nothing_may_stay() -> None:
 
 def test_opwrights_own_headers_may_use_assembly() -> None:
     header = Path(header_dir()) / "opwright" / "x.h"
-    text = f'# 1 "/project/k.cu"\n# 1 "{header}" 1\nvoid f() {{ asm("nop"); k<<<1, 1>>>(); }}\n# 2 "/project/k.cu" 2\n'
+    head = f'# 1 "/project/k.cu"\n# 1 "{header}" 1\n__global__ void k();\n'
+    text = head + 'void f() { asm("nop"); k<<<1, 1>>>(); }\n# 2 "/project/k.cu" 2\n'
     assert 'asm("nop"); ::opwright::emulation::launch(' in Rewriter()(text, never)
 
 

@@ -179,6 +179,93 @@ def test_make(files: Files, command: Command, tmp_path: Path, check: str) -> Non
     assert re.match(r"main\.o: .*main\.cu.*kernels\.cuh", (tmp_path / "main.d").read_text().replace("\\\n", ""))
 
 
+CALLING = "#include <cuda_runtime.h>\n__global__ void nothing() {}\n"
+OF_C = {
+    "main.c": """
+#include <stdlib.h>
+#include <stdio.h>
+#include "scale.h"
+#if !defined __NVCC__ || defined __CUDACC__ || defined __cplusplus
+#error "nvcc passes C to the host's compiler, and defines __NVCC__"
+#endif
+int main(void) {
+  struct scaling class = {.n = 4, .by = FACTOR};
+  float *x = malloc(class.n * sizeof *x);
+  for (int i = 0; i < class.n; ++i) x[i] = i;
+  int status = scale(x, class);
+  printf("%d %g %d\\n", status, x[3], devices());
+  free(x);
+  return 0;
+}
+""",
+    "scale.h": """
+#ifdef __cplusplus
+extern "C" {
+#endif
+struct scaling { int n; float by; };
+int scale(float *x, struct scaling s);
+int devices(void);
+#ifdef __cplusplus
+}
+#endif
+""",
+    "scale.cu": """
+#include "scale.h"
+__global__ void multiply(float *x, struct scaling s) { if (threadIdx.x < s.n) x[threadIdx.x] *= s.by; }
+int scale(float *host, struct scaling s) {
+  float *x;
+  cudaMalloc(&x, s.n * sizeof *x);
+  cudaMemcpy(x, host, s.n * sizeof *x, cudaMemcpyDefault);
+  multiply<<<1, 32>>>(x, s);
+  cudaMemcpy(host, x, s.n * sizeof *x, cudaMemcpyDefault);
+  return cudaGetLastError();
+}
+""",
+    "devices.cpp": """
+#include <cuda_runtime.h>
+#include "scale.h"
+#ifdef __CUDACC__
+#error "this is C++ for the host"
+#endif
+int devices() { int n; return cudaGetDeviceCount(&n) ? -1 : n; }
+""",
+    "Makefile": """
+CFLAGS = -O2 -Xcompiler -Wall,-std=c99 -include factor.h
+CXXFLAGS = -O2 -std=c++17
+prog: main.o scale.o devices.o
+\t$(CC) $^ $(LDLIBS) -lm -o $@
+%.o: %.cu
+\t$(NVCC) -O2 -c $< -o $@
+""",
+    "factor.h": "#define FACTOR 2.5f\n",
+}
+
+
+@pytest.mark.parametrize("check", ["", pytest.param(" --check", marks=pytest.mark.slow)])
+def test_make_with_nvcc_as_the_compilers_of_c_and_cpp(files: Files, command: Command, check: str) -> None:
+    """make exports CC and CXX, which name the command itself then."""
+    files(**OF_C)
+    nvcc = f"{shlex.quote(sys.executable)} -m opwright nvcc{check}"
+    names = [f"{name}={nvcc}" for name in ("CC", "CXX", "NVCC")]
+    assert command("-s", *names, program=("make",)) == (0, "", "")
+    assert command(program=("./prog",)) == (0, "0 7.5 1\n", "")
+
+
+def test_c_by_nvcc(files: Files, command: Command) -> None:
+    """Its preprocessor is C's, `-x cu` makes it CUDA, and what needs C++ says so."""
+    files(**OF_C, **{"kernel.c": f"{CALLING}int main() {{ nothing<<<1, 1>>>(); return cudaGetLastError(); }}\n"})
+    shown = command("nvcc", "-E", "-include", "factor.h", "main.c").out
+    assert ".by = 2.5f" in shown
+    assert 'extern "C" {' not in shown
+    assert "scale.h" in command("nvcc", "-MM", "-include", "factor.h", "main.c").out
+    assert command("nvcc", "-x", "cu", "-run", "kernel.c").status == 0
+    status, _, err = command("nvcc", "-c", "kernel.c")
+    assert status == 1
+    assert (
+        "opwright: CUDA's headers are C++ under emulation, and this file is C. Compile it as CUDA (nvcc -x cu)" in err
+    )
+
+
 def test_a_shared_library(files: Files, command: Command) -> None:
     files(**SOURCES)
     shared = ("-shared", "-Xcompiler", "-fPIC", "kernels.cu", "plain.cpp", "-o", "libkernels.so")

@@ -12,7 +12,7 @@ import pytest
 
 import opwright
 from opwright.toolchain import find_compiler
-from opwright.toolchain.binary.elf import build_id, gpu_code, library_requirements
+from opwright.toolchain.binary.elf import build_id, gpu_code, library_requirements, needed_libraries
 
 SOURCE = """
 #include <math.h>
@@ -44,6 +44,7 @@ def test_what_readelf_says(tmp_path: Path) -> None:
     found = library_requirements(library.read_bytes(), "libg.so")
     dynamic, versions, symbols = read(library, "-d"), read(library, "-V"), read(library, "--dyn-syms")
     assert list(found.libraries) == re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+    assert needed_libraries(str(library)) == found.libraries
     assert list(found.paths) == re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", dynamic) == ["/somewhere:$ORIGIN"]
     listed = versions[versions.index(".gnu.version_r") :]
     assert {name for each in found.versions.values() for name in each} == set(re.findall(r"Name: (\S+)", listed))
@@ -93,3 +94,12 @@ def test_the_build_id_of_what_is_no_library(tmp_path: Path) -> None:
     for data in (b"", b"\x7fELF", b"\x7fELF\2\1" + bytes(90), built(tmp_path).read_bytes()[:200]):
         (tmp_path / "file").write_bytes(data)
         assert build_id(tmp_path / "file") == ""
+
+
+def test_what_a_file_needs_that_is_no_library(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    for data in (b"", b"\x7fELF", b"\x7fELF\2\1" + bytes(90), built(tmp_path).read_bytes()[:-100]):
+        file.write_bytes(data)
+        assert needed_libraries(str(file)) == ()
+    with pytest.raises(FileNotFoundError):
+        needed_libraries(str(tmp_path / "missing"))

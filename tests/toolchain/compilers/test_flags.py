@@ -182,7 +182,13 @@ def test_include_lines(tmp_path: Path) -> None:
             include_line(tmp_path / name)
 
 
-@pytest.mark.parametrize("words", [("-O2",), ("-L/usr/lib", "-lm"), ("-I/usr/include",), ("-DX=1", "-Wall")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("-O2",), ("-L/usr/lib", "-lm"), ("-I/usr/include",), ("-DX=1", "-Wall")),
+        ("-Wl,--no-as-needed", "-Wl,-rpath,/usr/lib", "-Wl,-soname,x.so"),
+    ],
+)
 def test_words_without_relative_paths_mean_the_same_in_every_folder(
     words: tuple[str, ...],
     answering: Callable[..., Path],
@@ -199,7 +205,7 @@ def test_words_without_relative_paths_mean_the_same_in_every_folder(
 
 
 @pytest.mark.parametrize(
-    "words", [("-Iinclude",), ("-I", "include"), ("-include", "x.h"), ("x.o",), ("-Wl,-rpath,lib",)]
+    "words", [("-Iinclude",), ("-I", "include"), ("-include", "x.h"), ("x.o",), ("-Wl,-rpath,lib",), ("-Wl,-T,x.ld",)]
 )
 def test_words_with_relative_paths_make_the_folder_part_of_the_key(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

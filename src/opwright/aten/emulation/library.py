@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from opwright.aten.emulation.admission import DEVICE
 from opwright.aten.pytorch import EMULATION_HEADERS, EMULATION_VARIABLE, Torch, find_torch, libraries
 from opwright.cuda.emulation.backend import DEFINED, emulation_flags
 from opwright.cuda.emulation.loops.compiling import build_emulated
@@ -31,8 +32,6 @@ __all__ = [
 _CSRC = Path(__file__).parent / "csrc"
 _CONFIGURED = "-DC10_CUDA_NO_CMAKE_CONFIGURE_FILE"
 """PyTorch's build for the CPU has no header with its options of CUDA."""
-_NAME = "-Wl,-soname,libopwright_cuda_device.so"
-"""Extensions look for the device by its name: they get the one that the process has loaded, whichever built them."""
 _MACROS = (
     *(_CONFIGURED, *(f"-D{name}" for name in DEFINED[1:])),
     *("-DOPWRIGHT_EMULATION_HOST_TEXT", "-D__host__=", "-D__device__="),
@@ -63,6 +62,8 @@ def build_library(*, check: bool, on_progress: Callable[[str], None] | None = No
     """
     torch = find_torch()
     refuse_cuda_build(torch)
+    runtime = build_runtime(check=check)
+    named = [f"-Wl,-soname,{DEVICE}", f"-Wl,-rpath,{runtime.parent}"]
     first, *rest = [Unit(path.stem, f"{include_line(path)}\n", path) for path in sorted(_CSRC.glob("*.cpp"))]
     checked = ["-DOPWRIGHT_EMULATION_CHECK"] if check else []
     options = Options(
@@ -70,7 +71,7 @@ def build_library(*, check: bool, on_progress: Callable[[str], None] | None = No
         exact=("-std=c++20", "-O2", "-fPIC", "-pipe", "-w", *_MACROS, *checked),
         include_dirs=(str(_CSRC),),
         system_include_dirs=(*EMULATION_HEADERS, *torch.include_dirs),
-        extra_ldflags=(_NAME, str(build_runtime(check=check)), *_torch_libraries(torch, python=False)),
+        extra_ldflags=(*named, *by_name(runtime), *_torch_libraries(torch, python=False)),
         identity=torch.identity,
     )
     name = f"opwright-cuda-device{'-checked' * check}"
@@ -87,8 +88,16 @@ def _torch_libraries(torch: Torch, *, python: bool) -> list[str]:
 def linked(torch: Torch, objects: Iterable[Path], *, python: bool, check: bool) -> list[str]:
     """Return the linker's flags for an extension: CUDA's libraries that it calls, PyTorch, the device, the emulator."""
     called = needed(name for path in objects for name in symbols(path).undefined)
-    paths = [build_library(check=check), build_runtime(check=check)]
-    return [*map(str, build_libraries(called)), *_torch_libraries(torch, python=python), *map(str, paths)]
+    device = [str(build_library(check=check)), *by_name(build_runtime(check=check))]
+    return [*map(str, build_libraries(called)), *_torch_libraries(torch, python=python), *device]
+
+
+def by_name(runtime: Path) -> list[str]:
+    """Return the linker's flags for the emulator, without its folder: the loader takes the one that the process has.
+
+    Another one isn't found. By a path it would be loaded, too, and the process had two emulators.
+    """
+    return [f"-L{runtime.parent}", f"-l:{runtime.name}"]
 
 
 def without_cudas(flags: Sequence[str]) -> list[str]:

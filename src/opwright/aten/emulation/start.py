@@ -34,14 +34,18 @@ def begin_with_torch() -> None:
 
 def _load() -> None:
     """Build and load the device's library; an error ends the process: nothing would run as it was asked to."""
+    from opwright.aten.emulation.admission import admit_alone
     from opwright.aten.emulation.library import build_library
     from opwright.aten.pytorch import emulation
+    from opwright.cuda.emulation.runtime import build_runtime
     from opwright.errors import OpwrightError
     from opwright.log import progress
 
     try:
-        path: Path = build_library(check=emulation() == "check", on_progress=progress)
+        check = emulation() == "check"
+        path: Path = build_library(check=check, on_progress=progress)
         _library.append(ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_GLOBAL))
+        admit_alone(build_runtime(check=check))
     except (OpwrightError, OSError) as error:
         raise SystemExit(f"opwright: CUDA can't be emulated: {error}") from error
 

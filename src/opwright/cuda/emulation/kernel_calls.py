@@ -2,6 +2,7 @@
 
 The arguments are evaluated once, by the call. The kernel is called in the lambda with its usual template deduction and
 conversions. Only arguments whose type would be lost, such as 0 and {...}, are written into the lambda literally.
+What is no kernel's name is an expression for a pointer: ``launch_pointer(..., table[i], ARGS)``.
 Calling a kernel like a function is an error: outside a launch there is no block to run in.
 """
 
@@ -173,8 +174,6 @@ def _caller(tokens: Tokens, at: int) -> int:
 
 _LAUNCH = "::opwright::emulation::{}(::opwright::emulation::configuration({}), {}, {}, {}"
 _CALL = "[&]({}) -> void {{ {}({}); }}"
-_OF_VARIABLE = "::opwright::emulation::by_value([=]({}) -> void {{ {}({}); }})"
-"""A kernel that may be a variable, whose launch may be captured in a graph and outlive it."""
 
 
 class Plain(NamedTuple):
@@ -237,7 +236,9 @@ def _call(region: Region, launch: Launch, plain: Mapping[str, Plain], kernels: A
     inside = ", ".join(on_one_line(piece.of(text)) for piece in launch.configuration)
     place = region.place(launch.callee.start)
     arguments = launch.arguments
-    if any(_UNTYPED.fullmatch(piece.of(text).strip()) for piece in arguments):
+    callee = on_one_line(launch.callee.of(text))
+    is_named = _names_kernel(callee, kernels)
+    if is_named and any(_UNTYPED.fullmatch(piece.of(text).strip()) for piece in arguments):
         parameters, passed, rest = _some_untyped(text, arguments, parameter)
         gap = _same_line(region, launch.piece)
     else:
@@ -245,10 +246,8 @@ def _call(region: Region, launch: Launch, plain: Mapping[str, Plain], kernels: A
         gap = _same_line(region, Piece(launch.piece.start, launch.between.start))
         rest = f", {gap}{launch.between.of(text)}" if arguments else ""
         gap = _same_line(region, Piece(launch.between.start, launch.piece.end)) if not arguments else ""
-    callee = on_one_line(launch.callee.of(text))
-    is_variable = callee.isidentifier() and callee not in kernels and passed == "opwright_a..."
-    calls = [(_OF_VARIABLE if is_variable else _CALL).format(parameters, callee, passed)]
-    function = "launch"
+    function = "launch" if is_named else "launch_pointer"
+    calls = [_CALL.format(parameters, callee, passed) if is_named else callee]
     if found := _plain_callee(callee, {name: each for name, each in plain.items() if launch.piece.start >= each.start}):
         looped, how = found
         function, (declared, named) = how.launch, how.parameter
@@ -269,6 +268,21 @@ def kernel_name(callee: Tokens) -> int:
     while callee.is_sign(before - 1, "::"):
         before -= 2 if callee.is_word(before - 2) else 1
     return at if before == 0 and callee.is_word(at) else -1
+
+
+def _names_kernel(callee: str, kernels: AbstractSet[str]) -> bool:
+    """Return whether what is launched is a kernel's name, which may be overloaded or a template's: no pointer then.
+
+    A name with template arguments is one, too: kernels of installed headers aren't known.
+    """
+    tokens = Tokens(callee)
+    first, last = 0, len(tokens.all) - 1
+    while tokens.is_sign(first, "(") and tokens.partner.get(first) == last:
+        first, last = first + 1, last - 1
+    at = (tokens.angle_before(last) or 0) - 1 if tokens.is_sign(last, ">") else last
+    if not tokens.is_word(at) or tokens.is_sign(at - 1, ".", "->"):
+        return False
+    return at < last or tokens.all[at].text in kernels
 
 
 def _plain_callee(callee: str, plain: Mapping[str, Plain]) -> tuple[str, Plain] | None:

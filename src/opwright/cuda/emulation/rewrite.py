@@ -60,7 +60,7 @@ class Rewriter:
         guards = Guards(list(known.values()))
         sharing = SharedVariables()
         plain = PlainLoops(list(known.values()), wanted=self.loops)
-        kernels = set[str]().union(*(kernel_names(functions.region) for functions in known.values()))
+        kernels = set[str]().union(*(kernel_names(region) for region in parts if region.kind != "system"))
         return "".join(_rewritten(region, known.get(id(region)), guards, sharing, plain, kernels) for region in parts)
 
 

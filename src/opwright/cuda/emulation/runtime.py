@@ -13,10 +13,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from opwright._version import __version__
 from opwright.errors import ToolchainError
 from opwright.toolchain import Options, Unit, build, line_directive
 from opwright.toolchain.compilers.compiler import Compiler
 
+NAME = "opwright-emulation"
+"""How the file's name begins. Opwright's version, "-checked" and a hash of all that was compiled follow."""
 _ORDERS = ("forward", "reverse", "random")
 
 
@@ -131,7 +134,7 @@ def build_runtime(
     units = [_unit(path) for path in files if check or not path.stem.startswith("check")]
     if not units:
         raise ToolchainError(f"Opwright's installation is damaged: {Path(__file__).parent / 'csrc'} is empty")
-    name = f"opwright-emulation{'-checked' * check}{'-object' * relocatable}"
+    name = f"{NAME}-{__version__}{'-checked' * check}{'-object' * relocatable}"
     options = Options(
         extra_cflags=(*_OPTIONS.extra_cflags, *(("-DOPWRIGHT_EMULATION_CHECK",) if check else ())),
         extra_ldflags=_OPTIONS.extra_ldflags,

@@ -47,6 +47,8 @@ def run_nvcc(arguments: Sequence[str]) -> int:
     if request.product == "version":
         sys.stdout.write(VERSION)
         return 0
+    for variable in filter(_names_nvcc, ("CC", "CXX")):
+        del os.environ[variable]
     if not request.sources and not request.linked:
         raise ToolchainError("there is nothing to compile: no source and no object is named")
     if any(source.name.startswith("CMakeCUDACompilerId") for source in request.sources):
@@ -63,6 +65,14 @@ def run_nvcc(arguments: Sequence[str]) -> int:
     output = request.output or Path("a.a" if request.product == "archive" else "a.out")
     _link(request, [*objects, *request.linked], output)
     return subprocess.run([os.path.abspath(output)], check=False).returncode if request.run else 0
+
+
+def _names_nvcc(variable: str) -> bool:
+    """Return whether a compiler's variable is this command, as after ``make CC="opwright nvcc"``, or is nvcc.
+
+    nvcc itself doesn't ask these variables for the host's compiler.
+    """
+    return any(os.path.basename(word) == "nvcc" for word in os.environ.get(variable, "").split())
 
 
 def build_program(request: Request) -> Path:
@@ -108,12 +118,12 @@ def _unit(request: Request, source: Path) -> Unit:
     if not source.is_file():
         raise ToolchainError(f"{source}: there is no such file")
     language = request.language_of(source)
+    included = "".join(f'#include "{name}"\n' for name in request.included)
     if language == "c":
-        return Unit(source.stem, include_line(source), source, "c", embeds=True)
+        return Unit(source.stem, f"#define __NVCC__ 1\n{included}{include_line(source)}\n", source, "c", embeds=True)
     before = "".join(f"#define {name}\n" for name in (DEFINED if language == "cuda" else DEFINED[1:]))
     checked = "#define OPWRIGHT_EMULATION_CHECK\n" * request.check
     headers = "#include <opwright/emulation/program.h>\n" * (language == "cuda")
-    included = "".join(f'#include "{name}"\n' for name in request.included)
     own = "".join(map(_directive, filter(_is_late, request.defines)))
     text = f"{before}#define OPWRIGHT_EMULATION_PROGRAM\n{checked}{headers}{own}{included}{include_line(source)}\n"
     watched = check_flags(find_compiler("c++")) if request.check else ()
@@ -213,9 +223,16 @@ def _preprocess(request: Request) -> int:
 
 
 def _preprocessor(request: Request, source: Path) -> list[str]:
-    defined = [f"-D{name}" for name in (*DEFINED, "OPWRIGHT_EMULATION_PROGRAM")]
-    flags = [f"-std={_standard(request.std)}", *defined, *request.defines, *_search(request), *request.host_flags]
-    return [*find_compiler("c++").link_command, "-x", "c++", "-include", "cuda_runtime.h", *flags, str(source)]
+    flags = [*request.defines, *_search(request), *request.host_flags]
+    flags += [word for name in request.included for word in ("-include", name)]
+    language = request.language_of(source)
+    if language == "c":
+        return [*find_compiler("c").link_command, "-x", "c", "-D__NVCC__", *flags, str(source)]
+    macros = DEFINED if language == "cuda" else DEFINED[1:]
+    defined = [f"-D{name}" for name in (*macros, "OPWRIGHT_EMULATION_PROGRAM")]
+    flags = [f"-std={_standard(request.std)}", *defined, *flags]
+    first = ["-include", "cuda_runtime.h"] if language == "cuda" else []
+    return [*find_compiler("c++").link_command, "-x", "c++", *first, *flags, str(source)]
 
 
 def _link(request: Request, objects: list[str], output: Path) -> None:

@@ -6,6 +6,7 @@ The files are read without the compiler's tools (System V ABI; symbol versions: 
 from __future__ import annotations
 
 import contextlib
+import mmap
 import re
 import struct
 import sys
@@ -121,6 +122,23 @@ def library_requirements(data: bytes, name: str) -> LibraryRequirements:
         raise ToolchainError(f"{name} is no shared library that can be read ({reason})") from error
 
 
+def needed_libraries(library: str) -> tuple[str, ...]:
+    """Return the names by which a shared library refers to those that are loaded with it, in its order.
+
+    Only the tables are read, not the whole file. A file that is no shared library has none.
+
+    Raises:
+        OSError: the file can't be read.
+    """
+    with (
+        open(library, "rb") as file,
+        contextlib.suppress(*_MALFORMED),
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        return tuple(text for tag, text in _ElfFile(data).dynamic_entries() if tag == _NEEDED)
+    return ()
+
+
 def has_initializers(library: Path) -> bool:
     """Return whether a shared library runs code of its own when it is loaded: constructors of global objects.
 
@@ -224,8 +242,8 @@ class _Symbol(NamedTuple):
 class _ElfFile:
     """The tables of an ELF file; malformed data raises one of `_MALFORMED`."""
 
-    def __init__(self, data: bytes) -> None:
-        if not data.startswith(_MAGIC + _CLASS_64):
+    def __init__(self, data: bytes | mmap.mmap) -> None:
+        if data[:5] != _MAGIC + _CLASS_64:
             raise ValueError("not ELF of 64 bits")
         self.data, self.order = data, "<" if data[5] == 1 else ">"
         self.kind, self.machine = self.read("HH", 16)
@@ -252,7 +270,10 @@ class _ElfFile:
     def text(self, section: _Section, offset: int) -> str:
         """Read a name from a section's string table."""
         begin = self.sections[section.link].offset + offset
-        return self.data[begin : self.data.index(b"\0", begin)].decode("utf-8", "replace")
+        end = self.data.find(b"\0", begin)
+        if end < 0:
+            raise ValueError("a name has no end")
+        return self.data[begin:end].decode("utf-8", "replace")
 
     def symbols(self, table: int) -> Iterator[_Symbol]:
         """Yield the named symbols of all symbol tables of one kind."""

@@ -31,7 +31,11 @@ _READ_BY_COMPILERS = (
     *("SDKROOT", "MACOSX_DEPLOYMENT_TARGET", "CCC_OVERRIDE_OPTIONS"),
 )
 # Arguments whose meaning doesn't depend on the working folder: absolute paths, and options without a path.
-_ANYWHERE = re.compile(r"(?:-[LIB])?/.*|-(?![LIBTix]|Wl,|specs|fplugin|fprofile)[^/@]*", re.DOTALL)
+_ANYWHERE = re.compile(
+    r"(?:-[LIB])?/.*|-(?![LIBTix]|Wl,|specs|fplugin|fprofile)[^/@]*"
+    r"|-Wl,(?:--(?:no-)?as-needed|-rpath,/[^,]*|-soname,[^/,]*)",
+    re.DOTALL,
+)
 _SEARCH_FLAG = re.compile(r"(?:-Xcompiler=\"?)?-(?:I|iquote|isystem|idirafter)(.*?)\"?", re.DOTALL)
 
 

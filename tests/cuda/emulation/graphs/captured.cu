@@ -6,15 +6,17 @@
 #ifndef EXPORT
 #define EXPORT extern "C"
 #endif
-#define EXPECT(condition) \
-  do {                    \
+#define EXPECT(condition)              \
+  do {                                 \
     if (!(condition)) return __LINE__; \
   } while (0)
 #define DONE(call) EXPECT((call) == cudaSuccess)
 
 __global__ void add(int *x, int by) { x[threadIdx.x] += by; }
 template <class T>
-__global__ void times(T *x, T by) { x[threadIdx.x] *= by; }
+__global__ void times(T *x, T by) {
+  x[threadIdx.x] *= by;
+}
 __global__ void sum_of(const int *x, const int *y, int *z) { z[threadIdx.x] = x[threadIdx.x] + y[threadIdx.x]; }
 
 struct Memory {
@@ -84,6 +86,78 @@ static void launch_any(Kernel kernel, int *x, cudaStream_t stream) {
   int by = 7;
   kernel<<<1, 32, 0, stream>>>(x, by);
 }
+/* A copy of several slices is one node. */
+EXPORT int of_boxes() {
+  Memory m;
+  const cudaChannelFormatDesc desc = cudaCreateChannelDesc<int>();
+  cudaArray_t array;
+  DONE(cudaMalloc3DArray(&array, &desc, make_cudaExtent(4, 2, 4)));
+  cudaMemcpy3DParms in = {}, out = {};
+  in.srcPtr = make_cudaPitchedPtr(m.host, 4 * sizeof(int), 4, 2);
+  in.dstArray = out.srcArray = array;
+  in.extent = out.extent = make_cudaExtent(4, 2, 4);
+  in.kind = cudaMemcpyHostToDevice;
+  out.dstPtr = make_cudaPitchedPtr(m.x, 4 * sizeof(int), 4, 2);
+  out.kind = cudaMemcpyDeviceToDevice;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  DONE(cudaStreamBeginCapture(m.stream, cudaStreamCaptureModeGlobal));
+  DONE(cudaMemcpy3DAsync(&in, m.stream));
+  DONE(cudaMemcpy3DAsync(&out, m.stream));
+  DONE(cudaStreamEndCapture(m.stream, &graph));
+  size_t count = 0;
+  DONE(cudaGraphGetNodes(graph, nullptr, &count));
+  EXPECT(count == 2);
+  in = out = {};
+  EXPECT(m.has(m.x, 0, 0));
+  DONE(cudaGraphInstantiate(&exec, graph, 0));
+  for (int &each : m.host) each *= 3;
+  DONE(cudaGraphLaunch(exec, m.stream));
+  DONE(cudaStreamSynchronize(m.stream));
+  EXPECT(m.has(m.x, 3, 0));
+  DONE(cudaGraphExecDestroy(exec));
+  DONE(cudaGraphDestroy(graph));
+  return cudaFreeArray(array);
+}
+
+struct Chosen {
+  void (*kernel)(int *, int);
+  void launch(int *x, cudaStream_t stream) { kernel<<<1, 32, 0, stream>>>(x, 11); }
+};
+static void (*of_the_file)(int *, int) = add;
+struct Held { /* has the value that its variable has when it is asked for it */
+  const int &variable;
+  operator int() const { return variable; }
+};
+/* The kernel is a member's, a static variable's, one of an array, an expression's; of arguments the values count. */
+EXPORT int of_expressions() {
+  Memory m;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  DONE(cudaStreamBeginCapture(m.stream, cudaStreamCaptureModeRelaxed));
+  {
+    Chosen chosen{add}, *pointer = &chosen;
+    chosen.launch(m.x, m.stream);
+    pointer->kernel<<<1, 32, 0, m.stream>>>(m.x, 0);
+    of_the_file<<<1, 32, 0, m.stream>>>(m.x, {2});
+    void (*table[])(int *, int) = {times<int>, add};
+    table[0]<<<1, 32, 0, m.stream>>>(m.x, 10);
+    (chosen.kernel == add ? table[1] : nullptr)<<<1, 32, 0, m.stream>>>(m.x, 4);
+    int by = 1;
+    table[1]<<<1, 32, 0, m.stream>>>(m.x, Held{by});
+    chosen.kernel = of_the_file = table[0] = table[1] = nullptr;
+    by = 1000;
+  }
+  DONE(cudaStreamEndCapture(m.stream, &graph));
+  DONE(cudaGraphInstantiate(&exec, graph, 0));
+  DONE(cudaGraphLaunch(exec, m.stream));
+  DONE(cudaStreamSynchronize(m.stream));
+  EXPECT(m.has(m.x, 0, (11 + 0 + 2) * 10 + 4 + 1));
+  DONE(cudaGraphExecDestroy(exec));
+  DONE(cudaGraphDestroy(graph));
+  return 0;
+}
+
 EXPORT int of_variables() {
   Memory m;
   cudaGraph_t graph;
@@ -158,16 +232,16 @@ EXPORT int forked() {
   return 0;
 }
 
-#define REFUSED(call, error)                                    \
-  do {                                                          \
-    EXPECT(cudaStreamBeginCapture(m.stream, mode) == cudaSuccess); \
-    add<<<1, 32, 0, m.stream>>>(m.x, 1);                        \
-    EXPECT((call) == error);                                    \
-    EXPECT(cudaGetLastError() == error);                        \
-    EXPECT(cudaStreamIsCapturing(m.stream, &status) == cudaSuccess); \
-    EXPECT(status == cudaStreamCaptureStatusInvalidated);       \
+#define REFUSED(call, error)                                                                       \
+  do {                                                                                             \
+    EXPECT(cudaStreamBeginCapture(m.stream, mode) == cudaSuccess);                                 \
+    add<<<1, 32, 0, m.stream>>>(m.x, 1);                                                           \
+    EXPECT((call) == error);                                                                       \
+    EXPECT(cudaGetLastError() == error);                                                           \
+    EXPECT(cudaStreamIsCapturing(m.stream, &status) == cudaSuccess);                               \
+    EXPECT(status == cudaStreamCaptureStatusInvalidated);                                          \
     EXPECT(cudaStreamEndCapture(m.stream, &graph) == cudaErrorStreamCaptureInvalidated && !graph); \
-    EXPECT(cudaGetLastError() == cudaErrorStreamCaptureInvalidated); \
+    EXPECT(cudaGetLastError() == cudaErrorStreamCaptureInvalidated);                               \
   } while (0)
 
 EXPORT int forbidden() {

@@ -6,8 +6,8 @@
 #ifndef EXPORT
 #define EXPORT extern "C"
 #endif
-#define EXPECT(condition) \
-  do {                    \
+#define EXPECT(condition)              \
+  do {                                 \
     if (!(condition)) return __LINE__; \
   } while (0)
 #define DONE(call) EXPECT((call) == cudaSuccess)
@@ -16,7 +16,9 @@ namespace kernels {
 __global__ void add_to(int *x, int by) { x[threadIdx.x] += by; }
 }  // namespace kernels
 template <class T>
-__global__ void multiply(T *x, T by) { x[threadIdx.x] *= by; }
+__global__ void multiply(T *x, T by) {
+  x[threadIdx.x] *= by;
+}
 
 #if CUDART_VERSION >= 13000
 #define EDGES nullptr,
@@ -68,7 +70,7 @@ EXPORT int nodes() {
   const cudaGraphNode_t from[] = {set, add}, to[] = {add, multiplied};
   DONE(cudaGraphAddDependencies(graph, from, to, EDGES 2));
   size_t count = 0;
-  DONE(cudaGraphGetEdges(graph, nullptr, nullptr, EDGES &count));
+  DONE(cudaGraphGetEdges(graph, nullptr, nullptr, EDGES & count));
   EXPECT(count == 5);
 #ifdef OPWRIGHT_EMULATION /* which has CUDA 13's functions, too */
   cudaGraphEdgeData edges[5] = {{1}};
@@ -131,6 +133,71 @@ EXPORT int nodes() {
   for (cudaGraphExec_t each : {exec, of_clone, of_outer}) DONE(cudaGraphExecDestroy(each));
   for (cudaGraph_t each : {graph, clone, outer}) DONE(cudaGraphDestroy(each));
   return cudaFree(x);
+}
+
+/* Copies of boxes: to an array, between two, back; against loops. The parameters are kept, the memory is read at the launch. */
+EXPORT int boxes() {
+  const int w = 4, h = 3, d = 5, bw = 2, bh = 2, bd = 3;
+  int image[w * h * d], back[w * h * d];
+  for (int i = 0; i < w * h * d; ++i) image[i] = i, back[i] = -1;
+  const cudaChannelFormatDesc desc = cudaCreateChannelDesc<int>();
+  cudaArray_t one, other;
+  DONE(cudaMalloc3DArray(&one, &desc, make_cudaExtent(w, h, d)));
+  DONE(cudaMalloc3DArray(&other, &desc, make_cudaExtent(w, h, d)));
+  cudaMemcpy3DParms in = {}, part = {}, out = {};
+  in.srcPtr = make_cudaPitchedPtr(image, w * sizeof(int), w, h);
+  in.dstArray = one;
+  in.extent = make_cudaExtent(w, h, d);
+  in.kind = cudaMemcpyHostToDevice;
+  DONE(cudaMemcpy3D(&in)); /* so that all of the other one is set */
+  in.dstArray = other;
+  part.srcArray = one;
+  part.srcPos = make_cudaPos(1, 1, 2);
+  part.dstArray = other;
+  part.dstPos = make_cudaPos(2, 0, 1);
+  part.extent = make_cudaExtent(bw, bh, bd);
+  part.kind = cudaMemcpyDeviceToDevice;
+  out.srcArray = other;
+  out.dstPtr = make_cudaPitchedPtr(back, w * sizeof(int), w, h);
+  out.extent = in.extent;
+  out.kind = cudaMemcpyDeviceToHost;
+  cudaGraph_t graph;
+  cudaGraphNode_t first, second, third;
+  DONE(cudaGraphCreate(&graph, 0));
+  DONE(cudaGraphAddMemcpyNode(&third, graph, nullptr, 0, &out));
+  DONE(cudaGraphAddMemcpyNode(&second, graph, nullptr, 0, &part));
+  DONE(cudaGraphAddMemcpyNode(&first, graph, nullptr, 0, &in));
+  DONE(cudaGraphAddDependencies(graph, &second, &third, EDGES 1));
+  DONE(cudaGraphAddDependencies(graph, &first, &second, EDGES 1));
+  cudaGraphNodeType type;
+  DONE(cudaGraphNodeGetType(second, &type));
+  EXPECT(type == cudaGraphNodeTypeMemcpy);
+  for (int moved : {0, 1}) {
+    part.dstPos.z = 1 + moved;
+    DONE(cudaGraphMemcpyNodeSetParams(second, &part));
+    cudaGraphExec_t exec;
+    DONE(cudaGraphInstantiate(&exec, graph, 0));
+    for (int &each : image) each += 100;
+    DONE(cudaGraphLaunch(exec, 0));
+    DONE(cudaDeviceSynchronize());
+    DONE(cudaGraphExecDestroy(exec));
+    for (int z = 0; z < d; ++z)
+      for (int y = 0; y < h; ++y)
+        for (int x = 0; x < w; ++x) {
+          const int at = (z * h + y) * w + x, bz = z - 1 - moved;
+          const bool inside = x >= 2 && x < 2 + bw && y < bh && bz >= 0 && bz < bd;
+          EXPECT(back[at] == (inside ? ((bz + 2) * h + y + 1) * w + x - 1 : at + 100 * (moved + 1)));
+        }
+  }
+  /* What doesn't lie within an array is refused at once. */
+  part.dstPos.z = 3;
+  EXPECT(cudaGraphAddMemcpyNode(&first, graph, nullptr, 0, &part) == cudaErrorInvalidValue);
+  EXPECT(cudaGraphMemcpyNodeSetParams(second, &part) == cudaErrorInvalidValue);
+  EXPECT(cudaGraphAddMemcpyNode(&first, graph, nullptr, 0, nullptr) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  DONE(cudaGraphDestroy(graph));
+  DONE(cudaFreeArray(one));
+  return cudaFreeArray(other);
 }
 
 EXPORT int wrong_nodes() {

@@ -39,6 +39,19 @@ static int copies() {
   DONE(cudaMemcpy2DFromArray(back.data(), row, other, 0, 0, row, h, cudaMemcpyDeviceToHost));
   for (int i = 0; i < h; ++i)
     for (int j = 0; j < w; ++j) EXPECT(back[i * w + j] == (i >= 3 && j >= 4 ? image[(i - 3) * w + j - 4] : 7));
+  // A run of eight, over the end of a row, from column 5 of row 0 to column 3 of row 2.
+#if CUDART_VERSION < 13000
+  DONE(cudaMemcpy2DToArray(other, 0, 0, none.data(), row, row, h, cudaMemcpyHostToDevice));
+  DONE(cudaMemcpyArrayToArray(other, 3 * sizeof(int), 2, array, (w - 1) * sizeof(int), 0, 8 * sizeof(int)));
+  DONE(cudaMemcpy2DFromArray(back.data(), row, other, 0, 0, row, h, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < w * h; ++i) {
+    const int at = i - (2 * w + 3);
+    EXPECT(back[i] == (at >= 0 && at < 8 ? image[w - 1 + at] : 7));
+  }
+  REFUSED(cudaMemcpyArrayToArray(other, 0, h - 1, array, 0, 0, row + 1));
+  REFUSED(cudaMemcpyArrayToArray(other, 0, 0, array, 0, h - 1, row + 1));
+  REFUSED(cudaMemcpyArrayToArray(other, 0, 0, nullptr, 0, 0, row));
+#endif
   // Copies that would leave the array.
   REFUSED(cudaMemcpy2DToArray(array, sizeof(int), 0, image.data(), row, row, h, cudaMemcpyHostToDevice));
   REFUSED(cudaMemcpy2DToArray(array, 0, 1, image.data(), row, row, h, cudaMemcpyHostToDevice));

@@ -138,9 +138,9 @@ bool captured_launch(const Launch &launch) {
     capture->invalid = true;
     refuse_call(
         called,
-        "a launch whose kernel is a variable's, or an argument 0 or {...}, can't be captured: it would refer to "
-        "variables that may be gone when the graph is launched\n"
-        "  likely fix: name the kernel, and give arguments types; or cudaLaunchKernel");
+        "a launch with an argument {...} can't be captured: it would refer to variables that may be gone when the "
+        "graph is launched\n"
+        "  likely fix: write the argument's type, as in float2{x, y}; or cudaLaunchKernel");
     return true;
   }
   NodeWork work;

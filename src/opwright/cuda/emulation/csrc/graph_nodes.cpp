@@ -5,6 +5,7 @@
 
 #include "capture.h"
 #include "graph.h"
+#include "texture_arrays.h"
 
 namespace opwright::emulation {
 namespace {
@@ -36,6 +37,14 @@ cudaError_t work_of(const cudaKernelNodeParams *how, NodeWork *work, const Calle
 cudaError_t work_of(const NodeCopy &how, NodeWork *work, const Called &called) {
   if (!how.to || !how.from) return invalid(called, "the destination or the source is a null pointer");
   *work = [how](const Called &now) { return copy(how.to, how.from, how.bytes, how.kind, now); };
+  return cudaSuccess;
+}
+
+cudaError_t work_of(const cudaMemcpy3DParms *how, NodeWork *work, const Called &called) {
+  const std::string why = unfit(how);
+  if (!why.empty()) return invalid(called, why.c_str());
+  const cudaMemcpy3DParms kept = *how;
+  *work = [kept](const Called &now) { return copy_3d(&kept, now); };
   return cudaSuccess;
 }
 
@@ -179,6 +188,9 @@ cudaError_t add_kernel(const NodePlace &place, const cudaKernelNodeParams *how, 
 cudaError_t add_copy(const NodePlace &place, const NodeCopy &how, const Called &called) {
   return added(place, cudaGraphNodeTypeMemcpy, how, called);
 }
+cudaError_t add_copy(const NodePlace &place, const cudaMemcpy3DParms *how, const Called &called) {
+  return added(place, cudaGraphNodeTypeMemcpy, how, called);
+}
 cudaError_t add_set(const NodePlace &place, const cudaMemsetParams *how, const Called &called) {
   return added(place, cudaGraphNodeTypeMemset, how, called);
 }
@@ -196,6 +208,9 @@ cudaError_t replace_kernel(const NodeKept &kept, const cudaKernelNodeParams *how
   return replaced(kept, cudaGraphNodeTypeKernel, how, called);
 }
 cudaError_t replace_copy(const NodeKept &kept, const NodeCopy &how, const Called &called) {
+  return replaced(kept, cudaGraphNodeTypeMemcpy, how, called);
+}
+cudaError_t replace_copy(const NodeKept &kept, const cudaMemcpy3DParms *how, const Called &called) {
   return replaced(kept, cudaGraphNodeTypeMemcpy, how, called);
 }
 cudaError_t replace_set(const NodeKept &kept, const cudaMemsetParams *how, const Called &called) {

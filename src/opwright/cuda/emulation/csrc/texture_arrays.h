@@ -25,6 +25,9 @@ std::string unfit(const cudaChannelFormatDesc &desc);
 int channels_of(const cudaChannelFormatDesc &desc);
 size_t texel_bytes(const cudaChannelFormatDesc &desc);
 
+// Why a copy can't be done, or "".
+std::string unfit(const cudaMemcpy3DParms *how);
+
 // Whether an array was made, and isn't freed.
 bool exists(cudaArray_const_t array);
 

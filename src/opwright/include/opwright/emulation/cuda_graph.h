@@ -8,6 +8,7 @@
 typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphNode_st *cudaGraphNode_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
+struct cudaMemcpy3DParms; /* textures/types.h */
 
 enum cudaGraphNodeType {
   cudaGraphNodeTypeKernel = 0,
@@ -111,6 +112,7 @@ OPWRIGHT_EMULATION_API cudaError_t launch_graph(cudaGraphExec_t exec, const Call
 OPWRIGHT_EMULATION_API cudaError_t add_kernel(const NodePlace &place, const cudaKernelNodeParams *how,
                                               const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t add_copy(const NodePlace &place, const NodeCopy &how, const Called &called);
+OPWRIGHT_EMULATION_API cudaError_t add_copy(const NodePlace &place, const cudaMemcpy3DParms *how, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t add_set(const NodePlace &place, const cudaMemsetParams *how, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t add_host(const NodePlace &place, const cudaHostNodeParams *how,
                                             const Called &called);
@@ -119,6 +121,8 @@ OPWRIGHT_EMULATION_API cudaError_t add_empty(const NodePlace &place, const Calle
 OPWRIGHT_EMULATION_API cudaError_t replace_kernel(const NodeKept &kept, const cudaKernelNodeParams *how,
                                                   const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t replace_copy(const NodeKept &kept, const NodeCopy &how, const Called &called);
+OPWRIGHT_EMULATION_API cudaError_t replace_copy(const NodeKept &kept, const cudaMemcpy3DParms *how,
+                                                const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t replace_set(const NodeKept &kept, const cudaMemsetParams *how, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t replace_host(const NodeKept &kept, const cudaHostNodeParams *how,
                                                 const Called &called);

@@ -78,6 +78,10 @@ inline cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t g
   return ::opwright::emulation::add_copy({node, graph, needed, count}, {to, from, bytes, kind},
                                          {"cudaGraphAddMemcpyNode1D", file, line});
 }
+inline cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *needed,
+                                          size_t count, const cudaMemcpy3DParms *how, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::add_copy({node, graph, needed, count}, how, {"cudaGraphAddMemcpyNode", file, line});
+}
 inline cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *needed,
                                           size_t count, const cudaMemsetParams *how, OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::add_set({node, graph, needed, count}, how, {"cudaGraphAddMemsetNode", file, line});
@@ -185,6 +189,10 @@ inline cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to
   return ::opwright::emulation::replace_copy({nullptr, node}, {to, from, bytes, kind},
                                              {"cudaGraphMemcpyNodeSetParams1D", file, line});
 }
+inline cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms *how,
+                                                OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::replace_copy({nullptr, node}, how, {"cudaGraphMemcpyNodeSetParams", file, line});
+}
 inline cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void *to,
                                                       const void *from, size_t bytes, cudaMemcpyKind kind,
                                                       OPWRIGHT_EMULATION_HERE) {
@@ -232,16 +240,15 @@ inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec, OPWRIGHT_EMULATION
   return ::opwright::emulation::destroy_exec(exec, {"cudaGraphExecDestroy", file, line});
 }
 
-#define OPWRIGHT_EMULATION_NO_GRAPH(name)                                \
-  template <class... A>                                                  \
-  cudaError_t name(A &&...) {                                            \
-    static_assert(::opwright::emulation::never<A...>, #name              \
-                  " isn't emulated: of graphs, kernels, copies of one "  \
-                  "row, memsets, host functions and graphs within are"); \
-    return cudaErrorNotSupported;                                        \
+#define OPWRIGHT_EMULATION_NO_GRAPH(name)                           \
+  template <class... A>                                             \
+  cudaError_t name(A &&...) {                                       \
+    static_assert(::opwright::emulation::never<A...>, #name         \
+                  " isn't emulated: of graphs, kernels, copies, "   \
+                  "memsets, host functions and graphs within are"); \
+    return cudaErrorNotSupported;                                   \
   }
 OPWRIGHT_EMULATION_NO_GRAPH(cudaGraphAddNode)
-OPWRIGHT_EMULATION_NO_GRAPH(cudaGraphAddMemcpyNode)
 OPWRIGHT_EMULATION_NO_GRAPH(cudaGraphAddMemcpyNodeToSymbol)
 OPWRIGHT_EMULATION_NO_GRAPH(cudaGraphAddMemcpyNodeFromSymbol)
 OPWRIGHT_EMULATION_NO_GRAPH(cudaGraphAddMemAllocNode)
@@ -253,7 +260,6 @@ OPWRIGHT_EMULATION_NO_GRAPH(cudaGraphSetConditional)
 OPWRIGHT_EMULATION_NO_GRAPH(cudaGraphKernelNodeGetParams)
 OPWRIGHT_EMULATION_NO_GRAPH(cudaGraphKernelNodeSetAttribute)
 OPWRIGHT_EMULATION_NO_GRAPH(cudaGraphMemcpyNodeGetParams)
-OPWRIGHT_EMULATION_NO_GRAPH(cudaGraphMemcpyNodeSetParams)
 OPWRIGHT_EMULATION_NO_GRAPH(cudaGraphExecMemcpyNodeSetParams)
 OPWRIGHT_EMULATION_NO_GRAPH(cudaGraphMemsetNodeGetParams)
 OPWRIGHT_EMULATION_NO_GRAPH(cudaGraphHostNodeGetParams)

@@ -5,6 +5,7 @@
 #include "../check.h"
 #include "context.h"
 #include "loops.h"
+#include "memory_hints.h"
 
 namespace opwright {
 namespace emulation {
@@ -35,15 +36,8 @@ struct Launch {
 template <class Body> void *keep(const void *body) { return new Body(*static_cast<const Body *>(body)); }
 template <class Body> void drop(void *body) { delete static_cast<Body *>(body); }
 
-/* A lambda that captures by value. */
-template <class Lambda> struct ByValue : Lambda {
-  ByValue(const Lambda &lambda) : Lambda(lambda) {}
-};
-template <class Lambda> ByValue<Lambda> by_value(const Lambda &lambda) { return {lambda}; }
-
 /* Whether what a launch calls refers to no variable of the host. */
 template <class Kernel> constexpr bool refers_to_nothing = __is_empty(Kernel);
-template <class Lambda> constexpr bool refers_to_nothing<ByValue<Lambda>> = true;
 
 #if defined(OPWRIGHT_EMULATION_CHECK)
 constexpr bool kernels_are_checked = true;
@@ -139,6 +133,16 @@ __attribute__((noinline)) void launch(const Configuration &configuration, const 
                                       const Kernel &kernel, Arguments... arguments) {
   auto body = [kernel, arguments...] { kernel(brought(arguments)...); };
   launch_body<Kernel>(configuration, name, file, line, body, nullptr);
+}
+
+/* The same of a kernel that an expression tells, a variable's: as in CUDA its value counts, and that of the arguments as parameters
+ * of the kernel, at the launch. Arguments need no type of their own. */
+struct Pointed {};
+template <class... P>
+__attribute__((noinline)) void launch_pointer(const Configuration &configuration, const char *name, const char *file,
+                                              int line, void (*kernel)(P...), typename same<P>::type... arguments) {
+  auto body = [kernel, arguments...] { kernel(brought(arguments)...); };
+  launch_body<Pointed>(configuration, name, file, line, body, nullptr);
 }
 
 /* The same of a kernel that also is a function of where its thread is. */

@@ -4,6 +4,10 @@
 #ifndef OPWRIGHT_EMULATION_QUALIFIERS_H
 #define OPWRIGHT_EMULATION_QUALIFIERS_H
 
+#ifndef __cplusplus
+#error "opwright: CUDA's headers are C++ under emulation, and this file is C. Compile it as CUDA (nvcc -x cu)"
+#endif
+
 #ifdef OPWRIGHT_EMULATION_HOST_TEXT
 #undef __device__
 #undef __host__

@@ -30,6 +30,10 @@ OPWRIGHT_EMULATION_API cudaError_t copy_box(const Side &to, const Side &from, si
 /* So many bytes, row after row of the array, from byte x of row y on; the other side has no rows. */
 OPWRIGHT_EMULATION_API cudaError_t copy_run(cudaArray_const_t array, size_t x, size_t y, const void *memory,
                                             size_t bytes, bool to_array, cudaMemcpyKind kind, const Called &called);
+/* The same of two arrays. */
+OPWRIGHT_EMULATION_API cudaError_t copy_between(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
+                                                size_t from_x, size_t from_y, size_t bytes, cudaMemcpyKind kind,
+                                                const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t copy_3d(const cudaMemcpy3DParms *copied, const Called &called);
 OPWRIGHT_EMULATION_API cudaError_t fill_3d(const cudaPitchedPtr &memory, int value, const cudaExtent &extent,
                                            const Called &called);
@@ -110,6 +114,12 @@ inline cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_
                                               OPWRIGHT_EMULATION_HERE) {
   return ::opwright::emulation::copy_box({nullptr, to, pitch, height, 0, 0, 0}, {from, nullptr, 0, 0, x, y, 0}, width,
                                          height, 1, kind, {"cudaMemcpy2DFromArrayAsync", file, line, stream, true});
+}
+inline cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
+                                          size_t from_x, size_t from_y, size_t bytes,
+                                          cudaMemcpyKind kind = cudaMemcpyDeviceToDevice, OPWRIGHT_EMULATION_HERE) {
+  return ::opwright::emulation::copy_between(to, to_x, to_y, from, from_x, from_y, bytes, kind,
+                                             {"cudaMemcpyArrayToArray", file, line});
 }
 inline cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
                                             size_t from_x, size_t from_y, size_t width, size_t height,
