@@ -233,11 +233,10 @@ def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) 
 
 
 def with_sizes(text: str, sizes: Mapping[str, int]) -> str:
-    """Return a source with other numbers where it defines integers of these names by a number, or by a product of two."""
+    """Return a source with other numbers where it defines integers of these names by numbers."""
     for name, size in sizes.items():
-        definition = (
-            rf"(\b(?:int|long|unsigned|size_t|u?int\d+_t)\s+{re.escape(name)}\s*=\s*)\d+(?:\s*\*\s*\d+)?(?=\s*[;,])"
-        )
+        kind, number = r"\b(?:int|long|unsigned|size_t|u?int\d+_t)", r"\d+(?:\s*\*\s*\d+)?"
+        definition = rf"({kind}\s+{re.escape(name)}\s*=\s*){number}(?=\s*[;,])"
         text = re.sub(definition, rf"\g<1>{size}", text)
     return text
 
