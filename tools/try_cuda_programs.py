@@ -253,7 +253,7 @@ def with_variants(source: Path, trial: Trial, numbers: Sequence[str] = ()) -> It
         if status:
             yield Result(source.stem, False, "inconclusive", build_error(text))
             return
-        for number in numbers or _variants(source):
+        for number in numbers or variants(source.read_text("utf-8", "replace")):
             result = judged(f"{source.stem} {number}", *output_of([str(program), number], scratch, trial.seconds))
             if result.verdict == "failed" and not trial.check:
                 checked = with_variants(source, replace(trial, check=True), [number])
@@ -261,9 +261,13 @@ def with_variants(source: Path, trial: Trial, numbers: Sequence[str] = ()) -> It
             yield result
 
 
-def _variants(source: Path) -> list[str]:
-    """Return the numbers of the variants that a switch over them names; "1" for a program without one."""
-    return list(dict.fromkeys(re.findall(r"\bcase (\d+):", source.read_text("utf-8", "replace")))) or ["1"]
+def variants(text: str) -> list[str]:
+    """Return the numbers that a program of this text takes: of the switch over its first argument; else "1"."""
+    chosen = re.search(r"(\w+)\s*=\s*(?:std::)?(?:atoi|stoi)\(argv\[1\]", text)
+    if not chosen:
+        return ["1"]
+    parts = re.findall(rf"\bswitch\s*\(\s*{chosen[1]}\s*\)(.*?)(?:\bdefault\b|\bswitch\b|\Z)", text, re.DOTALL)
+    return list(dict.fromkeys(re.findall(r"\bcase (\d+)\s*:", "".join(parts)))) or ["1"]
 
 
 def trials(folder: Path) -> list[Path]:

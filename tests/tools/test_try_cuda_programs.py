@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.try_cuda_programs import FAULTY, LATE, judged, lacking, with_sizes
+from tools.try_cuda_programs import FAULTY, LATE, judged, lacking, variants, with_sizes
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,11 @@ def test_other_sizes() -> None:
     text = "int T = 1024;\nconst size_t B = 8, C = 4;  // int T = 1024\nint OC = 768 * 4;\nf(T = 8);\n"
     changed = with_sizes(text, {"T": 64, "B": 2, "OC": 96, "f": 1})
     assert changed == "int T = 64;\nconst size_t B = 2, C = 4;  // int T = 1024\nint OC = 96;\nf(T = 8);\n"
+
+
+def test_variants_are_those_of_the_first_argument() -> None:
+    blocks = "switch (block_size) { case 32: break; default: exit(1); }\n"
+    chosen = "void run(int kernel) { switch (kernel) { case 1: case 2: f(); break; default: exit(1); } }\n"
+    assert variants(f"{blocks}{chosen}int main() {{ kernel = atoi(argv[1]); }}") == ["1", "2"]
+    assert variants(f"{blocks}int main() {{ kernel = std::stoi(argv[1]); }}") == ["1"]
+    assert variants(blocks) == ["1"]
