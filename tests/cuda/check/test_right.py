@@ -83,5 +83,32 @@ __global__ void turned(const float *x, float *y) {
         assert torch.equal(turned(x), x.abs().flip(0))
 
 
+@pytest.mark.slow
+def test_blocks_with_variables_of_their_own(write: Callable[..., Path]) -> None:
+    """Blocks use them in different orders, so that they lie at each other's addresses."""
+    kernel = """
+OPWRIGHT("turned(x: f32[N]) -> (y: f32[N]) launch over N threads 32")
+__global__ void turned(int64_t N, const float *x, float *y) {
+  __shared__ float many[64];
+  __shared__ float few[32];
+  const int t = threadIdx.x, i = blockIdx.x * 32 + t;
+  if (blockIdx.x % 3 == 0) {
+    few[31 - t] = x[i];
+    many[32 + t] = 0;
+  } else if (blockIdx.x % 3 == 1) {
+    many[t] = many[32 + t] = x[i];
+    few[31 - t] = many[t];
+  } else {
+    few[31 - t] = x[i];
+  }
+  __syncthreads();
+  y[i] = few[t];
+}
+"""
+    turned = opwright.load(write(kernel, "own_variables.cu"), backend=opwright.emulate(check=True)).turned
+    x = torch.randn(7, 32)
+    assert torch.equal(turned(x.flatten()), x.flip(1).flatten())
+
+
 def test_a_good_many() -> None:
     assert sum(file.read_text("utf-8").count("// kernel:") for file in (HERE / "right").glob("*.cu")) >= 30

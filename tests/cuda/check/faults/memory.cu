@@ -156,6 +156,24 @@ __global__ void block_before(const float *x, float *y) {
   y[blockIdx.x * 32 + t] = s[t];  // here
 }
 
+// fault: block_before_had_more, bounds, shared array few
+OPWRIGHT("block_before_had_more(x: f32[N]) -> (y: f32[N]) launch over N threads 32")
+__global__ void block_before_had_more(int64_t N, const float *x, float *y) {
+  const int t = threadIdx.x, i = blockIdx.x * 32 + t;
+  if (blockIdx.x == 0) {
+    __shared__ float many[128];
+    for (int k = 0; k < 4; ++k) many[k * 32 + t] = x[t];
+    __syncthreads();
+    y[i] = many[127 - t];
+  } else {
+    __shared__ float few[32];
+    float *const first = few;
+    first[t + 4] = i < N ? x[i] : 0;  // here
+    __syncthreads();
+    if (i < N) y[i] = few[t];
+  }
+}
+
 // fault: misaligned, alignment, x[1]
 OPWRIGHT("misaligned(x: f32[64]) -> (y: f32[8]) launch over 8 threads 8")
 __global__ void misaligned(const float *x, float *y) {

@@ -6,26 +6,26 @@ namespace emulation {
 namespace check {
 
 void access(uintptr_t address, unsigned size, How how, Scope scope, uintptr_t code) {
-  Live *l = live;
-  if (!l || !in_kernel()) return;
-  if (l->attention.atomic) {
-    if (l->atomic_seen) return;
-    l->atomic_seen = true, how = l->exchanges ? How::atomic_write : How::atomic_change, scope = l->scope;
+  if (!in_kernel()) return;
+  Live &l = *live;
+  if (l.attention.atomic) {
+    if (l.atomic_seen) return;
+    l.atomic_seen = true, how = l.exchanges ? How::atomic_write : How::atomic_change, scope = l.scope;
   }
   const uint32_t reach = scope == Scope::block ? uint32_t(of_block) : 0;
   switch (how) {
-    case How::read: return accessed<How::read>(*l, address, size, 0, code);
-    case How::write: return accessed<How::write>(*l, address, size, 0, code);
-    case How::atomic_read: return accessed<How::atomic_read>(*l, address, size, atomic | reach, code);
-    case How::atomic_write: return accessed<How::atomic_write>(*l, address, size, atomic | reach, code);
-    case How::atomic_change: return accessed<How::atomic_change>(*l, address, size, atomic | reach, code);
+    case How::read: return accessed<How::read>(l, address, size, 0, code);
+    case How::write: return accessed<How::write>(l, address, size, 0, code);
+    case How::atomic_read: return accessed<How::atomic_read>(l, address, size, atomic | reach, code);
+    case How::atomic_write: return accessed<How::atomic_write>(l, address, size, atomic | reach, code);
+    case How::atomic_change: return accessed<How::atomic_change>(l, address, size, atomic | reach, code);
   }
 }
 
 void access_range(uintptr_t address, size_t size, How how, uintptr_t code) {
   constexpr unsigned largest = 16;
-  if (live && size && !in_kernel()) return host_access(address, size, how, code);
-  while (live && size) {
+  if (size && !in_kernel()) return host_access(address, size, how, code);
+  while (size) {
     unsigned step = largest;
     while (step > size || (address & (step - 1))) step /= 2;
     access(address, step, how, Scope::device, code);

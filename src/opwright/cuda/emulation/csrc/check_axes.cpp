@@ -19,7 +19,8 @@ int64_t index = 0, size = 0;
 /* Whoever only wanted the address, one past the end of a row, has not come here. */
 void strayed(const Region &region, uintptr_t address, unsigned bytes_, How how, uintptr_t code) {
   const Stray stray = live->stray;
-  live->stray = {}, live->attention.stray = false;
+  live->stray = {};
+  live->attend(&Attention::stray, false);
   const std::string axis = "index " + std::to_string(stray.index) + " of an axis of " + std::to_string(stray.size);
   report({bounds, std::string("index beyond its axis, a ") + (writes(how) ? "write" : "read"),
           "got: " + axis + ", which leads to " + bytes(bytes_) + ", " + spot(region, address),
@@ -44,7 +45,7 @@ void axis_at(const volatile void *address, int64_t bytes) {
   if (astray) l.stray = {low, length, l.me(), check::index, check::size};
   else if (l.stray.who == l.me() && low - l.stray.low < l.stray.bytes) l.stray.low = low, l.stray.bytes = length;
   else l.stray = {};
-  l.attention.stray = l.stray.bytes != 0;
+  l.attend(&check::Attention::stray, l.stray.bytes != 0);
 }
 
 }  // namespace emulation

@@ -26,7 +26,7 @@ std::mutex &launching() {
   return *only;
 }
 struct Running {
-  Live state;
+  Live &state = *live;
   Context *context = nullptr;
   std::unordered_map<Context *, std::unique_ptr<Block>> blocks;
   std::vector<std::unique_ptr<Region>> shared;
@@ -41,18 +41,31 @@ Running &running() {
 constexpr uintptr_t stacks_offset = uintptr_t(1) << 20; /* of an arena */
 void set_sizes(unsigned (&into)[3], const dim3 &from) { into[0] = from.x, into[1] = from.y, into[2] = from.z; }
 
+/* A launch may take three times as much time: 2^31 blocks, and barriers. */
+constexpr uint32_t most_before_launch = 1u << 30;
+
+/* Forgets what happened before; work of several streams counts as ordered. */
+void start_again() {
+  forget_shadows();
+  check::device_waited();
+  live->now = 1;
+}
+
 void launch_begin(const Launch &launch) {
   launching().lock();
   Running &r = running();
   Live &l = r.state;
   r.blocks.clear(), r.shared.clear();
+  if (l.now >= most_before_launch) start_again();
   ++l.now;
   work_begins({launch.kernel, launch.file, launch.line, launch.configuration.stream, true}, launch.kernel);
   l.launch = ++l.now;
   l.kernel = launch.kernel;
-  l.orders = l.finer = false, l.scope = Scope::device, l.code_base = 0, l.stray = {};
+  l.orders = l.finer = false, l.scope = Scope::device, l.stray = {};
   l.attention = {}, l.attention.streams = !l.unordered.empty();
-  l.blocks.clear(), l.locations.clear(), l.silenced.clear(), l.sites.fill(Site());
+  l.keeps_writes = several_streams();
+  l.blocks.clear(), l.turns.clear(), l.locations.clear(), l.silenced.clear(), l.sites.fill(Site());
+  l.numbers.clear(), l.instructions.resize(1);
   set_sizes(l.block_size, launch.configuration.block), set_sizes(l.grid_size, launch.configuration.grid);
   r.dynamic = launch.configuration.shared;
   r.context = nullptr, r.parameters.low = reinterpret_cast<uintptr_t>(launch.body),
@@ -61,7 +74,7 @@ void launch_begin(const Launch &launch) {
 }
 
 void launch_end(const Launch &, bool) {
-  live->arena = 0; /* nobody's stack */
+  live->enter(0); /* nobody's stack */
   work_ends();
   launching().unlock();
 }
@@ -70,22 +83,33 @@ void enter(Context &context) {
   Running &r = running();
   if (r.context == &context) return;
   r.context = &context;
-  r.state.arena = reinterpret_cast<uintptr_t>(&context) & ~(arena_bytes - 1);
+  r.state.enter(reinterpret_cast<uintptr_t>(&context) & ~(arena_bytes - 1));
   r.state.shared_begin = reinterpret_cast<uintptr_t>(context.fixed) - r.state.arena, r.state.shared_end = stacks_offset;
   r.state.block = r.blocks[&context].get();
   r.state.first = r.state.block->number << thread_bits;
+  r.state.turn = r.state.block->begin == r.state.now ? r.state.now : r.state.next_time();
+  r.state.turns.push_back({r.state.turn, r.state.block->number});
   r.state.refresh();
 }
 
+/* A block's variables lie in the order in which it uses them: another block may have others at the same addresses. */
 void shared_allocated(Context &, void *memory, size_t bytes, const char *names) {
   const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
-  auto &all = running().shared;
-  const auto same = [&](const std::unique_ptr<Region> &each) { return each->low == low && each->high == low + bytes; };
-  if (std::any_of(all.begin(), all.end(), same)) return;
   const bool dynamic = !*names;
-  all.push_back(std::make_unique<Region>(low, low + bytes, dynamic ? "the dynamic shared memory" : names,
-                                         dynamic ? Kind::dynamic_shared : Kind::shared));
+  const std::string name = dynamic ? "the dynamic shared memory" : names;
+  auto &all = running().shared;
+  auto found = std::find_if(all.begin(), all.end(), [&](const std::unique_ptr<Region> &each) {
+    return each->low == low && each->high == low + bytes && each->name == name;
+  });
+  if (found == all.end()) {
+    const Kind kind = dynamic ? Kind::dynamic_shared : Kind::shared;
+    found = all.insert(found, std::make_unique<Region>(low, low + bytes, name, kind));
+  }
+  (*found)->born = live->block->begin;
 }
+
+/* Whether the running block has that variable. */
+bool has(const Region &shared) { return shared.born == live->block->begin; }
 
 void block_begin(Context &context) {
   Running &r = running();
@@ -103,7 +127,7 @@ void block_begin(Context &context) {
 }
 
 void settle_pending() {
-  if (live && live->attention.pending) settle();
+  if (live->attention.pending) settle();
 }
 
 void block_end(Context &) { settle_pending(); }
@@ -162,12 +186,14 @@ void absent_lanes(Context &context, unsigned mask, unsigned absent, const char *
 
 /* What compiled code touches until the end is one atomic operation, seen by the first of its accesses. */
 void atomic_begin(const void *, size_t, bool exchanges) {
-  if (in_kernel()) live->attention.atomic = true, live->atomic_seen = false, live->exchanges = exchanges;
+  if (!in_kernel()) return;
+  live->attend(&Attention::atomic, true);
+  live->atomic_seen = false, live->exchanges = exchanges;
 }
 
 void atomic_end(const void *address, size_t) {
   if (!in_kernel()) return;
-  live->attention.atomic = false;
+  live->attend(&Attention::atomic, false);
   synchronise(reinterpret_cast<uintptr_t>(address), live->scope, true, true, false);
 }
 
@@ -280,7 +306,7 @@ const Hooks table = {
     grid_barrier, lent_to_call, taken_back,       stream_created, stream_waited, device_waited,    event_recorded,
     event_waited, source_of,    copied,           used,           touched};
 const bool installed = [] {
-  live = &running().state;
+  new (live) Live;
   install_hooks(&table);
   return true;
 }();
@@ -298,20 +324,21 @@ void stop(const char *kind, const std::string &text) { fault(kind, text.c_str())
 
 Region *shared_at(uintptr_t address) {
   for (const auto &each : running().shared)
-    if (each->low <= address && address < each->high) return each.get();
+    if (has(*each) && each->low <= address && address < each->high) return each.get();
   return nullptr;
 }
 
 Region *shared_before(uintptr_t address) {
   Region *last = nullptr;
   for (const auto &each : running().shared)
-    if (each->low <= address && (!last || last->low < each->low)) last = each.get();
+    if (has(*each) && each->low <= address && (!last || last->low < each->low)) last = each.get();
   return last;
 }
 
 std::vector<std::string> shared_names() {
   std::vector<std::string> names;
-  for (const auto &each : running().shared) names.push_back(each->name);
+  for (const auto &each : running().shared)
+    if (has(*each)) names.push_back(each->name);
   return names;
 }
 

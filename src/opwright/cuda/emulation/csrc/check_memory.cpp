@@ -132,12 +132,12 @@ void misaligned(const Region &region, uintptr_t address, unsigned size, How how,
 
 Region *look_up(Live &l, Site &site, uintptr_t address, unsigned size, How how, uintptr_t code) {
   Region *region = find(address, size, how, code);
-  if (!l.code_base) l.code_base = code - (uintptr_t(1) << 27); /* so that the whole library is within reach */
   if (region) {
     site = Site();
-    site.code = code, site.low = region->low, site.bytes = region->high - region->low, site.region = region;
-    const uint32_t distance = static_cast<uint32_t>(code - l.code_base) & ((1u << (32 - flag_bits)) - 1);
-    site.place = distance << flag_bits;
+    site.code = code, site.low = region->low, site.region = region;
+    const auto [number, added] = l.numbers.emplace(code, static_cast<uint32_t>(l.instructions.size()));
+    if (added) l.instructions.push_back(code);
+    site.place = number->second << flag_bits;
   }
   return region;
 }

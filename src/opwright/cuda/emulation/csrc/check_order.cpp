@@ -7,13 +7,19 @@ namespace opwright {
 namespace emulation {
 namespace check {
 
-Live *live = nullptr;
+LiveBytes live_bytes;
 
 bool Live::in_warp(const Access &access) const {
   const uint32_t other = access.who & ((1u << thread_bits) - 1), mine = thread();
   if ((other ^ mine) >> 5) return false;
   const Warp &warp = block->warps[mine >> 5];
   return access.stamp < warp.full || (warp.clocks && access.stamp < (*warp.clocks)[mine & 31][other & 31]);
+}
+
+void Live::too_long() const {
+  stop("launch",
+       "a launch has too many barriers and fences to be checked: more than 3,000 million\n  likely fix: check it with "
+       "smaller data");
 }
 
 namespace {
@@ -68,7 +74,7 @@ void release(const Live &l, Location &location, const Fenced &fenced) {
 }  // namespace
 
 bool Live::acquired(const Access &access) const {
-  const Scope reach = same_block(access.who) ? Scope::block : Scope::device;
+  const Scope reach = same_block(access) ? Scope::block : Scope::device;
   const auto orders_it = [&](const Acquired &item) {
     return access.stamp <= item.time && released(*item.location, access, reach);
   };
@@ -81,7 +87,7 @@ bool Live::acquired(const Access &access) const {
 
 void meet_block() {
   Block &block = *live->block;
-  block.barrier = ++live->now;
+  block.barrier = live->next_time();
   for (const Acquired &item : block.fresh) {
     const auto same = [&](const Acquired &each) { return each.location == item.location; };
     const auto found = std::find_if(block.known.begin(), block.known.end(), same);
@@ -94,7 +100,7 @@ void meet_block() {
 
 void meet_lanes(unsigned index, uint32_t mask) {
   Warp &warp = live->block->warps[index];
-  const uint32_t now = ++live->now;
+  const uint32_t now = live->next_time();
   live->finer = true;
   for (Acquired &item : live->block->fresh)
     if (item.warp == index && (item.lanes & mask)) item.lanes |= mask;
@@ -112,7 +118,7 @@ void meet_lanes(unsigned index, uint32_t mask) {
 }
 
 void meet_grid() {
-  live->launch = ++live->now;
+  live->launch = live->next_time();
   live->refresh();
 }
 
@@ -120,7 +126,7 @@ void fence(Scope scope) {
   std::vector<Fenced> &all = live->block->fences;
   if (all.empty()) all.resize(live->block->warps.size() * 32);
   Fenced &mine = all[live->thread()];
-  mine.block = ++live->now;
+  mine.block = live->next_time();
   if (scope == Scope::device) mine.device = live->now;
 }
 

@@ -25,6 +25,7 @@ struct Now {
   bool ordered(const Access &access) const {
     if (access.stamp < ordered_before) return true;
     if ((access.who ^ me) >> thread_bits) return false;
+    if (access.stamp < live.begin) return false; /* of 2^22 blocks before, whose number looks the same */
     return access.stamp < live.barrier || (access.who == me && !(access.code & several));
   }
 };
@@ -48,76 +49,134 @@ OPWRIGHT_EMULATION_INLINE bool quick_cell(Cell &cell, const Now &now) {
   return true;
 }
 
-/* Lets `site` go the short way from now on, where its region allows it: it has to have cells no larger than the access. */
-inline void prepare(Site &site, How how, unsigned size) {
-  const Region &region = *site.region;
-  if (region.kind == Kind::internal || !region.cells || (1u << region.shift) > size || site.bytes < size) return;
-  if (region.use == Use::read && how == How::write) return;
-  if (region.tracked() && region.written.empty()) return;
-  site.cells = reinterpret_cast<uintptr_t>(region.cells) - (region.base() >> region.shift) * sizeof(Cell);
-  site.written = region.tracked() ? const_cast<uint64_t *>(region.written.data()) : nullptr;
-  site.shift = static_cast<uint8_t>(region.shift), site.shared = region.shared();
-  site.reach = site.bytes - size + 1;
+/* A granule of shared memory: whatever is older than the barrier is ordered, and whatever is older than the block isn't there. */
+template <How how>
+OPWRIGHT_EMULATION_INLINE bool quick_shared(Cell &cell, const Now &now) {
+  const Live &l = now.live;
+  if (how != How::read) return quick_cell<how>(cell, now);
+  if (__builtin_expect(cell.write.stamp - l.begin >= l.barrier - l.begin, 0))
+    return cell.write.stamp >= l.begin && quick_cell<how>(cell, now);
+  if (cell.read.stamp < l.barrier || cell.read.who == now.me) cell.read = now.access();
+  else if (l.finer) return false; /* it may be ordered all the same */
+  else cell.other_stamp = l.now, cell.other = now.me;
+  return true;
 }
+
+/* Puts an access in the place of the one that a word holds, which it is ordered after. */
+template <How how>
+OPWRIGHT_EMULATION_INLINE bool quick_word(Word &word, const Live &l, const Site &site) {
+  const Word before = word, mine = site.word.at(l.now, l.thread());
+  if (before.stamp() < l.launch) {
+    if (before.in_cell() || (how == How::read && l.keeps_writes && before.wrote())) return false;
+  } else {
+    const bool same = before.thread() == mine.thread();
+    if (before.stamp() < l.turn || !(same || before.stamp() < l.barrier)) return false;
+    /* Of a thread's write and its read at the same time, whatever is ordered with one is ordered with the other. */
+    if (how == How::read && before.wrote()) return same && before.stamp() == l.now;
+  }
+  word = mine;
+  return true;
+}
+
+/* As `quick_cell`, of a granule that has a word: that holds the access alone again as soon as no other matters. */
+template <How how>
+inline bool quick_opened(const Live &l, const Site &site, size_t granule) {
+  Region &region = *site.region;
+  Cell &cell = opened(l, region, granule);
+  const Now now{l, site, l.me(), l.ordered_before[0]};
+  if (!quick_cell<how>(cell, now)) return false;
+  const bool alone =
+      how == How::write || (cell.other_stamp < l.launch && cell.write.stamp < (l.keeps_writes ? 1 : l.launch));
+  if (alone) region.words[granule] = Word(now.access(), how == How::write);
+  return true;
+}
+
+/* How many addresses from the region's first on may be touched by so many bytes. */
+inline uintptr_t reach(const Region &region, unsigned size) { return region.high - region.low - size + 1; }
 
 /* Granules of four bytes, or of as many as are touched: known where the compiler can make use of it. */
 template <unsigned size> constexpr unsigned usual = size >= 4 ? 2 : size / 2;
 
-/* Whether that was all: an aligned access of memory that the instruction's site knows, in order with all before it. */
-template <How how, unsigned size>
-OPWRIGHT_EMULATION_INLINE bool quick_access(Live &l, const Site &site, unsigned shift, uintptr_t address,
-                                            uintptr_t code) {
+/* Lets `site` go the short way from now on, where its region allows it: it has to have granules no larger than the access. */
+template <How how>
+inline void prepare(Site &site, unsigned size, unsigned usual_shift) {
+  const Region &region = *site.region;
+  if (region.kind == Kind::internal || !region.shadow || (1u << region.shift) > size) return;
+  if (region.high - region.low < size || site.place >> flag_bits >= Word::numbers) return;
+  if (region.use == Use::read && how == How::write) return;
+  if (region.tracked() && region.written.empty()) return;
+  const uintptr_t first = region.base() >> region.shift;
+  site.shadow = region.words ? reinterpret_cast<uintptr_t>(region.words) - first * sizeof(Word)
+                             : reinterpret_cast<uintptr_t>(region.cells) - first * sizeof(Cell);
+  site.written = region.tracked() ? const_cast<uint64_t *>(region.written.data()) : nullptr;
+  site.word = Word({0, 0, site.place}, how == How::write);
+  site.shift = static_cast<uint8_t>(region.shift), site.shared = region.shared(), site.ready = true;
+  site.reach = site.shift == usual_shift ? reach(region, size) : 0;
+}
+
+/* Whether that was all: an aligned access of memory that the instruction's site knows, in order with all before it. `opens`: also
+ * where more than one access of a granule matters. */
+template <How how, unsigned size, bool opens>
+OPWRIGHT_EMULATION_INLINE bool quick_access(Live &l, const Site &site, unsigned shift, uintptr_t reach,
+                                            uintptr_t address, uintptr_t code) {
   const uintptr_t at = address - site.low;
-  if (site.code != code || at >= site.reach || (address & (size - 1)) || l.attention.any()) return false;
+  if (site.code != code || at >= reach || (address & (size - 1))) return false;
   const uint64_t bytes = ((uint64_t(1) << size) - 1) << at % 64;
   if (site.written) {
     if (at % 64 + size > 64) return false;
     if (how == How::read && (site.written[at / 64] & bytes) != bytes) return false;
   }
-  const Now now{l, site, l.me(), l.ordered_before[site.shared]};
-  Cell *cell = reinterpret_cast<Cell *>(site.cells + (address >> shift) * sizeof(Cell));
-  Cell *const end = cell + (size >> shift);
-  do {
-    if (how == How::read && site.shared && cell->write.stamp < l.begin) return false; /* no thread of the block has */
-    if (!quick_cell<how>(*cell, now)) return false;
-  } while (++cell != end);
+  if (site.shared) {
+    const Now now{l, site, l.me(), l.ordered_before[1]};
+    Cell *cell = reinterpret_cast<Cell *>(site.shadow + (address >> shift) * sizeof(Cell));
+    Cell *const end = cell + (size >> shift);
+    do {
+      if (!quick_shared<how>(*cell, now)) return false;
+    } while (++cell != end);
+  } else {
+    Word *word = reinterpret_cast<Word *>(site.shadow + (address >> shift) * sizeof(Word));
+    Word *const end = word + (size >> shift);
+    do {
+      if (quick_word<how>(*word, l, site)) continue;
+      if (!(opens || word->in_cell()) || !quick_opened<how>(l, site, word - site.region->words)) return false;
+    } while (++word != end);
+  }
   if (how == How::write && site.written) site.written[at / 64] |= bytes;
   return true;
 }
 
 template <How how>
-__attribute__((noinline)) void by_host(uintptr_t address, unsigned size, uintptr_t code) {
-  if (live) host_access(address, size, how, code);
-}
-
-template <How how>
-__attribute__((noinline)) void thorough_access(uintptr_t address, unsigned size, uintptr_t code) {
+void thorough_access(uintptr_t address, unsigned size, unsigned usual_shift, uintptr_t code) {
   Live &l = *live;
   if (__builtin_expect(l.attention.atomic, 0)) return access(address, size, how, Scope::device, code);
   accessed<how>(l, address, size, 0, code);
   Site &site = l.site(code);
-  if (!site.reach && site.code == code) prepare(site, how, size);
+  if (!site.ready && site.code == code) prepare<how>(site, size, usual_shift);
 }
 
-/* Also of memory whose granules are smaller, since some of it has been touched in smaller parts. */
+/* Also of memory whose granules are smaller, since some of it has been touched in smaller parts; of what several threads read; and
+ * what isn't a kernel's. */
 template <How how, unsigned size>
 __attribute__((noinline)) void other_access(uintptr_t address, uintptr_t code) {
+  if (__builtin_expect(!in_kernel(), 0)) return host_access(address, size, how, code);
   Live &l = *live;
+  /* A thread's own variable, an array mostly, is nobody else's: no store to it changes what a pending write has left. */
+  if (l.own(address) && !l.attention.atomic) return;
   const Site &site = l.site(code);
-  if (site.shift == usual<size> || !quick_access<how, size>(l, site, site.shift, address, code))
-    thorough_access<how>(address, size, code);
+  if (l.quick && site.ready &&
+      quick_access<how, size, true>(l, site, site.shift, reach(*site.region, size), address, code))
+    return;
+  thorough_access<how>(address, size, usual<size>, code);
 }
 
 /* A plain access of compiled code. */
 template <How how, unsigned size>
 OPWRIGHT_EMULATION_INLINE void plain_access(uintptr_t address, uintptr_t code) {
-  if (__builtin_expect(!in_kernel(), 0)) return by_host<how>(address, size, code);
   Live &l = *live;
   const Site &site = l.site(code);
-  if (site.shift == usual<size> && quick_access<how, size>(l, site, usual<size>, address, code)) return;
-  /* A thread's own variable, an array mostly, is nobody else's: no store to it changes what a pending write has left. */
-  if (l.own(address) && !l.attention.atomic) return;
-  other_access<how, size>(address, code);
+  if (__builtin_expect(reinterpret_cast<uintptr_t>(&context()) != l.quick, 0) ||
+      !quick_access<how, size, false>(l, site, usual<size>, site.reach, address, code))
+    other_access<how, size>(address, code);
 }
 
 }  // namespace check

@@ -11,13 +11,15 @@ namespace {
 
 const char *verb(How how) { return how == How::read ? "reads" : how == How::write ? "writes" : "atomically changes"; }
 
-std::string other_text(const Conflict &conflict, uintptr_t base) {
-  const bool same = live->same_block(conflict.other.who);
+Place place_of(const Access &access) { return place(live->instructions[access.code >> flag_bits]); }
+
+std::string other_text(const Conflict &conflict) {
+  const bool same = live->same_block(conflict.other);
   std::string text =
-      thread_text(conflict.other.who) + (same ? " of the same block " : " of " + block_text(conflict.other.who) + " ");
+      thread_text(conflict.other.who) + (same ? " of the same block " : " of " + block_text(conflict.other) + " ");
   text += conflict.did;
   if (conflict.other.code) {
-    const Place other = place(base + (conflict.other.code >> flag_bits));
+    const Place other = place_of(conflict.other);
     text += " it at " + other.text();
     const std::string line = line_text(other);
     if (!line.empty()) text += "\n    " + line.substr(0, 90) + "\n ";
@@ -28,8 +30,7 @@ std::string other_text(const Conflict &conflict, uintptr_t base) {
 }
 
 const char *race_fix(const Conflict &conflict, const Region &region) {
-  if (!live->same_block(conflict.other.who))
-    return "use an atomic operation, or let each block touch memory of its own";
+  if (!live->same_block(conflict.other)) return "use an atomic operation, or let each block touch memory of its own";
   return region.shared() ? "put a __syncthreads() (or __syncwarp() within a warp) between the two"
                          : "put a __syncthreads() between the two, or use an atomic operation";
 }
@@ -37,10 +38,10 @@ const char *race_fix(const Conflict &conflict, const Region &region) {
 /* Both accesses' places may silence it. */
 std::string race_text(const Region &region, uintptr_t address, unsigned size, How how, const Conflict &conflict,
                       uintptr_t code) {
-  if (conflict.other.code && silenced(place(live->code_base + (conflict.other.code >> flag_bits)), race)) return "";
+  if (conflict.other.code && silenced(place_of(conflict.other), race)) return "";
   const char *where = region.shared() ? "shared" : "global";
   const std::string found = std::string(verb(how)) + " " + bytes(size) + ", " + spot(region, address) + "; " +
-                            other_text(conflict, live->code_base) + " with nothing between that orders the two";
+                            other_text(conflict) + " with nothing between that orders the two";
   return text_of({race, std::string("data race in ") + where + " memory", found, race_fix(conflict, region)},
                  place(code));
 }
@@ -56,7 +57,7 @@ void raced(const Region &region, uintptr_t address, unsigned size, How how, cons
     l.silenced.insert(key);
   } else if (how == How::write && size <= sizeof(l.pending.before)) {
     if (l.attention.pending) return; /* of the same store */
-    l.attention.pending = true;
+    l.attend(&Attention::pending, true);
     l.pending.address = address, l.pending.size = size, l.pending.text = text;
     memcpy(l.pending.before, reinterpret_cast<const void *>(address), size);
     /* Before another thread runs it has to be known whether it was; the loop over the threads asks nobody. */
@@ -68,7 +69,7 @@ void raced(const Region &region, uintptr_t address, unsigned size, How how, cons
 
 void settle() {
   Live &l = *live;
-  l.attention.pending = false;
+  l.attend(&Attention::pending, false);
   if (memcmp(l.pending.before, reinterpret_cast<const void *>(l.pending.address), l.pending.size) != 0)
     stop(race, l.pending.text);
 }

@@ -87,7 +87,7 @@ void arrange(uintptr_t low, uintptr_t high) {
     auto region = std::make_unique<Region>(each->low, each->high, each->name, each->kind);
     last = region.get();
     last->element = each->element;
-    last->use = each->use, last->born = live ? ++live->now : 0;
+    last->use = each->use, last->born = ++live->now;
     regions[each->low] = std::move(region);
   }
 }
@@ -95,7 +95,6 @@ void arrange(uintptr_t low, uintptr_t high) {
 }  // namespace
 
 void forget_sites(const Region *region) {
-  if (!live) return;
   for (Site &site : live->sites)
     if (site.region == region) site = Site();
 }
@@ -121,6 +120,18 @@ bool remove_region(uintptr_t low, uintptr_t end) {
   t.added.erase(std::prev(last.base()));
   arrange(low, high);
   return true;
+}
+
+void forget_shadows() {
+  Table &t = table();
+  const std::lock_guard<std::mutex> lock(t.mutex);
+  for (auto *all : {&t.regions, &t.variables})
+    for (auto &[low, region] : *all) {
+      region->release();
+      region->born = 0;
+      forget_sites(region.get());
+    }
+  forget_kept();
 }
 
 Region *region_at(uintptr_t address) {

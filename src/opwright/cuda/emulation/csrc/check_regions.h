@@ -30,6 +30,9 @@ std::string touched_by_host(uintptr_t address, size_t size, bool writes);
 /* A region near an address outside of all, at most `reach` bytes away, or null. */
 Region *region_near(uintptr_t address, uintptr_t reach);
 
+/* Takes all regions' shadows away, with what they know of time. While no launch uses them. */
+void forget_shadows();
+
 /* Memory that was freed, for reports; forgotten once it is given out again. */
 void remember_freed(uintptr_t low, uintptr_t high);
 bool was_freed(uintptr_t address, uintptr_t *low, uintptr_t *high);

@@ -25,8 +25,8 @@ std::string triple(uint64_t index, const unsigned size[3]) {
 
 std::string thread_text(uint32_t who) { return "thread " + triple(who & ((1u << thread_bits) - 1), live->block_size); }
 
-std::string block_text(uint32_t who) {
-  const uint32_t number = who >> thread_bits;
+std::string block_text(const Access &access) {
+  const uint32_t number = live->block_of(access.stamp);
   return "block " + triple(number < live->blocks.size() ? live->blocks[number] : 0, live->grid_size);
 }
 

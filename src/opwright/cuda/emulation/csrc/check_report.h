@@ -37,7 +37,7 @@ bool silenced(const Place &place, const char *kind);
 
 /* "thread (3, 0, 0)" and "block (0, 1, 0)" of the launch that runs. */
 std::string thread_text(uint32_t who);
-std::string block_text(uint32_t who);
+std::string block_text(const Access &access); /* of the launch that runs */
 
 /* "f32 element 5 of x" or "byte 20 of x". */
 std::string spot(const Region &region, uintptr_t address);

@@ -15,23 +15,24 @@ namespace emulation {
 namespace check {
 namespace {
 
-/* Shadows that nobody has any more, by size: their pages are there already. What is in them is older than any launch that begins
- * later, and not older than the one that runs. */
+/* Shadows that nobody has any more, by size and whether they have words: their pages are there already. What is in them is older
+ * than any launch that begins later, and not older than the one that runs. */
 struct Kept {
   void *memory;
   uint32_t time; /* when it was given back */
 };
 constexpr size_t kept_bytes = size_t(1) << 30;
 std::mutex mutex;
-std::multimap<size_t, Kept> *kept;
+using Key = std::pair<size_t, bool>;
+std::multimap<Key, Kept> *kept;
 size_t kept_now = 0;
 
 /* `empty`: without what was in another shadow. */
-void *take(size_t bytes, bool empty) {
+void *take(size_t bytes, bool words, bool empty) {
   if (!empty) {
     const std::lock_guard<std::mutex> lock(mutex);
-    if (!kept) kept = new std::multimap<size_t, Kept>;
-    const auto [first, last] = kept->equal_range(bytes);
+    if (!kept) kept = new std::multimap<Key, Kept>;
+    const auto [first, last] = kept->equal_range({bytes, words});
     const auto found = std::find_if(first, last, [](const auto &each) { return each.second.time < live->launch; });
     if (found != last) {
       void *memory = found->second.memory;
@@ -45,35 +46,58 @@ void *take(size_t bytes, bool empty) {
   return memory;
 }
 
-void give(void *memory, size_t bytes) {
+void give(void *memory, size_t bytes, bool words) {
   const std::lock_guard<std::mutex> lock(mutex);
   if (kept_now + bytes > kept_bytes) {
     munmap(memory, bytes);
     return;
   }
-  kept->emplace(bytes, Kept{memory, live->now});
+  kept->emplace(Key{bytes, words}, Kept{memory, live->now});
   kept_now += bytes;
 }
 
-size_t rounded(size_t bytes) {
-  constexpr size_t page = 4096;
-  return (bytes + page - 1) / page * page;
+constexpr size_t page = 4096;
+
+size_t rounded(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
+
+/* The same size gives the same parts, whatever the number of granules: what is kept of one shadow may be read in another. */
+struct Parts { size_t bytes, cells_at; };
+
+Parts parts(size_t granules, bool words) {
+  if (!words) return {rounded(granules * sizeof(Cell), page), 0};
+  const size_t bytes = rounded(granules * (sizeof(Cell) + sizeof(Word)) + sizeof(Cell), page);
+  const size_t room = (bytes - sizeof(Cell)) / (sizeof(Cell) + sizeof(Word));
+  return {bytes, rounded(room * sizeof(Word), sizeof(Cell))};
 }
 
 }  // namespace
 
 void Region::refine(uintptr_t address, unsigned size) {
-  unsigned finer = cells ? shift : 2;
+  unsigned finer = shadow ? shift : 2;
   while (finer && ((address | size) & ((1u << finer) - 1))) --finer;
-  if (cells && finer == shift) return;
-  const size_t count = ((high - base()) >> finer) + 2, bytes = rounded(count * sizeof(Cell));
-  Cell *fresh = static_cast<Cell *>(take(bytes, cells != nullptr));
+  if (shadow && finer == shift) return;
+  const size_t count = ((high - base()) >> finer) + 2;
+  const Parts fresh = parts(count, !shared());
+  char *memory = static_cast<char *>(take(fresh.bytes, !shared(), shadow != nullptr));
+  Cell *const new_cells = reinterpret_cast<Cell *>(memory + fresh.cells_at);
+  Word *const new_words = shared() ? nullptr : reinterpret_cast<Word *>(memory);
   const size_t times = size_t(1) << (shift - finer); /* what nobody has touched takes no memory afterwards, either */
-  for (size_t i = 0; cells && i < count; i += times)
-    if (cells[i / times].touched()) std::fill_n(fresh + i, std::min(times, count - i), cells[i / times]);
+  for (size_t i = 0; shadow && i < count; i += times) {
+    const size_t old = i / times, several = std::min(times, count - i);
+    if (words && !words[old].empty()) std::fill_n(new_words + i, several, words[old]);
+    if (words ? words[old].in_cell() : cells[old].touched()) std::fill_n(new_cells + i, several, cells[old]);
+  }
   release();
   forget_sites(this);
-  cells = fresh, cells_bytes = bytes, shift = finer;
+  shadow = memory, shadow_bytes = fresh.bytes, cells = new_cells, words = new_words, shift = finer;
+}
+
+void forget_kept() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!kept) return;
+  for (const auto &[key, each] : *kept) munmap(each.memory, key.first);
+  kept->clear();
+  kept_now = 0;
 }
 
 size_t Region::run(uintptr_t address, size_t bytes, bool are) const {
@@ -96,8 +120,8 @@ void Region::written_all() {
 }
 
 void Region::release() {
-  if (cells) give(cells, cells_bytes);
-  cells = nullptr;
+  if (shadow) give(shadow, shadow_bytes, words != nullptr);
+  shadow = nullptr, cells = nullptr, words = nullptr;
 }
 
 }  // namespace check

@@ -1,4 +1,7 @@
-/* The shadow of memory: who touched each word last, when, and where in the source.
+/* The shadow of memory: who touched each granule of it last, when, and where in the source.
+ *
+ * A granule of shared memory has a cell. One of other memory has a word, which holds the one access that matters, and a cell for
+ * when more do (`opened` in check_touch.h): most memory is read or written by one thread of a launch, and its cells are never touched.
  *
  * Time is one counter for a process, which grows at every event that orders accesses (a barrier, a fence, a block's begin).
  * Blocks run on one worker while they are checked, so that what the shadow says is exact and the same in every run.
@@ -20,14 +23,15 @@ namespace check {
 
 constexpr unsigned thread_bits = 10; /* a block has at most 1024 threads */
 
-/* Properties of an access, in the low bits of its code; above them the distance of its instruction from the launch's first. */
-enum Flag : uint32_t { atomic = 1, several = 2, of_block = 4, flag_bits = 4 };
+/* Properties of an access, in the low bits of its code; above them the number of its instruction, 0 for none that is known. */
+enum Flag : uint32_t { atomic = 1, several = 2, of_block = 4, wrote = 8, flag_bits = 4 };
 
 struct Access {
   uint32_t stamp, who, code; /* who: the block's number in its launch, then the thread's in the block */
 };
 
-/* One granule: the last write, and two readers of different threads: whoever writes differs from one of them. */
+/* One granule: the last write, and two readers of different threads: whoever writes differs from one of them. A plain write before
+ * an atomic one is kept in a reader's place (`wrote`). */
 struct Cell {
   Access write, read;
   uint32_t other_stamp, other;
@@ -35,6 +39,41 @@ struct Cell {
   bool touched() const { return write.stamp || read.stamp || other_stamp; }
 };
 static_assert(sizeof(Cell) == 32, "half a cache line");
+
+/* A plain access in eight bytes. The block isn't noted: the time tells which one ran (`Live::block_of`). */
+class Word {
+ public:
+  static constexpr uint32_t numbers = 1u << 21; /* of instructions: those of larger ones don't fit */
+
+  Word() = default;
+  Word(const Access &access, bool wrote)
+      : bits_(uint64_t(access.code >> flag_bits) << number_at | uint64_t(wrote) << wrote_at |
+              uint64_t(access.who & most_thread) << thread_at | access.stamp) {}
+  /* The same at another time, by another thread of a block. */
+  Word at(uint32_t stamp, uint32_t thread) const {
+    Word word;
+    word.bits_ = bits_ | uint64_t(thread) << thread_at | stamp;
+    return word;
+  }
+  static Word of_cell() {
+    Word word;
+    word.bits_ = in_its_cell;
+    return word;
+  }
+  bool in_cell() const { return bits_ == in_its_cell; } /* no access is of the time 0 */
+  bool empty() const { return !bits_; }
+  uint32_t stamp() const { return static_cast<uint32_t>(bits_); }
+  uint32_t thread() const { return static_cast<uint32_t>(bits_ >> thread_at) & most_thread; }
+  bool wrote() const { return bits_ >> wrote_at & 1; }
+  uint32_t code() const { return static_cast<uint32_t>(bits_ >> number_at) << flag_bits; }
+
+ private:
+  static constexpr unsigned thread_at = 32, wrote_at = thread_at + thread_bits, number_at = wrote_at + 1;
+  static constexpr uint32_t most_thread = (1u << thread_bits) - 1;
+  static constexpr uint64_t in_its_cell = uint64_t(1) << 63;
+  uint64_t bits_ = 0;
+};
+static_assert(sizeof(Word) == 8, "an eighth of a cache line");
 
 enum class Kind : uint8_t { tensor, allocated, for_both, shared, dynamic_shared, variable, internal };
 
@@ -46,9 +85,12 @@ struct Region {
   unsigned element = 0; /* its elements' size in bytes, where that is known */
   unsigned shift = 2;   /* a granule has 1 << shift bytes */
   Cell *cells = nullptr;
-  size_t cells_bytes = 0;
+  Word *words = nullptr; /* none in shared memory */
+  void *shadow = nullptr;
+  size_t shadow_bytes = 0;
   Use use = Use::changed;
-  uint32_t born = 0;             /* when it became a region: its shadow may have been another's before */
+  uint32_t born = 0; /* when it became a region (a shared variable: of the last block that has it): its shadow may have
+                                    been another's before */
   std::vector<uint64_t> written; /* a bit for each byte, of memory that nothing is in before; empty until it is used */
 
   Region() = default;
@@ -89,7 +131,7 @@ struct Region {
   /* Gives it a shadow that can tell accesses of `size` bytes at `address` apart. */
   void refine(uintptr_t address, unsigned size);
   void release();
-  Cell *cell(uintptr_t address) const { return cells + ((address - base()) >> shift); }
+  size_t granule(uintptr_t address) const { return (address - base()) >> shift; }
   uintptr_t base() const { return low & ~uintptr_t(3); }
 
  private:
@@ -98,6 +140,9 @@ struct Region {
     return at % 64 + bytes <= 64 && bytes < 64 ? ((uint64_t(1) << bytes) - 1) << at % 64 : 0;
   }
 };
+
+/* Gives back the memory that was kept for further shadows. */
+void forget_kept();
 
 }  // namespace check
 }  // namespace emulation

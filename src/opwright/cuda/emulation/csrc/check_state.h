@@ -84,15 +84,18 @@ struct Unordered {
  * (`forget_sites`). Its instruction is told by the address that it returns to, so its kind and size are always the same ones. */
 struct alignas(64) Site {
   uintptr_t code = 0, low = 0;
-  uintptr_t reach = 0;         /* how many addresses from `low` on the short way may touch; 0: none */
-  uintptr_t cells = 0;         /* of address 0, where there is none */
+  uintptr_t reach = 0;         /* how many addresses from `low` on compiled code may touch by itself; 0: none */
+  uintptr_t shadow = 0;        /* the cell (in shared memory) or the word of address 0, where there is none */
   uint64_t *written = nullptr; /* the region's, where what was written is tracked */
-  uint32_t place = 0;          /* the code of its accesses */
-  uint8_t shift = 0;
-  bool shared = false;
-  uintptr_t bytes = 0;
   Region *region = nullptr;
+  Word word;          /* what is the same in the words of its accesses */
+  uint32_t place = 0; /* the code of its accesses */
+  uint8_t shift = 0;
+  bool shared = false, ready = false; /* to go the short way */
 };
+
+/* A time in which one block ran and no other did. */
+struct Turn { uint32_t begin, block; };
 
 /* What the short way doesn't look at: in any of these states an access takes the long one. */
 struct Attention {
@@ -112,9 +115,13 @@ struct Attention {
 struct Live {
   /* First what the short way needs. */
   uintptr_t arena = 0;         /* of the running block: its shared memory and its threads' stacks */
+  uintptr_t quick = 0;         /* the same, where nothing needs attention */
   uint32_t first = 0, now = 1; /* the number of the running block's first thread; the time */
   Attention attention;
   uint32_t begin = 0, barrier = 0; /* of `block` (`refresh`) */
+  uint32_t turn = 0;               /* when the running block's turn began */
+  bool keeps_writes =
+      false; /* a read takes no earlier launch's write out of the shadow: another stream may ask for it */
   uint32_t ordered_before[2] = {}; /* global memory, shared memory: everything before this time is ordered */
   bool finer = false; /* whether anything but barriers and the launch's begin orders accesses: lanes, fences */
   uintptr_t shared_begin = 0, shared_end = 0; /* offsets in the arena */
@@ -123,7 +130,6 @@ struct Live {
   Scope scope = Scope::device;                /* of that function */
   uint32_t launch = 0;                        /* when the launch, or its last grid-wide barrier, began */
   Block *block = nullptr;
-  uintptr_t code_base = 0;
   bool orders = false; /* whether anything was acquired in this launch */
   Pending pending;
   Stray stray;
@@ -131,7 +137,10 @@ struct Live {
   std::string kernel, launch_file;
   int launch_line = 0;
   unsigned block_size[3] = {1, 1, 1}, grid_size[3] = {1, 1, 1};
-  std::vector<uint64_t> blocks; /* by number: its linear index in the grid */
+  std::vector<uint64_t> blocks;                    /* by number: its linear index in the grid */
+  std::vector<Turn> turns;                         /* of the launch, in order */
+  std::unordered_map<uintptr_t, uint32_t> numbers; /* of instructions, by the address that they return to; from 1 on */
+  std::vector<uintptr_t> instructions{0};          /* by number */
   std::unordered_map<uintptr_t, std::unique_ptr<Location>> locations;
   std::unordered_set<uintptr_t> silenced; /* places whose faults the author knows */
   std::array<Site, 1024> sites{};         /* by instruction */
@@ -141,11 +150,34 @@ struct Live {
     const uintptr_t offset = address - arena;
     return offset < shared_begin || offset - shared_end < arena_bytes - shared_end;
   }
+  /* Begins a time after whatever has happened. */
+  uint32_t next_time() {
+    constexpr uint32_t last = ~uint32_t(0) - (1u << 20);
+    if (__builtin_expect(++now >= last, 0)) too_long();
+    return now;
+  }
+  [[noreturn]] void too_long() const;
+  void attend(bool Attention::*to, bool is) {
+    attention.*to = is;
+    enter(arena);
+  }
+  void enter(uintptr_t of_block) {
+    arena = of_block;
+    quick = attention.any() ? 0 : arena;
+  }
   Site &site(uintptr_t code) { return sites[(code >> 2) % sites.size()]; }
   /* The emulator notes in the arena which thread runs. */
   uint32_t thread() const { return reinterpret_cast<const Context *>(arena)->linear; }
   uint32_t me() const { return first | thread(); }
   bool same_block(uint32_t who) const { return (who ^ first) >> thread_bits == 0; }
+  /* Its begin tells the block from one of 2^22 blocks before it, whose number looks the same in `who`. */
+  bool same_block(const Access &access) const { return access.stamp >= block->begin && same_block(access.who); }
+  /* The number of the block that ran then, at a time of this launch. */
+  uint32_t block_of(uint32_t stamp) const {
+    const auto after = std::upper_bound(turns.begin(), turns.end(), stamp,
+                                        [](uint32_t time, const Turn &each) { return time < each.begin; });
+    return after == turns.begin() ? 0 : std::prev(after)->block;
+  }
   /* Another block runs, or its threads have met. In shared memory whatever is of this block's time is this block's, so its barrier
    * orders all of that. */
   void refresh() {
@@ -155,7 +187,7 @@ struct Live {
   /* `since`: since when accesses of this memory count: the launch's begin, or the block's. */
   bool ordered(const Access &access, uint32_t since) const {
     if (access.stamp < since) return true;
-    if (same_block(access.who)) {
+    if (same_block(access)) {
       if (access.who == me() && !(access.code & several)) return true;
       if (access.stamp < block->barrier || in_warp(access)) return true;
     }
@@ -165,12 +197,14 @@ struct Live {
   bool acquired(const Access &access) const;
 };
 
-/* What is known of the launch that is checked; never null once the runtime is loaded. Not thread-local: only one launch at a
- * time is checked, and whose code calls is told by the stack that it runs on. */
-extern Live *live;
+/* What is known of the launch that is checked; all zero until the runtime is loaded, and never destroyed. Not thread-local: only
+ * one launch at a time is checked, and whose code calls is told by the stack that it runs on. */
+struct alignas(Live) LiveBytes { char bytes[sizeof(Live)]; };
+extern __attribute__((visibility("hidden"))) LiveBytes live_bytes;
+static Live *const live = reinterpret_cast<Live *>(&live_bytes);
 
 /* Whether the calling code is a kernel's, and not the host's: it runs on a stack of the arena. */
-inline bool in_kernel() { return live && reinterpret_cast<uintptr_t>(&context()) == live->arena; }
+inline bool in_kernel() { return reinterpret_cast<uintptr_t>(&context()) == live->arena; }
 
 /* A region changes: the instructions that have touched it look it up again. */
 void forget_sites(const Region *region);

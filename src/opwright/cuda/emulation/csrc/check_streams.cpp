@@ -105,6 +105,8 @@ void work_ends() {
   if (s.several && !s.work.empty() && s.work.back().end == ~0u) s.work.back().end = ++live->now;
 }
 
+bool several_streams() { return streams().several; }
+
 void stream_waited(const void *stream) {
   Streams &s = streams();
   const void *const id = named(stream);
@@ -196,18 +198,18 @@ std::string copy_touches(Region &region, uintptr_t address, size_t size, bool wr
   if (!s.several) return "";
   size = std::min<size_t>(size, region.high - address);
   region.refine(address, unsigned(size & 3 ? 1 : 4));
-  Cell *const end = region.cell(address + size - 1) + 1;
-  for (Cell *cell = region.cell(address); cell != end; ++cell) {
+  for (size_t granule = region.granule(address); granule <= region.granule(address + size - 1); ++granule) {
+    Cell &cell = opened(*live, region, granule);
     const char *did;
-    if (const Unordered *other = conflicting(region, *cell, writing, &did))
+    if (const Unordered *other = conflicting(region, cell, writing, &did))
       return text_of(
           {race, "race between two streams",
            std::string("got: ") + work.name + " " + (writing ? "writes " : "reads ") + spot(region, address) +
                " and more; " + described(*other) + " " + did + " it, in another stream, and nothing orders the two",
            fix},
           Place{work.file ? work.file : "", work.line});
-    if (writing) cell->write.stamp = live->now, cell->write.code = 0;
-    else cell->read.stamp = live->now;
+    if (writing) cell.write.stamp = live->now, cell.write.code = 0;
+    else cell.read.stamp = live->now;
   }
   return "";
 }

@@ -13,6 +13,7 @@ namespace check {
 /* Work of a stream begins: until it ends, `Live::unordered` lists the earlier work that nothing orders before it. */
 void work_begins(const StreamWork &work, const char *what);
 void work_ends();
+bool several_streams(); /* whether any but the default one was ever used */
 
 void stream_created(const void *stream, bool blocking_not);
 void stream_waited(const void *stream);

@@ -38,7 +38,7 @@ Region *look_up(Live &l, Site &site, uintptr_t address, unsigned size, How how, 
 /* Two atomic operations don't race, if each reaches the other. */
 inline bool both_atomic(const Live &l, const Access &other, uint32_t flags) {
   if (!(other.code & flags & atomic)) return false;
-  return !((other.code | flags) & of_block) || l.same_block(other.who);
+  return !((other.code | flags) & of_block) || l.same_block(other);
 }
 
 inline bool conflicts(const Live &l, const Access &other, uint32_t flags, uint32_t since) {
@@ -54,11 +54,17 @@ inline void note_read(const Live &l, Cell &cell, const Access &mine, uint32_t si
 }
 
 inline void note_write(const Live &l, Cell &cell, Access mine, uint32_t since) {
-  const bool before = cell.write.who != mine.who || (cell.write.code & several);
-  if (before && !l.ordered(cell.write, since)) mine.code |= several;
+  const Access before = cell.write;
+  const bool of_others = before.who != mine.who || (before.code & several);
+  if (of_others && !l.ordered(before, since)) mine.code |= several;
   cell.write = mine;
-  if (mine.code & atomic) return; /* plain reads before it stay of interest to later ones */
-  cell.read.stamp = cell.other_stamp = 0;
+  if (!(mine.code & atomic)) {
+    cell.read.stamp = cell.other_stamp = 0;
+  } else if (before.stamp >= since && !(before.code & atomic)) {
+    /* Plain accesses before an atomic one stay of interest to later ones. */
+    if (cell.read.stamp < since) cell.read = {before.stamp, before.who, before.code | wrote};
+    else cell.other_stamp = before.stamp, cell.other = before.who;
+  }
 }
 
 template <How how>
@@ -67,11 +73,12 @@ inline bool examine(const Live &l, const Cell &cell, const Access &mine, uint32_
     *conflict = {cell.write, cell.write.code & atomic ? "atomically changed" : "wrote"};
     return true;
   }
-  if (!writes(how)) return false;
+  if (!writes(how) && !(cell.read.code & wrote)) return false;
   if (conflicts(l, cell.read, mine.code, since)) {
-    *conflict = {cell.read, "read"};
+    *conflict = {cell.read, cell.read.code & wrote ? "wrote" : "read"};
     return true;
   }
+  if (!writes(how)) return false;
   const Access other{cell.other_stamp, cell.other, cell.read.code & uint32_t(atomic)};
   if (conflicts(l, other, mine.code, since)) {
     *conflict = {{other.stamp, other.who, 0}, "read"};
@@ -81,15 +88,30 @@ inline bool examine(const Live &l, const Cell &cell, const Access &mine, uint32_
 }
 
 inline bool initialised(const Live &l, const Region &region, const Cell &cell) {
-  return !region.shared() || (cell.write.stamp >= l.block->begin && l.same_block(cell.write.who));
+  return !region.shared() || l.same_block(cell.write);
+}
+
+/* The cell of a granule, with the access that its word holds. */
+inline Cell &opened(const Live &l, Region &region, size_t granule) {
+  Cell &cell = region.cells[granule];
+  if (!region.words || region.words[granule].in_cell()) return cell;
+  const Word word = region.words[granule];
+  cell = Cell();
+  if (!word.empty()) {
+    const uint32_t block = word.stamp() < l.launch ? 0 : l.block_of(word.stamp());
+    (word.wrote() ? cell.write : cell.read) = {word.stamp(), block << thread_bits | word.thread(), word.code()};
+  }
+  region.words[granule] = Word::of_cell();
+  return cell;
 }
 
 template <How how>
 inline void touch(Live &l, Region &region, uintptr_t address, unsigned size, const Access &mine, uintptr_t code) {
   const unsigned unit = 1u << region.shift;
-  if (!region.cells || ((address | size) & (unit - 1))) region.refine(address, size);
+  if (!region.shadow || ((address | size) & (unit - 1))) region.refine(address, size);
   const uint32_t since = region.shared() ? std::max(l.block->begin, l.launch) : l.launch;
-  Cell *cell = region.cell(address), *const end = cell + ((size + (1u << region.shift) - 1) >> region.shift);
+  size_t granule = region.granule(address);
+  const size_t end = granule + ((size + (1u << region.shift) - 1) >> region.shift);
   if (region.use != Use::changed) {
     if (writes(how) && region.use == Use::read) written_input(region, address, size, code);
     if (region.tracked()) {
@@ -97,19 +119,20 @@ inline void touch(Live &l, Region &region, uintptr_t address, unsigned size, con
       if (writes(how)) region.mark(address, size);
     }
   }
-  for (; cell != end; ++cell) {
+  for (; granule != end; ++granule) {
+    Cell &cell = opened(l, region, granule);
     Conflict conflict;
-    if (reads(how) && !initialised(l, region, *cell)) {
+    if (reads(how) && !initialised(l, region, cell)) {
       unwritten(region, address, size, code);
       if (!writes(how)) return;
     }
-    if (examine<how>(l, *cell, mine, since, &conflict)) {
+    if (examine<how>(l, cell, mine, since, &conflict)) {
       raced(region, address, size, how, conflict, code);
     }
     if (__builtin_expect(!l.unordered.empty(), 0) && !region.shared())
-      between_streams(region, *cell, address, size, how, code);
-    if (writes(how)) note_write(l, *cell, mine, since);
-    else note_read(l, *cell, mine, since);
+      between_streams(region, cell, address, size, how, code);
+    if (writes(how)) note_write(l, cell, mine, since);
+    else note_read(l, cell, mine, since);
   }
 }
 
@@ -119,7 +142,7 @@ inline void accessed(Live &l, uintptr_t address, unsigned size, uint32_t flags, 
   if (l.own(address)) return;
   Site &site = l.site(code);
   Region *region = site.region;
-  if (site.code != code || address - site.low >= site.bytes) {
+  if (site.code != code || address - site.low >= region->high - site.low) {
     region = look_up(l, site, address, size, how, code);
     if (!region) return;
   }
