@@ -269,7 +269,7 @@ def test_a_barrier(library: ctypes.CDLL) -> None:
     ],
 )
 def test_what_is_missing_is_named(text: str, names: str) -> None:
-    source = f'# 1 "/project/k.cu"\nvoid f() {{\n asm volatile("{text}" : "=r"(x) : "r"(y));\n}}'
+    source = f'# 1 "/project/k.cu"\n__device__ void f() {{\n asm volatile("{text}" : "=r"(x) : "r"(y));\n}}'
     with pytest.raises(CompileError) as raised:
         Rewriter()(source, lambda _: "")
     first, fix = str(raised.value).splitlines()
@@ -285,6 +285,19 @@ def test_lines_and_other_rewriting_stay() -> None:
     assert "given<'r'>(" in found
     assert "threadIdx" not in found
     assert found.splitlines()[5].endswith("while (0);")
-    assert Rewriter()('# 1 "/k.cu"\nvoid f() { asm volatile("" ::: "memory"); }', lambda _: "").endswith(
+    assert Rewriter()('# 1 "/k.cu"\n__device__ void f() { asm volatile("" ::: "memory"); }', lambda _: "").endswith(
         'asm volatile("" ::: "memory"); }'
     )
+
+
+def test_assembly_of_host_code_is_its_processors() -> None:
+    host = 'asm volatile("rdtsc" : "=a"(low), "=d"(high));'
+    device = 'asm("mov.u32 %0, %%laneid;" : "=r"(lane));'
+    source = (
+        f'# 1 "/k.cu"\nstruct Clock {{ long now() {{ {host} return low; }} __device__ int lane() {{ {device} }} }};\n'
+        f"template <class T> void f() {{ {host} run([=] __device__ (int i) {{ {device} }}); {host} }}\n"
+        f"__host__ __device__ void g() {{ {device} }}\n"
+    )
+    found = Rewriter()(source, lambda _: "")
+    assert (found.count(host), found.count("ptx::laneid()")) == (3, 3)
+    assert "%%laneid" not in found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from opwright.cuda.emulation.ptx import assembly_edits
 from opwright.cuda.emulation.regions import Region
@@ -93,12 +93,16 @@ def _body_end(tokens: Tokens, at: int) -> int:
     return at
 
 
-_ASSEMBLY = {"asm", "__asm__", "__asm"}
+ASSEMBLY = ("asm", "__asm__", "__asm")
 _BY_POINTER = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"}
 
 
-def keyword_edits(region: Region) -> Iterator[Edit]:
+def keyword_edits(region: Region, host_asm: Collection[int] = ()) -> Iterator[Edit]:
     """Yield the replacements of CUDA's keywords.
+
+    Args:
+        region: the code.
+        host_asm: the offsets of words that stay, since they are the host's: ``asm`` of its processor.
 
     Raises:
         CompileError: the code contains inline PTX that isn't supported.
@@ -113,7 +117,7 @@ def keyword_edits(region: Region) -> Iterator[Edit]:
             yield Edit(token.start, token.end, "__attribute__((noinline))")
         elif token.text in _BY_POINTER:
             yield from _without_cast(tokens, index + 1)
-        elif token.text in _ASSEMBLY and region.kind == "user":
+        elif token.text in ASSEMBLY and region.kind == "user" and token.start not in host_asm:
             yield from assembly_edits(region, index)
 
 
