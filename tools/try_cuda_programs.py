@@ -1,11 +1,12 @@
 """Build and run CUDA programs of others under emulation, and print what became of each.
 
     python tools/try_cuda_programs.py ~/HeCBench/src --sample 60 --seed 1
-    python tools/try_cuda_programs.py ~/llm.c/dev/cuda --check
+    python tools/try_cuda_programs.py ~/llm.c/dev/cuda --check --set B=2 --set T=64 --set repeat_times=1
 
 FOLDER is a checkout that you have: HeCBench's src (folders NAME-cuda, each with a Makefile and a target `run`), or a
 folder of programs of one file each, as llm.c's dev/cuda, whose variants are chosen by a number. Nothing is downloaded,
-and nothing is written into the folder.
+and nothing is written into the folder. Numbers on a command line become smaller until the time suffices; sizes that
+stand in the source (`int T = 1024;`) are given by --set.
 
 A program has *passed* if its own check says so, *failed* if its own check says so, and is *finished* if it has none.
 It is *faulty* if it was stopped with a report of a fault; one that failed is run again with --check, to see whether it
@@ -26,9 +27,9 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 FAULTY = 70
@@ -89,10 +90,12 @@ class Trial:
     Attributes:
         check: whether every access is checked.
         seconds: the time limit of a run.
+        sizes: numbers by the name of the variable that is set to another one in a source.
     """
 
     check: bool
     seconds: float
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def compiler(self) -> str:
@@ -229,18 +232,28 @@ def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) 
     return next((result for result in results if result.verdict == "failed"), results[0])
 
 
+def with_sizes(text: str, sizes: Mapping[str, int]) -> str:
+    """Return a source with other numbers where it defines integers of these names by numbers."""
+    for name, size in sizes.items():
+        kind, number = r"\b(?:int|long|unsigned|size_t|u?int\d+_t)", r"\d+(?:\s*\*\s*\d+)?"
+        definition = rf"({kind}\s+{re.escape(name)}\s*=\s*){number}(?=\s*[;,])"
+        text = re.sub(definition, rf"\g<1>{size}", text)
+    return text
+
+
 def with_variants(source: Path, trial: Trial, numbers: Sequence[str] = ()) -> Iterator[Result]:
     """Build a program of one file, and run some of the variants that it has, or all."""
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        program = scratch / source.stem
+        program, changed = scratch / source.stem, scratch / source.name
+        changed.write_text(with_sizes(source.read_text("utf-8", "replace"), trial.sizes), "utf-8")
         flags = ["-O3", "--use_fast_math", "-Xcompiler", "-fopenmp", "-lcublas", "-lcublasLt", "-std=c++17"]
-        command = [*shlex.split(trial.compiler), *flags, str(source), "-o", str(program)]
+        command = [*shlex.split(trial.compiler), *flags, f"-I{source.parent}", str(changed), "-o", str(program)]
         status, text = output_of(command, source.parent, 600)
         if status:
             yield Result(source.stem, False, "inconclusive", build_error(text))
             return
-        for number in numbers or _variants(source):
+        for number in numbers or variants(source.read_text("utf-8", "replace")):
             result = judged(f"{source.stem} {number}", *output_of([str(program), number], scratch, trial.seconds))
             if result.verdict == "failed" and not trial.check:
                 checked = with_variants(source, replace(trial, check=True), [number])
@@ -248,15 +261,24 @@ def with_variants(source: Path, trial: Trial, numbers: Sequence[str] = ()) -> It
             yield result
 
 
-def _variants(source: Path) -> list[str]:
-    """Return the numbers of the variants that a switch over them names; "1" for a program without one."""
-    return list(dict.fromkeys(re.findall(r"\bcase (\d+):", source.read_text("utf-8", "replace")))) or ["1"]
+def variants(text: str) -> list[str]:
+    """Return the numbers that a program of this text takes: of the switch over its first argument; else "1"."""
+    chosen = re.search(r"(\w+)\s*=\s*(?:std::)?(?:atoi|stoi)\(argv\[1\]", text)
+    if not chosen:
+        return ["1"]
+    parts = re.findall(rf"\bswitch\s*\(\s*{chosen[1]}\s*\)(.*?)(?:\bdefault\b|\bswitch\b|\Z)", text, re.DOTALL)
+    return list(dict.fromkeys(re.findall(r"\bcase (\d+)\s*:", "".join(parts)))) or ["1"]
 
 
 def trials(folder: Path) -> list[Path]:
     """Return the programs in a folder: folders with a Makefile, or sources that have a main function."""
     folders = sorted(path.parent for path in folder.glob("*-cuda/Makefile"))
     return folders or [path for path in sorted(folder.glob("*.cu")) if "int main" in path.read_text("utf-8", "replace")]
+
+
+def _size(text: str) -> tuple[str, int]:
+    name, _, number = text.partition("=")
+    return name, int(number)
 
 
 def main() -> int:
@@ -269,13 +291,17 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="check every access")
     parser.add_argument("--seconds", type=float, default=30, help="the time limit of a run")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument(
+        "--set", dest="sizes", type=_size, action="append", default=[], metavar="NAME=NUMBER",
+        help="in programs of one file: another number for a variable of the source",
+    )  # fmt: skip
     given = parser.parse_args()
     found = [path for path in trials(given.folder.resolve()) if re.search(given.only, path.name)]
     if not found:
         parser.error(f"{given.folder} has neither folders NAME-cuda with a Makefile nor .cu files with a main function")
     if given.sample:
         found = sorted(random.Random(given.seed).sample(found, min(given.sample, len(found))))  # noqa: S311 - no secret
-    trial = Trial(given.check, given.seconds)
+    trial = Trial(given.check, given.seconds, dict(given.sizes))
 
     def tried(path: Path) -> list[Result]:
         results = list((with_makefile if path.is_dir() else with_variants)(path, trial))

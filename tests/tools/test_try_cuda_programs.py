@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.try_cuda_programs import FAULTY, LATE, judged, lacking
+from tools.try_cuda_programs import FAULTY, LATE, judged, lacking, variants, with_sizes
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,17 @@ def test_a_file_that_the_arguments_name(tmp_path: Path) -> None:
     assert lacking(["10", "0.5", "-2.5", "here.bin", "-o", "y.txt", "result_out.txt"], tmp_path) == ""
     assert judged("k", 1, "oh\n", "y.txt").cause == "data: y.txt isn't there"
     assert judged("k", 0, "oh\n", "y.txt").verdict == "finished"
+
+
+def test_other_sizes() -> None:
+    text = "int T = 1024;\nconst size_t B = 8, C = 4;  // int T = 1024\nint OC = 768 * 4;\nf(T = 8);\n"
+    changed = with_sizes(text, {"T": 64, "B": 2, "OC": 96, "f": 1})
+    assert changed == "int T = 64;\nconst size_t B = 2, C = 4;  // int T = 1024\nint OC = 96;\nf(T = 8);\n"
+
+
+def test_variants_are_those_of_the_first_argument() -> None:
+    blocks = "switch (block_size) { case 32: break; default: exit(1); }\n"
+    chosen = "void run(int kernel) { switch (kernel) { case 1: case 2: f(); break; default: exit(1); } }\n"
+    assert variants(f"{blocks}{chosen}int main() {{ kernel = atoi(argv[1]); }}") == ["1", "2"]
+    assert variants(f"{blocks}int main() {{ kernel = std::stoi(argv[1]); }}") == ["1"]
+    assert variants(blocks) == ["1"]

@@ -38,9 +38,19 @@ def emulated(*words: str | Path, check: bool = False, cwd: Path | None = None, s
 
 
 @pytest.mark.slow
-def test_the_device() -> None:
-    said = emulated("-m", "pytest", "-q", "-p", "no:cacheprovider", HERE / "device.py")
-    assert "39 passed" in said, said
+@pytest.mark.parametrize(("file", "number"), [("device.py", 39), ("half_precision.py", 31)])
+def test_the_device(file: str, number: int) -> None:
+    said = emulated("-m", "pytest", "-q", "-p", "no:cacheprovider", HERE / file)
+    assert f"{number} passed" in said, said
+
+
+def test_a_program_with_cuda_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "main.cu").write_text("int main() {}")
+    monkeypatch.setattr("opwright.aten.build.emulation", lambda: "unchecked")
+    with pytest.raises(
+        ToolchainError, match=r"^alone: a program .* no emulated CUDA device(.|\n)*likely fix: make it an"
+    ):
+        load("alone", [tmp_path / "main.cu"], is_python_module=False, is_standalone=True)
 
 
 @pytest.mark.exhaustive

@@ -154,7 +154,10 @@ def test_a_launch_of_a_name_calls_it(callee: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('void f() {\n asm volatile("mov.u32 %0, %laneid;" : "=r"(x)); }', r'k\.cu:2: error: inline PTX .* "mov\.u32'),
+        (
+            '__device__ void f() {\n asm volatile("mma.u32 %0, %laneid;" : "=r"(x)); }',
+            r"k\.cu:2: error: inline PTX .* mma\.u32",
+        ),
         ("__global__ void k() {\n\n q<<<1, 1>>>(); }", r"k\.cu:3: error: a kernel launches q: dynamic parallelism"),
         ("void f() {\n q<<<1>>>(); }", r"k\.cu:2: error: <<<...>>> has 1 parts"),
         (

@@ -1,12 +1,12 @@
-"""Replacing identifiers (threadIdx etc., CUDA's keywords), and refusing inline assembly."""
+"""Replacing identifiers: threadIdx etc., CUDA's keywords."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
+from opwright.cuda.emulation.ptx import assembly_edits
 from opwright.cuda.emulation.regions import Region
-from opwright.errors import CompileError
 from opwright.sources.cpp.edits import Edit
 from opwright.sources.cpp.tokens import Tokens
 
@@ -93,15 +93,19 @@ def _body_end(tokens: Tokens, at: int) -> int:
     return at
 
 
-_ASSEMBLY = {"asm", "__asm__", "__asm"}
+ASSEMBLY = ("asm", "__asm__", "__asm")
 _BY_POINTER = {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"}
 
 
-def keyword_edits(region: Region) -> Iterator[Edit]:
+def keyword_edits(region: Region, host_asm: Collection[int] = ()) -> Iterator[Edit]:
     """Yield the replacements of CUDA's keywords.
 
+    Args:
+        region: the code.
+        host_asm: the offsets of words that stay, since they are the host's: ``asm`` of its processor.
+
     Raises:
-        CompileError: the code contains inline PTX.
+        CompileError: the code contains inline PTX that isn't supported.
     """
     tokens = region.tokens
     for index, token in enumerate(tokens.all):
@@ -113,22 +117,8 @@ def keyword_edits(region: Region) -> Iterator[Edit]:
             yield Edit(token.start, token.end, "__attribute__((noinline))")
         elif token.text in _BY_POINTER:
             yield from _without_cast(tokens, index + 1)
-        elif token.text in _ASSEMBLY and region.kind == "user":
-            _refuse_assembly(region, index)
-
-
-def _refuse_assembly(region: Region, index: int) -> None:
-    """Refuse inline PTX; empty assembly, used as a compiler barrier, is allowed."""
-    at = index + 1
-    while region.tokens.is_word(at, "volatile", "__volatile__", "inline", "goto"):
-        at += 1
-    if not region.tokens.is_sign(at, "(") or region.tokens.all[at + 1].text == '""':
-        return
-    raise CompileError(
-        f"{region.place(region.tokens.all[index].start)}: error: inline PTX can't be emulated: "
-        f"{region.tokens.all[at + 1].text[:60]}\n"
-        "  likely fix: write it in CUDA C++, or have it compiled for GPUs alone: #ifndef OPWRIGHT_EMULATION"
-    )
+        elif token.text in ASSEMBLY and region.kind == "user" and token.start not in host_asm:
+            yield from assembly_edits(region, index)
 
 
 def _without_cast(tokens: Tokens, opened: int) -> Iterator[Edit]:

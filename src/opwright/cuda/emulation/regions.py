@@ -118,6 +118,13 @@ class Functions:
             if not body.decl.on_device and "constexpr" not in body.decl.words:
                 yield from _without_device_lambdas(self.region.tokens, body)
 
+    def host_words(self, *words: str) -> set[int]:
+        """Return the offsets of these words in `host_code`."""
+        tokens = self.region.tokens
+        if not any(word in self.region.text for word in words):
+            return set()
+        return {tokens.all[index].start for index in self.host_code() if tokens.is_word(index, *words)}
+
     def mentioned(self, body: Body) -> set[str]:
         """Return the identifiers and keywords in a body."""
         return {token.text for token in self.region.tokens.all[body.first : body.last] if token.kind == "word"}

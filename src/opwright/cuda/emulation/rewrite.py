@@ -14,7 +14,7 @@ from pathlib import Path
 
 from opwright.cuda.emulation import architecture
 from opwright.cuda.emulation.host_calls import Guards
-from opwright.cuda.emulation.identifiers import INDEX, index_edits, keyword_edits, replaced_indices
+from opwright.cuda.emulation.identifiers import ASSEMBLY, INDEX, index_edits, keyword_edits, replaced_indices
 from opwright.cuda.emulation.kernel_calls import kernel_names, launch_edits, pointer_edits, refuse_direct_calls
 from opwright.cuda.emulation.loops.plain_loops import PlainLoops
 from opwright.cuda.emulation.regions import Functions, Region, regions, without_marks
@@ -75,6 +75,7 @@ def _rewritten(
     if region.kind == "system":
         return _installed(region.text)
     before: list[Edit] = [*guards.edits(functions), *plain.edits(functions)] if functions else []
+    host_asm = functions.host_words(*ASSEMBLY) if functions else set()
     region = Region(region.kind, without_marks(region.text))
     if not _INTERESTING.search(region.text) and not INDEX.search(region.text) and not sharing.mentioned(region.text):
         return region.text
@@ -83,7 +84,7 @@ def _rewritten(
             refuse_direct_calls(region)
         edits = [
             *before,
-            *keyword_edits(region),
+            *keyword_edits(region, host_asm),
             *sharing.edits(region),
             *launch_edits(region, plain.known, kernels, by_value=not plain.wanted),
             *(pointer_edits(region, kernels) if region.kind == "user" else ()),

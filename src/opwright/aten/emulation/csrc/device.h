@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/Generator.h>
+#include <ATen/core/stack.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/Stream.h>
 #include <c10/util/Exception.h>
@@ -15,6 +16,9 @@ inline const c10::Device cuda(c10::DeviceType::CUDA, 0);
 inline void check_index(c10::Device device) {
   TORCH_CHECK(device.index() <= 0, "CUDA error: invalid device ordinal: the emulated device is cuda:0, not ", device);
 }
+
+// Calls PyTorch's operator for the CPU on the device's memory: the kernel of all operators that have no other.
+void on_the_host(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 
 c10::Allocator *allocator();
 c10::Allocator *pinned_allocator();

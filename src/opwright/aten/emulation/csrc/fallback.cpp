@@ -206,6 +206,8 @@ void check_kernel(const c10::OperatorHandle &op) {
       "for the CPU\n  likely fix: compute it on the CPU");
 }
 
+}  // namespace
+
 void on_the_host(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   check_kernel(op);
   const auto &parameters = op.schema().arguments();
@@ -229,6 +231,8 @@ void on_the_host(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   const size_t results = op.schema().returns().size();
   for (size_t i = stack->size() - results; i < stack->size(); ++i) (*stack)[i] = call.device((*stack)[i]);
 }
+
+namespace {
 
 // A GPU's softmax takes half precision to single; the CPU's doesn't. The arguments are x, dim, half_to_float.
 void softmax(const c10::OperatorHandle &op, torch::jit::Stack *stack) {

@@ -15,6 +15,7 @@
 #include "../cuda_api.h"
 #include "../cuda_graph_api.h"
 #include "../launch_pointer.h"
+#include "../ptx.h"
 #include "../textures/references.h"
 
 #include <assert.h>

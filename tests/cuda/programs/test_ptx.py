@@ -1,0 +1,58 @@
+"""Inline PTX under the checker: loads and stores are accesses, at the line of the asm statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from .conftest import Command
+
+Files = Callable[..., None]
+
+PROGRAM = """
+__device__ void add(int *x, int by) { asm volatile("red.global.add.s32 [%0], %1;" ::"l"(x), "r"(by) : "memory"); }
+__global__ void right(int *x) {
+  __shared__ int s[64];
+  const int i = threadIdx.x;
+  asm volatile("st.u32 [%0], %1;" ::"l"(s + i), "r"(i) : "memory");
+  asm volatile("bar.sync 0;" ::: "memory");
+  int other;
+  asm volatile("ld.u32 %0, [%1];" : "=r"(other) : "l"(s + 63 - i) : "memory");
+  add(x, other);
+}
+__global__ void races(int *x) {
+  asm volatile("st.global.u32 [%0], %1;" ::"l"(x), "r"(threadIdx.x) : "memory");  // a race
+}
+__global__ void leaves(int *x) {
+  int value;
+  asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(value) : "l"(x + 64 + threadIdx.x));  // out of bounds
+  if (value == 12345) x[0] = 1;
+}
+__global__ void askew(int *x) {
+  asm volatile("st.v2.u32 [%0], {%1, %1};" ::"l"(x + 1), "r"(7) : "memory");  // misaligned
+}
+int main(int argc, char **argv) {
+  int *x, sum;
+  cudaMalloc(&x, 64 * sizeof(int));
+  cudaMemset(x, 0, 64 * sizeof(int));
+  if (argc == 1) right<<<1, 64>>>(x);
+  else if (argv[1][0] == 'e') races<<<1, 64>>>(x);
+  else if (argv[1][0] == 'd') askew<<<1, 1>>>(x);
+  else leaves<<<1, 32>>>(x);
+  cudaMemcpy(&sum, x, sizeof sum, cudaMemcpyDeviceToHost);
+  printf("%d\\n", sum);
+}
+"""
+
+
+@pytest.mark.slow
+def test_accesses_are_checked(files: Files, command: Command) -> None:
+    files(**{"ptx.cu": PROGRAM})
+    assert command("emulate", "--check", "ptx.cu") == (0, f"{sum(range(64))}\n", "")
+    faults = {"a race": "data race in global memory", "out of bounds": "out of bounds read", "misaligned": "misaligned"}
+    for which, report in faults.items():
+        line = next(i for i, text in enumerate(PROGRAM.splitlines(), 1) if f"// {which}" in text)
+        status, _, err = command("emulate", "--check", "ptx.cu", "--", which[-1])
+        assert status == 70
+        assert f"ptx.cu:{line}: {report}" in err
