@@ -46,7 +46,7 @@ def test_the_device(file: str, number: int) -> None:
 
 def test_a_program_with_cuda_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "main.cu").write_text("int main() {}")
-    monkeypatch.setattr("opwright.aten.build.emulation", lambda: "unchecked")
+    monkeypatch.setattr("opwright.aten.build.emulation", lambda: "run")
     with pytest.raises(
         ToolchainError, match=r"^alone: a program .* no emulated CUDA device(.|\n)*likely fix: make it an"
     ):
