@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.interpreter import run_python
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("**/*.md"))
 # A translation's code is that of the page it translates (see below), which runs.
@@ -20,14 +22,12 @@ TRANSLATIONS = [path for path in PAGES if path.suffixes[:-1] in ([".ko"], [".zh"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(path for path in PAGES if path not in TRANSLATIONS)]
 # Pages whose blocks take long: all together, `make test` stays within its time.
 SLOW: tuple[str, ...] = (
-    *(f"tutorial/{step}_" for step in (1, 2, 3, 5, 6, 7, 8, 9)),
+    "tutorial/",
     "how_to/torch_compile",
     "how_to/first_cuda",
 )
 EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
 KERNELS = ("**/*.c", "**/*.cpp", "**/*.cu", "**/*.cuh", "**/*.h")
-# Warnings are errors, but for one that PyTorch raises at itself.
-WARNINGS = ("-W", "error", "-W", "ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PYTHON_FILE = re.compile(r"# (\S+\.py)\n")
 
@@ -73,9 +73,7 @@ def test_python_blocks_run(document: Path, tmp_path: Path) -> None:
     script = "\n".join(code for code in blocks(document, "python") if not PYTHON_FILE.match(code))
     if not script and not files_of(document):
         pytest.skip("no Python or C++ in it")
-    done = subprocess.run(
-        [sys.executable, *WARNINGS, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = run_python(script, folder=tmp_path, strict=True)
     assert done.returncode == 0, done.stderr
     expected = [line[2:] for line in script.splitlines() if line.startswith("# ")]
     assert done.stdout.splitlines() == expected
@@ -85,8 +83,7 @@ def test_python_blocks_run(document: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("document", EXAMPLES, ids=lambda path: path.parent.name)
 def test_python_blocks_of_an_example_run_in_its_folder(document: Path) -> None:
     script = "\n".join(blocks(document, "python"))
-    words = [sys.executable, *WARNINGS, "-c", script]
-    done = subprocess.run(words, cwd=document.parent, capture_output=True, text=True, check=False)
+    done = run_python(script, folder=document.parent, strict=True)
     assert done.returncode == 0, done.stderr
     assert script
 
@@ -107,26 +104,42 @@ def run_make(words: list[str], folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def commands_of(document: Path) -> list[list[str]]:
+    """The words of each command of a page that is ours, or make's."""
+    lines = "\n".join(blocks(document, "sh")).splitlines()
+    return [words for line in lines if (words := shlex.split(line, comments=True)) and words[0] in ("make", "opwright")]
+
+
+def with_commands() -> list[Path]:
+    """The pages with commands, except those whose commands are all on a page before them, and are about no file."""
+    chosen, seen = [], set[tuple[str, ...]]()
+    for document in DOCUMENTS:
+        files = files_of(document)
+        here = {
+            tuple(words if files.keys().isdisjoint(words) else [*words, str(document)])
+            for words in commands_of(document)
+        }
+        if here - seen or (here and "Makefile" in files):
+            chosen.append(document)
+            seen |= here
+    return chosen
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("document", marked(DOCUMENTS))
+@pytest.mark.parametrize("document", marked(with_commands()))
 def test_shell_blocks_name_what_exists(document: Path, tmp_path: Path) -> None:
     """`make` targets exist; `opwright` commands run (the demo and the targets themselves are run by CI)."""
     write_files(document, tmp_path)
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for line in "\n".join(blocks(document, "sh")).splitlines():
-        words = shlex.split(line, comments=True)
-        if not words or words[0] not in ("make", "opwright"):
-            continue
+    for words in commands_of(document):
         if words[0] == "make" and not blocks(document, "make"):
-            assert words[1] in targets, line
+            assert words[1] in targets, words
             continue
         if words[0] == "make":
             run_make(words[1:], tmp_path)
             continue
         asked = [*words[1:], "--help"] if words[1:] == ["demo"] else words[1:]
-        done = subprocess.run(
-            [sys.executable, "-m", "opwright", *asked], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        done = run_python("opwright", *asked, folder=tmp_path, module=True)
         assert done.returncode == 0, done.stderr
 
 

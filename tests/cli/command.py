@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.interpreter import run_python
+
 PLAIN = """
 OPWRIGHT("twice(x: f32[N], k: int) -> (y: f32[N], n: i64[])")
 void twice(Tensor<const float, 1> x, int64_t k, Tensor<float, 1> y, Tensor<int64_t, 0> n) {
@@ -41,13 +43,16 @@ def opwright(
     *words: object, cwd: Path | None = None, without_torch: bool = False, prefix: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own, behind `prefix`, with a wide terminal."""
-    block = "import sys; sys.modules['torch'] = None; " if without_torch else "import sys; "
-    script = f"{block}sys.argv[1:] = {list(map(str, words))!r}; from opwright.cli import main; main()"
+    environment = {**os.environ, "COLUMNS": "200"}
+    script = f"import sys; sys.argv[1:] = {list(map(str, words))!r}; from opwright.cli import main; main()"
+    if not without_torch and not prefix:
+        return run_python(script, folder=cwd, environment=environment)
+    block = "import sys; sys.modules['torch'] = None; " if without_torch else ""
     return subprocess.run(
-        [*prefix, sys.executable, "-c", script],
+        [*prefix, sys.executable, "-c", block + script],
         capture_output=True,
         text=True,
         cwd=cwd,
         check=False,
-        env={**os.environ, "COLUMNS": "200"},
+        env=environment,
     )

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import PLAIN, POINTWISE, opwright
+from tests.interpreter import run_python
 
 MY_OP = Path(__file__).parents[2] / "examples/my_op/my_op.cpp"
 
@@ -40,7 +39,8 @@ torch.testing.assert_close(w.grad, x.detach().tanh())
 ops.curve(x.detach(), w, torch.tensor(True)).sum().backward()
 torch.testing.assert_close(w.grad, 2 * x.detach().tanh())
 """
-    subprocess.run([sys.executable, "-c", script], check=True)
+    done = run_python(script)
+    assert done.returncode == 0, done.stderr
 
 
 def test_integers_have_no_gradient_to_build(write: Callable[..., Path]) -> None:
@@ -84,7 +84,8 @@ ops = opwright.load({str(source)!r})
 for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
     assert ops.my_op(torch.ones(2, dtype=dtype), torch.ones(2, dtype=dtype)).tolist() == [2.0, 2.0]
 """
-    subprocess.run([sys.executable, "-c", script], check=True)
+    done = run_python(script)
+    assert done.returncode == 0, done.stderr
 
 
 def test_build_compiles_at_once_as_many_as_may_be(

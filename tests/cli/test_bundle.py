@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -12,6 +11,7 @@ import torch
 import opwright as package
 from opwright import cli
 from tests.cli.command import opwright
+from tests.interpreter import run_python
 
 TWO_TYPES = """
 OPWRIGHT("f(x: T[N]) -> (y: T[N]) where T in (f32, f64)")
@@ -32,7 +32,7 @@ import torch
 torch.ops.load_library({str(tmp_path / "here.so")!r})
 print(torch.ops.bundled_by_cli.f(torch.ones(1)).tolist())
 """
-    called = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    called = run_python(script)
     assert called.stdout == "[1.0]\n"
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import opwright
 from opwright import ArgumentError, Operators
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
+from tests.interpreter import run_python
 from tests.messages.raising import failing
 
 Leaf = Callable[..., torch.Tensor]
@@ -329,9 +327,7 @@ print(json.dumps([y.tolist(), z.tolist(), x.grad.tolist(), step(whole, whole, ou
 @pytest.mark.exhaustive
 def test_bundled(ops: Operators, tmp_path: Path) -> None:
     library = opwright.bundle(ops, tmp_path / "alternatives.so", dtypes=[torch.float32])
-    command = [sys.executable, "-c", _BUNDLED, str(library)]
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd="/")
+    done = run_python(_BUNDLED, library, folder=Path("/"))
     assert done.returncode == 0, done.stderr
     *values, text = json.loads(done.stdout)
     assert values == [[2, 4], [[6, 12]] * 2, [2 + 2 * 12, 2 + 2 * 12], [0, 2, 4]]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import torch
 
 import opwright
 from opwright import ArgumentError, CompileError, Operators, ToolchainError
+from tests.interpreter import run_python
 
 Write = Callable[..., Path]
 SOURCE = Path(__file__).parent / "kernels" / "bundle_ops.cpp"
@@ -35,10 +34,8 @@ def library(ops: Operators, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Python without Opwright, away from its sources."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     guard = "import sys; sys.modules['opwright'] = None\nimport json, torch\n"
-    command = [sys.executable, "-c", guard + code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd="/")
+    return run_python(guard + code, *arguments, folder=Path("/"))
 
 
 def said(tool: str, *words: str | Path) -> str:
@@ -199,7 +196,7 @@ try:
 except opwright.SourceError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python(code)
     assert done.stdout.startswith("the namespace torch.ops.bundle_ops is taken by PyTorch, another library")
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from torch.autograd import gradcheck
 
 import opwright
 from opwright import ArgumentError, Operators
+from tests.interpreter import run_python
 
 HERE = Path(__file__).parent
 
@@ -181,9 +180,8 @@ for call in (lambda: torch.ops.chosen_ops.total(x, 2), lambda: torch.ops.chosen_
 @pytest.mark.slow
 def test_in_a_bundle(ops: Operators, tmp_path: Path) -> None:
     path = str(opwright.bundle(ops, tmp_path / "chosen.so"))
-    done = subprocess.run(
-        [sys.executable, "-c", IN_BUNDLE.format(path=path)], capture_output=True, text=True, check=True
-    )
+    done = run_python(IN_BUNDLE.format(path=path))
+    assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "torch.float64 [3.0, 3.0]",
         "  got:          x: Float[2, 3], dim: 2, to: None",

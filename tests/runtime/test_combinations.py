@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ import opwright
 from opwright import ArgumentError, Operators
 from opwright.cli.build import jobs_of
 from opwright.signature import DType
+from tests.interpreter import run_python
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # PyTorch's own
 SOURCE = Path(__file__).parent / "kernels" / "combination_ops.cpp"
@@ -124,5 +123,5 @@ def test_bundle(ops: Operators, tmp_path: Path) -> None:
         opwright.bundle(ops, tmp_path / "none.so", dtypes=[torch.float16])
     types = [torch.float16, torch.float32, torch.int32]
     path = opwright.bundle(ops, tmp_path / "combinations.so", dtypes=types)
-    done = subprocess.run([sys.executable, "-c", _BUNDLED, str(path)], capture_output=True, text=True, check=False)
+    done = run_python(_BUNDLED, path)
     assert done.stdout == "torch.float16\n", done.stderr

@@ -22,8 +22,8 @@ QUICK = {"softmax", "lstm"}
 """Each derived kernel is compiled by itself: the others are for the slow tests."""
 
 
-SLOW = {"softmax", "layer_norm", "attention", "selective_scan", "conv", "sample", "cholesky"}
-"""Those that more than one of the slow tests has: one with each thing that taping has to know."""
+SLOW = {"softmax", "layer_norm", "attention", "selective_scan", "conv", "sample", "cholesky", "ctc", "bounded"}
+"""Those that the slow tests have: one with each thing that taping has to know. The others are exhaustive."""
 
 
 def named(*quick: str, slow: Any = pytest.mark.slow, rest: Any = pytest.mark.slow) -> list[Any]:
@@ -59,7 +59,7 @@ def difference(found: Tensor, expected: Tensor) -> float:
     return float((one - other).norm() / other.norm().clamp(min=1e-300))
 
 
-@pytest.mark.parametrize("case", named("softmax", "lstm", "sample", "log_softmax_nll"))
+@pytest.mark.parametrize("case", named("softmax", "lstm", "sample", "log_softmax_nll", rest=pytest.mark.exhaustive))
 def test_double_is_that_of_pytorch(case: Case) -> None:
     torch.manual_seed(0)
     args = leaves(case.make(), torch.float64)

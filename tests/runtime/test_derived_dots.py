@@ -274,7 +274,7 @@ def test_magnitudes_of_one_number_twice(limits: Operators, monkeypatch: pytest.M
             torch.testing.assert_close(found, gradient)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_magnitudes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What rounding errors are proportional to: the sum of what a gradient is the sum of, without signs."""
     source = tmp_path / "derived_dots_magnitudes.cpp"

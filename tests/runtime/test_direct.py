@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +18,7 @@ import opwright
 from opwright import ArgumentError, Operators
 from opwright.runtime.register.kernels import started_runtime
 from opwright.runtime.torch_internals import call_of, set_call
+from tests.interpreter import run_python
 from tests.messages.raising import failing
 
 pytestmark = pytest.mark.skipif(
@@ -292,11 +291,5 @@ def test_off() -> None:
 ops = opwright.load_inline("direct_off", cpp='''{SOURCE.split('OPWRIGHT("added', maxsplit=1)[0]}''')
 from opwright.runtime.register.kernels import started_runtime
 print(started_runtime().direct.obstacle, ops.scaled(torch.ones(2), torch.ones(2)).tolist())"""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"OPWRIGHT_DIRECT": "0"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python(code, environment=os.environ | {"OPWRIGHT_DIRECT": "0"})
     assert done.stdout == "OPWRIGHT_DIRECT=0 [2.0, 2.0]\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import torch
 
 import opwright
 from opwright import Operators
+from tests.interpreter import run_python
 
 SOURCE = Path(__file__).parent / "kernels" / "bundle_ops.cpp"
 
@@ -53,7 +53,7 @@ y = module(x, torch.arange(3))
 y.sum().backward()
 print(y.tolist(), x.grad.tolist(), module.weight.grad.tolist(), sep=";")
 """
-    return subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
+    return run_python(code, path)
 
 
 def assert_prints_reference(done: subprocess.CompletedProcess[str]) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from torch.export import Dim
 import opwright
 from opwright import ArgumentError, Operators, SignatureError
 from opwright.signature import parse
+from tests.interpreter import run_python
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # PyTorch's own
 SOURCE = Path(__file__).parent / "kernels" / "float8_ops.cpp"
@@ -249,5 +248,5 @@ print(torch.allclose(b.grad, x.sum(0)[:, None].expand(4, 2), rtol=0.1))
 @pytest.mark.slow
 def test_bundle(ops: Operators, tmp_path: Path) -> None:
     path = opwright.bundle(ops, tmp_path / "float8.so", dtypes=[*ALL, torch.float32])
-    done = subprocess.run([sys.executable, "-c", _BUNDLED, str(path)], capture_output=True, text=True, check=False)
+    done = run_python(_BUNDLED, path)
     assert done.stdout == "True\n", done.stderr

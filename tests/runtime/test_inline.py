@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ import torch
 
 import opwright
 from opwright import CompileError, OpwrightError, SourceError
+from tests.interpreter import run_python
 
 TWICE = """
 OPWRIGHT("twice(x: T[N]) -> (y: T[N])")
@@ -152,5 +151,5 @@ def test_another_process_compiles_nothing() -> None:
     """Not even the preprocessor runs again for an installed header."""
     for warm in (False, True):
         code = CHILD.replace("WARM", str(warm)).replace("TEXT", repr(times("2")))
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        done = run_python(code)
         assert done.returncode == 0, done.stderr

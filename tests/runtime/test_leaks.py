@@ -119,7 +119,7 @@ def test_quick_calls(tmp_path: Path, what: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", LOADS)
+@pytest.mark.parametrize("what", [pytest.param("same", marks=pytest.mark.exhaustive), "alternating", "signatures"])
 def test_quick_loads(tmp_path: Path, what: str) -> None:
     noted, _ = measure(tmp_path, what, 60)
     assert growth(noted) < LOADS_MAY, noted

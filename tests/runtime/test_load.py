@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +11,7 @@ import torch
 
 import opwright
 from opwright import CompileError, SourceError
+from tests.interpreter import run_python
 
 Write = Callable[..., Path]
 KERNEL = """
@@ -240,5 +239,5 @@ x = torch.ones(3, requires_grad=True)
 kept = ops.gate(ops.mul(x, x))
 threading.Thread(target=lambda: kept.sum().backward(retain_graph=True)).start()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = run_python(code)
     assert (done.returncode, done.stderr) == (0, "")

@@ -169,7 +169,7 @@ def test_overlaps_are_refused(notation: Operators) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
-@pytest.mark.parametrize("view", ["itself", "part"])
+@pytest.mark.parametrize("view", [pytest.param("itself", marks=pytest.mark.exhaustive), "part"])
 def test_compiled(notation: Operators, leaf: Leaf, view: str) -> None:
     f = scaled(notation, VIEWS[view])
     x, y = leaf(3), leaf(3, 3)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import json
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import opwright
 from opwright import ArgumentError, Operators, OpwrightError, SignatureError, SourceError, UnsupportedError
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
+from tests.interpreter import run_python
 from tests.messages.raising import failing
 
 Leaf = Callable[..., torch.Tensor]
@@ -90,7 +88,7 @@ def test_gradients(ops: Operators, leaf: Leaf) -> None:
     assert torch.func.jvp(ops.mix.one, (x.detach(),), (by.detach(),))[1].shape == (4,)
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.exhaustive)])
 def test_compiled(ops: Operators, backend: str) -> None:
     def function(x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
         number = torch.ops.overload_ops.scale.number
@@ -329,9 +327,7 @@ print(json.dumps([y.tolist(), z.tolist(), x.grad.tolist(), y.grad_fn.name(), tex
 @pytest.mark.slow
 def test_bundled(ops: Operators, tmp_path: Path) -> None:
     library = opwright.bundle(ops, tmp_path / "overloads.so", dtypes=[torch.float32])
-    command = [sys.executable, "-c", _BUNDLED, str(library)]
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd="/")
+    done = run_python(_BUNDLED, library, folder=Path("/"))
     assert done.returncode == 0, done.stderr
     *values, node, text = json.loads(done.stdout)
     assert values == [[3, 6], [1, 4], [3 + 2, 3 + 4]]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import torch
 
 import opwright
 from opwright import Operators
+from tests.interpreter import run_python
 
 Write = Callable[..., Path]
 KERNEL = """
@@ -78,7 +77,8 @@ except opwright.SourceError as error:
 assert op is ops.raised and packet.default is op
 print(op(torch.ones(2)).tolist())
 """
-    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    done = run_python(code, path)
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 

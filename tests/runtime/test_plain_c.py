@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import zlib
 from collections.abc import Callable
 from functools import partial
@@ -17,6 +16,7 @@ import torch
 
 import opwright
 from opwright import ArgumentError, CompileError, KernelError, SignatureError, SourceError
+from tests.interpreter import run_python
 
 LEGACY = """#include <stddef.h>
 #include <stdint.h>
@@ -309,8 +309,7 @@ def script(folder: Path) -> str:
 
 
 def run(folder: Path, **environment: str) -> str:
-    words = [sys.executable, "-c", script(folder)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    done = run_python(script(folder), environment={**os.environ, **environment})
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

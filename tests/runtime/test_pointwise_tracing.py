@@ -97,7 +97,7 @@ def step(ops: Operators) -> Callable[..., torch.Tensor]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.exhaustive)])
 def test_one_graph_for_all_sizes(pointwise: Operators, leaf: Leaf, backend: str) -> None:
     """Of one pattern of broadcasting: 1 is a size of its own to torch.compile."""
     counter = CompileCounterWithBackend(backend)

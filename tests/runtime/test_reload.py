@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import opwright
+from tests.interpreter import run_python
 
 Write = Callable[..., Path]
 
@@ -216,8 +217,7 @@ started_runtime()  # from the cache of all tests, so that it isn't built
 os.environ["TORCH_EXTENSIONS_DIR"] = cache
 """
     environment = {**os.environ, "TORCH_EXTENSIONS_DIR": str(tmp_path / "cache")}
-    words = [sys.executable, "-c", first + script, str(tmp_path / "gone.cpp")]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    done = run_python(first + script, tmp_path / "gone.cpp", environment=environment)
     assert done.returncode == 0, done.stderr
 
 

@@ -18,9 +18,14 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def built() -> Path:
+    """The runtime for this PyTorch in the tests' own cache: in an empty one it would be built anew."""
+    return build_native().path
+
+
+@pytest.fixture
+def cache(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, which was then given the runtime for this PyTorch."""
-    built = build_native().path
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
     assert shared.find_shared() is None
     shared.share(built)
@@ -53,10 +58,10 @@ def test_one_in_the_read_only_cache(cache: Path, tmp_path: Path, monkeypatch: py
     assert library.parents[1].stat().st_mtime_ns == before
 
 
-def test_sharing_again_changes_nothing(cache: Path) -> None:
+def test_sharing_again_changes_nothing(built: Path, cache: Path) -> None:
     (file,) = cache.glob("runtimes/*/*/runtime.so")
     before = file.stat()
-    shared.share(build_native().path)
+    shared.share(built)
     assert os.path.samestat(before, file.stat())
     assert before.st_mtime_ns == file.stat().st_mtime_ns
 
@@ -75,7 +80,7 @@ def test_another_pytorch_finds_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shared.find_shared() is not None
 
 
-def test_a_damaged_one_and_one_that_others_can_write(cache: Path) -> None:
+def test_a_damaged_one_and_one_that_others_can_write(built: Path, cache: Path) -> None:
     (library,) = cache.glob("runtimes/*/*/runtime.so")
     (cache / "runtimes").chmod(0o777)
     assert shared.find_shared() is None
@@ -83,7 +88,7 @@ def test_a_damaged_one_and_one_that_others_can_write(cache: Path) -> None:
     assert shared.find_shared() is not None
     library.write_bytes(library.read_bytes()[:-1])
     assert shared.find_shared() is None
-    shared.share(build_native().path)
+    shared.share(built)
     assert shared.find_shared() == library
 
 

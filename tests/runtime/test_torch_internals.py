@@ -175,7 +175,7 @@ print(json.dumps(result))
 """Each name is hidden in turn, and operators are loaded in a new namespace, called, differentiated, loaded again."""
 
 
-@pytest.fixture(scope="module", params=["native", "python"])
+@pytest.fixture(scope="module", params=["native", pytest.param("python", marks=pytest.mark.exhaustive)])
 def hidden(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, str]:
     environment = {**os.environ, "OPWRIGHT_RUNTIME": request.param}
     folder = tmp_path_factory.mktemp(request.param)

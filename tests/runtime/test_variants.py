@@ -5,10 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import json
-import os
 import pickle
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import opwright
 from opwright import Operators, OpwrightError, SignatureError
 from opwright.runtime.torch_internals import OpOverload, OpOverloadPacket
+from tests.interpreter import run_python
 from tests.messages.raising import failing
 
 Leaf = Callable[..., torch.Tensor]
@@ -341,9 +339,7 @@ print(json.dumps([written, out.tolist(), same, x.tolist(), leaf.grad.tolist(), t
 @pytest.mark.slow
 def test_bundled(ops: Operators, tmp_path: Path) -> None:
     library = opwright.bundle(ops, tmp_path / "variants.so", dtypes=[torch.float32])
-    command = [sys.executable, "-c", _BUNDLED, str(library)]
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd="/")
+    done = run_python(_BUNDLED, library, folder=Path("/"))
     assert done.returncode == 0, done.stderr
     written, out, same, x, grad, texts = json.loads(done.stdout)
     assert written

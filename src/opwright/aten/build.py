@@ -132,6 +132,13 @@ class _Build:
             return
         if self.emulation:
             _emulated().refuse_cuda_build(self.torch)
+            if self.extension.program:
+                raise ToolchainError(
+                    f"{self.extension.name}: a program (is_standalone=True) of PyTorch's C++ API has no emulated CUDA "
+                    "device: that is a part of the Python process that emulates it\n"
+                    "  likely fix: make it an extension, with PYBIND11_MODULE or TORCH_LIBRARY in place of main; or, "
+                    "without PyTorch, opwright emulate PROGRAM.cu"
+                )
             return
         self._check_cuda_headers()
         if self.torch.cuda is None:

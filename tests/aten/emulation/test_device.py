@@ -44,6 +44,15 @@ def test_the_device(file: str, number: int) -> None:
     assert f"{number} passed" in said, said
 
 
+def test_a_program_with_cuda_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "main.cu").write_text("int main() {}")
+    monkeypatch.setattr("opwright.aten.build.emulation", lambda: "run")
+    with pytest.raises(
+        ToolchainError, match=r"^alone: a program .* no emulated CUDA device(.|\n)*likely fix: make it an"
+    ):
+        load("alone", [tmp_path / "main.cu"], is_python_module=False, is_standalone=True)
+
+
 @pytest.mark.exhaustive
 def test_operators_of_pytorch() -> None:
     """PyTorch's samples of its operators give on the device what they give on the CPU."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from torch import Tensor
 
 import opwright
 from opwright.check import Report, check
+from tests.interpreter import run_python
 
 Backward = Callable[..., Any]
 
@@ -348,7 +347,7 @@ def test_a_step_that_is_too_large() -> None:
 @pytest.mark.slow
 def test_the_reproducer_reproduces(ops: opwright.Operators) -> None:
     finding = check(ops.scaled, only=("gradcheck",), level="quick").findings[0]
-    done = subprocess.run([sys.executable, "-c", finding.reproducer], capture_output=True, text=True, check=False)
+    done = run_python(finding.reproducer)
     assert "GradcheckError: Jacobian mismatch" in done.stderr
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from opwright.check import request
 from opwright.check.isolation import supervisor
 from opwright.check.isolation.supervisor import FATAL
 from tests.check.isolation.planted import PLANTED, Planted
+from tests.interpreter import run_python
 
 QUICK = {"zero_axis", "exits", "backward_only"}
 """Those of which `make test-all` tries the reproducer; the others' are tried with all kernels."""
@@ -40,7 +39,7 @@ def test_a_planted_crash_is_reported(planted: Planted, tmp_path: Path) -> None:
     assert "\n  the call: x: float" in finding.message
     assert f"ops.{planted.name}(" in finding.reproducer
     if planted.kind == "crashes":
-        status = subprocess.run([sys.executable, "-c", finding.reproducer], capture_output=True, check=False).returncode
+        status = run_python(finding.reproducer).returncode
         assert status < 0 or (planted.name, status) == ("exits", 3), finding.reproducer
 
 

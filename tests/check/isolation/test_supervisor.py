@@ -20,6 +20,7 @@ from opwright.check.isolation import supervisor
 from opwright.check.listener import Interrupted
 from opwright.cli.check import command
 from opwright.errors import SourceError
+from tests.interpreter import run_python
 
 FUNCTIONS = """
 import os, signal, sys, threading, time
@@ -74,7 +75,7 @@ def test_the_checks_after_a_crash_go_on(functions: str) -> None:
     assert lines[0].startswith("a call ended its process by SIGSEGV: memory that isn't there, or not aligned")
     assert lines[1:] == ["  the call: x: float32 of shape (0,)", "  it said: empty!"]
     assert "functions_that_end.crashes_when_empty(x)" in finding.reproducer
-    done = subprocess.run([sys.executable, "-c", finding.reproducer], capture_output=True, check=False)
+    done = run_python(finding.reproducer)
     assert done.returncode == -signal.SIGSEGV
 
 

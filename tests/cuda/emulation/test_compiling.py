@@ -64,7 +64,7 @@ def test_a_mistake_of_the_authors(tmp_path: Path) -> None:
     assert "opwright_plain" not in text
 
 
-@pytest.mark.parametrize("check", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("check", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 def test_a_function_that_calls_itself_may_be_forceinline(tmp_path: Path, check: bool) -> None:
     """As with nvcc; GCC takes `always_inline` for a promise."""
     source = tmp_path / f"calls_itself_{check}.cu"

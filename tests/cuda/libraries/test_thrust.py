@@ -149,8 +149,46 @@ def test_cccl_isnt_installed() -> None:
             said = str(explained(CompileError(text)))
             assert f"  {header} is CCCL's, which isn't installed\n  likely fix: pip install nvidia-cuda-cccl\n" in said
             assert said.startswith(text.split("\n", maxsplit=1)[0])
-    other = CompileError("a.cu:1:10: fatal error: mine.h: No such file or directory")
-    assert explained(other) is other
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ("cudnn_ops.h", "cuDNN isn't emulated\n  likely fix: leave that part out with #ifndef OPWRIGHT_EMULATION"),
+        ("cusolver_common.h", "cuSOLVER isn't emulated\n"),
+        ("cuda_pipeline.h", "CUDA's pipeline of asynchronous copies isn't emulated\n"),
+        ("cuda_gl_interop.h", "CUDA's interface to graphics isn't emulated\n"),
+        ("cutlass/gemm/gemm.h", "CUTLASS isn't emulated\n"),
+        (
+            "helper_cuda.h",
+            "helper_cuda.h is of CUDA's samples, which aren't a part of the toolkit\n  likely fix: a checkout",
+        ),
+        ("helper.h", "helper.h is in no folder that is searched\n  likely fix: -I with its folder"),
+        (
+            "mine.cuh",
+            "mine.cuh is in no folder that is searched\n  likely fix: -I with its folder (extra_include_paths of",
+        ),
+    ],
+)
+def test_a_header_that_isnt_there_is_named_with_what_to_do(header: str, says: str) -> None:
+    for text in (
+        f"a.cu:1:10: fatal error: {header}: No such file or directory\nmore",
+        f"'{header}' file not found\nmore",
+    ):
+        first = text.split("\n", maxsplit=1)[0]
+        said = str(explained(CompileError(text)))
+        assert said.startswith(f"{first}\n  {says}")
+        assert said.endswith("\nmore")
+        assert said.count("likely fix") == 1
+
+
+def test_errors_of_something_else_stay() -> None:
+    for text in (
+        "a.cu:1: error: expected ';'",
+        "a.cu:1: error: maths.h: No such file or directory\n  likely fix: math.h",
+    ):
+        error = CompileError(text)
+        assert explained(error) is error
 
 
 ALONG = {

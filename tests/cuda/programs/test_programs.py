@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -288,7 +289,6 @@ def test_other_products(files: Files, command: Command) -> None:
         (("nvcc", "missing.cu"), "missing.cu: there is no such file"),
         (("nvcc",), "there is nothing to compile"),
         (("nvcc", "-c", "main.cu", "kernels.cu", "-o", "x.o"), "-o x.o names one file for 2 sources"),
-        (("nvcc", "CMakeCUDACompilerId.cu"), "isn't a CUDA compiler for CMake"),
         (("nvcc", "dnn.cu"), "cuDNN isn't emulated\n  likely fix: leave that part out with #ifndef OPWRIGHT_EMULATION"),
         (("emulate", "--check"), "no source file is named"),
         (("emulate", "asm.cu"), "inline PTX can't be emulated"),
@@ -303,6 +303,26 @@ def test_what_is_refused(files: Files, command: Command, arguments: tuple[str, .
     status, _, err = command(*arguments, *(("-DSCALE=1",) if "main.cu" in arguments else ()))
     assert status in (1, 2)
     assert says in err
+
+
+def test_cmake_shows_that_it_isnt_supported(files: Files, command: Command, tmp_path: Path) -> None:
+    """CMake hides the answer to its first question, so that is one after which it asks on."""
+    status, out, _ = command("nvcc", "-v", "__cmake_determine_cuda")
+    assert status == 0
+    assert re.search(r"^#\$ NVVMIR_LIBRARY_DIR=.*nvvm/libdevice$", out, re.MULTILINE)
+    status, _, err = command("nvcc", "-v", "--keep", "--keep-dir", "tmp", "CMakeCUDACompilerId.cu")
+    assert status == 1
+    assert "isn't a CUDA compiler for CMake" in err
+    if not shutil.which("cmake"):
+        pytest.skip("no cmake on the PATH")
+    files(
+        nvcc=f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m opwright nvcc "$@"\n',
+        **{"CMakeLists.txt": "cmake_minimum_required(VERSION 3.18)\nproject(one LANGUAGES CUDA)\n"},
+    )
+    (tmp_path / "nvcc").chmod(0o755)
+    status, _, err = command("-B", "build", f"-DCMAKE_CUDA_COMPILER={tmp_path}/nvcc", program=("cmake",))
+    assert status == 1
+    assert "opwright nvcc isn't a CUDA compiler for CMake" in " ".join(err.split())
 
 
 PAGE = (Path(__file__).parents[3] / "docs" / "cuda_programs.md").read_text("utf-8")

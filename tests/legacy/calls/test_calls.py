@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import re
+from pathlib import Path
 
 import cffi
 import pytest
 import torch
 
-from opwright.legacy.calls import wrap_function
+from opwright.legacy.calls import build_native, wrap_function
 from tests.legacy.extensions import Extension, FatalError
 from tests.legacy.tensors import DTYPES, elements, typed
 
@@ -27,6 +28,12 @@ def test_a_call(probe: Extension) -> None:
     assert probe.nothing() is None
     assert probe.mean(torch.arange(5.0)) == 2
     assert probe.mean(torch.arange(10.0)[::2]) == 4
+
+
+def test_the_module_is_built_once_for_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = build_native()
+    monkeypatch.chdir(tmp_path)
+    assert build_native().path == built.path
 
 
 def test_other_arguments_pass_untouched(probe: Extension) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
+
+from tests.interpreter import run_python
 
 
 @pytest.fixture
@@ -17,8 +18,6 @@ def script() -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(text: str, **changed: str | None) -> subprocess.CompletedProcess[str]:
         changes = {"OPWRIGHT_RUNTIME": "python", **changed}
         environment = {k: v for k, v in {**os.environ, **changes}.items() if v is not None}
-        return subprocess.run(
-            [sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=False
-        )
+        return run_python(text, environment=environment)
 
     return run

@@ -76,7 +76,7 @@ def assert_as_clang(text: str) -> None:
     assert list(compared(bytewise, our_tokens(bytewise))) == list(compared(bytewise, clang_tokens(text)))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_file_of_the_repository() -> None:
     suffixes = {".c", ".cpp", ".cu", ".cuh", ".h"}
     folders = [ROOT / name for name in ("src", "examples", "tests", "benchmarks")]

@@ -187,6 +187,8 @@ def test_include_lines(tmp_path: Path) -> None:
     [
         *(("-O2",), ("-L/usr/lib", "-lm"), ("-I/usr/include",), ("-DX=1", "-Wall")),
         ("-Wl,--no-as-needed", "-Wl,-rpath,/usr/lib", "-Wl,-soname,x.so"),
+        ("-isystem", "/usr/include"),
+        ("-idirafter", "/usr/include"),
     ],
 )
 def test_words_without_relative_paths_mean_the_same_in_every_folder(
@@ -205,7 +207,16 @@ def test_words_without_relative_paths_mean_the_same_in_every_folder(
 
 
 @pytest.mark.parametrize(
-    "words", [("-Iinclude",), ("-I", "include"), ("-include", "x.h"), ("x.o",), ("-Wl,-rpath,lib",), ("-Wl,-T,x.ld",)]
+    "words",
+    [
+        ("-Iinclude",),
+        ("-I", "include"),
+        ("-include", "x.h"),
+        ("x.o",),
+        ("-Wl,-rpath,lib",),
+        ("-Wl,-T,x.ld",),
+        ("-isystem", "include"),
+    ],
 )
 def test_words_with_relative_paths_make_the_folder_part_of_the_key(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -63,12 +63,10 @@ def _build(name: str) -> Path:
     units = [_unit(path) for path in sorted((_SOURCES / name).glob("*.cpp"))]
     if not units:
         raise ToolchainError(f"Opwright's installation is damaged: {_SOURCES / name} is empty")
-    flags = (
-        *_FLAGS,
-        f"-I{_SOURCES / name}",
-        *((f'-DOPWRIGHT_BLAS_FILES="{_blas_files()}"',) if name == "blas" else ()),
-    )
-    options = Options(extra_cflags=flags, native=False, relocatable=True)
+    # Not a flag of the caller's: one with a path may depend on the working folder, and each folder would have its own.
+    define = (f'OPWRIGHT_BLAS_FILES="{_blas_files()}"',) if name == "blas" else ()
+    flags = (*_FLAGS, f"-I{_SOURCES / name}")
+    options = Options(extra_cflags=flags, define=define, native=False, relocatable=True)
     first, *rest = units
     unit = Unit(f"opwright-cuda-{name}", first.text, first.source, extra=tuple(rest), embeds=True)
     return build(unit, options).path

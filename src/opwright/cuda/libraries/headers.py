@@ -10,10 +10,16 @@ from opwright.errors import CompileError
 from opwright.toolchain.compilers.nvcc import CUDA_HOME_VARIABLES, pip_folders
 
 _LIBRARIES = {
-    "cublasXt": "cuBLAS's interface for several GPUs", "cusolverDn": "cuSOLVER",
-    "cusolverSp": "cuSOLVER", "cufftXt": "cuFFT's interface for several GPUs", "cudnn": "cuDNN", "nvshmem": "NVSHMEM",
-    "nvml": "NVML", "cupti": "CUPTI", "nvrtc": "NVRTC", "npp": "NPP", "nvjpeg": "nvJPEG", "cutensor": "cuTENSOR",
+    r"cusolver\w*": "cuSOLVER", r"cudnn\w*": "cuDNN", r"npp\w*": "NPP", r"nvjpeg\w*": "nvJPEG", "nvrtc": "NVRTC",
+    r"cutensor\w*": "cuTENSOR", r"nvshmem\w*": "NVSHMEM", "nvml": "NVML", r"cupti\w*": "CUPTI",
+    "cublasXt": "cuBLAS's interface for several GPUs", "cufftXt": "cuFFT's interface for several GPUs",
+    "nvJitLink": "nvJitLink", "cufftw": "cuFFT's interface of FFTW", "cusparseLt": "cuSPARSELt", "cufile": "cuFile",
+    r"cuda_pipeline\w*": "CUDA's pipeline of asynchronous copies", "cuda_fp[46]": "arithmetic of 4 and 6 bits",
+    r"cuda_?(?:gl|egl|vdpau)_?\w*": "CUDA's interface to graphics", "(?:cutlass|cute)/.*": "CUTLASS",
 }  # fmt: skip
+_OF_SAMPLES = re.compile(
+    r"helper_(?:cuda|cuda_drvapi|cusolver|functions|gl|image|math|multiprocess|nvJPEG|string|timer)\.h"
+)
 _MISSING = re.compile(r"(?:error: (?P<gcc>\S+): No such file|'(?P<clang>[^'\n]+)' file not found)")
 _OF_CCCL = ("thrust/", "cuda/std/", "cuda/functional", "cuda/atomic", "cuda/barrier", "nv/target")
 THRUST = "THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"
@@ -38,10 +44,17 @@ def explained(error: CompileError) -> CompileError:
         return CompileError(
             f"{first}\n  {header} is CCCL's, which isn't installed\n  likely fix: pip install nvidia-cuda-cccl\n{rest}"
         )
-    library = _LIBRARIES.get(header.removesuffix(".h"))
-    if not library:
+    if not header or "likely fix" in text:
         return error
-    return CompileError(
-        f"{first}\n  {library} isn't emulated\n"
-        f"  likely fix: leave that part out with #ifndef OPWRIGHT_EMULATION, or run it on a GPU\n{rest}"
+    of = next(
+        (name for each, name in _LIBRARIES.items() if re.fullmatch(rf"{each}(?:\.h)?", header, re.IGNORECASE)), ""
     )
+    if of:
+        what, fix = f"{of} isn't emulated", "leave that part out with #ifndef OPWRIGHT_EMULATION, or run it on a GPU"
+    elif _OF_SAMPLES.fullmatch(header):
+        what = f"{header} is of CUDA's samples, which aren't a part of the toolkit"
+        fix = "a checkout of github.com/NVIDIA/cuda-samples, and -I with its folder Common"
+    else:
+        what = f"{header} is in no folder that is searched"
+        fix = "-I with its folder (extra_include_paths of load); the library that it is of may have to be installed"
+    return CompileError(f"{first}\n  {what}\n  likely fix: {fix}\n{rest}")

@@ -29,6 +29,11 @@ Cuda compilation tools, release 12.8, V12.8.0
 Opwright's emulation of it: programs run on the CPU
 """
 """What ``--version`` prints: scripts look for the words "release 12.8"."""
+_COMPILED_BY_CMAKE = "CMakeCUDACompilerId.cu"
+_ASKED_BY_CMAKE = "__cmake_determine_cuda"
+_ANSWER_TO_CMAKE = "#$ NVVMIR_LIBRARY_DIR=/nvvm/libdevice\n"
+"""CMake hides what is said when it asks for the toolkit's folder, and shows what is said to its first source. With a
+folder, be it there or not, it comes to that."""
 _OF_MPI = ("-lmpi", "-lmpi_cxx", "-lmpicxx")
 _FOR_CHECKED = ("-O2",)
 _OLD_STANDARDS = ("98", "03", "0x", "11", "1y", "14")
@@ -43,6 +48,14 @@ def run_nvcc(arguments: Sequence[str]) -> int:
         ToolchainError: an option isn't known or can't be served, or there is no C++ compiler.
         CompileError: a source can't be compiled, or the objects not linked.
     """
+    if _ASKED_BY_CMAKE in arguments:
+        sys.stdout.write(_ANSWER_TO_CMAKE)
+        return 0
+    if any(os.path.basename(word) == _COMPILED_BY_CMAKE for word in arguments):
+        raise ToolchainError(
+            "opwright nvcc isn't a CUDA compiler for CMake, which looks for the toolkit's folders and libraries\n"
+            '  likely fix: a Makefile with NVCC="opwright nvcc", or opwright emulate with the program\'s sources'
+        )
     request = parse(arguments)
     if request.product == "version":
         sys.stdout.write(VERSION)
@@ -51,11 +64,6 @@ def run_nvcc(arguments: Sequence[str]) -> int:
         del os.environ[variable]
     if not request.sources and not request.linked:
         raise ToolchainError("there is nothing to compile: no source and no object is named")
-    if any(source.name.startswith("CMakeCUDACompilerId") for source in request.sources):
-        raise ToolchainError(
-            "opwright nvcc isn't a CUDA compiler for CMake, which looks for the toolkit's folders and libraries\n"
-            '  likely fix: a Makefile with NVCC="opwright nvcc", or opwright emulate with the program\'s sources'
-        )
     if request.product == "text":
         return _preprocess(request)
     if request.product in ("object", "nothing"):

@@ -33,7 +33,8 @@ _READ_BY_COMPILERS = (
 # Arguments whose meaning doesn't depend on the working folder: absolute paths, and options without a path.
 _ANYWHERE = re.compile(
     r"(?:-[LIB])?/.*|-(?![LIBTix]|Wl,|specs|fplugin|fprofile)[^/@]*"
-    r"|-Wl,(?:--(?:no-)?as-needed|-rpath,/[^,]*|-soname,[^/,]*)",
+    r"|-(?:isystem|idirafter)"  # the folder is the next one
+    r"|-Wl,(?:--(?:no-)?as-needed|-rpath,/[^,]*|-soname,[^/,]*|-z,[^/,]*|-undefined,[^/,]*)",
     re.DOTALL,
 )
 _SEARCH_FLAG = re.compile(r"(?:-Xcompiler=\"?)?-(?:I|iquote|isystem|idirafter)(.*?)\"?", re.DOTALL)

@@ -3,7 +3,7 @@
 #ifndef OPWRIGHT_EMULATION_PTX_H
 #define OPWRIGHT_EMULATION_PTX_H
 
-#include "../elements/half.h"
+#include "../elements/half_bits.h"
 #include "atomics.h"
 #include "barrier.h"
 #include "bits.h"
