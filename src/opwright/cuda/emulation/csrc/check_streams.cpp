@@ -195,7 +195,7 @@ std::string copy_awaited(uintptr_t address) {
 
 std::string copy_touches(Region &region, uintptr_t address, size_t size, bool writing, const StreamWork &work) {
   Streams &s = streams();
-  if (!s.several) return "";
+  if (!s.several || !size) return "";
   size = std::min<size_t>(size, region.high - address);
   region.refine(address, unsigned(size & 3 ? 1 : 4));
   for (size_t granule = region.granule(address); granule <= region.granule(address + size - 1); ++granule) {
