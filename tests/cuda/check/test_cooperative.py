@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -74,3 +75,44 @@ def test_a_barrier_of_the_grid(ops: opwright.Operators, kind: str, seed: int) ->
         waiting.value
     )
     assert "likely fix: let every block come to the same grid barrier" in str(waiting.value)
+
+
+READERS = """
+#include <opwright.h>
+#include <cooperative_groups.h>
+__device__ __noinline__ int at(const int *s, int k) { return s[k]; }
+template <bool waits>
+__global__ void readers(int *y) {
+  __shared__ int s[8];
+  const int t = threadIdx.x;
+  int sum = 0;
+  if (t < 8) s[t] = t;
+  __syncthreads();
+  if (t == 0) for (int k = 0; k < 8; ++k) sum += at(s, k);
+  cooperative_groups::this_grid().sync();
+  if (t == 1 || t == 2) for (int k = 0; k < 8; ++k) sum += at(s, k);  // read
+  if (waits) __syncthreads();
+  if (t == 2) s[5] = sum;  // written
+  y[blockIdx.x * 32 + t] = sum;
+}
+"""
+READERS_LAUNCH = """
+OPWRIGHT("%s() -> (y: i32[64])")
+void %s(Tensor<int, 1> y, cudaStream_t stream) {
+  int *out = y.data();
+  void *given[] = {&out};
+  OPWRIGHT_CUDA_CHECK(cudaLaunchCooperativeKernel((void *)readers<%s>, dim3(2), dim3(32), given, 0, stream));
+}
+"""
+
+
+@pytest.mark.slow
+def test_readers_of_shared_memory_after_a_barrier_of_the_grid(tmp_path: Path) -> None:
+    """Who read before the barrier doesn't matter any more; of those after it, both do."""
+    path = tmp_path / "readers.cu"
+    both = (("alone", "false"), ("waiting", "true"))
+    path.write_text(READERS + "".join(READERS_LAUNCH % (name, name, waits) for name, waits in both))
+    ops = opwright.load(path, backend=opwright.emulate(check=True))
+    with pytest.raises(opwright.KernelError, match=r"shared memory(.|\n)*thread \(1, 0, 0\) of the same block read it"):
+        ops.alone()
+    assert ops.waiting().view(2, 32)[:, :4].tolist() == [[28, 28, 28, 0]] * 2

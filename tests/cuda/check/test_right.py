@@ -110,5 +110,26 @@ __global__ void turned(int64_t N, const float *x, float *y) {
     assert torch.equal(turned(x.flatten()), x.flip(1).flatten())
 
 
+@pytest.mark.slow
+def test_an_instruction_that_touches_different_variables(write: Callable[..., Path]) -> None:
+    """In another block another variable lies where it touched one before."""
+    kernel = """
+__device__ __noinline__ float *few() { __shared__ float s[32]; return s; }
+__device__ __noinline__ float *many() { __shared__ float s[64]; return s; }
+__device__ __noinline__ float at(const float *s, int k) { return s[k]; }
+OPWRIGHT("turned(x: f32[N]) -> (y: f32[N]) launch over N threads 32")
+__global__ void turned(int64_t N, const float *x, float *y) {
+  const int t = threadIdx.x, i = blockIdx.x * 32 + t;
+  float *const s = blockIdx.x % 2 ? many() : few();
+  s[t] = x[i];
+  __syncthreads();
+  y[i] = at(s, 31 - t);
+}
+"""
+    turned = opwright.load(write(kernel, "one_instruction.cu"), backend=opwright.emulate(check=True)).turned
+    x = torch.randn(5, 32)
+    assert torch.equal(turned(x.flatten()), x.flip(1).flatten())
+
+
 def test_a_good_many() -> None:
     assert sum(file.read_text("utf-8").count("// kernel:") for file in (HERE / "right").glob("*.cu")) >= 30

@@ -12,6 +12,7 @@ from tests.cuda.programs.conftest import Command
 PROGRAM = """
 void copied(float *to, float *from, cudaStream_t s) { cudaMemcpyAsync(to, from, 256, cudaMemcpyDefault, s); }
 __global__ void more(float *x) { x[threadIdx.x] += 1; }
+__global__ void cleared(unsigned char *x) { x[7] = 0; }
 int main(int argc, char **argv) {
   float *x, *other, host[64], *pinned;
   cudaMalloc(&x, 256), cudaMalloc(&other, 256), cudaMallocHost(&pinned, 256);
@@ -30,6 +31,9 @@ int main(int argc, char **argv) {
 RIGHT = {
     "one stream": ("more<<<1, 64, 0, a>>>(x)", 2),
     "another memory": ("more<<<1, 64, 0, b>>>(other)", 1),
+    "another memory after a byte by itself": (  # the shadow with words isn't needed any more, other memory gets it
+        "cleared<<<1, 1, 0, a>>>((unsigned char *)x); more<<<1, 64, 0, b>>>(other)", 1
+    ),
     "an event": ("cudaEventRecord(e, a), cudaStreamWaitEvent(b, e); more<<<1, 64, 0, b>>>(x)", 2),
     "an event that the host waits for": ("cudaEventRecord(e, a), cudaEventSynchronize(e); more<<<1, 64, 0, b>>>(x)", 2),
     "a stream that the host waits for": ("cudaStreamSynchronize(a); more<<<1, 64, 0, b>>>(x)", 2),
@@ -87,4 +91,4 @@ def test_what_isn_t(files: Callable[..., None], command: Command, tmp_path: Path
     assert says in err
     assert "likely fix:" in err
     if name == "two streams":
-        assert f"more at {tmp_path}/streams.cu:12 wrote it, in another stream, and nothing orders the two" in err
+        assert f"more at {tmp_path}/streams.cu:13 wrote it, in another stream, and nothing orders the two" in err

@@ -174,6 +174,25 @@ __global__ void block_before_had_more(int64_t N, const float *x, float *y) {
   }
 }
 
+// fault: past_another_block_variable, bounds, shared array s
+__device__ __noinline__ float *long_row() {
+  __shared__ float s[64];
+  return s;
+}
+__device__ __noinline__ float *short_row() {
+  __shared__ float s[32];
+  return s;
+}
+__device__ __noinline__ void put(float *row, int at, float value) {
+  row[at] = value;  // here
+}
+OPWRIGHT("past_another_block_variable(x: f32[64]) -> (y: f32[64]) launch over 64 threads 32")
+__global__ void past_another_block_variable(const float *x, float *y) {
+  const int t = threadIdx.x, i = blockIdx.x * 32 + t;
+  put(blockIdx.x ? short_row() : long_row(), t + 32, x[i]);
+  y[i] = 0;
+}
+
 // fault: misaligned, alignment, x[1]
 OPWRIGHT("misaligned(x: f32[64]) -> (y: f32[8]) launch over 8 threads 8")
 __global__ void misaligned(const float *x, float *y) {

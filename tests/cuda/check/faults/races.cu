@@ -181,3 +181,30 @@ __global__ void neighbouring_bytes(const uint8_t *x, uint8_t *y, uint8_t *z) {
   y[t] = x[t];  // here
   z[t] = y[t ^ 1];  // here
 }
+
+// fault: in_another_block_variable, race
+__device__ __noinline__ float *long_row() {
+  __shared__ float s[64];
+  return s;
+}
+__device__ __noinline__ float *short_row() {
+  __shared__ float s[32];
+  return s;
+}
+__device__ __noinline__ void put(float *row, int at, float value) {
+  row[at] = value;  // here
+}
+OPWRIGHT("in_another_block_variable(x: f32[64]) -> (y: f32[64]) launch over 64 threads 32")
+__global__ void in_another_block_variable(const float *x, float *y) {
+  const int t = threadIdx.x, i = blockIdx.x * 32 + t;
+  if (blockIdx.x == 0) {
+    short_row()[t] = x[i];
+    __syncthreads();
+    put(short_row(), 31 - t, 1);
+  } else {
+    long_row()[t] = x[i];  // here
+    put(long_row(), 31 - t, 1);
+  }
+  __syncthreads();
+  y[i] = blockIdx.x ? long_row()[t] : short_row()[t];
+}

@@ -108,9 +108,6 @@ void shared_allocated(Context &, void *memory, size_t bytes, const char *names) 
   (*found)->born = live->block->begin;
 }
 
-/* Whether the running block has that variable. */
-bool has(const Region &shared) { return shared.born == live->block->begin; }
-
 void block_begin(Context &context) {
   Running &r = running();
   auto &block = r.blocks[&context];
@@ -324,21 +321,21 @@ void stop(const char *kind, const std::string &text) { fault(kind, text.c_str())
 
 Region *shared_at(uintptr_t address) {
   for (const auto &each : running().shared)
-    if (has(*each) && each->low <= address && address < each->high) return each.get();
+    if (live->has(*each) && each->low <= address && address < each->high) return each.get();
   return nullptr;
 }
 
 Region *shared_before(uintptr_t address) {
   Region *last = nullptr;
   for (const auto &each : running().shared)
-    if (has(*each) && each->low <= address && (!last || last->low < each->low)) last = each.get();
+    if (live->has(*each) && each->low <= address && (!last || last->low < each->low)) last = each.get();
   return last;
 }
 
 std::vector<std::string> shared_names() {
   std::vector<std::string> names;
   for (const auto &each : running().shared)
-    if (has(*each)) names.push_back(each->name);
+    if (live->has(*each)) names.push_back(each->name);
   return names;
 }
 

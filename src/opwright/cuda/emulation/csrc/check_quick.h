@@ -49,14 +49,15 @@ OPWRIGHT_EMULATION_INLINE bool quick_cell(Cell &cell, const Now &now) {
   return true;
 }
 
-/* A granule of shared memory: whatever is older than the barrier is ordered, and whatever is older than the block isn't there. */
+/* A granule of shared memory: whatever is older than the barrier, of the block or the grid, is ordered, and whatever is older than the
+ * block isn't there. */
 template <How how>
 OPWRIGHT_EMULATION_INLINE bool quick_shared(Cell &cell, const Now &now) {
   const Live &l = now.live;
   if (how != How::read) return quick_cell<how>(cell, now);
-  if (__builtin_expect(cell.write.stamp - l.begin >= l.barrier - l.begin, 0))
+  if (__builtin_expect(cell.write.stamp - l.begin >= now.ordered_before - l.begin, 0))
     return cell.write.stamp >= l.begin && quick_cell<how>(cell, now);
-  if (cell.read.stamp < l.barrier || cell.read.who == now.me) cell.read = now.access();
+  if (cell.read.stamp < now.ordered_before || cell.read.who == now.me) cell.read = now.access();
   else if (l.finer) return false; /* it may be ordered all the same */
   else cell.other_stamp = l.now, cell.other = now.me;
   return true;
@@ -127,6 +128,7 @@ OPWRIGHT_EMULATION_INLINE bool quick_access(Live &l, const Site &site, unsigned 
     if (how == How::read && (site.written[at / 64] & bytes) != bytes) return false;
   }
   if (site.shared) {
+    if (__builtin_expect(!l.has(*site.region), 0)) return false; /* another block's variable was there */
     const Now now{l, site, l.me(), l.ordered_before[1]};
     Cell *cell = reinterpret_cast<Cell *>(site.shadow + (address >> shift) * sizeof(Cell));
     Cell *const end = cell + (size >> shift);

@@ -253,6 +253,8 @@ Region *variable_at(uintptr_t address) {
   Variable variable{address, 0, 0, ""};
   if (!dl_iterate_phdr(visit, &variable)) return nullptr;
   auto &region = t.variables[variable.low];
+  if (region && region->high == variable.high) return region.get(); /* a whole segment, with variables in between */
+  if (region) forget_sites(region.get());
   region = std::make_unique<Region>(variable.low, variable.high, variable.name, Kind::variable);
   return region.get();
 }

@@ -87,6 +87,7 @@ void Region::refine(uintptr_t address, unsigned size) {
     if (words && !words[old].empty()) std::fill_n(new_words + i, several, words[old]);
     if (words ? words[old].in_cell() : cells[old].touched()) std::fill_n(new_cells + i, several, cells[old]);
   }
+  if (!shadow && !shared()) born = std::max(born, live->launch); /* a kept one tells of other memory, earlier */
   release();
   forget_sites(this);
   shadow = memory, shadow_bytes = fresh.bytes, cells = new_cells, words = new_words, shift = finer;

@@ -89,8 +89,8 @@ struct Region {
   void *shadow = nullptr;
   size_t shadow_bytes = 0;
   Use use = Use::changed;
-  uint32_t born = 0; /* when it became a region (a shared variable: of the last block that has it): its shadow may have
-                                    been another's before */
+  uint32_t born = 0; /* when it became a region, or the launch before its first shadow, which may have been another's (a
+                                    shared variable: of the last block that has it) */
   std::vector<uint64_t> written; /* a bit for each byte, of memory that nothing is in before; empty until it is used */
 
   Region() = default;

@@ -169,6 +169,8 @@ struct Live {
   /* The emulator notes in the arena which thread runs. */
   uint32_t thread() const { return reinterpret_cast<const Context *>(arena)->linear; }
   uint32_t me() const { return first | thread(); }
+  /* Whether the running block has that shared variable: others may have others at its addresses. */
+  bool has(const Region &shared) const { return shared.born == begin; }
   bool same_block(uint32_t who) const { return (who ^ first) >> thread_bits == 0; }
   /* Its begin tells the block from one of 2^22 blocks before it, whose number looks the same in `who`. */
   bool same_block(const Access &access) const { return access.stamp >= block->begin && same_block(access.who); }

@@ -142,7 +142,7 @@ inline void accessed(Live &l, uintptr_t address, unsigned size, uint32_t flags, 
   if (l.own(address)) return;
   Site &site = l.site(code);
   Region *region = site.region;
-  if (site.code != code || address - site.low >= region->high - site.low) {
+  if (site.code != code || address - site.low >= region->high - site.low || (region->shared() && !l.has(*region))) {
     region = look_up(l, site, address, size, how, code);
     if (!region) return;
   }
