@@ -67,6 +67,13 @@ def test_comments_strings_and_directives_hold_no_launch() -> None:
     assert not list(find_launches(Tokens(text)))
 
 
+@pytest.mark.parametrize(
+    "line", ["#define X 1 // a/*", "#define X 1 // '", '#define X "/*"', "#define X 1 /* // */", "// a/*"]
+)
+def test_what_looks_like_a_comment_or_a_string_in_a_line_before_hides_no_launch(line: str) -> None:
+    assert launch(f"{line}\nk<<<1, X>>>(x);\n/* */\n") == ("k", ["1", "X"], ["x"])
+
+
 def test_several_launches_in_order() -> None:
     text = "#define A 1\nvoid f() { a<<<1, 1>>>(); { b<<<1, 2>>>(1); } }\nvoid g() { c<<<1, 1>>>(f([] { d(); })); }"
     assert [found.callee.of(text) for found in find_launches(Tokens(text))] == ["a", "b", "c"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from opwright.cuda.emulation.loops.compiling import build_emulated, look_up_emulated
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import apply_settings, build_runtime, check_flags
+from opwright.cuda.emulation.uninitialised import asking, with_warnings
 from opwright.cuda.libraries import THRUST, LinkLibraries, cccl_dir, explained
 from opwright.errors import CompileError
 from opwright.toolchain import Options, Unit, header_dir
@@ -72,7 +73,7 @@ class Emulate:
             ToolchainError: there is no usable compiler.
         """
         try:
-            return build_emulated(self._unit(text), self.options(options), rebuild=rebuild).path
+            return with_warnings(build_emulated(self._unit(text), self.options(options), rebuild=rebuild)).path
         except CompileError as error:
             raise explained(error) from None
 
@@ -100,12 +101,13 @@ class Emulate:
         cccl = cccl_dir()
         checked = ("OPWRIGHT_EMULATION_CHECK",) if self.check else ()
         level = _CHECKED if self.check and not options.debug else ()
+        asked = asking(find_compiler("c++")) if self.check else ()
         return dataclasses.replace(
             options,
             define=(*DEFINED, *checked, *((THRUST,) if cccl else ()), *options.define),
             include_dirs=(*options.include_dirs, SHADOW),
             system_include_dirs=(*options.system_include_dirs, *((cccl,) if cccl else ())),
-            extra_cflags=(*level, *emulation_flags(), *options.extra_cflags),
+            extra_cflags=(*level, *asked, *emulation_flags(), *options.extra_cflags),
             extra_ldflags=(*options.extra_ldflags, str(library)),
         )
 

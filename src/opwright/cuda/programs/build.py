@@ -17,6 +17,7 @@ from opwright.cuda.emulation.backend import DEFINED, SHADOW, STAND_INS, emulatio
 from opwright.cuda.emulation.loops.compiling import build_emulated
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import build_runtime, check_flags
+from opwright.cuda.emulation.uninitialised import asking, with_warnings
 from opwright.cuda.libraries import THRUST, build_libraries, cccl_dir, explained, needed
 from opwright.cuda.programs.command_line import Request, parse
 from opwright.errors import CompileError, ToolchainError
@@ -142,7 +143,8 @@ def _options(request: Request, sources: Sequence[Path]) -> Options:
     languages = {request.language_of(source) for source in sources}
     level = _FOR_CHECKED if request.check and not request.debug else (f"-O{request.optimize}",)
     std = () if languages == {"c"} else (f"-std={_standard(request.std)}",)
-    flags = [*std, *level, *(("-g",) if request.debug else ()), "-fPIC", "-pipe", "-w", "-pthread", "-ffp-contract=off"]
+    flags = [*std, *level, *(("-g",) if request.debug else ()), "-fPIC", "-pipe", "-pthread", "-ffp-contract=off"]
+    flags += asking(find_compiler("c++")) if request.check else ["-w"]
     early = request.defines if languages == {"c"} else [each for each in request.defines if not _is_late(each)]
     flags += [*emulation_flags(), *early, *_search(request), *request.host_flags]
     return Options(exact=tuple(flags))
@@ -199,7 +201,7 @@ def _is_there(request: Request, flag: str) -> bool:
 def _explained(unit: Unit, options: Options) -> Path:
     """Build; say of a CUDA library's header that is missing which library that is."""
     try:
-        return build_emulated(unit, options).path
+        return with_warnings(build_emulated(unit, options)).path
     except CompileError as error:
         raise explained(error) from None
 

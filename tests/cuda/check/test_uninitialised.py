@@ -1,0 +1,92 @@
+"""Local variables that are read before they are written: the compiler's warnings, when checked code is compiled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import opwright
+from tests.cuda.programs.conftest import command, files  # noqa: F401 - fixtures
+
+PROGRAM = """
+__global__ void k(float *y) {
+  float SUM;
+  for (int i = 0; i < 4; ++i) sum += i;
+  float each[4];
+  FILL;
+  float of_one;
+  if (threadIdx.x == 0) of_one = 5;
+  of_one = __shfl_sync(~0u, of_one, 0);  // lanes that have none send none
+  y[threadIdx.x] = sum + each[threadIdx.x % 4] + of_one;
+}
+int main() {
+  float *y, host;
+  cudaMalloc(&y, 128);
+  k<<<1, 32>>>(y);
+  cudaMemcpy(&host, y, 4, cudaMemcpyDeviceToHost);
+  printf("%g\\n", host);
+}
+"""
+WRITTEN = {"SUM": "sum = 0", "FILL": "for (int i = 0; i < 4; ++i) each[i] = i"}
+FIX = "likely fix: give it a value where it is declared"
+
+
+def program(**others: str) -> str:
+    text = PROGRAM
+    for name, value in {**WRITTEN, **others}.items():
+        text = text.replace(name, value)
+    return text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("others", "line", "name"),
+    [({"SUM": "sum"}, 4, "sum"), ({"FILL": ""}, 10, "each"), ({}, 0, "")],
+    ids=["a number", "an array", "all are written"],
+)
+def test_a_program(
+    files: Callable[..., None],  # noqa: F811
+    command: Callable[..., tuple[int, str, str]],  # noqa: F811
+    tmp_path: Path,
+    others: dict[str, str],
+    line: int,
+    name: str,
+) -> None:
+    files(**{"locals.cu": program(**others)})
+    status, out, err = command("emulate", "--check", "locals.cu")
+    assert status == 0
+    if not name:
+        assert (out, err) == ("11\n", "")
+        return
+    assert err.startswith(f"opwright: warning: {tmp_path}/locals.cu:{line}:")
+    assert f"'{name}' is " in err.splitlines()[0]
+    assert err.splitlines()[1].strip() == FIX
+    assert len(err.splitlines()) == 2
+    assert command("emulate", "locals.cu")[2] == ""
+
+
+OPERATOR = """
+OPWRIGHT("sums(x: f32[N]) -> (y: f32[N]) launch over N threads 32")
+__global__ void sums(int N, const float *x, float *y) {
+  float sum{value};
+  for (int i = 0; i < N; ++i) sum += x[i];
+  if (threadIdx.x < N) y[threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.mark.slow
+def test_an_operator(write: Callable[..., Path], caplog: pytest.LogCaptureFixture) -> None:
+    x = torch.ones(8)
+    right = write(OPERATOR.replace("{value}", " = 0"), "right_sums.cu")
+    assert torch.equal(opwright.load(right, backend=opwright.emulate(check=True)).sums(x), 8 * x)
+    assert not caplog.messages
+    wrong = write(OPERATOR.replace("{value}", ""), "wrong_sums.cu")
+    opwright.load(wrong, backend=opwright.emulate(check=True)).sums(x)
+    (said,) = caplog.messages
+    assert re.match(rf"warning: {re.escape(str(wrong))}:[67]:\d+: (?:variable )?'sum' .*uninitialized", said)
+    assert said.endswith(FIX)
