@@ -25,7 +25,7 @@ def asked(line: str) -> Request:
         "-rdc=true",
         "-rdc true",
         "--use_fast_math -lineinfo -Xptxas -O3,-v --maxrregcount=32 -cudart static",
-        "-ccbin g++ --expt-relaxed-constexpr --extended-lambda -t 4 --default-stream per-thread",
+        "-ccbin g++ --expt-relaxed-constexpr --extended-lambda -t 4 --default-stream legacy",
         "-lcudart -lcudadevrt -lcuda",
         "-Xcompiler -Wall,-march=native",
     ],

@@ -92,3 +92,21 @@ def test_what_isn_t(files: Callable[..., None], command: Command, tmp_path: Path
     assert "likely fix:" in err
     if name == "two streams":
         assert f"more at {tmp_path}/streams.cu:13 wrote it, in another stream, and nothing orders the two" in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["option", "macro"])
+def test_a_default_stream_for_each_thread(files: Callable[..., None], command: Command, how: str) -> None:
+    option = ("--default-stream", "per-thread") if how == "option" else ()
+    define = "" if option else "#define CUDA_API_PER_THREAD_DEFAULT_STREAM\n#include <cuda_runtime.h>\n"
+    for second, result in (
+        ("more<<<1, 64>>>(other)", 1),
+        ("cudaStreamSynchronize(a); more<<<1, 64>>>(x)", 2),
+        ("more<<<1, 64, 0, cudaStreamLegacy>>>(x); more<<<1, 64>>>(x)", 3),
+    ):
+        files(**{"streams.cu": define + PROGRAM.replace("SECOND", second)})
+        assert command("emulate", "--check", *option, "streams.cu") == (0, f"{result}\n", "")
+    files(**{"streams.cu": define + PROGRAM.replace("SECOND", "more<<<1, 64>>>(x)")})
+    status, _, err = command("emulate", "--check", *option, "streams.cu")
+    assert status == 70
+    assert "race between two streams" in err

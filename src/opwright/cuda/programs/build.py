@@ -134,7 +134,9 @@ def _unit(request: Request, source: Path) -> Unit:
     checked = "#define OPWRIGHT_EMULATION_CHECK\n" * request.check
     headers = "#include <opwright/emulation/program.h>\n" * (language == "cuda")
     own = "".join(map(_directive, filter(_is_late, request.defines)))
-    text = f"{before}#define OPWRIGHT_EMULATION_PROGRAM\n{checked}{headers}{own}{included}{include_line(source)}\n"
+    behind = "#include <opwright/emulation/default_stream.h>\n" * (request.check and language == "cuda")
+    before += f"#define OPWRIGHT_EMULATION_PROGRAM\n{checked}{headers}{own}{included}"
+    text = f"{before}{include_line(source)}\n{behind}"
     watched = check_flags(find_compiler("c++")) if request.check else ()
     return Unit(source.stem, text, source, embeds=True, cflags=watched, rewrite=Rewriter(loops=not request.check))
 

@@ -46,7 +46,7 @@ _NOTHING_WITH_VALUE = {
     *("-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode", "--generate-code", "-maxrregcount"),
     *("--maxrregcount", "-Xptxas", "--ptxas-options", "-Xnvlink", "--nvlink-options", "-Xcudafe", "-Xfatbin"),
     *("--fatbin-options", "-cudart", "--cudart", "-ccbin", "--compiler-bindir", "-t", "--threads", "-keep-dir"),
-    *("--keep-dir", "-m", "--machine", "-default-stream", "--default-stream", "-rdc", "--relocatable-device-code"),
+    *("--keep-dir", "-m", "--machine", "-rdc", "--relocatable-device-code"),
     *(
         "-ftz",
         "--ftz",
@@ -72,7 +72,7 @@ _REFUSED = {
 }
 _JOINED = ("-D", "-U", "-I", "-L", "-l", "-O", "-x")
 """Options whose value may follow without a space."""
-_VALUED = ("-o", "-MF", "-MT", "-isystem", "-include", "-std", "-Xcompiler", "-Xlinker", "-optf")
+_VALUED = ("-o", "-MF", "-MT", "-isystem", "-include", "-std", "-Xcompiler", "-Xlinker", "-optf", "-default-stream")
 """Options whose value is a word of its own, or follows ``=``."""
 _ALIASES = {
     "--define-macro": "-D",
@@ -101,6 +101,7 @@ _ALIASES = {
     "--version": "-V",
     "--device-link": "-dlink",
     "--options-file": "-optf",
+    "--default-stream": "-default-stream",
     "--generate-dependencies": "-M",
     "--generate-nonsystem-dependencies": "-MM",
     "--dependency-output": "-MF",
@@ -270,6 +271,7 @@ class _Parser:
         added: dict[str, tuple[str, list[str]]] = {
             "-D": ("defines", [f"-D{each}" for each in listed]),
             "-U": ("defines", [f"-U{each}" for each in listed]),
+            "-default-stream": ("defines", ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM=1"] * (value == "per-thread")),
             "-I": ("include_dirs", listed),
             "-isystem": ("include_dirs", listed),
             "-include": ("included", listed),

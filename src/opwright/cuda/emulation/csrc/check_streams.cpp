@@ -45,8 +45,12 @@ Streams &streams() {
 
 const void *const legacy = nullptr;
 
+bool per_thread = false; /* the default stream isn't the legacy one */
+
 const void *named(const void *stream) {
-  return stream == reinterpret_cast<const void *>(1) ? legacy : stream; /* cudaStreamLegacy */
+  if (stream == reinterpret_cast<const void *>(1)) return legacy;      /* cudaStreamLegacy */
+  if (!stream && per_thread) return reinterpret_cast<const void *>(2); /* cudaStreamPerThread */
+  return stream;
 }
 
 bool done(const Clock &clock, const Unordered &work) {
@@ -215,5 +219,8 @@ std::string copy_touches(Region &region, uintptr_t address, size_t size, bool wr
 }
 
 }  // namespace check
+
+bool default_stream_is_per_thread() { return check::per_thread = true; }
+
 }  // namespace emulation
 }  // namespace opwright

@@ -26,6 +26,8 @@ OPWRIGHT_EMULATION_API void take_back_since(size_t count);
 #if defined(OPWRIGHT_EMULATION_CHECK)
 /* What host code did with the memory that this OS thread has lent, a report; or null. */
 OPWRIGHT_EMULATION_API const char *touched_by_host();
+/* Stream 0 is cudaStreamPerThread for the whole program; in CUDA, for the sources that ask for it. */
+OPWRIGHT_EMULATION_API bool default_stream_is_per_thread();
 /* From now on atomic functions reach the block's threads only; or all of the device's again. */
 OPWRIGHT_EMULATION_API void atomics_reach_block(bool block);
 #else
