@@ -47,6 +47,7 @@ SCRIPTS = (
     "vmap",
     "legacy_call",
     "aten_build",
+    "emulated_extension",
     "emulation",
     "bench_honesty",
     "check_time",
