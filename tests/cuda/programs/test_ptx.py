@@ -56,3 +56,20 @@ def test_accesses_are_checked(files: Files, command: Command) -> None:
         status, _, err = command("emulate", "--check", "ptx.cu", "--", which[-1])
         assert status == 70
         assert f"ptx.cu:{line}: {report}" in err
+
+
+@pytest.mark.slow
+def test_as_many_multiprocessors_as_the_device_has(files: Files, command: Command) -> None:
+    program = """
+__global__ void ask(unsigned *x) { asm("mov.u32 %0, %%nsmid;" : "=r"(*x)); }
+int main() {
+  unsigned *x, found;
+  cudaDeviceProp device;
+  cudaGetDeviceProperties(&device, 0), cudaMalloc(&x, sizeof found);
+  ask<<<1, 1>>>(x);
+  cudaMemcpy(&found, x, sizeof found, cudaMemcpyDeviceToHost);
+  printf("%d\\n", int(found) - device.multiProcessorCount);
+}
+"""
+    files(**{"asks.cu": program})
+    assert command("emulate", "asks.cu") == (0, "0\n", "")

@@ -19,8 +19,9 @@ _SPECIAL = {
     for name, member in _PLACES.items()
     for axis in "xyz"
 }
-_SPECIAL |= {name: f"{FUNCTIONS}{name}()" for name in ("laneid", "warpid", *(f"lanemask_{how}" for how in _LANES))}
-_SPECIAL |= {"smid": "uint32_t(0)", "nsmid": "uint32_t(4)", "clock": "uint32_t(clock64())"}
+_FUNCTIONS = ("laneid", "warpid", "nsmid", *(f"lanemask_{how}" for how in _LANES))
+_SPECIAL |= {name: f"{FUNCTIONS}{name}()" for name in _FUNCTIONS}
+_SPECIAL |= {"smid": "uint32_t(0)", "clock": "uint32_t(clock64())"}
 _SPECIAL |= dict.fromkeys(("clock64", "globaltimer"), "uint64_t(clock64())")
 _SPECIAL |= {"globaltimer_lo": "uint32_t(clock64())", "globaltimer_hi": "uint32_t(uint64_t(clock64()) >> 32)"}
 
@@ -83,7 +84,7 @@ class Translator:
                     made = translate(self, match.groupdict(default=""), operands)
                 except (IndexError, ValueError, KeyError):
                     raise UnknownError(f"{opcode} with the operands {rest.strip()!r}") from None
-                condition = f"if ({negated or ''}{self._register(predicate)}) " if predicate else ""
+                condition = f"if ({negated or ''}{self.register(predicate)}) " if predicate else ""
                 return f"{condition}{{ {made}; }}"
         raise UnknownError(opcode)
 
@@ -97,7 +98,8 @@ class Translator:
         self.outputs |= set(own.values())
         return f"{kind} {', '.join(f'{name}{{}}' for name in own.values())};"
 
-    def _register(self, name: str) -> str:
+    def register(self, name: str) -> str:
+        """Return the C++ variable of a register or a predicate."""
         if name not in self.registers:
             raise UnknownError(f"the register {name.replace('$', '')}")
         return self.registers[name]
@@ -115,18 +117,14 @@ class Translator:
             if operand[2:] not in _SPECIAL:
                 raise UnknownError(f"the special register %{operand[2:]}")
             return f"{FUNCTIONS}as<{_TYPES[kind]}>({_SPECIAL[operand[2:]]})"
-        return f"{FUNCTIONS}as<{_TYPES[kind]}>({self._register(operand)})"
+        return f"{FUNCTIONS}as<{_TYPES[kind]}>({self.register(operand)})"
 
     def result(self, operand: str, value: str) -> str:
         """Return the C++ that puts a value into a register."""
-        register = self._register(operand)
+        register = self.register(operand)
         if register not in self.outputs:
             raise UnknownError(f"a result in {operand}, which isn't an output,")
         return f"{FUNCTIONS}put({register}, {value})"
-
-    def predicate(self, operand: str) -> str:
-        """Return the C++ variable of a predicate."""
-        return self._register(operand)
 
     def address(self, operand: str) -> str:
         """Return the C++ of ``[register+offset]``."""
@@ -145,6 +143,7 @@ def _calls(pattern: str, name: str, count: int, *kinds: str) -> None:
     """Add an instruction that is a function of `count` operands of its type; the last ones may be of other `kinds`."""
 
     def translate(of: Translator, how: Mapping[str, str], operands: list[str]) -> str:
+        """Return the call's statement."""
         target, *given = operands
         if len(given) != count:
             raise ValueError(operands)
@@ -207,10 +206,13 @@ def _atomic(of: Translator, how: Mapping[str, str], operands: list[str]) -> str:
 
 
 def _fixed(pattern: str, code: str, *operands: str) -> None:
-    def translate(_: Translator, how: Mapping[str, str], given: list[str]) -> str:
+    """Add an instruction that is always the same C++, with these operands alone."""
+
+    def translate(_: Translator, __: Mapping[str, str], given: list[str]) -> str:
+        """Return `code`, if the operands are right."""
         if given != [*operands]:
             raise ValueError(given)
-        return code.format(**how)
+        return code
 
     _RULES.append((pattern, translate))
 
@@ -222,14 +224,14 @@ def _compare(of: Translator, how: Mapping[str, str], operands: list[str]) -> str
     target, first, second = operands
     one, other = of.value(first, how["t"]), of.value(second, how["t"])
     if how["how"] == "ne":
-        return f"{of.predicate(target)} = {FUNCTIONS}ne({one}, {other})"
-    return f"{of.predicate(target)} = {one} {_SIGNS[how['how']]} {other}"
+        return f"{of.register(target)} = {FUNCTIONS}ne({one}, {other})"
+    return f"{of.register(target)} = {one} {_SIGNS[how['how']]} {other}"
 
 
 def _select(of: Translator, how: Mapping[str, str], operands: list[str]) -> str:
     target, one, other, predicate = operands
     values = f"{of.value(one, how['t'])} : {of.value(other, how['t'])}"
-    return of.result(target, f"{of.predicate(predicate)} ? {values}")
+    return of.result(target, f"{of.register(predicate)} ? {values}")
 
 
 def _pack(of: Translator, how: Mapping[str, str], operands: list[str]) -> str:

@@ -89,8 +89,9 @@ struct Region {
   void *shadow = nullptr;
   size_t shadow_bytes = 0;
   Use use = Use::changed;
-  uint32_t born = 0; /* when it became a region, or the launch before its first shadow, which may have been another's (a
-                                    shared variable: of the last block that has it) */
+  /* When it became a region, or the launch before its first shadow, which may have been another's; of a shared variable, when the last
+   * block that has it began. */
+  uint32_t born = 0;
   std::vector<uint64_t> written; /* a bit for each byte, of memory that nothing is in before; empty until it is used */
 
   Region() = default;

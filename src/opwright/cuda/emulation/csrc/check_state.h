@@ -120,8 +120,8 @@ struct Live {
   Attention attention;
   uint32_t begin = 0, barrier = 0; /* of `block` (`refresh`) */
   uint32_t turn = 0;               /* when the running block's turn began */
-  bool keeps_writes =
-      false; /* a read takes no earlier launch's write out of the shadow: another stream may ask for it */
+  /* A read takes no earlier launch's write out of the shadow: another stream may ask for it. */
+  bool keeps_writes = false;
   uint32_t ordered_before[2] = {}; /* global memory, shared memory: everything before this time is ordered */
   bool finer = false; /* whether anything but barriers and the launch's begin orders accesses: lanes, fences */
   uintptr_t shared_begin = 0, shared_end = 0; /* offsets in the arena */

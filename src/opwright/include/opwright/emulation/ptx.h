@@ -7,6 +7,7 @@
 #include "atomics.h"
 #include "barrier.h"
 #include "bits.h"
+#include "cuda_api.h"
 #include "math.h"
 #include "memory_hints.h"
 #include "warp.h"
@@ -200,6 +201,11 @@ template <class T> OPWRIGHT_EMULATION_INLINE void st_volatile(uint64_t address, 
 /* What a thread knows of its place. The blocks of a kernel run on the device's first multiprocessor. */
 OPWRIGHT_EMULATION_INLINE uint32_t laneid() { return context().linear % 32; }
 OPWRIGHT_EMULATION_INLINE uint32_t warpid() { return context().linear / 32; }
+inline uint32_t nsmid() {
+  int count = 0;
+  device_attribute(&count, cudaDevAttrMultiProcessorCount, 0);
+  return uint32_t(count);
+}
 OPWRIGHT_EMULATION_INLINE uint32_t lanemask_eq() { return 1u << laneid(); }
 OPWRIGHT_EMULATION_INLINE uint32_t lanemask_lt() { return lanemask_eq() - 1; }
 OPWRIGHT_EMULATION_INLINE uint32_t lanemask_le() { return lanemask_lt() | lanemask_eq(); }
