@@ -274,6 +274,7 @@ def test_what_is_missing_is_named(text: str, names: str) -> None:
         Rewriter()(source, lambda _: "")
     first, fix = str(raised.value).splitlines()
     assert first.startswith(f"/project/k.cu:2: error: inline PTX can't be emulated: {names}")
+    assert "$" not in first
     assert fix == "  likely fix: write it in CUDA C++, or have it compiled for GPUs alone: #ifndef OPWRIGHT_EMULATION"
 
 

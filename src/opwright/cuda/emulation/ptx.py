@@ -53,7 +53,7 @@ def assembly_edits(region: Region, index: int) -> Iterator[Edit]:
         written = asm.text
         edits = list(_edits(region, index, asm))
     except UnknownError as unknown:
-        first = " ".join(written.split())[:60]
+        first = " ".join(written.replace("%$", "%").split())[:60]
         raise CompileError(
             f"{region.place(tokens.all[index].start)}: error: inline PTX can't be emulated: {unknown}, in {first}\n"
             "  likely fix: write it in CUDA C++, or have it compiled for GPUs alone: #ifndef OPWRIGHT_EMULATION"
