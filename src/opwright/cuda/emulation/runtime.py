@@ -118,12 +118,17 @@ _OPTIONS = Options(extra_cflags=("-O2", "-fno-strict-aliasing", "-pthread"), ext
 
 
 def build_runtime(
-    *, check: bool = False, relocatable: bool = False, on_progress: Callable[[str], None] | None = None
+    *,
+    check: bool = False,
+    program: bool = False,
+    relocatable: bool = False,
+    on_progress: Callable[[str], None] | None = None,
 ) -> Path:
     """Return the runtime library, to which emulated code is linked, from the cache, or build it.
 
     Args:
         check: whether to return the variant that checks every access.
+        program: whether to return the one of whole programs, for any processor of this kind: a fault ends the process.
         relocatable: return an object file, which becomes a part of a program, instead of a shared library.
         on_progress: called with a line of text if the library has to be built.
 
@@ -134,11 +139,11 @@ def build_runtime(
     units = [_unit(path) for path in files if check or not path.stem.startswith("check")]
     if not units:
         raise ToolchainError(f"Opwright's installation is damaged: {Path(__file__).parent / 'csrc'} is empty")
-    name = f"{NAME}-{__version__}{'-checked' * check}{'-object' * relocatable}"
+    name = f"{NAME}-{__version__}{'-program' * program}{'-checked' * check}{'-object' * relocatable}"
     options = Options(
         extra_cflags=(*_OPTIONS.extra_cflags, *(("-DOPWRIGHT_EMULATION_CHECK",) if check else ())),
         extra_ldflags=_OPTIONS.extra_ldflags,
-        native=not relocatable,
+        native=not program,
         relocatable=relocatable,
     )
     first, *rest = units

@@ -300,14 +300,18 @@ std::string source_of(uintptr_t code) {
   return found.known() ? found.text() + "\n    " + line_text(found) : "";
 }
 
-const Hooks table = {
+/* A library that a program loads has a checker, too, and its names are the program's: both install the program's. */
+}  // namespace
+extern OPWRIGHT_EMULATION_API const Hooks the_checker;
+const Hooks the_checker = {
     launch_begin, launch_end,   block_begin,      block_end,      thread_switch, block_barrier,    divergent_barrier,
     warp_barrier, absent_lanes, shared_allocated, atomic_begin,   atomic_end,    device_allocated, device_freed,
     grid_barrier, lent_to_call, taken_back,       stream_created, stream_waited, device_waited,    event_recorded,
     event_waited, source_of,    copied,           used,           touched};
+namespace {
 const bool installed = [] {
   new (live) Live;
-  install_hooks(&table);
+  install_hooks(&the_checker);
   return true;
 }();
 
