@@ -149,12 +149,19 @@ class Cache:
             remove(folder.parent)
         remove(folder)
 
-    def _records(self, folder: Path) -> list[Record]:
+    @classmethod
+    def _records(cls, folder: Path) -> list[Record]:
         """Read the records; return none if they can't be read: the library is then rebuilt and a new record written."""
         try:
-            return [Record.from_json(entry) for entry in json.loads(_read(folder / self.MANIFEST))]
+            return [Record.from_json(entry) for entry in json.loads(_read(folder / cls.MANIFEST))]
         except (OSError, ValueError, TypeError, RecursionError):
             return []
+
+
+def files_read(library: Path) -> list[str]:
+    """Return the files that the compiler read when it made ``library``, a path that `Cache.lookup` or a build gave."""
+    records = Cache._records(library.parent)
+    return [path for record in records if record.library == library.name for path in (*record.files, *record.system)]
 
 
 def _read(path: Path) -> bytes:
