@@ -5,8 +5,8 @@ WHEELS_ARGS ?=
 VERSION ?= 2.13.0
 ONLY ?=
 NATIVE_ONLY ?=
-# One more than there are cores: a test that waits for a process leaves one idle.
-JOBS ?= $(shell expr $$(nproc) + 1)
+# Two more than there are cores: a test that waits for a process, or for what another one builds, leaves one idle.
+JOBS ?= $(shell expr $$(nproc) + 2)
 KEEP ?=
 
 # What is run a second time, on the runtime in Python.
@@ -52,6 +52,9 @@ define pytest
 @$(BIN)/python -m pytest -n $(JOBS) -m "$(1)" $(RERUNS) $(2) $(PYTEST_ARGS)
 @$(if $(NATIVE_ONLY),exit 0; )OPWRIGHT_RUNTIME=python $(BIN)/python -m pytest -n $(JOBS) -m "$(1)" $(RERUNS) $(2) $(or $(PYTEST_ARGS),$(PYTHON_RUNTIME_TESTS))
 endef
+
+# There are more processes than cores: a thread that waits for others of its process sleeps, and doesn't spin.
+test test-slow test-all: export OMP_WAIT_POLICY := passive
 
 test: compiler $(STAMP)
 	$(call pytest,not slow and not exhaustive)

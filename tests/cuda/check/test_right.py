@@ -49,6 +49,7 @@ def results(op: Any, given: list[Any]) -> list[torch.Tensor]:
     return [copies[0]] if found is None else list(found) if isinstance(found, tuple) else [found]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [False, True], ids=["plain", "checked"])
 @pytest.mark.usefixtures("order")
