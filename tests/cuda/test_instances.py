@@ -55,3 +55,29 @@ def test_instances_that_are_none(write: Write, function: str, says: str) -> None
         opwright.load(write(INSTANCES, "no_instances.cu"), ops={function: STEP}, backend="emulate")
     assert says in str(caught.value)
     assert "likely fix" in str(caught.value) or "expected" in str(caught.value)
+
+
+TWICE = """
+#include <cuda_runtime.h>
+__global__ void doubled(int n, const float *x, float *y) {
+  const int i = threadIdx.x;
+  if (i < n) y[i] = 2 * x[i];
+}
+void enqueue(const float *x, cudaStream_t s, float *y, int N) { doubled<<<1, 32, 0, s>>>(N, x, y); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("stem", "call"),
+    [("by_name", "enqueue"), ("as_stream", "enqueue(x, stream, y, N)"), ("as_s", "enqueue(x, s, y, N)")],
+)
+def test_a_function_of_ops_gets_the_stream(write: Write, stem: str, call: str) -> None:
+    ops = {call: "twice(x: f32[N]) -> (y: f32[N])"}
+    loaded = opwright.load(write(TWICE, f"{stem}.cu"), ops=ops, backend="emulate")
+    assert torch.equal(loaded.twice(torch.arange(5.0)), 2 * torch.arange(5.0))
+
+
+def test_the_likely_call_names_the_stream(write: Write) -> None:
+    with pytest.raises(opwright.SourceError) as caught:
+        opwright.load(write(TWICE, "twice_m.cu"), ops={"enqueue": "twice(x: f32[M]) -> (y: f32[M])"}, backend="emulate")
+    assert '"enqueue(x, stream, y, ?)"' in str(caught.value)

@@ -169,7 +169,7 @@ def _cpp_argument(kernel: Kernel, argument: Argument, index: Callable[[Argument]
     parameter = argument.parameter
     if argument.role == "number":
         return "nullptr" if argument.name == "NULL" else argument.name
-    if parameter.view != "pointer" or argument.role == "scalar":
+    if parameter.view != "pointer" or argument.role in ("scalar", "stream"):
         return scalar(argument)
     pointer = f"opwright::detail::Pointer(a.tensor({index(argument)}))"
     return pointer if kernel.language == "c" else f"static_cast<{_written(parameter, _CPP_TYPES)}>({pointer})"

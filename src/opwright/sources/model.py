@@ -18,6 +18,11 @@ Role = Literal["input", "scalar", "output", "residual", "rng", "stream", "axis",
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|NULL", re.ASCII)
 
 
+_STREAMS = {"Stream", "cudaStream_t", "CUstream"}
+_BEHIND_STREAMS = {"struct CUstream_st", "CUstream_st"}
+"""What CUDA's types of a stream point to, where typedefs were looked up."""
+
+
 def is_number(text: str) -> bool:
     """Return whether `text` is a number or ``NULL``; calls in an `ExternalSignature` may contain these and names."""
     return bool(_NUMBER.fullmatch(text))
@@ -47,6 +52,13 @@ class Parameter:
     const: bool = False
     rank: int | None = None
     reference: bool = False
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is a CUDA stream: its type says so, whatever its name."""
+        if self.view == "pointer":
+            return self.element in _BEHIND_STREAMS and not self.const
+        return self.element in _STREAMS and self.view not in VIEWS and (self.const or not self.reference)
 
 
 @record

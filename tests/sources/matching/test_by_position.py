@@ -43,6 +43,21 @@ def test_the_order_is_inputs_outputs_residuals_rng_stream() -> None:
     ]
 
 
+@pytest.mark.parametrize("stream", ["cudaStream_t s", "CUstream queue", "const cudaStream_t &on", "cudaStream_t"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_stream_is_known_by_its_type(stream: str, place: int) -> None:
+    parameters = ["Tensor<const float> x", "Tensor<float> y"]
+    parameters.insert(place, stream)
+    found = [role for _, role, _ in roles("f(x: f32[N]) -> (y: f32[N])", f"void f({', '.join(parameters)})")]
+    assert found == [*["input", "output"][:place], "stream", *["input", "output"][place:]]
+
+
+@pytest.mark.parametrize("other", ["cudaStream_t *s", "cudaStream_t &s", "cudaEvent_t s"])
+def test_what_is_no_stream(other: str) -> None:
+    error = refusal("f(x: f32[N]) -> (y: f32[N])", f"void f(Tensor<const float> x, Tensor<float> y, {other})")
+    assert "the function takes 3 parameters, expected 2: x (input), y (output); and any of the axes N, by name" in error
+
+
 @pytest.mark.parametrize(
     ("signature", "function"),
     [

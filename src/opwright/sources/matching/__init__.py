@@ -14,9 +14,10 @@ __all__ = ["match"]
 def match(kernel: Kernel) -> tuple[Argument, ...]:
     """Return the argument for each parameter of the kernel's function, in the function's order.
 
-    A C++ kernel takes the signature's inputs in order, then outputs, residuals, rng and an optional stream. The
-    parameters of the following functions are matched by name: C functions, C++ functions that take pointers and have an
-    external signature, and launched CUDA kernels that take pointers.
+    A C++ kernel takes the signature's inputs in order, then outputs, residuals and rng. A parameter whose type is a
+    stream gets the stream, wherever it stands and whatever its name. The parameters of the following functions are
+    matched by name: C functions, C++ functions that take pointers and have an external signature, and launched CUDA
+    kernels that take pointers.
 
     Raises:
         SourceError: the function doesn't fit; the message shows the signature, the function, and the parameter.

@@ -125,7 +125,7 @@ def _check_call(kernel: Kernel) -> None:
             f"{len(parameters)} parameters",
             f'name them all, in order: "{_by_order(kernel)}"',
         )
-    unnamed = [position for position, parameter in enumerate(parameters, 1) if not parameter.name]
+    unnamed = [i for i, parameter in enumerate(parameters, 1) if not parameter.name and not parameter.is_stream]
     if unnamed and call is None:
         fix = f'name all of them in order: ops={{"{_by_order(kernel)}": "..."}}' if kernel.given else "name it"
         raise kernel.mismatch(f"parameter {unnamed[0]} is `{parameters[unnamed[0] - 1].text}` and has no name", fix)
@@ -196,6 +196,7 @@ def _by_order(kernel: Kernel) -> str:
         : len(kernel.function.parameters)
     ]
     guessed = [name if name in wanted or is_number(name) else closest_name(name, wanted) for name in names]
+    guessed = ["stream" if p.is_stream else name for p, name in zip(kernel.function.parameters, guessed, strict=False)]
     left = [output for output in _without_parameter(kernel) if output is not _taking(kernel)]
     for i, parameter in enumerate(kernel.function.parameters):
         if not guessed[i] and parameter.name and parameter.view == "pointer" and not parameter.const:
@@ -208,6 +209,8 @@ def _argument(
     kernel: Kernel, wanted: dict[str, tuple[Role, _Wanted]], position: int, name: str, parameter: Parameter
 ) -> Argument:
     by_order = kernel.given is not None and kernel.given.call is not None
+    if parameter.is_stream and name not in wanted and not is_number(name):
+        return Argument(parameter, "stream", "")
     if by_order and is_number(name):
         return _number(kernel, position, name, parameter)
     if name not in wanted:

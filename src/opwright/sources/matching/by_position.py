@@ -22,7 +22,6 @@ from opwright.sources.matching.scalars import (
 from opwright.sources.model import Argument, Function, Kernel, Parameter, Role
 from opwright.sources.types import spellings
 
-_STREAMS = {"Stream", "cudaStream_t"}
 _COUNT = "int64_t"
 _Expected = tuple[Role, Param]
 
@@ -31,18 +30,17 @@ def match_by_position(kernel: Kernel) -> tuple[Argument, ...]:
     """Match a kernel by position; see :func:`opwright.sources.matching.match`.
 
     Parameters that have an axis's name get its size, wherever they stand; they don't count as positions. Neither do
-    those with the name of a scalar that decides on ranks or lengths: the views tell what it decides.
+    those with the name of a scalar that decides on ranks or lengths: the views tell what it decides; nor streams.
     """
     variables = variables_by_parameter(kernel)
     expected, axes = list(expected_arguments(kernel)), _axis_names(kernel.signature)
     deciding = {name: scalar for scalar in kernel.signature.scalars if (name := scalar.name) in _deciding(kernel)}
     named = {*axes, *deciding}
-    counted = [parameter for parameter in kernel.function.parameters if parameter.name not in named]
+    counted = [each for each in kernel.function.parameters if each.name not in named and not each.is_stream]
     for position, parameter in enumerate(kernel.function.parameters, 1):
         if parameter.name in axes:
             _check_axis(kernel, position, parameter)
-    stream = len(counted) == len(expected) + 1 and counted[-1].element in _STREAMS
-    if len(counted) - stream != len(expected):
+    if len(counted) != len(expected):
         raise _miscounted(kernel, expected, axes)
     remaining, arguments = iter(expected), list[Argument]()
     for position, parameter in enumerate(kernel.function.parameters, 1):
@@ -51,10 +49,10 @@ def match_by_position(kernel: Kernel) -> tuple[Argument, ...]:
         elif parameter.name in deciding:
             _check(kernel, position, parameter, "scalar", deciding[parameter.name], variables)
             arguments.append(Argument(parameter, "scalar", parameter.name))
-        elif (following := next(remaining, None)) is None:
+        elif parameter.is_stream:
             arguments.append(Argument(parameter, "stream", ""))
         else:
-            role, param = following
+            role, param = next(remaining)
             check_name(kernel, position, parameter, param.name, [other.name for _, other in expected])
             _check(kernel, position, parameter, role, param, variables)
             arguments.append(Argument(parameter, role, param.name))

@@ -68,7 +68,7 @@ def _check_launched(kernel: Kernel) -> None:
         if not parameter.name or parameter.reference:
             problem = "has no name" if not parameter.name else "is a reference, and a kernel takes values"
             raise kernel.mismatch(f"parameter {position} is `{parameter.text}` and {problem}", "name it, by value")
-        if parameter.element == "cudaStream_t":
+        if parameter.is_stream:
             raise kernel.mismatch(
                 f"parameter {position} is a stream, and the kernel runs on one already", "leave it out"
             )

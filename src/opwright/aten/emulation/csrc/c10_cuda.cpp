@@ -7,11 +7,11 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cublas_v2.h>
+#include <opwright/emulation/forks.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <mutex>
 
 #include "device.h"
 
@@ -77,11 +77,11 @@ using opwright::device::stream_of;
 
 // Streams of the pool have numbers; those of others, the address.
 cudaStream_t CUDAStream::stream() const {
-  static std::mutex creating;
+  static opwright::emulation::Mutex<> creating;
   static cudaStream_t pool[opwright::device::pool_size + 1] = {};
   const StreamId id = stream_.id();
   if (id > opwright::device::pool_size || id < 0) return reinterpret_cast<cudaStream_t>(id);
-  const std::lock_guard<std::mutex> lock(creating);
+  const std::lock_guard lock(creating);
   if (id && !pool[id]) C10_CUDA_CHECK(cudaStreamCreateWithFlags(&pool[id], cudaStreamNonBlocking));
   return pool[id];
 }
@@ -133,11 +133,12 @@ namespace at {
 namespace cuda {
 
 cudaDeviceProp *getDeviceProperties(DeviceIndex device) {
-  static std::once_flag asked;
-  static cudaDeviceProp properties;
+  struct Asked : cudaDeviceProp {
+    Asked() { C10_CUDA_CHECK(cudaGetDeviceProperties(this, 0)); }
+  };
+  static opwright::emulation::Lasting<Asked> properties;
   TORCH_CHECK(device <= 0, "device=", int(device), ", num_gpus=1");
-  std::call_once(asked, [] { C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, 0)); });
-  return &properties;
+  return &*properties;
 }
 cudaDeviceProp *getCurrentDeviceProperties() { return getDeviceProperties(0); }
 int warp_size() { return getCurrentDeviceProperties()->warpSize; }

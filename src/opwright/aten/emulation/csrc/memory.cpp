@@ -3,12 +3,12 @@
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
 #include <cuda_runtime.h>
+#include <opwright/emulation/forks.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <mutex>
 
 #include "device.h"
 
@@ -22,15 +22,15 @@ using c10::CachingDeviceAllocator::DeviceStats;
 constexpr size_t largest_small = size_t(1) << 20;   // of PyTorch's pools
 
 struct Blocks {
-  std::mutex changing;
+  emulation::Mutex<> changing;
   std::map<const char *, size_t> sizes, pinned;
   DeviceStats statistics;
 };
 
-// PyTorch may free some when static objects are gone, so it stays.
+// PyTorch may free some when static objects are gone.
 Blocks &blocks() {
-  static Blocks *the = new Blocks;
-  return *the;
+  static emulation::Lasting<Blocks> only;
+  return *only;
 }
 
 // The checker knows the memory of cudaMalloc. It isn't told of what PyTorch's operators write, so all counts as written.
@@ -81,7 +81,7 @@ void for_all_statistics(Change change) {
 void free_block(void *block) {
   if (!block) return;
   {
-    const std::lock_guard<std::mutex> lock(blocks().changing);
+    const std::lock_guard lock(blocks().changing);
     const auto found = blocks().sizes.find(static_cast<char *>(block));
     TORCH_CHECK(found != blocks().sizes.end(), "CUDA's allocator gets memory back that it hasn't given");
     count(found->second, [](auto &counted, size_t by) { counted.decrease(by); });
@@ -94,7 +94,7 @@ void free_block(void *block) {
 void free_pinned(void *block) {
   if (!block) return;
   {
-    const std::lock_guard<std::mutex> lock(blocks().changing);
+    const std::lock_guard lock(blocks().changing);
     blocks().pinned.erase(static_cast<char *>(block));
   }
   give_back(block, cudaMemoryTypeHost);
@@ -104,7 +104,7 @@ struct Pinned final : c10::Allocator {
   c10::DataPtr allocate(size_t bytes) override {
     void *block = block_of(bytes ? bytes : 1, cudaMemoryTypeHost);
     TORCH_CHECK_WITH(OutOfMemoryError, block, "CUDA out of memory. Tried to pin ", bytes, " bytes of the host's");
-    const std::lock_guard<std::mutex> lock(blocks().changing);
+    const std::lock_guard lock(blocks().changing);
     blocks().pinned[static_cast<char *>(block)] = bytes ? bytes : 1;
     return {block, block, &free_pinned, c10::kCPU};
   }
@@ -129,7 +129,7 @@ struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
   void *raw_alloc(size_t bytes) override {
     void *block = block_of(bytes ? bytes : 1, cudaMemoryTypeDevice);
     TORCH_CHECK_WITH(OutOfMemoryError, block, "CUDA out of memory. Tried to allocate ", bytes, " bytes of the host's");
-    const std::lock_guard<std::mutex> lock(blocks().changing);
+    const std::lock_guard lock(blocks().changing);
     blocks().sizes[static_cast<char *>(block)] = bytes;
     count(bytes, [](auto &counted, size_t by) { counted.increase(by); });
     ++blocks().statistics.num_device_alloc;
@@ -149,7 +149,7 @@ struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
   void emptyCache(Pool) override {}
   void cacheInfo(Device, size_t *largest) override { *largest = 0; }
   void *getBaseAllocation(void *block, size_t *bytes) override {
-    const std::lock_guard<std::mutex> lock(blocks().changing);
+    const std::lock_guard lock(blocks().changing);
     const auto found = blocks().sizes.find(static_cast<char *>(block));
     TORCH_CHECK(found != blocks().sizes.end(), "CUDA's allocator is asked for a block that it hasn't given");
     if (bytes) *bytes = found->second;
@@ -157,15 +157,15 @@ struct Memory final : c10::cuda::CUDACachingAllocator::CUDAAllocator {
   }
   void recordStream(const c10::DataPtr &, c10::cuda::CUDAStream) override {}
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(Device) override {
-    const std::lock_guard<std::mutex> lock(blocks().changing);
+    const std::lock_guard lock(blocks().changing);
     return blocks().statistics;
   }
   void resetAccumulatedStats(Device) override {
-    const std::lock_guard<std::mutex> lock(blocks().changing);
+    const std::lock_guard lock(blocks().changing);
     for_all_statistics([](auto &counted) { counted.reset_accumulated(); });
   }
   void resetPeakStats(Device) override {
-    const std::lock_guard<std::mutex> lock(blocks().changing);
+    const std::lock_guard lock(blocks().changing);
     for_all_statistics([](auto &counted) { counted.reset_peak(); });
   }
   c10::cuda::CUDACachingAllocator::SnapshotInfo snapshot(Pool, bool) override { return {}; }
@@ -213,7 +213,7 @@ c10::Allocator *pinned_allocator() {
 
 bool is_pinned(const void *address) {
   const char *at = static_cast<const char *>(address);
-  const std::lock_guard<std::mutex> lock(blocks().changing);
+  const std::lock_guard lock(blocks().changing);
   const auto above = blocks().pinned.upper_bound(at);
   if (above == blocks().pinned.begin()) return false;
   const auto found = std::prev(above);

@@ -1,5 +1,6 @@
 // The runtime API's memory: every allocation is known, so that a wrong pointer or size is an error and no crash.
 #include <opwright/emulation/cuda_api.h>
+#include <opwright/emulation/forks.h>
 #include <opwright/emulation/hooks.h>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "allocations.h"
@@ -37,7 +37,7 @@ struct Allocation {
 };
 
 struct Memory {
-  std::mutex mutex;
+  Mutex<> mutex;
   std::map<const char *, Allocation> allocations;
   size_t used = 0;
 
@@ -46,8 +46,8 @@ struct Memory {
 
 // Never destroyed: a program's destructors may still free.
 Memory &memory() {
-  static Memory *the = new Memory;
-  return *the;
+  static Lasting<Memory> only;
+  return *only;
 }
 
 using Found = std::map<const char *, Allocation>::iterator;
@@ -82,7 +82,7 @@ size_t extent(size_t pitch, size_t width, size_t height) { return height ? pitch
 std::string misfit(const void *address, size_t bytes, bool writes) {
   const char *verb = writes ? "it writes" : "it reads";
   {
-    const std::lock_guard<std::mutex> lock(memory().mutex);
+    const std::lock_guard lock(memory().mutex);
     const Found found = holding(address);
     if (found != memory().allocations.end()) {
       const size_t at = size_t(static_cast<const char *>(address) - found->first), size = found->second.bytes;
@@ -99,7 +99,7 @@ std::string misfit(const void *address, size_t bytes, bool writes) {
 }
 
 bool misaligned(const void *address, size_t alignment) {
-  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const std::lock_guard lock(memory().mutex);
   const Found found = holding(address);
   return found != memory().allocations.end() && !found->second.theirs &&
          reinterpret_cast<uintptr_t>(address) % alignment != 0;
@@ -107,7 +107,7 @@ bool misaligned(const void *address, size_t alignment) {
 
 size_t bytes_from(const void *address, size_t most) {
   {
-    const std::lock_guard<std::mutex> lock(memory().mutex);
+    const std::lock_guard lock(memory().mutex);
     const Found found = holding(address);
     if (found != memory().allocations.end())
       return std::min(most, found->second.bytes - size_t(static_cast<const char *>(address) - found->first));
@@ -141,7 +141,7 @@ cudaError_t allocate(void **result, size_t bytes, cudaMemoryType type, const Cal
   cudaError_t error;
   if (captures && no_memory_now(called, &error)) return error;
   {
-    const std::lock_guard<std::mutex> lock(memory().mutex);
+    const std::lock_guard lock(memory().mutex);
     const size_t left = memory().left();
     if (bytes > left)
       return note(
@@ -152,7 +152,7 @@ cudaError_t allocate(void **result, size_t bytes, cudaMemoryType type, const Cal
   if (!made) return note(cudaErrorMemoryAllocation, called);
   std::memset(made, unwritten, bytes);
   {
-    const std::lock_guard<std::mutex> lock(memory().mutex);
+    const std::lock_guard lock(memory().mutex);
     memory().allocations[made] = {bytes, type, called};
     memory().used += bytes;
   }
@@ -164,7 +164,7 @@ cudaError_t allocate(void **result, size_t bytes, cudaMemoryType type, const Cal
 }
 
 void warn_of_overruns() {
-  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const std::lock_guard lock(memory().mutex);
   for (const auto &[made, of] : memory().allocations)
     if (!of.theirs) warn_of_overrun(made, of);
 }
@@ -176,7 +176,7 @@ cudaError_t release(void *address, bool host, const Called &called) {
   char *made = static_cast<char *>(address);
   Allocation of{};
   {
-    const std::lock_guard<std::mutex> lock(memory().mutex);
+    const std::lock_guard lock(memory().mutex);
     const Found found = memory().allocations.find(made);
     if (found == memory().allocations.end() || (found->second.type == cudaMemoryTypeHost) != host)
       return note(cudaErrorInvalidValue, called,
@@ -195,13 +195,13 @@ cudaError_t release(void *address, bool host, const Called &called) {
 }
 
 void announce(void *address, size_t bytes, cudaMemoryType type, const char *owner) {
-  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const std::lock_guard lock(memory().mutex);
   memory().allocations[static_cast<const char *>(address)] = {bytes, type, {owner, "", 0}, true};
   if (type != cudaMemoryTypeHost) memory().used += bytes;
 }
 
 void withdraw(void *address) {
-  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const std::lock_guard lock(memory().mutex);
   const Found found = memory().allocations.find(static_cast<const char *>(address));
   if (found == memory().allocations.end() || !found->second.theirs) return;
   if (found->second.type != cudaMemoryTypeHost) memory().used -= found->second.bytes;
@@ -292,7 +292,7 @@ void refuse_call(const Called &called, const char *why) {
 
 cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address) {
   if (!attributes) return note(cudaErrorInvalidValue);
-  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const std::lock_guard lock(memory().mutex);
   const Found found = holding(address);
   void *same = const_cast<void *>(address);
   if (found == memory().allocations.end()) *attributes = {cudaMemoryTypeUnregistered, 0, nullptr, same};
@@ -301,7 +301,7 @@ cudaError_t attributes_of(cudaPointerAttributes *attributes, const void *address
 }
 
 cudaError_t memory_left(size_t *left, size_t *total) {
-  const std::lock_guard<std::mutex> lock(memory().mutex);
+  const std::lock_guard lock(memory().mutex);
   *total = total_memory;
   *left = memory().left();
   return cudaSuccess;

@@ -1,8 +1,8 @@
 // The runtime API's streams and events, and the clock: kernels run when they are launched.
+#include <opwright/emulation/forks.h>
 #include <opwright/emulation/hooks.h>
 
 #include <chrono>
-#include <mutex>
 #include <set>
 
 #include "capture.h"
@@ -19,18 +19,18 @@ namespace {
 
 // Streams that don't wait for the default one.
 struct Independent {
-  std::mutex mutex;
+  Mutex<> mutex;
   std::set<const void *> streams;
 };
 Independent &independent() {
-  static Independent *only = new Independent;
+  static Lasting<Independent> only;
   return *only;
 }
 
 }  // namespace
 
 bool is_blocking(const void *stream) {
-  const std::lock_guard<std::mutex> lock(independent().mutex);
+  const std::lock_guard lock(independent().mutex);
   return !independent().streams.count(stream);
 }
 
@@ -38,7 +38,7 @@ cudaError_t create_stream(cudaStream_t *stream, unsigned flags) {
   if (!stream) return note(cudaErrorInvalidValue);
   *stream = new CUstream_st{};
   if (flags & cudaStreamNonBlocking) {
-    const std::lock_guard<std::mutex> lock(independent().mutex);
+    const std::lock_guard lock(independent().mutex);
     independent().streams.insert(*stream);
   }
   if (hooks() && hooks()->stream_created) hooks()->stream_created(*stream, flags & cudaStreamNonBlocking);
@@ -51,7 +51,7 @@ cudaError_t destroy_stream(cudaStream_t stream) {
   if (captures && forbidden({"cudaStreamDestroy", "", 0, stream, true}, true, &error)) return error;
   if (hooks() && hooks()->stream_waited) hooks()->stream_waited(stream);
   {
-    const std::lock_guard<std::mutex> lock(independent().mutex);
+    const std::lock_guard lock(independent().mutex);
     independent().streams.erase(stream);
   }
   delete stream;

@@ -1,9 +1,10 @@
 // What happens while streams are captured: which work becomes nodes, what follows what, and what may not be called.
 #include "capture.h"
 
+#include <opwright/emulation/forks.h>
+
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -34,7 +35,7 @@ struct CapturedEvent {
 };
 
 struct Captures {
-  std::recursive_mutex mutex;
+  Mutex<std::recursive_mutex> mutex;
   std::map<unsigned long long, std::unique_ptr<Capture>> all;
   std::map<cudaEvent_t, CapturedEvent> events;  // also of captures that have ended, until they are recorded again
   unsigned long long last = 0;
@@ -46,10 +47,10 @@ struct Captures {
   }
 };
 Captures &state() {
-  static Captures *only = new Captures;
+  static Lasting<Captures> only;
   return *only;
 }
-using Lock = std::lock_guard<std::recursive_mutex>;
+using Lock = std::lock_guard<Mutex<std::recursive_mutex>>;
 
 thread_local cudaStreamCaptureMode mode_of_thread = cudaStreamCaptureModeGlobal;
 

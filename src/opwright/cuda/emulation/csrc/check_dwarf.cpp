@@ -1,8 +1,9 @@
 /* DWARF 4 as gcc and clang write it under -gdwarf-4 (the back end asks for that version: it is the simplest that says all). */
 #include "check_dwarf.h"
 
+#include <opwright/emulation/forks.h>
+
 #include <memory>
-#include <mutex>
 
 namespace opwright {
 namespace emulation {
@@ -39,9 +40,9 @@ void keep(Entry &entry, uint64_t attribute, uint64_t form, uint64_t value, const
 }  // namespace
 
 const Dwarf *Dwarf::of(const char *path) {
-  static std::mutex mutex;
-  static auto *read = new std::map<std::string, std::unique_ptr<Dwarf>>;
-  const std::lock_guard<std::mutex> lock(mutex);
+  static Mutex<> mutex;
+  static Lasting<std::map<std::string, std::unique_ptr<Dwarf>>> read;
+  const std::lock_guard lock(mutex);
   auto &known = (*read)[path];
   if (!known) known = std::make_unique<Dwarf>(path);
   return known.get();

@@ -1,10 +1,10 @@
 /* What the emulator tells the checker: launches, blocks, threads, barriers, memory. */
 #include <opwright/emulation/check.h>
 #include <opwright/emulation/fault.h>
+#include <opwright/emulation/forks.h>
 #include <opwright/emulation/hooks.h>
 
 #include <algorithm>
-#include <mutex>
 
 #include "check_access.h"
 #include "check_launches.h"
@@ -17,14 +17,9 @@ namespace emulation {
 namespace check {
 namespace {
 
-/* One launch at a time is checked; others wait. */
-std::mutex &launching() {
-  static std::mutex *only = new std::mutex;
-  static const bool forks =
-      pthread_atfork(nullptr, nullptr, [] { new (only) std::mutex; }) == 0; /* a child's is nobody's */
-  (void)forks;
-  return *only;
-}
+/* One launch at a time is checked; others wait. A fork doesn't wait for a launch to end. */
+void forget_launch();
+Mutex<> launching{20, forget_launch};
 struct Running {
   Live &state = *live;
   Context *context = nullptr;
@@ -33,10 +28,8 @@ struct Running {
   Region parameters{0, 0, "the launch's arguments", Kind::internal};
   size_t dynamic = 0;
 };
-Running &running() {
-  static Running *only = new Running; /* never destroyed: libraries free memory while the process ends */
-  return *only;
-}
+Lasting<Running> the_running;
+Running &running() { return *the_running; }
 
 constexpr uintptr_t stacks_offset = uintptr_t(1) << 20; /* of an arena */
 void set_sizes(unsigned (&into)[3], const dim3 &from) { into[0] = from.x, into[1] = from.y, into[2] = from.z; }
@@ -51,8 +44,18 @@ void start_again() {
   live->now = 1;
 }
 
+/* In a child that was forked during another thread's launch, which has no end there. */
+void forget_launch() {
+  const uint32_t now = live->now;
+  new (live) Live;
+  live->now = now + 1;
+  the_running.renew();
+  abandon_shadows();
+  check::device_waited();
+}
+
 void launch_begin(const Launch &launch) {
-  launching().lock();
+  launching.lock();
   Running &r = running();
   Live &l = r.state;
   r.blocks.clear(), r.shared.clear();
@@ -76,7 +79,7 @@ void launch_begin(const Launch &launch) {
 void launch_end(const Launch &, bool) {
   live->enter(0); /* nobody's stack */
   work_ends();
-  launching().unlock();
+  launching.unlock();
 }
 
 void enter(Context &context) {
@@ -311,10 +314,10 @@ const bool installed = [] {
 }  // namespace
 
 BetweenLaunches::BetweenLaunches() : locks_(!in_kernel()) {
-  if (locks_) launching().lock();
+  if (locks_) launching.lock();
 }
 BetweenLaunches::~BetweenLaunches() {
-  if (locks_) launching().unlock();
+  if (locks_) launching.unlock();
 }
 
 void stop(const char *kind, const std::string &text) { fault(kind, text.c_str()); }

@@ -1,8 +1,8 @@
 /* The host's code may not touch the memory of the device: here it is the CPU's, on a GPU it isn't. */
 #include <opwright/emulation/check.h>
+#include <opwright/emulation/forks.h>
 
 #include <algorithm>
-#include <mutex>
 #include <unordered_map>
 
 #include "check_regions.h"
@@ -24,9 +24,9 @@ thread_local std::string touched; /* the report of the first time, until it is a
 /* Whether the instruction is of the emulator's own headers or of Thrust's: algorithms that a GPU would run on the device, also where
  * they call the author's functions. */
 bool for_the_device(uintptr_t code) {
-  static std::mutex mutex;
-  static auto *known = new std::unordered_map<uintptr_t, bool>;
-  const std::lock_guard<std::mutex> lock(mutex);
+  static Mutex<> mutex;
+  static Lasting<std::unordered_map<uintptr_t, bool>> known;
+  const std::lock_guard lock(mutex);
   const auto found = known->find(code);
   if (found != known->end()) return found->second;
   const std::vector<Place> all = places(code);

@@ -1,4 +1,6 @@
 /* Accesses of memory that a kernel may not touch, or not so. */
+#include <opwright/emulation/forks.h>
+
 #include "check_regions.h"
 #include "check_report.h"
 #include "check_touch.h"
@@ -66,8 +68,11 @@ bool of_the_launch(uintptr_t code) {
 }
 
 Region *everything() {
-  static Region *only = new Region(0, ~uintptr_t(0), "the emulator's own memory", Kind::internal);
-  return only;
+  struct Everything : Region {
+    Everything() : Region(0, ~uintptr_t(0), "the emulator's own memory", Kind::internal) {}
+  };
+  static Lasting<Everything> only;
+  return &*only;
 }
 
 /* Where an address outside of the site's last region lies; null: it is fine, or silenced. */

@@ -3,13 +3,13 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <opwright/emulation/forks.h>
 
 #include <algorithm>
 #include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "check_elf.h"
@@ -31,7 +31,7 @@ struct Addition {
 
 /* What was added, and the regions that come of it. Never destroyed: libraries free memory while the process ends. */
 struct Table {
-  std::mutex mutex;
+  Mutex<> mutex;
   std::vector<Addition> added;
   std::map<uintptr_t, std::unique_ptr<Region>> regions; /* by where they begin; they don't overlap */
   std::deque<std::pair<uintptr_t, uintptr_t>> freed;
@@ -47,7 +47,7 @@ struct Table {
 };
 
 Table &table() {
-  static Table *only = new Table;
+  static Lasting<Table> only;
   return *only;
 }
 
@@ -102,7 +102,7 @@ void forget_sites(const Region *region) {
 void add_region(uintptr_t low, uintptr_t high, const std::string &name, Kind kind, unsigned element, Use use) {
   if (high <= low) return;
   Table &t = table();
-  const std::lock_guard<std::mutex> lock(t.mutex);
+  const std::lock_guard lock(t.mutex);
   t.widen(low, high);
   t.added.push_back({low, high, name, kind, element, use});
   const auto again = [&](const std::pair<uintptr_t, uintptr_t> &f) { return f.first < high && low < f.second; };
@@ -112,7 +112,7 @@ void add_region(uintptr_t low, uintptr_t high, const std::string &name, Kind kin
 
 bool remove_region(uintptr_t low, uintptr_t end) {
   Table &t = table();
-  const std::lock_guard<std::mutex> lock(t.mutex);
+  const std::lock_guard lock(t.mutex);
   const auto last = std::find_if(t.added.rbegin(), t.added.rend(),
                                  [&](const Addition &a) { return a.low == low && (!end || a.high == end); });
   if (last == t.added.rend()) return false;
@@ -124,7 +124,7 @@ bool remove_region(uintptr_t low, uintptr_t end) {
 
 void forget_shadows() {
   Table &t = table();
-  const std::lock_guard<std::mutex> lock(t.mutex);
+  const std::lock_guard lock(t.mutex);
   for (auto *all : {&t.regions, &t.variables})
     for (auto &[low, region] : *all) {
       region->release();
@@ -134,8 +134,16 @@ void forget_shadows() {
   forget_kept();
 }
 
+void abandon_shadows() {
+  Table &t = table();
+  const std::lock_guard lock(t.mutex);
+  for (auto *all : {&t.regions, &t.variables})
+    for (auto &[low, region] : *all) region->abandon();
+  abandon_kept();
+}
+
 Region *region_at(uintptr_t address) {
-  const std::lock_guard<std::mutex> lock(table().mutex);
+  const std::lock_guard lock(table().mutex);
   return find(address);
 }
 
@@ -167,7 +175,7 @@ bool free_for_host(uintptr_t address) {
   Table &t = table();
   if (address - t.lowest.load(std::memory_order_relaxed) >= t.span.load(std::memory_order_relaxed)) return true;
   if (gap.changes != t.changes.load(std::memory_order_acquire) || address - gap.low >= gap.bytes) {
-    const std::lock_guard<std::mutex> lock(t.mutex);
+    const std::lock_guard lock(t.mutex);
     gap = gap_at(address);
   }
   return address - gap.low < gap.bytes;
@@ -175,7 +183,7 @@ bool free_for_host(uintptr_t address) {
 
 std::string touched_by_host(uintptr_t address, size_t size, bool writes) {
   Table &t = table();
-  const std::lock_guard<std::mutex> lock(t.mutex);
+  const std::lock_guard lock(t.mutex);
   Region *region = find(address);
   if (!region || !of_the_device(*region)) return "";
   if (writes && region->tracked() && size <= region->high - address) region->mark(address, size);
@@ -183,7 +191,7 @@ std::string touched_by_host(uintptr_t address, size_t size, bool writes) {
 }
 
 Region *region_near(uintptr_t address, uintptr_t reach) {
-  const std::lock_guard<std::mutex> lock(table().mutex);
+  const std::lock_guard lock(table().mutex);
   Region *nearest = nullptr;
   uintptr_t distance = reach;
   for (auto &[low, region] : table().regions) {
@@ -195,13 +203,13 @@ Region *region_near(uintptr_t address, uintptr_t reach) {
 
 void remember_freed(uintptr_t low, uintptr_t high) {
   Table &t = table();
-  const std::lock_guard<std::mutex> lock(t.mutex);
+  const std::lock_guard lock(t.mutex);
   t.freed.emplace_back(low, high);
   if (t.freed.size() > freed_remembered) t.freed.pop_front();
 }
 
 bool was_freed(uintptr_t address, uintptr_t *low, uintptr_t *high) {
-  const std::lock_guard<std::mutex> lock(table().mutex);
+  const std::lock_guard lock(table().mutex);
   for (const auto &each : table().freed)
     if (each.first <= address && address < each.second) {
       *low = each.first, *high = each.second;
@@ -247,7 +255,7 @@ int visit(dl_phdr_info *info, size_t, void *data) {
 
 Region *variable_at(uintptr_t address) {
   Table &t = table();
-  const std::lock_guard<std::mutex> lock(t.mutex);
+  const std::lock_guard lock(t.mutex);
   const auto after = t.variables.upper_bound(address);
   if (after != t.variables.begin() && address < std::prev(after)->second->high) return std::prev(after)->second.get();
   Variable variable{address, 0, 0, ""};

@@ -32,6 +32,8 @@ Region *region_near(uintptr_t address, uintptr_t reach);
 
 /* Takes all regions' shadows away, with what they know of time. While no launch uses them. */
 void forget_shadows();
+/* The same in a forked child, whose parent may have been changing any of them: it leaves their memory where it is. */
+void abandon_shadows();
 
 /* Memory that was freed, for reports; forgotten once it is given out again. */
 void remember_freed(uintptr_t low, uintptr_t high);

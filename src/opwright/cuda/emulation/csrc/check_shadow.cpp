@@ -3,11 +3,11 @@
 
 #include "check_state.h"
 
+#include <opwright/emulation/forks.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <new>
 
 namespace opwright {
@@ -22,7 +22,7 @@ struct Kept {
   uint32_t time; /* when it was given back */
 };
 constexpr size_t kept_bytes = size_t(1) << 30;
-std::mutex mutex;
+Mutex<> mutex;
 using Key = std::pair<size_t, bool>;
 std::multimap<Key, Kept> *kept;
 size_t kept_now = 0;
@@ -30,7 +30,7 @@ size_t kept_now = 0;
 /* `empty`: without what was in another shadow. */
 void *take(size_t bytes, bool words, bool empty) {
   if (!empty) {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const std::lock_guard lock(mutex);
     if (!kept) kept = new std::multimap<Key, Kept>;
     const auto [first, last] = kept->equal_range({bytes, words});
     const auto found = std::find_if(first, last, [](const auto &each) { return each.second.time < live->launch; });
@@ -47,7 +47,7 @@ void *take(size_t bytes, bool words, bool empty) {
 }
 
 void give(void *memory, size_t bytes, bool words) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard lock(mutex);
   if (kept_now + bytes > kept_bytes) {
     munmap(memory, bytes);
     return;
@@ -94,10 +94,16 @@ void Region::refine(uintptr_t address, unsigned size) {
 }
 
 void forget_kept() {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard lock(mutex);
   if (!kept) return;
   for (const auto &[key, each] : *kept) munmap(each.memory, key.first);
   kept->clear();
+  kept_now = 0;
+}
+
+void abandon_kept() {
+  const std::lock_guard lock(mutex);
+  if (kept) kept->clear();
   kept_now = 0;
 }
 
@@ -122,7 +128,7 @@ void Region::written_all() {
 
 void Region::release() {
   if (shadow) give(shadow, shadow_bytes, words != nullptr);
-  shadow = nullptr, cells = nullptr, words = nullptr;
+  abandon();
 }
 
 }  // namespace check

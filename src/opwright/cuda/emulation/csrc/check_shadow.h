@@ -132,6 +132,7 @@ struct Region {
   /* Gives it a shadow that can tell accesses of `size` bytes at `address` apart. */
   void refine(uintptr_t address, unsigned size);
   void release();
+  void abandon() { shadow = nullptr, cells = nullptr, words = nullptr; }
   size_t granule(uintptr_t address) const { return (address - base()) >> shift; }
   uintptr_t base() const { return low & ~uintptr_t(3); }
 
@@ -144,6 +145,7 @@ struct Region {
 
 /* Gives back the memory that was kept for further shadows. */
 void forget_kept();
+void abandon_kept(); /* the same, but that it leaves the memory as it is: it may be another shadow's, too */
 
 }  // namespace check
 }  // namespace emulation

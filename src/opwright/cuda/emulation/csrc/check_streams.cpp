@@ -2,6 +2,8 @@
  * after all streams that aren't created as non-blocking, and what the host has waited for before everything that it gives later. */
 #include "check_streams.h"
 
+#include <opwright/emulation/forks.h>
+
 #include <map>
 
 #include "check_regions.h"
@@ -38,10 +40,11 @@ struct Streams {
   std::vector<Awaited> copies; /* to memory of the host, that it hasn't waited for */
   bool several = false;        /* more than the default one are used */
 };
-Streams &streams() {
-  static Streams *only = new Streams;
-  return *only;
-}
+/* One thread at a time has them, that of the launch. Who changes them is whole for forks, too, which don't wait for launches. */
+Lasting<Streams> the_streams;
+Mutex<std::recursive_mutex> changing;
+using Change = std::lock_guard<Mutex<std::recursive_mutex>>;
+Streams &streams() { return *the_streams; }
 
 const void *const legacy = nullptr;
 
@@ -79,11 +82,13 @@ const char *const fix =
 }  // namespace
 
 void stream_created(const void *stream, bool blocking_not) {
+  const Change change(changing);
   streams().all[stream].blocking = !blocking_not;
   streams().several = true;
 }
 
 void work_begins(const StreamWork &given, const char *what) {
+  const Change change(changing);
   Streams &s = streams();
   live->unordered.clear();
   const void *const id = named(given.stream);
@@ -104,6 +109,7 @@ void work_begins(const StreamWork &given, const char *what) {
 }
 
 void work_ends() {
+  const Change change(changing);
   Streams &s = streams();
   live->unordered.clear();
   if (s.several && !s.work.empty() && s.work.back().end == ~0u) s.work.back().end = ++live->now;
@@ -112,6 +118,7 @@ void work_ends() {
 bool several_streams() { return streams().several; }
 
 void stream_waited(const void *stream) {
+  const Change change(changing);
   Streams &s = streams();
   const void *const id = named(stream);
   if (id == legacy)
@@ -122,12 +129,14 @@ void stream_waited(const void *stream) {
 }
 
 void device_waited() {
+  const Change change(changing);
   Streams &s = streams();
   for (const auto &[stream, state] : s.all) join(s.host, state.clock);
   forget_done();
 }
 
 void event_recorded(const void *event, const void *stream) {
+  const Change change(changing);
   Streams &s = streams();
   const void *const id = named(stream);
   Clock clock = s.all[id].clock;
@@ -138,6 +147,7 @@ void event_recorded(const void *event, const void *stream) {
 }
 
 void event_waited(const void *event, const void *stream, bool by_host) {
+  const Change change(changing);
   Streams &s = streams();
   join(by_host ? s.host : s.all[named(stream)].clock, s.events[event]);
   if (by_host) forget_done();
@@ -181,6 +191,7 @@ void between_streams(const Region &region, Cell &cell, uintptr_t address, unsign
 }
 
 void copy_to_host(uintptr_t address, size_t size, const StreamWork &work) {
+  const Change change(changing);
   Streams &s = streams();
   s.several = true; /* the host is one that has to wait */
   const void *const id = named(work.stream);

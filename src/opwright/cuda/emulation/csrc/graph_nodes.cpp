@@ -1,7 +1,8 @@
 // Graphs that are made node by node, what is instantiated from them, and changed.
+#include <opwright/emulation/forks.h>
+
 #include <algorithm>
 #include <map>
-#include <mutex>
 
 #include "capture.h"
 #include "graph.h"
@@ -11,11 +12,11 @@ namespace opwright::emulation {
 namespace {
 
 struct Kernels {
-  std::mutex mutex;
+  Mutex<> mutex;
   std::map<const void *, std::pair<KernelMaker, const char *>> known;
 };
 Kernels &kernels() {
-  static Kernels *only = new Kernels;
+  static Lasting<Kernels> only;
   return *only;
 }
 
@@ -108,7 +109,7 @@ cudaError_t listed(const std::vector<CUgraphNode_st *> &all, cudaGraphNode_t *no
 }  // namespace
 
 void know_kernel(const void *address, KernelMaker maker, const char *name) {
-  const std::lock_guard<std::mutex> lock(kernels().mutex);
+  const std::lock_guard lock(kernels().mutex);
   kernels().known[address] = {maker, name};
 }
 
@@ -116,7 +117,7 @@ bool made_launch(const void *kernel, const Configuration &given, void **argument
                  Launch *launch) {
   std::pair<KernelMaker, const char *> how{};
   {
-    const std::lock_guard<std::mutex> lock(kernels().mutex);
+    const std::lock_guard lock(kernels().mutex);
     const auto found = kernels().known.find(kernel);
     if (found == kernels().known.end()) return false;
     how = found->second;

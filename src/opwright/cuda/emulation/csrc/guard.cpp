@@ -2,6 +2,8 @@
 // thread leaves only where its own kernel's instructions run, never inside malloc or the runtime, whose locks it may hold.
 #include "guard.h"
 
+#include <opwright/emulation/forks.h>
+
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -127,20 +129,15 @@ struct Guard {
   }
 };
 
-Guard *guard = nullptr;
+Lasting<Guard> guard;
+Guard &the_guard() { return *guard; }
 
-// A forked child has none of its parent's threads.
-void forget() { guard = new Guard; }
-
-Guard &the_guard() {
-  static const bool ready = [] {
-    forget();
-    pthread_atfork(nullptr, nullptr, &forget);
-    return true;
-  }();
-  (void)ready;
-  return *guard;
+// A forked child has none of its parent's threads, and no bell of its own yet.
+void forget() {
+  bell = -1;
+  guard.renew();
 }
+[[maybe_unused]] const int forks = pthread_atfork(nullptr, nullptr, &forget);
 
 template <class T>
 void enter(T *&list, T &one) {

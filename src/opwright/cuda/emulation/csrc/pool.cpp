@@ -1,4 +1,5 @@
 // OS threads that run blocks together with the one that launches. Made when first needed; a forked child makes its own.
+#include <opwright/emulation/forks.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -19,7 +20,7 @@ struct Pool {
   unsigned threads = 0, wanted = 0, busy = 0;
 };
 
-Pool *pool = nullptr;
+Lasting<Pool> pool;
 std::atomic<unsigned> wanted_workers{0};
 
 void serve(Pool &p, unsigned number) {
@@ -40,17 +41,7 @@ void serve(Pool &p, unsigned number) {
 }
 
 // After a fork there are no threads in the child, and locks may be held by nobody: a pool from scratch (the old one leaks).
-void forget() { pool = new Pool; }
-
-Pool &the_pool() {
-  static const bool ready = [] {
-    forget();
-    pthread_atfork(nullptr, nullptr, &forget);
-    return true;
-  }();
-  (void)ready;
-  return *pool;
-}
+[[maybe_unused]] const int forks = pthread_atfork(nullptr, nullptr, [] { pool.renew(); });
 
 unsigned processors() {
 #if defined(__linux__)
@@ -70,7 +61,7 @@ unsigned worker_count() {
 
 // False where another launch has the pool, or there are no threads to be had: the caller runs alone.
 bool work_together(Work &work, unsigned workers) {
-  Pool &p = the_pool();
+  Pool &p = *pool;
   std::unique_lock<std::mutex> launching(p.launching, std::try_to_lock);
   if (!launching) return false;
   std::unique_lock<std::mutex> lock(p.mutex);

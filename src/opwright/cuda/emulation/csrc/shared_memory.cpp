@@ -2,7 +2,7 @@
 #include "shared_memory.h"
 
 #include <deque>
-#include <mutex>
+#include <opwright/emulation/forks.h>
 #include <opwright/emulation/shared.h>
 
 #include "block.h"
@@ -10,28 +10,25 @@
 namespace opwright::emulation {
 namespace {
 
-std::mutex mutex;
-std::deque<Declaration> &all() {
-  static auto *found = new std::deque<Declaration>;  // libraries may be loaded while the process ends
-  return *found;
-}
+Mutex<> mutex;
+Lasting<std::deque<Declaration>> all;  // libraries may be loaded while the process ends
 
 Declaration declared(unsigned number) {
-  const std::lock_guard<std::mutex> lock(mutex);
-  return all()[number];
+  const std::lock_guard lock(mutex);
+  return (*all)[number];
 }
 
 }  // namespace
 
 unsigned declare_shared(const Declaration &declaration) {
-  const std::lock_guard<std::mutex> lock(mutex);
-  all().push_back(declaration);
-  return unsigned(all().size() - 1);
+  const std::lock_guard lock(mutex);
+  all->push_back(declaration);
+  return unsigned(all->size() - 1);
 }
 
 size_t declarations() {
-  const std::lock_guard<std::mutex> lock(mutex);
-  return all().size();
+  const std::lock_guard lock(mutex);
+  return all->size();
 }
 
 uint32_t place_shared(unsigned number) {

@@ -2,10 +2,11 @@
 // GPU it ends the launch and not the process. Handlers are installed only while kernels run; what isn't theirs is passed on.
 #include "signals.h"
 
+#include <opwright/emulation/forks.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <mutex>
 
 #include "guard.h"
 #include "work.h"
@@ -19,7 +20,7 @@ namespace {
 constexpr int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGINT};
 constexpr unsigned count = sizeof(signals) / sizeof(*signals);
 
-std::mutex mutex;
+Mutex<> mutex;
 unsigned launches = 0;
 struct sigaction before[count];
 
@@ -28,6 +29,16 @@ void pass_on(int number) {
   for (unsigned i = 0; i < count; ++i)
     if (signals[i] == number) sigaction(number, &before[i], nullptr);
 }
+
+void give_back() {
+  for (unsigned i = 0; i < count; ++i) sigaction(signals[i], &before[i], nullptr);
+}
+
+// A forked child has none of the launches: the thread that forks is in no kernel.
+[[maybe_unused]] const int forks = pthread_atfork(nullptr, nullptr, [] {
+  if (launches) give_back();
+  launches = 0;
+});
 
 // Ctrl-C: whoever had it does what it does, Python notes it; the guard signals in the same way what it has to end.
 void control_c(int number, siginfo_t *info, void *context) {
@@ -67,7 +78,7 @@ void caught(int number, siginfo_t *info, void *) {
 }  // namespace
 
 Handlers::Handlers() {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard lock(mutex);
   if (launches++) return;
   struct sigaction ours{};
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
@@ -78,9 +89,8 @@ Handlers::Handlers() {
 }
 
 Handlers::~Handlers() {
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (--launches) return;
-  for (unsigned i = 0; i < count; ++i) sigaction(signals[i], &before[i], nullptr);
+  const std::lock_guard lock(mutex);
+  if (!--launches) give_back();
 }
 
 OwnStack::OwnStack() {

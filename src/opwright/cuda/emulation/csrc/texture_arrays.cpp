@@ -1,19 +1,17 @@
 // CUDA's arrays: made, freed, described.
 #include "texture_arrays.h"
 
-#include <mutex>
+#include <opwright/emulation/forks.h>
+
 #include <set>
 
 namespace opwright {
 namespace emulation {
 namespace {
 
-std::mutex mutex;
+Mutex<> mutex;
 
-std::set<const cudaArray *> &arrays() {
-  static auto *all = new std::set<const cudaArray *>;
-  return *all;
-}
+Lasting<std::set<const cudaArray *>> arrays;
 
 // What the device allows, or "".
 std::string too_large(const cudaExtent &extent, bool layered) {
@@ -60,8 +58,8 @@ std::string unfit(const cudaChannelFormatDesc &desc) {
 }
 
 bool exists(cudaArray_const_t array) {
-  const std::lock_guard<std::mutex> lock(mutex);
-  return arrays().count(array);
+  const std::lock_guard lock(mutex);
+  return arrays->count(array);
 }
 
 std::string described(const cudaArray &array) {
@@ -104,8 +102,8 @@ cudaError_t create_array(cudaArray_t *array, const cudaChannelFormatDesc *desc, 
     return error;
   }
   made->memory = static_cast<char *>(memory);
-  const std::lock_guard<std::mutex> lock(mutex);
-  arrays().insert(made);
+  const std::lock_guard lock(mutex);
+  arrays->insert(made);
   *array = made;
   return cudaSuccess;
 }
@@ -113,8 +111,8 @@ cudaError_t create_array(cudaArray_t *array, const cudaChannelFormatDesc *desc, 
 cudaError_t free_array(cudaArray_t array, const Called &called) {
   if (!array) return cudaSuccess;
   {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (!arrays().erase(array)) return note(cudaErrorInvalidValue, called, "this is no array, or it was freed before");
+    const std::lock_guard lock(mutex);
+    if (!arrays->erase(array)) return note(cudaErrorInvalidValue, called, "this is no array, or it was freed before");
   }
   const cudaError_t error = release(array->memory, false, called);
   delete array;

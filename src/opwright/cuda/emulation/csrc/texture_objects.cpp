@@ -1,9 +1,10 @@
 // Textures and surfaces: made from memory or from an array, found by their numbers while kernels run.
 #include "texture_objects.h"
 
+#include <opwright/emulation/forks.h>
+
 #include <atomic>
 #include <memory>
-#include <mutex>
 
 #include "allocations.h"
 #include "texture_arrays.h"
@@ -15,14 +16,14 @@ namespace {
 // A number is a place in the table and how many objects were there before: one that was destroyed isn't found again.
 constexpr unsigned place_bits = 16, places = 1u << place_bits;
 std::atomic<Object *> table[places];
-std::mutex mutex;
+Mutex<> mutex;
 unsigned long long made = 0;
 unsigned last = 0;
 
 unsigned place_of(unsigned long long number) { return unsigned(number) & (places - 1); }
 
 cudaError_t enter(unsigned long long *number, std::unique_ptr<Object> object, const Called &called) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard lock(mutex);
   for (unsigned tried = 0; tried < places; ++tried) {
     last = (last + 1) & (places - 1);
     if (table[last].load(std::memory_order_relaxed)) continue;
@@ -177,7 +178,7 @@ cudaError_t create_surface(cudaSurfaceObject_t *surface, const cudaResourceDesc 
 }
 
 cudaError_t destroy_object(unsigned long long number, bool surface, const Called &called) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard lock(mutex);
   if (!find_object(number, surface))
     return note(cudaErrorInvalidValue, called,
                 surface ? "there is no such surface, or it was destroyed before"

@@ -57,6 +57,7 @@ enum cudaError {
 typedef enum cudaError cudaError_t;
 
 typedef struct CUstream_st *cudaStream_t;
+typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *cudaEvent_t;
 #define cudaStreamLegacy (reinterpret_cast<cudaStream_t>(1))
 #define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(2))

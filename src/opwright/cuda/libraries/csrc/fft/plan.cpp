@@ -1,9 +1,9 @@
 // Plans: which elements are a signal's, and transforms along one axis after the other.
+#include <opwright/emulation/forks.h>
 #include <opwright/emulation/libraries/fft.h>
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 
 #include "transform.h"
 
@@ -40,16 +40,16 @@ void pad(Plan *plan) {
 }
 
 struct Plans {
-  std::mutex mutex;
+  Mutex<> mutex;
   std::map<cufftHandle, Plan> all;
   cufftHandle next = 1;
 };
 Plans &plans() {
-  static Plans *the = new Plans;
-  return *the;
+  static Lasting<Plans> only;
+  return *only;
 }
 Plan *find(cufftHandle handle) {
-  const std::lock_guard<std::mutex> lock(plans().mutex);
+  const std::lock_guard lock(plans().mutex);
   const auto found = plans().all.find(handle);
   return found == plans().all.end() ? nullptr : &found->second;
 }
@@ -147,7 +147,7 @@ template <class T> void run(const Plan &plan, const void *from, void *to, bool i
 
 cufftResult create(cufftHandle *handle) {
   if (!handle) return CUFFT_INVALID_VALUE;
-  const std::lock_guard<std::mutex> lock(plans().mutex);
+  const std::lock_guard lock(plans().mutex);
   *handle = plans().next++;
   plans().all[*handle];
   return CUFFT_SUCCESS;
@@ -184,7 +184,7 @@ cufftResult plan(cufftHandle handle, int rank, const long long *sizes, const Lay
 }
 
 cufftResult destroy(cufftHandle handle, const Called &called) {
-  const std::lock_guard<std::mutex> lock(plans().mutex);
+  const std::lock_guard lock(plans().mutex);
   if (plans().all.erase(handle)) return CUFFT_SUCCESS;
   note(cudaErrorInvalidResourceHandle, called, "the plan isn't one of cufftCreate or cufftPlan, or was destroyed");
   return CUFFT_INVALID_PLAN;
