@@ -26,7 +26,7 @@ STAMP := $(VENV)/.installed
 DEMO := $(or $(wildcard $(STAMP)),$(VENV)/.demo)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow fuzz test-all test-pytorch lint format docs docs-serve wheels clean compiler
+.PHONY: help demo test test-slow fuzz test-all test-pytorch lint lint-python lint-types lint-cpp format docs docs-serve wheels clean compiler
 
 help:
 	@echo "make demo       a kernel becomes an operator, in a fraction of a second; the first time about a minute, with downloads"
@@ -72,11 +72,17 @@ test-all: compiler $(STAMP)
 test-pytorch: compiler
 	@$(PYTHON) tools/test_pytorch.py $(VERSION) $(if $(ONLY),--only $(ONLY)) $(if $(KEEP),--keep)
 
-lint: $(STAMP)
+lint: lint-python lint-types lint-cpp
+
+lint-python: $(STAMP)
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
-	@$(BIN)/mypy
 	@$(BIN)/python tools/layout.py --check
+
+lint-types: $(STAMP)
+	@$(BIN)/mypy
+
+lint-cpp: $(STAMP)
 	@$(BIN)/python tools/lint_cpp.py
 
 format: $(STAMP)
