@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 
 HERE = Path(__file__).parent
+ORDERS = [("forward", 0), ("reverse", 0), ("random", 1), ("random", 2)]
 SIZES = {"N": 101, "M": 37, "R": 21, "C": 35, "K": 5, "A": 3, "B": 6, "T": 0}
 _SECTION = re.compile(r"^// (?:kernel|fault): (\w+)(?:, (\w+), (.*)|, (\w+))?$", re.MULTILINE)
+_MEND = re.compile(r"\s*// (right|missing): (.*)")
 _INPUT = re.compile(r"(\w+): (\w+)(?:\[([^\]]*)\])?(\?)?!?")
 
 
@@ -37,6 +39,17 @@ class Section(NamedTuple):
         lines = self.text.splitlines()
         return {self.line + number for number, line in enumerate(lines) if line.endswith("// here")}
 
+    @property
+    def mended(self) -> str:
+        """The right twin: `// right: ` is what the line before should be, `// missing: ` a line that isn't there."""
+        lines: list[str] = []
+        for line in self.text.splitlines():
+            mend = _MEND.fullmatch(line)
+            if mend and mend[1] == "right":
+                lines.pop()
+            lines.append(mend[2] if mend else line)
+        return "\n".join(lines)
+
 
 def sections(folder: str) -> Iterator[Section]:
     """All kernels of the folder's CUDA sources."""
@@ -47,6 +60,13 @@ def sections(folder: str) -> Iterator[Section]:
             line = text.count("\n", 0, match.start()) + 1
             kind, says = match[2] or match[4] or "", match[3] or ""
             yield Section(file, match[1], text[match.start() : end], line, kind, says)
+
+
+def preambles(folder: str) -> Iterator[str]:
+    """What stands before the first kernel of each of the folder's CUDA sources."""
+    for file in sorted((HERE / folder).glob("*.cu")):
+        text = file.read_text("utf-8")
+        yield text[: next(_SECTION.finditer(text)).start()]
 
 
 def _made(dtype: str, shape: list[int], extra: int, generator: torch.Generator) -> torch.Tensor:
@@ -81,6 +101,14 @@ def inputs(text: str, seed: int = 0, extra: int = 0) -> list[float | torch.Tenso
         else:
             made.append(_made(dtype, [_size(dim, extra) for dim in dims.split(",")], extra, generator))
     return made
+
+
+def results(op: Any, given: list[Any]) -> list[torch.Tensor]:
+    """What the operator returns, and what it has made of its arguments."""
+    copies = [each.clone() if isinstance(each, torch.Tensor) else each for each in given]
+    found = op(*copies)
+    returned = () if found is None else found if isinstance(found, tuple) else (found,)
+    return [*returned, *(each for each in copies if isinstance(each, torch.Tensor))]
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ import torch
 
 import opwright
 from opwright.cuda import emulation
+from tests.cuda.check.conftest import results
 from tests.mutants.survivors import read
 
 Arguments = Callable[..., list[Any]]
@@ -75,17 +76,11 @@ def library(kernel: Any, folder: Path) -> tuple[list[Mutant], opwright.Operators
     return found, opwright.load(path, backend=opwright.emulate(check=True))
 
 
-def _results(op: Any, given: list[Any]) -> list[torch.Tensor]:
-    copies = [each.clone() if isinstance(each, torch.Tensor) else each for each in given]
-    found = op(*copies)
-    return [copies[0]] if found is None else list(found) if isinstance(found, tuple) else [found]
-
-
 def _killed(op: Any, right: Any, given: list[Any]) -> str:
     """How: "flagged", "differs", or "" where it isn't."""
-    expected = _results(right, given)
+    expected = results(right, given)
     try:
-        got = _results(op, given)
+        got = results(op, given)
     except opwright.KernelError:
         return "flagged"
     same = all(torch.allclose(a.double(), b.double(), atol=1e-4, rtol=1e-4) for a, b in zip(got, expected, strict=True))

@@ -11,10 +11,10 @@ import torch
 
 import opwright
 from opwright.cuda import emulation
+from tests.cuda.check.conftest import ORDERS, results
 
 Arguments = Callable[..., list[Any]]
 HERE = Path(__file__).parent
-ORDERS = [("forward", 0), ("reverse", 0), ("random", 1), ("random", 2)]
 QUICK = ORDERS[:3]
 _LOADED: dict[tuple[Path, bool], opwright.Operators] = {}
 
@@ -42,13 +42,7 @@ def order(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def results(op: Any, given: list[Any]) -> list[torch.Tensor]:
-    """What the operator returns, or what it made of its mutated first argument."""
-    copies = [each.clone() if isinstance(each, torch.Tensor) else each for each in given]
-    found = op(*copies)
-    return [copies[0]] if found is None else list(found) if isinstance(found, tuple) else [found]
-
-
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [False, True], ids=["plain", "checked"])
 @pytest.mark.usefixtures("order")
@@ -61,12 +55,9 @@ def test_as_plain_loops(kernel: Any, arguments: Arguments, plain: opwright.Opera
             torch.testing.assert_close(mine, theirs, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.slow
-def test_arrays_of_one_size(write: Callable[..., Path]) -> None:
-    """The shadow that the first had, until a byte of it was touched by itself, isn't that of the second."""
-    kernel = """
-OPWRIGHT("turned(x: f32[64]) -> (y: f32[64]) launch over 64 threads 64")
-__global__ void turned(const float *x, float *y) {
+KERNELS = """
+OPWRIGHT("of_one_size(x: f32[64]) -> (y: f32[64]) launch over 64 threads 64")
+__global__ void of_one_size(const float *x, float *y) {
   __shared__ float a[2000];
   __shared__ float b[2000];
   const int t = threadIdx.x;
@@ -76,19 +67,9 @@ __global__ void turned(const float *x, float *y) {
   __syncthreads();
   y[t] = b[t];
 }
-"""
-    turned = opwright.load(write(kernel, "arrays_of_one_size.cu"), backend=opwright.emulate(check=True)).turned
-    for _ in range(2):
-        x = torch.randn(64)
-        assert torch.equal(turned(x), x.abs().flip(0))
 
-
-@pytest.mark.slow
-def test_blocks_with_variables_of_their_own(write: Callable[..., Path]) -> None:
-    """Blocks use them in different orders, so that they lie at each other's addresses."""
-    kernel = """
-OPWRIGHT("turned(x: f32[N]) -> (y: f32[N]) launch over N threads 32")
-__global__ void turned(int64_t N, const float *x, float *y) {
+OPWRIGHT("their_own(x: f32[N]) -> (y: f32[N]) launch over N threads 32")
+__global__ void their_own(int64_t N, const float *x, float *y) {
   __shared__ float many[64];
   __shared__ float few[32];
   const int t = threadIdx.x, i = blockIdx.x * 32 + t;
@@ -104,21 +85,12 @@ __global__ void turned(int64_t N, const float *x, float *y) {
   __syncthreads();
   y[i] = few[t];
 }
-"""
-    turned = opwright.load(write(kernel, "own_variables.cu"), backend=opwright.emulate(check=True)).turned
-    x = torch.randn(7, 32)
-    assert torch.equal(turned(x.flatten()), x.flip(1).flatten())
 
-
-@pytest.mark.slow
-def test_an_instruction_that_touches_different_variables(write: Callable[..., Path]) -> None:
-    """In another block another variable lies where it touched one before."""
-    kernel = """
 __device__ __noinline__ float *few() { __shared__ float s[32]; return s; }
 __device__ __noinline__ float *many() { __shared__ float s[64]; return s; }
 __device__ __noinline__ float at(const float *s, int k) { return s[k]; }
-OPWRIGHT("turned(x: f32[N]) -> (y: f32[N]) launch over N threads 32")
-__global__ void turned(int64_t N, const float *x, float *y) {
+OPWRIGHT("one_instruction(x: f32[N]) -> (y: f32[N]) launch over N threads 32")
+__global__ void one_instruction(int64_t N, const float *x, float *y) {
   const int t = threadIdx.x, i = blockIdx.x * 32 + t;
   float *const s = blockIdx.x % 2 ? many() : few();
   s[t] = x[i];
@@ -126,9 +98,33 @@ __global__ void turned(int64_t N, const float *x, float *y) {
   y[i] = at(s, 31 - t);
 }
 """
-    turned = opwright.load(write(kernel, "one_instruction.cu"), backend=opwright.emulate(check=True)).turned
+
+
+@pytest.fixture(scope="module")
+def turned() -> opwright.Operators:
+    return opwright.load_inline("turned", cuda=KERNELS, backend=opwright.emulate(check=True))
+
+
+@pytest.mark.slow
+def test_arrays_of_one_size(turned: opwright.Operators) -> None:
+    """The shadow that the first had, until a byte of it was touched by itself, isn't that of the second."""
+    for _ in range(2):
+        x = torch.randn(64)
+        assert torch.equal(turned.of_one_size(x), x.abs().flip(0))
+
+
+@pytest.mark.slow
+def test_blocks_with_variables_of_their_own(turned: opwright.Operators) -> None:
+    """Blocks use them in different orders, so that they lie at each other's addresses."""
+    x = torch.randn(7, 32)
+    assert torch.equal(turned.their_own(x.flatten()), x.flip(1).flatten())
+
+
+@pytest.mark.slow
+def test_an_instruction_that_touches_different_variables(turned: opwright.Operators) -> None:
+    """In another block another variable lies where it touched one before."""
     x = torch.randn(5, 32)
-    assert torch.equal(turned(x.flatten()), x.flip(1).flatten())
+    assert torch.equal(turned.one_instruction(x.flatten()), x.flip(1).flatten())
 
 
 def test_a_good_many() -> None:

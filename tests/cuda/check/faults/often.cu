@@ -1,4 +1,4 @@
-// Kernels with one fault each, by an instruction that did right many times before. right/often.cu has the twin of each.
+// Kernels with one fault each, by an instruction that did right many times before.
 #include <opwright.h>
 
 // fault: last_round, race
@@ -12,6 +12,7 @@ __global__ void last_round(const float *x, float *y) {
     __syncthreads();
     sum += row[63 - t];  // here
     if (k < 8) __syncthreads();
+    // right: __syncthreads();
   }
   y[t] = sum;
 }
@@ -21,6 +22,7 @@ OPWRIGHT("last_element(x: f32[N]) -> (y: f32[1]) launch over 1 threads 1")
 __global__ void last_element(int64_t N, const float *x, float *y) {
   float sum = 0;
   for (int i = 0; i <= N; ++i) sum += x[i];  // here
+  // right: for (int i = 0; i < N; ++i) sum += x[i];
   y[0] = sum;
 }
 
@@ -28,6 +30,7 @@ __global__ void last_element(int64_t N, const float *x, float *y) {
 OPWRIGHT("all_but_one(x: f32[N]) -> (y: f32[N]) launch over 1 threads 1")
 __global__ void all_but_one(int64_t N, const float *x, float *y) {
   for (int i = 0; i + 1 < N; ++i) y[i] = x[i];
+  // right: for (int i = 0; i < N; ++i) y[i] = x[i];
   for (int i = 1; i < N; ++i) y[0] += y[i];  // here
 }
 
@@ -41,6 +44,7 @@ __global__ void bytes_of_words(const uint8_t *x, uint8_t *y) {
   __syncthreads();
   for (int k = 0; k < 5; ++k) {
     bytes[k < 4 ? t : t / 2 * 2] = x[t] + k;  // here
+    // right: bytes[k < 4 ? t : 63 - t] = x[t] + k;
     __syncthreads();
   }
   y[t] = bytes[t];
@@ -51,9 +55,11 @@ OPWRIGHT("other_warp(x: f32[64]) -> (y: f32[64]) launch over 64 threads 64")
 __global__ void other_warp(const float *x, float *y) {
   __shared__ float row[64];
   const int t = threadIdx.x;
-  float sum = 0;
+  float sum = row[t] = 0;
+  __syncthreads();
   for (int k = 0; k < 5; ++k) {
     row[t] = x[t] + k;  // here
+    // missing: if (k == 4) __syncthreads();
     __syncwarp();
     sum += row[k < 4 ? t ^ 1 : 63 - t];  // here
     __syncwarp();
@@ -72,6 +78,7 @@ __global__ void third_reader(const float *x, float *y) {
     y[t] = value;  // here
     __syncwarp();
     if (k < 4) __syncthreads();
+    // right: __syncthreads();
   }
   if (t == 0) value = x[5];  // here
 }

@@ -256,10 +256,6 @@ OPWRIGHT("row_ends(x: f32[R, C]) -> (y: f32[R, C])")
 void row_ends(Tensor<const float, 2> x, Tensor<float, 2> y) {
   for (int64_t i = 0; i < x.numel(); ++i) y.flat(i) = 2 * x.flat(i);
 }
-OPWRIGHT("accumulated(x: f32[N]) -> (y: f32[N])")
-void accumulated(Tensor<const float, 1> x, Tensor<float, 1> y) {
-  for (int64_t i = 0; i < x.numel(); ++i) y[i] = 3 * x[i];
-}
 OPWRIGHT("changed_in_place(x: f32[N]!)")
 void changed_in_place(Tensor<float, 1> x) {
   for (int64_t i = 0; i < x.numel(); ++i) x[i] = 2 * x[i];
@@ -278,21 +274,4 @@ void ordered(Tensor<const float, 1> x, Tensor<float, 1> partial, Tensor<float, 1
 OPWRIGHT("handed_over(x: f32[1]) -> (y: f32[2], flag: i32[1])")
 void handed_over(Tensor<const float, 1> x, Tensor<float, 1> y, Tensor<int, 1> flag) {
   y[0] = x[0] + 1, y[1] = 2 * y[0], flag[0] = 1;
-}
-OPWRIGHT("last_round(x: f32[64]) -> (y: f32[64])")
-void last_round(Tensor<const float, 1> x, Tensor<float, 1> y) {
-  for (int64_t i = 0; i < 64; ++i) y[i] = 45 * x[63 - i];
-}
-OPWRIGHT("all_of_them(x: f32[N]) -> (y: f32[N])")
-void all_of_them(Tensor<const float, 1> x, Tensor<float, 1> y) {
-  for (int64_t i = 0; i < x.numel(); ++i) y[i] = x[i];
-  for (int64_t i = 1; i < x.numel(); ++i) y[0] += x[i];
-}
-OPWRIGHT("bytes_of_words(x: u8[64]) -> (y: u8[64])")
-void bytes_of_words(Tensor<const uint8_t, 1> x, Tensor<uint8_t, 1> y) {
-  for (int64_t i = 0; i < 64; ++i) y[i] = uint8_t(x[63 - i] + 4);
-}
-OPWRIGHT("other_warp(x: f32[64]) -> (y: f32[64])")
-void other_warp(Tensor<const float, 1> x, Tensor<float, 1> y) {
-  for (int64_t i = 0; i < 64; ++i) y[i] = 4 * x[i ^ 1] + 6 + x[63 - i] + 4;
 }

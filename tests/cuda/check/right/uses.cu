@@ -1,4 +1,4 @@
-// The twins of faults/uses.cu: what is nearly a fault, and isn't.
+// Right kernels: what is nearly a fault, and isn't.
 #include <opwright.h>
 
 // kernel: array_by_value
@@ -36,15 +36,6 @@ __global__ void row_ends(Tensor<const float, 2> x, Tensor<float, 2> y) {
   float *out = &y(i, 0);
   for (const float *at = &x[i][0]; at != end; ++at) *out++ = 2 * *at;
   if (i + 1 < x.size(0) && x[i + 1][0] != *end) y[i][0] = 0;  // the next row begins where this one ends
-}
-
-// kernel: accumulated
-OPWRIGHT("accumulated(x: f32[N]) -> (y: f32[N]) launch over N threads 32")
-__global__ void accumulated(int64_t N, const float *x, float *y) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= N) return;
-  y[i] = 0;
-  for (int k = 0; k < 3; ++k) y[i] += x[i];
 }
 
 // kernel: changed_in_place
