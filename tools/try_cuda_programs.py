@@ -5,8 +5,9 @@
 
 FOLDER is a checkout that you have: HeCBench's src (folders NAME-cuda, each with a Makefile and a target `run`), or a
 folder of programs of one file each, as llm.c's dev/cuda, whose variants are chosen by a number. Nothing is downloaded,
-and nothing is written into the folder. Numbers on a command line become smaller until the time suffices; sizes that
-stand in the source (`int T = 1024;`) are given by --set.
+and nothing is written into the folder. Numbers on a command line become smaller until the time suffices, then large
+constants of the sources of a program with a Makefile (`#define SIZE 8192`), in a copy; of a program of one file, sizes
+that stand in the source (`int T = 1024;`) are given by --set.
 
 A program has *passed* if its own check says so, *failed* if its own check says so, and is *finished* if it has none.
 It is *faulty* if it was stopped with a report of a fault; one that failed is run again with --check, to see whether it
@@ -50,7 +51,8 @@ _NO_DATA = re.compile(
 _USAGE = re.compile(r"^\W*usage\b", re.IGNORECASE | re.MULTILINE)
 _FILE = re.compile(r"[\w.-]*/[\w./-]+|[\w-]+\.[a-zA-Z]\w*")
 """An argument that names a file."""
-_INTEGER = re.compile(r"\d+")
+_SOURCES = {".cu", ".cuh", ".c", ".cpp", ".cc", ".h", ".hpp"}
+_INTEGER = re.compile(r"(--?\w+=|)(\d+)")
 _REDUCED = (
     (1, 1, 1 << 62),
     (1, 1, 10),
@@ -64,6 +66,19 @@ _REDUCED = (
 
 The last of them, which often says how many times something is repeated, is at most the third.
 """
+_SMALL = 3
+"""The place in `_REDUCED` of numbers that most programs still take, and that tell whether they are right."""
+_CONSTANT = re.compile(
+    r"(?P<before>^[ \t]*#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?|-D[ \t]*(?P<option>\w+)=|"
+    r"\b(?P<variable>\w+)\s*=\s*\(?|(?P<bound><=?)\s*\(?)"
+    r"(?P<number>\d+[uUlL]*(?:[ \t]*(?:<<|\*)[ \t]*\d+[uUlL]*)*)(?P<behind>\)?)"
+    r"(?(option)(?=\s|$)|(?=[ \t]*(?:[;,]|/[/*]|$)))",
+    re.MULTILINE,
+)
+"""A constant of a source, or of an option of a Makefile, given by a product or a power of two; or a loop's end."""
+_REPEATED = re.compile(r"iter|repeat|rep[es]?$|loop|trial|runs?$|steps$", re.IGNORECASE)
+_PARTS = 16
+"""By how much the sizes in sources are divided, once or twice, where fewer repetitions don't suffice either."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +90,7 @@ class Result:
         built: whether it was compiled and linked.
         verdict: "passed", "failed", "faulty", "finished" or "inconclusive".
         cause: why it isn't passed or finished, in one line; if it is inconclusive, its first word is the kind of cause.
+            Or what was made smaller beside its arguments.
     """
 
     name: str
@@ -91,11 +107,13 @@ class Trial:
         check: whether every access is checked.
         seconds: the time limit of a run.
         sizes: numbers by the name of the variable that is set to another one in a source.
+        first: which of `_REDUCED` is tried first. Smaller ones follow while the time is up, larger ones if it isn't.
     """
 
     check: bool
     seconds: float
     sizes: Mapping[str, int] = field(default_factory=dict)
+    first: int = 0
 
     @property
     def compiler(self) -> str:
@@ -143,6 +161,35 @@ def _line_with(pattern: re.Pattern[str], text: str) -> str:
     return next((line.strip()[:90] for line in text.splitlines() if pattern.search(line)), "")
 
 
+def with_smaller_constants(text: str, parts: int = _PARTS) -> str:
+    """Return a source or a Makefile in which large sizes are divided and nothing is repeated more than twice.
+
+    A size is a multiple of eight from 2048 on, a loop's end one from 65536 on: others may be anything, such as a hash's
+    multiplier.
+    """
+
+    def changed(found: re.Match[str]) -> str:
+        name = found["macro"] or found["option"] or found["variable"] or ""
+        number = _value(found["number"])
+        if _REPEATED.search(name):
+            number = min(number, 2)
+        elif number >= (1 << 16 if found["bound"] else 2048) and number % 8 == 0:
+            number = number if parts == 1 else max(number // parts, 256)
+        else:
+            return found[0]
+        return f"{found['before']}{number}{found['behind']}"
+
+    return _CONSTANT.sub(changed, text)
+
+
+def _value(text: str) -> int:
+    """Return what a product of numbers and powers of two comes to, such as `3 * 1024` and `1UL << 28`."""
+    value = 1
+    for sign, number in re.findall(r"(<<|\*|^)\s*(\d+)", text):
+        value = value << min(int(number), 62) if sign == "<<" else value * int(number)
+    return value
+
+
 def lacking(arguments: Sequence[str], folder: Path) -> str:
     """Return the first file that `arguments` name to be read and that isn't in `folder`, or ""."""
     for before, word in zip(["", *arguments], arguments, strict=False):
@@ -172,15 +219,16 @@ def build_error(text: str) -> str:
 
 
 def smaller(arguments: Sequence[str], by: int, least: int, last: int) -> list[str]:
-    """Return a command line with numbers above `least` divided, and the last one at most `last`."""
-    words = [
-        str(max(least, int(word) // by)) if _INTEGER.fullmatch(word) and int(word) > least else word
-        for word in arguments
-    ]
-    repeated = next((i for i in reversed(range(len(words))) if _INTEGER.fullmatch(words[i])), None)
-    if repeated is not None:
-        words[repeated] = str(min(int(words[repeated]), last))
-    return words
+    """Return a command line with numbers above `least` divided and the last one at most `last`, and small for large."""
+    words = [_INTEGER.fullmatch(word) or ("small" if by > 1 and word == "large" else word) for word in arguments]
+    at = [i for i, word in enumerate(words) if not isinstance(word, str)]
+    for i, found in enumerate(words):
+        if isinstance(found, str):
+            continue
+        number = int(found[2])
+        number = max(least, number // by) if number > least else number
+        words[i] = f"{found[1]}{min(number, last) if i == at[-1] else number}"
+    return [str(word) for word in words]
 
 
 def with_makefile(folder: Path, trial: Trial) -> Iterator[Result]:
@@ -208,6 +256,14 @@ def _made_and_run(name: str, folder: Path, trial: Trial) -> Iterator[Result]:
         yield Result(name, True, "inconclusive", "no target run")
         return
     result = _run_smaller(name, runs[0], folder, trial)
+    divided = 1
+    for parts in (1, _PARTS, _PARTS) if result.cause == "time" else ():
+        divided *= parts
+        smaller_one = _with_smaller_constants(name, runs[0], folder, trial, make, parts)
+        if smaller_one and smaller_one.verdict in ("passed", "finished"):
+            note = f"sizes in its sources / {divided}" if divided > 1 else "repeated less in its sources"
+            result = replace(smaller_one, cause=note)
+            break
     if result.verdict == "failed" and not trial.check:
         result = next(
             (r for r in _made_and_run(name, folder, replace(trial, check=True)) if r.verdict == "faulty"), result
@@ -215,21 +271,41 @@ def _made_and_run(name: str, folder: Path, trial: Trial) -> Iterator[Result]:
     yield result
 
 
+def _with_smaller_constants(
+    name: str, command: Sequence[str], folder: Path, trial: Trial, make: Sequence[str], parts: int
+) -> Result | None:
+    """Return the result of a program whose sources have been changed in its folder; None if it doesn't build so.
+
+    Constants that no longer fit each other may make it fail, so only a result that is right says anything.
+    """
+    for path in folder.rglob("*"):
+        if path.is_file() and (path.suffix in _SOURCES or path.name == "Makefile"):
+            path.write_bytes(with_smaller_constants(path.read_bytes().decode("latin-1"), parts).encode("latin-1"))
+    status, _ = output_of(make, folder, 600)
+    return None if status else _run_smaller(name, command, folder, replace(trial, first=len(_REDUCED) - 1))
+
+
 def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) -> Result:
-    """Return the result of the first run that passes, finishes or is faulty; otherwise a failed one, or the first."""
-    results, tried = [], set()
-    for by, least, last in _REDUCED:
-        arguments = (command[0], *smaller(command[1:], by, least, last))
-        if arguments in tried:
-            continue
-        tried.add(arguments)
-        result = judged(name, *output_of(arguments, folder, trial.seconds), lacking(arguments[1:], folder))
+    """Return the first result that is passed, finished or faulty; otherwise a failed one, a late one, or the first."""
+    results: list[Result] = []
+    tried: dict[tuple[str, ...], Result] = {}
+    at, step = trial.first, 0
+    while 0 <= at < len(_REDUCED):
+        arguments = (command[0], *smaller(command[1:], *_REDUCED[at]))
+        if arguments not in tried:
+            status, text = output_of(arguments, folder, trial.seconds)
+            tried[arguments] = judged(name, status, text, lacking(arguments[1:], folder))
+        result = tried[arguments]
         if result.verdict in ("passed", "finished", "faulty"):
             return result
         results.append(result)
-        if results[0].cause != "time":
+        late = result.cause == "time"
+        if step < 0 and late:
             break
-    return next((result for result in results if result.verdict == "failed"), results[0])
+        step = step or (1 if late else -1)
+        at += step
+    by_rank = sorted(results, key=lambda result: (result.verdict != "failed", result.cause != "time"))
+    return by_rank[0]
 
 
 def with_sizes(text: str, sizes: Mapping[str, int]) -> str:
@@ -290,6 +366,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="programs whose name matches")
     parser.add_argument("--check", action="store_true", help="check every access")
     parser.add_argument("--seconds", type=float, default=30, help="the time limit of a run")
+    parser.add_argument("--small", action="store_true", help="begin with small numbers, not with those of the Makefile")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(
         "--set", dest="sizes", type=_size, action="append", default=[], metavar="NAME=NUMBER",
@@ -301,7 +378,7 @@ def main() -> int:
         parser.error(f"{given.folder} has neither folders NAME-cuda with a Makefile nor .cu files with a main function")
     if given.sample:
         found = sorted(random.Random(given.seed).sample(found, min(given.sample, len(found))))  # noqa: S311 - no secret
-    trial = Trial(given.check, given.seconds, dict(given.sizes))
+    trial = Trial(given.check, given.seconds, dict(given.sizes), _SMALL if given.small else 0)
 
     def tried(path: Path) -> list[Result]:
         results = list((with_makefile if path.is_dir() else with_variants)(path, trial))

@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tools.try_cuda_programs import FAULTY, LATE, judged, lacking, variants, with_sizes
+from tools.try_cuda_programs import (
+    FAULTY,
+    LATE,
+    Trial,
+    judged,
+    lacking,
+    smaller,
+    variants,
+    with_makefile,
+    with_sizes,
+    with_smaller_constants,
+)
 
 
 @pytest.mark.parametrize(
@@ -57,3 +68,97 @@ def test_variants_are_those_of_the_first_argument() -> None:
     assert variants(f"{blocks}{chosen}int main() {{ kernel = atoi(argv[1]); }}") == ["1", "2"]
     assert variants(f"{blocks}int main() {{ kernel = std::stoi(argv[1]); }}") == ["1"]
     assert variants(blocks) == ["1"]
+
+
+def test_smaller_numbers() -> None:
+    given = ["-p=8000", "--seed=7", "4096", "-s", "300", "1.5", "x8000", "100"]
+    assert smaller(given, 64, 64, 10) == ["-p=125", "--seed=7", "64", "-s", "64", "1.5", "x8000", "10"]
+    assert smaller(["-n=900"], 1, 1, 10) == ["-n=10"]
+    assert smaller(["word", "large"], 64, 64, 10) == ["word", "small"]
+    assert smaller(["-s", "large"], 1, 1, 10) == ["-s", "large"]
+
+
+def test_smaller_constants() -> None:
+    text = """
+#define POINTS 40000
+#define IMAGE (8192)  // pixels
+#define REPEAT 100
+#define MODULUS 1000003
+#define THREADS 256
+#define MASK 0x7FFFF
+#define PASTE(x) x ## 4096
+const int blocks = 65536, side = 4096;
+static constexpr std::uint64_t n = 1UL << 28;
+int iterations = 50;
+uint documents = 256*1024;
+Params() { size = 3 * 4096; n_reps = 100; kept = 12 * 3; }
+for (size_t size = 512; size <= 1<<27; size = size * 512) if (size < 16384) f(size == 65536);
+size_t bytes = 65536 * sizeof(float);
+"""
+    expected = """
+#define POINTS 2500
+#define IMAGE (512)  // pixels
+#define REPEAT 2
+#define MODULUS 1000003
+#define THREADS 256
+#define MASK 0x7FFFF
+#define PASTE(x) x ## 4096
+const int blocks = 4096, side = 256;
+static constexpr std::uint64_t n = 16777216;
+int iterations = 2;
+uint documents = 16384;
+Params() { size = 768; n_reps = 2; kept = 12 * 3; }
+for (size_t size = 512; size <= 8388608; size = size * 512) if (size < 16384) f(size == 65536);
+size_t bytes = 65536 * sizeof(float);
+"""
+    assert with_smaller_constants(text) == expected
+    flags = "CFLAGS = -DSIZE=4096 -D TILE=16 -DREPEAT=40 -DNAME=a8192"
+    assert with_smaller_constants(flags, 1) == "CFLAGS = -DSIZE=4096 -D TILE=16 -DREPEAT=2 -DNAME=a8192"
+    assert with_smaller_constants(flags) == "CFLAGS = -DSIZE=256 -D TILE=16 -DREPEAT=2 -DNAME=a8192"
+
+
+PROGRAM = """
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+#define SIZE 8192
+#ifndef REPEAT
+#define REPEAT 1
+#endif
+__global__ void count(int *to) { atomicAdd(to, 1); }
+int main(int argc, char **argv) {
+  const int given = argc > 1 ? atoi(argv[1]) : 1;
+  if (given < LEAST) return 3;
+  if (given > MOST || SIZE > LARGEST || REPEAT > 2) sleep(100);
+  int *to, counted = 0;
+  cudaMalloc(&to, sizeof(int));
+  cudaMemset(to, 0, sizeof(int));
+  count<<<2, 32>>>(to);
+  cudaMemcpy(&counted, to, sizeof(int), cudaMemcpyDeviceToHost);
+  printf("%s\\n", counted == 64 ? "PASS" : "FAIL");
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("flags", "first", "verdict", "cause"),
+    [
+        ("-DLEAST=0 -DMOST=1000000 -DLARGEST=8192", 0, "passed", ""),
+        ("-DLEAST=0 -DMOST=80 -DLARGEST=8192", 0, "passed", ""),
+        ("-DLEAST=2000 -DMOST=1000000 -DLARGEST=8192", 3, "passed", ""),  # too small at first
+        ("-DLEAST=0 -DMOST=1000000 -DLARGEST=512", 6, "passed", "sizes in its sources / 16"),
+        ("-DLEAST=0 -DMOST=1000000 -DLARGEST=8192 -DREPEAT=9", 6, "passed", "repeated less in its sources"),
+        ("-DLEAST=0 -DMOST=1000000 -DLARGEST=100", 6, "inconclusive", "time"),
+        ("-DLEAST=1000000 -DMOST=1000000 -DLARGEST=8192", 6, "inconclusive", "status 3: "),
+    ],
+)  # fmt: skip
+def test_a_program_with_a_makefile(tmp_path: Path, flags: str, first: int, verdict: str, cause: str) -> None:
+    folder = tmp_path / "sized-cuda"
+    folder.mkdir()
+    (folder / "main.cu").write_text(PROGRAM.replace("\\\\n", "\\n"), "utf-8")
+    makefile = f"main: main.cu\n\t$(CC) {flags} main.cu -o main\nrun: main\n\t./main 4096 7\n"
+    (folder / "Makefile").write_text(makefile, "utf-8")
+    (result,) = with_makefile(folder, Trial(check=False, seconds=6, first=first))
+    assert (result.name, result.built, result.verdict, result.cause) == ("sized", True, verdict, cause)
+    assert (folder / "Makefile").read_text("utf-8") == makefile
