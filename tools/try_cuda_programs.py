@@ -33,6 +33,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parent.parent))
+from tools.smaller_programs import PARTS, REDUCED, SMALL, smaller, with_sizes, with_smaller_constants
+
 FAULTY = 70
 """The exit status of a program that a kernel's fault has ended."""
 LATE = -signal.SIGKILL
@@ -52,33 +55,6 @@ _USAGE = re.compile(r"^\W*usage\b", re.IGNORECASE | re.MULTILINE)
 _FILE = re.compile(r"[\w.-]*/[\w./-]+|[\w-]+\.[a-zA-Z]\w*")
 """An argument that names a file."""
 _SOURCES = {".cu", ".cuh", ".c", ".cpp", ".cc", ".h", ".hpp"}
-_INTEGER = re.compile(r"(--?\w+=|)(\d+)")
-_REDUCED = (
-    (1, 1, 1 << 62),
-    (1, 1, 10),
-    (8, 1024, 10),
-    (64, 64, 10),
-    (4096, 32, 10),
-    (1 << 20, 10, 10),
-    (1 << 40, 4, 4),
-)
-"""Numbers on a command line are divided by the first, but not to less than the second, until the time suffices.
-
-The last of them, which often says how many times something is repeated, is at most the third.
-"""
-_SMALL = 3
-"""The place in `_REDUCED` of numbers that most programs still take, and that tell whether they are right."""
-_CONSTANT = re.compile(
-    r"(?P<before>^[ \t]*#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+\(?|-D[ \t]*(?P<option>\w+)=|"
-    r"\b(?P<variable>\w+)\s*=\s*\(?|(?P<bound><=?)\s*\(?)"
-    r"(?P<number>\d+[uUlL]*(?:[ \t]*(?:<<|\*)[ \t]*\d+[uUlL]*)*)(?P<behind>\)?)"
-    r"(?(option)(?=\s|$)|(?=[ \t]*(?:[;,]|/[/*]|$)))",
-    re.MULTILINE,
-)
-"""A constant of a source, or of an option of a Makefile, given by a product or a power of two; or a loop's end."""
-_REPEATED = re.compile(r"iter|repeat|rep[es]?$|loop|trial|runs?$|steps$", re.IGNORECASE)
-_PARTS = 16
-"""By how much the sizes in sources are divided, once or twice, where fewer repetitions don't suffice either."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +83,7 @@ class Trial:
         check: whether every access is checked.
         seconds: the time limit of a run.
         sizes: numbers by the name of the variable that is set to another one in a source.
-        first: which of `_REDUCED` is tried first. Smaller ones follow while the time is up, larger ones if it isn't.
+        first: which of `REDUCED` is tried first. Smaller ones follow while the time is up, larger ones if it isn't.
     """
 
     check: bool
@@ -161,35 +137,6 @@ def _line_with(pattern: re.Pattern[str], text: str) -> str:
     return next((line.strip()[:90] for line in text.splitlines() if pattern.search(line)), "")
 
 
-def with_smaller_constants(text: str, parts: int = _PARTS) -> str:
-    """Return a source or a Makefile in which large sizes are divided and nothing is repeated more than twice.
-
-    A size is a multiple of eight from 2048 on, a loop's end one from 65536 on: others may be anything, such as a hash's
-    multiplier.
-    """
-
-    def changed(found: re.Match[str]) -> str:
-        name = found["macro"] or found["option"] or found["variable"] or ""
-        number = _value(found["number"])
-        if _REPEATED.search(name):
-            number = min(number, 2)
-        elif number >= (1 << 16 if found["bound"] else 2048) and number % 8 == 0:
-            number = number if parts == 1 else max(number // parts, 256)
-        else:
-            return found[0]
-        return f"{found['before']}{number}{found['behind']}"
-
-    return _CONSTANT.sub(changed, text)
-
-
-def _value(text: str) -> int:
-    """Return what a product of numbers and powers of two comes to, such as `3 * 1024` and `1UL << 28`."""
-    value = 1
-    for sign, number in re.findall(r"(<<|\*|^)\s*(\d+)", text):
-        value = value << min(int(number), 62) if sign == "<<" else value * int(number)
-    return value
-
-
 def lacking(arguments: Sequence[str], folder: Path) -> str:
     """Return the first file that `arguments` name to be read and that isn't in `folder`, or ""."""
     for before, word in zip(["", *arguments], arguments, strict=False):
@@ -218,19 +165,6 @@ def build_error(text: str) -> str:
     return re.sub(r"/\S*/", "", chosen).removeprefix("opwright: error: ").strip()[:110]
 
 
-def smaller(arguments: Sequence[str], by: int, least: int, last: int) -> list[str]:
-    """Return a command line with numbers above `least` divided and the last one at most `last`, and small for large."""
-    words = [_INTEGER.fullmatch(word) or ("small" if by > 1 and word == "large" else word) for word in arguments]
-    at = [i for i, word in enumerate(words) if not isinstance(word, str)]
-    for i, found in enumerate(words):
-        if isinstance(found, str):
-            continue
-        number = int(found[2])
-        number = max(least, number // by) if number > least else number
-        words[i] = f"{found[1]}{min(number, last) if i == at[-1] else number}"
-    return [str(word) for word in words]
-
-
 def with_makefile(folder: Path, trial: Trial) -> Iterator[Result]:
     """Build a copy of a folder with a Makefile, among links to its neighbours, and run what its target `run` would."""
     name = folder.name.removesuffix("-cuda")
@@ -257,7 +191,7 @@ def _made_and_run(name: str, folder: Path, trial: Trial) -> Iterator[Result]:
         return
     result = _run_smaller(name, runs[0], folder, trial)
     divided = 1
-    for parts in (1, _PARTS, _PARTS) if result.cause == "time" else ():
+    for parts in (1, PARTS, PARTS) if result.cause == "time" else ():
         divided *= parts
         smaller_one = _with_smaller_constants(name, runs[0], folder, trial, make, parts)
         if smaller_one and smaller_one.verdict in ("passed", "finished"):
@@ -282,7 +216,7 @@ def _with_smaller_constants(
         if path.is_file() and (path.suffix in _SOURCES or path.name == "Makefile"):
             path.write_bytes(with_smaller_constants(path.read_bytes().decode("latin-1"), parts).encode("latin-1"))
     status, _ = output_of(make, folder, 600)
-    return None if status else _run_smaller(name, command, folder, replace(trial, first=len(_REDUCED) - 1))
+    return None if status else _run_smaller(name, command, folder, replace(trial, first=len(REDUCED) - 1))
 
 
 def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) -> Result:
@@ -290,8 +224,8 @@ def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) 
     results: list[Result] = []
     tried: dict[tuple[str, ...], Result] = {}
     at, step = trial.first, 0
-    while 0 <= at < len(_REDUCED):
-        arguments = (command[0], *smaller(command[1:], *_REDUCED[at]))
+    while 0 <= at < len(REDUCED):
+        arguments = (command[0], *smaller(command[1:], *REDUCED[at]))
         if arguments not in tried:
             status, text = output_of(arguments, folder, trial.seconds)
             tried[arguments] = judged(name, status, text, lacking(arguments[1:], folder))
@@ -306,15 +240,6 @@ def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) 
         at += step
     by_rank = sorted(results, key=lambda result: (result.verdict != "failed", result.cause != "time"))
     return by_rank[0]
-
-
-def with_sizes(text: str, sizes: Mapping[str, int]) -> str:
-    """Return a source with other numbers where it defines integers of these names by numbers."""
-    for name, size in sizes.items():
-        kind, number = r"\b(?:int|long|unsigned|size_t|u?int\d+_t)", r"\d+(?:\s*\*\s*\d+)?"
-        definition = rf"({kind}\s+{re.escape(name)}\s*=\s*){number}(?=\s*[;,])"
-        text = re.sub(definition, rf"\g<1>{size}", text)
-    return text
 
 
 def with_variants(source: Path, trial: Trial, numbers: Sequence[str] = ()) -> Iterator[Result]:
@@ -378,7 +303,7 @@ def main() -> int:
         parser.error(f"{given.folder} has neither folders NAME-cuda with a Makefile nor .cu files with a main function")
     if given.sample:
         found = sorted(random.Random(given.seed).sample(found, min(given.sample, len(found))))  # noqa: S311 - no secret
-    trial = Trial(given.check, given.seconds, dict(given.sizes), _SMALL if given.small else 0)
+    trial = Trial(given.check, given.seconds, dict(given.sizes), SMALL if given.small else 0)
 
     def tried(path: Path) -> list[Result]:
         results = list((with_makefile if path.is_dir() else with_variants)(path, trial))
