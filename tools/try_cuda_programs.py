@@ -220,7 +220,10 @@ def _with_smaller_constants(
 
 
 def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) -> Result:
-    """Return the first result that is passed, finished or faulty; otherwise a failed one, a late one, or the first."""
+    """Return the first result that is passed or finished; otherwise one that is faulty, failed, or late, or the first.
+
+    A fault with smaller numbers alone isn't the program's: it may need multiples of something.
+    """
     results: list[Result] = []
     tried: dict[tuple[str, ...], Result] = {}
     at, step = trial.first, 0
@@ -230,7 +233,7 @@ def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) 
             status, text = output_of(arguments, folder, trial.seconds)
             tried[arguments] = judged(name, status, text, lacking(arguments[1:], folder))
         result = tried[arguments]
-        if result.verdict in ("passed", "finished", "faulty"):
+        if result.verdict in ("passed", "finished"):
             return result
         results.append(result)
         late = result.cause == "time"
@@ -238,8 +241,8 @@ def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) 
             break
         step = step or (1 if late else -1)
         at += step
-    by_rank = sorted(results, key=lambda result: (result.verdict != "failed", result.cause != "time"))
-    return by_rank[0]
+    known = [result for verdict in ("faulty", "failed") for result in results if result.verdict == verdict]
+    return next(iter([*known, *(result for result in results if result.cause == "time")]), results[0])
 
 
 def with_variants(source: Path, trial: Trial, numbers: Sequence[str] = ()) -> Iterator[Result]:

@@ -58,13 +58,16 @@ PROGRAM = """
 #include <cstdlib>
 #include <unistd.h>
 #define SIZE 8192
+#ifndef STATUS
+#define STATUS 3
+#endif
 #ifndef REPEAT
 #define REPEAT 1
 #endif
 __global__ void count(int *to) { atomicAdd(to, 1); }
 int main(int argc, char **argv) {
   const int given = argc > 1 ? atoi(argv[1]) : 1;
-  if (given < LEAST) return 3;
+  if (given < LEAST) return STATUS;
   if (given > MOST || SIZE > LARGEST || REPEAT > 2) sleep(100);
   int *to, counted = 0;
   cudaMalloc(&to, sizeof(int));
@@ -83,6 +86,8 @@ int main(int argc, char **argv) {
         ("-DLEAST=0 -DMOST=1000000 -DLARGEST=8192", 0, "passed", ""),
         ("-DLEAST=0 -DMOST=80 -DLARGEST=8192", 0, "passed", ""),
         ("-DLEAST=2000 -DMOST=1000000 -DLARGEST=8192", 3, "passed", ""),  # too small at first
+        ("-DLEAST=2000 -DMOST=1000000 -DLARGEST=8192 -DSTATUS=70", 3, "passed", ""),
+        ("-DLEAST=1000000 -DMOST=1000000 -DLARGEST=8192 -DSTATUS=70", 3, "faulty", "a fault"),
         ("-DLEAST=0 -DMOST=1000000 -DLARGEST=512", 6, "passed", "sizes in its sources / 16"),
         ("-DLEAST=0 -DMOST=1000000 -DLARGEST=8192 -DREPEAT=9", 6, "passed", "repeated less in its sources"),
         ("-DLEAST=0 -DMOST=1000000 -DLARGEST=100", 6, "inconclusive", "time"),
