@@ -45,7 +45,7 @@ def _load() -> None:
         check = emulation() == "check"
         path: Path = build_library(check=check, on_progress=progress)
         _library.append(ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_GLOBAL))
-        admit_alone(build_runtime(check=check))
+        admit_alone(build_runtime(check=check), lambda name: hasattr(_library[0], name))
     except (OpwrightError, OSError) as error:
         raise SystemExit(f"opwright: CUDA can't be emulated: {error}") from error
 
