@@ -64,6 +64,7 @@ def test_kinks_and_limits_are_those_of_pytorch(ours: Form, theirs: Form) -> None
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @unary
 @pytest.mark.parametrize("dtype", FLOATS[1:])

@@ -89,6 +89,7 @@ def test_every_element_type(case: Case, dtype: torch.dtype) -> None:
         assert_agrees(load(case.source), case, dtype)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("cuda_place", PLACES, indirect=True)
 @pytest.mark.parametrize("case", **names(CHECKED))
@@ -104,6 +105,7 @@ def test_cuda_kernels_of_another_type(cuda_place: CudaPlace, case: Case) -> None
     assert_agrees(load(case.source, backend), case, case.dtypes[-1], device)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", **names(TRAINED))
 def test_gradcheck(case: Case) -> None:

@@ -28,6 +28,7 @@ def counted(x: Tensor, bins: int, low: float, high: float) -> Tensor:
     return torch.histc(exact, bins, low, high).long()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_counts(cuda_place: CudaPlace, dtype: torch.dtype) -> None:

@@ -49,6 +49,7 @@ def values_and_gradients(form: Callable[..., tuple[Tensor, ...]], inputs: list[T
     return outputs + torch.autograd.grad(outputs, inputs, gradients)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("sizes", [(5, 3, 7), (16, 32, 128), (1, 1, 1), (0, 3, 4), (2, 0, 3), (2, 3, 0)])

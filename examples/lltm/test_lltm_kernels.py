@@ -57,6 +57,7 @@ def close_to_python(model: KernelLLTM, sizes: Sizes, device: str, dtype: torch.d
         torch.testing.assert_close(one.cpu(), exact.to(dtype), rtol=0.0, atol=tolerance)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("device", PLACES)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
@@ -66,6 +67,7 @@ def test_values_and_gradients(kind: type[KernelLLTM], sizes: Sizes, dtype: torch
     close_to_python(made(kind, device), sizes, device, dtype)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_order")
 @pytest.mark.parametrize("kind", KINDS)

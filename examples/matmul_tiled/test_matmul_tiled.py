@@ -18,6 +18,7 @@ def numbers(*shape: int, dtype: torch.dtype = torch.float64, device: str = "cpu"
     return torch.randn(shape, dtype=torch.float64, generator=generator).to(device, dtype).requires_grad_()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_values_and_gradients(cuda_place: CudaPlace, dtype: torch.dtype) -> None:

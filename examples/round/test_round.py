@@ -33,6 +33,7 @@ def test_values_and_gradients_on_the_cpu(shape: tuple[int, ...], dtype: torch.dt
     agrees(straight_round, numbers(*shape, dtype=dtype))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_values_and_gradients_of_the_cuda_kernels(cuda_place: CudaPlace, dtype: torch.dtype) -> None:

@@ -46,6 +46,7 @@ def agree(ours: Form, theirs: Form, arguments: Sequence[Tensor], amplified: floa
         torch.testing.assert_close(one.double(), other, rtol=0.0, atol=atol)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_softmax_and_its_gradient(cuda_place: CudaPlace, dtype: torch.dtype) -> None:

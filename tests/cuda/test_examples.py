@@ -47,6 +47,7 @@ def compiled(path: Path, backend: str, dtype: DType) -> list[ptxas.Usage]:
     return list(ptxas.usage((built.path.parent / "build.log").read_text()))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", [pytest.param("nvrtc", marks=pytest.mark.exhaustive), "nvcc"])
 @pytest.mark.parametrize(

@@ -138,6 +138,7 @@ def test_a_damaged_manifest(
     assert compiled(source).cached
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ANYTHING)
 @pytest.mark.parametrize("name", ["lock", "op.opwright.cpp", "compile_commands.json", "build.log"])

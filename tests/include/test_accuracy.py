@@ -84,6 +84,7 @@ def ulps(got: Tensor, expected: Tensor) -> Tensor:
     return torch.where(got.isfinite() & rounded.isfinite(), error, torch.where(same, 0.0, torch.inf))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _ELEMENTARY)
 def test_elementary_functions(library: ctypes.CDLL, name: str) -> None:

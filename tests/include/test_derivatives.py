@@ -62,6 +62,7 @@ def assert_derivatives_agree(name: str, got: Tensor, expected: Tensor, inputs: l
         assert not shown, f"{name}, row {row}: (inputs, ours, PyTorch's) {shown}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ONE)
 def test_functions_of_one(library: ctypes.CDLL, name: str) -> None:

@@ -30,6 +30,7 @@ def _check(lib: TH, case: Case, count: int) -> None:
             raise AssertionError(f"{case.name}, {dtype}, seed {seed}: {error}") from error
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_as_pytorch_does_it(case: Case, lib: TH) -> None:

@@ -208,6 +208,7 @@ def _check_spoilt(lib: TH, case: Case, count: int) -> None:
                 Given(lib, dtype, tuple(values)).call(case.name)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_nothing_crashes(case: Case, lib: TH) -> None:

@@ -90,6 +90,7 @@ def _toolkits() -> list[str]:
     return ["", *([f"-I{home}/include"] if home else [])]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("toolkit", _toolkits(), ids=lambda word: "toolkit" if word else "no toolkit")
 @pytest.mark.parametrize("standard", ["c99", "gnu99", "gnu17", "c++14", "c++20"])

@@ -59,6 +59,7 @@ def difference(found: Tensor, expected: Tensor) -> float:
     return float((one - other).norm() / other.norm().clamp(min=1e-300))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", named("softmax", "lstm", "sample", "log_softmax_nll", rest=pytest.mark.exhaustive))
 def test_double_is_that_of_pytorch(case: Case) -> None:
     torch.manual_seed(0)
@@ -68,6 +69,7 @@ def test_double_is_that_of_pytorch(case: Case) -> None:
         assert difference(one, other) < 1e-10
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "case", [c for c in named(rest=pytest.mark.exhaustive) if c.id not in ("cholesky", "triangular_solve")]
 )

@@ -190,6 +190,7 @@ def test_plain_numbers_that_would_be_written_are_an_error() -> None:
         y.sum().backward()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("name", CALLS)

@@ -71,6 +71,7 @@ LOSSES = {
 FIRST = {fix: loss for loss, (_, fix) in reversed(LOSSES.items())}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "loss",
     [
@@ -110,6 +111,7 @@ KEPT = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("kept", KEPT)
 def test_what_is_kept(kept: str) -> None:

@@ -68,6 +68,7 @@ def gradients(form: Callable[..., Tensor], arguments: list[Tensor]) -> list[Tens
     return list(torch.autograd.grad(y, [a for a in arguments if a.requires_grad], g))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 37])
 @pytest.mark.parametrize(
@@ -92,6 +93,7 @@ def test_gradients(name: str, count: int, dtype: torch.dtype, ops: Operators) ->
         torch.testing.assert_close(one.double(), other, rtol=0, atol=8 * TOLERANCE[dtype] * (1 + scale))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_of_every_order(name: str, ops: Operators) -> None:
@@ -191,6 +193,7 @@ def test_without_the_optional_input(ops: Operators) -> None:
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_the_same_bits_with_any_number_of_threads(name: str, ops: Operators) -> None:

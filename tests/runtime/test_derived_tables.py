@@ -93,6 +93,7 @@ def gradients(form: Function, values: list[Tensor]) -> list[Tensor]:
     return list(torch.autograd.grad(y, [a for a in values if a.requires_grad], g))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("count", [0, 1, 37])
 @pytest.mark.parametrize(
     ("name", "dtype"),

@@ -89,6 +89,7 @@ def way(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("m", EDGES)
@@ -97,6 +98,7 @@ def test_edges(way: str, m: int, dtype: torch.dtype) -> None:
         assert_multiplies(way, Sizes(m, n, k), dtype, padding=(m + n + k) % 3, scales=((1.0, 0.0), (-0.5, 0.25)))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize(

@@ -91,6 +91,7 @@ def theirs(tensors: Sequence[tuple[DType, int]]) -> torch.dtype | None:
     return found.dtype
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), list(itertools.product(DType, DType)), ids=str)
 def test_pairs(first: DType, second: DType) -> None:

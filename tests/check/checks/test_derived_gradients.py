@@ -75,6 +75,7 @@ def judged(folder: Path, name: str, text: str, **options: object) -> Report:
     return check(path, only=("derived gradients",), level="quick", **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_a_small_error_is_found(name: str, tmp_path: Path) -> None:
@@ -85,6 +86,7 @@ def test_a_small_error_is_found(name: str, tmp_path: Path) -> None:
     assert ", the gradient derived from the forward " in finding.message
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),

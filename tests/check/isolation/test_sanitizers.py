@@ -27,6 +27,7 @@ BODIES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 def test_sanitizers(name: str, tmp_path: Path) -> None:
@@ -129,6 +130,7 @@ def racing(tmp_path_factory: pytest.TempPathFactory) -> opwright.Operators:
     return opwright.load(path, extra_cflags=["-DTWICE=2"])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WATCHED)
 def test_thread_sanitizer(name: str, racing: opwright.Operators) -> None:

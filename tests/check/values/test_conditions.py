@@ -35,6 +35,7 @@ CASES: list[tuple[str, str, Callable[[Tensor], bool]]] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "text", "holds"), CASES, ids=[f"{kind} {text}" for kind, text, _ in CASES])
 def test_when(kind: str, text: str, holds: Callable[[Tensor], bool]) -> None:

@@ -42,6 +42,7 @@ def order(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [False, True], ids=["plain", "checked"])
 @pytest.mark.usefixtures("order")

@@ -159,6 +159,7 @@ def test_functions_of_two(library: ctypes.CDLL, name: str, function: str) -> Non
     assert_identical(z, expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("function", UNARY)

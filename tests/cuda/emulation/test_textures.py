@@ -59,6 +59,7 @@ def sampled(image: torch.Tensor, at: torch.Tensor, linear: bool, mode: int, bord
     return (found.flatten() + shift).float()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("linear", [False, True], ids=["point", "linear"])
 @pytest.mark.parametrize("mode", [WRAP, CLAMP, MIRROR, BORDER], ids=["wrap", "clamp", "mirror", "border"])
 @pytest.mark.parametrize("axes", [1, 2, 3])

@@ -127,6 +127,7 @@ def test_pairs_and_tuples_come_with_every_header(files: Files, command: Command)
         assert command("emulate", f"tuples{at}.cu")[0] == 135, head
 
 
+@pytest.mark.sampled(2)
 @needs_cccl
 @pytest.mark.slow
 @pytest.mark.parametrize("head", ["sort", "partition", "set_operations", "extrema"])

@@ -40,6 +40,7 @@ def laid_out(n: int, dtype: torch.dtype) -> Iterator[Tensor]:
     yield torch.stack([x, x], 1)[:, 1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "dtype",

@@ -135,6 +135,7 @@ def edits(text: str) -> set[str]:
     return {" ".join(edited) for edited in (*put_in, *left_out)}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_both_accept_the_same_of_what_is_nearly_right(example: str) -> None:

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from opwright.toolchain.cache.manifest import Reader, Record, capture, content, present_names, read_depfile, stamp
+from opwright.toolchain.cache.manifest import (
+    Reader,
+    Record,
+    add_to_depfile,
+    capture,
+    content,
+    present_names,
+    read_depfile,
+    stamp,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +37,13 @@ from opwright.toolchain.cache.manifest import Reader, Record, capture, content, 
 def test_depfiles(text: str, expected: list[str], tmp_path: Path) -> None:
     (tmp_path / "x.d").write_text(text)
     assert read_depfile(tmp_path / "x.d", "/base") == expected
+
+
+def test_files_are_added_to_a_depfile(tmp_path: Path) -> None:
+    names = ["/with space.h", "/$x.h", "/ha#sh.h", "/back\\slash.h", "/co:lon.h", "/\u00e9.h"]
+    (tmp_path / "x.d").write_text("unit: /a.cpp \\\n /b.h\n")
+    add_to_depfile(tmp_path / "x.d", names)
+    assert read_depfile(tmp_path / "x.d", "/base") == ["/a.cpp", "/b.h", *names]
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from opwright._version import __version__
 from opwright.errors import ToolchainError
 from opwright.toolchain import Options, Unit, build, line_directive
+from opwright.toolchain.build.linked_object import LinkObject
 from opwright.toolchain.compilers.compiler import Compiler
 
 NAME = "opwright-emulation"
@@ -114,7 +115,7 @@ def check_flags(compiler: Compiler) -> tuple[str, ...]:
     return (_WATCHED, *_LINES, _CALLS, *(_CLANG if compiler.kind == "clang" else _GCC))
 
 
-_OPTIONS = Options(extra_cflags=("-O2", "-fno-strict-aliasing", "-pthread"), extra_ldflags=("-pthread",))
+_FLAGS = ("-O2", "-fno-strict-aliasing", "-pthread")
 
 
 def build_runtime(
@@ -134,17 +135,18 @@ def build_runtime(
     units = [_unit(path) for path in files if check or not path.stem.startswith("check")]
     if not units:
         raise ToolchainError(f"Opwright's installation is damaged: {Path(__file__).parent / 'csrc'} is empty")
-    name = f"{NAME}-{__version__}{'-checked' * check}{'-object' * relocatable}"
-    options = Options(
-        extra_cflags=(*_OPTIONS.extra_cflags, *(("-DOPWRIGHT_EMULATION_CHECK",) if check else ())),
-        extra_ldflags=_OPTIONS.extra_ldflags,
-        native=not relocatable,
-        relocatable=relocatable,
-    )
+    name = f"{NAME}-{__version__}{'-checked' * check}"
+    macro = ("-DOPWRIGHT_EMULATION_CHECK",) if check else ()
     first, *rest = units
-    return build(
-        Unit(name, first.text, first.source, extra=tuple(rest), embeds=True), options, on_progress=on_progress
-    ).path
+    # The shared library is linked from the object file: it is compiled once for operators and programs.
+    linked = LinkObject(
+        Unit(f"{name}-object", first.text, first.source, extra=tuple(rest), embeds=True),
+        Options(extra_cflags=(*_FLAGS, *macro), native=False, relocatable=True),
+    )
+    if relocatable:
+        return linked.build(on_progress)
+    options = Options(extra_ldflags=("-pthread",), native=False)
+    return build(Unit(name, "", addition=linked), options, on_progress=on_progress).path
 
 
 def _unit(path: Path) -> Unit:

@@ -264,6 +264,7 @@ def present_names(folder: str, names: Iterable[str], depth: int = _DEPTH) -> lis
 
 _WORD = re.compile(r"(?:\\[ \t]|\S)+")
 _ESCAPE = re.compile(r"\\([ \t#:])|\$(\$)")
+_SPECIAL = re.compile(r"[ \t#:]")
 
 
 def read_depfile(path: Path, folder: str) -> list[str]:
@@ -276,6 +277,16 @@ def read_depfile(path: Path, folder: str) -> list[str]:
     _, _, listed = text.partition(": ")
     names = (_ESCAPE.sub(lambda match: match[1] or match[2], word) for word in _WORD.findall(listed))
     return [os.path.join(folder, name) for name in names]
+
+
+def add_to_depfile(path: Path, files: Iterable[str]) -> None:
+    """Append `files` to the depfile `path`.
+
+    Raises:
+        OSError: the depfile can't be read or written.
+    """
+    more = " ".join(_SPECIAL.sub(r"\\\g<0>", name).replace("$", "$$") for name in files)
+    path.write_bytes(path.read_bytes().rstrip() + f" {more}\n".encode("utf-8", "surrogateescape"))
 
 
 def extend_depfile(path: Path, other: Path) -> None:

@@ -79,7 +79,7 @@ class Cache:
         """
         if not (is_private(folder.parent, self._owners) and is_private(folder, self._owners)):
             return None
-        for record in self._records(folder):
+        for record in _records(folder):
             if record.holds(folder, reader, with_system=with_system, owners=self._owners):
                 library = folder / record.library
                 if not self._read_only:
@@ -89,7 +89,7 @@ class Cache:
 
     def why_not(self, folder: Path, reader: Reader) -> str:
         """Return the reason, for the log, why `lookup` finds nothing in ``folder``."""
-        reasons = [record.change(folder, reader) for record in self._records(folder)]
+        reasons = [record.change(folder, reader) for record in _records(folder)]
         return reasons[0] if reasons else "nothing is in the cache for this text, these options and this compiler"
 
     def publish(
@@ -127,14 +127,14 @@ class Cache:
         os.replace(library, folder / record.library)
         if not inputs.complete:
             return folder / record.library
-        others = [known for known in self._records(folder) if not known.replaced_by(record)]
+        others = [known for known in _records(folder) if not known.replaced_by(record)]
         records = [known.to_json() for known in (record, *others[: self.KEPT - 1])]
         write_atomically(folder / self.MANIFEST, json.dumps(records), work)
         return folder / record.library
 
     def prune(self, folder: Path) -> None:
         """Remove libraries of ``folder`` that no record names any more and that weren't used within `GRACE` seconds."""
-        known = {record.library for record in self._records(folder)}
+        known = {record.library for record in _records(folder)}
         now = time.time()
         for path in folder.glob("*.so"):
             with contextlib.suppress(OSError):
@@ -149,12 +149,23 @@ class Cache:
             remove(folder.parent)
         remove(folder)
 
-    def _records(self, folder: Path) -> list[Record]:
-        """Read the records; return none if they can't be read: the library is then rebuilt and a new record written."""
-        try:
-            return [Record.from_json(entry) for entry in json.loads(_read(folder / self.MANIFEST))]
-        except (OSError, ValueError, TypeError, RecursionError):
-            return []
+
+def files_read(library: Path) -> list[str]:
+    """Return the files that the compiler read when it made ``library``, which a build or `Cache.lookup` returned."""
+    return [
+        path
+        for record in _records(library.parent)
+        if record.library == library.name
+        for path in (*record.files, *record.system)
+    ]
+
+
+def _records(folder: Path) -> list[Record]:
+    """Read the records; return none if they can't be read: the library is then rebuilt and a new record written."""
+    try:
+        return [Record.from_json(entry) for entry in json.loads(_read(folder / Cache.MANIFEST))]
+    except (OSError, ValueError, TypeError, RecursionError):
+        return []
 
 
 def _read(path: Path) -> bytes:

@@ -49,12 +49,27 @@ struct Warp {
       clocks; /* [lane][other]: until when `other` was seen by lane */
 };
 
+/* A TempStorage of the block, and the last use of it by each thread (`use_storage`): whether that still lasts, or when it ended, 0 for
+ * a time before the last barrier. */
+struct StorageUse {
+  uint32_t stamp = 0;
+  bool lasts = false;
+  int line = 0;
+  const char *file = nullptr;
+};
+struct Storage {
+  uintptr_t low, high;
+  uint32_t latest;
+  std::vector<StorageUse> uses; /* by thread */
+};
+
 struct Block {
   uint32_t number = 0, begin = 0, barrier = 0;
   std::vector<Warp> warps;
   std::vector<Fenced> fences;  /* by thread; empty where none had any */
   std::vector<Acquired> fresh; /* since the last barrier */
   std::vector<Acquired> known; /* to all its threads */
+  std::vector<Storage> storages;
 };
 
 /* A write that may have been harmless: it was, if the value is what it was before. */

@@ -28,6 +28,10 @@ OPWRIGHT_EMULATION_API void take_back_since(size_t count);
 OPWRIGHT_EMULATION_API const char *touched_by_host();
 /* Stream 0 is cudaStreamPerThread for the whole program; in CUDA, for the sources that ask for it. */
 OPWRIGHT_EMULATION_API bool default_stream_is_per_thread();
+/* A library's collective function begins, or ends, to use that memory, whatever it does there: of all threads of the block (0), or of
+ * each so many threads that follow each other. Before it is used again, all of them have to meet. */
+OPWRIGHT_EMULATION_API void use_storage(const void *memory, size_t bytes, unsigned threads, bool ends, const char *file,
+                                        int line);
 /* From now on atomic functions reach the block's threads only; or all of the device's again. */
 OPWRIGHT_EMULATION_API void atomics_reach_block(bool block);
 #else

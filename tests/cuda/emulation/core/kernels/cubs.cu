@@ -52,9 +52,11 @@ __global__ void block_scan(const int *in, int *out) {
   Load(storage.load).Load(in, mine);
   __syncthreads();
   Scan(storage.scan).InclusiveSum(mine, result, total);
+  __syncthreads();
   Store(storage.store).Store(out, result);
   __syncthreads();
   Scan(storage.scan).ExclusiveSum(mine, result);
+  __syncthreads();
   Store(storage.store).Store(out + n, result);
   __syncthreads();
   int one;
@@ -108,9 +110,12 @@ __global__ void warp_primitives(const int *in, int *out) {
   __shared__ typename Reduce::TempStorage reduce[2];
   __shared__ typename Scan::TempStorage scan[8];
   const int mine = in[threadIdx.x], warp = threadIdx.x / 32;
-  const int sum = Reduce(reduce[warp]).Sum(mine), few = Reduce(reduce[warp]).Reduce(mine, cub::Max(), 10);
+  const int sum = Reduce(reduce[warp]).Sum(mine);
+  __syncwarp();
+  const int few = Reduce(reduce[warp]).Reduce(mine, cub::Max(), 10);
   int inclusive, exclusive, total;
   Scan(scan[threadIdx.x / 8]).InclusiveSum(mine, inclusive, total);
+  __syncwarp();
   Scan(scan[threadIdx.x / 8]).ExclusiveSum(mine, exclusive);
   int *row = out + 5 * threadIdx.x;
   row[0] = threadIdx.x % 32 ? 0 : sum, row[1] = threadIdx.x % 32 ? 0 : few;

@@ -36,7 +36,9 @@ class BlockExchange {
  private:
   using Place = int (*)(int, int, int);
   void move(T (&input)[items], T (&output)[items], Place from, Place to, const char *file, int line) {
+    const detail::Use use(&layout_, sizeof(layout_), detail::whole_block, file, line);
     T result[items];
+    for (int i = 0; i < items; ++i) result[i] = input[i]; /* all of it is replaced, which compilers don't see */
     for (int first = 0; first < threads * items; first += at_once) { /* one slice, but for the form that saves memory */
       if (first) detail::wait(file, line);
       for (int i = 0; i < items; ++i)
@@ -77,7 +79,7 @@ static_assert(int(BLOCK_LOAD_TRANSPOSE) == int(BLOCK_STORE_TRANSPOSE) &&
 template <class T, int X, int items, BlockLoadAlgorithm algorithm = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int = 0>
 class BlockLoad {
   static constexpr int threads = X * Y * Z;
-  static constexpr bool exchanges = algorithm == BLOCK_LOAD_TRANSPOSE;
+  static constexpr bool exchanges = algorithm == BLOCK_LOAD_TRANSPOSE, in_warps = algorithm > BLOCK_LOAD_TRANSPOSE;
   using Exchange = BlockExchange<T, X, items, false, Y, Z>;
 
  public:
@@ -88,6 +90,7 @@ class BlockLoad {
     Load(input, output, threads * items, file, line);
   }
   template <class Input> void Load(Input input, T (&output)[items], int valid, OPWRIGHT_EMULATION_HERE) {
+    const detail::Use use(in_warps ? storage_ : nullptr, sizeof(TempStorage), detail::whole_block, file, line);
     for (int i = 0; i < items; ++i)
       if (place(i) < valid) output[i] = input[place(i)];
     if constexpr (exchanges) detail::exchange_of<Exchange>(storage_).StripedToBlocked(output, file, line);
@@ -109,7 +112,7 @@ class BlockLoad {
 template <class T, int X, int items, BlockStoreAlgorithm algorithm = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int = 0>
 class BlockStore {
   static constexpr int threads = X * Y * Z;
-  static constexpr bool exchanges = algorithm == BLOCK_STORE_TRANSPOSE;
+  static constexpr bool exchanges = algorithm == BLOCK_STORE_TRANSPOSE, in_warps = algorithm > BLOCK_STORE_TRANSPOSE;
   using Exchange = BlockExchange<T, X, items, false, Y, Z>;
 
  public:
@@ -120,6 +123,7 @@ class BlockStore {
     Store(output, input, threads * items, file, line);
   }
   template <class Output> void Store(Output output, T (&input)[items], int valid, OPWRIGHT_EMULATION_HERE) {
+    const detail::Use use(in_warps ? storage_ : nullptr, sizeof(TempStorage), detail::whole_block, file, line);
     if constexpr (exchanges) detail::exchange_of<Exchange>(storage_).BlockedToStriped(input, file, line);
     for (int i = 0; i < items; ++i)
       if (place(i) < valid) output[place(i)] = input[i];

@@ -23,6 +23,7 @@ class BlockReduce {
     return Reduce(input, operation, threads, file, line);
   }
   template <class Operation> T Reduce(T input, Operation operation, int valid, OPWRIGHT_EMULATION_HERE) {
+    const detail::Use use(&layout_, sizeof(layout_), detail::whole_block, file, line);
     const unsigned me = detail::linear_index();
     if (!by_warps) at(me) = input;
     else input = of_warp(input, operation, valid, file, line);
@@ -77,13 +78,14 @@ template <class T, int Width = 32, int = 0>
 class WarpReduce {
  public:
   struct TempStorage {};
-  WarpReduce(TempStorage &) {}
+  WarpReduce(TempStorage &storage) : storage_(storage) {}
 
   template <class Operation> T Reduce(T input, Operation operation, OPWRIGHT_EMULATION_HERE) {
     return Reduce(input, operation, Width, file, line);
   }
   template <class Operation> T Reduce(T input, Operation operation, int valid, OPWRIGHT_EMULATION_HERE) {
     using namespace opwright::emulation;
+    const detail::Use use(&storage_, sizeof(storage_), Width, file, line);
     const unsigned lane = lane_index(), rank = lane % Width;
     for (int distance = 1; distance < Width; distance *= 2) {
       const T other = exchange_any(mask(), input, source_down(lane, unsigned(distance), round_up()), file, line);
@@ -100,6 +102,7 @@ class WarpReduce {
   static unsigned mask() {
     return Width == 32 ? ~0u : ((1u << Width % 32) - 1) << (opwright::emulation::lane_index() & ~unsigned(Width - 1));
   }
+  TempStorage &storage_;
 };
 
 }  // namespace cub

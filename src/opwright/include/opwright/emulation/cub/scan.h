@@ -55,8 +55,10 @@ class BlockScan {
   /* `prefix(total)`, called by the first warp, gives what comes before the block. */
   template <class Prefix>
   void ExclusiveSum(T input, T &output, Prefix &prefix, OPWRIGHT_EMULATION_HERE) {
-    T total, start;
+    const detail::Use use(&layout_, sizeof(layout_), detail::whole_block, file, line);
+    T total;
     ExclusiveScan(input, output, T(), Sum(), total, file, line);
+    T start = total;
     if (detail::linear_index() < 32) start = prefix(total);
     output = share(start, file, line) + output;
   }
@@ -109,6 +111,7 @@ class BlockScan {
  private:
   T &at(unsigned i) { return layout_.values[i].Alias(); }
   template <class Operation> Found scan(T input, Operation operation, const char *file, int line) {
+    const detail::Use use(&layout_, sizeof(layout_), detail::whole_block, file, line);
     const unsigned me = detail::linear_index();
     if constexpr (by_warps) {
       Found found = of_warp(input, operation, file, line);
@@ -157,29 +160,22 @@ class WarpScan {
 
  public:
   struct TempStorage {};
-  WarpScan(TempStorage &) {}
+  WarpScan(TempStorage &storage) : storage_(storage) {}
 
   template <class Operation> void InclusiveScan(T input, T &output, Operation operation, OPWRIGHT_EMULATION_HERE) {
-    using namespace opwright::emulation;
-    const unsigned lane = lane_index();
-    for (unsigned distance = 1; distance < Width; distance *= 2) {
-      const T before = exchange_any(mask(), input, source_up(lane, distance, Width), file, line);
-      if (lane % Width >= distance) input = operation(before, input);
-    }
-    output = input;
+    const detail::Use use(&storage_, sizeof(storage_), Width, file, line);
+    output = up_to(input, operation, file, line);
   }
   template <class Operation>
   void InclusiveScan(T input, T &output, Operation operation, T &total, OPWRIGHT_EMULATION_HERE) {
-    InclusiveScan(input, output, operation, file, line);
-    total = Broadcast(output, Width - 1, file, line);
+    const detail::Use use(&storage_, sizeof(storage_), Width, file, line);
+    output = up_to(input, operation, file, line);
+    total = from(output, Width - 1, file, line);
   }
   template <class Operation>
   void ExclusiveScan(T input, T &output, T initial, Operation operation, OPWRIGHT_EMULATION_HERE) {
-    using namespace opwright::emulation;
-    T all;
-    InclusiveScan(input, all, operation, file, line);
-    const T before = exchange_any(mask(), all, source_up(lane_index(), 1, Width), file, line);
-    output = lane_index() % Width ? operation(initial, before) : initial;
+    const detail::Use use(&storage_, sizeof(storage_), Width, file, line);
+    output = before(input, initial, operation, file, line);
   }
   void InclusiveSum(T input, T &output, OPWRIGHT_EMULATION_HERE) { InclusiveScan(input, output, Sum(), file, line); }
   void InclusiveSum(T input, T &output, T &total, OPWRIGHT_EMULATION_HERE) {
@@ -189,18 +185,40 @@ class WarpScan {
     ExclusiveScan(input, output, T(), Sum(), file, line);
   }
   void ExclusiveSum(T input, T &output, T &total, OPWRIGHT_EMULATION_HERE) {
-    ExclusiveSum(input, output, file, line);
-    total = Broadcast(T(output + input), Width - 1, file, line);
+    const detail::Use use(&storage_, sizeof(storage_), Width, file, line);
+    output = before(input, T(), Sum(), file, line);
+    total = from(T(output + input), Width - 1, file, line);
   }
-  T Broadcast(T input, unsigned from, OPWRIGHT_EMULATION_HERE) {
-    using namespace opwright::emulation;
-    return exchange_any(mask(), input, source_lane(lane_index(), int(from), Width), file, line);
+  T Broadcast(T input, unsigned lane, OPWRIGHT_EMULATION_HERE) {
+    const detail::Use use(&storage_, sizeof(storage_), Width, file, line);
+    return from(input, lane, file, line);
   }
 
  private:
+  template <class Operation> static T up_to(T input, Operation operation, const char *file, int line) {
+    using namespace opwright::emulation;
+    const unsigned lane = lane_index();
+    for (unsigned distance = 1; distance < Width; distance *= 2) {
+      const T other = exchange_any(mask(), input, source_up(lane, distance, Width), file, line);
+      if (lane % Width >= distance) input = operation(other, input);
+    }
+    return input;
+  }
+  template <class Operation>
+  static T before(T input, T initial, Operation operation, const char *file, int line) {
+    using namespace opwright::emulation;
+    const T all = up_to(input, operation, file, line);
+    const T other = exchange_any(mask(), all, source_up(lane_index(), 1, Width), file, line);
+    return lane_index() % Width ? operation(initial, other) : initial;
+  }
+  static T from(T input, unsigned lane, const char *file, int line) {
+    using namespace opwright::emulation;
+    return exchange_any(mask(), input, source_lane(lane_index(), int(lane), Width), file, line);
+  }
   static unsigned mask() {
     return Width == 32 ? ~0u : ((1u << Width % 32) - 1) << (opwright::emulation::lane_index() & ~unsigned(Width - 1));
   }
+  TempStorage &storage_;
 };
 
 }  // namespace cub

@@ -42,6 +42,7 @@ class BlockRadixSort {
  private:
   void sort(K (&keys)[items], V (*values)[items], int begin, int end, bool descending, int (*place)(int, int, int),
             const char *file, int line) {
+    const detail::Use use(&layout_, sizeof(layout_), detail::whole_block, file, line);
     for (int i = 0; i < items; ++i) {
       const int at = detail::blocked(i, items, threads);
       layout_.keys[at].Alias() = keys[i];

@@ -5,6 +5,7 @@
 #define OPWRIGHT_EMULATION_CUB_STORAGE_H
 
 #include "common.h"
+#include "use.h"
 
 namespace cub {
 namespace detail {
