@@ -130,6 +130,46 @@ CASES = [
     Case("cvt.f32.f16 %0, %1;", "fh", lambda a: torch.tensor(signed(a, 16), dtype=torch.int16).view(torch.half).item()),
     Case("{ .reg .pred %%p1; setp.ne.f32 %%p1, %1, 0f7FC00000; selp.u32 %0, 1, 2, %%p1; }", "rf", lambda a: 2),
     Case("{ .reg .pred p; setp.ne.f32 p, %1, %2; selp.u32 %0, 1, 2, p; }", "rff", lambda a, b: 1 if a != b else 2),
+    Case(
+        "{ .reg .u32 lo, hi; add.cc.u32 lo, %1, %2; addc.u32 hi, %3, %4; mov.b64 %0, {lo, hi}; }",
+        "lrrrr",
+        lambda a, b, c, d: a + b + ((c + d) << 32),
+    ),
+    Case(
+        "{ .reg .u32 x; add.cc.s32 x, %1, %2; addc.cc.s32 x, %3, %4; addc.u32 %0, %1, %3; }",
+        "rrrrr",
+        lambda a, b, c, d: ((a + b + ((c + d) << 32)) >> 64) + a + c,
+    ),
+    Case(
+        "{ .reg .u64 x; add.cc.u64 x, %1, %2; addc.cc.u64 x, %3, -1; addc.u64 %0, 0, 0; }",
+        "llll",
+        lambda a, b, c: (a + b + ((c + 2**64 - 1) << 64)) >> 128,
+    ),
+    Case(
+        "{ .reg .u32 lo, hi; sub.cc.u32 lo, %1, %2; subc.u32 hi, %3, %4; mov.b64 %0, {lo, hi}; }",
+        "lrrrr",
+        lambda a, b, c, d: a - b + ((c - d) << 32),
+    ),
+    Case(
+        "{ .reg .u32 x; sub.cc.u32 x, %1, %2; subc.cc.u32 x, %3, %4; subc.u32 %0, 7, 0; }",
+        "rrrrr",
+        lambda a, b, c, d: 7 - (a - b + ((c - d) << 32) < 0),
+    ),
+    Case(
+        "{ .reg .u32 lo, hi; mad.lo.cc.u32 lo, %1, %2, %3; madc.hi.u32 hi, %1, %2, %4; mov.b64 %0, {lo, hi}; }",
+        "lrrrr",
+        lambda a, b, c, d: a * b + (d << 32 | c),
+    ),
+    Case(
+        "{ .reg .u64 lo, hi; mad.lo.cc.u64 lo, %1, %2, %3; madc.hi.cc.u64 hi, %1, %2, %3; addc.u64 %0, hi, 0; }",
+        "llll",
+        lambda a, b, c: ((w := a * b + (c << 64 | c)) >> 64) % 2**64 + (w >> 128),
+    ),
+    Case("cvt.u32.u64 %0, %1;", "rl", lambda a: a),
+    Case("cvt.s64.s32 %0, %1;", "lr", signed),
+    Case("cvt.u64.u32 %0, %1;", "lr", lambda a: a),
+    Case("cvt.s32.s8 %0, %1;", "rr", lambda a: signed(a, 8)),
+    Case("cvt.rn.f32.s32 %0, %1;", "fr", lambda a: f32(signed(a))),
     Case("mov.u32 %0, %%laneid;", "r", None),
     Case("mov.u32 %0, %laneid;", "r", None),
 ]
@@ -177,6 +217,77 @@ __global__ void turned(int *x) {
   x[threadIdx.x] = found;
 }
 EXPORT void barrier(int *x) { turned<<<1, 64>>>(x); }
+
+/* Big numbers, a statement for each instruction; the carry goes from one to the next. */
+__device__ unsigned first(unsigned a, unsigned b) {
+  unsigned r;
+  asm volatile("add.cc.u32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+  return r;
+}
+__device__ unsigned next(unsigned a, unsigned b) {
+  unsigned r;
+  asm volatile("addc.cc.u32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+  return r;
+}
+__global__ void sums(const unsigned *a, const unsigned *b, unsigned *c, int words) {
+  const int at = threadIdx.x * words;
+  c[at] = first(a[at], b[at]);
+  for (int i = 1; i < words; ++i) c[at + i] = next(a[at + i], b[at + i]);
+}
+EXPORT void big(const unsigned *a, const unsigned *b, unsigned *c, int words) { sums<<<1, 16>>>(a, b, c, words); }
+
+__global__ void by_address(int *x) {
+  __shared__ __align__(16) int s[64];
+  const unsigned base = __cvta_generic_to_shared(s), mine = base + 4 * threadIdx.x;
+  unsigned same;
+  asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(same) : "l"(s));
+  asm volatile("st.shared.s32 [%0], %1;" ::"r"(mine), "r"(x[threadIdx.x]) : "memory");
+  __syncthreads();
+  int old = 0, low, high;
+  if (threadIdx.x < 8) asm volatile("atom.shared.add.s32 %0, [%1+252], 1;" : "=r"(old) : "r"(base) : "memory");
+  __syncthreads();
+  asm volatile("ld.shared.v2.s32 {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "r"(base + 8 * (threadIdx.x / 2)));
+  const bool right = same == base && __cvta_shared_to_generic(mine) == s + threadIdx.x && old <= x[63] + 7;
+  __syncthreads();
+  x[threadIdx.x] = right ? 1000 * high + low : -1;
+}
+EXPORT void shared(int *x) { by_address<<<1, 64>>>(x); }
+
+/* Two stages: the next tile is under way while one is added. `bytes` of the last tile's vectors are there. */
+__global__ void tiles(const int *x, int *y, int count, int bytes) {
+  __shared__ __align__(16) int s[2][128];
+  const int i = threadIdx.x;
+  const auto bring = [&](int tile) {
+    const unsigned to = __cvta_generic_to_shared(&s[tile % 2][4 * i]);
+    if (tile + 1 < count)
+      asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(x + 128 * tile + 4 * i));
+    else if (tile < count)
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(x + 128 * tile + 4 * i), "r"(bytes));
+    asm volatile("cp.async.commit_group;");
+  };
+  bring(0);
+  int sum = 0;
+  for (int tile = 0; tile < count; ++tile) {
+    bring(tile + 1);
+    asm volatile("cp.async.wait_group %0;" ::"n"(1));
+    __syncthreads();
+    for (int j = 0; j < 4; ++j) sum += s[tile % 2][4 * (31 - i) + j];
+    __syncthreads();
+  }
+  y[i] = sum;
+}
+EXPORT void pipeline(const int *x, int *y, int count, int bytes) { tiles<<<1, 32>>>(x, y, count, bytes); }
+
+__global__ void early(const int *x, int *y) {
+  __shared__ int s[32];
+  s[threadIdx.x] = 5;
+  const unsigned to = __cvta_generic_to_shared(s + threadIdx.x);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(x + threadIdx.x));
+  y[threadIdx.x] = s[threadIdx.x];
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  y[threadIdx.x + 32] = s[threadIdx.x];
+}
+EXPORT void awaited(const int *x, int *y) { early<<<1, 32>>>(x, y); }
 """
 
 
@@ -246,6 +357,42 @@ def test_memory(library: ctypes.CDLL) -> None:
     assert list(total) == [1000 + sum(signed(b, 8) for b in range(112, 144)), 9, 0]
 
 
+def test_a_carry_goes_from_statement_to_statement(library: ctypes.CDLL) -> None:
+    draw, words = random.Random(1), 9
+    a, b = ([draw.choice([0, 2**32 - 1, draw.getrandbits(32)]) for _ in range(16 * words)] for _ in "ab")
+    c = (ctypes.c_uint32 * (16 * words))()
+    library.big((ctypes.c_uint32 * len(a))(*a), (ctypes.c_uint32 * len(b))(*b), c, words)
+
+    def number(of: Any, which: int) -> int:
+        return sum(word << 32 * i for i, word in enumerate(of[which * words : (which + 1) * words]))
+
+    for i in range(16):
+        assert number(c, i) == (number(a, i) + number(b, i)) % 2 ** (32 * words)
+
+
+def test_addresses_of_shared_memory(library: ctypes.CDLL) -> None:
+    x = (ctypes.c_int32 * 64)(*range(64))
+    library.shared(x)
+    held = [*range(63), 63 + 8]
+    assert list(x) == [1000 * held[i // 2 * 2 + 1] + held[i // 2 * 2] for i in range(64)]
+
+
+@pytest.mark.parametrize("count", range(1, 5))
+@pytest.mark.parametrize("there", [0, 1, 3, 4])
+def test_asynchronous_copies(library: ctypes.CDLL, count: int, there: int) -> None:
+    x, y = list(range(7, 7 + 128 * count)), (ctypes.c_int32 * 32)()
+    library.pipeline((ctypes.c_int32 * len(x))(*x), y, count, 4 * there)
+    known = [v if i < 128 * (count - 1) or i % 4 < there else 0 for i, v in enumerate(x)]
+    expected = [sum(sum(known[128 * tile + 4 * (31 - i) :][:4]) for tile in range(count)) for i in range(32)]
+    assert list(y) == expected
+
+
+def test_a_copy_isnt_there_before_the_wait(library: ctypes.CDLL) -> None:
+    y = (ctypes.c_int32 * 64)()
+    library.awaited((ctypes.c_int32 * 32)(*range(32)), y)
+    assert list(y) == [-1] * 32 + list(range(32))
+
+
 def test_a_barrier(library: ctypes.CDLL) -> None:
     x = (ctypes.c_int32 * 64)(*range(64))
     library.barrier(x)
@@ -255,8 +402,11 @@ def test_a_barrier(library: ctypes.CDLL) -> None:
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("cp.async.cg.shared.global [%0], [%1], 16;", "cp.async.cg.shared.global"),
-        ("ld.shared.u32 %0, [%1];", "ld.shared.u32"),
+        ("cp.async.mbarrier.arrive.shared.b64 [%0];", "cp.async.mbarrier.arrive.shared.b64"),
+        ("cp.async.bulk.commit_group;", "cp.async.bulk.commit_group"),
+        ("ld.shared::cluster.u32 %0, [%1];", "ld.shared::cluster.u32"),
+        ("add.cc.u16 %0, %0, %1;", "add.cc.u16"),
+        ("cvt.rzi.s32.f32 %0, %1;", "cvt.rzi.s32.f32"),
         ("cvt.f16.f16 %0, %1;", "cvt.f16.f16"),
         ("add.rz.f32 %0, %0, %1;", "add.rz.f32"),
         ("shfl.sync.idx.b32 %0, %1, 0, 0x181f, -1;", "shfl.sync.idx.b32 with the operands"),

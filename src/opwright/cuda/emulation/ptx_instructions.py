@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 FUNCTIONS = "::opwright::emulation::ptx::"
 _LANES = ("eq", "lt", "le", "gt", "ge")
@@ -126,12 +126,16 @@ class Translator:
             raise UnknownError(f"a result in {operand}, which isn't an output,")
         return f"{FUNCTIONS}put({register}, {value})"
 
-    def address(self, operand: str) -> str:
-        """Return the C++ of ``[register+offset]``."""
+    def address(self, operand: str, *, shared: bool = False) -> str:
+        """Return the C++ of ``[register+offset]``; of shared memory the register may have 32 bits."""
         match = _ADDRESS.fullmatch(operand)
         if not match:
             raise ValueError(operand)
-        return f"{self.value(match[1], 'b64')} + int64_t({match[2] or 0})"
+        offset = f"int64_t({match[2] or 0})"
+        if not shared:
+            return f"{self.value(match[1], 'b64')} + {offset}"
+        at = self.value(match[1], "b64") if _NUMBER.fullmatch(match[1]) else self.register(match[1])
+        return f"{FUNCTIONS}shared({at} + {offset})"
 
 
 Translate = Callable[[Translator, Mapping[str, str], list[str]], str]
@@ -170,7 +174,8 @@ def _memory(of: Translator, how: Mapping[str, str], operands: list[str]) -> str:
     suffix = "_volatile" if {"volatile", "relaxed", "acquire", "release"} & {*modifiers} else ""
     size = int(kind[1:]) // 8
     done = ["__threadfence()"] if "release" in modifiers else []
-    done.append(f"const uint64_t opwright_at = {FUNCTIONS}vector<{size * count}>({of.address(place)})")
+    address = of.address(place, shared=_is_shared(modifiers))
+    done.append(f"const uint64_t opwright_at = {FUNCTIONS}vector<{size * count}>({address})")
     for number, name in enumerate(names):
         at = f"opwright_at + {number * size}"
         loaded = f"{FUNCTIONS}ld{suffix}<{_TYPES[kind]}>({at})"
@@ -178,8 +183,13 @@ def _memory(of: Translator, how: Mapping[str, str], operands: list[str]) -> str:
     return "; ".join([*done, "__threadfence()"] if "acquire" in modifiers else done)
 
 
+def _is_shared(modifiers: Iterable[str]) -> bool:
+    return any(modifier.partition(":")[0] == "shared" for modifier in modifiers)
+
+
+_SHARED = "shared(?:::cta)?"
 _MODIFIERS = (
-    *("global", "weak", "volatile", "relaxed", "acquire", "release", "gpu", "sys", "cta"),
+    *("global", _SHARED, "weak", "volatile", "relaxed", "acquire", "release", "gpu", "sys", "cta"),
     *("ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc", r"L1::\w+", r"L2::\w+"),
 )
 _ATOMIC = {name: name.capitalize() for name in ("add", "min", "max", "and", "or", "xor", "exch", "inc", "dec")}
@@ -199,7 +209,8 @@ def _atomic(of: Translator, how: Mapping[str, str], operands: list[str]) -> str:
         raise ValueError(operands)
     values = ", ".join(f"{c}({of.value(each, kind)})" for each in operands[1:])
     block = "_block" if "cta" in modifiers else ""
-    call = f"atomic{_ATOMIC[what]}{block}(({c} *)({of.address(operands[0])}), {values})"
+    address = of.address(operands[0], shared=_is_shared(modifiers))
+    call = f"atomic{_ATOMIC[what]}{block}(({c} *)({address}), {values})"
     made = of.result(target, f"{_TYPES[kind]}({call})") if target else call
     before = "__threadfence(); " if modifiers & {"release", "acq_rel"} else ""
     return before + made + ("; __threadfence()" if modifiers & {"acquire", "acq_rel"} else "")
@@ -270,6 +281,48 @@ def _half(of: Translator, how: Mapping[str, str], operands: list[str]) -> str:
     return of.result(target, f"::opwright::detail::from_float16({of.value(source, 'b16')})")
 
 
+def _carried(of: Translator, how: Mapping[str, str], operands: list[str]) -> str:
+    """Translate additions that take a carry (``addc``, ``madc``), leave one (``.cc``), or both; and subtractions."""
+    target, *given = operands
+    if len(given) != (3 if how["half"] else 2):
+        raise ValueError(operands)
+    values = [of.value(each, how["t"]) for each in given]
+    if how["half"]:
+        values[:2] = [f"{FUNCTIONS}mul_{how['half']}({values[0]}, {values[1]})"]
+    name = "sub" if how["op"] == "sub" else "add"
+    flags = ", ".join("true" if how[each] else "false" for each in ("takes", "leaves"))
+    return of.result(target, f"{FUNCTIONS}{name}_with_carry<{flags}>({', '.join(values)})")
+
+
+def _to_space(of: Translator, how: Mapping[str, str], operands: list[str]) -> str:
+    """Translate ``cvta``: an address of shared memory is its distance from the block's arena, all others are whole."""
+    target, source = operands
+    if how["space"] != "shared":
+        return of.result(target, of.value(source, "b64"))
+    if how["to"]:
+        return of.result(target, f"uint64_t(__cvta_generic_to_shared((const void *){of.value(source, 'b64')}))")
+    return of.result(target, f"{FUNCTIONS}shared({of.value(source, 'b64')})")
+
+
+def _convert(of: Translator, how: Mapping[str, str], operands: list[str]) -> str:
+    target, source = operands
+    return of.result(target, f"{_TYPES[how['to']]}({of.value(source, how['t'])})")
+
+
+def _copy(of: Translator, _: Mapping[str, str], operands: list[str]) -> str:
+    """Translate ``cp.async``; of fewer bytes than there is place for, the rest becomes zeroes."""
+    to, source, size, *given = operands
+    if len(given) > 1:
+        raise ValueError(operands)
+    sizes = [of.value(each, "b32") for each in (size, *(given or [size]))]
+    return f"{FUNCTIONS}async_copy({of.address(to, shared=True)}, {of.address(source)}, {', '.join(sizes)})"
+
+
+def _wait(of: Translator, _: Mapping[str, str], operands: list[str]) -> str:
+    (kept,) = operands
+    return f"{FUNCTIONS}async_wait({of.value(kept, 'b32')})"
+
+
 _calls(rf"(?P<op>add|sub)\.{_INT}", "{op}", 2)
 _calls(rf"(?P<op>add|sub|mul)(?:\.rn)?{_F}", "{op}", 2)
 _calls(rf"mul\.(?P<op>lo|hi|wide)\.{_INT}", "mul_{op}", 2)
@@ -300,7 +353,7 @@ _ACCESS = (
     r"\.(?P<t>[usb](?:8|16|32|64)|f32|f64)"
 )
 _UPDATE = (
-    rf"(?P<op>red|atom)(?P<modifiers>(?:\.(?:relaxed|acquire|release|acq_rel|gpu|sys|cta|global|{'|'.join(_ATOMIC)}))+)"
+    rf"(?P<op>red|atom)(?P<modifiers>(?:\.(?:relaxed|acquire|release|acq_rel|gpu|sys|cta|global|{_SHARED}|{'|'.join(_ATOMIC)}))+)"
     rf"\.(?P<t>{'|'.join(_OF_ATOMIC)})"
 )
 _RULES += [
@@ -309,6 +362,13 @@ _RULES += [
     (rf"shfl\.sync\.(?P<how>{'|'.join(_SHUFFLES)})\.b32", _shuffle),
     (_ACCESS, _memory),
     (_UPDATE, _atomic),
+    (r"(?P<op>add|sub)(?P<takes>c?)(?P<leaves>(?:\.cc)?)(?P<half>)\.(?P<t>[us](?:32|64))", _carried),
+    (r"(?P<op>mad)(?P<takes>c?)\.(?P<half>lo|hi)(?P<leaves>(?:\.cc)?)\.(?P<t>[us](?:32|64))", _carried),
+    (r"cvta(?P<to>\.to)?\.(?P<space>shared|global|local|const)\.u64", _to_space),
+    (r"cvt\.(?P<to>[us](?:8|16|32|64))\.(?P<t>[us](?:8|16|32|64))", _convert),
+    (r"cvt\.rn\.(?P<to>f32|f64)\.(?P<t>[us](?:16|32|64))", _convert),
+    (rf"cp\.async\.(?:ca|cg)\.{_SHARED}\.global(?:\.L2::(?:64|128|256)B)?", _copy),
+    (r"cp\.async\.wait_group", _wait),
     (r"setp\.(?P<how>eq|ne|lt|le|gt|ge)\.(?P<t>[usb](?:16|32|64)|f32|f64)", _compare),
     (r"selp\.(?P<t>[usb](?:16|32|64)|f32|f64)", _select),
 ]
@@ -317,4 +377,6 @@ _fixed(r"membar\.cta|fence\.(?:acq_rel|sc)\.cta", "__threadfence_block()")
 _fixed(r"membar\.gl|fence\.(?:acq_rel|sc)\.gpu", "__threadfence()")
 _fixed(r"membar\.sys|fence\.(?:acq_rel|sc)\.sys", "__threadfence_system()")
 _fixed("trap", "__trap()")
+_fixed(r"cp\.async\.commit_group", f"{FUNCTIONS}async_commit()")
+_fixed(r"cp\.async\.wait_all", f"{FUNCTIONS}async_commit(), {FUNCTIONS}async_wait(0)")
 _INSTRUCTIONS = [(re.compile(pattern), translate) for pattern, translate in _RULES]

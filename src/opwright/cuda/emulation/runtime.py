@@ -119,12 +119,18 @@ _FLAGS = ("-O2", "-fno-strict-aliasing", "-pthread")
 
 
 def build_runtime(
-    *, check: bool = False, relocatable: bool = False, on_progress: Callable[[str], None] | None = None
+    *,
+    check: bool = False,
+    program: bool = False,
+    relocatable: bool = False,
+    on_progress: Callable[[str], None] | None = None,
 ) -> Path:
     """Return the runtime library, to which emulated code is linked, from the cache, or build it.
 
     Args:
         check: whether to return the variant that checks every access.
+        program: whether to return the library of whole programs, another file than that of operators: with it a fault
+            ends the process.
         relocatable: return an object file, which becomes a part of a program, instead of a shared library.
         on_progress: called with a line of text if the library has to be built.
 
@@ -135,18 +141,20 @@ def build_runtime(
     units = [_unit(path) for path in files if check or not path.stem.startswith("check")]
     if not units:
         raise ToolchainError(f"Opwright's installation is damaged: {Path(__file__).parent / 'csrc'} is empty")
-    name = f"{NAME}-{__version__}{'-checked' * check}"
     macro = ("-DOPWRIGHT_EMULATION_CHECK",) if check else ()
     first, *rest = units
     # The shared library is linked from the object file: it is compiled once for operators and programs.
     linked = LinkObject(
-        Unit(f"{name}-object", first.text, first.source, extra=tuple(rest), embeds=True),
+        Unit(
+            f"{NAME}-{__version__}{'-checked' * check}-object", first.text, first.source, extra=tuple(rest), embeds=True
+        ),
         Options(extra_cflags=(*_FLAGS, *macro), native=False, relocatable=True),
     )
     if relocatable:
         return linked.build(on_progress)
     options = Options(extra_ldflags=("-pthread",), native=False)
-    return build(Unit(name, "", addition=linked), options, on_progress=on_progress).path
+    library = f"{NAME}-{__version__}{'-program' * program}{'-checked' * check}"
+    return build(Unit(library, "", addition=linked), options, on_progress=on_progress).path
 
 
 def _unit(path: Path) -> Unit:

@@ -9,20 +9,20 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from opwright.cuda.emulation.backend import DEFINED, SHADOW, STAND_INS, emulation_flags
 from opwright.cuda.emulation.loops.compiling import build_emulated
 from opwright.cuda.emulation.rewrite import Rewriter
-from opwright.cuda.emulation.runtime import build_runtime, check_flags
+from opwright.cuda.emulation.runtime import check_flags
 from opwright.cuda.emulation.uninitialised import asking, with_warnings
-from opwright.cuda.libraries import THRUST, build_libraries, cccl_dir, explained, needed
+from opwright.cuda.libraries import THRUST, cccl_dir, explained
 from opwright.cuda.programs.command_line import Request, parse
+from opwright.cuda.programs.linking import linked
 from opwright.errors import CompileError, ToolchainError
 from opwright.toolchain import Options, Unit, find_compiler, header_dir, include_line
-from opwright.toolchain.binary.elf import symbols
 
 VERSION = """\
 nvcc: NVIDIA (R) Cuda compiler driver
@@ -35,11 +35,8 @@ _ASKED_BY_CMAKE = "__cmake_determine_cuda"
 _ANSWER_TO_CMAKE = "#$ NVVMIR_LIBRARY_DIR=/nvvm/libdevice\n"
 """CMake hides what is said when it asks for the toolkit's folder, and shows what is said to its first source. With a
 folder, be it there or not, it comes to that."""
-_OF_MPI = ("-lmpi", "-lmpi_cxx", "-lmpicxx")
 _FOR_CHECKED = ("-O2",)
 _OLD_STANDARDS = ("98", "03", "0x", "11", "1y", "14")
-_CALLED_BY_CHECKED = "__tsan_"
-"""How the names of functions begin that a checked object calls."""
 
 
 def run_nvcc(arguments: Sequence[str]) -> int:
@@ -94,7 +91,7 @@ def build_program(request: Request) -> Path:
     objects = [*_compiled_at_once(request), *(Path(path).absolute() for path in request.linked)]
     states = [f"{path}:{status.st_size}:{status.st_mtime_ns}" for path in objects for status in [os.stat(path)]]
     options = Options(
-        exact=("-O0",), program=True, extra_ldflags=tuple(_linked(request, objects)), identity="|".join(states)
+        exact=("-O0",), program=True, extra_ldflags=tuple(linked(request, objects)), identity="|".join(states)
     )
     return _explained(Unit(request.sources[0].stem, "", request.sources[0], embeds=True), options)
 
@@ -102,14 +99,6 @@ def build_program(request: Request) -> Path:
 def _compiled_at_once(request: Request) -> list[Path]:
     with ThreadPoolExecutor(len(request.sources)) as pool:
         return list(pool.map(lambda source: compiled(request, source), request.sources))
-
-
-def _linked(request: Request, objects: Sequence[Path]) -> list[str]:
-    """Return what is linked: the objects, the libraries that they call, the emulator's runtime."""
-    called = [name for path in objects for name in _undefined(path)]
-    libraries = build_libraries(needed(called))
-    check = request.check or any(name.startswith(_CALLED_BY_CHECKED) for name in called)
-    return [*map(str, [*objects, *libraries]), *_link_flags(request), str(_runtime(check=check))]
 
 
 def compiled(request: Request, source: Path) -> Path:
@@ -189,24 +178,6 @@ def _standard(asked: str) -> str:
     return "gnu++17" if asked.endswith(_OLD_STANDARDS) else asked.replace("c++", "gnu++", 1).replace("gnugnu", "gnu")
 
 
-def _runtime(*, check: bool) -> Path:
-    return build_runtime(check=check, relocatable=True)
-
-
-def _link_flags(request: Request) -> list[str]:
-    flags = [flag for flag in request.link_flags if flag not in _OF_MPI or _is_there(request, flag)]
-    return [*flags, "-pthread", "-ldl", "-lm"]
-
-
-def _is_there(request: Request, flag: str) -> bool:
-    """Return whether a library is found: one of MPI's isn't needed with the header that stands for it."""
-    name = f"lib{flag[2:]}.so"
-    if any((Path(folder[2:]) / name).exists() for folder in request.link_flags if folder.startswith("-L")):
-        return True
-    command = [*find_compiler("c").link_command, f"-print-file-name={name}"]
-    return os.path.isabs(subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip())
-
-
 def _explained(unit: Unit, options: Options) -> Path:
     """Build; say of a CUDA library's header that is missing which library that is."""
     try:
@@ -261,14 +232,7 @@ def _link(request: Request, objects: list[str], output: Path) -> None:
         return
     shared = ["-shared"] if request.product == "library" else []
     linker = find_compiler("c++").link_command
-    _run([*linker, *shared, *_linked(request, [Path(path) for path in objects]), "-o", str(output)])
-
-
-def _undefined(path: Path) -> Iterable[str]:
-    """Return the names that an object file or a library needs others to define; of an archive, all the words in it."""
-    if path.suffix == ".a":
-        return (word.decode() for word in re.findall(rb"[A-Za-z_]\w+", path.read_bytes()))
-    return symbols(path).undefined
+    _run([*linker, *shared, *linked(request, [Path(path) for path in objects]), "-o", str(output)])
 
 
 def _run(command: list[str]) -> None:

@@ -15,6 +15,7 @@
 namespace opwright::emulation {
 
 struct Work;
+struct AsyncCopies;
 
 // The lanes of a warp, a bit each.
 struct Warp {
@@ -50,6 +51,7 @@ struct Block : Context {
   uint32_t fixed_used;
   size_t declared;  // how many offsets there are: a library that is loaded meanwhile has variables of its own
   bool opened[most_threads + 1];  // stacks that have memory
+  AsyncCopies *copies;            // that its threads wait for; null: there were never any
 
   Warp &warp_of(unsigned linear) { return warps[linear / warp_size]; }
 };
@@ -89,6 +91,10 @@ Block *reserve_block();  // an arena; null where there is no memory
 void release_block(Block *b);
 void *top_of_stack(Block &b, unsigned number);  // most_threads is the home's; made usable on first use
 void prepare(Slot &slot, void *top, void (*start)());
+
+// async_copies.cpp
+void forget_copies(Block &b);
+uintptr_t copy_awaited(const void *address);  // the code of a copy to there that the block's threads wait for; or 0
 
 // order.cpp
 enum class Order { forward, reverse, random };

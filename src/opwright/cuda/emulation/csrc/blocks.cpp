@@ -21,7 +21,7 @@ struct Worker {
   Taken taken;
   std::vector<uint32_t> offsets;
   ~Worker() {
-    if (block) release_block(block);
+    if (block) forget_copies(*block), release_block(block);
   }
 };
 thread_local Worker worker;
@@ -65,6 +65,7 @@ void begin_block(Block &b) {
   b.barrier_key = b.warp_key = 0;
   b.round = false;
   ++b.epoch;
+  if (b.copies) forget_copies(b);
   if (b.work->schedule.order != Order::forward) order_threads(b);
   if (!hooks()) return;
   memset(b.offsets, 0, b.declared * sizeof(uint32_t));

@@ -286,6 +286,15 @@ void touched(const void *memory, size_t size, bool writing, uintptr_t code) {
   access_range(reinterpret_cast<uintptr_t>(memory), size, writing ? How::write : How::read, code);
 }
 
+void awaited(void *memory, size_t bytes) {
+  const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
+  Region *region = shared_at(low);
+  if (!region || !region->shadow) return;
+  const uintptr_t high = std::min(low + bytes, region->high);
+  for (size_t granule = region->granule(low); granule <= region->granule(high - 1); ++granule)
+    region->cells[granule].write = {};
+}
+
 void device_freed(void *memory) {
   const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
   const BetweenLaunches alone;
@@ -302,14 +311,18 @@ std::string source_of(uintptr_t code) {
   return found.known() ? found.text() + "\n    " + line_text(found) : "";
 }
 
-const Hooks table = {
+/* A library that a program loads has a checker, too, and its names are the program's: both install the program's. */
+}  // namespace
+extern OPWRIGHT_EMULATION_API const Hooks the_checker;
+const Hooks the_checker = {
     launch_begin, launch_end,   block_begin,      block_end,      thread_switch, block_barrier,    divergent_barrier,
     warp_barrier, absent_lanes, shared_allocated, atomic_begin,   atomic_end,    device_allocated, device_freed,
     grid_barrier, lent_to_call, taken_back,       stream_created, stream_waited, device_waited,    event_recorded,
-    event_waited, source_of,    copied,           used,           touched};
+    event_waited, source_of,    copied,           used,           touched,       awaited};
+namespace {
 const bool installed = [] {
   new (live) Live;
-  install_hooks(&table);
+  install_hooks(&the_checker);
   return true;
 }();
 

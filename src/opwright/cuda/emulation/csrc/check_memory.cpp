@@ -7,6 +7,9 @@
 
 namespace opwright {
 namespace emulation {
+
+uintptr_t copy_awaited(const void *address); /* async_copies.cpp */
+
 namespace check {
 namespace {
 
@@ -111,6 +114,13 @@ void unwritten(const Region &region, uintptr_t address, unsigned size, uintptr_t
     return report({uninitialised, "read of memory that nobody has written",
                    "got: " + bytes(size) + ", " + spot(region, address) + ", which nothing has written yet",
                    "write it first, in this kernel or an earlier one, or with cudaMemsetAsync"},
+                  code);
+  }
+  if (const uintptr_t copy = copy_awaited(reinterpret_cast<const void *>(address))) {
+    return report({uninitialised, "read of what an asynchronous copy brings, before it is there",
+                   "got: " + bytes(size) + ", " + spot(region, address) + ", which cp.async at " + place(copy).text() +
+                       " writes, and its thread hasn't waited for it",
+                   "cp.async.wait_group in the thread that copies, then a __syncthreads() for the others"},
                   code);
   }
   report({uninitialised, "read of uninitialised shared memory",

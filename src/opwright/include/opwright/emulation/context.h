@@ -42,6 +42,7 @@ struct Context {
   Slot *current, *end, *warp_end;
   uint64_t *deposit; /* the values that the lanes of this warp bring to its collective */
   char *fixed, *dynamic;
+  uint32_t carry;    /* of the last addition of inline PTX that leaves one: 0 or 1 */
   uint32_t *offsets; /* of every __shared__ variable, from `fixed`; 0: not used by this block yet */
 };
 

@@ -70,6 +70,8 @@ struct Hooks {
                const StreamWork &work);
   /* The runtime touches memory for the kernel's thread that runs, called from `code`. */
   void (*touched)(const void *memory, size_t bytes, bool writes, uintptr_t code);
+  /* An asynchronous copy to shared memory begins: what will be there isn't yet. */
+  void (*awaited)(void *memory, size_t bytes);
 };
 
 /* Null entries are left out. Null: no checker. */

@@ -29,31 +29,39 @@ bool know_local_arrays(const LocalArray (&arrays)[count]) {
   return true;
 }
 
-template <class Element>
-struct FilledArray {
-  template <class T> OPWRIGHT_EMULATION_INLINE static void fill(T &, uint32_t) {}
-};
+/* Elements are written to as those of the array that was declared, not by a pointer: the compiler then needn't watch them. */
+template <class Element, class Value>
+OPWRIGHT_EMULATION_INLINE void fill(Element &element, Value value) {
+  element = value;
+}
+template <class Element, size_t count, class Value>
+OPWRIGHT_EMULATION_INLINE void fill(Element (&array)[count], Value value) {
+  for (size_t i = 0; i < count; ++i) fill(array[i], value);
+}
 
+/* Of other types nothing is known: what isn't a number has no bits to spare. */
 template <class Element>
-struct FilledArrayOfNumbers {
+struct Nothing {
+  template <class T> OPWRIGHT_EMULATION_INLINE static void in(T &, uint32_t) {}
+};
+template <class Element>
+struct NothingInNumbers {
   template <class T>
-  OPWRIGHT_EMULATION_INLINE static void fill(T &array, uint32_t number) {
+  OPWRIGHT_EMULATION_INLINE static void in(T &array, uint32_t number) {
     uint32_t bits = 0x7fc00000u | number;
     __asm__("" : "+r"(bits)); /* a number that the compiler computes with might not keep its bits */
     float nothing;
     __builtin_memcpy(&nothing, &bits, sizeof(nothing));
-    auto *const elements = reinterpret_cast<typename std::remove_all_extents<T>::type *>(&array);
-    for (size_t i = 0; i < sizeof(array) / sizeof(Element); ++i) elements[i] = Element(nothing);
+    fill(array, Element(nothing));
   }
 };
-template <> struct FilledArray<float> : FilledArrayOfNumbers<float> {};
-template <> struct FilledArray<double> : FilledArrayOfNumbers<double> {};
+template <> struct Nothing<float> : NothingInNumbers<float> {};
+template <> struct Nothing<double> : NothingInNumbers<double> {};
 
-/* Of other types nothing is known: what isn't a number has no bits to spare. */
 template <uint32_t number, class T>
 OPWRIGHT_EMULATION_INLINE constexpr void nothing_in(T &array) {
   if (!__builtin_is_constant_evaluated()) /* as the compiler itself may evaluate a lambda */
-    FilledArray<typename std::remove_cv<typename std::remove_all_extents<T>::type>::type>::fill(array, number);
+    Nothing<typename std::remove_cv<typename std::remove_all_extents<T>::type>::type>::in(array, number);
 }
 
 }  // namespace emulation

@@ -44,6 +44,17 @@ OPWRIGHT_EMULATION_INLINE long long clock64() { return ::opwright::emulation::cl
 [[noreturn]] inline void __trap() { ::opwright::emulation::fault("trap", "__trap() was called"); }
 inline void __brkpt() {}
 inline void __prof_trigger(int) {}
+/* An address of shared memory is its distance from the beginning of the block's arena, which fits 32 bits. */
+OPWRIGHT_EMULATION_INLINE size_t __cvta_generic_to_shared(const void *address) {
+  return reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(&::opwright::emulation::context());
+}
+OPWRIGHT_EMULATION_INLINE void *__cvta_shared_to_generic(size_t address) {
+  return reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(&::opwright::emulation::context()) + address);
+}
+OPWRIGHT_EMULATION_INLINE size_t __cvta_generic_to_global(const void *address) {
+  return reinterpret_cast<size_t>(address);
+}
+OPWRIGHT_EMULATION_INLINE void *__cvta_global_to_generic(size_t address) { return reinterpret_cast<void *>(address); }
 inline unsigned __isShared(const void *address) { return ::opwright::emulation::own(address); }
 inline unsigned __isGlobal(const void *address) { return !::opwright::emulation::own(address); }
 

@@ -31,6 +31,10 @@ OPWRIGHT_EMULATION_INLINE typename Register<Letter>::type given(const T &value) 
   static_assert(Letter == 'n' || sizeof(T) == sizeof(R), "the operand's type hasn't the size of its constraint");
   return (R)value;
 }
+template <char Letter, class T, size_t N>
+OPWRIGHT_EMULATION_INLINE typename Register<Letter>::type given(const T (&array)[N]) {
+  return given<Letter>(&array[0]);
+}
 template <class T, class R>
 OPWRIGHT_EMULATION_INLINE void taken(T &variable, R value) {
   static_assert(sizeof(T) == sizeof(R), "the operand's type hasn't the size of its constraint");
@@ -92,6 +96,20 @@ template <class T> OPWRIGHT_EMULATION_INLINE T mad_lo(T a, T b, T c) { return ad
 template <class T> OPWRIGHT_EMULATION_INLINE T mad_hi(T a, T b, T c) { return add(mul_hi(a, b), c); }
 template <class T> OPWRIGHT_EMULATION_INLINE auto mad_wide(T a, T b, typename Twice<T>::type c) {
   return add(mul_wide(a, b), c);
+}
+/* With the carry of the instruction before, and for the one behind; of a subtraction it is what was borrowed. The carry outlives the
+ * statement: CUDA code has one for each instruction. */
+template <bool takes, bool leaves, class T> OPWRIGHT_EMULATION_INLINE T add_with_carry(T a, T b) {
+  using U = typename Unsigned<T>::type;
+  const U in = takes ? U(unwatched(context().carry)) : U(0), part = U(a) + U(b), sum = part + in;
+  if constexpr (leaves) context().carry = part < U(a) || sum < in;
+  return T(sum);
+}
+template <bool takes, bool leaves, class T> OPWRIGHT_EMULATION_INLINE T sub_with_carry(T a, T b) {
+  using U = typename Unsigned<T>::type;
+  const U in = takes ? U(unwatched(context().carry)) : U(0), part = U(a) - U(b);
+  if constexpr (leaves) context().carry = U(a) < U(b) || part < in;
+  return T(part - in);
 }
 template <class T> OPWRIGHT_EMULATION_INLINE T and_(T a, T b) { return T(a & b); }
 template <class T> OPWRIGHT_EMULATION_INLINE T or_(T a, T b) { return T(a | b); }
@@ -197,6 +215,20 @@ template <class T> OPWRIGHT_EMULATION_INLINE void st(uint64_t address, T value) 
 template <class T> OPWRIGHT_EMULATION_INLINE void st_volatile(uint64_t address, T value) {
   *(volatile T *)address = value;
 }
+
+/* Where an address of shared memory lies: it is the distance from the beginning of the block's arena. */
+[[noreturn]] OPWRIGHT_EMULATION_API void outside_of_shared(uint64_t at, const char *file, int line);
+inline uint64_t shared(uint64_t at, OPWRIGHT_EMULATION_HERE) {
+  if (at >= arena_bytes) outside_of_shared(at, file, line);
+  return uint64_t(uintptr_t(&context())) + at;
+}
+
+/* Copies to shared memory that are there when the thread has waited for them: for all its groups but the last so many. Of `bytes`
+ * so many are read, the others become zeroes. */
+OPWRIGHT_EMULATION_API void async_copy(uint64_t to, uint64_t from, uint32_t bytes, uint32_t read,
+                                       OPWRIGHT_EMULATION_HERE);
+OPWRIGHT_EMULATION_API void async_commit();
+OPWRIGHT_EMULATION_API void async_wait(uint32_t but);
 
 /* What a thread knows of its place. The blocks of a kernel run on the device's first multiprocessor. */
 OPWRIGHT_EMULATION_INLINE uint32_t laneid() { return context().linear % 32; }
