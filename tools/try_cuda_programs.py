@@ -5,8 +5,9 @@
 
 FOLDER is a checkout that you have: HeCBench's src (folders NAME-cuda, each with a Makefile and a target `run`), or a
 folder of programs of one file each, as llm.c's dev/cuda, whose variants are chosen by a number. Nothing is downloaded,
-and nothing is written into the folder. Numbers on a command line become smaller until the time suffices; sizes that
-stand in the source (`int T = 1024;`) are given by --set.
+and nothing is written into the folder. Numbers on a command line become smaller until the time suffices, then large
+constants of the sources of a program with a Makefile (`#define SIZE 8192`), in a copy; of a program of one file, sizes
+that stand in the source (`int T = 1024;`) are given by --set.
 
 A program has *passed* if its own check says so, *failed* if its own check says so, and is *finished* if it has none.
 It is *faulty* if it was stopped with a report of a fault; one that failed is run again with --check, to see whether it
@@ -32,6 +33,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parent.parent))
+from tools.smaller_programs import PARTS, REDUCED, SMALL, smaller, with_sizes, with_smaller_constants
+
 FAULTY = 70
 """The exit status of a program that a kernel's fault has ended."""
 LATE = -signal.SIGKILL
@@ -50,20 +54,7 @@ _NO_DATA = re.compile(
 _USAGE = re.compile(r"^\W*usage\b", re.IGNORECASE | re.MULTILINE)
 _FILE = re.compile(r"[\w.-]*/[\w./-]+|[\w-]+\.[a-zA-Z]\w*")
 """An argument that names a file."""
-_INTEGER = re.compile(r"\d+")
-_REDUCED = (
-    (1, 1, 1 << 62),
-    (1, 1, 10),
-    (8, 1024, 10),
-    (64, 64, 10),
-    (4096, 32, 10),
-    (1 << 20, 10, 10),
-    (1 << 40, 4, 4),
-)
-"""Numbers on a command line are divided by the first, but not to less than the second, until the time suffices.
-
-The last of them, which often says how many times something is repeated, is at most the third.
-"""
+_SOURCES = {".cu", ".cuh", ".c", ".cpp", ".cc", ".h", ".hpp"}
 
 
 @dataclass(frozen=True)
@@ -75,6 +66,7 @@ class Result:
         built: whether it was compiled and linked.
         verdict: "passed", "failed", "faulty", "finished" or "inconclusive".
         cause: why it isn't passed or finished, in one line; if it is inconclusive, its first word is the kind of cause.
+            Or what was made smaller beside its arguments.
     """
 
     name: str
@@ -91,11 +83,13 @@ class Trial:
         check: whether every access is checked.
         seconds: the time limit of a run.
         sizes: numbers by the name of the variable that is set to another one in a source.
+        first: which of `REDUCED` is tried first. Smaller ones follow while the time is up, larger ones if it isn't.
     """
 
     check: bool
     seconds: float
     sizes: Mapping[str, int] = field(default_factory=dict)
+    first: int = 0
 
     @property
     def compiler(self) -> str:
@@ -171,18 +165,6 @@ def build_error(text: str) -> str:
     return re.sub(r"/\S*/", "", chosen).removeprefix("opwright: error: ").strip()[:110]
 
 
-def smaller(arguments: Sequence[str], by: int, least: int, last: int) -> list[str]:
-    """Return a command line with numbers above `least` divided, and the last one at most `last`."""
-    words = [
-        str(max(least, int(word) // by)) if _INTEGER.fullmatch(word) and int(word) > least else word
-        for word in arguments
-    ]
-    repeated = next((i for i in reversed(range(len(words))) if _INTEGER.fullmatch(words[i])), None)
-    if repeated is not None:
-        words[repeated] = str(min(int(words[repeated]), last))
-    return words
-
-
 def with_makefile(folder: Path, trial: Trial) -> Iterator[Result]:
     """Build a copy of a folder with a Makefile, among links to its neighbours, and run what its target `run` would."""
     name = folder.name.removesuffix("-cuda")
@@ -208,6 +190,14 @@ def _made_and_run(name: str, folder: Path, trial: Trial) -> Iterator[Result]:
         yield Result(name, True, "inconclusive", "no target run")
         return
     result = _run_smaller(name, runs[0], folder, trial)
+    divided = 1
+    for parts in (1, PARTS, PARTS) if result.cause == "time" else ():
+        divided *= parts
+        smaller_one = _with_smaller_constants(name, runs[0], folder, trial, make, parts)
+        if smaller_one and smaller_one.verdict in ("passed", "finished"):
+            note = f"sizes in its sources / {divided}" if divided > 1 else "repeated less in its sources"
+            result = replace(smaller_one, cause=note)
+            break
     if result.verdict == "failed" and not trial.check:
         result = next(
             (r for r in _made_and_run(name, folder, replace(trial, check=True)) if r.verdict == "faulty"), result
@@ -215,30 +205,44 @@ def _made_and_run(name: str, folder: Path, trial: Trial) -> Iterator[Result]:
     yield result
 
 
+def _with_smaller_constants(
+    name: str, command: Sequence[str], folder: Path, trial: Trial, make: Sequence[str], parts: int
+) -> Result | None:
+    """Return the result of a program whose sources have been changed in its folder; None if it doesn't build so.
+
+    Constants that no longer fit each other may make it fail, so only a result that is right says anything.
+    """
+    for path in folder.rglob("*"):
+        if path.is_file() and (path.suffix in _SOURCES or path.name == "Makefile"):
+            path.write_bytes(with_smaller_constants(path.read_bytes().decode("latin-1"), parts).encode("latin-1"))
+    status, _ = output_of(make, folder, 600)
+    return None if status else _run_smaller(name, command, folder, replace(trial, first=len(REDUCED) - 1))
+
+
 def _run_smaller(name: str, command: Sequence[str], folder: Path, trial: Trial) -> Result:
-    """Return the result of the first run that passes, finishes or is faulty; otherwise a failed one, or the first."""
-    results, tried = [], set()
-    for by, least, last in _REDUCED:
-        arguments = (command[0], *smaller(command[1:], by, least, last))
-        if arguments in tried:
-            continue
-        tried.add(arguments)
-        result = judged(name, *output_of(arguments, folder, trial.seconds), lacking(arguments[1:], folder))
-        if result.verdict in ("passed", "finished", "faulty"):
+    """Return the first result that is passed or finished; otherwise one that is faulty, failed, or late, or the first.
+
+    A fault with smaller numbers alone isn't the program's: it may need multiples of something.
+    """
+    results: list[Result] = []
+    tried: dict[tuple[str, ...], Result] = {}
+    at, step = trial.first, 0
+    while 0 <= at < len(REDUCED):
+        arguments = (command[0], *smaller(command[1:], *REDUCED[at]))
+        if arguments not in tried:
+            status, text = output_of(arguments, folder, trial.seconds)
+            tried[arguments] = judged(name, status, text, lacking(arguments[1:], folder))
+        result = tried[arguments]
+        if result.verdict in ("passed", "finished"):
             return result
         results.append(result)
-        if results[0].cause != "time":
+        late = result.cause == "time"
+        if step < 0 and late:
             break
-    return next((result for result in results if result.verdict == "failed"), results[0])
-
-
-def with_sizes(text: str, sizes: Mapping[str, int]) -> str:
-    """Return a source with other numbers where it defines integers of these names by numbers."""
-    for name, size in sizes.items():
-        kind, number = r"\b(?:int|long|unsigned|size_t|u?int\d+_t)", r"\d+(?:\s*\*\s*\d+)?"
-        definition = rf"({kind}\s+{re.escape(name)}\s*=\s*){number}(?=\s*[;,])"
-        text = re.sub(definition, rf"\g<1>{size}", text)
-    return text
+        step = step or (1 if late else -1)
+        at += step
+    known = [result for verdict in ("faulty", "failed") for result in results if result.verdict == verdict]
+    return next(iter([*known, *(result for result in results if result.cause == "time")]), results[0])
 
 
 def with_variants(source: Path, trial: Trial, numbers: Sequence[str] = ()) -> Iterator[Result]:
@@ -290,6 +294,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="programs whose name matches")
     parser.add_argument("--check", action="store_true", help="check every access")
     parser.add_argument("--seconds", type=float, default=30, help="the time limit of a run")
+    parser.add_argument("--small", action="store_true", help="begin with small numbers, not with those of the Makefile")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(
         "--set", dest="sizes", type=_size, action="append", default=[], metavar="NAME=NUMBER",
@@ -301,7 +306,7 @@ def main() -> int:
         parser.error(f"{given.folder} has neither folders NAME-cuda with a Makefile nor .cu files with a main function")
     if given.sample:
         found = sorted(random.Random(given.seed).sample(found, min(given.sample, len(found))))  # noqa: S311 - no secret
-    trial = Trial(given.check, given.seconds, dict(given.sizes))
+    trial = Trial(given.check, given.seconds, dict(given.sizes), SMALL if given.small else 0)
 
     def tried(path: Path) -> list[Result]:
         results = list((with_makefile if path.is_dir() else with_variants)(path, trial))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.try_cuda_programs import FAULTY, LATE, judged, lacking, variants, with_sizes
+from tools.try_cuda_programs import FAULTY, LATE, Trial, judged, lacking, variants, with_makefile
 
 
 @pytest.mark.parametrize(
@@ -45,15 +45,61 @@ def test_a_file_that_the_arguments_name(tmp_path: Path) -> None:
     assert judged("k", 0, "oh\n", "y.txt").verdict == "finished"
 
 
-def test_other_sizes() -> None:
-    text = "int T = 1024;\nconst size_t B = 8, C = 4;  // int T = 1024\nint OC = 768 * 4;\nf(T = 8);\n"
-    changed = with_sizes(text, {"T": 64, "B": 2, "OC": 96, "f": 1})
-    assert changed == "int T = 64;\nconst size_t B = 2, C = 4;  // int T = 1024\nint OC = 96;\nf(T = 8);\n"
-
-
 def test_variants_are_those_of_the_first_argument() -> None:
     blocks = "switch (block_size) { case 32: break; default: exit(1); }\n"
     chosen = "void run(int kernel) { switch (kernel) { case 1: case 2: f(); break; default: exit(1); } }\n"
     assert variants(f"{blocks}{chosen}int main() {{ kernel = atoi(argv[1]); }}") == ["1", "2"]
     assert variants(f"{blocks}int main() {{ kernel = std::stoi(argv[1]); }}") == ["1"]
     assert variants(blocks) == ["1"]
+
+
+PROGRAM = """
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+#define SIZE 8192
+#ifndef STATUS
+#define STATUS 3
+#endif
+#ifndef REPEAT
+#define REPEAT 1
+#endif
+__global__ void count(int *to) { atomicAdd(to, 1); }
+int main(int argc, char **argv) {
+  const int given = argc > 1 ? atoi(argv[1]) : 1;
+  if (given < LEAST) return STATUS;
+  if (given > MOST || SIZE > LARGEST || REPEAT > 2) sleep(100);
+  int *to, counted = 0;
+  cudaMalloc(&to, sizeof(int));
+  cudaMemset(to, 0, sizeof(int));
+  count<<<2, 32>>>(to);
+  cudaMemcpy(&counted, to, sizeof(int), cudaMemcpyDeviceToHost);
+  printf("%s\\n", counted == 64 ? "PASS" : "FAIL");
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("flags", "first", "verdict", "cause"),
+    [
+        ("-DLEAST=0 -DMOST=1000000 -DLARGEST=8192", 0, "passed", ""),
+        ("-DLEAST=0 -DMOST=80 -DLARGEST=8192", 0, "passed", ""),
+        ("-DLEAST=2000 -DMOST=1000000 -DLARGEST=8192", 3, "passed", ""),  # too small at first
+        ("-DLEAST=2000 -DMOST=1000000 -DLARGEST=8192 -DSTATUS=70", 3, "passed", ""),
+        ("-DLEAST=1000000 -DMOST=1000000 -DLARGEST=8192 -DSTATUS=70", 3, "faulty", "a fault"),
+        ("-DLEAST=0 -DMOST=1000000 -DLARGEST=512", 6, "passed", "sizes in its sources / 16"),
+        ("-DLEAST=0 -DMOST=1000000 -DLARGEST=8192 -DREPEAT=9", 6, "passed", "repeated less in its sources"),
+        ("-DLEAST=0 -DMOST=1000000 -DLARGEST=100", 6, "inconclusive", "time"),
+        ("-DLEAST=1000000 -DMOST=1000000 -DLARGEST=8192", 6, "inconclusive", "status 3: "),
+    ],
+)  # fmt: skip
+def test_a_program_with_a_makefile(tmp_path: Path, flags: str, first: int, verdict: str, cause: str) -> None:
+    folder = tmp_path / "sized-cuda"
+    folder.mkdir()
+    (folder / "main.cu").write_text(PROGRAM.replace("\\\\n", "\\n"), "utf-8")
+    makefile = f"main: main.cu\n\t$(CC) {flags} main.cu -o main\nrun: main\n\t./main 4096 7\n"
+    (folder / "Makefile").write_text(makefile, "utf-8")
+    (result,) = with_makefile(folder, Trial(check=False, seconds=6, first=first))
+    assert (result.name, result.built, result.verdict, result.cause) == ("sized", True, verdict, cause)
+    assert (folder / "Makefile").read_text("utf-8") == makefile

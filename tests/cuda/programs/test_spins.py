@@ -1,7 +1,8 @@
-"""A launch that never ends: after the time limit it says where it is."""
+"""A launch that never ends: after the time limit it says where it is. One that another thread ends is let end."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,46 +11,113 @@ import pytest
 from tests.cuda.programs.conftest import Command
 
 SPINS = """
-__global__ void waits(volatile int *flag, int *got) {
-  while (*flag == 0) {
+__global__ void on_volatile(volatile int *flag, int *got) {
+  while (*flag == 0) {  // 0
   }
   *got = 1;
 }
-__global__ void locks(int *lock, int *got) {
-  while (atomicCAS(lock, 0, 1) != 0) {
+__global__ void on_a_lock(int *lock, int *got) {
+  while (atomicCAS(lock, 0, 1) != 0) {  // 1
   }
   *got = 1;
+}
+__global__ void on_plain_memory(int *flag, int *got) {
+  while (*flag == 0) {
+    ++*got;  // 2
+  }
+}
+__global__ void on_nothing(int *got) {
+  for (unsigned i = 1; i != 0; i += 2) {  // 3
+    if (i == 0) *got = 1;
+  }
+}
+__global__ void asleep(volatile int *flag, int *got) {
+  while (*flag == 0) __nanosleep(100);  // 4
+  *got = 1;
+}
+__global__ void at_a_barrier(int *flag, int *got) {
+  do __syncthreads();  // 5
+  while (*flag == 0);
+  *got = 1;
+}
+__global__ void in_a_warp(int *flag, int *got) {
+  while (!__any_sync(~0u, *flag)) {  // 6
+  }
+  *got = 1;
+}
+__global__ void on_shared(int *got) {
+  __shared__ volatile int flag;
+  if (threadIdx.x == 0) flag = 0;
+  __syncthreads();
+  while (flag == 0) {  // 7
+  }
+  *got = 1;
+}
+__global__ void by_another(volatile int *flag, int *got) {
+  if (threadIdx.x == 0) {
+    while (*flag == 0) {
+    }
+    *got = 7;
+  } else if (threadIdx.x == 40) {
+    *flag = 1;
+  }
 }
 int main(int argc, char **argv) {
-  int *memory;
+  int *memory, got;
   cudaMalloc(&memory, 8);
   cudaMemset(memory, 0, 8);
-  if (atoi(argv[1])) locks<<<1, 64>>>(memory, memory + 1);
-  else waits<<<1, 64>>>(memory, memory + 1);
+  switch (atoi(argv[1])) {
+    case 0: on_volatile<<<1, 64>>>(memory, memory + 1); break;
+    case 1: on_a_lock<<<1, 64>>>(memory, memory + 1); break;
+    case 2: on_plain_memory<<<1, 1>>>(memory, memory + 1); break;
+    case 3: on_nothing<<<1, 64>>>(memory + 1); break;
+    case 4: asleep<<<1, 64>>>(memory, memory + 1); break;
+    case 5: at_a_barrier<<<1, 64>>>(memory, memory + 1); break;
+    case 6: in_a_warp<<<1, 64>>>(memory, memory + 1); break;
+    case 7: on_shared<<<1, 64>>>(memory + 1); break;
+    case 8: by_another<<<1, 64>>>(memory, memory + 1); break;
+  }
+  cudaMemcpy(&got, memory + 1, 4, cudaMemcpyDeviceToHost);
+  printf("%d\\n", got);
   return 0;
 }
 """
+LATE = "the launch has taken longer than OPWRIGHT_EMULATION_TIMEOUT allows, 1 seconds"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("which", "line", "check"), [(0, 3, True), (1, 8, True), (1, 8, False)])
-def test_where_it_is(
-    files: Callable[..., None],
-    command: Command,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    which: int,
-    line: int,
-    check: bool,
+@pytest.mark.parametrize("which", range(8))
+def test_where_a_checked_one_is(
+    files: Callable[..., None], command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int
 ) -> None:
     monkeypatch.setenv("OPWRIGHT_EMULATION_TIMEOUT", "1")
     files(**{"spins.cu": SPINS})
-    for _ in range(1 if check else 6):  # unchecked, the line is known while the thread is in the atomic function
-        status, _, err = command("emulate", *(["--check"] if check else []), "spins.cu", "--", str(which))
+    line = next(i for i, text in enumerate(SPINS.splitlines(), 1) if text.endswith(f"// {which}"))
+    status, _, err = command("emulate", "--check", "spins.cu", "--", str(which))
+    assert status == 70
+    assert LATE in err
+    assert (found := re.search(rf"\n  it is at {re.escape(str(tmp_path))}/spins.cu:(\d+)\n", err)), err
+    assert int(found[1]) in range(line, line + 1 + (which == 5)), err  # or at the loop's condition
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", [0, 1])
+def test_where_an_unchecked_one_is(
+    files: Callable[..., None], command: Command, monkeypatch: pytest.MonkeyPatch, which: int
+) -> None:
+    monkeypatch.setenv("OPWRIGHT_EMULATION_TIMEOUT", "1")
+    files(**{"spins.cu": SPINS})
+    told, atomic = f"{LATE}\n  likely fix: a thread waits", "spins.cu:8\n"
+    for _ in range(6):  # the line is known while the thread is in the atomic function
+        status, _, err = command("emulate", "spins.cu", "--", str(which))
         assert status == 70
-        assert "the launch has taken longer than OPWRIGHT_EMULATION_TIMEOUT allows, 1 seconds" in err
-        if "\n  it is at " in err:
+        if atomic in err:
             break
-    assert f"\n  it is at {tmp_path}/spins.cu:{line}\n" in err
-    if check and not which:
-        assert "    while (*flag == 0) {\n" in err
+        assert told in err
+        assert "a cooperative launch; --check says where\n" in err
+    assert (atomic in err) == (which == 1)
+
+
+def test_a_thread_waits_for_another_one(files: Callable[..., None], command: Command) -> None:
+    files(**{"spins.cu": SPINS})
+    assert command("emulate", "--check", "spins.cu", "--", "8") == (0, "7\n", "")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from opwright.aten.pytorch import EMULATION_HEADERS, EMULATION_VARIABLE, emulation
+from opwright.cuda.programs import nvidia_smi
 from opwright.legacy.run import nvcc_wrapper
 from opwright.legacy.th_library import header_dirs
 from opwright.toolchain.cache.folder import cache_root, private_folder, unwritable
@@ -120,6 +121,7 @@ def _files(home: str | None, real: str | None, *, emulated: bool) -> Mapping[str
         files |= {f"bin/{name}": f'#!/bin/sh\nexec {python} "$@"\n' for name in ("python", "python3")}
     if emulated:
         files["bin/nvcc"] = f'#!/bin/sh\nexec {python} -m opwright nvcc "$@"\n'
+        files["bin/nvidia-smi"] = f'#!/bin/sh\nexec {python} -m {nvidia_smi.__name__} "$@"\n'
     if real:
         program = f'{python} -I {shlex.quote(nvcc_wrapper.__file__)} "$@"'
         places = dict.fromkeys([_USUAL, real, *([os.path.join(home, "bin", "nvcc")] if home else [])])

@@ -16,7 +16,8 @@ from tests.cuda.emulation.core.conftest import Program
 
 Programs = Callable[[str], Program]
 FIX = (
-    "\n  likely fix: a thread waits for what never happens; blocks that wait for each other need a cooperative launch\n"
+    "\n  likely fix: a thread waits for what never happens; blocks that wait for each other need a cooperative launch; "
+    "emulate(check=True) says where\n"
 )
 
 

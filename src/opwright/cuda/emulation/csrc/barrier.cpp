@@ -74,15 +74,29 @@ void grid_barrier(const char *file, int line) {
   run_another(b, b.current);
 }
 
-void yield(const char *file, int line) {
-  Block &b = block();
-  if (b.work->stop) stop_if_late(*b.work, file + (":" + std::to_string(line)));
+namespace {
+
+void yield(Block &b, const Place &place) {
   if (!b.fibers) start_fibers(b);
   free_round(b);
   b.warp_of(b.linear).yielding |= 1u << b.linear % warp_size;
   b.yielding_warps |= 1u << b.linear / warp_size;
-  b.places[b.linear] = {file, line};
+  b.places[b.linear] = place;
   run_another(b, b.current);
+}
+
+}  // namespace
+
+void yield(const char *file, int line) {
+  Block &b = block();
+  if (b.work->stop) stop_if_late(*b.work, file + (":" + std::to_string(line)));
+  yield(b, {file, line});
+}
+
+void let_others_run(uintptr_t code) {
+  Block &b = block();
+  if (b.work->stop) stop_if_late(*b.work, hooks()->source_of(code));
+  yield(b, {"", 0});
 }
 
 void tried_in_vain(const char *file, int line) {

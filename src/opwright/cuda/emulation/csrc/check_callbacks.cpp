@@ -1,4 +1,5 @@
 /* The functions that -fsanitize=thread makes compiled code call, defined by us: no sanitizer is linked. */
+#include <opwright/emulation/hooks.h>
 #include <string.h>
 
 #include "check_quick.h"
@@ -70,15 +71,32 @@ UNALIGNED(16)
 
 namespace {
 
+/* A thread that reads one address again and again waits for another one, which may be one of its block: they all run by turns. */
+void waits(uintptr_t address, uintptr_t code) {
+  constexpr unsigned patience = 256;
+  static struct {
+    uintptr_t address, code;
+    uint32_t who;
+    unsigned times;
+  } last; /* one launch at a time is checked */
+  const auto &l = *opwright::emulation::check::live;
+  if (l.attention.atomic) return;
+  const bool again = last.address == address && last.code == code && last.who == l.me();
+  last = {address, code, l.me(), again ? last.times + 1 : 0};
+  if (again && last.times % patience == 0) opwright::emulation::let_others_run(code);
+}
+
 void volatile_access(uintptr_t address, unsigned size, How how, uintptr_t code) {
   if (!in_kernel()) return;
   const bool writes = how == How::atomic_write;
   if (opwright::emulation::check::own_memory(address)) {
     access(address, size, writes ? How::write : How::read, Scope::device, code);
+    if (!writes && opwright::emulation::check::in_shared_memory(address)) waits(address, code);
     return;
   }
   access(address, size, how, Scope::device, code);
   synchronise(address, Scope::device, true, writes, false);
+  if (!writes) waits(address, code);
 }
 
 }  // namespace

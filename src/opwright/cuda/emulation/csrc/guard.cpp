@@ -220,7 +220,8 @@ void stop_if_late(const Work &work, const std::string &place) {
   if (!reason) return;
   const std::string fix = (place.empty() ? "" : "\n  it is at " + place) +
                           "\n  likely fix: a thread waits for what never happens; blocks that wait for each other need "
-                          "a cooperative launch";
+                          "a cooperative launch" +
+                          (place.empty() && !hooks() ? std::string("; ") + how_to_check() : "");
   const char *limit = getenv(variable);
   Message message;
   if (*reason == 't')

@@ -74,6 +74,9 @@ struct Hooks {
   void (*awaited)(void *memory, size_t bytes);
 };
 
+/* For the checker: the kernel's thread that runs waits, at an instruction, for what another one of its block may do. */
+void let_others_run(uintptr_t code);
+
 /* Null entries are left out. Null: no checker. */
 OPWRIGHT_EMULATION_API void install_hooks(const Hooks *hooks);
 OPWRIGHT_EMULATION_API const Hooks *hooks();
