@@ -19,7 +19,7 @@ SAYS = {
     "race": r"data race in (shared|global) memory",
     "bounds": r"out of bounds (read|write)|index (out of bounds|beyond its axis)",
     "memory": r"(read|write) (of freed memory|of memory that isn't the device's|through a null pointer|to an input)",
-    "uninitialised": r"read of (uninitialised shared memory|memory that nobody has written)",
+    "uninitialised": r"read of (uninitialised shared memory|memory that nobody has written|a local array's element)",
     "barrier": "divergent barrier",
     "lanes": "absent lanes",
     "alignment": "misaligned access",

@@ -1,4 +1,4 @@
-"""Local variables that are read before they are written: the compiler's warnings, when checked code is compiled."""
+"""Local variables that are read before they are written: the compiler's warnings, and what arrays leave in results."""
 
 from __future__ import annotations
 
@@ -67,6 +67,30 @@ def test_a_program(
     assert err.splitlines()[1].strip() == FIX
     assert len(err.splitlines()) == 2
     assert command("emulate", "locals.cu")[2] == ""
+
+
+@pytest.mark.slow
+def test_what_a_program_copies_to_the_host(
+    files: Callable[..., None],  # noqa: F811
+    command: Callable[..., tuple[int, str, str]],  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    memory = f"byte 0 of the memory of cudaMalloc at {tmp_path}/locals.cu:14"
+    left_out = "for (int i = 1; i < 4; ++i) each[i] = i"
+    files(**{"locals.cu": program(FILL=left_out)})
+    status, out, err = command("emulate", "--check", "locals.cu")
+    assert (status, out) == (70, "")
+    first, line, got, fix = err.splitlines()
+    assert first == f"opwright: error: {tmp_path}/locals.cu:5: read of a local array's element that nothing has written"
+    assert line.strip() == "float each[4];"
+    assert got.startswith(
+        f"  got: {memory}, which block (0, 0, 0), thread (0, 0, 0) writes at {tmp_path}/locals.cu:10: "
+    )
+    assert got.endswith(": it is computed from an element of each that has no value")
+    assert fix == "  likely fix: give each a value where it is declared, each[...] = {}"
+    assert command("emulate", "locals.cu")[0] == 0
+    files(**{"locals.cu": program(FILL=left_out).replace("each[4];", "each[4];  // opwright: benign uninitialised")})
+    assert command("emulate", "--check", "locals.cu")[0] == 0
 
 
 OPERATOR = """

@@ -79,3 +79,26 @@ __global__ void fibonaccis(int N, int *y) {
 """)
     ops = opwright.load(source, backend=emulate(check=check))
     assert ops.fibonaccis(10).tolist() == [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]
+
+
+ARRAYS = """
+#include <opwright.h>
+OPWRIGHT("filled(x: f32[N]) -> (y: f32[N]) launch over N threads 32")
+__global__ void filled(int N, const float *x, float *y) {
+  DECLARED
+  if (threadIdx.x < N) y[threadIdx.x] = twice * x[threadIdx.x];
+}
+"""
+
+
+CONSTANT = "constexpr auto f = [] { float a[2]; a[0] = a[1] = 1; return a[0] + a[1]; }; constexpr float twice = f();"
+NOT_CONSTANT = "float some[N]; some[0] = 2; const float twice = some[0];"
+
+
+@pytest.mark.parametrize(("name", "declared"), [("constant", CONSTANT), ("not_constant", NOT_CONSTANT)])
+def test_arrays_that_cant_be_filled(tmp_path: Path, name: str, declared: str) -> None:
+    source = tmp_path / f"arrays_{name}.cu"
+    source.write_text(ARRAYS.replace("DECLARED", declared))
+    x = torch.arange(20.0)
+    ops = opwright.load(source, extra_cflags=["-std=c++20"], backend=emulate(check=True))
+    assert torch.equal(ops.filled(x), 2 * x)

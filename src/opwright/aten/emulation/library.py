@@ -110,7 +110,9 @@ def cuda_unit(source: Path, text: str, *, check: bool) -> Unit:
     defined = [*DEFINED, *(["OPWRIGHT_EMULATION_CHECK"] if check else [])]
     before = "".join(f"#define {name}\n" for name in defined) + "#include <opwright/emulation/extension.h>\n"
     watched = check_flags(find_compiler("c++")) if check else ()
-    return Unit(source.stem, before + text, source, embeds=True, cflags=watched, rewrite=Rewriter(loops=not check))
+    return Unit(
+        source.stem, before + text, source, embeds=True, cflags=watched, rewrite=Rewriter(loops=not check, arrays=check)
+    )
 
 
 def _thrust_flags() -> tuple[str, ...]:

@@ -89,7 +89,7 @@ class Emulate:
             text.source,
             embeds=True,
             cflags=watched,
-            rewrite=Rewriter(loops=not self.check),
+            rewrite=Rewriter(loops=not self.check, arrays=self.check),
             addition=LinkLibraries(),
             kernels=text.kernels,
         )

@@ -16,6 +16,7 @@ from opwright.cuda.emulation import architecture
 from opwright.cuda.emulation.host_calls import Guards
 from opwright.cuda.emulation.identifiers import ASSEMBLY, INDEX, index_edits, keyword_edits, replaced_indices
 from opwright.cuda.emulation.kernel_calls import kernel_names, launch_edits, pointer_edits, refuse_direct_calls
+from opwright.cuda.emulation.local_arrays import LocalArrays
 from opwright.cuda.emulation.loops.plain_loops import PlainLoops
 from opwright.cuda.emulation.regions import Functions, Region, regions, without_marks
 from opwright.cuda.emulation.shared_variables import SharedVariables
@@ -34,14 +35,18 @@ _GLOBAL = re.compile(r"\b__global__\b")
 class Rewriter:
     """The `Rewrite` of a `opwright.toolchain.Unit` of emulated CUDA code."""
 
-    def __init__(self, *, loops: bool = True) -> None:
-        """With `loops`, kernels whose threads never wait become functions that a plain loop calls, too."""
+    def __init__(self, *, loops: bool = True, arrays: bool = False) -> None:
+        """With `loops`, kernels whose threads never wait become functions that a plain loop calls, too.
+
+        With `arrays`, local arrays without a value are filled with numbers that tell where they are declared.
+        """
         self.loops = loops
+        self.arrays = arrays
 
     @property
     def identity(self) -> str:
         """A hash of the rewriting code and of what it is asked for."""
-        return f"{_identity()}{' loops' * self.loops}"
+        return f"{_identity()}{' loops' * self.loops}{' arrays' * self.arrays}"
 
     def __call__(self, text: str, again: Callable[[Sequence[str]], str]) -> str:
         """Return `text` as C++.
@@ -61,7 +66,11 @@ class Rewriter:
         sharing = SharedVariables()
         plain = PlainLoops(list(known.values()), wanted=self.loops)
         kernels = set[str]().union(*(kernel_names(region) for region in parts if region.kind != "system"))
-        return "".join(_rewritten(region, known.get(id(region)), guards, sharing, plain, kernels) for region in parts)
+        arrays = LocalArrays(wanted=self.arrays)
+        rewritten = (
+            _rewritten(region, known.get(id(region)), guards, sharing, plain, kernels, arrays) for region in parts
+        )
+        return "".join([*rewritten, arrays.table()])
 
 
 def _rewritten(
@@ -71,19 +80,23 @@ def _rewritten(
     sharing: SharedVariables,
     plain: PlainLoops,
     kernels: set[str],
+    arrays: LocalArrays,
 ) -> str:
     if region.kind == "system":
         return _installed(region.text)
     before: list[Edit] = [*guards.edits(functions), *plain.edits(functions)] if functions else []
+    filled = list(arrays.edits(functions)) if functions else []
     host_asm = functions.host_words(*ASSEMBLY) if functions else set()
     region = Region(region.kind, without_marks(region.text))
-    if not _INTERESTING.search(region.text) and not INDEX.search(region.text) and not sharing.mentioned(region.text):
+    interesting = _INTERESTING.search(region.text) or INDEX.search(region.text) or sharing.mentioned(region.text)
+    if not interesting and not filled:
         return region.text
     try:
         if region.kind == "user" and "__global__" in region.text:
             refuse_direct_calls(region)
         edits = [
             *before,
+            *filled,
             *keyword_edits(region, host_asm),
             *sharing.edits(region),
             *launch_edits(region, plain.known, kernels, by_value=not plain.wanted),

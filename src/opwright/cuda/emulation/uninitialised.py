@@ -1,6 +1,6 @@
 """Shows the compiler's warnings of local variables that are read before anything is written to them.
 
-The checker doesn't watch a thread's own variables, most of which are in registers.
+The checker doesn't watch a thread's own variables, most of which are in registers; of arrays see local_arrays.py.
 """
 
 from __future__ import annotations

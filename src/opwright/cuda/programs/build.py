@@ -127,7 +127,14 @@ def _unit(request: Request, source: Path) -> Unit:
     before += f"#define OPWRIGHT_EMULATION_PROGRAM\n{checked}{headers}{own}{included}"
     text = f"{before}{include_line(source)}\n{behind}"
     watched = check_flags(find_compiler("c++")) if request.check else ()
-    return Unit(source.stem, text, source, embeds=True, cflags=watched, rewrite=Rewriter(loops=not request.check))
+    return Unit(
+        source.stem,
+        text,
+        source,
+        embeds=True,
+        cflags=watched,
+        rewrite=Rewriter(loops=not request.check, arrays=request.check),
+    )
 
 
 def _options(request: Request, sources: Sequence[Path]) -> Options:

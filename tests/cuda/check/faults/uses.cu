@@ -142,3 +142,54 @@ void workspace_of_nothing(Tensor<const float, 1> x, Tensor<float, 1> y, cudaStre
   // missing: OPWRIGHT_CUDA_CHECK(cudaMemsetAsync(space.data(), 0, 64 * sizeof(float), stream));
   workspace_of_nothing_kernel<<<1, 64, 0, stream>>>(space.data(), y.data());
 }
+
+// fault: summed_from_nothing, uninitialised, an element of acc that has no value
+OPWRIGHT("summed_from_nothing(x: f32[N, 4]) -> (y: f32[N]) launch over N threads 32")
+__global__ void summed_from_nothing(int64_t N, const float *x, float *y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= N) return;
+  float sum, acc[4];  // here
+  // missing: for (int k = 0; k < 4; ++k) acc[k] = 0;
+  for (int k = 0; k < 8; ++k) acc[k % 4] += x[4 * i + k % 4];
+  y[i] = sum = acc[0] + acc[1] + acc[2] + acc[3];
+}
+
+// fault: one_left_out, uninitialised, an element of v that has no value
+OPWRIGHT("one_left_out(x: f32[N, 4]) -> (y: f64[N]) launch over N threads 32")
+__global__ void one_left_out(int64_t N, const float *x, double *y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  double v[2][2];  // here
+  for (int k = 0; k < 3; ++k) v[k / 2][k % 2] = i < N ? x[4 * i + k] : 0;
+  // right: for (int k = 0; k < 4; ++k) v[k / 2][k % 2] = i < N ? x[4 * i + k] : 0;
+  if (i < N) y[i] = -v[i / 2 % 2][i % 2];
+}
+
+// fault: helped_from_nothing, uninitialised, an element of sums that has no value
+template <class T>
+__device__ __noinline__ void helped_from_nothing_add(const T *x, T *to) {
+  for (int k = 0; k < 4; ++k) to[k] += x[k];
+}
+template <class T>
+__device__ T helped_from_nothing_of(const T *x) {
+  T sums[4];  // here
+  // right: T sums[4] = {};
+  helped_from_nothing_add(x, sums);
+  return sums[0] * sums[1] * sums[2] * sums[3];
+}
+OPWRIGHT("helped_from_nothing(x: f32[N, 4]) -> (y: f32[N]) launch over N threads 32")
+__global__ void helped_from_nothing(int64_t N, const float *x, float *y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < N) y[i] = helped_from_nothing_of(x + 4 * i);
+}
+
+// fault: lane_without, uninitialised, an element of v that has no value
+OPWRIGHT("lane_without(x: f32[32, 2]) -> (y: f32[1]) launch over 32 threads 32")
+__global__ void lane_without(const float *x, float *y) {
+  const int t = threadIdx.x;
+  float v[2];  // here
+  for (int k = 0; k < 2; ++k) if (t < 31) v[k] = x[2 * t + k];
+  // right: for (int k = 0; k < 2; ++k) v[k] = t < 31 ? x[2 * t + k] : 0;
+  float sum = v[t % 2];
+  for (int o = 16; o > 0; o /= 2) sum += __shfl_down_sync(0xffffffffu, sum, o);
+  if (t == 0) *y = sum;
+}

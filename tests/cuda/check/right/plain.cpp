@@ -256,6 +256,10 @@ OPWRIGHT("row_ends(x: f32[R, C]) -> (y: f32[R, C])")
 void row_ends(Tensor<const float, 2> x, Tensor<float, 2> y) {
   for (int64_t i = 0; i < x.numel(); ++i) y.flat(i) = 2 * x.flat(i);
 }
+OPWRIGHT("partly_filled(x: f32[N]) -> (y: f32[N])")
+void partly_filled(Tensor<const float, 1> x, Tensor<float, 1> y) {
+  for (int64_t i = 0; i < x.numel(); ++i) y[i] = fmaxf(2 * x[i], 1 + x[i / 128 * 128 + i % 4]);
+}
 OPWRIGHT("changed_in_place(x: f32[N]!)")
 void changed_in_place(Tensor<float, 1> x) {
   for (int64_t i = 0; i < x.numel(); ++i) x[i] = 2 * x[i];

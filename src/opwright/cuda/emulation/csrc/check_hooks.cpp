@@ -8,6 +8,7 @@
 
 #include "check_access.h"
 #include "check_launches.h"
+#include "check_local_arrays.h"
 #include "check_regions.h"
 #include "check_report.h"
 #include "check_streams.h"
@@ -239,6 +240,7 @@ void copied(void *to, const void *from, size_t size, const StreamWork &work) {
     work_begins(work, work.name);
     if (of) said = copy_touches(*of, source, size, false, work);
     if (into && said.empty()) said = copy_touches(*into, target, size, true, work);
+    if (of && said.empty() && (!into || into->kind == Kind::for_both)) said = from_nothing(source, size, of->element);
     work_ends();
     if (work.async && into && into->kind == Kind::for_both) copy_to_host(target, size, work);
     if (!work.async || !into) stream_waited(work.stream); /* a copy to the host's pageable memory is waited for */

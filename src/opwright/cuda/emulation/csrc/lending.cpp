@@ -4,7 +4,6 @@
 #include <opwright/emulation/hooks.h>
 
 #include <algorithm>
-#include <vector>
 
 namespace opwright::emulation {
 namespace {
@@ -43,6 +42,8 @@ void take_back(const void *memory) {
   const auto found = std::find_if(given.rbegin(), given.rend(), [&](const Lent &each) { return each.low == low; });
   if (found != given.rend()) take_back(std::prev(found.base()));
 }
+
+const std::vector<Lent> &all_lent() { return given; }
 
 size_t lent() { return given.size(); }
 

@@ -1,4 +1,4 @@
-"""Compiling emulated code with kernels as plain loops; where the compiler refuses those, without them.
+"""Compiling emulated code with what the rewriter adds to it; where the compiler refuses that, without.
 
 What the rewriter makes of a kernel is C++ that its author never sees, so it must not be the reason of an error. Nor
 must ``__forceinline__`` be: nvcc takes it where a function can't be inlined, as it calls itself.
@@ -38,12 +38,13 @@ def build_emulated(
     try:
         return built(unit)
     except CompileError as error:  # the author's mistake is one without loops, too
-        if modest.rewrite is unit.rewrite and "always_inline" not in str(error):
+        loops = isinstance(unit.rewrite, Rewriter) and unit.rewrite.loops
+        if not loops and not any(word in str(error) for word in ("always_inline", "nothing_in")):
             raise
         refused = str(error).partition("\n")[0]
         found = built(modest)
     logger.info(
-        "%s: compiled as threads, and with no forced inlining, as it doesn't compile otherwise: %s",
+        "%s: compiled as threads, with no forced inlining and no filled arrays, as it doesn't compile otherwise: %s",
         unit.name,
         refused,
     )
@@ -56,11 +57,7 @@ def look_up_emulated(unit: Unit, options: Options) -> Path | None:
 
 
 def _with_less(unit: Unit) -> Unit:
-    """Return the unit without loops, and with functions that are inlined if the compiler can."""
+    """Return the unit without loops and filled arrays, and with functions that are inlined if the compiler can."""
     flags = (*unit.cflags, "-DOPWRIGHT_EMULATION_INLINE_IF_POSSIBLE")
-    return dataclasses.replace(unit, cflags=flags, rewrite=_without_loops(unit) or unit.rewrite)
-
-
-def _without_loops(unit: Unit) -> Rewriter | None:
-    """Return what rewrites the unit without loops; None if it makes none anyway."""
-    return Rewriter(loops=False) if isinstance(unit.rewrite, Rewriter) and unit.rewrite.loops else None
+    rewrite = Rewriter(loops=False) if isinstance(unit.rewrite, Rewriter) else unit.rewrite
+    return dataclasses.replace(unit, cflags=flags, rewrite=rewrite)

@@ -10,5 +10,8 @@
 #include "launch.h"
 #include "shared.h"
 #include "warp.h"
+#if defined(OPWRIGHT_EMULATION_CHECK)
+#include "local_arrays.h"
+#endif
 
 #endif
