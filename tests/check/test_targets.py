@@ -35,6 +35,7 @@ def checked(path: Path, factor: int) -> Report:
     return opwright.check(path, lambda x: factor * x, only=("agreement",), level="quick")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("first", ["check", "load"])
 def test_a_file_that_is_loaded_together_with_another(first: str, write: Write) -> None:

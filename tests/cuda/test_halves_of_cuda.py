@@ -46,6 +46,7 @@ __global__ void of_any(Tensor<const T, 1> x, Tensor<T, 1> y) {
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["nvcc", "nvrtc", "emulate"])
 def test_cudas_own_halves(name: str, write: Write) -> None:

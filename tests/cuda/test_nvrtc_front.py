@@ -167,6 +167,7 @@ def test_a_kernel_with_random_numbers(loaded: opwright.Operators, play: Play) ->
     assert unpacked("qqQQ", found.arguments) == (0x1000, 0x2000, 0x1234567890, 8)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "wanted", "dtype"),

@@ -13,7 +13,7 @@ from tests.fuzz.test_calls import SEED, run
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own forward mode
 def test_some_functions(tmp_path: Path) -> None:
-    drawn = functions(SEED, 20)
+    drawn = functions(SEED, 10)
     ops = load(drawn, tmp_path)
     assert_functions_agree(drawn, ops, SEED, 0)
     assert_functions_agree(drawn[:4], ops, SEED, 1, forward=True)

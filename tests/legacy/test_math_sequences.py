@@ -215,6 +215,7 @@ def _property(th: Extension, dtype: torch.dtype, examples: int) -> None:
     run()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", KINDS, ids=str)
 def test_sequences(functions: Extension, dtype: torch.dtype) -> None:

@@ -128,6 +128,7 @@ def test_the_same_bits_as_of_whole_copies_with_any_number_of_threads(
         assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["bag", "bag_of_all", "by_dots", "by_way: references"])
 def test_of_every_order(name: str, ops: Operators) -> None:
     torch.manual_seed(0)

@@ -110,6 +110,7 @@ CALLS_MAY, LOADS_MAY = 200, 40  # KB
 OBJECTS_MAY = 0.9  # for each round: some hundreds come and go with what the collector looks at
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["backward", "wrong"])
 def test_quick_calls(tmp_path: Path, what: str) -> None:
@@ -118,6 +119,7 @@ def test_quick_calls(tmp_path: Path, what: str) -> None:
     assert objects < 4000 * OBJECTS_MAY
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("what", [pytest.param("same", marks=pytest.mark.exhaustive), "alternating", "signatures"])
 def test_quick_loads(tmp_path: Path, what: str) -> None:

@@ -137,6 +137,7 @@ def judged(folder: Path, name: str, text: str) -> Outcome:
     return outcome
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in ("cube", "cuda") else pytest.mark.exhaustive) for name in CASES]

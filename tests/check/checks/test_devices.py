@@ -56,6 +56,7 @@ def written(tmp_path: Path) -> Callable[[str, str], str]:
     return write
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("factor", "kinds"), [("0.5", set()), ("0.25", {"differs-between-devices"})])
 def test_an_emulated_kernel_against_the_one_for_the_cpu(
@@ -110,6 +111,7 @@ __global__ void {name}(Tensor<const float, 1> x, Tensor<float, 1> y) {{
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "bound", "kind"), [("cuda_right", "i < x.size(0)", ""), ("cuda_wrong", "i <= x.size(0)", "out-of-bounds")]

@@ -96,6 +96,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_backward_is_named(name: str) -> None:
@@ -108,6 +109,7 @@ ALIKE = ("mul", "mean", "sort", "matmul")
 """What others show too: products and sums as softmax does, two axes as transpose, kinks as relu and both of a sort."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.exhaustive) if n in ALIKE else n for n in RIGHT])
 def test_a_right_backward_passes(name: str) -> None:
@@ -289,6 +291,7 @@ def ops(tmp_path_factory: pytest.TempPathFactory) -> opwright.Operators:
     return opwright.load(path)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "check_", "kind"),
     [

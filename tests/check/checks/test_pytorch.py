@@ -38,6 +38,7 @@ def defined(library: torch.library.Library, name: str, body: Any, fake: Any = to
     return getattr(torch.ops.checked_features, name).default
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("file", ["dropout/dropout.cpp", "gather/gather.cpp", "sigmoid/sigmoid.cpp"])
 def test_right_operators_have_every_feature(file: str) -> None:

@@ -105,7 +105,7 @@ ZOO: list[tuple[Callable[..., Any], str, str]] = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(("function", "check", "kind"), ZOO, ids=[f.__name__ for f, _, _ in ZOO])
 def test_what_is_wrong_is_found_and_named(function: Callable[..., Any], check: str, kind: str) -> None:

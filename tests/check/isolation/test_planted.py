@@ -26,6 +26,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "MEMORY_SHARE", 0.0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("planted", _EVERY)
 def test_a_planted_crash_is_reported(planted: Planted, tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ int main(int argc, char **argv) {
 NOBODY = r"error: {file}:2: read of memory that nobody has written\n.*\n  got: 4 bytes, "
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "status", "says"),

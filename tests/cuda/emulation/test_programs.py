@@ -211,6 +211,7 @@ def test_an_order_or_a_number_of_workers_that_is_none() -> None:
         pass
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "line", "message"),

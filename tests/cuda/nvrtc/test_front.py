@@ -39,6 +39,7 @@ void total(Tensor<const T, 2> x, Tensor<T, 1> y, cudaStream_t stream) {
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.usefixtures("needs_nvrtc")
 @pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.F16, DType.BF16])

@@ -85,6 +85,7 @@ int main(int argc, char **argv) {
 LATE = "the launch has taken longer than OPWRIGHT_EMULATION_TIMEOUT allows, 1 seconds"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("which", range(8))
 def test_where_a_checked_one_is(
@@ -100,6 +101,7 @@ def test_where_a_checked_one_is(
     assert int(found[1]) in range(line, line + 1 + (which == 5)), err  # or at the loop's condition
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("which", [0, 1])
 def test_where_an_unchecked_one_is(
