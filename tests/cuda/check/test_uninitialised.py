@@ -114,3 +114,31 @@ def test_an_operator(write: Callable[..., Path], caplog: pytest.LogCaptureFixtur
     (said,) = caplog.messages
     assert re.match(rf"warning: {re.escape(str(wrong))}:[67]:\d+: (?:variable )?'sum' .*uninitialized", said)
     assert said.endswith(FIX)
+
+
+LEFT = """
+OPWRIGHT("spoil(x: f32[N], y: f32[N]!) launch over N threads 32")
+__global__ void spoil(int64_t N, const float *x, float *y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= N) return;
+  float acc[2];
+  for (int k = 0; k < 2; ++k) acc[k] += x[i];
+  y[i] = acc[0] + acc[1];
+}
+OPWRIGHT("first(y: f32[N]!) launch over N threads 32")
+__global__ void first(int64_t N, float *y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i == 0) y[i] = 1;
+}
+"""
+
+
+@pytest.mark.slow
+def test_what_another_launch_has_left_is_not_this_ones(write: Callable[..., Path]) -> None:
+    ops = opwright.load(write(LEFT, "left.cu"), backend=opwright.emulate(check=True))
+    y = torch.zeros(40)
+    with pytest.raises(opwright.KernelError, match="read of a local array's element that nothing has written"):
+        ops.spoil(torch.ones(40), y)
+    assert y[1:].isnan().all()
+    ops.first(y)
+    assert y[0] == 1

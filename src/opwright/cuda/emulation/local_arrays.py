@@ -37,8 +37,9 @@ _NO_DECLARATION = {
 _AGGREGATES = {"struct", "class", "union", "enum"}
 _WRITES = {"=", "+=", "-=", "*=", "/=", "++", "--"}
 _BITS = 21
-"""As many bits of a float's NaN are free: one says that it is quiet, and not all may be zero."""
-_FILL = " ::opwright::emulation::nothing_in<{}>({});"
+"""Of the 22 bits of a float's quiet NaN that are free; not all may be zero."""
+_FILL = " if constexpr (::opwright::emulation::is_filled<{element}>) {loops} {at} = {nothing}<{number}, {element}>();"
+_LOOP = "for (decltype(sizeof(int)) {i} = 0; {i} < sizeof({array}) / sizeof({array}[0]); ++{i})"
 _TABLE = (
     "\nnamespace {{ const ::opwright::emulation::LocalArray opwright_local_arrays[] = {{{}}};\n"
     "const bool opwright_local_arrays_known = ::opwright::emulation::know_local_arrays(opwright_local_arrays); }}\n"
@@ -62,9 +63,10 @@ class LocalArrays:
             for names, last in _declared(region.tokens, body.first + 1, body.last):
                 end = region.tokens.all[last].end
                 place = region.place(end)
-                filled = [name for name in names if _is_written(region.tokens, name, last)]
+                filled = {name: axes for name, axes in names.items() if _is_written(region.tokens, name, last)}
                 if filled:
-                    yield Edit(end, end, "".join(_FILL.format(self._number(name, place), name) for name in filled))
+                    code = (_fill(name, axes, self._number(name, place)) for name, axes in filled.items())
+                    yield Edit(end, end, "".join(code))
 
     def table(self) -> str:
         """Return the code behind all other that says where they are declared."""
@@ -80,7 +82,22 @@ class LocalArrays:
         return number
 
 
-def _declared(tokens: Tokens, at: int, end: int) -> Iterator[tuple[list[str], int]]:
+def _fill(name: str, axes: int, number: int) -> str:
+    """Return the statement that fills an array. It takes no element's address: the array may stay in registers."""
+    indices = [f"opwright_{axis}" for axis in range(axes)]
+    before = ["".join(f"[{i}]" for i in indices[:axis]) for axis in range(axes + 1)]
+    loops = " ".join(_LOOP.format(i=i, array=name + at) for i, at in zip(indices, before, strict=False))
+    element = f"decltype({name}{'[0]' * axes})"
+    return _FILL.format(
+        element=element,
+        loops=loops,
+        at=name + before[-1],
+        nothing="::opwright::emulation::nothing_in",
+        number=number,
+    )
+
+
+def _declared(tokens: Tokens, at: int, end: int) -> Iterator[tuple[dict[str, int], int]]:
     """Yield the arrays of each declaration in a function's body, and the index of its ``;``."""
     begins = True
     while at < end:
@@ -100,20 +117,24 @@ def _is_class(tokens: Tokens, opened: int) -> bool:
     return any(tokens.is_word(at, *_AGGREGATES) for at in head) and not tokens.is_sign(opened - 1, ")")
 
 
-def _arrays(tokens: Tokens, at: int, end: int) -> tuple[list[str], int] | None:
-    """Return the arrays without a value in the declaration that begins at `at`, and the index of its ``;``."""
-    at = _first_name(tokens, at)
-    names = []
+def _arrays(tokens: Tokens, at: int, end: int) -> tuple[dict[str, int], int] | None:
+    """Return the arrays without a value in the declaration that begins at `at`, and the index of its ``;``.
+
+    Each is given with the number of its axes. One that the same declaration uses may have been written by it.
+    """
+    first = at = _first_name(tokens, at)
+    names: dict[str, int] = {}
     while 0 <= at < end:
-        behind = at + 1
+        behind, axes = at + 1, 0
         while tokens.is_sign(behind, "["):
-            behind = tokens.partner.get(behind, behind) + 1
-        if tokens.is_word(at) and behind > at + 1 and tokens.is_sign(behind, ",", ";"):
-            names.append(tokens.all[at].text)
+            behind, axes = tokens.partner.get(behind, behind) + 1, axes + 1
+        if tokens.is_word(at) and axes and tokens.is_sign(behind, ",", ";"):
+            names[tokens.all[at].text] = axes
         while behind < end and not tokens.is_sign(behind, ",", ";"):
             behind = (tokens.partner.get(behind, behind) if tokens.is_sign(behind, "(", "[", "{") else behind) + 1
         if tokens.is_sign(behind, ";"):
-            return names, behind
+            used = [name for name in names if len(list(tokens.positions_in(name, first, behind))) > 1]
+            return {name: axes for name, axes in names.items() if name not in used}, behind
         at = behind + 1
     return None
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "check_regions.h"
 #include "check_report.h"
@@ -52,23 +53,30 @@ std::string written_at(const Region &region, uintptr_t address) {
   return ", which " + block_text(last) + ", " + thread_text(last.who) + " writes at " + line;
 }
 
-std::string text_of_it(const Known &array, uintptr_t address) {
-  const Region *region = region_at(address);
-  const std::string where = region ? spot(*region, address) + written_at(*region, address) : "a number";
+std::string text_of_it(const Known &array, const Region &region, uintptr_t address, const std::string &written) {
   return text_of({uninitialised, "read of a local array's element that nothing has written",
-                  "got: " + where + ": it is computed from an element of " + array.name + " that has no value",
+                  "got: " + spot(region, address) + written + ": it is computed from an element of " + array.name +
+                      " that has no value",
                   "give " + array.name + " a value where it is declared, " + array.name + "[...] = {}"},
                  array.place);
 }
 
+/* In larger memory such a number counts if it is there twice: among many integers one may look like it by chance. */
+constexpr size_t few = size_t(1) << 16;
+
 template <class Bits>
 std::string found_in(uintptr_t address, size_t size) {
+  std::unordered_set<uint32_t> once;
   for (uintptr_t at = address; at - address + sizeof(Bits) <= size; at += sizeof(Bits)) {
     const uint32_t number = number_in<Bits>(at);
     if (__builtin_expect(!number, 1)) continue;
     const auto array = arrays->find(number);
     if (array == arrays->end() || array->second.silenced) continue;
-    const std::string text = text_of_it(array->second, at);
+    /* What the last launch hasn't written is left from whoever had this memory before. */
+    const Region *region = region_at(at);
+    const std::string written = region ? written_at(*region, at) : "";
+    if (written.empty() || (size > few && once.insert(number).second)) continue;
+    const std::string text = text_of_it(array->second, *region, at, written);
     if (!text.empty()) return text;
     array->second.silenced = true;
   }

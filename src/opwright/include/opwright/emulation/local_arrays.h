@@ -29,39 +29,27 @@ bool know_local_arrays(const LocalArray (&arrays)[count]) {
   return true;
 }
 
-/* Elements are written to as those of the array that was declared, not by a pointer: the compiler then needn't watch them. */
-template <class Element, class Value>
-OPWRIGHT_EMULATION_INLINE void fill(Element &element, Value value) {
-  element = value;
-}
-template <class Element, size_t count, class Value>
-OPWRIGHT_EMULATION_INLINE void fill(Element (&array)[count], Value value) {
-  for (size_t i = 0; i < count; ++i) fill(array[i], value);
-}
-
 /* Of other types nothing is known: what isn't a number has no bits to spare. */
 template <class Element>
-struct Nothing {
-  template <class T> OPWRIGHT_EMULATION_INLINE static void in(T &, uint32_t) {}
-};
-template <class Element>
-struct NothingInNumbers {
-  template <class T>
-  OPWRIGHT_EMULATION_INLINE static void in(T &array, uint32_t number) {
-    uint32_t bits = 0x7fc00000u | number;
-    __asm__("" : "+r"(bits)); /* a number that the compiler computes with might not keep its bits */
-    float nothing;
-    __builtin_memcpy(&nothing, &bits, sizeof(nothing));
-    fill(array, Element(nothing));
-  }
-};
-template <> struct Nothing<float> : NothingInNumbers<float> {};
-template <> struct Nothing<double> : NothingInNumbers<double> {};
+constexpr bool is_filled =
+    std::is_same<typename std::remove_cv<typename std::remove_reference<Element>::type>::type, float>::value ||
+    std::is_same<typename std::remove_cv<typename std::remove_reference<Element>::type>::type, double>::value;
 
-template <uint32_t number, class T>
-OPWRIGHT_EMULATION_INLINE constexpr void nothing_in(T &array) {
-  if (!__builtin_is_constant_evaluated()) /* as the compiler itself may evaluate a lambda */
-    Nothing<typename std::remove_cv<typename std::remove_all_extents<T>::type>::type>::in(array, number);
+OPWRIGHT_EMULATION_INLINE float nothing(uint32_t number) {
+  uint32_t bits = 0x7fc00000u | number;
+  __asm__("" : "+r"(bits)); /* a number that the compiler computes with might not keep its bits */
+  float nan;
+  __builtin_memcpy(&nan, &bits, sizeof(nan));
+  return nan;
+}
+
+/* What an element of such an array has before it is written. By value: an array whose elements' addresses are taken is kept in
+ * memory, and watched. */
+template <uint32_t number, class Reference, class Element = typename std::remove_reference<Reference>::type>
+OPWRIGHT_EMULATION_INLINE constexpr typename std::remove_cv<Element>::type nothing_in() {
+  /* The compiler itself may evaluate a lambda. */
+  if constexpr (is_filled<Element>) return __builtin_is_constant_evaluated() ? Element() : Element(nothing(number));
+  else __builtin_unreachable();
 }
 
 }  // namespace emulation
