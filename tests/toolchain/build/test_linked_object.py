@@ -6,8 +6,12 @@ import ctypes
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from opwright.toolchain import Options, Unit, build
+from opwright.toolchain.build import linked_object
 from opwright.toolchain.build.linked_object import LinkObject
+from opwright.toolchain.cache.store import files_read
 
 TEXT = '#include "value.h"\nextern "C" __attribute__((visibility("default"))) int answer() { return VALUE + %d; }\n'
 
@@ -45,3 +49,13 @@ def test_an_edit_of_a_text_or_of_a_header_of_the_object(project: Path) -> None:
     assert answer(linked(project, "one")) == 2
     (project / "value.h").write_text("#define VALUE 1\n")
     assert linked(project, "one") == first
+
+
+def test_an_object_whose_headers_arent_known(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its record may be gone when it is linked: then no record is kept that a header's edit wouldn't change."""
+    (project / "value.h").write_text("#define VALUE 1\n")
+    monkeypatch.setattr(linked_object, "files_read", lambda _: [])
+    assert answer(linked(project, "unknown")) == 1
+    monkeypatch.setattr(linked_object, "files_read", files_read)
+    (project / "value.h").write_text("#define VALUE 2\n")
+    assert answer(linked(project, "unknown")) == 2

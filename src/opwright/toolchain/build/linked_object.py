@@ -46,6 +46,9 @@ class LinkObject(NamedTuple):
 
     def __call__(self, compilation: Compilation, index: int) -> list[Path]:
         """Return the object file; the library is built again if a header of it changes."""
-        made = self.build()
-        add_to_depfile(compilation.work / f"{index}.d", files_read(made))
+        made, depfile = self.build(), compilation.work / f"{index}.d"
+        if read := files_read(made):
+            add_to_depfile(depfile, read)
+        else:  # what it was made of isn't known, so the library is linked anew each time
+            depfile.unlink()
         return [made]
