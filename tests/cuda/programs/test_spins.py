@@ -55,17 +55,17 @@ __global__ void on_shared(int *got) {
 }
 __global__ void by_another(volatile int *flag, int *got) {
   if (threadIdx.x == 0) {
-    while (*flag == 0) {
+    while (flag[0] == 0 && flag[2] == 0) {
     }
     *got = 7;
   } else if (threadIdx.x == 40) {
-    *flag = 1;
+    flag[2] = 1;
   }
 }
 int main(int argc, char **argv) {
   int *memory, got;
-  cudaMalloc(&memory, 8);
-  cudaMemset(memory, 0, 8);
+  cudaMalloc(&memory, 12);
+  cudaMemset(memory, 0, 12);
   switch (atoi(argv[1])) {
     case 0: on_volatile<<<1, 64>>>(memory, memory + 1); break;
     case 1: on_a_lock<<<1, 64>>>(memory, memory + 1); break;

@@ -71,32 +71,33 @@ UNALIGNED(16)
 
 namespace {
 
-/* A thread that reads one address again and again waits for another one, which may be one of its block: they all run by turns. */
-void waits(uintptr_t address, uintptr_t code) {
+/* A thread that reads volatile variables again and again, and writes none, waits for another one, which may be one of its block:
+ * they all run by turns. */
+struct {
+  uint32_t who;
+  unsigned times;
+} reads; /* one launch at a time is checked */
+
+void waits(uintptr_t code) {
   constexpr unsigned patience = 256;
-  static struct {
-    uintptr_t address, code;
-    uint32_t who;
-    unsigned times;
-  } last; /* one launch at a time is checked */
   const auto &l = *opwright::emulation::check::live;
   if (l.attention.atomic) return;
-  const bool again = last.address == address && last.code == code && last.who == l.me();
-  last = {address, code, l.me(), again ? last.times + 1 : 0};
-  if (again && last.times % patience == 0) opwright::emulation::let_others_run(code);
+  reads = {l.me(), reads.who == l.me() ? reads.times + 1 : 0};
+  if (reads.times && reads.times % patience == 0) opwright::emulation::let_others_run(code);
 }
 
 void volatile_access(uintptr_t address, unsigned size, How how, uintptr_t code) {
   if (!in_kernel()) return;
   const bool writes = how == How::atomic_write;
+  if (writes) reads.times = 0;
   if (opwright::emulation::check::own_memory(address)) {
     access(address, size, writes ? How::write : How::read, Scope::device, code);
-    if (!writes && opwright::emulation::check::in_shared_memory(address)) waits(address, code);
+    if (!writes && opwright::emulation::check::in_shared_memory(address)) waits(code);
     return;
   }
   access(address, size, how, Scope::device, code);
   synchronise(address, Scope::device, true, writes, false);
-  if (!writes) waits(address, code);
+  if (!writes) waits(code);
 }
 
 }  // namespace
