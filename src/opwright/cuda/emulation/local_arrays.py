@@ -12,34 +12,20 @@ from hashlib import sha256
 from opwright.cuda.emulation.identifiers import scope_end
 from opwright.cuda.emulation.regions import Functions
 from opwright.sources.cpp.edits import Edit
+from opwright.sources.cpp.keywords import OPERATORS, STATEMENTS
 from opwright.sources.cpp.line_markers import Place
 from opwright.sources.cpp.tokens import Tokens
 
 _NO_DECLARATION = {
-    *("static", "extern", "thread_local", "__shared__", "__constant__", "constexpr", "typedef", "using", "return"),
-    *("delete", "new", "throw", "goto", "case", "else", "do", "operator", "friend", "template", "sizeof", "asm"),
-    *(
-        "and",
-        "or",
-        "not",
-        "xor",
-        "bitand",
-        "bitor",
-        "co_return",
-        "co_yield",
-        "co_await",
-        "if",
-        "for",
-        "while",
-        "switch",
-    ),
+    *OPERATORS,
+    *STATEMENTS,
+    *("static", "extern", "thread_local", "__shared__", "__constant__", "constexpr", "typedef", "using"),
+    *("delete", "new", "operator", "friend", "template", "sizeof", "asm"),
 }
 _AGGREGATES = {"struct", "class", "union", "enum"}
 _WRITES = {"=", "+=", "-=", "*=", "/=", "++", "--"}
 _BITS = 21
 """Of the 22 bits of a float's quiet NaN that are free; not all may be zero."""
-_FILL = " if constexpr (::opwright::emulation::is_filled<{element}>) {loops} {at} = {nothing}<{number}, {element}>();"
-_LOOP = "for (decltype(sizeof(int)) {i} = 0; {i} < sizeof({array}) / sizeof({array}[0]); ++{i})"
 _TABLE = (
     "\nnamespace {{ const ::opwright::emulation::LocalArray opwright_local_arrays[] = {{{}}};\n"
     "const bool opwright_local_arrays_known = ::opwright::emulation::know_local_arrays(opwright_local_arrays); }}\n"
@@ -84,17 +70,13 @@ class LocalArrays:
 
 def _fill(name: str, axes: int, number: int) -> str:
     """Return the statement that fills an array. It takes no element's address: the array may stay in registers."""
-    indices = [f"opwright_{axis}" for axis in range(axes)]
-    before = ["".join(f"[{i}]" for i in indices[:axis]) for axis in range(axes + 1)]
-    loops = " ".join(_LOOP.format(i=i, array=name + at) for i, at in zip(indices, before, strict=False))
-    element = f"decltype({name}{'[0]' * axes})"
-    return _FILL.format(
-        element=element,
-        loops=loops,
-        at=name + before[-1],
-        nothing="::opwright::emulation::nothing_in",
-        number=number,
-    )
+    loops, at, element = "", name, f"decltype({name}{'[0]' * axes})"
+    for axis in range(axes):
+        i = f"opwright_{axis}"
+        loops += f"for (decltype(sizeof(int)) {i} = 0; {i} < sizeof({at}) / sizeof({at}[0]); ++{i}) "
+        at += f"[{i}]"
+    space = "::opwright::emulation::"
+    return f" if constexpr ({space}is_filled<{element}>) {loops}{at} = {space}nothing_in<{number}, {element}>();"
 
 
 def _declared(tokens: Tokens, at: int, end: int) -> Iterator[tuple[dict[str, int], int]]:

@@ -309,10 +309,10 @@ def _convert(of: Translator, how: Mapping[str, str], operands: list[str]) -> str
     return of.result(target, f"{_TYPES[how['to']]}({of.value(source, how['t'])})")
 
 
-def _copy(of: Translator, _: Mapping[str, str], operands: list[str]) -> str:
+def _copy(of: Translator, how: Mapping[str, str], operands: list[str]) -> str:
     """Translate ``cp.async``; of fewer bytes than there is place for, the rest becomes zeroes."""
     to, source, size, *given = operands
-    if len(given) > 1:
+    if len(given) > 1 or (how["cache"] == "cg" and size in ("4", "8")):
         raise ValueError(operands)
     sizes = [of.value(each, "b32") for each in (size, *(given or [size]))]
     return f"{FUNCTIONS}async_copy({of.address(to, shared=True)}, {of.address(source)}, {', '.join(sizes)})"
@@ -367,7 +367,7 @@ _RULES += [
     (r"cvta(?P<to>\.to)?\.(?P<space>shared|global|local|const)\.u64", _to_space),
     (r"cvt\.(?P<to>[us](?:8|16|32|64))\.(?P<t>[us](?:8|16|32|64))", _convert),
     (r"cvt\.rn\.(?P<to>f32|f64)\.(?P<t>[us](?:16|32|64))", _convert),
-    (rf"cp\.async\.(?:ca|cg)\.{_SHARED}\.global(?:\.L2::(?:64|128|256)B)?", _copy),
+    (rf"cp\.async\.(?P<cache>ca|cg)\.{_SHARED}\.global(?:\.L2::(?:64|128|256)B)?", _copy),
     (r"cp\.async\.wait_group", _wait),
     (r"setp\.(?P<how>eq|ne|lt|le|gt|ge)\.(?P<t>[usb](?:16|32|64)|f32|f64)", _compare),
     (r"selp\.(?P<t>[usb](?:16|32|64)|f32|f64)", _select),

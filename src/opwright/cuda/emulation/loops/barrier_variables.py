@@ -16,6 +16,7 @@ from opwright.cuda.emulation.loops.barrier_statements import (
     Variable,
     names_type,
 )
+from opwright.sources.cpp.keywords import OPERATORS
 from opwright.sources.cpp.tokens import Tokens
 
 _INDICES = {"blockIdx", "blockDim", "gridDim"}
@@ -24,8 +25,7 @@ _ARITHMETIC = {
     *("sizeof", "static_cast", "const"),
 }
 _NO_ARITHMETIC = {"[", "]", "{", "}", "->", "++", "--", ";", *ASSIGNMENTS}
-_OPERATORS = {"and", "or", "not", "xor", "bitand", "bitor", "compl", "not_eq", "and_eq", "or_eq", "xor_eq"}
-_NO_TYPES = {"return", "else", "do", "case", "sizeof", *_OPERATORS}
+_NO_TYPES = {"return", "else", "do", "case", "sizeof", *OPERATORS}
 _OPERAND = {")", "]"}
 
 

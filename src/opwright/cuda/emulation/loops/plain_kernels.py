@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from opwright.cuda.emulation.kernel_calls import after_template
 from opwright.cuda.emulation.regions import Functions
+from opwright.sources.cpp.keywords import OPERATORS, STATEMENTS
 from opwright.sources.cpp.tokens import Tokens
 from opwright.sources.cuda_declarations import Declaration
 from opwright.toolchain import header_dir
@@ -92,32 +93,10 @@ _IMPLICIT = {"operator", "begin", "end", "get"}
 """Functions that C++ calls without their names: operators, those of loops over ranges and of structured bindings."""
 _BY_ADDRESS = {"frexp", "frexpf", "modf", "modff", "remquo", "remquof", "sincos", "sincosf"}
 _KEYWORDS = {
-    *("if", "for", "while", "switch", "return", "sizeof", "alignof", "decltype", "static_cast", "reinterpret_cast"),
-    *(
-        "throw",
-        "new",
-        "delete",
-        "co_return",
-        "co_yield",
-        "co_await",
-        "const_cast",
-        "static_assert",
-        "constexpr",
-        "else",
-        "do",
-        "case",
-        "and",
-        "or",
-        "not",
-        "xor",
-        "bitand",
-        "bitor",
-        "compl",
-        "not_eq",
-        "alignas",
-        "__attribute__",
-        "noexcept",
-    ),
+    *OPERATORS,
+    *STATEMENTS,
+    *("sizeof", "alignof", "decltype", "static_cast", "reinterpret_cast", "const_cast", "new", "delete"),
+    *("static_assert", "constexpr", "alignas", "__attribute__", "noexcept"),
     *("int", "unsigned", "signed", "long", "short", "char", "bool", "float", "double", "void", "size_t", "ptrdiff_t"),
     *("ssize_t", "uintptr_t", "intptr_t", "uint", "ushort", "uchar", "ulong", "clock_t", "auto"),
 }

@@ -30,10 +30,9 @@ bool know_local_arrays(const LocalArray (&arrays)[count]) {
 }
 
 /* Of other types nothing is known: what isn't a number has no bits to spare. */
+template <class Element> using Plain = std::remove_cv_t<std::remove_reference_t<Element>>;
 template <class Element>
-constexpr bool is_filled =
-    std::is_same<typename std::remove_cv<typename std::remove_reference<Element>::type>::type, float>::value ||
-    std::is_same<typename std::remove_cv<typename std::remove_reference<Element>::type>::type, double>::value;
+constexpr bool is_filled = std::is_same_v<Plain<Element>, float> || std::is_same_v<Plain<Element>, double>;
 
 OPWRIGHT_EMULATION_INLINE float nothing(uint32_t number) {
   uint32_t bits = 0x7fc00000u | number;
@@ -45,11 +44,12 @@ OPWRIGHT_EMULATION_INLINE float nothing(uint32_t number) {
 
 /* What an element of such an array has before it is written. By value: an array whose elements' addresses are taken is kept in
  * memory, and watched. */
-template <uint32_t number, class Reference, class Element = typename std::remove_reference<Reference>::type>
-OPWRIGHT_EMULATION_INLINE constexpr typename std::remove_cv<Element>::type nothing_in() {
+template <uint32_t number, class Element>
+OPWRIGHT_EMULATION_INLINE constexpr Plain<Element> nothing_in() {
   /* The compiler itself may evaluate a lambda. */
-  if constexpr (is_filled<Element>) return __builtin_is_constant_evaluated() ? Element() : Element(nothing(number));
-  else __builtin_unreachable();
+  if constexpr (!is_filled<Element>) __builtin_unreachable();
+  else if (__builtin_is_constant_evaluated()) return {};
+  else return nothing(number);
 }
 
 }  // namespace emulation
