@@ -124,6 +124,7 @@ def test_gradcheck(case: Case) -> None:
         assert torch.autograd.gradcheck(step, alone)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", **names(EVERY))
 def test_opcheck(case: Case) -> None:

@@ -249,8 +249,9 @@ def step(x: Tensor, y: Tensor, idx: Tensor) -> Tensor:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own, when it compiles
-def test_compiled_equals_eager() -> None:
-    compiled = torch.compile(step, fullgraph=True, dynamic=True)
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.exhaustive)])
+def test_compiled_equals_eager(backend: str) -> None:
+    compiled = torch.compile(step, fullgraph=True, dynamic=True, backend=backend)
     for m, c, n in ((4, 3, 5), (7, 2, 3), (5, 9, 20)):
         x, y, idx = rows(m, c, dtype=torch.float32), rows(m, c, dtype=torch.float32, seed=1), numbers(n, m)
         torch.testing.assert_close(compiled(x, y, idx), step(x, y, idx))

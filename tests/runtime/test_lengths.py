@@ -73,11 +73,12 @@ def test_tags(notation: Operators) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
-def test_compiled(notation: Operators, leaf: Leaf) -> None:
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.exhaustive)])
+def test_compiled(notation: Operators, leaf: Leaf, backend: str) -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         return torch.as_tensor(notation.pick(x * 2, x > 1) * 3 + notation.nonzero(x > 1))
 
-    compiled = torch.compile(f, fullgraph=True, dynamic=True)
+    compiled = torch.compile(f, fullgraph=True, dynamic=True, backend=backend)
     for size in (4, 9):
         x = leaf(size)
         torch.testing.assert_close(compiled(x), f(x))

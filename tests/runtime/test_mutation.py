@@ -170,10 +170,11 @@ def test_overlaps_are_refused(notation: Operators) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 @pytest.mark.parametrize("view", [pytest.param("itself", marks=pytest.mark.exhaustive), "part"])
-def test_compiled(notation: Operators, leaf: Leaf, view: str) -> None:
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.exhaustive)])
+def test_compiled(notation: Operators, leaf: Leaf, view: str, backend: str) -> None:
     f = scaled(notation, VIEWS[view])
     x, y = leaf(3), leaf(3, 3)
-    compiled = torch.compile(f, fullgraph=True, dynamic=True)
+    compiled = torch.compile(f, fullgraph=True, dynamic=True, backend=backend)
     torch.testing.assert_close(compiled(x, y), f(x, y))
     torch.testing.assert_close(
         torch.autograd.grad(compiled(x, y).sum(), (x, y)), torch.autograd.grad(f(x, y).sum(), (x, y))

@@ -27,7 +27,7 @@ def test_on_a_pretended_device(runtime: str) -> None:
     ("runtime", "sync"),
     [
         ("native", "1"),
-        ("python", "0"),
+        pytest.param("python", "0", marks=pytest.mark.exhaustive),
         pytest.param("native", "0", marks=pytest.mark.exhaustive),
         pytest.param("python", "1", marks=pytest.mark.exhaustive),
     ],

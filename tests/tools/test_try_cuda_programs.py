@@ -79,6 +79,7 @@ int main(int argc, char **argv) {
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "first", "verdict", "cause"),
