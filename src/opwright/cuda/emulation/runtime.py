@@ -116,6 +116,9 @@ def check_flags(compiler: Compiler) -> tuple[str, ...]:
 
 
 _FLAGS = ("-O2", "-fno-strict-aliasing", "-pthread")
+# libstdc++ has the functions of std::string for C++17 alone. A checked program in C++20 defines them itself, and they
+# would stand for libstdc++'s. In C++20 the runtime, too, has its own (`own_templates`).
+_STANDARD = "c++20"
 
 
 def build_runtime(
@@ -148,7 +151,7 @@ def build_runtime(
         Unit(
             f"{NAME}-{__version__}{'-checked' * check}-object", first.text, first.source, extra=tuple(rest), embeds=True
         ),
-        Options(extra_cflags=(*_FLAGS, *macro), native=False, relocatable=True),
+        Options(extra_cflags=(*_FLAGS, *macro), std=_STANDARD, native=False, relocatable=True, own_templates=True),
     )
     if relocatable:
         return linked.build(on_progress)

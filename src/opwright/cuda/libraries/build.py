@@ -66,7 +66,7 @@ def _build(name: str) -> Path:
     # Not a flag of the caller's: one with a path may depend on the working folder, and each folder would have its own.
     define = (f'OPWRIGHT_BLAS_FILES="{_blas_files()}"',) if name == "blas" else ()
     flags = (*_FLAGS, f"-I{_SOURCES / name}")
-    options = Options(extra_cflags=flags, define=define, native=False, relocatable=True)
+    options = Options(extra_cflags=flags, define=define, native=False, relocatable=True, own_templates=True)
     first, *rest = units
     unit = Unit(f"opwright-cuda-{name}", first.text, first.source, extra=tuple(rest), embeds=True)
     return build(unit, options).path

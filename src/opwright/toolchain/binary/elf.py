@@ -80,7 +80,7 @@ def symbols(path: Path) -> Symbols:
     """
     defined, undefined, private = set[str](), set[str](), set[str]()
     try:
-        elf = _ElfFile(path.read_bytes())
+        elf = ElfFile(path.read_bytes())
         for symbol in elf.symbols(_DYNAMIC_SYMBOL_TABLE if elf.kind == _SHARED_OBJECT else _SYMBOL_TABLE):
             if symbol.binding == _LOCAL or (symbol.section and symbol.visibility in _HIDDEN):
                 private.add(symbol.name)
@@ -102,7 +102,7 @@ def library_requirements(data: bytes, name: str) -> LibraryRequirements:
         ToolchainError: it isn't a 64-bit ELF file, or is incomplete.
     """
     try:
-        elf = _ElfFile(data)
+        elf = ElfFile(data)
         entries = list(elf.dynamic_entries())
         flaws = ["it has text relocations"] if any(tag == _TEXTREL for tag, _ in entries) else []
         if any(segment.kind == _STACK and segment.flags & _EXECUTABLE for segment in elf.segments):
@@ -135,7 +135,7 @@ def needed_libraries(library: str) -> tuple[str, ...]:
         contextlib.suppress(*_MALFORMED),
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
     ):
-        return tuple(text for tag, text in _ElfFile(data).dynamic_entries() if tag == _NEEDED)
+        return tuple(text for tag, text in ElfFile(data).dynamic_entries() if tag == _NEEDED)
     return ()
 
 
@@ -149,7 +149,7 @@ def has_initializers(library: Path) -> bool:
         OSError: the file can't be read.
     """
     try:
-        sections = _ElfFile(library.read_bytes()).of_kind(_INITIALIZERS)
+        sections = ElfFile(library.read_bytes()).of_kind(_INITIALIZERS)
         return sum(section.size for section in sections) > _POINTER
     except _MALFORMED:
         return False
@@ -162,7 +162,7 @@ def build_id(library: Path) -> str:
         OSError: the file can't be read.
     """
     with library.open("rb") as file, contextlib.suppress(*_MALFORMED):
-        elf = _ElfFile(file.read(_HEAD))
+        elf = ElfFile(file.read(_HEAD))
         for segment in elf.segments:
             if segment.kind != _NOTES:
                 continue
@@ -206,7 +206,7 @@ def describe_damage(library: Path, *, relocatable: bool = False) -> str:
     try:
         if data[4:5] != _CLASS_64:  # 32 bits: Opwright runs on no such system
             return "wrote a library for another processor"
-        elf = _ElfFile(data)
+        elf = ElfFile(data)
         if elf.kind != (_RELOCATABLE if relocatable else _SHARED_OBJECT):
             return "wrote an object that is no shared library"
         _ = elf.sections  # raises if the table is incomplete
@@ -239,7 +239,7 @@ class _Symbol(NamedTuple):
     """The index of the section that defines the symbol; 0 if another file defines it."""
 
 
-class _ElfFile:
+class ElfFile:
     """The tables of an ELF file; malformed data raises one of `_MALFORMED`."""
 
     def __init__(self, data: bytes | mmap.mmap) -> None:
@@ -254,17 +254,20 @@ class _ElfFile:
 
     @cached_property
     def segments(self) -> list[_Segment]:
+        """The parts that are loaded, in their order."""
         (start,), (size, count) = self.read("Q", 32), self.read("HH", 54)
         rows = (self.read("IIQQQQ", start + index * size) for index in range(count))
         return [_Segment(row[0], row[1], row[2], row[5]) for row in rows]
 
     @cached_property
     def sections(self) -> list[_Section]:
+        """The sections, by number."""
         (start,), (size, count) = self.read("Q", 40), self.read("HH", 58)
         rows = (self.read("IIQQQQIIQQ", start + index * size) for index in range(count))
         return [_Section(row[1], row[4], row[5], row[6], row[7]) for row in rows]
 
     def of_kind(self, kind: int) -> Iterator[_Section]:
+        """Return the sections of one kind."""
         return (section for section in self.sections if section.kind == kind)
 
     def text(self, section: _Section, offset: int) -> str:

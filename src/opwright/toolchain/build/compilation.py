@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from opwright.errors import CompileError
 from opwright.log import logger
 from opwright.toolchain.binary.elf import describe_damage, has_initializers
+from opwright.toolchain.binary.own_templates import own_templates
 from opwright.toolchain.build import compile_commands
 from opwright.toolchain.build.processes import Processes, TimeoutKilledError, in_parallel
 from opwright.toolchain.cache.folder import write_atomically
@@ -62,6 +63,8 @@ class Compilation(NamedTuple):
             self._step("link", self.plan.link(self.work, output, self._added()))
         if complaint := describe_damage(output, relocatable="-r" in self.plan.link_flags):
             raise self._failed(f"{self._culprit()} {complaint}\n  likely fix: {_BY_HAND}", [])
+        if self.plan.own_templates:
+            own_templates(output)
         if has_initializers(output):
             self._require_loadable(output)
         return output, self._keep_log(sorted(self.work.glob("*.log")))

@@ -129,6 +129,7 @@ class Plan(NamedTuple):
     sources: dict[str, str]
     searched: tuple[str, ...]
     skipped: tuple[str, ...]
+    own_templates: bool
 
     @property
     def at_once(self) -> bool:
@@ -234,11 +235,12 @@ def make_plan(unit: Unit, options: Options, reader: Reader) -> Plan:
         *(part.unit.addition.identity for part in parts if part.unit.addition),
         *((name, environment[name]) for name in _READ_BY_COMPILERS if name in environment),
         cpu_features() if options.native else "",
+        options.own_templates,
         os.getcwd() if _mention_relative_paths(*_user_flags(units, options)) else "",
     ]
     key = sha256(repr(facts).encode("utf-8", "surrogateescape")).hexdigest()
     skipped = (*(str(os.path.realpath(folder)) for folder in options.system_include_dirs),)
-    return Plan(name, key, parts, linker, last_flags, sources, _searched(parts), skipped)
+    return Plan(name, key, parts, linker, last_flags, sources, _searched(parts), skipped, options.own_templates)
 
 
 def _find(language: Language) -> Compiler:

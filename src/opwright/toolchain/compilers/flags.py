@@ -58,6 +58,8 @@ class Options:
             individually: ``identity`` must change when the package does.
         identity: a string for everything else that affects the result; part of the cache key.
         relocatable: make one object file, to be linked into other libraries, instead of a shared library.
+        own_templates: with ``relocatable``: the object file runs its own instances of templates, whatever the files
+            that it is linked with define (`opwright.toolchain.binary.own_templates`).
         exact: compiler flags that replace all of Opwright's own, for a source written for another build system. Only
             header folders and ``extra_cflags`` are added.
         program: link a program instead of a shared library (with ``exact``).
@@ -75,6 +77,7 @@ class Options:
     system_include_dirs: tuple[str | Path, ...] = ()
     identity: str = ""
     relocatable: bool = False
+    own_templates: bool = False
     exact: tuple[str, ...] | None = None
     program: bool = False
     extra_cuda_cflags: tuple[str, ...] = ()

@@ -92,14 +92,15 @@ inline double whole(char mode, double x) {
          : mode == 'u' ? __builtin_ceil(x)
                        : __builtin_rint(x);
 }
-/* A number beyond the type's range becomes the nearest that it has, a NaN 0 (of 64 bits: 2^63). */
-template <class I>
-inline I to_integer(char mode, double x) {
+/* As PTX's cvt: a number beyond the type's range becomes the nearest that it has; a NaN 0, but where one of the two types has
+ * 64 bits the integer whose highest bit alone is set. */
+template <class I, class F>
+inline I to_integer(char mode, F from) {
   constexpr unsigned long long top = 1ull << (8 * sizeof(I) - 1);
   constexpr bool is_signed = I(-1) < I(0);
   constexpr I lowest = I(is_signed ? top : 0), highest = I(~lowest);
-  if (x != x) return I(sizeof(I) == 8 ? top : 0);
-  x = whole(mode, x);
+  if (from != from) return I(sizeof(I) == 8 || sizeof(F) == 8 ? top : 0);
+  const double x = whole(mode, from);
   if (x >= double(top) * (is_signed ? 1 : 2)) return highest;
   if (x < double(lowest)) return lowest;
   return I(x);

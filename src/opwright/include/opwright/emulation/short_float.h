@@ -248,6 +248,10 @@ inline unsigned short directed(char mode, unsigned short near, float value, doub
   OPWRIGHT_EMULATION_SHORT_TO(N, H, ushort, unsigned short)                                                            \
   OPWRIGHT_EMULATION_SHORT_TO(N, H, ll, long long)                                                                     \
   OPWRIGHT_EMULATION_SHORT_TO(N, H, ull, unsigned long long)                                                           \
+  inline signed char __##N##2char_rz(H a) { return ::opwright::emulation::to_integer<signed char>('z', float(a)); }    \
+  inline unsigned char __##N##2uchar_rz(H a) {                                                                         \
+    return ::opwright::emulation::to_integer<unsigned char>('z', float(a));                                            \
+  }                                                                                                                    \
   inline short __##N##_as_short(H a) { return (short)a.__x; }                                                          \
   inline unsigned short __##N##_as_ushort(H a) { return a.__x; }                                                       \
   inline H __short_as_##N(short a) { return H::from_bits((unsigned short)a); }                                         \
