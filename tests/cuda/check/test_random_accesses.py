@@ -76,9 +76,16 @@ class Access(NamedTuple):
 def drawn(draw: random.Random) -> tuple[list[Access], list[int]]:
     """Draw a kernel's accesses and the barriers after its steps."""
     kinds = draw.choice(
-        [(READ, WRITE), (READ, READ, READ, WRITE), (READ, WRITE, ATOMIC), (READ, READ_BYTE, WRITE_BYTE)]
+        [
+            (READ, WRITE),
+            (READ, READ, READ, WRITE),
+            (READ, WRITE, ATOMIC),
+            (READ, READ_BYTE, WRITE_BYTE),
+            (*[READ] * 12, WRITE),
+        ]
     )
-    places = draw.sample(list(itertools.product(range(STEPS), range(BLOCKS), ACTIVE)), draw.randint(2, 9))
+    most = 30 if kinds.count(READ) > 3 else 9  # words that many threads read, before one writes
+    places = draw.sample(list(itertools.product(range(STEPS), range(BLOCKS), ACTIVE)), draw.randint(2, most))
     one_block = draw.random() < 0.5
     accesses = set()
     for step, block, thread in places:

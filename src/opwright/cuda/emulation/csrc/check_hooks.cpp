@@ -9,6 +9,7 @@
 #include "check_access.h"
 #include "check_launches.h"
 #include "check_local_arrays.h"
+#include "check_readers.h"
 #include "check_regions.h"
 #include "check_report.h"
 #include "check_streams.h"
@@ -26,13 +27,13 @@ struct Running {
   Context *context = nullptr;
   std::unordered_map<Context *, std::unique_ptr<Block>> blocks;
   std::vector<std::unique_ptr<Region>> shared;
+  ReaderTables readers;
   Region parameters{0, 0, "the launch's arguments", Kind::internal};
   size_t dynamic = 0;
 };
 Lasting<Running> the_running;
 Running &running() { return *the_running; }
 
-constexpr uintptr_t stacks_offset = uintptr_t(1) << 20; /* of an arena */
 void set_sizes(unsigned (&into)[3], const dim3 &from) { into[0] = from.x, into[1] = from.y, into[2] = from.z; }
 
 /* A launch may take three times as much time: 2^31 blocks, and barriers. */
@@ -41,6 +42,7 @@ constexpr uint32_t most_before_launch = 1u << 30;
 /* Forgets what happened before; work of several streams counts as ordered. */
 void start_again() {
   forget_shadows();
+  the_running->readers.forget();
   check::device_waited();
   live->now = 1;
 }
@@ -59,7 +61,7 @@ void launch_begin(const Launch &launch) {
   launching.lock();
   Running &r = running();
   Live &l = r.state;
-  r.blocks.clear(), r.shared.clear();
+  r.blocks.clear(), r.shared.clear(), r.readers.give_back();
   if (l.now >= most_before_launch) start_again();
   ++l.now;
   work_begins({launch.kernel, launch.file, launch.line, launch.configuration.stream, true}, launch.kernel);
@@ -87,9 +89,11 @@ void enter(Context &context) {
   Running &r = running();
   if (r.context == &context) return;
   r.context = &context;
-  r.state.enter(reinterpret_cast<uintptr_t>(&context) & ~(arena_bytes - 1));
-  r.state.shared_begin = reinterpret_cast<uintptr_t>(context.fixed) - r.state.arena, r.state.shared_end = stacks_offset;
+  const uintptr_t arena = reinterpret_cast<uintptr_t>(&context) & ~(arena_bytes - 1);
+  r.state.shared_begin = reinterpret_cast<uintptr_t>(context.fixed) - arena, r.state.shared_end = stacks_offset;
+  r.state.enter(arena);
   r.state.block = r.blocks[&context].get();
+  r.state.readers = r.state.block->readers;
   r.state.first = r.state.block->number << thread_bits;
   r.state.turn = r.state.block->begin == r.state.now ? r.state.now : r.state.next_time();
   r.state.turns.push_back({r.state.turn, r.state.block->number});
@@ -115,8 +119,9 @@ void shared_allocated(Context &, void *memory, size_t bytes, const char *names) 
 void block_begin(Context &context) {
   Running &r = running();
   auto &block = r.blocks[&context];
-  if (!block) block = std::make_unique<Block>();
-  *block = Block();
+  Readers *const readers = block ? block->readers : r.readers.take();
+  block = std::make_unique<Block>();
+  block->readers = readers;
   block->number = static_cast<uint32_t>(r.state.blocks.size());
   block->begin = block->barrier = ++r.state.now;
   block->warps.resize((context.block_size.x * context.block_size.y * context.block_size.z + warp_size - 1) / warp_size);
@@ -292,7 +297,7 @@ void awaited(void *memory, size_t bytes) {
   if (!region || !region->shadow) return;
   const uintptr_t high = std::min(low + bytes, region->high);
   for (size_t granule = region->granule(low); granule <= region->granule(high - 1); ++granule)
-    region->cells[granule].write = {};
+    opened(*live, *region, granule).write = {};
 }
 
 void device_freed(void *memory) {

@@ -52,14 +52,26 @@ OPWRIGHT_EMULATION_INLINE bool quick_cell(Cell &cell, const Now &now) {
 /* A granule of shared memory: whatever is older than the barrier, of the block or the grid, is ordered, and whatever is older than the
  * block isn't there. */
 template <How how>
-OPWRIGHT_EMULATION_INLINE bool quick_shared(Cell &cell, const Now &now) {
+OPWRIGHT_EMULATION_INLINE bool quick_shared(Cell &cell, const Now &now, unsigned shift, uintptr_t address) {
   const Live &l = now.live;
+  if (shift == word_shift) absorb(l, address, cell);
   if (how != How::read) return quick_cell<how>(cell, now);
   if (__builtin_expect(cell.write.stamp - l.begin >= now.ordered_before - l.begin, 0))
     return cell.write.stamp >= l.begin && quick_cell<how>(cell, now);
   if (cell.read.stamp < now.ordered_before || cell.read.who == now.me) cell.read = now.access();
   else if (l.finer) return false; /* it may be ordered all the same */
   else cell.other_stamp = l.now, cell.other = now.me;
+  if (shift == word_shift) remember_readers(l, address, cell);
+  return true;
+}
+
+/* A read of what several threads of this launch have read, and none has written. Where the cell's reader is of another block than this
+ * thread, this one becomes the other reader, as in `quick_cell`, whatever else is in the cell. */
+OPWRIGHT_EMULATION_INLINE bool quick_reader(Word &word, const Live &l) {
+  const Word before = word;
+  const bool of_other_blocks = before.stamp() < l.begin || (before.of_another_block() && before.stamp() >= l.turn);
+  if (before.stamp() < l.launch || !of_other_blocks || l.finer) return false;
+  word = Word::of_cell_and_reader(l.now, l.thread(), true);
   return true;
 }
 
@@ -67,8 +79,9 @@ OPWRIGHT_EMULATION_INLINE bool quick_shared(Cell &cell, const Now &now) {
 template <How how>
 OPWRIGHT_EMULATION_INLINE bool quick_word(Word &word, const Live &l, const Site &site) {
   const Word before = word, mine = site.word.at(l.now, l.thread());
+  if (before.in_cell()) return how == How::read && quick_reader(word, l);
   if (before.stamp() < l.launch) {
-    if (before.in_cell() || (how == How::read && l.keeps_writes && before.wrote())) return false;
+    if (how == How::read && l.keeps_writes && before.wrote()) return false;
   } else {
     const bool same = before.thread() == mine.thread();
     if (before.stamp() < l.turn || !(same || before.stamp() < l.barrier)) return false;
@@ -88,7 +101,11 @@ inline bool quick_opened(const Live &l, const Site &site, size_t granule) {
   if (!quick_cell<how>(cell, now)) return false;
   const bool alone =
       how == How::write || (cell.other_stamp < l.launch && cell.write.stamp < (l.keeps_writes ? 1 : l.launch));
-  if (alone) region.words[granule] = Word(now.access(), how == How::write);
+  if (alone) {
+    region.words[granule] = Word(now.access(), how == How::write);
+  } else if (cell.other_stamp == l.now && cell.other == now.me && cell.write.stamp < l.launch) {
+    region.words[granule] = Word::of_cell_and_reader(l.now, l.thread(), cell.read.stamp < l.begin);
+  }
   return true;
 }
 
@@ -132,8 +149,10 @@ OPWRIGHT_EMULATION_INLINE bool quick_access(Live &l, const Site &site, unsigned 
     const Now now{l, site, l.me(), l.ordered_before[1]};
     Cell *cell = reinterpret_cast<Cell *>(site.shadow + (address >> shift) * sizeof(Cell));
     Cell *const end = cell + (size >> shift);
+    uintptr_t granule = address;
     do {
-      if (!quick_shared<how>(*cell, now)) return false;
+      if (!quick_shared<how>(*cell, now, shift, granule)) return false;
+      granule += uintptr_t(1) << shift;
     } while (++cell != end);
   } else {
     Word *word = reinterpret_cast<Word *>(site.shadow + (address >> shift) * sizeof(Word));
@@ -171,14 +190,25 @@ __attribute__((noinline)) void other_access(uintptr_t address, uintptr_t code) {
   thorough_access<how>(address, size, usual<size>, code);
 }
 
-/* A plain access of compiled code. */
 template <How how, unsigned size>
-OPWRIGHT_EMULATION_INLINE void plain_access(uintptr_t address, uintptr_t code) {
+OPWRIGHT_EMULATION_INLINE void site_access(uintptr_t address, uintptr_t code) {
   Live &l = *live;
   const Site &site = l.site(code);
   if (__builtin_expect(reinterpret_cast<uintptr_t>(&context()) != l.quick, 0) ||
       !quick_access<how, size, false>(l, site, usual<size>, site.reach, address, code))
     other_access<how, size>(address, code);
+}
+/* Apart from what is before it, which needs no registers of its own. */
+template <How how, unsigned size>
+__attribute__((noinline)) void first_access(uintptr_t address, uintptr_t code) {
+  site_access<how, size>(address, code);
+}
+
+/* A plain access of compiled code. */
+template <How how, unsigned size>
+OPWRIGHT_EMULATION_INLINE void plain_access(uintptr_t address, uintptr_t code) {
+  if constexpr (how == How::write || size < 4) site_access<how, size>(address, code);
+  else if (__builtin_expect(!read_again<size>(*live, address), 0)) first_access<how, size>(address, code);
 }
 
 }  // namespace check

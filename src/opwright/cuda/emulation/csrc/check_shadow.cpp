@@ -1,7 +1,7 @@
 /* Memory for shadows. */
 #include "check_shadow.h"
 
-#include "check_state.h"
+#include "check_readers.h"
 
 #include <opwright/emulation/forks.h>
 #include <sys/mman.h>
@@ -81,6 +81,8 @@ void Region::refine(uintptr_t address, unsigned size) {
   char *memory = static_cast<char *>(take(fresh.bytes, !shared(), shadow != nullptr));
   Cell *const new_cells = reinterpret_cast<Cell *>(memory + fresh.cells_at);
   Word *const new_words = shared() ? nullptr : reinterpret_cast<Word *>(memory);
+  for (size_t i = 0; shadow && shared() && shift == word_shift && i << word_shift < high - base(); ++i)
+    absorb(*live, base() + (i << word_shift), cells[i]);
   const size_t times = size_t(1) << (shift - finer); /* what nobody has touched takes no memory afterwards, either */
   for (size_t i = 0; shadow && i < count; i += times) {
     const size_t old = i / times, several = std::min(times, count - i);

@@ -22,6 +22,7 @@ namespace emulation {
 namespace check {
 
 constexpr unsigned thread_bits = 10; /* a block has at most 1024 threads */
+constexpr uint32_t most_thread = (1u << thread_bits) - 1;
 
 /* Properties of an access, in the low bits of its code; above them the number of its instruction, 0 for none that is known. */
 enum Flag : uint32_t { atomic = 1, several = 2, of_block = 4, wrote = 8, flag_bits = 4 };
@@ -40,10 +41,11 @@ struct Cell {
 };
 static_assert(sizeof(Cell) == 32, "half a cache line");
 
-/* A plain access in eight bytes. The block isn't noted: the time tells which one ran (`Live::block_of`). */
+/* A plain access in eight bytes. The block isn't noted: the time tells which one ran (`Live::block_of`). Or the word says that there is
+ * a cell, and which thread has read the granule since that was looked at. */
 class Word {
  public:
-  static constexpr uint32_t numbers = 1u << 21; /* of instructions: those of larger ones don't fit */
+  static constexpr uint32_t numbers = 1u << 20; /* of instructions: those of larger ones don't fit */
 
   Word() = default;
   Word(const Access &access, bool wrote)
@@ -60,7 +62,15 @@ class Word {
     word.bits_ = in_its_cell;
     return word;
   }
-  bool in_cell() const { return bits_ == in_its_cell; } /* no access is of the time 0 */
+  /* The cell's reader is another thread. `of_another_block`: and surely of another block. */
+  static Word of_cell_and_reader(uint32_t stamp, uint32_t thread, bool of_another_block) {
+    Word word;
+    word.bits_ = in_its_cell | uint64_t(of_another_block) << wrote_at | uint64_t(thread) << thread_at | stamp;
+    return word;
+  }
+  bool in_cell() const { return bits_ & in_its_cell; }
+  bool has_reader() const { return in_cell() && stamp(); } /* no access is of the time 0 */
+  bool of_another_block() const { return wrote(); }
   bool empty() const { return !bits_; }
   uint32_t stamp() const { return static_cast<uint32_t>(bits_); }
   uint32_t thread() const { return static_cast<uint32_t>(bits_ >> thread_at) & most_thread; }
@@ -69,11 +79,18 @@ class Word {
 
  private:
   static constexpr unsigned thread_at = 32, wrote_at = thread_at + thread_bits, number_at = wrote_at + 1;
-  static constexpr uint32_t most_thread = (1u << thread_bits) - 1;
   static constexpr uint64_t in_its_cell = uint64_t(1) << 63;
   uint64_t bits_ = 0;
 };
 static_assert(sizeof(Word) == 8, "an eighth of a cache line");
+
+/* Threads of the running block that have read a word of shared memory at a time: the first, which is its cell's reader, and the last,
+ * the same one where there was no other. */
+struct Readers {
+  uint32_t stamp;
+  uint16_t first, last;
+};
+static_assert(sizeof(Readers) == 8, "an eighth of a cache line");
 
 enum class Kind : uint8_t { tensor, allocated, for_both, shared, dynamic_shared, variable, internal };
 

@@ -65,6 +65,7 @@ struct Storage {
 
 struct Block {
   uint32_t number = 0, begin = 0, barrier = 0;
+  Readers *readers = nullptr; /* of its shared memory */
   std::vector<Warp> warps;
   std::vector<Fenced> fences;  /* by thread; empty where none had any */
   std::vector<Acquired> fresh; /* since the last barrier */
@@ -126,11 +127,16 @@ struct Attention {
   }
 };
 
+constexpr uintptr_t stacks_offset = uintptr_t(1) << 20; /* of an arena */
+
 /* The launch that runs, and its running thread. One at a time: checked launches wait for each other. */
 struct Live {
   /* First what the short way needs. */
   uintptr_t arena = 0;         /* of the running block: its shared memory and its threads' stacks */
   uintptr_t quick = 0;         /* the same, where nothing needs attention */
+  uintptr_t shared_low = 0;    /* where its shared memory begins */
+  uintptr_t shared_words = 0;  /* how much may be there, where nothing needs attention */
+  Readers *readers = nullptr;  /* of the words from there on (check_readers.h) */
   uint32_t first = 0, now = 1; /* the number of the running block's first thread; the time */
   Attention attention;
   uint32_t begin = 0, barrier = 0; /* of `block` (`refresh`) */
@@ -179,6 +185,7 @@ struct Live {
   void enter(uintptr_t of_block) {
     arena = of_block;
     quick = attention.any() ? 0 : arena;
+    shared_low = arena + shared_begin, shared_words = quick ? (shared_end - shared_begin) / 4 : 0;
   }
   Site &site(uintptr_t code) { return sites[(code >> 2) % sites.size()]; }
   /* The emulator notes in the arena which thread runs. */

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "check_access.h"
+#include "check_readers.h"
 
 namespace opwright {
 namespace emulation {
@@ -91,15 +92,20 @@ inline bool initialised(const Live &l, const Region &region, const Cell &cell) {
   return !region.shared() || l.same_block(cell.write);
 }
 
-/* The cell of a granule, with the access that its word holds. */
+/* The cell of a granule, with what is noted elsewhere: the access that its word holds, or its readers. */
 inline Cell &opened(const Live &l, Region &region, size_t granule) {
   Cell &cell = region.cells[granule];
-  if (!region.words || region.words[granule].in_cell()) return cell;
+  if (!region.words && region.shift == word_shift) absorb(l, region.base() + (granule << word_shift), cell);
+  if (!region.words) return cell;
   const Word word = region.words[granule];
-  cell = Cell();
-  if (!word.empty()) {
-    const uint32_t block = word.stamp() < l.launch ? 0 : l.block_of(word.stamp());
-    (word.wrote() ? cell.write : cell.read) = {word.stamp(), block << thread_bits | word.thread(), word.code()};
+  if (word.in_cell() && !word.has_reader()) return cell;
+  const uint32_t block = word.stamp() < l.launch ? 0 : l.block_of(word.stamp());
+  const uint32_t who = block << thread_bits | word.thread();
+  if (word.has_reader()) {
+    cell.other_stamp = word.stamp(), cell.other = who;
+  } else {
+    cell = Cell();
+    if (!word.empty()) (word.wrote() ? cell.write : cell.read) = {word.stamp(), who, word.code()};
   }
   region.words[granule] = Word::of_cell();
   return cell;
