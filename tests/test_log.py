@@ -182,6 +182,21 @@ def test_a_long_wait_is_told_in_lines_elsewhere_and_to_listeners(
     assert stderr.getvalue() == "opwright: building it: 1 s\n"
 
 
+@pytest.mark.slow
+def test_of_waits_inside_each_other_the_innermost_is_told(
+    impatient: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(log, "_is_heard", lambda _importance: False)
+    lines: list[str] = []
+    with log.listening(lines.append), log.moving("building it"):
+        with log.moving("building a part"):
+            time.sleep(1.5)
+        time.sleep(1.5)
+    assert lines[0] == "building a part: 1 s"
+    assert {line.partition(":")[0] for line in lines[1:]} == {"building it"}
+    assert capsys.readouterr().err == ""
+
+
 def test_a_short_wait_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     stderr = Terminal()
     monkeypatch.setattr(sys, "stderr", stderr)

@@ -30,6 +30,8 @@ _PATIENCE = 3.0
 logger = logging.getLogger("opwright")
 
 _LISTENERS: list[Callable[[str], None]] = []
+_MOVING: list[threading.Event] = []
+"""What `moving` shows, in the order of its beginnings."""
 
 
 def level() -> int | None:
@@ -85,7 +87,7 @@ def moving(what: str) -> Iterator[None]:
     """Show how many seconds the body has taken, once it has taken a few: no wait looks like the end.
 
     Listeners are told each second; without them, a terminal has a line that is rewritten and then removed, and other
-    outputs, and logs, a line every `EVERY` seconds.
+    outputs, and logs, a line every `EVERY` seconds. Of several at a time, the one that began last is shown.
     """
     done = threading.Event()
     teller = threading.Thread(target=_tell, args=(what, done), daemon=True)
@@ -94,9 +96,11 @@ def moving(what: str) -> Iterator[None]:
     except RuntimeError:  # Python 3.12 and newer start no thread while the interpreter shuts down
         yield
         return
+    _MOVING.append(done)
     try:
         yield
     finally:
+        _MOVING.remove(done)
         done.set()
         teller.join()
 
@@ -108,7 +112,7 @@ def _tell(what: str, done: threading.Event) -> None:
     while not done.wait(1):
         now = time.monotonic()
         line = f"{what}: {now - begun:.0f} s"
-        if now - begun < _PATIENCE:
+        if now - begun < _PATIENCE or _MOVING[-1:] != [done]:
             continue
         if _LISTENERS:
             for listener in tuple(_LISTENERS):

@@ -166,3 +166,15 @@ def test_a_library_of_another_emulator(files: Files, command: Command) -> None:
     assert "libfill.so was linked with another emulator than this program, and a process has one" in err
     assert "likely fix: build it again, opwright nvcc --check -shared ..." in err
     assert command("nvcc", "main.cu", "./libfill.so", "-o", "prog").status == 0
+
+
+@pytest.mark.slow
+def test_an_unchecked_kernel_beside_a_checked_library(files: Files, command: Command) -> None:
+    files(**{"library.cu": LIBRARY, "main.cu": PROGRAM, "library.h": DECLARED})
+    built(command, "--check")
+    assert command("nvcc", "main.cu", "-L.", "-lfill", "-Xlinker", "-rpath,.", "-o", "prog").status == 0
+    status, _, err = command(program=("./prog",))
+    line = 1 + PROGRAM[: PROGRAM.index("doubled<<<")].count("\n")
+    assert status == 70
+    assert f"main.cu:{line} was compiled without checks, and this process checks every access" in err
+    assert "likely fix: build its file again, with checks: opwright nvcc --check" in err

@@ -74,7 +74,7 @@ const char *run(const Launch &launch) {
   if (hooks() && !launch.checked)
     return failed("launch", std::string(launch.kernel) + " at " + launch.file + ":" + std::to_string(launch.line) +
                                 " was compiled without checks, and this process checks every access\n"
-                                "  likely fix: build its library again, with checks: opwright " +
+                                "  likely fix: build its file again, with checks: opwright " +
                                 (in_program() ? "nvcc" : "run --emulate") + " --check");
   Message refused;
   check(launch, refused);
