@@ -79,17 +79,6 @@ EXPORT float rounded(float a, float b, int which) {
     default: return __fmaf_rz(a, b, 0.1f);
   }
 }
-EXPORT long long converted(double x, int which) {
-  switch (which) {
-    case 0: return __float2int_rn(float(x));
-    case 1: return __double2int_rd(x);
-    case 2: return __double2int_ru(x);
-    case 3: return __double2int_rz(x);
-    case 4: return __float2uint_rz(float(x));
-    case 5: return __double2ll_rn(x);
-    default: return (long long)__double2ull_rd(x);
-  }
-}
 EXPORT float of_two(float a, float b, int which) {
   switch (which) {
     case 0: return __fdividef(a, b);
@@ -126,8 +115,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     found = build_at(tmp_path_factory.mktemp("math") / "math.cu", "".join(loops) + OTHERS)
     found.rounded.restype = found.of_two.restype = ctypes.c_float
     found.rounded.argtypes = found.of_two.argtypes = [ctypes.c_float, ctypes.c_float, ctypes.c_int]
-    found.converted.restype = ctypes.c_longlong
-    found.converted.argtypes = [ctypes.c_double, ctypes.c_int]
     found.bits.restype = ctypes.c_uint
     found.bits.argtypes = [ctypes.c_uint, ctypes.c_uint, ctypes.c_int]
     return found
@@ -217,21 +204,6 @@ def test_rounding_in_every_direction(library: ctypes.CDLL) -> None:
             if Fraction(below) == exact:
                 above = below
             assert found == [below, above, above if exact < 0 else below], (operation, x, y)
-
-
-@pytest.mark.parametrize(
-    ("x", "expected"),
-    [
-        (2.5, (2, 2, 3, 2, 2, 2, 2)),
-        (-1.5, (-2, -2, -1, -1, 0, -2, 0)),
-        (3.5, (4, 3, 4, 3, 3, 4, 3)),
-        (1e30, (2**31 - 1, 2**31 - 1, 2**31 - 1, 2**31 - 1, 2**32 - 1, 2**63 - 1, -1)),
-        (-1e30, (-(2**31), -(2**31), -(2**31), -(2**31), 0, -(2**63), 0)),
-        (float("nan"), (0, -(2**31), -(2**31), -(2**31), 0, -(2**63), -(2**63))),
-    ],
-)
-def test_conversions_to_integers_saturate(library: ctypes.CDLL, x: float, expected: tuple[int, ...]) -> None:
-    assert tuple(library.converted(x, which) for which in range(len(expected))) == expected
 
 
 def test_functions_of_several_numbers(library: ctypes.CDLL) -> None:

@@ -13,8 +13,6 @@ namespace opwright {
 namespace emulation {
 namespace check {
 
-constexpr unsigned word_shift = 2; /* of the granules that have readers */
-
 /* Gives each block that begins a table of its own, for all its shared memory; all of them back, when no launch runs; and forgets
  * what is in them. */
 class ReaderTables {

@@ -84,6 +84,8 @@ class Word {
 };
 static_assert(sizeof(Word) == 8, "an eighth of a cache line");
 
+constexpr unsigned word_shift = 2; /* of the granules that have readers */
+
 /* Threads of the running block that have read a word of shared memory at a time: the first, which is its cell's reader, and the last,
  * the same one where there was no other. */
 struct Readers {

@@ -185,7 +185,7 @@ struct Live {
   void enter(uintptr_t of_block) {
     arena = of_block;
     quick = attention.any() ? 0 : arena;
-    shared_low = arena + shared_begin, shared_words = quick ? (shared_end - shared_begin) / 4 : 0;
+    shared_low = arena + shared_begin, shared_words = quick ? (shared_end - shared_begin) >> word_shift : 0;
   }
   Site &site(uintptr_t code) { return sites[(code >> 2) % sites.size()]; }
   /* The emulator notes in the arena which thread runs. */
