@@ -1,4 +1,7 @@
-"""The intrinsics that convert a float to an integer, at the limits of their types (PTX ISA 9.0, cvt)."""
+"""The intrinsics that convert a float to an integer, at the limits of their types (PTX ISA 9.0, cvt).
+
+A cast of a __half or a __nv_bfloat16 is a conversion towards zero (CUDA Math API, operator int of these types).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from .conftest import build_at
 
 
 class Conversion(NamedTuple):
-    """One intrinsic: where its name says from and to what, and how it rounds."""
+    """One intrinsic: where its name says from and to what, and how it rounds; a cast, where it has no mode."""
 
     source: str
     target: str
@@ -23,18 +26,34 @@ class Conversion(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"__{self.source}2{self.target}_r{self.mode}"
+        return f"__{self.source}2{self.target}_r{self.mode}" if self.mode else f"({CASTS[self.target]}){self.source}_of"
 
 
 SOURCES = {"float": torch.float32, "double": torch.float64, "half": torch.float16, "bfloat16": torch.bfloat16}
 BITS = {"int": 32, "uint": 32, "ll": 64, "ull": 64, "short": 16, "ushort": 16, "char": 8, "uchar": 8}
-ROUNDED: dict[str, Callable[[float], int]] = {"n": round, "d": math.floor, "u": math.ceil, "z": math.trunc}
+CASTS = {
+    "int": "int",
+    "uint": "unsigned",
+    "ll": "long long",
+    "ull": "unsigned long long",
+    "short": "short",
+    "ushort": "unsigned short",
+    "char": "signed char",
+    "uchar": "unsigned char",
+}
+ROUNDED: dict[str, Callable[[float], int]] = {
+    "n": round,
+    "d": math.floor,
+    "u": math.ceil,
+    "z": math.trunc,
+    "": math.trunc,
+}
 ALL = [
     Conversion(source, target, mode)
     for source in SOURCES
     for target in BITS
     for mode in ROUNDED
-    if BITS[target] >= 32 or (source in ("half", "bfloat16") and (BITS[target] == 16 or mode == "z"))
+    if (mode and BITS[target] >= 32) or (source in ("half", "bfloat16") and (BITS[target] >= 16 or mode in ("z", "")))
 ]
 LIMITS = [2.0**bits + off for bits in (7, 8, 15, 16, 31, 32, 63, 64) for off in (-1.5, -1, -0.5, 0, 0.5, 1)]
 BELOW = [math.nextafter(2.0**bits, 0) for bits in (31, 32, 63, 64)] + [2.0**63 - 2.0**39, 2.0**32 - 2.0**8]

@@ -48,6 +48,33 @@ inline unsigned short directed(char mode, unsigned short near, float value, doub
 }  // namespace emulation
 }  // namespace opwright
 
+/* A number that doesn't fit saturates, as in the conversions by name. PyTorch's extensions ask for none of these. */
+#define OPWRIGHT_EMULATION_SHORT_INTEGER(I) \
+  operator I() const { return ::opwright::emulation::to_integer<I>('z', float(*this)); }
+#define OPWRIGHT_EMULATION_SHORT_INTEGERS             \
+  operator bool() const { return float(*this) != 0; } \
+  OPWRIGHT_EMULATION_SHORT_INTEGER(char)              \
+  OPWRIGHT_EMULATION_SHORT_INTEGER(signed char)       \
+  OPWRIGHT_EMULATION_SHORT_INTEGER(unsigned char)     \
+  OPWRIGHT_EMULATION_SHORT_INTEGER(short)             \
+  OPWRIGHT_EMULATION_SHORT_INTEGER(unsigned short)    \
+  OPWRIGHT_EMULATION_SHORT_INTEGER(int)               \
+  OPWRIGHT_EMULATION_SHORT_INTEGER(unsigned)          \
+  OPWRIGHT_EMULATION_SHORT_INTEGER(long)              \
+  OPWRIGHT_EMULATION_SHORT_INTEGER(unsigned long)     \
+  OPWRIGHT_EMULATION_SHORT_INTEGER(long long)         \
+  OPWRIGHT_EMULATION_SHORT_INTEGER(unsigned long long)
+#ifdef __CUDA_NO_HALF_CONVERSIONS__
+#define OPWRIGHT_EMULATION_half_INTEGERS
+#else
+#define OPWRIGHT_EMULATION_half_INTEGERS OPWRIGHT_EMULATION_SHORT_INTEGERS
+#endif
+#ifdef __CUDA_NO_BFLOAT16_CONVERSIONS__
+#define OPWRIGHT_EMULATION_bfloat16_INTEGERS
+#else
+#define OPWRIGHT_EMULATION_bfloat16_INTEGERS OPWRIGHT_EMULATION_SHORT_INTEGERS
+#endif
+
 /* The types. N: half or bfloat16; H, H2, R, R2: the types of one, of two, and of their bits. The operators are friends,
  * which only these types find: c10::Half, which converts to __half, has its own.
  */
@@ -69,7 +96,7 @@ inline unsigned short directed(char mode, unsigned short near, float value, doub
     H(long long value) : H(double(value)) {}                                                        \
     H(unsigned long long value) : H(double(value)) {}                                               \
     operator float() const { return ::opwright::emulation::N##_value(__x); }                        \
-    operator R() const { return R{__x}; }                                                           \
+    OPWRIGHT_EMULATION_##N##_INTEGERS operator R() const { return R{__x}; }                         \
     H &operator=(const R &raw) { return __x = raw.x, *this; }                                       \
     H &operator=(float value) { return *this = H(value); }                                          \
     H &operator=(double value) { return *this = H(value); }                                         \
