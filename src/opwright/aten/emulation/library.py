@@ -7,7 +7,7 @@ from pathlib import Path
 
 from opwright.aten.emulation.admission import DEVICE
 from opwright.aten.pytorch import EMULATION_HEADERS, EMULATION_VARIABLE, Torch, find_torch, libraries
-from opwright.cuda.emulation.backend import DEFINED, emulation_flags
+from opwright.cuda.emulation.backend import CPP_FLAGS, DEFINED, emulation_flags
 from opwright.cuda.emulation.loops.compiling import build_emulated
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import build_runtime, check_flags
@@ -111,7 +111,12 @@ def cuda_unit(source: Path, text: str, *, check: bool) -> Unit:
     before = "".join(f"#define {name}\n" for name in defined) + "#include <opwright/emulation/extension.h>\n"
     watched = check_flags(find_compiler("c++")) if check else ()
     return Unit(
-        source.stem, before + text, source, embeds=True, cflags=watched, rewrite=Rewriter(loops=not check, arrays=check)
+        source.stem,
+        before + text,
+        source,
+        embeds=True,
+        cflags=watched,
+        rewrite=Rewriter(loops=not check, arrays=check, heap=True),
     )
 
 
@@ -136,6 +141,6 @@ def cuda_flags(flags: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     standard = request.std.replace("c++", "gnu++", 1) if request.std in ("c++20", "c++23") else "gnu++20"
     level = [f"-O{request.optimize}", *(["-g"] if request.debug else [])]
     own = [f"-std={standard}", *level, "-fPIC", "-pipe", "-w", "-pthread", "-ffp-contract=off"]
-    own += [*emulation_flags(), _CONFIGURED, *_thrust_flags()]
+    own += [*emulation_flags(), *CPP_FLAGS, _CONFIGURED, *_thrust_flags()]
     included = [word for name in request.included for word in ("-include", name)]
     return (*own, *request.defines, *request.host_flags, *included), request.include_dirs

@@ -34,6 +34,8 @@ DEFINED = ("__CUDACC__", "OPWRIGHT_EMULATION", "OPWRIGHT_EMULATION_REWRITTEN")
 _FLAGS = ("-fno-strict-aliasing", "-fstack-clash-protection")
 # Where gcc sees that a kernel divides by zero, it would put an illegal instruction in place of the division.
 _GCC = ("-fno-isolate-erroneous-paths-dereference",)
+CPP_FLAGS = ("-fcheck-new",)
+"""Flags for emulated C++: `new` in a kernel returns null where the device's heap has no room, as on a GPU."""
 _CHECKED = ("-O2",)
 """Flags for checked kernels: most time is spent in callbacks, so -O3 would only take longer to compile."""
 
@@ -89,7 +91,7 @@ class Emulate:
             text.source,
             embeds=True,
             cflags=watched,
-            rewrite=Rewriter(loops=not self.check, arrays=self.check),
+            rewrite=Rewriter(loops=not self.check, arrays=self.check, heap=True),
             addition=LinkLibraries(),
             kernels=text.kernels,
         )
@@ -107,7 +109,7 @@ class Emulate:
             define=(*DEFINED, *checked, *((THRUST,) if cccl else ()), *options.define),
             include_dirs=(*options.include_dirs, SHADOW),
             system_include_dirs=(*options.system_include_dirs, *((cccl,) if cccl else ())),
-            extra_cflags=(*level, *asked, *emulation_flags(), *options.extra_cflags),
+            extra_cflags=(*level, *asked, *emulation_flags(), *CPP_FLAGS, *options.extra_cflags),
             extra_ldflags=(*options.extra_ldflags, str(library)),
         )
 

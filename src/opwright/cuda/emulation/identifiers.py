@@ -1,14 +1,16 @@
-"""Replacing identifiers: threadIdx etc., CUDA's keywords."""
+"""Replacing identifiers: threadIdx etc., CUDA's keywords, malloc and new."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from opwright.cuda.emulation.ptx import assembly_edits
 from opwright.cuda.emulation.regions import Region
 from opwright.sources.cpp.edits import Edit
 from opwright.sources.cpp.tokens import Tokens
+from opwright.sources.cuda_declarations import declarations
 
 _NO_DECLARATION = {
     *("return", "case", "else", "throw", "sizeof", "and", "or", "not", "do", "goto", "co_return", "co_yield"),
@@ -136,3 +138,55 @@ def _without_cast(tokens: Tokens, opened: int) -> Iterator[Edit]:
         return
     if sorted(word for word in target if word != "const") == ["*", "void"]:
         yield Edit(tokens.all[first].start, tokens.all[end].end, "")
+
+
+_C = ("malloc", "calloc", "free")
+_ALIGNED, _NOTHROW = "St11align_val_t", "RKSt9nothrow_t"
+_NEW = [f"_Zn{one}m{aligned}{nothrow}" for one in "wa" for aligned in ("", _ALIGNED) for nothrow in ("", _NOTHROW)]
+_DELETE = [
+    f"_Zd{one}Pv{rest}"
+    for one in "la"
+    for rest in ("", "m", _ALIGNED, f"m{_ALIGNED}", _NOTHROW, f"{_ALIGNED}{_NOTHROW}")
+]
+HEAP_CALLS = (*_C, *_NEW, *_DELETE)
+"""The functions: malloc, calloc and free, and all forms of new and delete (System V ABI, 64 bits)."""
+_OPERATOR = re.compile(r"\boperator\s+(?:new|delete)\b")
+_NAMED = re.compile(rf"\b(?:{'|'.join(_C)}|operator\s+(?:new|delete))\b")
+
+
+def heap_calls(parts: Iterable[Region]) -> str:
+    """Return the declaration by which malloc, free, new and delete are the emulator's functions, for a source's end.
+
+    A kernel's calls come to the device's heap there (csrc/device_heap.cpp), the host's to the C++ library as before.
+    The assembler renames them, so that calls which only the compiler sees are among them: of a deleting destructor, of
+    the ``calloc`` that it makes of ``malloc`` and ``memset``. Only ELF's has that: elsewhere the result is "".
+
+    A function that the source itself defines stays that one: the assembler takes one definition.
+    """
+    if sys.platform != "linux":
+        return ""
+    own = {name for part in parts if part.kind == "user" for name in _defined(part)}
+    names = [name for name in HEAP_CALLS if name not in own and not ("operator" in own and name not in _C)]
+    return "\n__asm__(" + " ".join(f'"{name} = {ours(name)}\\n"' for name in names) + ");\n"
+
+
+def ours(name: str) -> str:
+    """Return the name of the emulator's function that stands for one of `HEAP_CALLS`."""
+    return f"opwright_emulation_{name.lstrip('_')}"
+
+
+def _defined(part: Region) -> Iterator[str]:
+    """Yield which of the functions a region's own files define for the program: "operator" for any new or delete."""
+    if not _NAMED.search(part.text):
+        return
+    spaces: list[bool] = []
+    for decl in declarations(part.tokens):
+        text = part.text[decl.start : decl.head_end or decl.end]
+        if decl.kind == "open":
+            spaces.append("namespace" in text)
+        elif decl.kind == "close" and spaces:
+            spaces.pop()
+        elif decl.kind == "function" and _OPERATOR.search(text):
+            yield "operator"
+        elif decl.kind == "function" and decl.name in _C and ("extern" in decl.words or not any(spaces)):
+            yield decl.name

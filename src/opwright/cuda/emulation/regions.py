@@ -116,7 +116,7 @@ class Functions:
         """Yield the indices of tokens in bodies of host functions, except lambdas marked as device code."""
         for body in self.bodies:
             if not body.decl.on_device and "constexpr" not in body.decl.words:
-                yield from _without_device_lambdas(self.region.tokens, body)
+                yield from without_device_lambdas(self.region.tokens, body)
 
     def host_words(self, *words: str) -> set[int]:
         """Return the offsets of these words in `host_code`."""
@@ -159,7 +159,8 @@ def _flat(
             yield from _flat(tokens, decl.body[0] + 1, decl.body[1], True)
 
 
-def _without_device_lambdas(tokens: Tokens, body: Body) -> Iterator[int]:
+def without_device_lambdas(tokens: Tokens, body: Body) -> Iterator[int]:
+    """Yield the indices of a body's tokens, except those of lambdas marked as device code."""
     at = body.first + 1
     while at < body.last:
         if tokens.is_sign(at, "]") and tokens.is_word(at + 1, "__device__", "__host__"):

@@ -14,7 +14,15 @@ from pathlib import Path
 
 from opwright.cuda.emulation import architecture
 from opwright.cuda.emulation.host_calls import Guards
-from opwright.cuda.emulation.identifiers import ASSEMBLY, INDEX, index_edits, keyword_edits, replaced_indices
+from opwright.cuda.emulation.host_variables import HostVariables
+from opwright.cuda.emulation.identifiers import (
+    ASSEMBLY,
+    INDEX,
+    heap_calls,
+    index_edits,
+    keyword_edits,
+    replaced_indices,
+)
 from opwright.cuda.emulation.kernel_calls import kernel_names, launch_edits, pointer_edits, refuse_direct_calls
 from opwright.cuda.emulation.local_arrays import LocalArrays
 from opwright.cuda.emulation.loops.plain_loops import PlainLoops
@@ -35,18 +43,21 @@ _GLOBAL = re.compile(r"\b__global__\b")
 class Rewriter:
     """The `Rewrite` of a `opwright.toolchain.Unit` of emulated CUDA code."""
 
-    def __init__(self, *, loops: bool = True, arrays: bool = False) -> None:
+    def __init__(self, *, loops: bool = True, arrays: bool = False, heap: bool = False) -> None:
         """With `loops`, kernels whose threads never wait become functions that a plain loop calls, too.
 
-        With `arrays`, local arrays without a value are filled with numbers that tell where they are declared.
+        With `arrays`, local arrays without a value are filled with numbers that tell where they are declared, and the
+        host's variables are listed. With `heap`, kernels have a heap of their own: their `malloc` and `new` aren't the
+        host's.
         """
         self.loops = loops
         self.arrays = arrays
+        self.heap = heap
 
     @property
     def identity(self) -> str:
         """A hash of the rewriting code and of what it is asked for."""
-        return f"{_identity()}{' loops' * self.loops}{' arrays' * self.arrays}"
+        return f"{_identity()}{' loops' * self.loops}{' arrays' * self.arrays}{' heap' * self.heap}"
 
     def __call__(self, text: str, again: Callable[[Sequence[str]], str]) -> str:
         """Return `text` as C++.
@@ -67,10 +78,13 @@ class Rewriter:
         plain = PlainLoops(list(known.values()), wanted=self.loops)
         kernels = set[str]().union(*(kernel_names(region) for region in parts if region.kind != "system"))
         arrays = LocalArrays(wanted=self.arrays)
+        variables = HostVariables(wanted=self.arrays)
+        for functions in known.values():
+            variables.look_at(functions)
         rewritten = (
             _rewritten(region, known.get(id(region)), guards, sharing, plain, kernels, arrays) for region in parts
         )
-        return "".join([*rewritten, arrays.table()])
+        return "".join([*rewritten, arrays.table(), variables.table(), heap_calls(parts) if self.heap else ""])
 
 
 def _rewritten(

@@ -100,8 +100,8 @@ def _apply() -> None:
 _WATCHED = "-fsanitize=thread,alignment,bounds,signed-integer-overflow,shift,integer-divide-by-zero"
 # The checker reads line numbers from uncompressed DWARF 4. Each line must stay with its own instructions.
 _LINES = ("-g1", "-gdwarf-4", "-gz=none")
-# A call for each access: none goes by way of another jump.
-_CALLS = "-fno-plt"
+# A call for each access, none by way of another jump; a last one, of free, returns to its kernel.
+_CALLS = ("-fno-plt", "-fno-optimize-sibling-calls")
 # Without -fno-ipa-icf, two kernels with the same code become one function, with the lines of the first.
 _GCC = ("-fno-ipa-icf", "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0")
 _CLANG = (
@@ -112,7 +112,7 @@ _CLANG = (
 
 def check_flags(compiler: Compiler) -> tuple[str, ...]:
     """Return the compiler's flags for a checked unit."""
-    return (_WATCHED, *_LINES, _CALLS, *(_CLANG if compiler.kind == "clang" else _GCC))
+    return (_WATCHED, *_LINES, *_CALLS, *(_CLANG if compiler.kind == "clang" else _GCC))
 
 
 _FLAGS = ("-O2", "-fno-strict-aliasing", "-pthread")

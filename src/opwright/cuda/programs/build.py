@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from opwright.cuda.emulation.backend import DEFINED, SHADOW, STAND_INS, emulation_flags
+from opwright.cuda.emulation.backend import CPP_FLAGS, DEFINED, SHADOW, STAND_INS, emulation_flags
 from opwright.cuda.emulation.loops.compiling import build_emulated
 from opwright.cuda.emulation.rewrite import Rewriter
 from opwright.cuda.emulation.runtime import check_flags
@@ -133,7 +133,7 @@ def _unit(request: Request, source: Path) -> Unit:
         source,
         embeds=True,
         cflags=watched,
-        rewrite=Rewriter(loops=not request.check, arrays=request.check),
+        rewrite=Rewriter(loops=not request.check, arrays=request.check, heap=language == "cuda"),
     )
 
 
@@ -144,7 +144,13 @@ def _options(request: Request, sources: Sequence[Path]) -> Options:
     flags = [*std, *level, *(("-g",) if request.debug else ()), "-fPIC", "-pipe", "-pthread", "-ffp-contract=off"]
     flags += asking(find_compiler("c++")) if request.check else ["-w"]
     early = request.defines if languages == {"c"} else [each for each in request.defines if not _is_late(each)]
-    flags += [*emulation_flags(), *early, *_search(request), *request.host_flags]
+    flags += [
+        *emulation_flags(),
+        *(() if languages == {"c"} else CPP_FLAGS),
+        *early,
+        *_search(request),
+        *request.host_flags,
+    ]
     return Options(exact=tuple(flags))
 
 

@@ -9,6 +9,8 @@
 #include <opwright/emulation/memory_hints.h>
 #include <opwright/emulation/qualifiers.h>
 
+#include "allocations.h"
+
 namespace opwright {
 namespace emulation {
 namespace {
@@ -105,6 +107,8 @@ cudaError_t device_attribute(int *value, cudaDeviceAttr attribute, int device) {
 
 cudaError_t set_limit(cudaLimit limit, size_t value, const Called &called) {
   if (size_t(limit) >= kept) return note(cudaErrorInvalidValue, called, "there is no such limit");
+  if (limit == cudaLimitMallocHeapSize && !limit_device_heap(value))
+    return note(cudaErrorInvalidValue, called, "a kernel has called malloc or new: set the heap's size before");
   kept_limits[limit] = value;
   return cudaSuccess;
 }

@@ -79,7 +79,16 @@ size_t extent(size_t pitch, size_t width, size_t height) { return height ? pitch
 
 }  // namespace
 
+std::string owner_of(const void *address) {
+  const std::lock_guard lock(memory().mutex);
+  const Found found = holding(address);
+  return found == memory().allocations.end() ? "" : found->second.name();
+}
+
 std::string misfit(const void *address, size_t bytes, bool writes) {
+  if (in_device_heap(address))
+    return "memory of malloc or new in a kernel isn't for the host's calls: copy it in a kernel to memory of "
+           "cudaMalloc";
   const char *verb = writes ? "it writes" : "it reads";
   {
     const std::lock_guard lock(memory().mutex);
@@ -173,6 +182,8 @@ cudaError_t release(void *address, bool host, const Called &called) {
   if (!address) return cudaSuccess;
   cudaError_t error;
   if (captures && no_memory_now(called, &error)) return error;
+  if (in_device_heap(address))
+    return note(cudaErrorInvalidValue, called, "the pointer is of malloc or new in a kernel: free it in a kernel");
   char *made = static_cast<char *>(address);
   Allocation of{};
   {

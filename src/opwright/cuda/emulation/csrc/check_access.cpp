@@ -19,6 +19,7 @@ void access(uintptr_t address, unsigned size, How how, Scope scope, uintptr_t co
     case How::atomic_read: return accessed<How::atomic_read>(l, address, size, atomic | reach, code);
     case How::atomic_write: return accessed<How::atomic_write>(l, address, size, atomic | reach, code);
     case How::atomic_change: return accessed<How::atomic_change>(l, address, size, atomic | reach, code);
+    case How::frees: return accessed<How::frees>(l, address, size, atomic, code);
   }
 }
 

@@ -8,7 +8,8 @@ namespace opwright {
 namespace emulation {
 namespace check {
 
-enum class How : uint8_t { read, write, atomic_read, atomic_write, atomic_change }; /* a change reads what it writes */
+enum class How : uint8_t { read, write, atomic_read, atomic_write, atomic_change, frees };
+/* A change reads what it writes. Freed memory is written, but that atomic operations before it are ordered: they decide who frees. */
 
 /* The running thread touches `size` bytes. `code`: the address that the call returns to. */
 void access(uintptr_t address, unsigned size, How how, Scope scope, uintptr_t code);

@@ -115,8 +115,8 @@ CALLBACK void __tsan_write_range(void *p, long size) {
 CALLBACK void __tsan_init() {}
 CALLBACK void __tsan_func_entry(void *) {}
 CALLBACK void __tsan_func_exit() {}
-CALLBACK void __tsan_vptr_update(void **, void *) {}
-CALLBACK void __tsan_vptr_read(void **) {}
+CALLBACK void __tsan_vptr_update(void **p, void *) { plain_access<How::write, sizeof(void *)>(AT(p), CODE); }
+CALLBACK void __tsan_vptr_read(void **p) { plain_access<How::read, sizeof(void *)>(AT(p), CODE); }
 
 CALLBACK void *__tsan_memcpy(void *to, const void *from, size_t size) {
   access_range(AT(from), size, How::read, CODE);

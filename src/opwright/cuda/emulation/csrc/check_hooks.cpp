@@ -323,7 +323,8 @@ const Hooks the_checker = {
     launch_begin, launch_end,   block_begin,      block_end,      thread_switch, block_barrier,    divergent_barrier,
     warp_barrier, absent_lanes, shared_allocated, atomic_begin,   atomic_end,    device_allocated, device_freed,
     grid_barrier, lent_to_call, taken_back,       stream_created, stream_waited, device_waited,    event_recorded,
-    event_waited, source_of,    copied,           used,           touched,       awaited};
+    event_waited, source_of,    copied,           used,           touched,       awaited,          heap_allocated,
+    heap_freed,   heap_misused, say_of_the_host};
 namespace {
 const bool installed = [] {
   new (live) Live;

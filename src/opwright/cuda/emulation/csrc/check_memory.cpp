@@ -1,6 +1,9 @@
-/* Accesses of memory that a kernel may not touch, or not so. */
+/* Accesses of memory that a kernel may not touch, or not so; memory that kernels allocate themselves. */
 #include <opwright/emulation/forks.h>
 
+#include <unordered_map>
+
+#include "allocations.h"
 #include "check_regions.h"
 #include "check_report.h"
 #include "check_touch.h"
@@ -13,7 +16,13 @@ uintptr_t copy_awaited(const void *address); /* async_copies.cpp */
 namespace check {
 namespace {
 
-const char *noun(How how) { return writes(how) ? "write" : "read"; }
+/* "the memory of new in a kernel at list.cu:12"; kernels allocate often, and at few places. */
+const std::string &name_of(const char *call, uintptr_t code) {
+  static Lasting<std::unordered_map<uintptr_t, std::string>> known;
+  std::string &name = (*known)[code];
+  if (name.empty()) name = std::string("the memory of ") + call + " in a kernel" + at_line(code);
+  return name;
+}
 
 const char *owner(const Region &region) {
   switch (region.kind) {
@@ -32,6 +41,7 @@ std::string extent(const Region &region) {
 
 void nowhere(uintptr_t address, unsigned size, How how, uintptr_t code) {
   uintptr_t low, high;
+  if (freed_on_heap(address, noun(how), code)) return;
   if (was_freed(address, &low, &high)) {
     report({memory, std::string(noun(how)) + " of freed memory",
             "got: byte " + std::to_string(address - low) + " of " + bytes(high - low) + " that cudaFree has taken back",
@@ -53,6 +63,15 @@ void nowhere(uintptr_t address, unsigned size, How how, uintptr_t code) {
             "copy what the kernel needs to the device, or pass it by value"},
            code);
   }
+}
+
+void of_the_host(const Region &region, How how, uintptr_t code) {
+  report({memory, std::string(noun(how)) + " of memory that isn't the device's",
+          "got: " + region.host +
+              "; expected: a tensor of the call, memory of cudaMalloc, shared memory, a variable of "
+              "the device",
+          "declare it __device__, __constant__ or __managed__, or copy it to memory of cudaMalloc"},
+         code);
 }
 
 /* Some of the emulator's headers, compiled with the kernel, touch the emulator's own memory; the others only what the kernel
@@ -90,6 +109,7 @@ Region *find(uintptr_t address, unsigned size, How how, uintptr_t code) {
   if (!region) region = variable_at(address);
   if (!region && (internal(code) || of_the_launch(code))) return everything();
   if (!region) nowhere(address, size, how, code);
+  else if (!region->host.empty() && in_device_code(code)) of_the_host(*region, how, code);
   return region;
 }
 
@@ -155,6 +175,35 @@ Region *look_up(Live &l, Site &site, uintptr_t address, unsigned size, How how, 
     site.place = number->second << flag_bits;
   }
   return region;
+}
+
+void heap_allocated(void *memory, size_t bytes, const char *call, bool zeroed, uintptr_t code) {
+  const uintptr_t low = reinterpret_cast<uintptr_t>(memory);
+  if (bytes) add_own_region(low, low + bytes, name_of(call, code), zeroed ? Use::changed : Use::written);
+}
+
+void heap_freed(void *memory, uintptr_t code) {
+  const Region *region = region_at(reinterpret_cast<uintptr_t>(memory));
+  if (!region) return; /* of no bytes */
+  const uintptr_t low = region->low;
+  access_range(low, region->high - low, How::frees, code);
+  remove_own_region(low);
+}
+
+void heap_misused(const std::string &what, const std::string &found, const char *fix, uintptr_t code) {
+  report({memory, what, found, fix}, code);
+}
+
+bool freed_on_heap(uintptr_t address, const char *access, uintptr_t code) {
+  HeapBlock block;
+  if (!heap_block_at(reinterpret_cast<const void *>(address), &block)) return false;
+  if (!block.freed || address - block.low >= block.bytes) return false; /* behind it, or before the next one */
+  report({memory, std::string(access) + " of freed memory",
+          "got: byte " + std::to_string(address - block.low) + " of " + name_of(block.call, block.made) +
+              ", which has " + bytes(block.bytes) + " and was freed" + at_line(block.freed),
+          "free it after the last access"},
+         code);
+  return true;
 }
 
 }  // namespace check

@@ -9,7 +9,9 @@ namespace emulation {
 namespace check {
 namespace {
 
-const char *verb(How how) { return how == How::read ? "reads" : how == How::write ? "writes" : "atomically changes"; }
+const char *verb(How how) {
+  return how == How::read ? "reads" : how == How::write ? "writes" : how == How::frees ? "frees" : "atomically changes";
+}
 
 Place place_of(const Access &access) { return place(live->instructions[access.code >> flag_bits]); }
 

@@ -122,6 +122,26 @@ bool remove_region(uintptr_t low, uintptr_t end) {
   return true;
 }
 
+void add_own_region(uintptr_t low, uintptr_t high, const std::string &name, Use use) {
+  Table &t = table();
+  const std::lock_guard lock(t.mutex);
+  t.widen(low, high);
+  ++t.changes;
+  auto region = std::make_unique<Region>(low, high, name, Kind::allocated);
+  region->use = use, region->born = ++live->now;
+  t.regions[low] = std::move(region);
+}
+
+void remove_own_region(uintptr_t low) {
+  Table &t = table();
+  const std::lock_guard lock(t.mutex);
+  const auto found = t.regions.find(low);
+  if (found == t.regions.end()) return;
+  ++t.changes;
+  forget_sites(found->second.get());
+  t.regions.erase(found);
+}
+
 void forget_shadows() {
   Table &t = table();
   const std::lock_guard lock(t.mutex);
@@ -222,7 +242,7 @@ namespace {
 
 struct Variable {
   uintptr_t address, low, high;
-  std::string name;
+  std::string name, host;
 };
 
 /* The symbol of a library's file that holds the address; else the whole segment. */
@@ -235,6 +255,7 @@ void name_variable(Variable &variable, const char *path, uintptr_t base) {
     variable.low = base + symbol.st_value, variable.high = variable.low + symbol.st_size;
     Bytes name = names.from(symbol.st_name);
     variable.name = name.text();
+    variable.host = host_variable(variable.name, base);
     return;
   }
 }
@@ -258,12 +279,13 @@ Region *variable_at(uintptr_t address) {
   const std::lock_guard lock(t.mutex);
   const auto after = t.variables.upper_bound(address);
   if (after != t.variables.begin() && address < std::prev(after)->second->high) return std::prev(after)->second.get();
-  Variable variable{address, 0, 0, ""};
+  Variable variable{address, 0, 0, "", ""};
   if (!dl_iterate_phdr(visit, &variable)) return nullptr;
   auto &region = t.variables[variable.low];
   if (region && region->high == variable.high) return region.get(); /* a whole segment, with variables in between */
   if (region) forget_sites(region.get());
   region = std::make_unique<Region>(variable.low, variable.high, variable.name, Kind::variable);
+  region->host = std::move(variable.host);
   return region.get();
 }
 

@@ -17,6 +17,10 @@ void add_region(uintptr_t low, uintptr_t high, const std::string &name, Kind kin
 /* Takes one addition back, the last of [low, high) (0: of whatever end). False where there is none. */
 bool remove_region(uintptr_t low, uintptr_t high = 0);
 
+/* The same of memory that no other addition overlaps: whatever else there is isn't looked at. */
+void add_own_region(uintptr_t low, uintptr_t high, const std::string &name, Use use);
+void remove_own_region(uintptr_t low);
+
 /* The region that holds an address, or null. */
 Region *region_at(uintptr_t address);
 
@@ -38,6 +42,18 @@ void abandon_shadows();
 /* Memory that was freed, for reports; forgotten once it is given out again. */
 void remember_freed(uintptr_t low, uintptr_t high);
 bool was_freed(uintptr_t address, uintptr_t *low, uintptr_t *high);
+
+/* Memory that kernels allocate themselves, as the hooks of these names (hooks.h). */
+void heap_allocated(void *memory, size_t bytes, const char *call, bool zeroed, uintptr_t code);
+void heap_freed(void *memory, uintptr_t code);
+void heap_misused(const std::string &what, const std::string &found, const char *fix, uintptr_t code);
+/* Whether a kernel touches such memory that was freed; reports that "read" or "write". */
+bool freed_on_heap(uintptr_t address, const char *access, uintptr_t code);
+
+/* "table, a variable of the host at main.cu:3", if the symbol, of the library that is loaded at `base`, is known to be one; else "". */
+std::string host_variable(const std::string &symbol, uintptr_t base);
+/* Whether the instruction before `code` is in a line of device code that a checked source has. */
+bool in_device_code(uintptr_t code);
 
 /* A variable of a loaded library (__device__, __constant__, a literal) that holds the address, as a region; null where no library
  * does. */

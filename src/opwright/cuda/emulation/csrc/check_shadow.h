@@ -111,6 +111,7 @@ struct Region {
   /* When it became a region, or the launch before its first shadow, which may have been another's; of a shared variable, when the last
    * block that has it began. */
   uint32_t born = 0;
+  std::string host;              /* of a variable that is the host's for certain: its name, and where it is declared */
   std::vector<uint64_t> written; /* a bit for each byte, of memory that nothing is in before; empty until it is used */
 
   Region() = default;

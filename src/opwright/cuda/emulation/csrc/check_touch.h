@@ -13,8 +13,10 @@ namespace opwright {
 namespace emulation {
 namespace check {
 
-constexpr bool writes(How how) { return how == How::write || how == How::atomic_write || how == How::atomic_change; }
-constexpr bool reads(How how) { return how != How::write && how != How::atomic_write; }
+constexpr bool reads(How how) { return how == How::read || how == How::atomic_read || how == How::atomic_change; }
+constexpr bool writes(How how) { return how != How::read && how != How::atomic_read; }
+
+inline const char *noun(How how) { return writes(how) ? "write" : "read"; }
 
 /* "1 byte", "4 bytes". */
 inline std::string bytes(uintptr_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }

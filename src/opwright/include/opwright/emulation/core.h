@@ -11,6 +11,7 @@
 #include "shared.h"
 #include "warp.h"
 #if defined(OPWRIGHT_EMULATION_CHECK)
+#include "host_variables.h"
 #include "local_arrays.h"
 #endif
 

@@ -72,6 +72,12 @@ struct Hooks {
   void (*touched)(const void *memory, size_t bytes, bool writes, uintptr_t code);
   /* An asynchronous copy to shared memory begins: what will be there isn't yet. */
   void (*awaited)(void *memory, size_t bytes);
+  /* The kernel's thread that runs has memory of the device's heap by a call ("malloc", "new") that returns to `code`; or gives it back. */
+  void (*heap_allocated)(void *memory, size_t bytes, const char *call, bool zeroed, uintptr_t code);
+  void (*heap_freed)(void *memory, uintptr_t code);
+  /* It gives back what it may not: what is wrong, what came, the fix. */
+  void (*heap_misused)(const std::string &what, const std::string &found, const char *fix, uintptr_t code);
+  void (*host_misused)(const std::string &text); /* the host has done what is wrong */
 };
 
 /* For the checker: the kernel's thread that runs waits, at an instruction, for what another one of its block may do. */

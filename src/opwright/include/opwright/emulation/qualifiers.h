@@ -13,12 +13,14 @@
 #undef __host__
 #define __device__
 #define __host__
+#define __constant__
+#define __managed__
 #else
 #define __device__ __device__
 #define __host__ __host__
+#define __constant__ __device__
+#define __managed__ __device__
 #endif
-#define __constant__
-#define __managed__
 #define __grid_constant__
 #define __device_builtin__
 #define __builtin_align__(n) __attribute__((aligned(n)))
